@@ -1,0 +1,59 @@
+# Everything a newcomer types: `make demo` and `make test`. Both install what they need first.
+SHELL := /bin/bash
+.ONESHELL:
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help install demo test lint format test-slow bench clean
+
+PYTHON ?= python3
+VENV ?= .venv
+PYTEST_ARGS ?=
+# One thread a process: fairseq on two cores is faster that way, and tests run two at a time.
+export OMP_NUM_THREADS ?= 1
+BIN := $(abspath $(VENV))/bin
+STAMP := $(VENV)/.installed
+TORCH := torch==2.13.0
+FAIRSEQ := fairseq-fixed==0.12.3.1
+
+help:
+	@echo "make install   set up $(VENV) (minutes the first time, seconds after)"
+	@echo "make demo      train, translate and score a syntax-aware Transformer (3 minutes)"
+	@echo "make test      run the tests;  make lint   check the style;  make format   fix it"
+	@echo "make bench     print the speed and memory ratios"
+
+install: $(STAMP)
+
+$(STAMP): setup.py pyproject.toml Makefile fairseq_syntax/version.py
+	$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if v >= (3, 11) else f"make install: Python 3.11 or newer is needed, found {v[0]}.{v[1]}; set PYTHON=/path/to/python3.11")'
+	test -x $(BIN)/python || { echo "== creating $(VENV)"; $(PYTHON) -m venv $(VENV); }
+	pip() { $(BIN)/python -m pip --disable-pip-version-check --quiet "$$@"; }
+	echo "== build tools"; pip install 'setuptools>=68' wheel cython 'numpy>=2,<3'
+	echo "== $(TORCH)"; $(BIN)/python -c 'import torch' 2>/dev/null || pip install $(TORCH)
+	if $(BIN)/python -c 'import fairseq' 2>/dev/null; then echo "== fairseq: found, kept"
+	else echo "== $(FAIRSEQ) (compiles for a minute or two)"; pip install --no-build-isolation $(FAIRSEQ); fi
+	echo "== fairseq-syntax and its tools"; pip install --no-build-isolation -e '.[dev]'
+	touch $(STAMP)
+	echo "== ready: . $(VENV)/bin/activate"
+
+demo: install
+	PATH="$(BIN):$$PATH" bash examples/quickstart.sh
+
+test: install
+	$(BIN)/python -m pytest -n 2 $(PYTEST_ARGS)
+
+test-slow: install
+	$(BIN)/python -m pytest -n 2 --run-slow $(PYTEST_ARGS)
+
+lint: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: install
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: install
+	PATH="$(BIN):$$PATH" $(BIN)/python benchmarks/run.py
+
+clean:
+	rm -rf $(VENV) build *.egg-info .pytest_cache .hypothesis .ruff_cache

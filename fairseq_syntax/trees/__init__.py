@@ -1,0 +1,1 @@
+"""Trees as arrays. Pure algorithms: the standard library, NumPy and PyTorch only, never fairseq."""

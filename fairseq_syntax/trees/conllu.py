@@ -1,0 +1,282 @@
+"""Reading and writing CoNLL-U dependency trees.
+
+Format: https://universaldependencies.org/format.html. What the format allows is read (comments, multi-word ranges,
+empty nodes, several roots, CRLF, gzip); anything else is one `TreeFormatError` that names file, line and value.
+"""
+
+import gzip
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+ROOT = -1
+"""Head of a root word (word-level heads are 0-based)."""
+UNPARSED = -2
+"""Head of every word of a sentence that has no parse (its HEAD column is `_` throughout)."""
+
+_COLUMNS = 10
+_RANGE = re.compile(r"([1-9]\d*)-([1-9]\d*)$")
+_EMPTY_NODE = re.compile(r"\d+\.\d+$")
+
+
+class TreeFormatError(ValueError):
+    """A tree, or the file it stands in, is not what it should be. The message is meant for the user."""
+
+
+@dataclass
+class Sentence:
+    """One dependency tree (or forest) over J words.
+
+    Attributes:
+        forms: J words.
+        heads: J integers, 0-based; `ROOT` (-1) for a root, `UNPARSED` (-2) for all words without a parse.
+        deprels: J dependency labels, `_` where unknown.
+        upos: J universal part-of-speech tags, `_` where unknown.
+        ranges: multi-word tokens as (first word, last word, surface form), 0-based and inclusive.
+        comments: comment lines with their `#`.
+        line: line of the file at which the sentence starts, 1-based; 0 when it has no file.
+    """
+
+    forms: list[str]
+    heads: list[int]
+    deprels: list[str]
+    upos: list[str]
+    ranges: list[tuple[int, int, str]] = field(default_factory=list)
+    comments: list[str] = field(default_factory=list)
+    line: int = 0
+
+    def __len__(self) -> int:
+        return len(self.forms)
+
+    @property
+    def is_parsed(self) -> bool:
+        """Whether the sentence has a tree; the empty sentence has the empty one."""
+        return not self.heads or self.heads[0] != UNPARSED
+
+    def collapse_ranges(self) -> "Sentence":
+        """The same tree over surface tokens: each multi-word range becomes one node.
+
+        ("im" = "in" + "dem") -> "im", with head, label and tag of the first of its words whose head is outside.
+        """
+        if not self.ranges:
+            return self
+        starts = {first: (last, form) for first, last, form in self.ranges}
+        node_of_word: list[int] = []
+        members: list[list[int]] = []
+        forms: list[str] = []
+        word = 0
+        while word < len(self):
+            last, form = starts.get(word, (word, self.forms[word]))
+            node_of_word += [len(forms)] * (last - word + 1)
+            members.append(list(range(word, last + 1)))
+            forms.append(form)
+            word = last + 1
+        heads, deprels, upos = [], [], []
+        for node, words in enumerate(members):
+            top = next(w for w in words if self.heads[w] < 0 or node_of_word[self.heads[w]] != node)
+            head = self.heads[top]
+            heads.append(node_of_word[head] if head >= 0 else head)
+            deprels.append(self.deprels[top])
+            upos.append(self.upos[top])
+        return Sentence(forms, heads, deprels, upos, [], self.comments, self.line)
+
+
+def find_cycle(heads: list[int]) -> list[int] | None:
+    """The words of one cycle of `heads` (0-based, negative = no head), or None when there is none.
+
+    Cost: O(J).
+    """
+    state = [0] * len(heads)  # 0 new, otherwise the number of the walk that saw it
+    for start in range(len(heads)):
+        word = start
+        while word >= 0 and state[word] == 0:
+            state[word] = start + 1
+            word = heads[word]
+        if word >= 0 and state[word] == start + 1:
+            cycle = [word]
+            while heads[cycle[-1]] != word:
+                cycle.append(heads[cycle[-1]])
+            return cycle
+    return None
+
+
+def open_text(path: str | Path) -> IO[str]:
+    """Open a UTF-8 text file (with or without a byte order mark) for reading, gzipped if the name ends in `.gz`.
+
+    Only LF and CRLF end a line (U+2028 and friends are ordinary characters in real corpora).
+
+    Raises:
+        TreeFormatError: the file does not exist or cannot be opened.
+    """
+    path = Path(path)
+    try:
+        if path.suffix == ".gz":
+            return gzip.open(path, "rt", encoding="utf-8-sig", newline="\n")
+        return open(path, encoding="utf-8-sig", newline="\n")
+    except OSError as error:
+        raise TreeFormatError(
+            f"{path}: cannot be opened ({error.strerror}); check the path and the permissions"
+        ) from None
+
+
+def read_blocks(lines: Iterable[str], name: str) -> Iterator[tuple[int, list[str]]]:
+    """Split CoNLL-U lines into raw sentences without looking inside.
+
+    Yields:
+        (line number of the first line, its lines without line ends), one per sentence. The tree of an empty text
+        line is a block of comments only, which `write_conllu` produces; it counts as a sentence.
+
+    Raises:
+        TreeFormatError: the text is not UTF-8 or a gzip file is damaged.
+    """
+    block: list[str] = []
+    start = number = 0
+    try:
+        for number, line in enumerate(lines, 1):
+            line = line.rstrip("\r\n")
+            if line and not line.isspace():
+                if not block:
+                    start = number
+                block.append(line)
+            elif block:
+                yield start, block
+                block = []
+    except UnicodeDecodeError as error:
+        raise TreeFormatError(
+            f"{name}:{number + 1}: not UTF-8 ({error.reason}); convert the file to UTF-8"
+        ) from None
+    except (EOFError, OSError) as error:
+        raise TreeFormatError(
+            f"{name}:{number + 1}: cannot be read on ({error}); the file is cut off or not gzip"
+        ) from None
+    if block:
+        yield start, block
+
+
+def parse_block(block: list[str], name: str = "CoNLL-U", start: int = 1) -> Sentence:
+    """The tree in the lines of one sentence.
+
+    Args:
+        block: lines of one sentence, without line ends.
+        name: file name for messages.
+        start: line number of the first line, 1-based.
+
+    Raises:
+        TreeFormatError: wrong number of columns, ids out of order, a head that is no number or out of range, a
+            cycle, a broken range; the message names file, line and value.
+    """
+    forms: list[str] = []
+    raw_heads: list[str] = []
+    deprels: list[str] = []
+    upos: list[str] = []
+    comments: list[str] = []
+    ranges: list[tuple[int, int, str]] = []
+    word_lines: list[int] = []
+    expected = 1
+    for offset, line in enumerate(block):
+        if line[0] == "#":
+            comments.append(line)
+            continue
+        columns = line.split("\t")
+        if len(columns) != _COLUMNS:
+            hint = "; separate the columns by tabs, not spaces" if "\t" not in line else ""
+            raise TreeFormatError(
+                f"{name}:{start + offset}: {len(columns)} columns ({line[:60]!r}); CoNLL-U has {_COLUMNS}{hint}"
+            )
+        if columns[0] != str(expected):
+            found = _RANGE.match(columns[0])
+            if found:
+                first, last = int(found[1]) - 1, int(found[2]) - 1
+                if first != expected - 1 or last < first or (ranges and first <= ranges[-1][1]):
+                    raise TreeFormatError(
+                        f"{name}:{start + offset}: range {columns[0]} where word {expected} was expected; "
+                        "ranges stand before their first word and do not overlap"
+                    )
+                ranges.append((first, last, columns[1]))
+                continue
+            if _EMPTY_NODE.match(columns[0]):
+                continue  # empty nodes belong to enhanced dependencies only
+            raise TreeFormatError(
+                f"{name}:{start + offset}: id {columns[0]!r} where {expected} was expected; "
+                "words are numbered 1, 2, 3, … and sentences end with an empty line"
+            )
+        if not columns[1]:
+            raise TreeFormatError(f"{name}:{start + offset}: the word (FORM) is empty")
+        forms.append(columns[1])
+        upos.append(columns[3])
+        raw_heads.append(columns[6])
+        deprels.append(columns[7])
+        word_lines.append(start + offset)
+        expected += 1
+    length = len(forms)
+    if ranges and ranges[-1][1] >= length:
+        raise TreeFormatError(
+            f"{name}:{start}: a range ends at word {ranges[-1][1] + 1} but the sentence has {length} words"
+        )
+    try:
+        heads = [int(head) - 1 for head in raw_heads]
+    except ValueError:
+        if all(head == "_" for head in raw_heads):
+            return Sentence(forms, [UNPARSED] * length, deprels, upos, ranges, comments, start)
+        bad = next(i for i, head in enumerate(raw_heads) if not _is_integer(head))
+        raise TreeFormatError(
+            f"{name}:{word_lines[bad]}: head {raw_heads[bad]!r} of word {forms[bad]!r} is not a number; "
+            f"give 0 to {length}, or `_` for every word of a sentence without a parse"
+        ) from None
+    if heads and (min(heads) < ROOT or max(heads) >= length):
+        bad = next(i for i, head in enumerate(heads) if not ROOT <= head < length)
+        raise TreeFormatError(
+            f"{name}:{word_lines[bad]}: head {raw_heads[bad]} of word {forms[bad]!r} is out of range; "
+            f"the sentence has {length} words"
+        )
+    cycle = find_cycle(heads)
+    if cycle is not None:
+        words = " <- ".join(f"{i + 1} {forms[i]!r}" for i in [*cycle, cycle[0]])
+        raise TreeFormatError(
+            f"{name}:{word_lines[min(cycle)]}: the heads form a cycle ({words}); "
+            "every word must lead to a root (head 0)"
+        )
+    return Sentence(forms, heads, deprels, upos, ranges, comments, start)
+
+
+def _is_integer(text: str) -> bool:
+    try:
+        int(text)
+    except ValueError:
+        return False
+    return True
+
+
+def read_conllu(path: str | Path) -> Iterator[Sentence]:
+    """The trees of a CoNLL-U file (`.gz` is unpacked on the fly), one at a time.
+
+    Raises:
+        TreeFormatError: see `open_text`, `read_blocks` and `parse_block`.
+
+    Cost: about 2 µs a word.
+    """
+    with open_text(path) as lines:
+        for start, block in read_blocks(lines, str(path)):
+            yield parse_block(block, str(path), start)
+
+
+def format_sentence(sentence: Sentence) -> str:
+    """A tree as CoNLL-U text, with the empty line that ends it.
+
+    The empty sentence is written as one comment, so that one line of text stays one tree.
+    """
+    lines = list(sentence.comments)
+    starts = {first: (last, form) for first, last, form in sentence.ranges}
+    for i, form in enumerate(sentence.forms):
+        if i in starts:
+            last, surface = starts[i]
+            lines.append(f"{i + 1}-{last + 1}\t{surface}\t_\t_\t_\t_\t_\t_\t_\t_")
+        head = "_" if sentence.heads[i] == UNPARSED else str(sentence.heads[i] + 1)
+        lines.append(
+            f"{i + 1}\t{form}\t_\t{sentence.upos[i]}\t_\t_\t{head}\t{sentence.deprels[i]}\t_\t_"
+        )
+    if not lines:
+        lines.append("# text =")
+    return "\n".join(lines) + "\n\n"

@@ -1,0 +1,78 @@
+"""From word-level trees to arrays over subword tokens.
+
+A sentence of J words is cut into T-1 subwords plus the end-of-sentence symbol (EOS), which counts as word J.
+"""
+
+import numpy as np
+
+from .conllu import ROOT, UNPARSED
+
+NO_PARENT = np.iinfo(np.uint16).max
+"""Doubled parent position of a token without a parse: its attention row is left alone."""
+
+
+def word_spans(word_of_token: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """First and last token of every word, EOS included.
+
+    Args:
+        word_of_token: (T,) word of each token, 0, 0, 1, …, J with EOS last.
+
+    Returns:
+        (first (J+1,), last (J+1,)), 0-based token positions, int64.
+    """
+    words = np.asarray(word_of_token, dtype=np.int64)
+    starts = np.flatnonzero(np.diff(words, prepend=-1))
+    ends = np.append(starts[1:], len(words)) - 1
+    return starts, ends
+
+
+def parent_words(heads: np.ndarray) -> np.ndarray:
+    """Word that each word looks at, EOS included: its head; a root and EOS look at themselves.
+
+    Args:
+        heads: (J,) heads, 0-based; `ROOT` for roots, `UNPARSED` where there is no parse.
+
+    Returns:
+        (J+1,) int64; words without a parse keep `UNPARSED`.
+    """
+    heads = np.asarray(heads, dtype=np.int64)
+    own = np.arange(len(heads) + 1)
+    parents = np.append(heads, ROOT)
+    return np.where(parents == ROOT, own, parents)
+
+
+def parent_positions(heads: np.ndarray, word_of_token: np.ndarray) -> np.ndarray:
+    """Twice the middle position of every token's parent (Bugliarello & Okazaki 2020, Sec. 2).
+
+    The middle of a word is the mean position of its pieces: pieces 6, 7, 8 -> 7.0, pieces 6, 7 -> 6.5. Positions
+    are multiples of one half, hence stored doubled. A root's parent is the root itself; EOS is its own parent.
+
+    Args:
+        heads: (J,) heads, 0-based, see `conllu.Sentence`.
+        word_of_token: (T,) word of each token, EOS (word J) last.
+
+    Returns:
+        (T,) uint16, 2 x position, counted from the sentence's first token; `NO_PARENT` without a parse.
+    """
+    words = np.asarray(word_of_token, dtype=np.int64)
+    first, last = word_spans(words)
+    parents = parent_words(heads)
+    doubled_middle = (first + last)[np.maximum(parents, 0)]
+    doubled_middle[parents == UNPARSED] = NO_PARENT
+    return doubled_middle[words].astype(np.uint16)
+
+
+def parent_first_pieces(heads: np.ndarray, word_of_token: np.ndarray) -> np.ndarray:
+    """Position of the first piece of every token's head word (LISA's target).
+
+    Args and conventions as in `parent_positions`.
+
+    Returns:
+        (T,) int64; -1 without a parse.
+    """
+    words = np.asarray(word_of_token, dtype=np.int64)
+    first, _ = word_spans(words)
+    parents = parent_words(heads)
+    pieces = first[np.maximum(parents, 0)]
+    pieces[parents == UNPARSED] = -1
+    return pieces[words]

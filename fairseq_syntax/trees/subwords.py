@@ -1,0 +1,87 @@
+"""From subwords back to the words they were cut from."""
+
+from enum import StrEnum
+
+
+class SubwordType(StrEnum):
+    """How the words of a text were cut into subwords."""
+
+    subword_nmt = "subword_nmt"  # `@@` ends every piece but the last of a word; also right for plain words
+    sentencepiece = "sentencepiece"  # `▁` begins every word
+    none = "none"  # one token, one word
+
+
+_SPACE = "\u2581"  # ▁
+
+
+def join_subwords(tokens: list[str], subword_type: str) -> tuple[list[str], list[int]]:
+    """Words of a subword sequence, and the word that each subword belongs to.
+
+    ("pre@@", "train", "it") -> ("pretrain", "it"), (0, 0, 1)
+
+    Args:
+        tokens: T subwords.
+        subword_type: a `SubwordType`.
+
+    Returns:
+        (J words, T word indices, 0-based and non-decreasing). A sentencepiece token that is `▁` alone opens the
+        word that follows it; one at the end of the text belongs to the word before.
+
+    Raises:
+        ValueError: an unknown type, or a text that ends inside a word.
+    """
+    if subword_type == SubwordType.none:
+        return list(tokens), list(range(len(tokens)))
+    if subword_type == SubwordType.subword_nmt:
+        return _join_subword_nmt(tokens)
+    if subword_type == SubwordType.sentencepiece:
+        return _join_sentencepiece(tokens)
+    raise ValueError(
+        f"subword type {subword_type!r} is unknown; choose one of {', '.join(SubwordType)}"
+    )
+
+
+def _join_subword_nmt(tokens: list[str]) -> tuple[list[str], list[int]]:
+    words: list[str] = []
+    word_of_token: list[int] = []
+    pieces: list[str] = []
+    for token in tokens:
+        word_of_token.append(len(words))
+        if token.endswith("@@"):
+            pieces.append(token[:-2])
+        elif pieces:
+            words.append("".join(pieces) + token)
+            pieces = []
+        else:
+            words.append(token)
+    if pieces:
+        raise ValueError(f"the text ends inside a word ({tokens[-1]!r}); was the line cut off?")
+    return words, word_of_token
+
+
+def _join_sentencepiece(tokens: list[str]) -> tuple[list[str], list[int]]:
+    words: list[str] = []
+    word_of_token: list[int] = []
+    begun = True  # whether the next piece without a mark opens a word
+    for token in tokens:
+        opens = token.startswith(_SPACE)
+        text = token[1:] if opens else token
+        if _SPACE in text:
+            raise ValueError(
+                f"the piece {token!r} spans several words; train sentencepiece with --split_by_whitespace=true"
+            )
+        if opens and not text:
+            word_of_token.append(len(words))
+            begun = True
+            continue
+        if opens or begun:
+            words.append(text)
+            begun = False
+        else:
+            words[-1] += text
+        word_of_token.append(len(words) - 1)
+    if words:  # a final lone mark
+        word_of_token = [min(word, len(words) - 1) for word in word_of_token]
+    elif tokens:
+        raise ValueError(f"the text has no word, only {tokens}")
+    return words, word_of_token

@@ -1,0 +1,53 @@
+"""Packaging of fairseq-syntax. The version lives in fairseq_syntax/version.py."""
+
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+here = Path(__file__).parent
+version = {}
+exec((here / "fairseq_syntax" / "version.py").read_text(encoding="utf8"), version)
+
+setup(
+    name="fairseq-syntax",
+    version=version["__version__"],
+    description="Syntax for fairseq: PASCAL, LISA, tag embeddings and multi-task parsing as a plug-in",
+    long_description=(here / "README.md").read_text(encoding="utf8"),
+    long_description_content_type="text/markdown",
+    license="MIT",
+    python_requires=">=3.11",
+    packages=find_packages(include=["fairseq_syntax", "fairseq_syntax.*"]),
+    # fairseq itself is not listed: pip would replace a working one (a source checkout, say) and cannot
+    # build fairseq-fixed in an isolated environment. `make install` adds it when it is missing.
+    install_requires=[
+        "torch>=2.13,<2.14",
+        "numpy>=2.0,<3",
+        "sacrebleu>=2.5,<3",
+        "subword-nmt>=0.3.8,<0.4",
+        "stanza>=1.10,<2",
+        "matplotlib>=3.8,<4",
+        "tqdm>=4.66,<5",
+    ],
+    extras_require={
+        "fairseq": ["fairseq-fixed==0.12.3.1"],
+        "dev": [
+            "conllu>=5,<7",
+            "hypothesis>=6.100,<7",
+            "networkx>=3.2,<4",
+            "pytest>=8,<10",
+            "pytest-xdist>=3.5,<4",
+            "ruff>=0.17.5,<0.18",
+            "scipy>=1.12,<2",
+            "sentencepiece>=0.2,<0.3",
+        ],
+    },
+    entry_points={
+        "console_scripts": [
+            "fairseq-syntax-dir = fairseq_syntax.cli.directory:main",
+            "fairseq-syntax-parse = fairseq_syntax.cli.parse:main",
+            "fairseq-syntax-preprocess = fairseq_syntax.cli.preprocess:main",
+            "fairseq-syntax-linearize = fairseq_syntax.cli.linearize:main",
+            "fairseq-syntax-attention = fairseq_syntax.cli.attention:main",
+        ]
+    },
+)

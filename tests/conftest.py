@@ -1,0 +1,44 @@
+"""Shared by all tests: profiles of hypothesis, the slow marker, where the real data is."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("dev", max_examples=20, deadline=None)
+settings.register_profile("ci", max_examples=60, deadline=None, derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+def pytest_addoption(parser):
+    parser.addoption("--run-slow", action="store_true", help="also run the tests that take minutes")
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--run-slow"):
+        return
+    skip = pytest.mark.skip(reason="slow: give --run-slow")
+    for item in items:
+        if "slow" in item.keywords:
+            item.add_marker(skip)
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    """The checkout."""
+    return REPOSITORY
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """The folder with multi30k/, ud/, tanaka/ and stanza_en/; tests that need it skip where it is absent.
+
+    FAIRSEQ_SYNTAX_DATA names it; otherwise a folder shared/data beside the checkout is taken.
+    """
+    path = Path(os.environ.get("FAIRSEQ_SYNTAX_DATA", REPOSITORY.parent / "shared" / "data"))
+    if not path.is_dir():
+        pytest.skip(f"real data not found at {path}; set FAIRSEQ_SYNTAX_DATA to run this test")
+    return path
