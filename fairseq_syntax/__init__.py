@@ -1,0 +1,43 @@
+"""fairseq-syntax: dependency syntax for fairseq's translation models.
+
+Importing the package, or naming it with `--user-dir`, registers tasks, models and criterions with fairseq. The
+algorithms in `fairseq_syntax.trees` also work where fairseq is not installed.
+"""
+
+import importlib
+import importlib.util
+
+from .compat import SamePath
+from .version import __version__
+
+__all__ = ["__version__", "register"]
+
+__path__ = SamePath(__path__)
+
+_PLUGINS = (
+    "criterions.label_smoothed_cross_entropy_with_heads",
+    "tasks.syntax_translation",
+    "models.pascal_transformer",
+    "models.lisa_transformer",
+    "models.tag_transformer",
+)
+
+
+def register() -> None:
+    """Register everything with fairseq, once; later calls do nothing.
+
+    fairseq imports `tasks/` and `models/` of a user directory by itself only if the package is not loaded yet, and
+    never `criterions/`; so this list does it in either order.
+
+    Raises:
+        ImportError: fairseq is missing or cannot be imported.
+    """
+    from .compat import allow_checkpoint_classes
+
+    allow_checkpoint_classes()
+    for plugin in _PLUGINS:
+        importlib.import_module(f"{__name__}.{plugin}")
+
+
+if importlib.util.find_spec("fairseq") is not None:
+    register()

@@ -1,6 +1,7 @@
 """Shared by all tests: profiles of hypothesis, the slow marker, where the real data is."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ settings.register_profile("ci", max_examples=60, deadline=None, derandomize=True
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+sys.path.append(str(REPOSITORY / "tests"))  # for `strategies` and `oracles`
 
 
 def pytest_addoption(parser):

@@ -6,6 +6,7 @@ empty nodes, several roots, CRLF, gzip); anything else is one `TreeFormatError` 
 
 import gzip
 import re
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +19,8 @@ UNPARSED = -2
 
 _COLUMNS = 10
 _RANGE = re.compile(r"([1-9]\d*)-([1-9]\d*)$")
-_EMPTY_NODE = re.compile(r"\d+\.\d+$")
+_EMPTY_NODE = re.compile(r"(\d+)\.\d+$")
+_INTEGER = re.compile(r"-?[0-9]+")
 
 
 class TreeFormatError(ValueError):
@@ -58,7 +60,8 @@ class Sentence:
     def collapse_ranges(self) -> "Sentence":
         """The same tree over surface tokens: each multi-word range becomes one node.
 
-        ("im" = "in" + "dem") -> "im", with head, label and tag of the first of its words whose head is outside.
+        ("im" = "in" + "dem") -> "im", with head, label and tag of its word nearest the root, the
+        first of them at equal depth. (Any other choice can make a cycle of ranges.)
         """
         if not self.ranges:
             return self
@@ -74,13 +77,20 @@ class Sentence:
             forms.append(form)
             word = last + 1
         heads, deprels, upos = [], [], []
-        for node, words in enumerate(members):
-            top = next(w for w in words if self.heads[w] < 0 or node_of_word[self.heads[w]] != node)
+        for words in members:
+            top = words[0] if len(words) == 1 else min(words, key=self._depth)
             head = self.heads[top]
             heads.append(node_of_word[head] if head >= 0 else head)
             deprels.append(self.deprels[top])
             upos.append(self.upos[top])
         return Sentence(forms, heads, deprels, upos, [], self.comments, self.line)
+
+    def _depth(self, word: int) -> int:
+        depth = 0
+        while word >= 0:
+            word = self.heads[word]
+            depth += 1
+        return depth
 
 
 def find_cycle(heads: list[int]) -> list[int] | None:
@@ -144,10 +154,10 @@ def read_blocks(lines: Iterable[str], name: str) -> Iterator[tuple[int, list[str
                 yield start, block
                 block = []
     except UnicodeDecodeError as error:
-        raise TreeFormatError(
-            f"{name}:{number + 1}: not UTF-8 ({error.reason}); convert the file to UTF-8"
-        ) from None
-    except (EOFError, OSError) as error:
+        # Text is decoded ahead of the lines, so some lines of the broken chunk may not be counted yet.
+        bad = number + 1 + error.object.count(b"\n", 0, error.start)
+        raise TreeFormatError(f"{name}:{bad}: not UTF-8 ({error.reason}); convert the file to UTF-8") from None
+    except (EOFError, OSError, zlib.error) as error:
         raise TreeFormatError(
             f"{name}:{number + 1}: cannot be read on ({error}); the file is cut off or not gzip"
         ) from None
@@ -174,6 +184,7 @@ def parse_block(block: list[str], name: str = "CoNLL-U", start: int = 1) -> Sent
     comments: list[str] = []
     ranges: list[tuple[int, int, str]] = []
     word_lines: list[int] = []
+    range_line = start
     expected = 1
     for offset, line in enumerate(block):
         if line[0] == "#":
@@ -195,8 +206,10 @@ def parse_block(block: list[str], name: str = "CoNLL-U", start: int = 1) -> Sent
                         "ranges stand before their first word and do not overlap"
                     )
                 ranges.append((first, last, columns[1]))
+                range_line = start + offset
                 continue
-            if _EMPTY_NODE.match(columns[0]):
+            found = _EMPTY_NODE.match(columns[0])
+            if found and int(found[1]) == expected - 1:
                 continue  # empty nodes belong to enhanced dependencies only
             raise TreeFormatError(
                 f"{name}:{start + offset}: id {columns[0]!r} where {expected} was expected; "
@@ -213,18 +226,18 @@ def parse_block(block: list[str], name: str = "CoNLL-U", start: int = 1) -> Sent
     length = len(forms)
     if ranges and ranges[-1][1] >= length:
         raise TreeFormatError(
-            f"{name}:{start}: a range ends at word {ranges[-1][1] + 1} but the sentence has {length} words"
+            f"{name}:{range_line}: the range ends at word {ranges[-1][1] + 1} but the sentence has {length} words"
         )
-    try:
-        heads = [int(head) - 1 for head in raw_heads]
-    except ValueError:
-        if all(head == "_" for head in raw_heads):
-            return Sentence(forms, [UNPARSED] * length, deprels, upos, ranges, comments, start)
-        bad = next(i for i, head in enumerate(raw_heads) if not _is_integer(head))
+    if all(head == "_" for head in raw_heads):
+        return Sentence(forms, [UNPARSED] * length, deprels, upos, ranges, comments, start)
+    # int() alone would also take "1_0", "+1" and " 1".
+    bad = next((i for i, head in enumerate(raw_heads) if not _INTEGER.fullmatch(head)), None)
+    if bad is not None:
         raise TreeFormatError(
-            f"{name}:{word_lines[bad]}: head {raw_heads[bad]!r} of word {forms[bad]!r} is not a number; "
-            f"give 0 to {length}, or `_` for every word of a sentence without a parse"
-        ) from None
+            f"{name}:{word_lines[bad]}: head {raw_heads[bad]!r} of word {forms[bad]!r} is not a "
+            f"number; give 0 to {length}, or `_` for every word of a sentence without a parse"
+        )
+    heads = [int(head) - 1 for head in raw_heads]
     if heads and (min(heads) < ROOT or max(heads) >= length):
         bad = next(i for i, head in enumerate(heads) if not ROOT <= head < length)
         raise TreeFormatError(
@@ -239,14 +252,6 @@ def parse_block(block: list[str], name: str = "CoNLL-U", start: int = 1) -> Sent
             "every word must lead to a root (head 0)"
         )
     return Sentence(forms, heads, deprels, upos, ranges, comments, start)
-
-
-def _is_integer(text: str) -> bool:
-    try:
-        int(text)
-    except ValueError:
-        return False
-    return True
 
 
 def read_conllu(path: str | Path) -> Iterator[Sentence]:
@@ -274,9 +279,7 @@ def format_sentence(sentence: Sentence) -> str:
             last, surface = starts[i]
             lines.append(f"{i + 1}-{last + 1}\t{surface}\t_\t_\t_\t_\t_\t_\t_\t_")
         head = "_" if sentence.heads[i] == UNPARSED else str(sentence.heads[i] + 1)
-        lines.append(
-            f"{i + 1}\t{form}\t_\t{sentence.upos[i]}\t_\t_\t{head}\t{sentence.deprels[i]}\t_\t_"
-        )
+        lines.append(f"{i + 1}\t{form}\t_\t{sentence.upos[i]}\t_\t_\t{head}\t{sentence.deprels[i]}\t_\t_")
     if not lines:
         lines.append("# text =")
     return "\n".join(lines) + "\n\n"

@@ -36,9 +36,7 @@ def join_subwords(tokens: list[str], subword_type: str) -> tuple[list[str], list
         return _join_subword_nmt(tokens)
     if subword_type == SubwordType.sentencepiece:
         return _join_sentencepiece(tokens)
-    raise ValueError(
-        f"subword type {subword_type!r} is unknown; choose one of {', '.join(SubwordType)}"
-    )
+    raise ValueError(f"subword type {subword_type!r} is unknown; choose one of {', '.join(SubwordType)}")
 
 
 def _join_subword_nmt(tokens: list[str]) -> tuple[list[str], list[int]]:

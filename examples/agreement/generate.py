@@ -1,0 +1,291 @@
+"""Write the agreement corpus: English and German text, English gold trees, and a challenge set.
+
+The files are the same, byte for byte, for the same arguments, and each split draws from its own
+generator: a larger ``--train`` leaves validation, test and challenge set as they were.
+
+    python examples/agreement/generate.py --output corpus
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from grammar import Plan, Sampler, attractors, construction
+from lexicon import NUMBERS, PLURAL, SINGULAR
+from transfer import Transfer
+from trees import Word, flatten, text, to_conllu
+
+SHORTEST, LONGEST = 5, 40
+ATTRACTOR_WEIGHTS = {0: 0.34, 1: 0.32, 2: 0.24, 3: 0.10}
+"""How many attractors the sentences of train, valid and test have, and how often."""
+CHALLENGE_ATTRACTORS = (0, 1, 2, 3, 4)
+TSV_HEADER = "line\tattractors\tconstruction\tverb_index\tsingular\tplural\texpected"
+_ATTEMPTS = 2000
+_OPPOSITE = {SINGULAR: PLURAL, PLURAL: SINGULAR}
+
+
+class GenerationError(Exception):
+    """The corpus cannot be made or written as asked."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One English sentence with its tree and its German translation."""
+
+    english: tuple[Word, ...]
+    german: tuple[str, ...]
+
+    @property
+    def source(self) -> str:
+        """The English text."""
+        return text(self.english)
+
+    @property
+    def target(self) -> str:
+        """The German text."""
+        return " ".join(self.german)
+
+
+@dataclass(frozen=True)
+class Item:
+    """One challenge sentence: the pair, and which form its main verb must have in German."""
+
+    pair: Pair
+    singular: str
+    plural: str
+    expected: str
+
+    def row(self, line: int) -> str:
+        """The line of challenge.tsv for this sentence, the ``line``-th from 0."""
+        words = self.pair.english
+        right = self.singular if self.expected == SINGULAR else self.plural
+        fields = (
+            line,
+            len(attractors(words)),
+            construction(words),
+            self.pair.german.index(right),
+            self.singular,
+            self.plural,
+            self.expected,
+        )
+        return "\t".join(str(field) for field in fields)
+
+
+class Corpus:
+    """Makes splits that share no sentence, on either side."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._seen: set[str] = set()
+
+    def _generator(self, split: str) -> random.Random:
+        # Strings seed through SHA-512, so this does not depend on the process or its hash seed.
+        return random.Random(f"agreement {self._seed} {split}")
+
+    def _new_pair(self, sampler: Sampler, plan: Plan) -> Pair | None:
+        """A pair by ``plan``, or None if it is too long, too short or known already."""
+        english = tuple(flatten(sampler.sentence(plan)))
+        if not SHORTEST <= len(english) <= LONGEST:
+            return None
+        pair = Pair(english, tuple(Transfer(english).translate()))
+        if not SHORTEST <= len(pair.german) <= LONGEST:
+            return None
+        if {"en " + pair.source, "de " + pair.target} & self._seen:
+            return None
+        return pair
+
+    def _keep(self, pair: Pair) -> None:
+        self._seen |= {"en " + pair.source, "de " + pair.target}
+
+    def split(self, name: str, size: int) -> list[Pair]:
+        """``size`` new pairs for the split ``name``."""
+        sampler = Sampler(self._generator(name))
+        pairs: list[Pair] = []
+        while len(pairs) < size:
+            count = sampler.weighted(ATTRACTOR_WEIGHTS)
+            for _ in range(_ATTEMPTS):
+                pair = self._new_pair(sampler, Plan(count))
+                if pair is not None:
+                    break
+            else:
+                raise GenerationError(_exhausted(name, len(pairs), size))
+            self._keep(pair)
+            pairs.append(pair)
+        return pairs
+
+    def challenge(self, size: int) -> list[Item]:
+        """``size`` items for each number of attractors, half of them with a plural subject."""
+        items: list[Item] = []
+        for count in CHALLENGE_ATTRACTORS:
+            sampler = Sampler(self._generator(f"challenge {count}"))
+            for index in range(size):
+                number = NUMBERS[index % 2]
+                plan = Plan(count, number, _OPPOSITE[number], ambiguous=True)
+                for _ in range(_ATTEMPTS):
+                    pair = self._new_pair(sampler, plan)
+                    item = pair and _as_item(pair)
+                    if item:
+                        break
+                else:
+                    raise GenerationError(_exhausted("challenge", index, size))
+                self._keep(item.pair)
+                items.append(item)
+        return items
+
+
+def _exhausted(split: str, made: int, size: int) -> str:
+    return (
+        f"{split}: only {made} of {size} sentences found before the grammar ran out of new ones; "
+        "expected enough different sentences; ask for fewer"
+    )
+
+
+def _as_item(pair: Pair) -> Item | None:
+    """The challenge item for ``pair``, or None if its main verb could be mistaken for another."""
+    transfer = Transfer(pair.english)
+    singular, plural = transfer.finite_forms(transfer.root)
+    expected = transfer.noun_number(transfer.subject(transfer.root))
+    right, wrong = (singular, plural) if expected == SINGULAR else (plural, singular)
+    if pair.german.count(right) != 1 or wrong in pair.german:
+        return None
+    lemmas = Counter(transfer.lemma(word) for word in pair.english if word.upos == "VERB")
+    if lemmas[transfer.lemma(transfer.root)] != 1:
+        return None
+    return Item(pair, singular, plural, expected)
+
+
+def _files(train: int, valid: int, test: int, challenge: int, seed: int) -> dict[str, list]:
+    """All splits by name. The challenge set comes first, so that no other can take from it."""
+    corpus = Corpus(seed)
+    splits: dict[str, list] = {"challenge": corpus.challenge(challenge)}
+    for name, size in (("test", test), ("valid", valid), ("train", train)):
+        splits[name] = corpus.split(name, size)
+    return splits
+
+
+def _contents(splits: dict[str, list]) -> Iterator[tuple[str, str]]:
+    """File names with what they are to hold."""
+    for name, members in splits.items():
+        pairs = [member.pair if isinstance(member, Item) else member for member in members]
+        yield f"{name}.en", "".join(pair.source + "\n" for pair in pairs)
+        yield f"{name}.de", "".join(pair.target + "\n" for pair in pairs)
+        yield f"{name}.en.conllu", "".join(to_conllu(pair.english) for pair in pairs)
+    rows = [item.row(line) for line, item in enumerate(splits["challenge"])]
+    yield "challenge.tsv", "\n".join([TSV_HEADER, *rows]) + "\n"
+
+
+def write_files(folder: Path, contents: Iterator[tuple[str, str]]) -> list[str]:
+    """Write the files and return their names; no file is ever to be seen half written.
+
+    Everything is written under temporary names first and renamed only when all of it is there.
+    """
+    temporary: dict[str, str] = {}
+    try:
+        for name, content in contents:
+            handle, temporary[name] = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
+            with open(handle, "w", encoding="utf-8", newline="\n") as out:
+                out.write(content)
+                out.flush()
+                os.fsync(out.fileno())
+            # mkstemp makes files that only their owner may read; a corpus is to be shared.
+            os.chmod(temporary[name], 0o644)
+        for name, path in temporary.items():
+            os.replace(path, folder / name)
+    finally:
+        for path in temporary.values():
+            Path(path).unlink(missing_ok=True)
+    return list(temporary)
+
+
+def statistics(splits: dict[str, list]) -> str:
+    """A table with the sizes, lengths and attractor counts of the splits, and the vocabularies."""
+    shown = [f"{count}" for count in CHALLENGE_ATTRACTORS]
+    lines = [
+        f"{'split':<10}{'sentences':>10}{'en words':>10}{'de words':>10}"
+        + "".join(f"{count + ' attr.':>9}" for count in shown)
+    ]
+    known: dict[str, set[str]] = {}
+    for name in ("train", "valid", "test", "challenge"):
+        pairs = [item.pair if isinstance(item, Item) else item for item in splits[name]]
+        size = max(len(pairs), 1)
+        counts = Counter(len(attractors(pair.english)) for pair in pairs)
+        lines.append(
+            f"{name:<10}{len(pairs):>10}"
+            f"{sum(len(pair.english) for pair in pairs) / size:>10.1f}"
+            f"{sum(len(pair.german) for pair in pairs) / size:>10.1f}"
+            + "".join(f"{counts[count] / size:>9.1%}" for count in CHALLENGE_ATTRACTORS)
+        )
+        words = {
+            "en": {word.form for pair in pairs for word in pair.english},
+            "de": {word for pair in pairs for word in pair.german},
+        }
+        if name == "train":
+            known = words
+            sizes = ", ".join(f"{len(words[language])} {language}" for language in words)
+        else:
+            unseen = sum(len(words[language] - known[language]) for language in words)
+            lines[-1] += f"   {unseen} words not in train"
+    return "\n".join([*lines, f"vocabulary of train: {sizes}"])
+
+
+def _count(value: str) -> int:
+    try:
+        number = int(value)
+    except ValueError:
+        number = -1
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{value!r}; expected a whole number, 0 or more")
+    return number
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description="Write the English-German agreement corpus.")
+    parser.add_argument("--output", required=True, type=Path, help="folder for the files")
+    parser.add_argument("--train", type=_count, default=6000, help="training sentences")
+    parser.add_argument("--valid", type=_count, default=400, help="validation sentences")
+    parser.add_argument("--test", type=_count, default=400, help="test sentences")
+    parser.add_argument("--challenge", type=_count, default=100, help="challenge sentences per attractor count")
+    parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same files")
+    parser.add_argument("--overwrite", action="store_true", help="write into a folder that is not empty")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Make the corpus that the arguments ask for and print what it is like."""
+    options = _parser().parse_args(arguments)
+    folder: Path = options.output
+    try:
+        if folder.exists() and not folder.is_dir():
+            raise GenerationError(f"--output {folder}: is a file; expected a folder or a new name; name another one")
+        if folder.is_dir() and any(folder.iterdir()) and not options.overwrite:
+            raise GenerationError(
+                f"--output {folder}: the folder is not empty; expected an empty or a new one; "
+                "name another one, or add --overwrite to replace the corpus in it"
+            )
+        splits = _files(options.train, options.valid, options.test, options.challenge, options.seed)
+        folder.mkdir(parents=True, exist_ok=True)
+        write_files(folder, _contents(splits))
+    except GenerationError as error:
+        print(f"generate.py: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(
+            f"generate.py: --output {folder}: {error.strerror}; expected a folder that can be "
+            "written to; name another one",
+            file=sys.stderr,
+        )
+        return 2
+    print(statistics(splits))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

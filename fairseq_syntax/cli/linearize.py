@@ -1,0 +1,175 @@
+"""fairseq-syntax-linearize: a corpus for learning to translate and to parse at once."""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import zip_longest
+from pathlib import Path
+
+from ..data.live import align_tree
+from ..trees.conllu import TreeFormatError, read_conllu
+from ..trees.linearize import linearize
+from ..trees.subwords import SubwordType
+from .parse import read_lines, split_words
+
+TRANSLATE = "<translate>"
+PARSE = "<parse>"
+
+_EPILOG = """\
+The multi-task system of Currey & Heafield (2019): one Transformer learns from pairs of both kinds,
+  <translate> source  ->  target
+  <parse> source      ->  parse of the source, as brackets without words
+and translates text whose first token is <translate>. A sentence that has nothing to parse (an
+empty line, or a tree without heads) gets the first pair only; so every line pair of the input is
+one <translate> pair of the output, in the same order.
+
+  fairseq-syntax-linearize --input bpe/train --output multi/train --source-lang en --target-lang de
+  for set in valid test; do
+    fairseq-syntax-linearize --input bpe/$set --output multi/$set --source-lang en \\
+      --target-lang de --translate-only
+  done
+
+It reads bpe/train.en, bpe/train.de and the trees bpe/train.en.conllu or bpe/train.en.conllu.gz of
+fairseq-syntax-parse, and writes multi/train.en and multi/train.de.
+"""
+
+
+def get_parser() -> argparse.ArgumentParser:
+    """The command line of fairseq-syntax-linearize."""
+    parser = argparse.ArgumentParser(
+        prog="fairseq-syntax-linearize",
+        description="Mix sentence pairs with (source, linearised parse) pairs.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--input", required=True, metavar="PREFIX", help="texts are PREFIX.SOURCE, PREFIX.TARGET")
+    add("--source-lang", required=True, metavar="SOURCE", help="suffix of the source text")
+    add("--target-lang", required=True, metavar="TARGET", help="suffix of the target text")
+    add("--output", required=True, metavar="PREFIX2", help="PREFIX2.SOURCE, PREFIX2.TARGET")
+    add(
+        "--trees-suffix",
+        default="conllu",
+        metavar="SUFFIX",
+        help="trees are PREFIX.SOURCE.SUFFIX, or that with .gz (default: conllu)",
+    )
+    add(
+        "--parses",
+        metavar="FILE",
+        help="linearised parses, one a line, such as constituencies; taken instead of trees",
+    )
+    add("--translate-only", action="store_true", help="no <parse> pairs; for valid and test sets")
+    add("--overwrite", action="store_true", help="replace the output if it exists")
+    add(
+        "--subword-type",
+        default=SubwordType.subword_nmt.value,
+        choices=[kind.value for kind in SubwordType],
+        help="how the source is cut, to compare it with the words of the trees (default: "
+        "subword_nmt, which is right for uncut text, too)",
+    )
+    return parser
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run fairseq-syntax-linearize.
+
+    Args:
+        argv: arguments; None takes those of the process.
+
+    Returns:
+        Exit status: 0; 1 for wrong data, with one message on stderr. Wrong usage exits 2.
+    """
+    parser = get_parser()
+    args = parser.parse_args(argv)
+    if args.source_lang == args.target_lang:
+        parser.error(f"--source-lang and --target-lang are both {args.source_lang!r}")
+    if args.translate_only and args.parses:
+        parser.error("--parses is of no use with --translate-only")
+    if Path(args.input).absolute() == Path(args.output).absolute():
+        parser.error(f"--input and --output are both {args.input!r}")
+    try:
+        _run(args)
+    except (TreeFormatError, OSError) as error:
+        print(f"fairseq-syntax-linearize: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _run(args: argparse.Namespace) -> None:
+    languages = (args.source_lang, args.target_lang)
+    texts = [f"{args.input}.{language}" for language in languages]
+    outputs = [Path(f"{args.output}.{language}") for language in languages]
+    for output in outputs:
+        if output.exists() and not args.overwrite:
+            raise TreeFormatError(f"{output}: exists already; give --overwrite to replace it")
+        output.parent.mkdir(parents=True, exist_ok=True)
+    pairs = _read_pairs(args, *texts)
+    temporary = [Path(f"{output}.tmp") for output in outputs]
+    counts = {TRANSLATE: 0, PARSE: 0}
+    try:
+        with ExitStack() as stack:
+            files = [stack.enter_context(open(path, "w", encoding="utf-8", newline="\n")) for path in temporary]
+            for task, source, target in pairs:
+                files[0].write(f"{task} {source}".rstrip() + "\n")
+                files[1].write(target + "\n")
+                counts[task] += 1
+        for path, output in zip(temporary, outputs, strict=True):
+            path.replace(output)
+    finally:
+        for path in temporary:
+            path.unlink(missing_ok=True)
+    print(
+        f"fairseq-syntax-linearize: {outputs[0]}, {outputs[1]}: {counts[TRANSLATE]} sentences to "
+        f"translate, {counts[PARSE]} to parse",
+        file=sys.stderr,
+    )
+
+
+def _read_pairs(args: argparse.Namespace, source_path: str, target_path: str) -> Iterator[tuple[str, str, str]]:
+    """(task, source, target) in the order of the output."""
+    streams = {source_path: read_lines(source_path), target_path: read_lines(target_path)}
+    if args.parses:
+        streams[args.parses] = read_lines(args.parses)
+    elif not args.translate_only:
+        trees = _find_trees(f"{source_path}.{args.trees_suffix}")
+        streams[trees] = read_conllu(trees)
+    for number, row in enumerate(zip_longest(*streams.values()), 1):
+        if None in row:
+            shorter = list(streams)[row.index(None)]
+            longer = next(name for name, item in zip(streams, row, strict=True) if item is not None)
+            raise TreeFormatError(
+                f"{shorter}: ends after {number - 1} sentences but {longer} goes on; all files "
+                "must have one line, or one tree, for each sentence; make them of the same text"
+            )
+        source, target = (" ".join(line.split()) for line in row[:2])
+        yield TRANSLATE, source, target
+        if args.translate_only:
+            continue
+        if args.parses:
+            parse = " ".join(row[2].split())
+        else:
+            place = f"{source_path}:{number}"
+            words = split_words(source, args.subword_type, place)
+            tree = align_tree(row[2], words, f"{place} (tree at {trees}:{row[2].line})")
+            parse = " ".join(linearize(tree)) if tree.is_parsed else ""
+        # an empty target would teach the model to stop at once
+        if source and parse:
+            yield PARSE, source, parse
+
+
+def _find_trees(path: str) -> str:
+    """The file of the trees, plain or gzipped."""
+    found = [name for name in (path, f"{path}.gz") if Path(name).exists()]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise TreeFormatError(f"{path}: exists with and without .gz; delete the wrong one")
+    raise TreeFormatError(
+        f"{path}: no such file, nor with .gz; parse the source with fairseq-syntax-parse, or give "
+        "--parses or --translate-only"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

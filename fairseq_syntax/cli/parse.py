@@ -1,0 +1,373 @@
+"""fairseq-syntax-parse: dependency trees of a tokenised text, one a line, with Stanza."""
+
+import argparse
+import fcntl
+import gzip
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import IO
+
+from tqdm import tqdm
+
+from ..data.parsers import Parser, StanzaParser
+from ..trees.conllu import TreeFormatError, format_sentence, open_text, parse_block
+from ..trees.subwords import SubwordType, join_subwords
+
+STDIO = "-"
+
+_EPILOG = """\
+One line of text is one sentence of tokens separated by spaces; one tree comes out for each, also
+for empty lines. Work goes into OUTPUT.part, which becomes OUTPUT when it is complete. To resume a
+run that was stopped or killed, run the same command again; to start over, delete OUTPUT.part.
+
+Split over four processes, or machines (the sizes of the shards differ by one sentence at most):
+  for i in 0 1 2 3; do
+    fairseq-syntax-parse --input train.en --output train.en.$i.conllu.gz --shard $i/4 &
+  done; wait
+  cat train.en.[0-3].conllu.gz > train.en.conllu.gz
+
+With model files, and text that is already cut into subwords:
+  fairseq-syntax-parse --input train.bpe.en --output train.bpe.en.conllu.gz \\
+    --subword-type subword_nmt --tagger tagger.pt --parser parser.pt
+"""
+
+
+def read_lines(path: str | Path, name: str | None = None) -> Iterator[str]:
+    """The lines of a UTF-8 text, `.gz` or plain, without line ends (LF or CRLF).
+
+    Args:
+        path: of the file.
+        name: what messages call it; None takes the path.
+
+    Raises:
+        TreeFormatError: no such file, not UTF-8, a damaged gzip file; the message names the line.
+    """
+    number = 0
+    name = name or str(path)
+    with open_text(path) as lines:
+        try:
+            for line in lines:
+                yield line.rstrip("\r\n")
+                number += 1
+        except UnicodeDecodeError as error:
+            raise TreeFormatError(
+                f"{name}: not UTF-8 after line {number} ({error.reason}); convert the file to UTF-8"
+            ) from None
+        except (EOFError, OSError) as error:
+            raise TreeFormatError(
+                f"{name}: cannot be read on after line {number} ({error}); the file is cut off or not gzip"
+            ) from None
+
+
+def split_words(line: str, subword_type: str, place: str) -> list[str]:
+    """The words of a line, split where fairseq splits it: at every kind of whitespace.
+
+    Args:
+        line: tokens.
+        subword_type: a `SubwordType`; subwords are joined.
+        place: file and line, for messages.
+
+    Raises:
+        TreeFormatError: the line ends inside a word.
+    """
+    try:
+        return join_subwords(line.split(), subword_type)[0]
+    except ValueError as error:
+        raise TreeFormatError(f"{place}: {error}") from None
+
+
+def shard_bounds(total: int, index: int, count: int) -> tuple[int, int]:
+    """First line of a shard, 0-based, and the line after its last.
+
+    The shards 0 … count-1 one after the other are all lines; their sizes differ by one at most.
+    """
+    return total * index // count, total * (index + 1) // count
+
+
+def _shard(text: str) -> tuple[int, int]:
+    try:
+        index, count = (int(part) for part in text.split("/"))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form i/n, such as 0/4") from None
+    if not 0 <= index < count:
+        raise argparse.ArgumentTypeError(f"{text!r} does not exist; shards of n are 0/n to n-1/n")
+    return index, count
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+    return int(text)
+
+
+def get_parser() -> argparse.ArgumentParser:
+    """The command line of fairseq-syntax-parse."""
+    parser = argparse.ArgumentParser(
+        prog="fairseq-syntax-parse",
+        description="Dependency trees (CoNLL-U) of a tokenised text, with Stanza.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--input",
+        default=STDIO,
+        metavar="FILE",
+        help="text, plain or .gz; - is stdin (the default)",
+    )
+    parser.add_argument(
+        "--output",
+        default=STDIO,
+        metavar="FILE",
+        help="CoNLL-U, gzipped if it ends in .gz; - is stdout (the default; not resumable)",
+    )
+    parser.add_argument(
+        "--language",
+        default="en",
+        metavar="CODE",
+        help="of the text, a code of Stanza (default: en)",
+    )
+    parser.add_argument(
+        "--model-dir",
+        metavar="DIR",
+        help="Stanza's models, downloaded to if missing (default: Stanza's own)",
+    )
+    parser.add_argument("--tagger", metavar="FILE", help="a tagger trained with Stanza; needs --parser")
+    parser.add_argument("--parser", metavar="FILE", help="a parser trained with Stanza; needs --tagger")
+    parser.add_argument("--device", metavar="NAME", help="cpu, cuda, cuda:1, … (default: a GPU if there is one)")
+    parser.add_argument(
+        "--subword-type",
+        default=SubwordType.none.value,
+        choices=[kind.value for kind in SubwordType],
+        help="how the text is cut into subwords, which are joined before parsing (default: none)",
+    )
+    parser.add_argument(
+        "--shard",
+        type=_shard,
+        default=(0, 1),
+        metavar="I/N",
+        help="parse the I-th of N parts, I from 0",
+    )
+    parser.add_argument(
+        "--chunk",
+        type=_positive,
+        default=2000,
+        metavar="N",
+        help="sentences a write (default: 2000)",
+    )
+    parser.add_argument("--overwrite", action="store_true", help="replace OUTPUT if it exists")
+    return parser
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run fairseq-syntax-parse.
+
+    Args:
+        argv: arguments; None takes those of the process.
+
+    Returns:
+        Exit status: 0; 1 for wrong data, with one message on stderr; 130 when interrupted. Wrong
+            usage exits 2.
+    """
+    parser = get_parser()
+    args = parser.parse_args(argv)
+    if (args.tagger is None) != (args.parser is None):
+        parser.error("--tagger and --parser go together: give both or neither")
+    try:
+        _run(args)
+    except KeyboardInterrupt:
+        kept = _part(args.output)
+        print(
+            "fairseq-syntax-parse: interrupted; "
+            + (
+                f"{kept} is kept, run the same command again to resume"
+                if args.output != STDIO and kept.exists()
+                else "nothing is kept"
+            ),
+            file=sys.stderr,
+        )
+        return 130
+    except BrokenPipeError:
+        # whoever read stdout has gone (`| head`); keep Python from complaining when it closes it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except (TreeFormatError, OSError) as error:
+        print(f"fairseq-syntax-parse: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _part(output: str) -> Path:
+    return Path(output + ".part")
+
+
+def _run(args: argparse.Namespace) -> None:
+    output = Path(args.output)
+    if args.output != STDIO and output.exists():
+        # first of all, as reading the text may take a while
+        if not args.overwrite:
+            raise TreeFormatError(f"{output}: exists already; give --overwrite to replace it")
+        if args.input != STDIO and output.samefile(args.input):
+            raise TreeFormatError(f"{output}: is the input; give another --output")
+    parser = StanzaParser(args.language, args.model_dir, args.tagger, args.parser, args.device)
+    with ExitStack() as stack:
+        source = stack.enter_context(_seekable(args.input))
+        name = "stdin" if args.input == STDIO else args.input
+        start, end = shard_bounds(sum(1 for _ in read_lines(source, name)), *args.shard)
+        words = (
+            split_words(line, args.subword_type, f"{name}:{number}")
+            for number, line in enumerate(islice(read_lines(source, name), start, end), start + 1)
+        )
+        bar = stack.enter_context(tqdm(total=end - start, unit="sent"))
+        if args.output == STDIO:
+            _parse_rest(words, parser, sys.stdout.buffer, args.chunk, bar)
+            return
+        output.parent.mkdir(parents=True, exist_ok=True)
+        part = stack.enter_context(open(_part(args.output), "a+b"))
+        _lock(part)
+        header = _header(args)
+        done = _resume(part, header, words, args.chunk, name)
+        if done:
+            bar.write(
+                f"fairseq-syntax-parse: {part.name}: {done} of {end - start} sentences are done",
+                file=sys.stderr,
+            )
+            bar.update(done)
+        _parse_rest(words, parser, part, args.chunk, bar)
+        _finish(part, len(header), output)
+
+
+@contextmanager
+def _seekable(path: str) -> Iterator[str]:
+    """A path that can be read twice, for counting first. Stdin and pipes are copied to disk."""
+    is_stdin = path == STDIO
+    if not is_stdin and (Path(path).is_file() or Path(path).is_dir() or not Path(path).exists()):
+        yield path
+        return
+    with ExitStack() as stack:
+        source = sys.stdin.buffer if is_stdin else stack.enter_context(open(path, "rb"))
+        copy = stack.enter_context(tempfile.NamedTemporaryFile(prefix="fairseq-syntax-parse."))
+        shutil.copyfileobj(source, copy)
+        copy.flush()
+        yield copy.name
+
+
+def _lock(part: IO[bytes]) -> None:
+    """Keep a second process, such as a shard with the same --output, from writing the same file."""
+    try:
+        fcntl.flock(part, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise TreeFormatError(f"{part.name}: another process is writing it; give every run its own --output") from None
+    except OSError:
+        pass  # a file system without locks
+
+
+def _header(args: argparse.Namespace) -> bytes:
+    """First line of the part file: what made its trees. It is not in the finished file."""
+    models = {
+        name: [Path(path).name, os.path.getsize(path)]
+        for name, path in (("tagger", args.tagger), ("parser", args.parser))
+        if path is not None and os.path.exists(path)
+    }
+    settings = {"language": args.language, "subword_type": args.subword_type, **models}
+    return f"# fairseq-syntax-parse {json.dumps(settings)}\n".encode()
+
+
+def _resume(part: IO[bytes], header: bytes, words: Iterator[list[str]], chunk: int, name: str) -> int:
+    """Find out how far a part file goes, cut off what comes after, and leave it ready for
+    appending.
+
+    Only whole chunks are kept, so that the rest is parsed in the same groups as in an uninterrupted
+    run and gets the same trees to the last one.
+
+    Args:
+        part: file open for reading and appending.
+        header: its first line; written if there is none yet.
+        words: of the sentences of the input; those of the trees that are kept are taken from it.
+        chunk: sentences a chunk.
+        name: of the input, for messages.
+
+    Returns:
+        Number of trees that are kept, a multiple of `chunk`.
+
+    Raises:
+        TreeFormatError: the file was made of another text or with other settings.
+    """
+    part.seek(0)
+    found = part.readline()
+    if not found.endswith(b"\n"):
+        part.truncate(0)
+        part.write(header)
+        return 0
+    if found != header:
+        raise TreeFormatError(
+            f"{part.name}: was begun with other settings "
+            f"({found.decode(errors='replace').strip()}); "
+            "run with the same ones to resume, or delete it to start over"
+        )
+    blocks = _complete_blocks(part)
+    kept, end = 0, len(header)
+    while len(group := list(islice(blocks, chunk))) == chunk:
+        for number, block in enumerate(group, kept + 1):
+            expected = next(words, None)
+            tree = parse_block(block.decode("utf-8").rstrip("\n").split("\n"), part.name)
+            if tree.forms != expected:
+                line = "the end" if expected is None else repr(" ".join(expected))
+                raise TreeFormatError(
+                    f"{part.name}: sentence {number} is {' '.join(tree.forms)!r}, but in {name} "
+                    f"it is {line}; "
+                    "give the same --input and --shard to resume, or delete the part file to "
+                    "start over"
+                )
+        kept += chunk
+        end += sum(map(len, group))
+    part.seek(end)
+    part.truncate()
+    return kept
+
+
+def _complete_blocks(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """The trees of a part file, each with its final empty line; a tree that is cut off is left."""
+    block: list[bytes] = []
+    for line in lines:
+        block.append(line)
+        if line == b"\n":
+            yield b"".join(block)
+            block = []
+
+
+def _parse_rest(words: Iterator[list[str]], parser: Parser, out: IO[bytes], chunk: int, bar: tqdm) -> None:
+    """Parse what is left of `words` and write it; each chunk is on disk before the next begins."""
+    while group := list(islice(words, chunk)):
+        out.write("".join(map(format_sentence, parser.parse(group))).encode("utf-8"))
+        out.flush()
+        if out is not sys.stdout.buffer:  # a pipe cannot be synced
+            os.fsync(out.fileno())
+        bar.update(len(group))
+
+
+def _finish(part: IO[bytes], start: int, output: Path) -> None:
+    """Make the output of the complete part file, from byte `start`, all at once; delete the part."""
+    complete = Path(f"{output}.tmp")
+    part.seek(start)
+    with open(complete, "wb") as raw:
+        if output.suffix == ".gz":
+            # without time and name, so that the same trees are the same bytes
+            with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed:
+                shutil.copyfileobj(part, packed)
+        else:
+            shutil.copyfileobj(part, raw)
+        raw.flush()
+        os.fsync(raw.fileno())
+    os.replace(complete, output)
+    os.unlink(part.name)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,311 @@
+"""fairseq-syntax-preprocess: binarize text as fairseq-preprocess does, and its trees beside it."""
+
+import argparse
+import collections
+import json
+import logging
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import fairseq_cli.preprocess as fairseq_preprocess
+from fairseq import options as fairseq_options
+from fairseq.data import Dictionary
+from fairseq.data.indexed_dataset import index_file_path
+from tqdm import tqdm
+
+from ..data.arrays import (
+    ARRAY_TYPES,
+    FORMAT_VERSION,
+    TAG_DICTIONARIES,
+    checksum,
+    manifest_path,
+    read_manifest,
+    tag_dictionary_path,
+)
+from ..data.binarize import Options, SplitWriter, check_lengths, tag_dictionary, token_sizes
+from ..trees.conllu import TreeFormatError
+from ..trees.subwords import SubwordType
+
+logger = logging.getLogger("fairseq_syntax.preprocess")
+
+_DESCRIPTION = """\
+Binarize a parallel corpus and the dependency trees of its source side. Takes all options of fairseq-preprocess.
+For a prefix P and source language s, the (sub)words are read from P.s and their trees from P.s.conllu or
+P.s.conllu.gz; they must agree word for word."""
+
+_EXAMPLE = """\
+example:
+  fairseq-syntax-preprocess --source-lang en --target-lang de --trainpref bpe/train --validpref bpe/valid \\
+      --testpref bpe/test --destdir data-bin --joined-dictionary --workers 2
+  fairseq-syntax-preprocess --only-syntax --source-lang en --target-lang de --testpref bpe/test --destdir data-bin"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """fairseq-preprocess's options and ours."""
+    parser = fairseq_options.get_preprocessing_parser()
+    parser.prog = "fairseq-syntax-preprocess"
+    parser.description = _DESCRIPTION
+    parser.epilog = _EXAMPLE
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    group = parser.add_argument_group("Syntax")
+    group.add_argument(
+        "--trees-suffix",
+        default="conllu",
+        metavar="SUFFIX",
+        help="trees of P.s are in P.s.SUFFIX or P.s.SUFFIX.gz (default: conllu)",
+    )
+    group.add_argument(
+        "--subword-type",
+        choices=[str(kind) for kind in SubwordType],
+        default=str(SubwordType.subword_nmt),
+        help="how words are cut: subword_nmt (pieces end in @@; also right for plain words), sentencepiece "
+        "(words begin with ▁), none (one token, one word) (default: subword_nmt)",
+    )
+    group.add_argument(
+        "--only-syntax",
+        action="store_true",
+        help="add trees to a --destdir that is binarized already; give the same text again",
+    )
+    group.add_argument(
+        "--no-distances",
+        action="store_true",
+        help="do not store the distance matrices; they are then computed when an example is read, with the same result",
+    )
+    group.add_argument(
+        "--syntax-dicts",
+        metavar="DIR",
+        help="take the dictionaries of labels and tags from this data directory; default: made from --trainpref, "
+        "without which --destdir must have them",
+    )
+    group.add_argument(
+        "--allow-unparsed",
+        action="store_true",
+        help="accept sentences whose HEAD column is _ throughout; they are counted and translated without syntax",
+    )
+    group.add_argument("--overwrite", action="store_true", help="replace what --destdir holds already")
+    return parser
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Entry point. Exit status: 0, 1 for bad data, 2 for bad usage, 130 after Ctrl-C."""
+    logging.basicConfig(level="INFO", stream=sys.stderr, format="%(asctime)s | %(message)s", force=True)
+    parser = build_parser()
+    args = parser.parse_args(argv)
+    if not args.source_lang or not (args.target_lang or args.only_source):
+        parser.error("give --source-lang and --target-lang")
+    if not (args.trainpref or args.validpref or args.testpref):
+        parser.error("give at least one of --trainpref, --validpref, --testpref")
+    if args.only_syntax and args.dict_only:
+        parser.error("--only-syntax and --dict-only exclude each other")
+    if args.dataset_impl not in ("mmap", "raw"):
+        parser.error(f"--dataset-impl {args.dataset_impl}: choose mmap or raw")
+    try:
+        run(args)
+    except (TreeFormatError, FileNotFoundError, FileExistsError) as error:
+        print(f"fairseq-syntax-preprocess: {error}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        print("fairseq-syntax-preprocess: interrupted; nothing was written", file=sys.stderr)
+        sys.exit(130)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Everything into a staging directory, then by renaming into `--destdir`: all or nothing.
+
+    Raises:
+        TreeFormatError: bad text or trees.
+        FileExistsError: `--destdir` holds data already and `--overwrite` is not given.
+        FileNotFoundError: a file is missing.
+    """
+    destination = Path(args.destdir)
+    splits = _splits(args)
+    manifest = manifest_path(destination, args.source_lang, args.target_lang)
+    _check_inputs(args, splits)
+    if args.only_syntax:
+        if not destination.is_dir():
+            raise FileNotFoundError(f"{destination}: no such data directory; leave --only-syntax out")
+        taken = [s for s in splits if Path(f"{_prefix(args, destination, s)}.words.idx").exists()]
+        if taken and not args.overwrite:
+            raise FileExistsError(
+                f"{destination}: splits {', '.join(taken)} have trees already; give --overwrite to replace them"
+            )
+        staging = destination / ".syntax.partial"
+    else:
+        if destination.exists() and any(destination.iterdir()) and not args.overwrite:
+            raise FileExistsError(
+                f"{destination}: exists and is not empty; give --overwrite to replace what it holds, or "
+                "--only-syntax to add trees to it"
+            )
+        staging = destination.with_name(f".{destination.name}.partial")
+    if staging.exists():
+        logger.info("%s: left by an interrupted run, removed", staging)
+        shutil.rmtree(staging)
+    staging.mkdir(parents=True)
+    try:
+        if not args.only_syntax:
+            _binarize_text(args, staging)
+        if not args.dict_only:
+            entry = _binarize_trees(args, splits, staging, destination)
+            _write_json(staging / manifest.name, entry)
+        _publish(args, staging, destination, manifest.name)
+    except BaseException:
+        shutil.rmtree(staging, ignore_errors=True)
+        raise
+
+
+def _splits(args: argparse.Namespace) -> dict[str, str]:
+    """Split name -> text prefix, named as fairseq-preprocess names them."""
+    splits = {"train": args.trainpref} if args.trainpref else {}
+    for name, prefixes in (("valid", args.validpref), ("test", args.testpref)):
+        for k, prefix in enumerate(prefixes.split(",") if prefixes else []):
+            splits[f"{name}{k or ''}"] = prefix
+    return splits
+
+
+def _prefix(args: argparse.Namespace, directory: Path, split: str) -> str:
+    return str(directory / f"{split}.{args.source_lang}-{args.target_lang}.{args.source_lang}")
+
+
+def _text_path(args: argparse.Namespace, prefix: str) -> Path:
+    return Path(f"{prefix}.{args.source_lang}")
+
+
+def _trees_path(args: argparse.Namespace, prefix: str) -> Path:
+    plain = Path(f"{prefix}.{args.source_lang}.{args.trees_suffix}")
+    return plain if plain.exists() else plain.with_name(plain.name + ".gz")
+
+
+def _check_inputs(args: argparse.Namespace, splits: dict[str, str]) -> None:
+    """Say what is missing before hours of work, not after."""
+    for prefix in splits.values():
+        texts = [_text_path(args, prefix)]
+        if args.target_lang and not args.only_source and not args.only_syntax:
+            texts.append(Path(f"{prefix}.{args.target_lang}"))
+        for text in texts:
+            if not text.is_file():
+                raise FileNotFoundError(f"{text}: no such text; check the prefixes and languages")
+        if not args.dict_only and not _trees_path(args, prefix).is_file():
+            plain = f"{texts[0]}.{args.trees_suffix}"
+            raise FileNotFoundError(
+                f"{plain}: no such trees (nor {Path(plain).name}.gz); make them with "
+                f"fairseq-syntax-parse --input {texts[0]} --subword-type {args.subword_type} --output {plain}"
+            )
+
+
+def _binarize_text(args: argparse.Namespace, staging: Path) -> None:
+    destination, args.destdir = args.destdir, str(staging)
+    handlers = list(fairseq_preprocess.logger.handlers)
+    try:
+        fairseq_preprocess.main(args)
+    finally:
+        args.destdir = destination
+        for handler in set(fairseq_preprocess.logger.handlers) - set(handlers):
+            fairseq_preprocess.logger.removeHandler(handler)
+            handler.close()
+
+
+def _binarize_trees(args: argparse.Namespace, splits: dict[str, str], staging: Path, destination: Path) -> dict:
+    options = Options(args.subword_type, not args.no_distances, args.allow_unparsed)
+    tokens = destination if args.only_syntax else staging
+    writers, counts = {}, {}
+    for split, prefix in splits.items():
+        text, trees = _text_path(args, prefix), _trees_path(args, prefix)
+        writers[split] = SplitWriter(_prefix(args, staging, split), options)
+        with tqdm(desc=f"{split} trees", unit=" sentences", disable=None, mininterval=1) as progress:
+            counts[split] = writers[split].write(text, trees, args.workers, progress)
+        if args.dataset_impl == "mmap":
+            index = Path(index_file_path(_prefix(args, tokens, split)))
+            if not index.is_file():
+                raise FileNotFoundError(f"{index}: split {split!r} is not binarized there; leave --only-syntax out")
+            check_lengths(_prefix(args, staging, split), token_sizes(index), text)
+        logger.info("[%s] %s: %s", args.source_lang, trees, counts[split]._asdict())
+    dictionaries = _tag_dictionaries(args, writers, staging, destination)
+    for writer in writers.values():
+        writer.finish(dictionaries)
+    return _manifest(args, splits, counts, staging, destination)
+
+
+def _tag_dictionaries(args, writers, staging: Path, destination: Path) -> dict[str, Dictionary]:
+    dictionaries = {}
+    for name in TAG_DICTIONARIES:
+        given = tag_dictionary_path(args.syntax_dicts or destination, args.source_lang, name)
+        # the indices of splits that stay must stay right
+        keep = args.only_syntax and _stays(args, writers, destination) and given.is_file()
+        if args.syntax_dicts or keep or "train" not in writers:
+            if not given.is_file():
+                raise FileNotFoundError(
+                    f"{given}: no such dictionary; give --trainpref, or the training data with --syntax-dicts"
+                )
+            dictionaries[name] = Dictionary.load(str(given))
+        else:
+            counts = writers["train"].tag_counts.get(name, collections.Counter())
+            dictionaries[name] = tag_dictionary(counts)
+        dictionaries[name].save(str(staging / given.name))
+    return dictionaries
+
+
+def _stays(args, writers, destination: Path) -> bool:
+    """Whether the data has trees of splits that are not made again now."""
+    old = read_manifest(destination, args.source_lang, args.target_lang) or {}
+    return bool(old.get("splits", {}).keys() - writers.keys())
+
+
+def _manifest(args, splits, counts, staging: Path, destination: Path) -> dict:
+    """The new manifest; with --only-syntax, entries of other splits stay."""
+    path = manifest_path(destination, args.source_lang, args.target_lang)
+    old = read_manifest(destination, args.source_lang, args.target_lang) or {}
+    if not args.only_syntax:
+        old = {}
+    if old and old.get("subword_type") != args.subword_type:
+        raise TreeFormatError(
+            f"{path}: the other splits have --subword-type {old.get('subword_type')}, not {args.subword_type}; "
+            "use the same for all"
+        )
+    files = {p.name: checksum(p) for p in sorted(staging.iterdir()) if p.is_file() and p.suffix != ".log"}
+    return {
+        "format_version": FORMAT_VERSION,
+        "source_lang": args.source_lang,
+        "target_lang": args.target_lang,
+        "subword_type": args.subword_type,
+        "splits": {
+            **old.get("splits", {}),
+            **{
+                split: {
+                    "text": str(_text_path(args, prefix)),
+                    "trees": str(_trees_path(args, prefix)),
+                    "distances": not args.no_distances,
+                    **counts[split]._asdict(),
+                }
+                for split, prefix in splits.items()
+            },
+        },
+        "sha256": dict(sorted({**old.get("sha256", {}), **files}.items())),
+    }
+
+
+def _write_json(path: Path, content: dict) -> None:
+    path.write_text(json.dumps(content, indent=1, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def _publish(args: argparse.Namespace, staging: Path, destination: Path, manifest: str) -> None:
+    """Move the staged files to their place; the manifest, which vouches for the rest, goes first and comes last."""
+    if not destination.exists() or not any(destination.iterdir()):
+        os.rename(staging, destination)
+        return
+    (destination / manifest).unlink(missing_ok=True)
+    names = {path.name for path in staging.iterdir()}
+    # what the new files replace without having the same name: no stale array may stay beside new tokens
+    for split in _splits(args):
+        for stale in destination.glob(f"{split}.{args.source_lang}-{args.target_lang}.*.???"):
+            is_array = stale.name.split(".")[3] in ARRAY_TYPES
+            if stale.name not in names and (is_array or not args.only_syntax):
+                stale.unlink()
+    for name in sorted(names, key=lambda name: name == manifest):
+        os.replace(staging / name, destination / name)
+    staging.rmdir()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""The one place that knows about versions of fairseq, torch and NumPy.
+
+Every repair says what breaks, and when it can go. Nothing here needs `weights_only=False`.
+"""
+
+import argparse
+import collections
+import os
+import typing
+
+
+class SamePath(list):
+    """A package's `__path__` in which two spellings of one directory are equal.
+
+    fairseq looks `--user-dir` up in `__path__` as a string, so a symbolic link or `fairseq/..` raises "not globally
+    unique". Can go when fairseq compares resolved paths.
+    """
+
+    def __contains__(self, path: object) -> bool:
+        return any(
+            path == own or (os.path.exists(path) and os.path.exists(own) and os.path.samefile(path, own))
+            for own in self
+        )
+
+
+def allow_checkpoint_classes() -> None:
+    """Let torch >= 2.6 load fairseq checkpoints with `weights_only=True`, fairseq's default through torch.
+
+    Listed is what was found in checkpoints of all kinds, nothing more: the options of models without a dataclass
+    (`argparse.Namespace`), NumPy scalars and arrays in the meters of `--eval-bleu`, and, where a run of several
+    processes resumes, the configuration that rank 0 broadcasts. Can go when fairseq registers its own classes.
+    """
+    import numpy as np
+    import torch
+    from fairseq.distributed.utils import _TensorPlaceholder
+    from numpy._core.multiarray import _reconstruct, scalar
+    from omegaconf import DictConfig, ListConfig
+    from omegaconf.base import ContainerMetadata, Metadata
+    from omegaconf.nodes import AnyNode
+
+    torch.serialization.add_safe_globals(
+        [
+            argparse.Namespace,
+            _reconstruct,
+            scalar,
+            np.ndarray,
+            np.dtype,
+            # the names that NumPy 1 wrote
+            (_reconstruct, "numpy.core.multiarray._reconstruct"),
+            (scalar, "numpy.core.multiarray.scalar"),
+            *(type(np.dtype(name)) for name in ("bool", "int32", "int64", "float32", "float64")),
+            dict,
+            list,
+            int,
+            typing.Any,
+            collections.defaultdict,
+            DictConfig,
+            ListConfig,
+            ContainerMetadata,
+            Metadata,
+            AnyNode,
+            _TensorPlaceholder,
+        ]
+    )
+
+
+def default_task(task_class: type, names: tuple) -> None:
+    """Make `task_class` what fairseq finds under `names` of its task registry.
+
+    - "translation": fairseq-generate and -interactive build the task from their command line, before they open the
+      checkpoint, and default to this name; a plug-in is never asked. The class put here must be a superset.
+    - None: fairseq-validate without `--task` looks up `TASK_REGISTRY[None]` and dies of KeyError.
+
+    Can go when fairseq takes the task's name from the checkpoint.
+    """
+    from fairseq.tasks import TASK_DATACLASS_REGISTRY, TASK_REGISTRY
+
+    dataclass = next(TASK_DATACLASS_REGISTRY[name] for name, known in TASK_REGISTRY.items() if known is task_class)
+    for name in names:
+        TASK_REGISTRY[name] = task_class
+        TASK_DATACLASS_REGISTRY[name] = dataclass
+
+
+def batches_without_loss(batches: list, indices) -> list:
+    """Append what fairseq's batching left over as one more batch.
+
+    `fairseq.data.data_utils.batch_by_size` throws its last batch away when its size is no multiple of
+    `--required-batch-size-multiple` (8 unless changed): of 203 sentences, 200 were translated and scored. Can go
+    when fairseq keeps that batch.
+
+    Args:
+        batches: what fairseq made of `indices`, in order.
+        indices: all indices, in order.
+    """
+    covered = sum(len(batch) for batch in batches)
+    return batches if covered == len(indices) else [*batches, indices[covered:]]

@@ -1,0 +1,277 @@
+"""Text and trees to arrays on disk: one pass over a split, in parallel, in bulk."""
+
+import collections
+import itertools
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from fairseq.data import Dictionary
+from fairseq.data.indexed_dataset import MMapIndexedDataset, data_file_path
+
+from ..trees.alignment import align_tree
+from ..trees.conllu import Sentence, TreeFormatError, open_text, parse_block, read_blocks
+from ..trees.distances import pack_distances, tree_distances
+from ..trees.projection import parent_positions
+from ..trees.subwords import join_subwords
+from .arrays import ARRAY_TYPES, TAG_DICTIONARIES, ArrayReader, ArrayWriter
+
+CHUNK = 1000
+"""Sentences that a worker converts at a time."""
+
+TAGS = tuple(TAG_DICTIONARIES)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to make of a split.
+
+    Attributes:
+        subword_type: how the text is cut, a `SubwordType`.
+        distances: whether to store distance matrices.
+        allow_unparsed: whether sentences without a parse are accepted (and counted) rather than an error.
+    """
+
+    subword_type: str
+    distances: bool = True
+    allow_unparsed: bool = False
+
+
+class Example(NamedTuple):
+    """One sentence as read: its text line and the raw lines of its tree."""
+
+    line: int
+    text: str
+    tree_line: int
+    tree: list[str]
+
+
+class Counts(NamedTuple):
+    """What a split held."""
+
+    sentences: int
+    tokens: int
+    words: int
+    unparsed: int
+
+
+def pair_examples(text_path: Path, trees_path: Path) -> Iterator[Example]:
+    """Read a text and its trees side by side.
+
+    An empty line of text goes with a tree without words, or with none at all.
+
+    Raises:
+        TreeFormatError: the files hold different numbers of sentences, or one is not readable.
+    """
+    with closing(open_text(trees_path)) as trees, _open_tokens(text_path) as lines:
+        blocks = read_blocks(trees, str(trees_path))
+        start, block = next(blocks, (0, None))
+        number = 0
+        try:
+            for number, line in enumerate(lines, 1):
+                if block is not None and (line.strip() or not _has_words(block)):
+                    yield Example(number, line, start, block)
+                    start, block = next(blocks, (0, None))
+                elif not line.strip():
+                    yield Example(number, line, 0, [])
+                else:
+                    raise TreeFormatError(
+                        f"{text_path}:{number}: no parse; {trees_path} ends after "
+                        f"{number - 1} sentences: parse this very text with fairseq-syntax-parse"
+                    )
+        except UnicodeDecodeError as error:
+            raise TreeFormatError(
+                f"{text_path}:{number + 1}: not UTF-8 ({error.reason}); convert the file to UTF-8"
+            ) from None
+        if block is not None:
+            raise TreeFormatError(
+                f"{trees_path}:{start}: tree {number + 1}, but {text_path} has {number} lines; "
+                "parse this very text with fairseq-syntax-parse"
+            )
+
+
+def _open_tokens(path: Path):
+    # universal newlines, as fairseq reads text: a lone carriage return ends a line there too
+    try:
+        return open(path, encoding="utf-8")
+    except OSError as error:
+        raise TreeFormatError(
+            f"{path}: cannot be opened ({error.strerror}); check --trainpref, --validpref, --testpref"
+        ) from None
+
+
+def _has_words(block: list[str]) -> bool:
+    return any(line[0] != "#" for line in block)
+
+
+def convert(examples: list[Example], text_path: str, trees_path: str, options: Options) -> tuple[dict, dict, Counts]:
+    """Arrays of some sentences.
+
+    Returns:
+        name -> (flat values, sizes), where tags are indices into the chunk's own vocabulary; tag name -> that
+        vocabulary; counts.
+
+    Raises:
+        TreeFormatError: a tree is broken or does not fit its line.
+    """
+    lists = {name: [] for name in ARRAY_TYPES if options.distances or name != "distances"}
+    tags = {name: [] for name in TAGS}
+    unparsed = 0
+    for example in examples:
+        place = f"{text_path}:{example.line}"
+        try:
+            words, word_of_token = join_subwords(example.text.split(), options.subword_type)
+        except ValueError as error:
+            raise TreeFormatError(f"{place}: {error}") from None
+        tree = parse_block(example.tree, trees_path, example.tree_line)
+        if example.tree:
+            place += f" ({trees_path}:{example.tree_line})"
+        tree = align_tree(tree, words, place)
+        if not tree.is_parsed:
+            unparsed += 1
+            if not options.allow_unparsed:
+                raise TreeFormatError(
+                    f"{place}: the sentence has no parse; parse it, or give --allow-unparsed to translate such "
+                    "sentences without syntax"
+                )
+        heads = np.array(tree.heads, dtype=np.int64)
+        token_words = np.array([*word_of_token, len(words)])
+        lists["words"].append(token_words)
+        lists["heads"].append(heads)
+        lists["parents"].append(parent_positions(heads, token_words))
+        if options.distances:
+            lists["distances"].append(pack_distances(tree_distances(heads)))
+        _append_tags(tags, tree)
+    vocabularies = {}
+    for name in TAGS:
+        vocabulary: dict[str, int] = {}
+        flat = [vocabulary.setdefault(tag, len(vocabulary)) for tag in tags[name]]
+        vocabularies[name] = list(vocabulary)
+        lists[name] = [np.array(flat, dtype=np.int64)]
+    sizes = {name: np.array([len(array) for array in arrays]) for name, arrays in lists.items()}
+    sizes.update(dict.fromkeys(TAGS, sizes["heads"]))
+    arrays = {name: (np.concatenate(values).astype(ARRAY_TYPES[name]), sizes[name]) for name, values in lists.items()}
+    counts = Counts(len(examples), int(sizes["words"].sum()), int(sizes["heads"].sum()), unparsed)
+    return arrays, vocabularies, counts
+
+
+def _append_tags(tags: dict[str, list[str]], tree: Sentence) -> None:
+    for name in TAGS:
+        tags[name] += getattr(tree, name)
+
+
+class SplitWriter:
+    """Writes the arrays of one split; tags stay provisional until `finish`.
+
+    Args:
+        prefix: path prefix of the split's source side.
+        options: what to make.
+    """
+
+    def __init__(self, prefix: str, options: Options):
+        self.prefix = prefix
+        self.options = options
+        self.tag_counts: dict[str, collections.Counter] = {name: collections.Counter() for name in TAGS}
+        self._vocabularies: dict[str, dict[str, int]] = {name: {} for name in TAGS}
+
+    def write(self, text_path: Path, trees_path: Path, workers: int, progress) -> Counts:
+        """Convert a whole split.
+
+        Args:
+            workers: processes; 1 converts in this one.
+            progress: has `update(n)`, told the number of finished sentences.
+        """
+        names = [n for n in ARRAY_TYPES if self.options.distances or n != "distances"]
+        total = Counts(0, 0, 0, 0)
+        with ExitStack() as stack:
+            writers = {
+                name: stack.enter_context(closing(ArrayWriter(f"{self.prefix}.{name}", ARRAY_TYPES[name])))
+                for name in names
+            }
+            chunks = _chunked(pair_examples(text_path, trees_path))
+            jobs = ((chunk, str(text_path), str(trees_path), self.options) for chunk in chunks)
+            for arrays, vocabularies, counts in _map_in_order(convert, jobs, workers):
+                for name in TAGS:
+                    values, sizes = arrays[name]
+                    arrays[name] = (self._provisional(name, values, vocabularies[name]), sizes)
+                for name in names:
+                    writers[name].append(*arrays[name])
+                total = Counts(*map(sum, zip(total, counts, strict=True)))
+                progress.update(counts.sentences)
+        return total
+
+    def _provisional(self, name: str, values: np.ndarray, vocabulary: list[str]) -> np.ndarray:
+        known = self._vocabularies[name]
+        table = np.array([known.setdefault(tag, len(known)) for tag in vocabulary], dtype=np.int64)
+        for tag, count in zip(vocabulary, np.bincount(values, minlength=len(vocabulary)), strict=True):
+            self.tag_counts[name][tag] += int(count)
+        return table[values] if len(values) else values
+
+    def finish(self, dictionaries: dict[str, Dictionary]) -> None:
+        """Replace provisional tags by their dictionary indices (unknown ones by `<unk>`), in place."""
+        for name in TAGS:
+            path = data_file_path(f"{self.prefix}.{name}")
+            if Path(path).stat().st_size:
+                table = np.array([dictionaries[name].index(tag) for tag in self._vocabularies[name]])
+                values = np.memmap(path, ARRAY_TYPES[name], mode="r+")
+                values[:] = table[values]
+                values.flush()
+
+
+def tag_dictionary(counts: collections.Counter) -> Dictionary:
+    """A fairseq dictionary of tags, the most frequent first (ties in alphabetical order)."""
+    dictionary = Dictionary()
+    for tag, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+        dictionary.add_symbol(tag, count)
+    return dictionary
+
+
+def token_sizes(index_path: str | Path) -> np.ndarray:
+    """Number of tokens of every sentence, EOS included, from the index of a binarized text."""
+    index = MMapIndexedDataset.Index(str(index_path))
+    return np.array(index.sizes)  # a copy: the map is closed together with `index`
+
+
+def check_lengths(prefix: str, token_sizes: np.ndarray, text_path: Path) -> None:
+    """Raise TreeFormatError unless the arrays under `prefix` have `token_sizes` tokens a sentence."""
+    sizes = ArrayReader(f"{prefix}.words").sizes
+    if len(sizes) != len(token_sizes):
+        raise TreeFormatError(
+            f"{text_path}: {len(sizes)} lines, but the binarized data has {len(token_sizes)} sentences; "
+            "give the text that was binarized"
+        )
+    wrong = np.flatnonzero(sizes != token_sizes)
+    if len(wrong):
+        first = int(wrong[0])
+        raise TreeFormatError(
+            f"{text_path}:{first + 1}: {sizes[first] - 1} tokens, but {token_sizes[first] - 1} in the binarized "
+            "data; give the text that was binarized"
+        )
+
+
+def _chunked(examples: Iterator[Example]) -> Iterator[list[Example]]:
+    while chunk := list(itertools.islice(examples, CHUNK)):
+        yield chunk
+
+
+def _map_in_order(function, jobs, workers: int):
+    """`function(*job)` for every job, in order, with a bounded number of jobs under way."""
+    if workers <= 1:
+        yield from itertools.starmap(function, jobs)
+        return
+    with ProcessPoolExecutor(workers) as pool:
+        pending = collections.deque()
+        try:
+            for job in jobs:
+                pending.append(pool.submit(function, *job))
+                if len(pending) >= 3 * workers:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
+        finally:
+            for future in pending:
+                future.cancel()

@@ -1,0 +1,153 @@
+"""The dataset: fairseq's language pairs with the trees of the source side."""
+
+import numpy as np
+from fairseq.data import LanguagePairDataset
+
+from .. import compat
+from ..trees.conllu import TreeFormatError
+from ..trees.distances import unpack_distances
+from .arrays import ArrayReader
+from .inputs import INPUTS, TokenSyntax, collate_syntax
+
+
+class SplitSyntax:
+    """The stored trees of one split (`train`, `train1`, …): a sequence of `TokenSyntax`.
+
+    Args:
+        prefix: path prefix of the split's source side.
+        inputs: the inputs wanted, keys of `INPUTS`; only their arrays are opened.
+        data_path: for messages.
+
+    Raises:
+        TreeFormatError: an array is missing; the message names the command that makes it.
+    """
+
+    # made from the heads when they are not stored
+    _OPTIONAL = ("distances", "parents")
+
+    def __init__(self, prefix, inputs, data_path):
+        self.prefix = str(prefix)
+        self.readers = {}
+        names = {name for kind in inputs for name in INPUTS[kind].arrays} | {"words", "heads"}
+        for name in sorted(names):
+            path = f"{prefix}.{name}"
+            try:
+                self.readers[name] = ArrayReader(path)
+            except FileNotFoundError:
+                if name in self._OPTIONAL:
+                    continue
+                raise TreeFormatError(
+                    f"{path}.idx: not found, but the model needs {', '.join(sorted(inputs))}; "
+                    f"run fairseq-syntax-preprocess --only-syntax --destdir {data_path} …"
+                ) from None
+        lengths = {name: len(reader) for name, reader in self.readers.items()}
+        if len(set(lengths.values())) > 1:
+            raise TreeFormatError(
+                f"{prefix}: the arrays hold different numbers of sentences ({lengths}); "
+                "run fairseq-syntax-preprocess --only-syntax --overwrite again"
+            )
+
+    def __len__(self):
+        return len(self.readers["words"])
+
+    def __getitem__(self, index):
+        arrays = {name: reader[index] for name, reader in self.readers.items()}
+        if "distances" in arrays:
+            arrays["distances"] = unpack_distances(arrays["distances"], len(arrays["heads"]) + 1)
+        return TokenSyntax(**arrays)
+
+    def prefetch(self, indices):
+        """Nothing to do: the files are mapped."""
+
+    supports_prefetch = False
+
+    @property
+    def sizes(self):
+        """Tokens of each sentence, EOS included."""
+        return self.readers["words"].sizes
+
+
+class SyntaxPairDataset(LanguagePairDataset):
+    """`LanguagePairDataset` whose batches carry `net_input["src_syntax"]`, and that loses no sentence.
+
+    Args:
+        syntax: a sequence of `TokenSyntax` in the order of the source sentences; None for models without syntax.
+        syntax_inputs: keys of `INPUTS` that batches hold.
+        All others as in `LanguagePairDataset`.
+    """
+
+    def __init__(self, *args, syntax=None, syntax_inputs=(), **kwargs):
+        super().__init__(*args, **kwargs)
+        self.syntax = syntax
+        self.syntax_inputs = tuple(sorted(syntax_inputs)) if syntax is not None else ()
+        if syntax is not None and len(syntax) != len(self.src):
+            raise TreeFormatError(
+                f"{len(self.src)} source sentences but trees for {len(syntax)}; "
+                "run fairseq-syntax-preprocess --only-syntax --overwrite on the same text"
+            )
+
+    @classmethod
+    def from_pairs(cls, pairs, syntax, syntax_inputs):
+        """Put trees beside a `LanguagePairDataset` that fairseq has loaded."""
+        return cls(
+            pairs.src,
+            pairs.src_sizes,
+            pairs.src_dict,
+            pairs.tgt,
+            pairs.tgt_sizes,
+            pairs.tgt_dict,
+            left_pad_source=pairs.left_pad_source,
+            left_pad_target=pairs.left_pad_target,
+            shuffle=pairs.shuffle,
+            input_feeding=pairs.input_feeding,
+            remove_eos_from_source=pairs.remove_eos_from_source,
+            append_eos_to_target=pairs.append_eos_to_target,
+            align_dataset=pairs.align_dataset,
+            constraints=pairs.constraints,
+            append_bos=pairs.append_bos,
+            eos=pairs.eos if pairs.eos != pairs.src_dict.eos() else None,
+            pad_to_multiple=pairs.pad_to_multiple,
+            syntax=syntax,
+            syntax_inputs=syntax_inputs,
+        )
+
+    def __getitem__(self, index):
+        example = super().__getitem__(index)
+        if self.syntax is not None:
+            syntax = self.syntax[index]
+            length = len(example["source"])
+            # `src.sizes` is wrong under --truncate-source; the example itself is right
+            example["syntax"] = syntax.truncate(length) if length < len(syntax) else syntax
+            if len(example["syntax"]) != length:
+                raise TreeFormatError(
+                    f"sentence {index} has {length} tokens but its tree {len(syntax)}; the text was changed after "
+                    "the trees were added: run fairseq-syntax-preprocess --only-syntax --overwrite again"
+                )
+        return example
+
+    def collater(self, samples, pad_to_length=None):
+        """Batch as the base class does, plus `net_input["src_syntax"]` (see `collate_syntax`)."""
+        batch = super().collater(samples, pad_to_length=pad_to_length)
+        if batch and self.syntax_inputs:
+            # fairseq sorts the rows by length
+            by_id = {sample["id"]: sample["syntax"] for sample in samples}
+            batch["net_input"]["src_syntax"] = collate_syntax(
+                [by_id[i] for i in batch["id"].tolist()],
+                self.syntax_inputs,
+                batch["net_input"]["src_tokens"].shape[1],
+                self.left_pad_source,
+            )
+        return batch
+
+    def batch_by_size(self, indices, **kwargs):
+        """fairseq's batches, and one more with what they left out (see `compat.batches_without_loss`)."""
+        indices = np.asarray(indices)
+        return compat.batches_without_loss(super().batch_by_size(indices, **kwargs), indices)
+
+    @property
+    def can_reuse_epoch_itr_across_epochs(self):
+        """False: otherwise a resumed run sees other batches than the uninterrupted one.
+
+        fairseq freezes the composition of batches at the first epoch a process sees. Can go when fairseq stores it.
+        """
+        return False

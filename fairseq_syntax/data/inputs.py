@@ -1,0 +1,159 @@
+"""What a model can ask for, made from the arrays of one sentence and batched.
+
+A model names its inputs in `syntax_inputs`; the batch then holds `net_input["src_syntax"]`, a dict of integer
+tensors aligned to the columns of `src_tokens`, whatever the padding side.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from ..trees.conllu import UNPARSED
+from ..trees.distances import PAD_DISTANCE, expand_distances, tree_distances
+from ..trees.projection import NO_PARENT, parent_first_pieces, parent_positions
+
+# fairseq's dictionaries begin with <s>, <pad>, </s>, <unk>
+PAD, EOS, UNK = 1, 2, 3
+
+
+@dataclass(frozen=True)
+class TokenSyntax:
+    """The tree of one sentence, cut to its tokens.
+
+    Attributes:
+        words: (T,) word of each token; EOS, the last, is word J.
+        heads: (J,) head of each word, 0-based, -1 root, -2 no parse.
+        deprels, upos: (J,) dictionary indices; None where the data has none.
+        distances: (J+1, J+1) if they were read from disk; otherwise computed from the heads when asked for.
+        parents: (T,) doubled parent positions likewise.
+    """
+
+    words: np.ndarray
+    heads: np.ndarray
+    deprels: np.ndarray | None = None
+    upos: np.ndarray | None = None
+    distances: np.ndarray | None = None
+    parents: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def truncate(self, length: int) -> "TokenSyntax":
+        """The first `length - 1` tokens and EOS, as fairseq's `--truncate-source` cuts a sentence.
+
+        Words whose head is cut off become roots; tree distances among the words that stay are unchanged.
+        """
+        if length >= len(self.words):
+            return self
+        words = np.append(self.words[: length - 1], 0)
+        kept = int(words[-2]) + 1 if length > 1 else 0
+        words[-1] = kept
+        heads = self.heads[:kept].copy()
+        heads[heads >= kept] = -1
+        if self.distances is not None or (kept and self.heads[0] != UNPARSED):
+            full = tree_distances(self.heads) if self.distances is None else self.distances
+            keep = np.append(np.arange(kept), len(self.heads))
+            distances = full[keep[:, None], keep[None, :]]
+        else:
+            distances = None
+        return TokenSyntax(
+            words,
+            heads,
+            None if self.deprels is None else self.deprels[:kept],
+            None if self.upos is None else self.upos[:kept],
+            distances,
+        )
+
+
+@dataclass(frozen=True)
+class SyntaxInput:
+    """One kind of input: how it is made, and what padding holds.
+
+    Attributes:
+        arrays: names of the stored arrays it needs.
+        make: sentence -> (T,) or (T, T) array.
+        padding: value at padding.
+        is_position: values are token positions: they move with left padding. Negative ones (no parse) do not.
+        scale: positions are stored times this.
+        dtype: of the batch.
+    """
+
+    arrays: tuple[str, ...]
+    make: Callable[[TokenSyntax], np.ndarray]
+    padding: int
+    is_position: bool = False
+    scale: int = 1
+    dtype: torch.dtype = torch.int32
+
+
+def _parents(syntax: TokenSyntax) -> np.ndarray:
+    parents = syntax.parents
+    if parents is None:
+        parents = parent_positions(syntax.heads, syntax.words)
+    return np.where(parents == NO_PARENT, -1, parents.astype(np.int32))
+
+
+def _distances(syntax: TokenSyntax) -> np.ndarray:
+    distances = syntax.distances
+    if distances is None:
+        distances = tree_distances(syntax.heads)
+    return expand_distances(distances, syntax.words)
+
+
+def _tag_of_tokens(tags: np.ndarray | None, syntax: TokenSyntax) -> np.ndarray:
+    return np.append(tags, EOS)[syntax.words]
+
+
+INPUTS: dict[str, SyntaxInput] = {
+    # twice the middle position of the head word, in batch columns; -1 without a parse
+    "parents": SyntaxInput(("words", "heads", "parents"), _parents, -1, is_position=True, scale=2),
+    # column of the first piece of the head word; -1 at padding and without a parse
+    "parent_pieces": SyntaxInput(
+        ("words", "heads"), lambda s: parent_first_pieces(s.heads, s.words), -1, is_position=True
+    ),
+    # 1 on the first piece of every word and on EOS
+    "word_starts": SyntaxInput(("words",), lambda s: np.diff(s.words, prepend=-1) > 0, 0),
+    "distances": SyntaxInput(("words", "heads", "distances"), _distances, PAD_DISTANCE, dtype=torch.uint8),
+    "deprels": SyntaxInput(("words", "deprels"), lambda s: _tag_of_tokens(s.deprels, s), PAD),
+    "upos": SyntaxInput(("words", "upos"), lambda s: _tag_of_tokens(s.upos, s), PAD),
+}
+
+
+def check_input_names(names: Iterable[str], owner: str) -> None:
+    """Raise ValueError if a model asks for an input that does not exist."""
+    unknown = sorted(set(names) - set(INPUTS))
+    if unknown:
+        raise ValueError(f"{owner}: unknown syntax inputs {unknown}; choose from {', '.join(INPUTS)}")
+
+
+def collate_syntax(
+    sentences: list[TokenSyntax], names: Iterable[str], columns: int, left_pad: bool
+) -> dict[str, torch.Tensor]:
+    """Batch the inputs `names` of some sentences.
+
+    Args:
+        sentences: B sentences, in the order of the batch's rows.
+        names: keys of `INPUTS`.
+        columns: T of the batch.
+        left_pad: whether tokens stand at the right end of their row.
+
+    Returns:
+        name -> (B, T) or (B, T, T) tensor.
+    """
+    batch = {}
+    for name in names:
+        kind = INPUTS[name]
+        values = [kind.make(sentence) for sentence in sentences]
+        shape = (len(values),) + (columns,) * values[0].ndim
+        out = torch.full(shape, kind.padding, dtype=kind.dtype)
+        array = out.numpy()
+        for row, value in zip(array, values, strict=True):
+            length = len(value)
+            start = columns - length if left_pad else 0
+            if kind.is_position and start:
+                value = np.where(value < 0, value, value + kind.scale * start)
+            row[(slice(start, start + length),) * value.ndim] = value
+        batch[name] = out
+    return batch

@@ -1,0 +1,1 @@
+"""Model families: wiring, options and presets."""

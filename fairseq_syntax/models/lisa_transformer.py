@@ -1,0 +1,86 @@
+"""LISA: an encoder head that parses (Strubell et al. 2018), in a Transformer that translates subwords."""
+
+from dataclasses import dataclass, field
+
+from fairseq.dataclass import FairseqDataclass
+from fairseq.models import register_model
+
+from ..modules.lisa_attention import ParserAttention
+from .syntax_encoder import SyntaxEncoder, SyntaxEncoderLayer
+from .syntax_transformer import SyntaxTransformerModel, register_sizes
+
+
+@dataclass
+class LisaOptions(FairseqDataclass):
+    """Options of LISA."""
+
+    encoder_lisa_layer: int = field(default=0, metadata={"help": "encoder layer whose first head parses, from 0"})
+
+
+class LisaEncoderLayer(SyntaxEncoderLayer):
+    """An encoder layer whose first head is a parser."""
+
+    def build_self_attention(self, embed_dim, cfg):
+        return ParserAttention(
+            embed_dim,
+            cfg.encoder.attention_heads,
+            dropout=cfg.attention_dropout,
+            q_noise=self.quant_noise,
+            qn_block_size=self.quant_noise_block_size,
+        )
+
+    def attend(self, x, encoder_padding_mask, syntax):
+        output, weights, logits = self.self_attn.attend_with_parser(x, encoder_padding_mask, syntax.get("gold_parents"))
+        return output, {"attention": weights, "parse_logits": logits}
+
+
+class LisaEncoder(SyntaxEncoder):
+    """The encoder of LISA."""
+
+    def __init__(self, cfg, dictionary, embed_tokens, return_fc=False):
+        super().__init__(cfg, dictionary, embed_tokens, return_fc)
+        self.gold_parses = cfg.gold_parses
+
+    def syntax_layer(self, cfg, index):
+        # the name is long for TransformerConfig: names that begin with encoder_ live in its `encoder`
+        return LisaEncoderLayer(cfg, self.return_fc) if index == cfg.encoder.lisa_layer else None
+
+    def layer_syntax(self, src_syntax):
+        """Nothing, unless given parses replace the predicted ones (never in training)."""
+        if not self.gold_parses or self.training:
+            return {}
+        if src_syntax is None or "parent_pieces" not in src_syntax:
+            raise ValueError("--gold-parses needs data of fairseq-syntax-preprocess, or a parser")
+        return {"gold_parents": src_syntax["parent_pieces"]}
+
+
+@register_model("lisa_transformer")
+class LisaTransformerModel(SyntaxTransformerModel):
+    """Transformer with a parsing head; train it with --criterion label_smoothed_cross_entropy_with_heads.
+
+    Trees are needed to train it, not to translate with it (unless with --gold-parses).
+    """
+
+    options = LisaOptions
+    own_parameters = ("self_attn.parser.",)
+    training_syntax_inputs = ("parent_pieces", "word_starts")
+
+    @property
+    def syntax_inputs(self):
+        """The given parents, where they replace the predicted ones."""
+        return ("parent_pieces",) if self.encoder.gold_parses else ()
+
+    @classmethod
+    def check_options(cls, args, task):
+        if not 0 <= args.encoder_lisa_layer < args.encoder_layers:
+            raise ValueError(f"--encoder-lisa-layer {args.encoder_lisa_layer}: give 0 to {args.encoder_layers - 1}")
+        if getattr(args, "encoder_layerdrop", 0):
+            raise ValueError("--encoder-layerdrop would drop the parsing layer; leave it out")
+        args.gold_parses = task.cfg.gold_parses
+
+    @classmethod
+    def build_encoder(cls, cfg, src_dict, embed_tokens):
+        return LisaEncoder(cfg, src_dict, embed_tokens)
+
+
+register_sizes("lisa_transformer", lambda args, suffix: None)

@@ -1,0 +1,118 @@
+"""The Transformer encoder into which models with special attention plug their layers."""
+
+from typing import Optional
+
+from fairseq.distributed import fsdp_wrap
+from fairseq.models.transformer import TransformerEncoderBase
+from fairseq.modules.checkpoint_activations import checkpoint_wrapper
+from fairseq.modules.transformer_layer import TransformerEncoderLayerBase
+from torch import Tensor
+
+
+class SyntaxEncoderLayer(TransformerEncoderLayerBase):
+    """fairseq's encoder layer with another self-attention; the rest, and all parameter names, are the same."""
+
+    uses_syntax = True
+
+    def attend(self, x: Tensor, encoder_padding_mask: Optional[Tensor], syntax: dict):
+        """Self-attention on (T, B, C); returns (output, dict of extra results). Subclasses override it."""
+        raise AssertionError("a subclass defines the attention")
+
+    def forward(self, x, encoder_padding_mask, attn_mask=None, syntax=None):
+        """As in fairseq; with `syntax`, a dict for `attend`, returns (output, dict of what `attend` found)."""
+        if syntax is None:
+            return super().forward(x, encoder_padding_mask, attn_mask)
+        residual = x
+        if self.normalize_before:
+            x = self.self_attn_layer_norm(x)
+        x, found = self.attend(x, encoder_padding_mask, syntax)
+        x = self.residual_connection(self.dropout_module(x), residual)
+        if not self.normalize_before:
+            x = self.self_attn_layer_norm(x)
+        residual = x
+        if self.normalize_before:
+            x = self.final_layer_norm(x)
+        x = self.activation_dropout_module(self.activation_fn(self.fc1(x)))
+        x = self.residual_connection(self.dropout_module(self.fc2(x)), residual)
+        if not self.normalize_before:
+            x = self.final_layer_norm(x)
+        return x, found
+
+
+class SyntaxEncoder(TransformerEncoderBase):
+    """fairseq's encoder with chosen layers replaced, which get what `layer_syntax` makes of the trees.
+
+    What the layers find is in the output under "syntax", for criterions; it does not depend on the beam.
+    """
+
+    def __init__(self, cfg, dictionary, embed_tokens, return_fc=False):
+        self._layers_built = 0
+        super().__init__(cfg, dictionary, embed_tokens, return_fc)
+
+    def syntax_layer(self, cfg, index: int) -> Optional[SyntaxEncoderLayer]:
+        """The special layer number `index` (from 0), or None for fairseq's own."""
+        raise AssertionError("a subclass chooses the layers")
+
+    def layer_syntax(self, src_syntax: Optional[dict]) -> Optional[dict]:
+        """What special layers get, made once a batch; None makes them ordinary layers."""
+        raise AssertionError("a subclass says what its layers need")
+
+    def build_encoder_layer(self, cfg):
+        """fairseq calls this without an index, once a layer."""
+        index = self._layers_built
+        self._layers_built += 1
+        layer = self.syntax_layer(cfg, index)
+        if layer is None:
+            return super().build_encoder_layer(cfg)
+        if cfg.checkpoint_activations:
+            layer = checkpoint_wrapper(layer, offload_to_cpu=cfg.offload_activations)
+        return fsdp_wrap(layer, min_num_params=0 if cfg.checkpoint_activations else cfg.min_params_to_wrap)
+
+    def forward(
+        self,
+        src_tokens,
+        src_lengths=None,
+        return_all_hiddens: bool = False,
+        token_embeddings=None,
+        src_syntax: Optional[dict] = None,
+    ):
+        """As in fairseq, with the trees of the batch.
+
+        Args:
+            src_syntax: name -> tensor aligned to `src_tokens`, see `fairseq_syntax.data.inputs`.
+
+        Returns:
+            fairseq's dict, plus "syntax": list of the dicts that special layers returned.
+        """
+        # the steps of TransformerEncoderBase.forward_scriptable, whose loop passes nothing on to a layer
+        padding_mask = src_tokens.eq(self.padding_idx)
+        has_pads = padding_mask.any()
+        x, embedding = self.forward_embedding(src_tokens, token_embeddings)
+        x = x * (1 - padding_mask.unsqueeze(-1).type_as(x) * has_pads.type_as(x))
+        x = x.transpose(0, 1)  # (B, T, C) -> (T, B, C)
+        states = [x] if return_all_hiddens else []
+        mask = padding_mask if has_pads else None
+        syntax = self.layer_syntax(src_syntax)
+        found = []
+        for layer in self.layers:
+            # a marker, not an index: --encoder-layerdrop leaves layers out
+            if syntax is not None and getattr(layer, "uses_syntax", False):
+                x, result = layer(x, encoder_padding_mask=mask, syntax=syntax)
+                found.append(result)
+            else:
+                x = layer(x, encoder_padding_mask=mask)
+            if return_all_hiddens:
+                states.append(x)
+        if self.layer_norm is not None:
+            x = self.layer_norm(x)
+        lengths = (~padding_mask).sum(dim=1).int().reshape(-1, 1).contiguous()
+        return {
+            "encoder_out": [x],  # (T, B, C)
+            "encoder_padding_mask": [padding_mask],  # (B, T)
+            "encoder_embedding": [embedding],  # (B, T, C)
+            "encoder_states": states,
+            "fc_results": [None] * (len(states) - 1),
+            "src_tokens": [],
+            "src_lengths": [lengths],
+            "syntax": found,
+        }

@@ -1,0 +1,182 @@
+"""What the Transformers with syntax share: options, presets, warm start, hub."""
+
+import argparse
+import logging
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Optional
+
+from fairseq import hub_utils
+from fairseq.dataclass import FairseqDataclass
+from fairseq.dataclass.utils import gen_parser_from_dataclass
+from fairseq.models import register_model_architecture
+from fairseq.models.transformer import (
+    TransformerModel,
+    base_architecture,
+    tiny_architecture,
+    transformer_iwslt_de_en,
+    transformer_wmt_en_de,
+    transformer_wmt_en_de_big,
+)
+from omegaconf import DictConfig, OmegaConf
+
+logger = logging.getLogger(__name__)
+
+# suffix of the preset -> fairseq's preset of the same size
+SIZES: dict[str, Callable] = {
+    "": base_architecture,
+    "_tiny": tiny_architecture,
+    "_iwslt_de_en": transformer_iwslt_de_en,
+    "_wmt_en_de": transformer_wmt_en_de,
+    "_wmt_en_de_big": transformer_wmt_en_de_big,
+}
+
+
+class SyntaxHubInterface(hub_utils.GeneratorHubInterface):
+    """fairseq's hub interface, which parses what it encodes: `translate` takes raw text."""
+
+    def translate(self, sentences, beam: int = 5, verbose: bool = False, **kwargs):
+        """Translate a sentence, or a list of them, which are parsed together."""
+        if isinstance(sentences, str):
+            return self.translate([sentences], beam=beam, verbose=verbose, **kwargs)[0]
+        texts = [self.apply_bpe(self.tokenize(sentence)) for sentence in sentences]
+        tokens = [self.binarize(text) for text in texts]
+        self.task.remember_syntax(texts, tokens)
+        hypotheses = self.generate(tokens, beam, verbose, **kwargs)
+        return [self.decode(best[0]["tokens"]) for best in hypotheses]
+
+    def encode(self, sentence: str):
+        """Token ids of a sentence, whose tree is kept until the ids are translated."""
+        text = self.apply_bpe(self.tokenize(sentence))
+        tokens = self.binarize(text)
+        self.task.remember_syntax([text], [tokens])
+        return tokens
+
+
+class SyntaxTransformerModel(TransformerModel):
+    """fairseq's Transformer whose encoder takes `src_syntax`. Subclasses set `options` and `build_encoder`.
+
+    Class attributes:
+        options: a `FairseqDataclass` with the options beyond fairseq's; the command line, checkpoints and presets
+            take them from it.
+        own_parameters: substrings of parameter names that the stock Transformer does not have; a checkpoint without
+            any of them warm-starts the model.
+    """
+
+    options: type[FairseqDataclass]
+    own_parameters: tuple[str, ...] = ()
+    takes_syntax = True
+    syntax_inputs: tuple[str, ...] = ()
+    training_syntax_inputs: tuple[str, ...] = ()
+
+    @classmethod
+    def add_args(cls, parser):
+        """fairseq's options of the Transformer, and ours."""
+        TransformerModel.add_args(parser)
+        gen_parser_from_dataclass(parser, cls.options(), delete_default=True)
+
+    @classmethod
+    def build_model(cls, args, task):
+        """Build the model; the options may also come from hydra."""
+        if isinstance(args, DictConfig):
+            # fairseq's TransformerConfig would drop options it does not know
+            args = argparse.Namespace(**OmegaConf.to_container(args, resolve=True))
+        fill_defaults(args, cls.options)
+        cls.check_options(args, task)
+        return super().build_model(args, task)
+
+    @classmethod
+    def check_options(cls, args, task):
+        """Raise ValueError for options that contradict each other."""
+
+    def forward(
+        self,
+        src_tokens,
+        src_lengths,
+        prev_output_tokens,
+        return_all_hiddens: bool = True,
+        features_only: bool = False,
+        alignment_layer: Optional[int] = None,
+        alignment_heads: Optional[int] = None,
+        src_syntax: Optional[dict] = None,
+    ):
+        """As in fairseq; the decoder's extra dict also holds what the encoder found, under "syntax"."""
+        encoder_out = self.encoder(
+            src_tokens,
+            src_lengths=src_lengths,
+            return_all_hiddens=return_all_hiddens,
+            src_syntax=src_syntax,
+        )
+        output, extra = self.decoder(
+            prev_output_tokens,
+            encoder_out=encoder_out,
+            features_only=features_only,
+            alignment_layer=alignment_layer,
+            alignment_heads=alignment_heads,
+            src_lengths=src_lengths,
+            return_all_hiddens=return_all_hiddens,
+        )
+        extra["syntax"] = encoder_out.get("syntax", [])
+        return output, extra
+
+    def upgrade_state_dict_named(self, state_dict, name):
+        """Let a checkpoint of the stock Transformer warm-start this model.
+
+        Only if *all* parameters of our own are missing: a checkpoint with some of them is damaged, and loading
+        it strictly must say so.
+        """
+        super().upgrade_state_dict_named(state_dict, name)
+        own = {
+            key: value for key, value in self.state_dict().items() if any(part in key for part in self.own_parameters)
+        }
+        if own and not any(key in state_dict for key in own):
+            logger.warning("the checkpoint has no %s; these parameters start afresh", ", ".join(sorted(own)))
+            state_dict.update(own)
+
+    @classmethod
+    def from_pretrained(cls, model_name_or_path, checkpoint_file="model.pt", data_name_or_path=".", **kwargs):
+        """Load a model for `translate`, as fairseq's `from_pretrained` does; raw text is parsed.
+
+        Args:
+            data_name_or_path: the data directory, for its dictionaries.
+            kwargs: options to override, e.g. `stanza_tagger`, `stanza_parser`, `syntax_conllu`, `bpe`, `bpe_codes`.
+        """
+        loaded = hub_utils.from_pretrained(
+            model_name_or_path,
+            checkpoint_file,
+            data_name_or_path,
+            archive_map=cls.hub_models(),
+            **kwargs,
+        )
+        return SyntaxHubInterface(loaded["args"], loaded["task"], loaded["models"])
+
+    @classmethod
+    def hub_models(cls):
+        """No pre-trained models are published."""
+        return {}
+
+
+def fill_defaults(args, options: type[FairseqDataclass]) -> None:
+    """Give `args` the default of every option it does not have: presets, old checkpoints."""
+    defaults = options()
+    for field in fields(options):
+        if field.name != "_name" and not hasattr(args, field.name):
+            setattr(args, field.name, getattr(defaults, field.name))
+
+
+def register_sizes(model_name: str, preset: Callable[[argparse.Namespace, str], None]) -> None:
+    """Register presets `<model_name><suffix>` for all `SIZES`.
+
+    Args:
+        preset: called with (args, suffix) before fairseq's preset of that size; sets what is the model's own.
+    """
+
+    def register(suffix: str, base: Callable) -> None:
+        def architecture(args):
+            preset(args, suffix)
+            base(args)
+
+        register_model_architecture(model_name, f"{model_name}{suffix}")(architecture)
+
+    for suffix, base in SIZES.items():
+        register(suffix, base)

@@ -1,0 +1,74 @@
+"""Self-attention whose first heads find their weights in a way of their own."""
+
+from collections.abc import Callable
+
+import torch
+from fairseq.modules import MultiheadAttention
+from torch import Tensor
+from torch.nn import functional as F
+
+
+class HeadwiseAttention(MultiheadAttention):
+    """fairseq's multi-head self-attention with `special_heads` heads that a caller computes; no new parameter.
+
+    The parameters and their names are those of `MultiheadAttention`, so stock checkpoints load. Called without
+    `special_weights` it *is* `MultiheadAttention`.
+    """
+
+    special_heads = 0
+
+    def attend(
+        self,
+        x: Tensor,
+        padding_mask: Tensor | None,
+        special_weights: Callable[[Tensor, Tensor], Tensor],
+    ) -> tuple[Tensor, Tensor]:
+        """Self-attention.
+
+        Args:
+            x: (T, B, C).
+            padding_mask: (B, T), True = padding; None when there is none.
+            special_weights: (queries (B, h, T, d), scaled by 1/√d, and keys (B, h, T, d) of the first h heads) ->
+                attention weights (B, h, T, T), each row a distribution over the tokens that are no padding.
+
+        Returns:
+            (output (T, B, C), weights of the special heads before dropout (B, h, T, T)).
+        """
+        length, batch, width = x.shape
+        special = self.special_heads
+
+        def split_heads(projected: Tensor) -> Tensor:  # (T, B, C) -> (B, H, T, d)
+            return projected.view(length, batch, self.num_heads, self.head_dim).permute(1, 2, 0, 3)
+
+        query, key, value = (split_heads(projection(x)) for projection in (self.q_proj, self.k_proj, self.v_proj))
+        weights = special_weights(query[:, :special] * self.scaling, key[:, :special])
+        outputs = [self.dropout_module(weights.type_as(value)) @ value[:, :special]]
+        if special < self.num_heads:
+            attends = self.training or self.dropout_module.apply_during_inference
+            outputs.append(
+                F.scaled_dot_product_attention(
+                    query[:, special:],
+                    key[:, special:],
+                    value[:, special:],
+                    attn_mask=None if padding_mask is None else ~padding_mask[:, None, None, :],
+                    dropout_p=self.dropout_module.p if attends else 0.0,
+                )
+            )
+        output = torch.cat(outputs, dim=1).permute(2, 0, 1, 3).reshape(length, batch, width)
+        return self.out_proj(output), weights
+
+
+def masked_softmax(scores: Tensor, padding_mask: Tensor | None) -> Tensor:
+    """Softmax over the last dimension in float32, padding left out.
+
+    Args:
+        scores: (B, …, T, T).
+        padding_mask: (B, T), True = padding; None when there is none.
+
+    Returns:
+        float32, same shape. The mask comes last: a score of -inf must never be multiplied.
+    """
+    if padding_mask is not None:
+        shape = (padding_mask.size(0),) + (1,) * (scores.dim() - 2) + (padding_mask.size(1),)
+        scores = scores.masked_fill(padding_mask.view(shape), float("-inf"))
+    return F.softmax(scores, dim=-1, dtype=torch.float32)

@@ -1,0 +1,69 @@
+"""How near a token stands to the parent of another (PASCAL, eqs. 2-3)."""
+
+import math
+from enum import StrEnum
+
+import torch
+from torch import Tensor
+
+
+class ParentKernel(StrEnum):
+    """Weight of a token at offset o from the parent's middle position."""
+
+    normal = "normal"  # density of N(0, variance) at o
+    uniform = "uniform"  # 1 within one standard deviation, otherwise 0
+    parent_only = "parent-only"  # 1 on the middle token, or the two around it, otherwise 0
+
+
+def parent_offsets(parents: Tensor) -> Tensor:
+    """Offset of every token from every token's parent.
+
+    Args:
+        parents: doubled parent positions in batch columns, negative without a parse, (B, T) integers.
+
+    Returns:
+        (B, T, T) float32: [b, t, j] = j - p[b, t]. Whatever the precision of the model: in half precision, positions
+        beyond 1024 would lose their halves.
+    """
+    columns = torch.arange(parents.size(1), device=parents.device, dtype=torch.float32)
+    return columns - (parents.float() / 2).unsqueeze(-1)
+
+
+def kernel_weights(offsets: Tensor, kernel: str, variance: float | Tensor) -> Tensor:
+    """Weights of tokens by their offset from the parent; the matrix D of Bugliarello & Okazaki (2020), eq. 3.
+
+    Args:
+        offsets: in tokens, any shape.
+        kernel: a `ParentKernel`.
+        variance: σ² in squared tokens, > 0; a number or a tensor that broadcasts.
+
+    Returns:
+        Same shape (broadcast with `variance`), float32, not negative.
+
+    Raises:
+        ValueError: an unknown kernel.
+    """
+    if kernel == ParentKernel.normal:
+        if isinstance(variance, Tensor):
+            return torch.exp(-offsets.square() / (2 * variance)) / torch.sqrt(2 * math.pi * variance)
+        # in place: D is the largest tensor that is not an attention score
+        weights = offsets.square().mul_(-1 / (2 * variance)).exp_()
+        return weights.mul_(1 / math.sqrt(2 * math.pi * variance))
+    if kernel == ParentKernel.uniform:
+        return (offsets.abs() <= variance**0.5).float()
+    if kernel == ParentKernel.parent_only:
+        return (offsets.abs() < 1).float()
+    raise ValueError(f"kernel {kernel!r} is unknown; choose one of {', '.join(ParentKernel)}")
+
+
+def parent_weights(parents: Tensor, kernel: str, variance: float) -> Tensor:
+    """The matrix D of a batch; rows of tokens without a parse are ones, which leaves their scores alone.
+
+    Args:
+        parents: (B, T), see `parent_offsets`.
+
+    Returns:
+        (B, T, T) float32.
+    """
+    weights = kernel_weights(parent_offsets(parents), kernel, variance)
+    return weights.masked_fill_((parents < 0).unsqueeze(-1), 1.0)

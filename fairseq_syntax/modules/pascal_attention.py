@@ -1,0 +1,86 @@
+"""Parent-scaled self-attention, PASCAL (Bugliarello & Okazaki, ACL 2020)."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from .headwise_attention import HeadwiseAttention, masked_softmax
+from .parent_kernel import kernel_weights
+
+
+class ParentScaledAttention(HeadwiseAttention):
+    """Self-attention whose first heads multiply their scores by the nearness to each token's parent.
+
+    N = QKᵀ/√d ∘ D for the first `pascal_heads` heads (eqs. 1-2); then the padding mask, the softmax, and V.
+
+    Args:
+        pascal_heads: how many heads are scaled, 1 to `num_heads`.
+        parent_ignoring: probability q with which, in training, a row (sentence, head, token) of D becomes ones.
+        learn_variance: whether each scaled head has a σ² of its own, beginning at `variance` (ours, not the paper's).
+        variance: σ² in squared tokens.
+        All others as in `MultiheadAttention`.
+
+    Raises:
+        ValueError: a number out of range.
+    """
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        *,
+        pascal_heads: int,
+        parent_ignoring: float = 0.0,
+        learn_variance: bool = False,
+        variance: float = 1.0,
+        **kwargs,
+    ):
+        if not 1 <= pascal_heads <= num_heads:
+            raise ValueError(f"{pascal_heads} PASCAL heads; give 1 to {num_heads} (attention heads)")
+        if not 0 <= parent_ignoring <= 1:
+            raise ValueError(f"--parent-ignoring {parent_ignoring}: a probability is wanted, 0 to 1")
+        super().__init__(embed_dim, num_heads, self_attention=True, **kwargs)
+        self.special_heads = pascal_heads
+        self.parent_ignoring = parent_ignoring
+        self.log_variance = nn.Parameter(torch.full((pascal_heads,), math.log(variance))) if learn_variance else None
+
+    def extra_repr(self) -> str:
+        return f"pascal_heads={self.special_heads}/{self.num_heads}, parent_ignoring={self.parent_ignoring}"
+
+    def scales(self) -> bool:
+        """Whether any row is scaled now; if not, this is ordinary attention, bit for bit."""
+        return not (self.training and self.parent_ignoring == 1)
+
+    def attend_to_parents(self, x: Tensor, padding_mask: Tensor | None, prior: Tensor) -> tuple[Tensor, Tensor]:
+        """Self-attention with scaled heads.
+
+        Args:
+            x: (T, B, C).
+            padding_mask: (B, T), True = padding; None when there is none.
+            prior: D, (B, T, T) float32, shared by all heads; with `learn_variance` the offsets from the parents,
+                NaN in rows of tokens without a parse.
+
+        Returns:
+            (output (T, B, C), weights of the scaled heads (B, h, T, T)).
+        """
+
+        def weights(query: Tensor, key: Tensor) -> Tensor:
+            scores = query @ key.transpose(-2, -1)  # (B, h, T, T)
+            scaled = scores * self._weights(prior)
+            if self.training and self.parent_ignoring > 0:
+                kept = torch.rand(scores.shape[:-1], device=scores.device) >= self.parent_ignoring
+                scaled = torch.where(kept.unsqueeze(-1), scaled, scores.to(scaled.dtype))
+            return masked_softmax(scaled, padding_mask)
+
+        return self.attend(x, padding_mask, weights)
+
+    def _weights(self, prior: Tensor) -> Tensor:
+        """D for every head: (B, 1 or h, T, T)."""
+        prior = prior.unsqueeze(1)
+        if self.log_variance is None:
+            return prior
+        variance = self.log_variance.float().exp().view(1, -1, 1, 1)
+        no_parse = prior.isnan()
+        weights = kernel_weights(prior.masked_fill(no_parse, 0.0), "normal", variance)
+        return weights.masked_fill(no_parse, 1.0)

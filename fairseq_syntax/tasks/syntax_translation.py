@@ -1,0 +1,301 @@
+"""Translation with the trees of the source sentences beside its tokens."""
+
+import collections
+import logging
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Optional
+
+import torch
+from fairseq import utils
+from fairseq.data import ConcatDataset, FairseqDataset
+from fairseq.tasks import register_task
+from fairseq.tasks.translation import TranslationConfig, TranslationTask
+
+from .. import compat
+from ..data.arrays import TAG_DICTIONARIES, read_manifest, split_prefix, tag_dictionary_path
+from ..data.dataset import SplitSyntax, SyntaxPairDataset
+from ..data.inputs import check_input_names, collate_syntax
+from ..data.live import LiveSyntax
+from ..data.parsers import ConlluParser, StanzaParser
+from ..trees.conllu import TreeFormatError
+from ..trees.subwords import SubwordType
+
+logger = logging.getLogger(__name__)
+
+
+class ParserChoice(StrEnum):
+    """Where the trees of raw text come from at inference."""
+
+    stanza = "stanza"
+    conllu = "conllu"
+
+
+@dataclass
+class SyntaxTranslationConfig(TranslationConfig):
+    """fairseq's options of `translation`, and where trees of raw text come from.
+
+    Two defaults differ from fairseq's: the source is padded on the right (`--left-pad-source` switches left padding
+    on), and `--upsample-primary` is 1 (fairseq's -1 fails as soon as there is a `train1`).
+    """
+
+    left_pad_source: bool = field(default=False, metadata={"help": "pad the source on the left"})
+    upsample_primary: int = field(default=1, metadata={"help": "how often the first of train, train1, … is repeated"})
+    syntax_parser: ParserChoice = field(
+        default=ParserChoice.stanza,
+        metadata={
+            "help": "what parses raw text in fairseq-interactive and the hub: stanza, or conllu (a file of trees "
+            "given with --syntax-conllu)"
+        },
+    )
+    syntax_conllu: Optional[str] = field(
+        default=None,
+        metadata={"help": "CoNLL-U file with a tree for every sentence of raw text that comes"},
+    )
+    stanza_language: Optional[str] = field(
+        default=None, metadata={"help": "language of Stanza's models; default: the source language"}
+    )
+    stanza_dir: Optional[str] = field(
+        default=None, metadata={"help": "folder of Stanza's models; default: Stanza's own"}
+    )
+    stanza_tagger: Optional[str] = field(default=None, metadata={"help": "file of a Stanza tagger to use instead"})
+    stanza_parser: Optional[str] = field(
+        default=None, metadata={"help": "file of a Stanza dependency parser to use instead"}
+    )
+    stanza_device: Optional[str] = field(
+        default=None, metadata={"help": "device of Stanza (cpu, cuda, …); default: its choice"}
+    )
+    gold_parses: bool = field(
+        default=False,
+        metadata={"help": "LISA: attend by the given trees at test time, not the predicted ones"},
+    )
+
+
+@register_task("syntax_translation", dataclass=SyntaxTranslationConfig)
+class SyntaxTranslationTask(TranslationTask):
+    """`translation`, plus the arrays that the built model declares it needs.
+
+    A model states `syntax_inputs` (always needed) and `training_syntax_inputs` (needed to train; taken at inference
+    if they are there); see `data.inputs.INPUTS`. Models that state nothing, fairseq's own, run as they always do.
+
+    Raises (when it is set up or loads data):
+        ValueError: options that cannot be combined with trees.
+        TreeFormatError: arrays are missing or do not fit; the message names the command that makes them.
+    """
+
+    cfg: SyntaxTranslationConfig
+
+    def __init__(self, cfg, src_dict, tgt_dict):
+        super().__init__(cfg, src_dict, tgt_dict)
+        if cfg.num_batch_buckets > 0:
+            raise ValueError("--num-batch-buckets: fairseq's implementation fails with NumPy 2; leave it out")
+        self.required_inputs: set[str] = set()
+        self.optional_inputs: set[str] = set()
+        self._live = None
+        # trees of raw text between reading and translating, by token ids; see `inference_step`
+        self._pending = collections.defaultdict(collections.deque)
+
+    @classmethod
+    def setup_task(cls, cfg, **kwargs):
+        """As in fairseq, with clear errors for a missing data directory or one without dictionaries."""
+        from pathlib import Path
+
+        if not cfg.data:
+            raise ValueError("no data directory is given; name the one that preprocessing wrote")
+        for path in utils.split_paths(cfg.data):
+            if not Path(path).is_dir():
+                raise FileNotFoundError(
+                    f"{path}: no such data directory; make it with fairseq-syntax-preprocess --destdir {path}"
+                )
+        first = Path(utils.split_paths(cfg.data)[0])
+        if not any(first.glob("dict.*.txt")):
+            raise FileNotFoundError(
+                f"{first}: no dict.*.txt; not a directory that fairseq-preprocess or fairseq-syntax-preprocess wrote"
+            )
+        return super().setup_task(cfg, **kwargs)
+
+    def build_model(self, cfg, from_checkpoint=False):
+        """Build the model and note which inputs it needs."""
+        model = super().build_model(cfg, from_checkpoint)
+        required = set(getattr(model, "syntax_inputs", ()))
+        training = set(getattr(model, "training_syntax_inputs", ()))
+        check_input_names(required | training, type(model).__name__)
+        if from_checkpoint:
+            self.required_inputs |= required
+            self.optional_inputs |= training
+        else:
+            self.required_inputs |= required | training
+        return model
+
+    def build_generator(self, models, args, *rest, **kwargs):
+        """fairseq's generator; an ensemble must not mix models with and without `src_syntax`."""
+        takes_syntax = [bool(getattr(model, "takes_syntax", False)) for model in models]
+        if any(takes_syntax) and not all(takes_syntax):
+            raise ValueError(
+                "--path: the ensemble mixes models with syntax and fairseq's own, which do not accept trees; "
+                "warm-start the plain one as pascal_transformer with --encoder-pascal-heads 0 "
+                "(--finetune-from-model) and use that"
+            )
+        return super().build_generator(models, args, *rest, **kwargs)
+
+    def syntax_dictionary(self, name):
+        """Dictionary of tags, by the name of the input: "deprels" or "upos".
+
+        Raises:
+            FileNotFoundError: the data has none.
+        """
+        data_path = utils.split_paths(self.cfg.data)[0]
+        path = tag_dictionary_path(data_path, self.cfg.source_lang, name)
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"{path}: not found, but the model embeds {name}; "
+                f"run fairseq-syntax-preprocess --only-syntax … --destdir {data_path}"
+            )
+        return self.load_dictionary(str(path))
+
+    # --- binarized data -----------------------------------------------------------------------------------------
+
+    def load_dataset(self, split, epoch=1, combine=False, **kwargs):
+        """Load a split as fairseq does and put its trees beside it."""
+        super().load_dataset(split, epoch=epoch, combine=combine, **kwargs)
+        syntax = self._load_syntax(split, epoch, combine)
+        self.datasets[split] = SyntaxPairDataset.from_pairs(
+            self.datasets[split], syntax, self.required_inputs | self.optional_inputs
+        )
+
+    def _load_syntax(self, split, epoch, combine):
+        inputs = self.required_inputs | self.optional_inputs
+        if not inputs:
+            return None
+        # the same rotation over directories as fairseq's
+        paths = utils.split_paths(self.cfg.data)
+        data_path = paths[(epoch - 1) % len(paths)] if split == self.cfg.train_subset else paths[0]
+        source, target = self.cfg.source_lang, self.cfg.target_lang
+        manifest = read_manifest(data_path, source, target)
+        first = split_prefix(data_path, split, source, target)
+        if manifest is None or first is None:
+            if not self.required_inputs:
+                return None
+            what = f"split {split!r} has no trees" if manifest else "this data has no trees"
+            raise TreeFormatError(
+                f"{data_path}: {what}, but the model needs {', '.join(sorted(self.required_inputs))}; run "
+                f"fairseq-syntax-preprocess --only-syntax --source-lang {source} --target-lang {target} "
+                f"--trainpref … --validpref … --testpref … --destdir {data_path}"
+            )
+        parts = [SplitSyntax(first, inputs, data_path)]
+        while combine:
+            prefix = split_prefix(data_path, f"{split}{len(parts)}", source, target)
+            if prefix is None:
+                break
+            parts.append(SplitSyntax(prefix, inputs, data_path))
+        if len(parts) == 1:
+            return parts[0]
+        return ConcatDataset(parts, [self.cfg.upsample_primary] + [1] * (len(parts) - 1))
+
+    # --- raw text -----------------------------------------------------------------------------------------------
+
+    @property
+    def live(self) -> LiveSyntax:
+        """Makes trees of raw text with the configured parser; built when it is first needed.
+
+        Raises:
+            ValueError: the options do not say where trees come from.
+        """
+        if self._live is None:
+            cfg = self.cfg
+            if cfg.syntax_parser == ParserChoice.conllu or cfg.syntax_conllu:
+                if not cfg.syntax_conllu:
+                    raise ValueError("--syntax-parser conllu: name the file with --syntax-conllu")
+                parser = ConlluParser(cfg.syntax_conllu)
+            else:
+                parser = StanzaParser(
+                    language=cfg.stanza_language or cfg.source_lang,
+                    model_dir=cfg.stanza_dir,
+                    tagger=cfg.stanza_tagger,
+                    parser=cfg.stanza_parser,
+                    device=cfg.stanza_device,
+                )
+            data_path = utils.split_paths(cfg.data)[0]
+            manifest = read_manifest(data_path, cfg.source_lang, cfg.target_lang) or {}
+            self._live = LiveSyntax(
+                parser,
+                manifest.get("subword_type", str(SubwordType.subword_nmt)),
+                {name: self.syntax_dictionary(name) for name in TAG_DICTIONARIES.keys() & self.required_inputs},
+            )
+        return self._live
+
+    def remember_syntax(self, texts, tokens):
+        """Parse encoded sentences and keep the trees for their translation.
+
+        Args:
+            texts: sentences as the model reads them: subwords, separated by spaces.
+            tokens: their token ids, EOS included; one 1-D tensor each.
+        """
+        if not self.required_inputs:
+            return
+        for ids, syntax in zip(tokens, self.live(texts), strict=True):
+            self._pending[tuple(ids.tolist())].append(syntax)
+
+    def _recall_syntax(self, ids):
+        """The tree of a sentence given as token ids, EOS included."""
+        key = tuple(ids)
+        if not self._pending.get(key):
+            # token ids without a text: fall back on their symbols
+            if self.src_dict.unk() in key:
+                raise TreeFormatError(
+                    "a sentence with unknown words has no tree, because only its token ids were given; "
+                    "translate text with `from_pretrained` of a class of fairseq_syntax.models, or fairseq-interactive"
+                )
+            text = " ".join(self.src_dict[i] for i in key if i != self.src_dict.eos())
+            return self.live([text])[0]
+        queue = self._pending[key]
+        syntax = queue.popleft()
+        if not queue:
+            del self._pending[key]
+        return syntax
+
+    def get_interactive_tokens_and_lengths(self, lines, encode_fn):
+        """Encode raw lines as fairseq does, and parse them if the model needs trees."""
+        texts = [encode_fn(line) for line in lines]
+        tokens, lengths = super().get_interactive_tokens_and_lengths(texts, lambda text: text)
+        self.remember_syntax(texts, tokens)
+        return tokens, lengths
+
+    def build_dataset_for_inference(self, src_tokens, src_lengths, constraints=None):
+        """As in fairseq, padded on the side that `--left-pad-source` says."""
+        return SyntaxPairDataset(
+            src_tokens,
+            src_lengths,
+            self.source_dictionary,
+            tgt_dict=self.target_dictionary,
+            left_pad_source=self.cfg.left_pad_source,
+            constraints=constraints,
+        )
+
+    def inference_step(self, generator, models, sample, prefix_tokens=None, constraints=None):
+        """Translate a batch; one that was made of raw text gets its trees here.
+
+        fairseq-interactive passes on tokens and lengths of a batch and nothing else, so trees cannot come with it.
+        """
+        net_input = sample["net_input"]
+        if self.required_inputs and "src_syntax" not in net_input:
+            tokens = net_input["src_tokens"]
+            rows = [row[row != self.src_dict.pad()].tolist() for row in tokens]
+            syntax = collate_syntax(
+                [self._recall_syntax(row) for row in rows],
+                sorted(self.required_inputs),
+                tokens.shape[1],
+                self.cfg.left_pad_source,
+            )
+            sample = {
+                **sample,
+                "net_input": {
+                    **net_input,
+                    "src_syntax": {k: v.to(tokens.device) for k, v in syntax.items()},
+                },
+            }
+        return super().inference_step(generator, models, sample, prefix_tokens, constraints)
+
+
+# fairseq-generate and -interactive ask for `translation`, fairseq-validate for nothing at all
+compat.default_task(SyntaxTranslationTask, ("translation", None))

@@ -1,0 +1,560 @@
+"""The agreement corpus of examples/agreement: its files, its linguistics and its score."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import conllu
+import networkx
+import pytest
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "agreement"
+SPLITS = ("train", "valid", "test", "challenge")
+SIZES = {"train": 1200, "valid": 100, "test": 100, "challenge": 200}
+ARGUMENTS = ("--train", "1200", "--valid", "100", "--test", "100", "--challenge", "40")
+
+
+def run(script: str, *arguments: object, **environment: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, str(EXAMPLE / script), *map(str, arguments)],
+        capture_output=True,
+        encoding="utf-8",
+        env={**os.environ, **environment},
+    )
+
+
+def generate(folder: Path, *arguments: object, **environment: str) -> None:
+    done = run("generate.py", "--output", folder, *arguments, **environment)
+    assert done.returncode == 0, done.stderr
+
+
+def lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").split("\n")[:-1]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("agreement") / "corpus"
+    generate(folder, *ARGUMENTS)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def lexicon():
+    # lexicon.py imports none of its neighbours, so it can be loaded on its own, under a name that
+    # no other example can claim.
+    spec = importlib.util.spec_from_file_location("agreement_lexicon", EXAMPLE / "lexicon.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules[spec.name]
+
+
+@pytest.fixture(scope="module")
+def trees(corpus) -> dict[str, list]:
+    return {split: conllu.parse((corpus / f"{split}.en.conllu").read_text(encoding="utf-8")) for split in SPLITS}
+
+
+@pytest.fixture(scope="module")
+def rows(corpus) -> list[dict[str, str]]:
+    with open(corpus / "challenge.tsv", encoding="utf-8", newline="") as table:
+        return list(csv.DictReader(table, delimiter="\t"))
+
+
+def root_of(tree):
+    (root,) = (token for token in tree if token["head"] == 0)
+    return root
+
+
+def dependent(tree, head, relation):
+    found = (t for t in tree if t["head"] == head["id"] and t["deprel"] == relation)
+    return next(found, None)
+
+
+def number_of(tree, noun, lexicon) -> str:
+    """The noun's number, read here from the raw columns and not by the example's own code."""
+    singular = noun["form"] in {entry.singular for entry in lexicon.NOUNS}
+    plural = noun["form"] in {entry.plural for entry in lexicon.NOUNS}
+    assert singular or plural
+    if singular != plural:
+        return "singular" if singular else "plural"
+    marker = dependent(tree, noun, "det") or dependent(tree, noun, "nummod")
+    return {
+        **dict.fromkeys(("this", "every", "a", "an"), "singular"),
+        **dict.fromkeys(("these", "some", "two", "three"), "plural"),
+    }[marker["form"]]
+
+
+def between(tree) -> list:
+    """The nouns between the root's subject and the first of its verbs."""
+    root = root_of(tree)
+    subject = dependent(tree, root, "nsubj")
+    verb = dependent(tree, root, "aux") or root
+    return [t for t in tree if subject["id"] < t["id"] < verb["id"] and t["upos"] == "NOUN"]
+
+
+def german_forms(tree, lexicon) -> tuple[str, str]:
+    root = root_of(tree)
+    (verb,) = (v for v in lexicon.VERBS if root["form"] in (v.base, v.third, v.past, v.participle))
+    auxiliary = dependent(tree, root, "aux")
+    if auxiliary is None:
+        return verb.preterite if root["form"] == verb.past else verb.present
+    sein = verb.auxiliary == "sein"
+    return {
+        "will": ("wird", "werden"),
+        "could": ("konnte", "konnten"),
+        "must": ("muss", "müssen"),
+        "should": ("sollte", "sollten"),
+        "had": ("war", "waren") if sein else ("hatte", "hatten"),
+        "has": ("ist", "sind") if sein else ("hat", "haben"),
+        "have": ("ist", "sind") if sein else ("hat", "haben"),
+    }[auxiliary["form"]]
+
+
+# Files
+
+
+def test_same_seed_gives_the_same_bytes(corpus, tmp_path):
+    generate(tmp_path / "again", *ARGUMENTS, PYTHONHASHSEED="7")
+    assert contents(tmp_path / "again") == contents(corpus)
+
+
+def test_another_seed_gives_other_sentences(corpus, tmp_path):
+    generate(tmp_path / "other", *ARGUMENTS, "--seed", 2)
+    assert contents(tmp_path / "other")["train.en"] != contents(corpus)["train.en"]
+
+
+def test_held_out_files_do_not_depend_on_the_training_size(corpus, tmp_path):
+    generate(tmp_path / "small", *ARGUMENTS, "--train", 10)
+    small, full = contents(tmp_path / "small"), contents(corpus)
+    different = {name for name in full if small[name] != full[name]}
+    assert different == {"train.en", "train.de", "train.en.conllu"}
+
+
+def test_writes_exactly_the_promised_files(corpus):
+    expected = {f"{split}.{end}" for split in SPLITS for end in ("en", "de", "en.conllu")}
+    assert set(contents(corpus)) == expected | {"challenge.tsv"}
+    for split, size in SIZES.items():
+        assert len(lines(corpus / f"{split}.en")) == size
+        assert len(lines(corpus / f"{split}.de")) == size
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_splits_share_no_sentence(corpus, language):
+    sentences = [line for split in SPLITS for line in lines(corpus / f"{split}.{language}")]
+    assert len(set(sentences)) == sum(SIZES.values())
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_text_is_lower_case_tokenised_and_5_to_40_words(corpus, language):
+    for split in SPLITS:
+        for line in lines(corpus / f"{split}.{language}"):
+            words = line.split(" ")
+            assert 5 <= len(words) <= 40
+            assert line == line.lower()
+            assert words[-1] == "."
+            assert all(re.fullmatch(r"[a-zäöüß]+|[.,]", word) for word in words), line
+
+
+def test_challenge_words_are_all_in_a_training_set_of_the_default_size(tmp_path):
+    generate(tmp_path / "full")
+    for language in ("en", "de"):
+        known = set((tmp_path / "full" / f"train.{language}").read_text("utf-8").split())
+        met = set((tmp_path / "full" / f"challenge.{language}").read_text("utf-8").split())
+        assert met <= known
+
+
+# Trees
+
+
+def test_trees_are_trees_over_the_words_of_the_text(corpus, trees):
+    for split in SPLITS:
+        text = lines(corpus / f"{split}.en")
+        assert len(trees[split]) == len(text)
+        for tree, line in zip(trees[split], text, strict=True):
+            assert [token["form"] for token in tree] == line.split(" ")
+            assert [token["id"] for token in tree] == list(range(1, len(tree) + 1))
+            assert [t["deprel"] for t in tree if t["head"] == 0] == ["root"]
+            graph = networkx.DiGraph((t["head"], t["id"]) for t in tree)
+            assert networkx.is_arborescence(graph)
+            assert graph.number_of_nodes() == len(tree) + 1
+
+
+def test_conllu_has_ten_columns_and_a_blank_line_after_each_sentence(corpus):
+    for split in SPLITS:
+        content = (corpus / f"{split}.en.conllu").read_text(encoding="utf-8")
+        assert content.endswith("\n\n")
+        sentences = content[:-2].split("\n\n")
+        assert len(sentences) == SIZES[split]
+        for line in "\n".join(sentences).split("\n"):
+            columns = line.split("\t")
+            assert len(columns) == 10
+            assert [columns[i] for i in (2, 4, 5, 8, 9)] == ["_"] * 5
+
+
+def test_labels_are_universal_dependencies(trees):
+    relations = {t["deprel"] for split in SPLITS for tree in trees[split] for t in tree}
+    assert relations == {
+        *("root", "nsubj", "obj", "iobj", "obl", "nmod", "case", "det", "nummod", "amod"),
+        *("advmod", "aux", "acl:relcl", "mark", "advcl", "ccomp", "punct"),
+    }
+
+
+# Linguistics
+
+
+def test_german_main_verb_has_the_number_of_the_english_subject(corpus, trees, lexicon):
+    checked = set()
+    for split in SPLITS:
+        german = lines(corpus / f"{split}.de")
+        for tree, line in zip(trees[split], german, strict=True):
+            subject = dependent(tree, root_of(tree), "nsubj")
+            number = number_of(tree, subject, lexicon)
+            form = german_forms(tree, lexicon)[number == "plural"]
+            assert form in line.split(" ")
+            checked.add(form)
+    assert len(checked) > 50
+
+
+def test_most_english_verbs_hide_the_number(trees, lexicon):
+    finite = [dependent(tree, root_of(tree), "aux") or root_of(tree) for tree in trees["train"]]
+    hiding = {"will", "could", "must", "should", "had"} | {verb.past for verb in lexicon.VERBS}
+    share = sum(token["form"] in hiding for token in finite) / len(finite)
+    assert 0.75 < share < 1
+
+
+def test_training_has_mostly_0_to_2_attractors_and_free_numbers(trees, lexicon):
+    counts = [len(between(tree)) for tree in trees["train"]]
+    assert {0, 1, 2, 3} == set(counts)
+    assert sum(count <= 2 for count in counts) / len(counts) > 0.8
+    same = [
+        number_of(tree, noun, lexicon) == number_of(tree, dependent(tree, root_of(tree), "nsubj"), lexicon)
+        for tree in trees["train"]
+        for noun in between(tree)
+    ]
+    assert 0.45 < sum(same) / len(same) < 0.55
+
+
+def test_challenge_rows_agree_with_the_trees(corpus, trees, rows, lexicon):
+    german = lines(corpus / "challenge.de")
+    assert [row["line"] for row in rows] == [str(i) for i in range(SIZES["challenge"])]
+    for row, tree, line in zip(rows, trees["challenge"], german, strict=True):
+        subject = dependent(tree, root_of(tree), "nsubj")
+        number = number_of(tree, subject, lexicon)
+        nouns = between(tree)
+        assert int(row["attractors"]) == len(nouns)
+        assert row["expected"] == number
+        assert (row["singular"], row["plural"]) == german_forms(tree, lexicon)
+        assert all(number_of(tree, noun, lexicon) != number for noun in nouns)
+        words = line.split(" ")
+        assert words[int(row["verb_index"])] == row[number]
+        assert words.count(row[number]) == 1
+        other = row["plural" if number == "singular" else "singular"]
+        assert other not in words
+        # No noun in front of the subject could be taken for it either.
+        assert not any(t["upos"] == "NOUN" for t in tree if t["id"] < subject["id"])
+
+
+def test_challenge_is_balanced_and_its_verbs_hide_the_number(trees, rows, lexicon):
+    for count in range(5):
+        numbers = [row["expected"] for row in rows if row["attractors"] == str(count)]
+        assert numbers.count("singular") == numbers.count("plural") == 20
+    past = {verb.past for verb in lexicon.VERBS}
+    for tree in trees["challenge"]:
+        for token in tree:
+            auxiliary = dependent(tree, token, "aux")
+            if token["upos"] == "VERB":
+                assert auxiliary or token["form"] in past
+            if token["upos"] == "AUX":
+                assert token["form"] in {"will", "could", "must", "should", "had"}
+        root = root_of(tree)
+        forms = [v for v in lexicon.VERBS if root["form"] in (v.base, v.past, v.participle)]
+        own = {forms[0].base, forms[0].third, forms[0].past, forms[0].participle}
+        assert sum(t["form"] in own for t in tree if t["upos"] == "VERB") == 1
+
+
+def test_challenge_constructions_fit_what_stands_before_the_verb(trees, rows):
+    for row, tree in zip(rows, trees["challenge"], strict=True):
+        root = root_of(tree)
+        subject, verb = dependent(tree, root, "nsubj"), dependent(tree, root, "aux") or root
+        inside = {t["deprel"] for t in tree if subject["id"] < t["id"] < verb["id"]}
+        first = min(t["id"] for t in tree if t["head"] == root["id"])
+        name = row["construction"]
+        fronted = tree[first - 1]["deprel"] == "advmod"
+        assert name.startswith("fronted-") == fronted
+        name = name.removeprefix("fronted-")
+        if name == "none":
+            assert not inside & {"nmod", "acl:relcl"}
+        elif name == "pp":
+            assert "nmod" in inside and "acl:relcl" not in inside
+        elif name == "mixed":
+            assert "acl:relcl" in inside
+        else:
+            assert name in ("subject-relative", "object-relative")
+            assert "acl:relcl" in inside and "nmod" not in inside
+
+
+def tree_of(*words: str) -> str:
+    """CoNLL-U from words written as form/upos/head/deprel."""
+    out = []
+    for position, word in enumerate(words, start=1):
+        form, upos, head, deprel = word.split("/")
+        out.append(f"{position}\t{form}\t_\t{upos}\t_\t_\t{head}\t{deprel}\t_\t_")
+    return "\n".join(out) + "\n\n"
+
+
+def transfer(tmp_path: Path, *words: str) -> subprocess.CompletedProcess:
+    path = tmp_path / "input.conllu"
+    path.write_text(tree_of(*words), encoding="utf-8")
+    return run("transfer.py", path)
+
+
+# Written by hand from German grammar: gender, case, number, verb position, commas.
+SENTENCES = {
+    "attachment to the verb": (
+        "the/DET/2/det dog/NOUN/3/nsubj saw/VERB/0/root the/DET/5/det cat/NOUN/3/obj "
+        "in/ADP/8/case the/DET/8/det garden/NOUN/3/obl ./PUNCT/3/punct",
+        "der hund sah im garten die katze .",
+    ),
+    "attachment to the object": (
+        "the/DET/2/det dog/NOUN/3/nsubj saw/VERB/0/root the/DET/5/det cat/NOUN/3/obj "
+        "in/ADP/8/case the/DET/8/det garden/NOUN/5/nmod ./PUNCT/3/punct",
+        "der hund sah die katze im garten .",
+    ),
+    "relative clause on the subject": (
+        "the/DET/2/det dogs/NOUN/11/nsubj near/ADP/5/case the/DET/5/det cat/NOUN/2/nmod "
+        "that/PRON/9/obj the/DET/8/det boys/NOUN/9/nsubj helped/VERB/2/acl:relcl "
+        "had/AUX/11/aux fled/VERB/0/root ./PUNCT/11/punct",
+        "die hunde bei der katze , denen die jungen halfen , waren geflohen .",
+    ),
+    "relative clause on the attractor": (
+        "the/DET/2/det dogs/NOUN/11/nsubj near/ADP/5/case the/DET/5/det cat/NOUN/2/nmod "
+        "that/PRON/9/obj the/DET/8/det boys/NOUN/9/nsubj helped/VERB/5/acl:relcl "
+        "had/AUX/11/aux fled/VERB/0/root ./PUNCT/11/punct",
+        "die hunde bei der katze , der die jungen halfen , waren geflohen .",
+    ),
+    "inversion after a fronted clause": (
+        "because/SCONJ/4/mark the/DET/3/det king/NOUN/4/nsubj arrived/VERB/11/advcl "
+        ",/PUNCT/4/punct these/DET/8/det old/ADJ/8/amod sheep/NOUN/11/nsubj "
+        "must/AUX/11/aux often/ADV/11/advmod see/VERB/0/root a/DET/14/det "
+        "red/ADJ/14/amod ship/NOUN/11/obj ./PUNCT/11/punct",
+        "weil der könig ankam , müssen diese alten schafe oft ein rotes schiff sehen .",
+    ),
+    "separable verb, reduced relative clause": (
+        "yesterday/ADV/4/advmod the/DET/3/det farmer/NOUN/4/nsubj called/VERB/0/root "
+        "a/DET/6/det student/NOUN/4/obj the/DET/8/det queen/NOUN/9/nsubj "
+        "admires/VERB/6/acl:relcl ./PUNCT/4/punct",
+        "gestern rief der bauer einen studenten , den die königin bewundert , an .",
+    ),
+    "two objects, complement clause": (
+        "some/DET/2/det women/NOUN/4/nsubj will/AUX/4/aux know/VERB/0/root "
+        "that/SCONJ/9/mark the/DET/7/det doctor/NOUN/9/nsubj had/AUX/9/aux "
+        "given/VERB/4/ccomp the/DET/11/det children/NOUN/9/iobj two/NUM/14/nummod "
+        "small/ADJ/14/amod birds/NOUN/9/obj ./PUNCT/4/punct",
+        "einige frauen werden wissen , dass der arzt den kindern zwei kleine vögel gegeben hatte .",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SENTENCES)
+def test_german_of_hand_made_trees(tmp_path, name):
+    words, german = SENTENCES[name]
+    done = transfer(tmp_path, *words.split())
+    assert (done.returncode, done.stdout) == (0, german + "\n"), done.stderr
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_german_is_a_function_of_the_english_tree(corpus, split):
+    done = run("transfer.py", corpus / f"{split}.en.conllu")
+    assert done.stdout == (corpus / f"{split}.de").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["the/DET/2/det", "wug/NOUN/3/nsubj", "slept/VERB/0/root"], "'wug' is no noun"),
+        (["the/DET/2/det", "sheep/NOUN/3/nsubj", "slept/VERB/0/root"], "the number of 'sheep'"),
+        (["dogs/NOUN/2/nsubj", "slept/VERB/0/root"], "'dogs' has no determiner"),
+        (["the/DET/2/det", "dog/NOUN/0/root", "slept/VERB/0/root"], "2 roots"),
+        (["a/DET/2/det", "dog/NOUN/1/nsubj", "slept/VERB/0/root"], "run in a circle"),
+        (["a/DET/9/det", "dog/NOUN/3/nsubj", "slept/VERB/0/root"], "HEAD 9"),
+        (["a/DET/2/det", "dog/NOUN/3/conj", "slept/VERB/0/root"], "relation 'conj'"),
+        (["slept/VERB/0/root"], "'slept' has no subject"),
+        (["that/PRON/2/nsubj", "slept/VERB/0/root"], "is not relative"),
+    ],
+)
+def test_transfer_refuses_trees_that_it_does_not_cover(tmp_path, words, complaint):
+    done = transfer(tmp_path, *words)
+    assert done.returncode == 2
+    assert complaint in done.stderr
+    assert "sentence 1" in done.stderr and "expected" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+# Writing
+
+
+def test_refuses_a_folder_that_is_not_empty(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    done = run("generate.py", "--output", tmp_path, *ARGUMENTS)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1 and "--overwrite" in done.stderr
+    assert set(contents(tmp_path)) == {"notes.txt"}
+
+
+def test_overwrite_replaces_the_corpus_and_nothing_else(tmp_path):
+    small = ("--train", "5", "--valid", "5", "--test", "5", "--challenge", "1")
+    generate(tmp_path, *small)
+    (tmp_path / "notes.txt").write_text("mine")
+    generate(tmp_path, *small, "--seed", "3", "--overwrite")
+    generate(tmp_path / "fresh", *small, "--seed", "3")
+    fresh = contents(tmp_path / "fresh")
+    assert {name: (tmp_path / name).read_bytes() for name in fresh} == fresh
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_output_that_is_a_file_is_refused(tmp_path):
+    (tmp_path / "taken").write_text("")
+    done = run("generate.py", "--output", tmp_path / "taken")
+    assert done.returncode == 2 and "is a file" in done.stderr
+
+
+@pytest.mark.parametrize("value", ["-1", "many"])
+def test_sizes_must_be_whole_numbers(tmp_path, value):
+    done = run("generate.py", "--output", tmp_path / "corpus", "--train", value)
+    assert done.returncode == 2 and "--train" in done.stderr and "whole number" in done.stderr
+    assert not (tmp_path / "corpus").exists()
+
+
+def test_a_failed_write_leaves_nothing_behind(tmp_path):
+    # A folder in the place of the last file makes the very last rename fail; what came before
+    # must be whole, and no temporary file may stay.
+    (tmp_path / "challenge.tsv").mkdir()
+    done = run("generate.py", "--output", tmp_path, *ARGUMENTS, "--overwrite")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+    assert len(lines(tmp_path / "train.en")) == len(lines(tmp_path / "train.de")) == 1200
+
+
+# Score
+
+
+def score(corpus: Path, hypotheses: list[str], tmp_path: Path, *more: object):
+    path = tmp_path / "hypotheses"
+    path.write_text("".join(line + "\n" for line in hypotheses), encoding="utf-8")
+    return run("score.py", "--challenge", corpus / "challenge.tsv", "--hypotheses", path, "--json", *more)
+
+
+def swapped(corpus: Path, rows: list[dict[str, str]]) -> list[str]:
+    out = []
+    for row, line in zip(rows, lines(corpus / "challenge.de"), strict=True):
+        words = line.split(" ")
+        wrong = row["plural" if row["expected"] == "singular" else "singular"]
+        words[int(row["verb_index"])] = wrong
+        out.append(" ".join(words))
+    return out
+
+
+def test_references_score_100_percent(corpus, tmp_path):
+    references = corpus / "challenge.de"
+    done = score(corpus, lines(references), tmp_path, "--references", references)
+    result = json.loads(done.stdout)
+    assert result["overall"] == {"n": 200, "accuracy": 1, "wrong_number": 0, "missing": 0}
+    assert result["exact_match"] == 1
+    assert {key: value["n"] for key, value in result["attractors"].items()} == {str(count): 40 for count in range(5)}
+    assert sum(value["n"] for value in result["construction"].values()) == 200
+
+
+def test_references_with_the_other_number_score_0_percent(corpus, rows, tmp_path):
+    result = json.loads(score(corpus, swapped(corpus, rows), tmp_path).stdout)
+    assert result["overall"] == {"n": 200, "accuracy": 0, "wrong_number": 1, "missing": 0}
+
+
+def test_detokenised_text_scores_the_same(corpus, tmp_path):
+    text = [re.sub(r" ([.,])", r"\1", line) for line in lines(corpus / "challenge.de")]
+    text = [line[0].upper() + line[1:] for line in text]
+    references = corpus / "challenge.de"
+    result = json.loads(score(corpus, text, tmp_path, "--references", references).stdout)
+    assert result["overall"]["accuracy"] == result["exact_match"] == 1
+
+
+def test_hypotheses_with_both_forms_or_neither_are_wrong(corpus, rows, tmp_path):
+    both = [f"{row['singular']} {row['plural']}" for row in rows]
+    result = json.loads(score(corpus, both, tmp_path).stdout)["overall"]
+    assert (result["accuracy"], result["wrong_number"]) == (0, 1)
+    neither = ["" if i % 2 else f"x{row[row['expected']]}" for i, row in enumerate(rows)]
+    result = json.loads(score(corpus, neither, tmp_path).stdout)["overall"]
+    assert (result["accuracy"], result["missing"]) == (0, 1)
+
+
+def test_agreeing_with_the_nearest_noun_is_right_only_without_attractors(corpus, trees, rows, lexicon, tmp_path):
+    hypotheses = []
+    for row, tree in zip(rows, trees["challenge"], strict=True):
+        nouns = [dependent(tree, root_of(tree), "nsubj"), *between(tree)]
+        hypotheses.append(row[number_of(tree, nouns[-1], lexicon)])
+    result = json.loads(score(corpus, hypotheses, tmp_path).stdout)["attractors"]
+    assert [result[str(count)]["accuracy"] for count in range(5)] == [1, 0, 0, 0, 0]
+
+
+def test_the_table_has_a_row_for_each_attractor_count_and_all(corpus):
+    done = run(
+        *("score.py", "--challenge", corpus / "challenge.tsv"),
+        *("--hypotheses", corpus / "challenge.de"),
+    )
+    first = [line.split()[0] for line in done.stdout.splitlines()]
+    assert first == ["attractors", "0", "1", "2", "3", "4", "all"]
+    assert done.stdout.splitlines()[-1].split() == ["all", "200", "100.0%", "0.0%", "0.0%"]
+
+
+def test_a_different_number_of_hypotheses_is_an_error(corpus, tmp_path):
+    done = score(corpus, lines(corpus / "challenge.de")[:-1], tmp_path)
+    assert done.returncode == 2 and done.stdout == ""
+    assert "199 lines; expected 200" in done.stderr
+
+
+def test_references_of_another_corpus_are_an_error(corpus, rows, tmp_path):
+    other = tmp_path / "other.de"
+    other.write_text("\n".join(swapped(corpus, rows)) + "\n", encoding="utf-8")
+    done = score(corpus, lines(corpus / "challenge.de"), tmp_path, "--references", other)
+    assert done.returncode == 2 and "other.de, line 1" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (b"", "line 1: not the header"),
+        (b"a\tb\n", "line 1: not the header"),
+        ("HEADER\n", "no rows"),
+        ("HEADER\n0\t1\tpp\t3\tsah\tsahen\n", "line 2: not a row"),
+        ("HEADER\n7\t1\tpp\t3\tsah\tsahen\tplural\n", "line 2: not a row"),
+        (b"\xff\xfe", "not UTF-8"),
+        (None, "No such file"),
+    ],
+)
+def test_broken_challenge_files_are_errors(tmp_path, content, complaint):
+    path = tmp_path / "challenge.tsv"
+    header = "line\tattractors\tconstruction\tverb_index\tsingular\tplural\texpected"
+    if isinstance(content, str):
+        content = content.replace("HEADER", header).encode()
+    if content is not None:
+        path.write_bytes(content)
+    hypotheses = tmp_path / "hyp"
+    hypotheses.write_text("sahen\n")
+    done = run("score.py", "--challenge", path, "--hypotheses", hypotheses)
+    assert done.returncode == 2
+    assert complaint in done.stderr and "challenge.tsv" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,304 @@
+"""Distances in trees: Figure 2 of the paper, search, networkx, and the laws of a tree metric."""
+
+import random
+
+import networkx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import forests as oracle
+from strategies import forests, split_forests, trees
+
+from fairseq_syntax.trees.conllu import ROOT, UNPARSED, TreeFormatError, read_conllu
+from fairseq_syntax.trees.distances import (
+    MAX_DISTANCE,
+    PAD_DISTANCE,
+    ancestor_matrix,
+    expand_distances,
+    pack_distances,
+    tree_distances,
+    unpack_distances,
+)
+
+FIGURE_2 = "zhexie weixian fenzi yanzhong yingxiang zhengchang de yimin zhengce".split()
+FIGURE_2_HEADS = [2, 2, 4, 4, ROOT, 8, 5, 8, 4]
+
+
+def random_forest(generator, words):
+    """Heads of a random forest with one to four roots, words in random order."""
+    order = generator.sample(range(words), words)
+    roots = generator.randint(1, 4)
+    heads = [ROOT] * words
+    for rank in range(roots, words):
+        heads[order[rank]] = order[generator.randrange(rank)]
+    return heads
+
+
+def is_metric_of_a_tree(matrix):
+    """Zero diagonal only, symmetric, triangle inequality, four-point condition."""
+    d = np.asarray(matrix, dtype=np.int64)
+    size = len(d)
+    assert (d.diagonal() == 0).all()
+    assert (d[~np.eye(size, dtype=bool)] > 0).all()
+    assert (d == d.T).all()
+    assert (d[:, None, :] <= d[:, :, None] + d[None, :, :]).all()
+    i, j, k, m = np.ix_(*[range(size)] * 4)
+    sums = np.sort(np.stack([d[i, j] + d[k, m], d[i, k] + d[j, m], d[i, m] + d[j, k]]), axis=0)
+    assert (sums[1] == sums[2]).all()
+
+
+# ------------------------------------------------------------------------------------ Figure 2
+
+
+def test_figure_2():
+    distances = tree_distances(FIGURE_2_HEADS)
+    assert distances.shape == (10, 10)
+    assert distances[FIGURE_2.index("fenzi")].tolist() == [1, 1, 0, 2, 1, 3, 4, 3, 2, 2]
+    assert distances[-1].tolist() == [3, 3, 2, 2, 1, 3, 4, 3, 2, 0]
+    assert distances.tolist() == [
+        [0, 2, 1, 3, 2, 4, 5, 4, 3, 3],
+        [2, 0, 1, 3, 2, 4, 5, 4, 3, 3],
+        [1, 1, 0, 2, 1, 3, 4, 3, 2, 2],
+        [3, 3, 2, 0, 1, 3, 4, 3, 2, 2],
+        [2, 2, 1, 1, 0, 2, 3, 2, 1, 1],
+        [4, 4, 3, 3, 2, 0, 1, 2, 1, 3],
+        [5, 5, 4, 4, 3, 1, 0, 3, 2, 4],
+        [4, 4, 3, 3, 2, 2, 3, 0, 1, 3],
+        [3, 3, 2, 2, 1, 1, 2, 1, 0, 2],
+        [3, 3, 2, 2, 1, 3, 4, 3, 2, 0],
+    ]
+
+
+# ------------------------------------------------------------------------------------- oracles
+
+
+@pytest.mark.parametrize("words", range(6))
+def test_equals_search_on_all_forests_up_to_five_words(words):
+    every = oracle.all_forests(words)
+    assert len(every) == (words + 1) ** (words - 1)  # Cayley
+    for heads in every:
+        assert tree_distances(heads).tolist() == oracle.distances(heads)
+        ancestors = [oracle.ancestors(heads, word) for word in range(words)]
+        assert ancestor_matrix(heads).tolist() == [
+            [float(other in above) for other in range(words)] for above in ancestors
+        ]
+
+
+def test_equals_search_on_six_hundred_random_forests():
+    generator = random.Random(0)
+    sizes = []
+    for _ in range(600):
+        heads = random_forest(generator, generator.randint(1, 60))
+        assert oracle.is_forest(heads)
+        assert tree_distances(heads).tolist() == oracle.distances(heads)
+        sizes.append(heads.count(ROOT))
+    assert {1, 2, 3, 4} <= set(sizes)
+
+
+@given(forests(max_words=15))
+def test_equals_networkx(heads):
+    graph = networkx.Graph()
+    graph.add_nodes_from(range(len(heads) + 1))
+    graph.add_edges_from((w, len(heads) if head < 0 else head) for w, head in enumerate(heads))
+    assert networkx.is_tree(graph)
+    assert (tree_distances(heads) == networkx.floyd_warshall_numpy(graph)).all()
+
+
+def test_equals_search_on_real_trees(real_data):
+    for count, sentence in enumerate(read_conllu(real_data / "ud" / "de_gsd.dev.conllu.gz"), 1):
+        assert tree_distances(sentence.heads).tolist() == oracle.distances(sentence.heads)
+        if count == 200:
+            break
+    assert count == 200
+
+
+# ------------------------------------------------------------------------------ laws of a tree
+
+
+@given(forests(max_words=9) | trees(max_words=9))
+def test_is_the_metric_of_a_tree(heads):
+    is_metric_of_a_tree(tree_distances(heads))
+
+
+def test_the_laws_tell_a_tree_from_other_graphs():
+    square = [[0, 1, 2, 1], [1, 0, 1, 2], [2, 1, 0, 1], [1, 2, 1, 0]]
+    with pytest.raises(AssertionError):
+        is_metric_of_a_tree(square)
+
+
+@given(forests())
+def test_heads_are_one_away_and_nothing_else_is(heads):
+    distances = tree_distances(heads)
+    arcs = {(w, head if head >= 0 else len(heads)) for w, head in enumerate(heads)}
+    ones = {(int(i), int(j)) for i, j in np.argwhere(distances == 1)}
+    assert ones == arcs | {(j, i) for i, j in arcs}
+
+
+@given(forests(), st.data())
+def test_renumbering_the_words_renumbers_the_matrix(heads, data):
+    place = data.draw(st.permutations(range(len(heads))))
+    moved = [ROOT] * len(heads)
+    for word, head in enumerate(heads):
+        moved[place[word]] = head if head < 0 else place[head]
+    order = [*place, len(heads)]
+    assert (tree_distances(moved)[np.ix_(order, order)] == tree_distances(heads)).all()
+
+
+def test_words_of_different_trees_meet_at_the_virtual_root():
+    # 0 <- 1 <- 2 and 3 <- 4: depths 1 2 3 and 1 2.
+    distances = tree_distances([ROOT, 0, 1, ROOT, 3])
+    assert distances[2, 4] == 5
+    assert distances[0, 3] == 2
+    assert distances[-1].tolist() == [1, 2, 3, 1, 2, 0]
+
+
+# ---------------------------------------------------------------------------------- edge cases
+
+
+@pytest.mark.parametrize("words", [1, 2, 7])
+def test_without_a_parse_all_is_zero(words):
+    distances = tree_distances([UNPARSED] * words)
+    assert distances.dtype == np.uint8
+    assert (distances == np.zeros((words + 1, words + 1))).all()
+
+
+def test_empty_sentence():
+    assert tree_distances([]).tolist() == [[0]]
+    assert ancestor_matrix([]).shape == (0, 0)
+
+
+def test_one_word():
+    assert tree_distances([ROOT]).tolist() == [[0, 1], [1, 0]]
+
+
+@pytest.mark.parametrize(
+    "heads",
+    [[0], [ROOT, 1], [1, 0], [1, 2, 0], [ROOT, 2, 1], [ROOT, 0, 3, 4, 2], [1, 2, 1]],
+    ids=str,
+)
+def test_cycle(heads):
+    assert not oracle.is_forest(heads)
+    for function in (ancestor_matrix, tree_distances):
+        with pytest.raises(TreeFormatError, match="cycle"):
+            function(heads)
+
+
+def test_cycle_of_all_small_graphs():
+    for code in range(5**4):
+        heads = [code // 5**word % 5 - 1 for word in range(4)]
+        if oracle.is_forest(heads):
+            ancestor_matrix(heads)
+        else:
+            with pytest.raises(TreeFormatError):
+                ancestor_matrix(heads)
+
+
+def test_chain_saturates():
+    words = 400
+    distances = tree_distances(list(range(-1, words - 1)))
+    assert distances.dtype == np.uint8
+    assert MAX_DISTANCE == 254 < PAD_DISTANCE == 255
+    # In the chain root - word 0 - word 1 - …, word i is i+1 below the root.
+    depth = np.append(np.arange(1, words + 1), 0)
+    expected = np.minimum(np.abs(depth[:, None] - depth[None, :]), 254)
+    assert (distances == expected).all()
+    assert (distances[0, 253], distances[0, 254], distances[0, 255]) == (253, 254, 254)
+    assert (distances == PAD_DISTANCE).sum() == 0
+
+
+def test_deep_trees_do_not_wrap():
+    # Two branches of 150: 300 arcs apart, and more than 255 common ancestors further down.
+    fork = [ROOT, *range(149), ROOT, *range(150, 299)]
+    assert tree_distances(fork)[149, 299] == 254
+    stem = list(range(-1, 299))
+    distances = tree_distances([*stem, 299, 299])
+    assert distances[300, 301] == 2
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int64])
+def test_heads_of_any_integer_type(dtype):
+    heads = np.array(FIGURE_2_HEADS, dtype=dtype)
+    assert (tree_distances(heads) == tree_distances(FIGURE_2_HEADS)).all()
+    assert heads.tolist() == FIGURE_2_HEADS
+
+
+def test_the_last_word_is_not_everybodys_ancestor():
+    # -1 as an index means the last word.
+    assert ancestor_matrix([ROOT, 0, 0]).tolist() == [[1, 0, 0], [1, 1, 0], [1, 0, 1]]
+
+
+# -------------------------------------------------------------------------------- the triangle
+
+
+@given(forests(min_words=0, max_words=12))
+def test_pack_and_unpack(heads):
+    distances = tree_distances(heads)
+    size = len(distances)
+    packed = pack_distances(distances)
+    assert packed.shape == (size * (size - 1) // 2,)
+    assert packed.dtype == np.uint8
+    unpacked = unpack_distances(packed, size)
+    assert unpacked.dtype == np.uint8
+    assert (unpacked == distances).all()
+
+
+def test_triangles_of_the_smallest_sizes():
+    assert pack_distances(np.zeros((1, 1), np.uint8)).tolist() == []
+    assert unpack_distances(np.zeros(0, np.uint8), 1).tolist() == [[0]]
+    assert pack_distances(np.array([[0, 7], [7, 0]], np.uint8)).tolist() == [7]
+    assert unpack_distances(np.array([7], np.uint8), 2).tolist() == [[0, 7], [7, 0]]
+
+
+def test_triangle_is_stored_row_by_row():
+    matrix = np.array([[0, 1, 2, 3], [1, 0, 4, 5], [2, 4, 0, 6], [3, 5, 6, 0]], np.uint8)
+    assert pack_distances(matrix).tolist() == [1, 2, 3, 4, 5, 6]
+    assert (unpack_distances(np.arange(1, 7, dtype=np.uint8), 4) == matrix).all()
+
+
+def test_saturated_distances_survive_packing():
+    distances = tree_distances(list(range(-1, 299)))
+    assert (unpack_distances(pack_distances(distances), 301) == distances).all()
+
+
+@pytest.mark.parametrize(("entries", "size"), [(0, 2), (1, 1), (2, 2), (4, 3), (3, 4), (6, 3)])
+def test_triangle_of_another_size(entries, size):
+    with pytest.raises(ValueError, match=f"{entries} entries"):
+        unpack_distances(np.zeros(entries, np.uint8), size)
+
+
+# -------------------------------------------------------------------------------------- tokens
+
+
+def test_expand():
+    # Words 0 <- 1 <- 2 with 2, 1 and 3 pieces.
+    expanded = expand_distances(tree_distances([ROOT, 0, 1]), [0, 0, 1, 2, 2, 2, 3])
+    assert expanded.dtype == np.uint8
+    assert expanded.tolist() == [
+        [0, 0, 1, 2, 2, 2, 1],
+        [0, 0, 1, 2, 2, 2, 1],
+        [1, 1, 0, 1, 1, 1, 2],
+        [2, 2, 1, 0, 0, 0, 3],
+        [2, 2, 1, 0, 0, 0, 3],
+        [2, 2, 1, 0, 0, 0, 3],
+        [1, 1, 2, 3, 3, 3, 0],
+    ]
+
+
+@given(split_forests(unparsed=True))
+def test_expand_entry_by_entry(example):
+    heads, words = example
+    distances = tree_distances(heads)
+    expanded = expand_distances(distances, words)
+    assert expanded.dtype == np.uint8
+    assert expanded.tolist() == [[int(distances[a, b]) for b in words] for a in words]
+    if UNPARSED not in heads:
+        assert ((expanded == 0) == np.equal.outer(words, words)).all()
+
+
+def test_expand_takes_the_word_map_as_it_is_on_disk():
+    # As indices, small unsigned types must neither wrap nor be taken for a mask.
+    distances = tree_distances([ROOT, 0])
+    for dtype in (np.uint8, np.uint16, np.int64):
+        words = np.array([0, 1, 1, 2], dtype=dtype)
+        assert expand_distances(distances, words)[0].tolist() == [0, 1, 1, 1]
