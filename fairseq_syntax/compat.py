@@ -74,11 +74,17 @@ def default_task(task_class: type, names: tuple) -> None:
     Can go when fairseq takes the task's name from the checkpoint.
     """
     from fairseq.tasks import TASK_DATACLASS_REGISTRY, TASK_REGISTRY
+    from hydra.core.config_store import ConfigStore
 
     dataclass = next(TASK_DATACLASS_REGISTRY[name] for name, known in TASK_REGISTRY.items() if known is task_class)
     for name in names:
         TASK_REGISTRY[name] = task_class
         TASK_DATACLASS_REGISTRY[name] = dataclass
+        if name is not None:
+            # hydra checks options against its own store, which register_task filled
+            node = dataclass()
+            node._name = name
+            ConfigStore.instance().store(name=name, group="task", node=node, provider="fairseq")
 
 
 def batches_without_loss(batches: list, indices) -> list:

@@ -86,7 +86,7 @@ def main(argv: list[str] | None = None) -> int:
         parser.error(f"--source-lang and --target-lang are both {args.source_lang!r}")
     if args.translate_only and args.parses:
         parser.error("--parses is of no use with --translate-only")
-    if Path(args.input).absolute() == Path(args.output).absolute():
+    if Path(args.input).resolve() == Path(args.output).resolve():
         parser.error(f"--input and --output are both {args.input!r}")
     try:
         _run(args)

@@ -353,7 +353,7 @@ def _parse_rest(words: Iterator[list[str]], parser: Parser, out: IO[bytes], chun
 
 
 def _finish(part: IO[bytes], start: int, output: Path) -> None:
-    """Make the output of the complete part file, from byte `start`, all at once; delete the part."""
+    """Make the output of the complete part file, from byte `start`, at once; delete the part."""
     complete = Path(f"{output}.tmp")
     part.seek(start)
     with open(complete, "wb") as raw:

@@ -4,6 +4,7 @@ import argparse
 import logging
 from collections.abc import Callable
 from dataclasses import fields
+from enum import Enum
 from typing import Optional
 
 from fairseq import hub_utils
@@ -161,7 +162,9 @@ def fill_defaults(args, options: type[FairseqDataclass]) -> None:
     defaults = options()
     for field in fields(options):
         if field.name != "_name" and not hasattr(args, field.name):
-            setattr(args, field.name, getattr(defaults, field.name))
+            value = getattr(defaults, field.name)
+            # plain values only: checkpoints must load without classes of ours
+            setattr(args, field.name, value.value if isinstance(value, Enum) else value)
 
 
 def register_sizes(model_name: str, preset: Callable[[argparse.Namespace, str], None]) -> None:

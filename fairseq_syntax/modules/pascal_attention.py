@@ -80,7 +80,8 @@ class ParentScaledAttention(HeadwiseAttention):
         prior = prior.unsqueeze(1)
         if self.log_variance is None:
             return prior
-        variance = self.log_variance.float().exp().view(1, -1, 1, 1)
+        precision = torch.promote_types(self.log_variance.dtype, torch.float32)
+        variance = self.log_variance.to(precision).exp().view(1, -1, 1, 1)
         no_parse = prior.isnan()
         weights = kernel_weights(prior.masked_fill(no_parse, 0.0), "normal", variance)
         return weights.masked_fill(no_parse, 1.0)

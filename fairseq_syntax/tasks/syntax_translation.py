@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Optional
 
-import torch
 from fairseq import utils
-from fairseq.data import ConcatDataset, FairseqDataset
+from fairseq.data import ConcatDataset
 from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 

@@ -321,6 +321,7 @@ BROKEN = {
     "backward range": (row(1) + range_row("2-1") + row(2), 2, "range 2-1"),
     "range beyond the end": ("# c\n" + row(1) + range_row("2-4") + row(2, 1), 3, "ends at word 4"),
     "range at the end": (row(1) + range_row("2-3"), 2, "ends at word 3"),
+    "range one beyond the end": (row(1) + range_row("2-3") + row(2), 2, "ends at word 3"),
     "not UTF-8": (GOOD.encode() * 3 + row(1, 0, "caf\xe9").encode("latin-1"), 13, "not UTF-8"),
     "cut in a character": (row(1).encode() + "2\tcaf\xe9".encode()[:-1], 2, "not UTF-8"),
     "UTF-16": (GOOD.encode("utf-16"), 1, "not UTF-8"),

@@ -302,3 +302,5 @@ def test_expand_takes_the_word_map_as_it_is_on_disk():
     for dtype in (np.uint8, np.uint16, np.int64):
         words = np.array([0, 1, 1, 2], dtype=dtype)
         assert expand_distances(distances, words)[0].tolist() == [0, 1, 1, 1]
+    chain = tree_distances(list(range(-1, 299)))
+    assert (expand_distances(chain, np.arange(301, dtype=np.uint16)) == chain).all()

@@ -1,0 +1,220 @@
+"""fairseq-syntax-linearize."""
+
+import gzip
+import os
+import subprocess
+import sys
+from itertools import islice
+
+import pytest
+
+from fairseq_syntax.cli.linearize import main
+from fairseq_syntax.trees.conllu import format_sentence, read_conllu
+from fairseq_syntax.trees.linearize import linearize
+
+SOURCE = "a cat\n\nsleep@@ s !\n"
+TARGET = "eine Katze\nleer\nschläft !\n"
+TREES = """\
+1\ta\t_\tDET\t_\t_\t2\tdet\t_\t_
+2\tcat\t_\tNOUN\t_\t_\t0\troot\t_\t_
+
+# text =
+
+1\tsleeps\t_\tVERB\t_\t_\t0\troot\t_\t_
+2\t!\t_\tPUNCT\t_\t_\t1\tpunct\t_\t_
+
+"""
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    (tmp_path / "in.en").write_text(SOURCE, encoding="utf-8")
+    (tmp_path / "in.de").write_text(TARGET, encoding="utf-8")
+    (tmp_path / "in.en.conllu").write_text(TREES, encoding="utf-8")
+    return tmp_path
+
+
+def run(folder, *options):
+    return main(
+        ["--input", str(folder / "in"), "--output", str(folder / "new" / "out")]
+        + ["--source-lang", "en", "--target-lang", "de", *options]
+    )
+
+
+def output(folder):
+    return [(folder / "new" / f"out.{language}").read_text(encoding="utf-8").split("\n") for language in ("en", "de")]
+
+
+def failed(folder, capsys, *options):
+    """The message of a run that fails and leaves nothing behind."""
+    before = {path.name: path.read_bytes() for path in folder.glob("new/*")}
+    assert run(folder, *options) == 1
+    assert {path.name: path.read_bytes() for path in folder.glob("new/*")} == before
+    message = capsys.readouterr().err
+    assert message.startswith("fairseq-syntax-linearize: ") and message.count("\n") == 1
+    return message
+
+
+def test_pairs_are_interleaved(corpus):
+    assert run(corpus) == 0
+    assert output(corpus) == [
+        [
+            "<translate> a cat", "<parse> a cat", "<translate>",
+            "<translate> sleep@@ s !", "<parse> sleep@@ s !", "",
+        ],
+        [
+            "eine Katze", "(root (det ) )", "leer", "schläft !", "(root (punct ) )", "",
+        ],
+    ]  # fmt: skip
+    assert sorted(path.name for path in (corpus / "new").iterdir()) == ["out.de", "out.en"]
+
+
+def test_translate_only_needs_no_trees(corpus):
+    (corpus / "in.en.conllu").unlink()
+    assert run(corpus, "--translate-only") == 0
+    assert output(corpus) == [
+        ["<translate> a cat", "<translate>", "<translate> sleep@@ s !", ""],
+        ["eine Katze", "leer", "schläft !", ""],
+    ]
+
+
+def test_given_parses_are_taken_as_they_are(corpus):
+    (corpus / "in.en.conllu").unlink()
+    (corpus / "parses").write_text("(NP DT NN )\n\n(S  (VP ) . )\r\n")
+    assert run(corpus, "--parses", str(corpus / "parses")) == 0
+    source, target = output(corpus)
+    parses = [t for s, t in zip(source, target, strict=True) if s.startswith("<parse>")]
+    assert parses == ["(NP DT NN )", "(S (VP ) . )"]
+
+
+def test_gzipped_trees_and_their_suffix(corpus):
+    (corpus / "in.en.conllu").unlink()
+    with gzip.open(corpus / "in.en.stanza.gz", "wt", encoding="utf-8") as file:
+        file.write(TREES)
+    assert run(corpus, "--trees-suffix", "stanza") == 0
+    assert output(corpus)[1][1] == "(root (det ) )"
+
+
+def test_surface_tokens_of_ranges_fit(corpus):
+    (corpus / "in.en").write_text("im Haus\n\nsleeps !\n")
+    trees = (
+        "1-2\tim\t_\t_\t_\t_\t_\t_\t_\t_\n1\tin\t_\tX\t_\t_\t3\tcase\t_\t_\n"
+        "2\tdem\t_\tX\t_\t_\t3\tdet\t_\t_\n3\tHaus\t_\tX\t_\t_\t0\troot\t_\t_\n\n"
+    )
+    (corpus / "in.en.conllu").write_text(trees + TREES[TREES.index("# text") :])
+    assert run(corpus) == 0
+    assert output(corpus)[1][1] == "(root (case ) )"
+
+
+def test_sentence_without_parse_is_translated_only(corpus):
+    (corpus / "in.en.conllu").write_text(TREES.replace("\t2\tdet", "\t_\t_").replace("\t0\troot", "\t_\t_", 1))
+    assert run(corpus) == 0
+    assert [line.split()[0] for line in output(corpus)[0][:-1]] == [
+        "<translate>", "<translate>", "<translate>", "<parse>",
+    ]  # fmt: skip
+
+
+def test_windows_line_ends(corpus):
+    run(corpus)
+    expected = output(corpus)
+    for name in ("in.en", "in.de", "in.en.conllu"):
+        path = corpus / name
+        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    assert run(corpus, "--overwrite") == 0
+    assert output(corpus) == expected
+
+
+@pytest.mark.parametrize(
+    "name, content, parts",
+    [
+        ("in.en", "a dog\n\nsleep@@ s !\n", ["in.en:1", "in.en.conllu:1", "'dog'", "'cat'"]),
+        ("in.en", "a cat\n\nsleep s !\n", ["in.en:3", "in.en.conllu:6", "'sleep'", "'sleeps'"]),
+        ("in.en", "a cat\n\nsleep@@ s\n", ["in.en:3", "the end", "'!'"]),
+        ("in.en", "a cat\nx\nsleep@@ s !\n", ["in.en:2", "'x'", "the end"]),
+        ("in.en", "a cat\n\nsleep@@ s !@@\n", ["in.en:3", "inside a word"]),
+        ("in.en", "a cat\n\n", ["in.en: ends after 2", "in.de goes on"]),
+        ("in.de", "eine Katze\nleer\n", ["in.de: ends after 2", "in.en goes on"]),
+        ("in.de", TARGET + "mehr\n", ["in.en: ends after 3", "in.de goes on"]),
+        ("in.en.conllu", TREES[: TREES.index("1\tsleeps")], ["in.en.conllu: ends after 2"]),
+        ("in.en.conllu", TREES + TREES, ["in.en: ends after 3", "in.en.conllu goes on"]),
+        ("in.en.conllu", TREES.replace("\t2\tdet", "\t9\tdet"), ["in.en.conllu:1", "head 9"]),
+    ],
+)
+@pytest.mark.parametrize("existing", [False, True])
+def test_what_does_not_fit_is_said_and_nothing_written(corpus, capsys, name, content, parts, existing):
+    options = []
+    if existing:
+        assert run(corpus) == 0
+        capsys.readouterr()
+        options = ["--overwrite"]
+    (corpus / name).write_text(content, encoding="utf-8")
+    message = failed(corpus, capsys, *options)
+    for part in parts:
+        assert part in message
+
+
+def test_not_utf8(corpus, capsys):
+    (corpus / "in.de").write_bytes(b"eine Katze\n\xff\nx\n")
+    assert "in.de: not UTF-8 after line" in failed(corpus, capsys)
+
+
+def test_existing_output_is_kept(corpus, capsys):
+    (corpus / "new").mkdir()
+    (corpus / "new" / "out.de").write_text("mine")
+    assert "--overwrite" in failed(corpus, capsys)
+    assert (corpus / "new" / "out.de").read_text() == "mine"
+    assert run(corpus, "--overwrite") == 0
+    assert output(corpus)[1][0] == "eine Katze"
+
+
+def test_missing_and_doubtful_trees(corpus, capsys):
+    (corpus / "in.en.conllu.gz").write_bytes(b"")
+    assert "with and without .gz" in failed(corpus, capsys)
+    (corpus / "in.en.conllu.gz").unlink()
+    (corpus / "in.en.conllu").unlink()
+    assert "fairseq-syntax-parse" in failed(corpus, capsys)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ["--target-lang", "en"],
+        ["--translate-only", "--parses", "x"],
+        ["--output", "{in}"],
+        ["--subword-type", "bpe"],
+    ],
+)
+def test_wrong_usage(corpus, change):
+    with pytest.raises(SystemExit) as caught:
+        run(corpus, *[text.replace("{in}", str(corpus / "in")) for text in change])
+    assert caught.value.code == 2
+    assert (corpus / "in.de").read_text(encoding="utf-8") == TARGET
+
+
+def test_real_corpus(real_data, tmp_path):
+    count = 200
+    folder = real_data / "multi30k"
+    for language in ("en", "de"):
+        with open(folder / f"test_2016_flickr.{language}", encoding="utf-8") as lines:
+            (tmp_path / f"in.{language}").write_text("".join(islice(lines, count)), encoding="utf-8")
+    trees = list(islice(read_conllu(folder / "test_2016_flickr.en.conllu.gz"), count))
+    (tmp_path / "in.en.conllu").write_text("".join(map(format_sentence, trees)), encoding="utf-8")
+    assert run(tmp_path) == 0
+    source, target = output(tmp_path)
+    assert source[0:-1:2] == [f"<translate> {' '.join(tree.forms)}" for tree in trees]
+    assert source[1:-1:2] == [f"<parse> {' '.join(tree.forms)}" for tree in trees]
+    assert target[1:-1:2] == [" ".join(linearize(tree)) for tree in trees]
+    assert "\n".join(target[0:-1:2]) + "\n" == (tmp_path / "in.de").read_text(encoding="utf-8")
+
+
+def test_wrapper_runs_from_anywhere(repository, tmp_path):
+    # a module with the name of the wrapper must stay importable
+    result = subprocess.run(
+        [sys.executable, str(repository / "preprocess" / "linearize.py"), "--help"],
+        cwd=tmp_path,
+        env=dict(os.environ, PYTHONPATH=""),
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, result.stderr
+    assert "Currey & Heafield" in result.stdout

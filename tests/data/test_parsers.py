@@ -1,0 +1,326 @@
+"""Parsers: Stanza with the real models, and look-up in CoNLL-U."""
+
+import gzip
+import hashlib
+import json
+import logging
+import sys
+from itertools import islice
+
+import pytest
+
+from fairseq_syntax.data.parsers import ConlluParser, StanzaParser
+from fairseq_syntax.trees.conllu import (
+    Sentence,
+    TreeFormatError,
+    find_cycle,
+    format_sentence,
+    read_conllu,
+)
+
+COUNT = 30
+
+
+@pytest.fixture(scope="module")
+def models(real_data):
+    return {name: real_data / "stanza_en" / f"{name}.pt" for name in ("tagger", "parser")}
+
+
+@pytest.fixture(scope="module")
+def stanza_parser(models):
+    return StanzaParser("en", device="cpu", **models)
+
+
+@pytest.fixture(scope="module")
+def flickr(real_data):
+    """(words, given trees) of some captions."""
+    folder = real_data / "multi30k"
+    with open(folder / "test_2016_flickr.en", encoding="utf-8") as lines:
+        text = [line.split() for line in islice(lines, COUNT)]
+    return text, list(islice(read_conllu(folder / "test_2016_flickr.en.conllu.gz"), COUNT))
+
+
+def arrays(tree):
+    return tree.forms, tree.heads, tree.deprels, tree.upos
+
+
+# --- Stanza -----------------------------------------------------------------------------------
+
+
+def test_stanza_agrees_with_the_given_parses(stanza_parser, flickr):
+    text, given = flickr
+    trees = stanza_parser.parse(text)
+    assert [tree.forms for tree in trees] == text
+    pairs = [
+        (ours.heads[i], ours.deprels[i]) == (theirs.heads[i], theirs.deprels[i])
+        for ours, theirs in zip(trees, given, strict=True)
+        for i in range(len(theirs))
+    ]
+    agreement = sum(pairs) / len(pairs)
+    # the same model made them; another machine may round a near tie the other way
+    assert agreement > 0.995
+
+
+def test_stanza_keeps_the_order_whatever_the_chunk(stanza_parser, models, flickr):
+    text, _ = flickr
+    expected = stanza_parser.parse(text)
+    shuffled = text[::-1]
+    assert stanza_parser.parse(shuffled) == expected[::-1]
+    small = StanzaParser("en", device="cpu", chunk=7, **models)
+    small._pipeline = stanza_parser._pipeline
+    assert [tree.forms for tree in small.parse(text)] == text
+    assert small.parse(text) == expected
+
+
+def test_stanza_trees_are_trees(stanza_parser, flickr):
+    for tree in stanza_parser.parse(flickr[0]):
+        assert tree.heads.count(-1) == 1
+        assert find_cycle(tree.heads) is None
+        assert tree.deprels[tree.heads.index(-1)] == "root"
+        assert "_" not in tree.upos
+
+
+def test_stanza_splits_nothing(stanza_parser):
+    text = [
+        ["a\u00a0b", "don't", "U.S.A.", "."],
+        [],
+        ["one", "sentence", ".", "Still", "the", "same", "!"],
+        ["two words", "in", "one"],
+        ["\u2028", "\u200b", "\ufeff", "\u3000x", "\U0001f600", "|", "a=b|c", "#", "_"],
+        ["<unk>", "@-@", "&apos;s", "-RRB-", "<UNK>", "1-2", "1.5"],
+        ["x" * 3000, "y"],
+        [],
+        ["."],
+    ]
+    trees = stanza_parser.parse(text)
+    assert [tree.forms for tree in trees] == text
+    assert all(len(tree.heads) == len(tree.deprels) == len(tree.upos) == len(tree) for tree in trees)
+    assert trees[1] == Sentence([], [], [], [])
+    # and they can be written and read
+    assert all(not tree.ranges for tree in trees)
+
+
+def test_stanza_trees_survive_a_file(stanza_parser, tmp_path):
+    text = [["a\u00a0b", "\u2028", "x"], [], ["#", "two words", "\x85", "\x0b"]]
+    trees = stanza_parser.parse(text)
+    path = tmp_path / "trees.conllu"
+    path.write_text("".join(map(format_sentence, trees)), encoding="utf-8", newline="\n")
+    assert [arrays(tree) for tree in read_conllu(path)] == [arrays(tree) for tree in trees]
+
+
+@pytest.mark.parametrize("word", ["", "a\tb", "a\nb", "a\rb"])
+def test_word_that_conllu_cannot_hold_is_refused(word):
+    with pytest.raises(TreeFormatError, match="cannot be parsed"):
+        StanzaParser("en").parse([["fine"], ["also", word]])
+
+
+def test_only_empty_sentences_load_nothing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "stanza", None)
+    assert StanzaParser("en").parse([[], []]) == [Sentence([], [], [], [])] * 2
+    assert StanzaParser("en").parse([]) == []
+
+
+def test_missing_stanza_is_said(monkeypatch):
+    monkeypatch.setitem(sys.modules, "stanza", None)
+    with pytest.raises(TreeFormatError, match="pip install"):
+        StanzaParser("en").parse([["a"]])
+
+
+class _FakePipeline:
+    """Stanza that does something to the words."""
+
+    def __init__(self, change):
+        self.change = change
+
+    def __call__(self, sentences):
+        from types import SimpleNamespace as Bag
+
+        return Bag(
+            sentences=[
+                Bag(words=[Bag(text=w, head=0, deprel="root", upos="X") for w in words])
+                for words in self.change(sentences)
+            ]
+        )
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (lambda s: [*s, ["more"]], "made 3 sentences of 2"),
+        (lambda s: [[*s[0], "more"], s[1]], "other words"),
+        (lambda s: [s[0], ["changed"] * len(s[1])], "other words"),
+        (lambda s: s[::-1], "other words"),
+    ],
+)
+def test_other_words_than_given_are_noticed(change, message):
+    parser = StanzaParser("en")
+    parser._pipeline = _FakePipeline(change)
+    with pytest.raises(TreeFormatError, match=message):
+        parser.parse([["a", "b"], ["c", "d"]])
+
+
+def test_missing_model_file_is_said(models, tmp_path):
+    parser = StanzaParser(tagger=models["tagger"], parser=tmp_path / "no.pt")
+    with pytest.raises(TreeFormatError, match=r"no\.pt: no such file"):
+        parser.parse([["a"]])
+
+
+def test_wrong_model_file_is_said(models, tmp_path):
+    for content in (b"no model", b""):
+        (tmp_path / "bad.pt").write_bytes(content)
+        parser = StanzaParser(tagger=models["tagger"], parser=tmp_path / "bad.pt", device="cpu")
+        with pytest.raises(TreeFormatError, match=r"bad\.pt: Stanza .* cannot load"):
+            parser.parse([["a"]])
+
+
+def test_model_file_that_holds_code_is_not_run(models, tmp_path):
+    import torch
+
+    class Attack:
+        def __reduce__(self):
+            return (open, (str(tmp_path / "attacked"), "w"))
+
+    torch.save({"model": Attack()}, tmp_path / "evil.pt")
+    parser = StanzaParser(tagger=models["tagger"], parser=tmp_path / "evil.pt", device="cpu")
+    with pytest.raises(TreeFormatError, match=r"evil\.pt"):
+        parser.parse([["a"]])
+    assert not (tmp_path / "attacked").exists()
+
+
+def test_failed_download_says_what_to_do(monkeypatch, tmp_path):
+    pytest.importorskip("stanza")
+    for name in ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")  # nobody listens: no network
+    with pytest.raises(TreeFormatError) as caught:
+        StanzaParser("en", model_dir=tmp_path).parse([["a"]])
+    message = str(caught.value)
+    assert str(tmp_path) in message and "'en'" in message and "--stanza-tagger" in message
+    assert f"stanza.download('en', model_dir={str(tmp_path)!r})" in message
+    assert "\n" not in message
+
+
+def test_downloaded_models_are_used(models, tmp_path, flickr, monkeypatch, capfd):
+    """The folder that stanza.download makes, here with our models in it."""
+    for name in ("HTTPS_PROXY", "https_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    resources = {
+        "url": "https://127.0.0.1:9/{resources_version}/{lang}/{filename}",
+        "en": {
+            "lang_name": "English",
+            "packages": {
+                "default": {
+                    "tokenize": "x", "pos": "x", "lemma": "identity", "depparse": "x"
+                }
+            },
+            "default_processors": {},
+        }
+    }  # fmt: skip
+    for processor, file in (
+        ("tokenize", models["tagger"]), ("pos", models["tagger"]), ("depparse", models["parser"]),
+    ):  # fmt: skip
+        folder = tmp_path / "en" / processor
+        folder.mkdir(parents=True)
+        (folder / "x.pt").symlink_to(file)
+        md5 = hashlib.md5(file.read_bytes()).hexdigest()
+        resources["en"][processor] = {"x": {"md5": md5}}
+    (tmp_path / "resources.json").write_text(json.dumps(resources))
+    text, given = flickr
+    trees = StanzaParser("en", model_dir=tmp_path, device="cpu").parse(text[:5])
+    assert [arrays(tree) for tree in trees] == [arrays(tree) for tree in given[:5]]
+    assert "INFO" not in capfd.readouterr().err
+    assert logging.getLogger("stanza").level == logging.WARNING
+
+
+@pytest.mark.parametrize("options", [{"tagger": "x"}, {"parser": "x"}, {"chunk": 0}])
+def test_wrong_arguments(options):
+    with pytest.raises(ValueError, match="StanzaParser"):
+        StanzaParser("en", **options)
+
+
+def test_progress_goes_to_stderr(stanza_parser, capsys):
+    stanza_parser.parse([["a"]], progress=True)
+    shown = capsys.readouterr()
+    assert "1/1" in shown.err and not shown.out
+    stanza_parser.parse([["a"]])
+    assert capsys.readouterr().err == ""
+
+
+# --- CoNLL-U ----------------------------------------------------------------------------------
+
+CONLLU = """\
+1\ta\t_\tDET\t_\t_\t2\tdet\t_\t_
+2\tcat\t_\tNOUN\t_\t_\t0\troot\t_\t_
+
+# text =
+
+1\ta\t_\tDET\t_\t_\t0\tfirst\t_\t_
+2\tcat\t_\tNOUN\t_\t_\t1\tsecond\t_\t_
+
+1-2\tim\t_\t_\t_\t_\t_\t_\t_\t_
+1\tin\t_\tADP\t_\t_\t3\tcase\t_\t_
+2\tdem\t_\tDET\t_\t_\t3\tdet\t_\t_
+3\tHaus\t_\tNOUN\t_\t_\t0\troot\t_\t_
+
+"""
+
+
+@pytest.fixture
+def conllu(tmp_path):
+    path = tmp_path / "trees.conllu"
+    path.write_text(CONLLU)
+    return ConlluParser(path)
+
+
+def test_same_words_get_their_trees_in_order_and_the_last_again(conllu):
+    cat = ["a", "cat"]
+    trees = conllu.parse([cat, cat])
+    assert [tree.deprels[0] for tree in trees] == ["det", "first"]
+    assert [tree.deprels[0] for tree in conllu.parse([cat])] == ["first"]
+
+
+def test_order_continues_over_calls(conllu):
+    assert [conllu.parse([["a", "cat"]])[0].heads for _ in range(3)] == [[1, -1], [-1, 0], [-1, 0]]
+
+
+def test_words_and_surface_tokens_are_found(conllu):
+    by_words, by_surface, empty = conllu.parse([["in", "dem", "Haus"], ["im", "Haus"], []])
+    assert arrays(by_words) == (
+        ["in", "dem", "Haus"], [2, 2, -1], ["case", "det", "root"], ["ADP", "DET", "NOUN"],
+    )  # fmt: skip
+    assert by_words.ranges == []
+    assert arrays(by_surface) == (["im", "Haus"], [1, -1], ["case", "root"], ["ADP", "NOUN"])
+    assert by_surface.ranges == []
+    assert empty == Sentence([], [], [], [])
+
+
+def test_range_over_one_word_counts_once(tmp_path):
+    path = tmp_path / "trees.conllu"
+    one = "1-1\ta\t_\t_\t_\t_\t_\t_\t_\t_\n1\ta\t_\tX\t_\t_\t0\t{}\t_\t_\n\n"
+    path.write_text(one.format("first") + one.format("second"))
+    trees = ConlluParser(path).parse([["a"], ["a"]])
+    assert [tree.deprels for tree in trees] == [["first"], ["second"]]
+
+
+@pytest.mark.parametrize("words", [["a"], ["a", "cat", "."], ["A", "cat"], ["im", "dem", "Haus"]])
+def test_sentence_without_tree(conllu, words):
+    with pytest.raises(TreeFormatError) as caught:
+        conllu.parse([["a", "cat"], words])
+    assert str(caught.value).startswith(f"{conllu.path}: no tree for the sentence")
+    assert repr(" ".join(words)) in str(caught.value)
+
+
+def test_bad_file_is_said_at_once(tmp_path):
+    with pytest.raises(TreeFormatError, match="cannot be opened"):
+        ConlluParser(tmp_path / "none.conllu")
+    (tmp_path / "bad.conllu").write_text("no tree\n")
+    with pytest.raises(TreeFormatError, match=r"bad\.conllu:1"):
+        ConlluParser(tmp_path / "bad.conllu")
+
+
+def test_real_file_gives_back_all_its_trees(real_data):
+    path = real_data / "multi30k" / "test_2016_flickr.en.conllu.gz"
+    given = list(read_conllu(path))
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        assert sum(line == "\n" for line in lines) == len(given)
+    found = ConlluParser(path).parse([tree.forms for tree in given])
+    assert [arrays(tree) for tree in found] == [arrays(tree) for tree in given]

@@ -1,0 +1,250 @@
+"""Parent-scaled attention against the paper's equations, written as loops."""
+
+import math
+
+import pytest
+import torch
+from fairseq.modules import MultiheadAttention
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairseq_syntax.modules.parent_kernel import kernel_weights, parent_offsets, parent_weights
+from fairseq_syntax.modules.pascal_attention import ParentScaledAttention
+
+B, T, C, H = 3, 7, 16, 4
+LENGTHS = [7, 4, 1]
+
+
+def build(pascal_heads=2, **options):
+    torch.manual_seed(0)
+    attention = ParentScaledAttention(C, H, pascal_heads=pascal_heads, **options).double().eval()
+    for parameter in attention.parameters():
+        torch.nn.init.normal_(parameter, std=0.5)
+    return attention
+
+
+def batch(left_pad=False):
+    """Random input, padding mask, doubled parent positions in columns."""
+    generator = torch.Generator().manual_seed(1)
+    x = torch.zeros(T, B, C, dtype=torch.double)
+    mask = torch.ones(B, T, dtype=torch.bool)
+    parents = torch.full((B, T), -1, dtype=torch.int32)
+    for b, length in enumerate(LENGTHS):
+        start = T - length if left_pad else 0
+        x[start : start + length, b] = torch.randn(length, C, generator=generator, dtype=torch.double)
+        mask[b, start : start + length] = False
+        places = torch.randint(0, 2 * length - 1, (length,), generator=generator, dtype=torch.int32)
+        parents[b, start : start + length] = places + 2 * start
+    return x, mask, parents
+
+
+def loop_oracle(attention, x, mask, parents, heads, weight):
+    """Equations 1-3 one score at a time; `weight(offset)` is dist(p, j)."""
+    dim = C // H
+    q, k, v = (projection(x) for projection in (attention.q_proj, attention.k_proj, attention.v_proj))
+    out = torch.zeros_like(x)
+    for b in range(B):
+        for h in range(H):
+            part = slice(h * dim, (h + 1) * dim)
+            for t in range(T):
+                scores = []
+                for j in range(T):
+                    score = float(q[t, b, part] @ k[j, b, part]) / math.sqrt(dim)
+                    if h < heads and parents[b, t] >= 0:
+                        score *= weight(j - float(parents[b, t]) / 2)
+                    scores.append(-math.inf if mask[b, j] else score)
+                top = max(scores)
+                exps = [math.exp(s - top) for s in scores]
+                for j in range(T):
+                    out[t, b, part] += exps[j] / sum(exps) * v[j, b, part]
+    return attention.out_proj(out)
+
+
+def normal(variance):
+    return lambda o: math.exp(-o * o / (2 * variance)) / math.sqrt(2 * math.pi * variance)
+
+
+KERNELS = [
+    ("normal", 1.0, normal(1.0)),
+    ("normal", 4.0, normal(4.0)),
+    ("uniform", 1.0, lambda o: float(abs(o) <= 1)),
+    ("parent-only", 1.0, lambda o: float(abs(o) <= 0.5)),
+]
+
+
+@pytest.mark.parametrize("left_pad", [False, True])
+@pytest.mark.parametrize("heads", [1, 2, 4])
+@pytest.mark.parametrize("kernel, variance, weight", KERNELS)
+def test_equals_the_equations(kernel, variance, weight, heads, left_pad):
+    x, mask, parents = batch(left_pad)
+    attention = build(heads)
+    out, weights = attention.attend_to_parents(x, mask, parent_weights(parents, kernel, variance))
+    expected = loop_oracle(attention, x, mask, parents, heads, weight)
+    torch.testing.assert_close(out, expected, atol=1e-6, rtol=1e-5)  # D and the softmax are float32
+    real = ~mask.unsqueeze(1).expand(B, heads, T)
+    torch.testing.assert_close(weights.sum(-1)[real], torch.ones(int(real.sum())))
+    assert not weights.masked_select(mask[:, None, None, :]).any()
+
+
+def test_three_words_by_hand():
+    """Scores 1 everywhere, parents 1, 1, 1: weights softmax of the normal density at 1, 0, 1."""
+    attention = build(1, dropout=0.0)
+    density = [normal(1.0)(o) for o in (-1, 0, 1)]
+    expected = torch.tensor([math.exp(d) for d in density])
+    expected /= expected.sum()
+    dim = C // H
+    with torch.no_grad():
+        for projection in (attention.q_proj, attention.k_proj):
+            projection.weight.zero_()
+            projection.bias.fill_(dim**-0.25)  # q·k/√d = 1
+    prior = parent_weights(torch.tensor([[2, 2, 2]]), "normal", 1.0)
+    _, weights = attention.attend_to_parents(torch.zeros(3, 1, C, dtype=torch.double), None, prior)
+    torch.testing.assert_close(weights[0, 0], expected.expand(3, 3))
+    assert expected.tolist() == pytest.approx([0.3155, 0.3691, 0.3155], abs=1e-4)
+
+
+def test_heads_of_every_sentence_are_scaled_not_sentences():
+    """Regression (defect 1 of the published code): scaling the last rows of the (B·H) axis hit whole sentences."""
+    x, mask, parents = batch()
+    attention = build(2)
+    full, _ = attention.attend_to_parents(x, mask, parent_weights(parents, "normal", 1.0))
+    for b, length in enumerate(LENGTHS):
+        alone, _ = attention.attend_to_parents(
+            x[:length, b : b + 1], None, parent_weights(parents[b : b + 1, :length], "normal", 1.0)
+        )
+        torch.testing.assert_close(full[:length, b], alone[:, 0])
+    changed = parents.clone()
+    changed[0, :7] = torch.arange(7, dtype=torch.int32) * 2
+    other, _ = attention.attend_to_parents(x, mask, parent_weights(changed, "normal", 1.0))
+    assert not torch.allclose(other[:, 0], full[:, 0])
+    torch.testing.assert_close(other[:, 1:], full[:, 1:], atol=0, rtol=0)
+
+
+def test_positions_move_with_left_padding():
+    """Regression (defect 2): positions that ignore left padding point at other words."""
+    (x, mask, parents), (x_left, mask_left, parents_left) = batch(), batch(left_pad=True)
+    attention = build(3)
+    right, _ = attention.attend_to_parents(x, mask, parent_weights(parents, "normal", 1.0))
+    left, _ = attention.attend_to_parents(x_left, mask_left, parent_weights(parents_left, "normal", 1.0))
+    for b, length in enumerate(LENGTHS):
+        torch.testing.assert_close(right[:length, b], left[T - length :, b])
+
+
+def test_halves_of_positions_are_kept():
+    """Regression: a head word cut into two pieces has its middle between them, and both get the same weight."""
+    weights = parent_weights(torch.tensor([[3, 3, 3, 3]]), "normal", 1.0)  # 1.5
+    assert weights[0, 0, 1] == weights[0, 0, 2] > weights[0, 0, 0] == weights[0, 0, 3]
+    far = parent_weights(torch.tensor([[4095]]).expand(1, 4096), "parent-only", 1.0)  # 2047.5, exact only in float32
+    assert far[0, 0].nonzero().flatten().tolist() == [2047, 2048]
+
+
+def test_runs_without_a_gpu_and_follows_the_device_of_its_input():
+    """Regression (defect 6: CUDA only)."""
+    parents = torch.zeros(1, 2, dtype=torch.int32, device="meta")
+    assert parent_weights(parents, "normal", 1.0).device.type == "meta"
+    x, mask, places = batch()
+    assert build()(x, x, x)[0].device.type == "cpu"
+    assert build().attend_to_parents(x, mask, parent_weights(places, "normal", 1.0))[0].isfinite().all()
+
+
+def test_infinite_variance_without_its_factor_is_stock_attention():
+    x, mask, parents = batch()
+    attention = build(4)
+    variance = 1e12
+    prior = parent_weights(parents, "normal", variance) * math.sqrt(2 * math.pi * variance)
+    out, _ = attention.attend_to_parents(x, mask, prior)
+    stock, _ = MultiheadAttention.forward(attention, x, x, x, key_padding_mask=mask)
+    real = ~mask.T
+    torch.testing.assert_close(out[real], stock[real], atol=1e-6, rtol=1e-5)
+
+
+def test_ones_everywhere_is_stock_attention_through_our_own_mathematics():
+    x, mask, _ = batch()
+    for heads in (1, 4):
+        attention = build(heads)
+        out, _ = attention.attend_to_parents(x, mask, torch.ones(B, T, T))
+        stock, _ = MultiheadAttention.forward(attention, x, x, x, key_padding_mask=mask)
+        torch.testing.assert_close(out, stock, atol=1e-6, rtol=1e-5)
+
+
+def test_unparsed_tokens_attend_as_in_the_stock_model():
+    x, mask, parents = batch()
+    attention = build(4)
+    parents[1] = -1
+    out, _ = attention.attend_to_parents(x, mask, parent_weights(parents, "normal", 1.0))
+    stock, _ = MultiheadAttention.forward(attention, x, x, x, key_padding_mask=mask)
+    torch.testing.assert_close(out[:4, 1], stock[:4, 1], atol=1e-6, rtol=1e-5)
+    assert not torch.allclose(out[:, 0], stock[:, 0], atol=1e-3)
+
+
+def test_parent_ignoring_switches_whole_rows_at_its_rate():
+    torch.manual_seed(3)
+    attention = build(2, parent_ignoring=0.3).train()
+    x = torch.randn(40, 30, C, dtype=torch.double)
+    prior = torch.full((30, 40, 40), 0.5)
+    _, weights = attention.attend_to_parents(x, None, prior)
+    query, key = (p(x).view(40, 30, H, C // H).permute(1, 2, 0, 3)[:, :2] for p in (attention.q_proj, attention.k_proj))
+    scores = query @ key.transpose(-1, -2) / math.sqrt(C // H)
+    plain, scaled = scores.softmax(-1).float(), (scores / 2).softmax(-1).float()
+    ignored = torch.isclose(weights, plain, atol=1e-5).all(-1)
+    assert (ignored | torch.isclose(weights, scaled, atol=1e-5).all(-1)).all()
+    assert ignored.float().mean().item() == pytest.approx(0.3, abs=0.03)
+    assert 0 < (ignored[:, 0] ^ ignored[:, 1]).float().mean() < 1  # drawn for each head
+    evaluated = attention.eval().attend_to_parents(x, None, prior)[1]
+    torch.testing.assert_close(evaluated, scaled, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("learn", [False, True])
+def test_gradients_by_finite_differences(learn):
+    attention = build(2, learn_variance=learn, variance=2.0)
+    x, mask, parents = batch()
+    x = x[:4, :2].clone().requires_grad_()
+    mask, parents = mask[:2, :4], parents[:2, :4].clamp(max=6)
+
+    def softmax_in_double(scores, dim, dtype):
+        return torch.nn.functional.log_softmax(scores.double(), dim).exp()
+
+    prior = parent_offsets(parents) if learn else parent_weights(parents, "normal", 2.0)
+    parameters = [p for n, p in attention.named_parameters() if n in ("log_variance", "q_proj.weight")]
+    from fairseq_syntax.modules import headwise_attention
+
+    original = headwise_attention.F.softmax
+    headwise_attention.F.softmax = softmax_in_double  # float32 is too coarse for differences
+    try:
+        tolerance = {"atol": 1e-4, "rtol": 1e-3}
+
+        def function(inputs, *_):
+            return attention.attend_to_parents(inputs, mask, prior)[0][:3]
+
+        assert torch.autograd.gradcheck(function, (x, *parameters), eps=1e-4, **tolerance)
+    finally:
+        headwise_attention.F.softmax = original
+
+
+def test_learned_variance_begins_where_it_is_told_and_is_one_a_head():
+    x, mask, parents = batch()
+    fixed, learned = build(2, variance=4.0), build(2, learn_variance=True, variance=4.0)
+    learned.load_state_dict({**fixed.state_dict(), "log_variance": torch.full((2,), math.log(4.0))})
+    expected, _ = fixed.attend_to_parents(x, mask, parent_weights(parents, "normal", 4.0))
+    offsets = parent_offsets(parents).masked_fill((parents < 0).unsqueeze(-1), math.nan)
+    out, _ = learned.attend_to_parents(x, mask, offsets)
+    torch.testing.assert_close(out, expected, atol=1e-6, rtol=1e-5)
+    assert learned.log_variance.shape == (2,)
+
+
+@given(st.integers(0, 60), st.sampled_from(["normal", "uniform", "parent-only"]))
+def test_kernels_are_symmetric_and_largest_at_the_parent(position, kernel):
+    weights = parent_weights(torch.full((1, 32), position), kernel, 1.0)[0, 0]
+    nearest = [j for j in range(32) if abs(j - position / 2) < 1]
+    assert weights[nearest].min() == weights.max()
+    assert weights.min() >= 0
+    mirrored = kernel_weights(torch.tensor([-1.5, 1.5, -0.5, 0.5]), kernel, 1.0)
+    assert mirrored[0] == mirrored[1] and mirrored[2] == mirrored[3]
+
+
+def test_bad_options_are_refused():
+    for options in ({"pascal_heads": 5}, {"pascal_heads": 0}, {"pascal_heads": 1, "parent_ignoring": 1.5}):
+        with pytest.raises(ValueError):
+            ParentScaledAttention(C, H, **options)
+    with pytest.raises(ValueError, match="choose one of"):
+        kernel_weights(torch.zeros(1), "gauss", 1.0)

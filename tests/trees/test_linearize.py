@@ -1,0 +1,95 @@
+"""Trees as brackets."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairseq_syntax.trees.conllu import Sentence, TreeFormatError
+from fairseq_syntax.trees.linearize import linearize, parse_brackets
+
+
+def sentence(heads, deprels):
+    return Sentence([f"w{i}" for i in range(len(heads))], heads, deprels, ["X"] * len(heads))
+
+
+def shape(tree, head=-1):
+    """The nested pairs by definition: recursion over the heads."""
+    return [(tree.deprels[i], shape(tree, i)) for i in range(len(tree)) if tree.heads[i] == head]
+
+
+@st.composite
+def forests(draw):
+    """Any forest: heads point back in a random order of the words, so there is no cycle."""
+    length = draw(st.integers(0, 12))
+    order = draw(st.permutations(range(length)))
+    heads = [0] * length
+    for place, word in enumerate(order):
+        heads[word] = draw(st.sampled_from([-1, *order[:place]]))
+    labels = st.sampled_from(["root", "nsubj:pass", "_", "(", ")", "x)"])
+    return sentence(heads, draw(st.lists(labels, min_size=length, max_size=length)))
+
+
+def test_worked_example():
+    # the cat chased a mouse
+    tree = sentence([1, 2, -1, 4, 2], ["det", "nsubj", "root", "det", "obj"])
+    expected = "(root (nsubj (det ) ) (obj (det ) ) )"
+    assert " ".join(linearize(tree)) == expected
+
+
+def test_children_on_both_sides_in_sentence_order():
+    tree = sentence([2, 2, -1, 2], ["a", "b", "root", "c"])
+    assert " ".join(linearize(tree)) == "(root (a ) (b ) (c ) )"
+
+
+def test_several_roots_follow_each_other():
+    assert " ".join(linearize(sentence([-1, 0, -1], ["root", "x", "dep"]))) == "(root (x ) ) (dep )"
+
+
+def test_empty_sentence():
+    assert linearize(sentence([], [])) == []
+    assert parse_brackets([]) == []
+
+
+@given(forests())
+def test_brackets_are_the_shape_of_the_tree(tree):
+    tokens = linearize(tree)
+    assert len(tokens) == 2 * len(tree)
+    assert parse_brackets(tokens) == shape(tree)
+    # tokens survive being written on a line
+    assert " ".join(tokens).split() == tokens
+
+
+def test_long_chain_needs_no_recursion():
+    length = 20_000
+    tokens = linearize(sentence(list(range(-1, length - 1)), ["x"] * length))
+    assert tokens == ["(x"] * length + [")"] * length
+    node, depth = parse_brackets(tokens), 0
+    while node:
+        node, depth = node[0][1], depth + 1
+    assert depth == length
+
+
+def test_unparsed_sentence_is_refused():
+    with pytest.raises(TreeFormatError, match="no parse"):
+        linearize(sentence([-2, -2], ["_", "_"]))
+
+
+@pytest.mark.parametrize("label", ["", "a b", "a\u00a0b", " "])
+def test_label_that_is_no_token_is_refused(label):
+    with pytest.raises(TreeFormatError, match="label"):
+        linearize(sentence([-1], [label]))
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("(root (x )", "1 open bracket"),
+        ("(root ) )", "token 3"),
+        (")", "token 1"),
+        ("(root word )", "'word' is no bracket"),
+        ("( )", "token 1"),
+    ],
+)
+def test_broken_brackets(text, message):
+    with pytest.raises(TreeFormatError, match=message):
+        parse_brackets(text.split())
