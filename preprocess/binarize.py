@@ -1,6 +1,12 @@
-"""Binarize text and trees: the same program as the command fairseq-syntax-preprocess."""
+"""fairseq-syntax-preprocess from a checkout, installed or not."""
 
-from fairseq_syntax.cli.preprocess import main
+import sys
+from pathlib import Path
+
+# the checkout in place of this folder, whose files have the names of other people's modules
+sys.path[0] = str(Path(__file__).resolve().parent.parent)
+
+from fairseq_syntax.cli.preprocess import main  # noqa: E402
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

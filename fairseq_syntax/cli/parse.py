@@ -301,7 +301,7 @@ def _resume(part: IO[bytes], header: bytes, words: Iterator[list[str]], chunk: i
     """
     part.seek(0)
     found = part.readline()
-    if not found.endswith(b"\n"):
+    if not part.read(1):  # no tree yet, say because a model file did not load
         part.truncate(0)
         part.write(header)
         return 0
@@ -311,6 +311,7 @@ def _resume(part: IO[bytes], header: bytes, words: Iterator[list[str]], chunk: i
             f"({found.decode(errors='replace').strip()}); "
             "run with the same ones to resume, or delete it to start over"
         )
+    part.seek(len(header))
     blocks = _complete_blocks(part)
     kept, end = 0, len(header)
     while len(group := list(islice(blocks, chunk))) == chunk:

@@ -7,6 +7,7 @@ import logging
 import os
 import shutil
 import sys
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import fairseq_cli.preprocess as fairseq_preprocess
@@ -101,10 +102,21 @@ def main(argv: list[str] | None = None) -> None:
         parser.error("--only-syntax and --dict-only exclude each other")
     if args.dataset_impl not in ("mmap", "raw"):
         parser.error(f"--dataset-impl {args.dataset_impl}: choose mmap or raw")
+    if args.workers < 1:
+        parser.error(f"--workers {args.workers}: give 1 or more")
+    if args.joined_dictionary and args.srcdict and args.tgtdict:
+        parser.error("--joined-dictionary: give --srcdict or --tgtdict, not both")
+    if not args.trainpref and not args.only_syntax:
+        known = [args.srcdict, args.only_source or args.tgtdict]
+        if not (any if args.joined_dictionary else all)(known):
+            parser.error("without --trainpref, give the dictionaries of the training data: --srcdict and --tgtdict")
     try:
         run(args)
-    except (TreeFormatError, FileNotFoundError, FileExistsError) as error:
+    except (TreeFormatError, OSError) as error:
         print(f"fairseq-syntax-preprocess: {error}", file=sys.stderr)
+        sys.exit(1)
+    except BrokenProcessPool:
+        print("fairseq-syntax-preprocess: a worker was killed (out of memory?); lower --workers", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
         print("fairseq-syntax-preprocess: interrupted; nothing was written", file=sys.stderr)
@@ -122,6 +134,8 @@ def run(args: argparse.Namespace) -> None:
     destination = Path(args.destdir)
     splits = _splits(args)
     manifest = manifest_path(destination, args.source_lang, args.target_lang)
+    if destination.exists() and not destination.is_dir():
+        raise FileExistsError(f"{destination}: is a file; name a directory with --destdir")
     _check_inputs(args, splits)
     if args.only_syntax:
         if not destination.is_dir():
@@ -138,7 +152,8 @@ def run(args: argparse.Namespace) -> None:
                 f"{destination}: exists and is not empty; give --overwrite to replace what it holds, or "
                 "--only-syntax to add trees to it"
             )
-        staging = destination.with_name(f".{destination.name}.partial")
+        # beside the directory itself, also where it is given as `.` or by a symbolic link
+        staging = destination.resolve().with_name(f".{destination.resolve().name}.partial")
     if staging.exists():
         logger.info("%s: left by an interrupted run, removed", staging)
         shutil.rmtree(staging)
@@ -186,12 +201,35 @@ def _check_inputs(args: argparse.Namespace, splits: dict[str, str]) -> None:
         for text in texts:
             if not text.is_file():
                 raise FileNotFoundError(f"{text}: no such text; check the prefixes and languages")
+        lines = [_count_lines(text) for text in texts]
+        if len(set(lines)) > 1:
+            raise TreeFormatError(
+                f"{texts[0]}: {lines[0]} lines, but {texts[1]} has {lines[1]}; a translation must stand on the line "
+                "of its source"
+            )
         if not args.dict_only and not _trees_path(args, prefix).is_file():
             plain = f"{texts[0]}.{args.trees_suffix}"
             raise FileNotFoundError(
                 f"{plain}: no such trees (nor {Path(plain).name}.gz); make them with "
                 f"fairseq-syntax-parse --input {texts[0]} --subword-type {args.subword_type} --output {plain}"
             )
+
+
+def _count_lines(path: Path) -> int:
+    """Lines of a text as fairseq counts them; fairseq itself may loop for ever over a text that is not UTF-8."""
+    try:
+        with open(path, encoding="utf-8") as lines:
+            return sum(1 for _ in lines)
+    except UnicodeDecodeError:
+        with open(path, "rb") as lines:
+            for number, line in enumerate(lines, 1):
+                try:
+                    line.decode("utf-8")
+                except UnicodeDecodeError as error:
+                    raise TreeFormatError(
+                        f"{path}:{number}: not UTF-8 ({error.reason}); convert the file to UTF-8"
+                    ) from None
+        raise
 
 
 def _binarize_text(args: argparse.Namespace, staging: Path) -> None:
@@ -243,7 +281,18 @@ def _tag_dictionaries(args, writers, staging: Path, destination: Path) -> dict[s
             counts = writers["train"].tag_counts.get(name, collections.Counter())
             dictionaries[name] = tag_dictionary(counts)
         dictionaries[name].save(str(staging / given.name))
+    if args.only_syntax and _stays(args, writers, destination) and not _same_tags(args, staging, destination):
+        raise TreeFormatError(
+            f"--syntax-dicts {args.syntax_dicts}: other splits of {destination} use other dictionaries; leave it out, "
+            "or give all splits at once"
+        )
     return dictionaries
+
+
+def _same_tags(args, staging: Path, destination: Path) -> bool:
+    """Whether the new dictionaries of tags are those that the data has."""
+    paths = [(tag_dictionary_path(d, args.source_lang, n) for d in (staging, destination)) for n in TAG_DICTIONARIES]
+    return all(old.is_file() and new.read_bytes() == old.read_bytes() for new, old in paths)
 
 
 def _stays(args, writers, destination: Path) -> bool:
@@ -256,14 +305,15 @@ def _manifest(args, splits, counts, staging: Path, destination: Path) -> dict:
     """The new manifest; with --only-syntax, entries of other splits stay."""
     path = manifest_path(destination, args.source_lang, args.target_lang)
     old = read_manifest(destination, args.source_lang, args.target_lang) or {}
-    if not args.only_syntax:
+    if not args.only_syntax and not _same_tags(args, staging, destination):
         old = {}
-    if old and old.get("subword_type") != args.subword_type:
+    if old.get("splits", {}).keys() - splits.keys() and old.get("subword_type") != args.subword_type:
         raise TreeFormatError(
             f"{path}: the other splits have --subword-type {old.get('subword_type')}, not {args.subword_type}; "
             "use the same for all"
         )
-    files = {p.name: checksum(p) for p in sorted(staging.iterdir()) if p.is_file() and p.suffix != ".log"}
+    files = {p.name: checksum(p) for p in staging.iterdir() if p.is_file() and p.suffix != ".log"}
+    kept = {name: value for name, value in old.get("sha256", {}).items() if not _is_replaced(args, splits, name)}
     return {
         "format_version": FORMAT_VERSION,
         "source_lang": args.source_lang,
@@ -281,8 +331,16 @@ def _manifest(args, splits, counts, staging: Path, destination: Path) -> dict:
                 for split, prefix in splits.items()
             },
         },
-        "sha256": dict(sorted({**old.get("sha256", {}), **files}.items())),
+        "sha256": kept | files,
     }
+
+
+def _is_replaced(args, splits, name: str) -> bool:
+    """Whether a file of the data belongs to what is made now."""
+    parts = name.split(".")
+    if len(parts) < 3 or parts[0] not in splits or parts[1] != f"{args.source_lang}-{args.target_lang}":
+        return False
+    return not args.only_syntax or (len(parts) == 5 and parts[3] in ARRAY_TYPES)
 
 
 def _write_json(path: Path, content: dict) -> None:
@@ -292,16 +350,21 @@ def _write_json(path: Path, content: dict) -> None:
 def _publish(args: argparse.Namespace, staging: Path, destination: Path, manifest: str) -> None:
     """Move the staged files to their place; the manifest, which vouches for the rest, goes first and comes last."""
     if not destination.exists() or not any(destination.iterdir()):
-        os.rename(staging, destination)
+        os.rename(staging, destination.resolve())
         return
-    (destination / manifest).unlink(missing_ok=True)
     names = {path.name for path in staging.iterdir()}
-    # what the new files replace without having the same name: no stale array may stay beside new tokens
-    for split in _splits(args):
-        for stale in destination.glob(f"{split}.{args.source_lang}-{args.target_lang}.*.???"):
-            is_array = stale.name.split(".")[3] in ARRAY_TYPES
-            if stale.name not in names and (is_array or not args.only_syntax):
+    # arrays of splits that are not made again hold indices of the old tags
+    others = [] if args.only_syntax or _same_tags(args, staging, destination) else ARRAY_TYPES
+    (destination / manifest).unlink(missing_ok=True)
+    for array in others:
+        for stale in destination.glob(f"*.{args.source_lang}-{args.target_lang}.{args.source_lang}.{array}.???"):
+            if stale.name not in names:
                 stale.unlink()
+    # what the new files replace without having the same name: no stale array may stay beside new tokens
+    splits = _splits(args)
+    for stale in list(destination.iterdir()):
+        if stale.name not in names and _is_replaced(args, splits, stale.name):
+            stale.unlink()
     for name in sorted(names, key=lambda name: name == manifest):
         os.replace(staging / name, destination / name)
     staging.rmdir()

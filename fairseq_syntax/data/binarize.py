@@ -23,6 +23,12 @@ from .arrays import ARRAY_TYPES, TAG_DICTIONARIES, ArrayReader, ArrayWriter
 CHUNK = 1000
 """Sentences that a worker converts at a time."""
 
+MAX_TOKENS = 2**15 - 1
+"""Tokens of a sentence, EOS included: twice a position must fit into `parents`."""
+
+MAX_TAGS = 60000
+"""Different tags of a split: their indices must fit into 16 bits."""
+
 TAGS = tuple(TAG_DICTIONARIES)
 
 
@@ -84,9 +90,9 @@ def pair_examples(text_path: Path, trees_path: Path) -> Iterator[Example]:
                         f"{number - 1} sentences: parse this very text with fairseq-syntax-parse"
                     )
         except UnicodeDecodeError as error:
-            raise TreeFormatError(
-                f"{text_path}:{number + 1}: not UTF-8 ({error.reason}); convert the file to UTF-8"
-            ) from None
+            # text is decoded ahead of the lines
+            bad = number + 1 + error.object.count(b"\n", 0, error.start)
+            raise TreeFormatError(f"{text_path}:{bad}: not UTF-8 ({error.reason}); convert the file to UTF-8") from None
         if block is not None:
             raise TreeFormatError(
                 f"{trees_path}:{start}: tree {number + 1}, but {text_path} has {number} lines; "
@@ -127,6 +133,10 @@ def convert(examples: list[Example], text_path: str, trees_path: str, options: O
             words, word_of_token = join_subwords(example.text.split(), options.subword_type)
         except ValueError as error:
             raise TreeFormatError(f"{place}: {error}") from None
+        if len(word_of_token) >= MAX_TOKENS:
+            raise TreeFormatError(
+                f"{place}: {len(word_of_token)} tokens; a sentence has at most {MAX_TOKENS - 1}, split it"
+            )
         tree = parse_block(example.tree, trees_path, example.tree_line)
         if example.tree:
             place += f" ({trees_path}:{example.tree_line})"
@@ -207,6 +217,8 @@ class SplitWriter:
     def _provisional(self, name: str, values: np.ndarray, vocabulary: list[str]) -> np.ndarray:
         known = self._vocabularies[name]
         table = np.array([known.setdefault(tag, len(known)) for tag in vocabulary], dtype=np.int64)
+        if len(known) > MAX_TAGS:
+            raise TreeFormatError(f"more than {MAX_TAGS} different {name}; is the column of the trees the right one?")
         for tag, count in zip(vocabulary, np.bincount(values, minlength=len(vocabulary)), strict=True):
             self.tag_counts[name][tag] += int(count)
         return table[values] if len(values) else values

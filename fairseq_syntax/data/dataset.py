@@ -67,6 +67,24 @@ class SplitSyntax:
         return self.readers["words"].sizes
 
 
+def check_sizes(of_text, of_trees, split):
+    """Raise TreeFormatError unless the trees were made of this very text.
+
+    Args:
+        of_text, of_trees: tokens of each sentence, EOS included.
+        split: for the message.
+    """
+    advice = "the text was changed after the trees were added: run fairseq-syntax-preprocess --only-syntax --overwrite"
+    if len(of_text) != len(of_trees):
+        raise TreeFormatError(f"split {split!r}: {len(of_text)} sentences but trees for {len(of_trees)}; {advice}")
+    wrong = np.flatnonzero(np.asarray(of_text) != np.asarray(of_trees))
+    if len(wrong):
+        i = int(wrong[0])
+        raise TreeFormatError(
+            f"split {split!r}: sentence {i} has {of_text[i]} tokens but its tree {of_trees[i]}; {advice}"
+        )
+
+
 class SyntaxPairDataset(LanguagePairDataset):
     """`LanguagePairDataset` whose batches carry `net_input["src_syntax"]`, and that loses no sentence.
 

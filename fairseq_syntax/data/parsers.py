@@ -228,7 +228,7 @@ class ConlluParser:
     parsed once from top to bottom gets its own trees.
 
     Args:
-        path: CoNLL-U file, `.gz` or plain. It is read at once and kept: about 1 kB a sentence.
+        path: CoNLL-U file, `.gz` or plain. It is read at once and kept: about 3 kB a sentence.
 
     Raises:
         TreeFormatError: see `read_conllu`.

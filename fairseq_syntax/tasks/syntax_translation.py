@@ -13,7 +13,7 @@ from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
 from .. import compat
 from ..data.arrays import TAG_DICTIONARIES, read_manifest, split_prefix, tag_dictionary_path
-from ..data.dataset import SplitSyntax, SyntaxPairDataset
+from ..data.dataset import SplitSyntax, SyntaxPairDataset, check_sizes
 from ..data.inputs import check_input_names, collate_syntax
 from ..data.live import LiveSyntax
 from ..data.parsers import ConlluParser, StanzaParser
@@ -158,6 +158,8 @@ class SyntaxTranslationTask(TranslationTask):
         """Load a split as fairseq does and put its trees beside it."""
         super().load_dataset(split, epoch=epoch, combine=combine, **kwargs)
         syntax = self._load_syntax(split, epoch, combine)
+        if syntax is not None and not self.cfg.truncate_source:
+            check_sizes(self.datasets[split].src_sizes, syntax.sizes, split)
         self.datasets[split] = SyntaxPairDataset.from_pairs(
             self.datasets[split], syntax, self.required_inputs | self.optional_inputs
         )

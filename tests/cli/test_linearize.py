@@ -35,10 +35,8 @@ def corpus(tmp_path):
 
 
 def run(folder, *options):
-    return main(
-        ["--input", str(folder / "in"), "--output", str(folder / "new" / "out")]
-        + ["--source-lang", "en", "--target-lang", "de", *options]
-    )
+    paths = ["--input", str(folder / "in"), "--output", str(folder / "new" / "out")]
+    return main([*paths, "--source-lang", "en", "--target-lang", "de", *options])
 
 
 def output(folder):
@@ -208,13 +206,18 @@ def test_real_corpus(real_data, tmp_path):
 
 
 def test_wrapper_runs_from_anywhere(repository, tmp_path):
-    # a module with the name of the wrapper must stay importable
+    # somebody else's modules with the names of the wrappers stay importable
+    (tmp_path / "linearize.py").touch()
+    (tmp_path / "sitecustomize.py").write_text(
+        "import atexit, importlib.util\natexit.register(lambda: print(importlib.util.find_spec('linearize').origin))\n"
+    )
     result = subprocess.run(
         [sys.executable, str(repository / "preprocess" / "linearize.py"), "--help"],
-        cwd=tmp_path,
-        env=dict(os.environ, PYTHONPATH=""),
+        cwd="/",
+        env=dict(os.environ, PYTHONPATH=str(tmp_path)),
         capture_output=True,
         text=True,
     )
     assert result.returncode == 0, result.stderr
     assert "Currey & Heafield" in result.stdout
+    assert result.stdout.splitlines()[-1] == str(tmp_path / "linearize.py")

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -119,6 +119,7 @@ def test_gzip_in_and_out(fake, text, tmp_path):
     assert gzip.decompress(content).decode("utf-8") == expected(WORDS)
     assert run(text, tmp_path / "b.conllu.gz", "--chunk", 2) == 0
     assert (tmp_path / "b.conllu.gz").read_bytes() == content
+    assert content[4:8] == b"\0" * 4  # no time of writing, or the bytes differ a second later
 
 
 def test_empty_text(fake, tmp_path):
@@ -143,7 +144,7 @@ def test_shards_are_of_one_size():
         for count in range(1, 9):
             bounds = [shard_bounds(total, index, count) for index in range(count)]
             assert bounds[0][0] == 0 and bounds[-1][1] == total
-            assert all(a[1] == b[0] for a, b in zip(bounds, bounds[1:], strict=False))
+            assert all(a[1] == b[0] for a, b in pairwise(bounds))
             sizes = [end - start for start, end in bounds]
             assert max(sizes) - min(sizes) <= 1
 
@@ -262,6 +263,14 @@ def test_other_settings_are_noticed(fake, text, tmp_path, capsys, options):
     before = part.read_bytes()
     assert "other settings" in failed(capsys, text, tmp_path / "out", *options)
     assert part.read_bytes() == before
+
+
+def test_settings_may_change_before_the_first_tree(fake, text, tmp_path):
+    """A model file that did not load must not be in the way of the right one."""
+    part = begun(fake, text, tmp_path / "out", 2, 0)
+    assert part.exists()
+    assert run(text, tmp_path / "out", "--language", "de") == 0
+    assert (tmp_path / "out").read_text(encoding="utf-8") == expected(WORDS)
 
 
 def test_two_processes_do_not_write_one_file(fake, text, tmp_path, capsys):

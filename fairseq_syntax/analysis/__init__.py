@@ -1,0 +1,1 @@
+"""Looking at outputs and into models: scores, tables, pictures."""
