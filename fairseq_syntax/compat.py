@@ -79,8 +79,9 @@ def default_task(task_class: type, names: tuple) -> None:
     dataclass = next(TASK_DATACLASS_REGISTRY[name] for name, known in TASK_REGISTRY.items() if known is task_class)
     for name in names:
         TASK_REGISTRY[name] = task_class
-        TASK_DATACLASS_REGISTRY[name] = dataclass
+        # without a name no options of a task are sent to hydra: fairseq-validate takes the checkpoint's
         if name is not None:
+            TASK_DATACLASS_REGISTRY[name] = dataclass
             # hydra checks options against its own store, which register_task filled
             node = dataclass()
             node._name = name

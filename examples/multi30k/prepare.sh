@@ -52,20 +52,8 @@ for split in train valid test test1; do
     done
 done
 
-run fairseq-syntax-preprocess --source-lang "$SOURCE" --target-lang "$TARGET" --joined-dictionary --workers 2 \
+run fairseq-syntax-preprocess --source-lang "$SOURCE" --target-lang "$TARGET" --joined-dictionary --workers "$WORKERS" \
     --trainpref "$bpe/train" --validpref "$bpe/valid" --testpref "$bpe/test,$bpe/test1" \
     --destdir "$OUT/data-bin" --overwrite
 
-# the multi-task system reads its trees as target text (Currey & Heafield 2019)
-multitask="$OUT/bpe-multitask"
-run mkdir -p "$multitask"
-run fairseq-syntax-linearize --input "$bpe/train" --source-lang "$SOURCE" --target-lang "$TARGET" \
-    --output "$multitask/train" --overwrite
-for split in valid test test1; do
-    run fairseq-syntax-linearize --input "$bpe/$split" --source-lang "$SOURCE" --target-lang "$TARGET" \
-        --output "$multitask/$split" --translate-only --overwrite
-done
-run rm -rf "$OUT/data-bin-multitask"
-run fairseq-preprocess --source-lang "$SOURCE" --target-lang "$TARGET" --joined-dictionary --workers 2 \
-    --trainpref "$multitask/train" --validpref "$multitask/valid" \
-    --testpref "$multitask/test,$multitask/test1" --destdir "$OUT/data-bin-multitask"
+multitask_data "$bpe" "$OUT/bpe-multitask" "$OUT/data-bin-multitask" valid test test1

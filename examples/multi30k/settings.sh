@@ -1,21 +1,12 @@
 # Settings shared by prepare.sh, train.sh and evaluate.sh; every one can be overridden from the environment.
-set -euo pipefail
-ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
-: "${USER_DIR:=$ROOT/fairseq_syntax}"
+source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 : "${OUT:=outputs/multi30k}"        # everything is written below
 : "${SOURCE:=en}" "${TARGET:=de}"
 : "${MERGES:=8000}"                 # joint BPE merges
+: "${PASCAL_HEADS:=2 0 0}" "${PARENT_IGNORING:=0.1}"
 : "${SIZE:=cpu}"                    # cpu: fits two cores, about 3 minutes an epoch; gpu: the usual Multi30k model
-: "${SEED:=1}"
 : "${BEAM:=5}"
-: "${DRY_RUN:=}"                    # set to print commands instead of running them
-export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}"
-
-# Print a command; run it unless DRY_RUN is set.
-run() {
-    printf '+ %s\n' "$(printf '%q ' "$@")" >&2
-    [[ -n "$DRY_RUN" ]] || "$@"
-}
+: "${WORKERS:=2}"
 
 case "$SIZE" in
 cpu)
@@ -37,29 +28,3 @@ gpu)
     exit 2
     ;;
 esac
-
-# System -> options of fairseq-train beyond the shared ones; all have the same size and budget.
-system_options() {
-    ARCH=() CRITERION=label_smoothed_cross_entropy DATA_BIN="$OUT/data-bin"
-    SHARING=(--share-all-embeddings)
-    case "$1" in
-    transformer) ARCH=(--arch transformer_iwslt_de_en) ;;
-    pascal) ARCH=(--arch pascal_transformer_iwslt_de_en --encoder-pascal-heads 2 0 0 --parent-ignoring 0.1) ;;
-    lisa)
-        ARCH=(--arch lisa_transformer_iwslt_de_en)
-        CRITERION=label_smoothed_cross_entropy_with_heads
-        ;;
-    tag)
-        ARCH=(--arch tag_transformer_iwslt_de_en)
-        SHARING=(--share-decoder-input-output-embed) # source embeddings are narrower
-        ;;
-    multitask)
-        ARCH=(--arch transformer_iwslt_de_en)
-        DATA_BIN="$OUT/data-bin-multitask"
-        ;;
-    *)
-        echo "system $1: choose transformer, pascal, lisa, tag or multitask" >&2
-        exit 2
-        ;;
-    esac
-}

@@ -2,9 +2,9 @@
 # Train one system: bash examples/multi30k/train.sh {transformer,pascal,lisa,tag,multitask} [options of fairseq-train]
 # Interrupted? The same command goes on where it stopped, to the same numbers.
 source "$(dirname "$0")/settings.sh"
-system="${1:?give a system: transformer, pascal, lisa, tag or multitask}"
+system="${1:?give a system: $SYSTEMS}"
 shift
-system_options "$system"
+system_options "$system" iwslt_de_en "$PASCAL_HEADS" "$PARENT_IGNORING" "$OUT/data-bin"
 run fairseq-train "$DATA_BIN" --user-dir "$USER_DIR" "${ARCH[@]}" "${DIMENSIONS[@]}" "${SHARING[@]}" "${DEVICE[@]}" \
     --source-lang "$SOURCE" --target-lang "$TARGET" --criterion "$CRITERION" --label-smoothing 0.1 \
     --dropout 0.3 --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 1.0 --lr "$LR" \

@@ -75,7 +75,10 @@ def run(args: argparse.Namespace) -> None:
         parents = positions.masked_fill(positions < 0, float("nan")).numpy()
     tokens = [task.source_dictionary[i] for i in batch["src_tokens"][0].tolist()]
     figure = draw_attention(
-        found[0]["attention"][0].float().numpy(), tokens, parents, f"{Path(args.path).name}: {args.subset} {args.sentence}"
+        found[0]["attention"][0].float().numpy(),
+        tokens,
+        parents,
+        f"{Path(args.path).name}: {args.subset} {args.sentence}",
     )
     save_figure(figure, args.output)
     print(args.output)

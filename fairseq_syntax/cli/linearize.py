@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from itertools import zip_longest
 from pathlib import Path
 
-from ..data.live import align_tree
+from ..trees.alignment import align_tree
 from ..trees.conllu import TreeFormatError, read_conllu
 from ..trees.linearize import linearize
 from ..trees.subwords import SubwordType

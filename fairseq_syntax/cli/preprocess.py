@@ -36,6 +36,8 @@ Binarize a parallel corpus and the dependency trees of its source side. Takes al
 For a prefix P and source language s, the (sub)words are read from P.s and their trees from P.s.conllu or
 P.s.conllu.gz; they must agree word for word."""
 
+STAGING = ".syntax.partial"
+
 _EXAMPLE = """\
 example:
   fairseq-syntax-preprocess --source-lang en --target-lang de --trainpref bpe/train --validpref bpe/valid \\
@@ -145,7 +147,7 @@ def run(args: argparse.Namespace) -> None:
             raise FileExistsError(
                 f"{destination}: splits {', '.join(taken)} have trees already; give --overwrite to replace them"
             )
-        staging = destination / ".syntax.partial"
+        staging = destination / STAGING
     else:
         if destination.exists() and any(destination.iterdir()) and not args.overwrite:
             raise FileExistsError(
@@ -154,9 +156,10 @@ def run(args: argparse.Namespace) -> None:
             )
         # beside the directory itself, also where it is given as `.` or by a symbolic link
         staging = destination.resolve().with_name(f".{destination.resolve().name}.partial")
-    if staging.exists():
-        logger.info("%s: left by an interrupted run, removed", staging)
-        shutil.rmtree(staging)
+    for left in {staging, destination / STAGING}:
+        if left.exists():
+            logger.info("%s: left by an interrupted run, removed", left)
+            shutil.rmtree(left)
     staging.mkdir(parents=True)
     try:
         if not args.only_syntax:
@@ -349,7 +352,8 @@ def _write_json(path: Path, content: dict) -> None:
 
 def _publish(args: argparse.Namespace, staging: Path, destination: Path, manifest: str) -> None:
     """Move the staged files to their place; the manifest, which vouches for the rest, goes first and comes last."""
-    if not destination.exists() or not any(destination.iterdir()):
+    # all at once, unless a shell stands in that very directory
+    if not destination.exists() or not (any(destination.iterdir()) or destination.samefile(".")):
         os.rename(staging, destination.resolve())
         return
     names = {path.name for path in staging.iterdir()}

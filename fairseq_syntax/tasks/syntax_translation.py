@@ -183,6 +183,13 @@ class SyntaxTranslationTask(TranslationTask):
                 f"fairseq-syntax-preprocess --only-syntax --source-lang {source} --target-lang {target} "
                 f"--trainpref … --validpref … --testpref … --destdir {data_path}"
             )
+        for name in TAG_DICTIONARIES.keys() & inputs:
+            own, used = (tag_dictionary_path(path, source, name) for path in (data_path, paths[0]))
+            if own.read_bytes() != used.read_bytes():
+                raise TreeFormatError(
+                    f"{own}: differs from {used}, by which the model reads its tags; preprocess {data_path} again "
+                    f"with --syntax-dicts {paths[0]}"
+                )
         parts = [SplitSyntax(first, inputs, data_path)]
         while combine:
             prefix = split_prefix(data_path, f"{split}{len(parts)}", source, target)
@@ -263,13 +270,18 @@ class SyntaxTranslationTask(TranslationTask):
         return tokens, lengths
 
     def build_dataset_for_inference(self, src_tokens, src_lengths, constraints=None):
-        """As in fairseq, padded on the side that `--left-pad-source` says."""
+        """As in fairseq, padded on the side that `--left-pad-source` says.
+
+        Not shuffled: sentences of the same token ids (repeated, or told apart by unknown words only) must be
+        translated in their order, in which `inference_step` gets their trees.
+        """
         return SyntaxPairDataset(
             src_tokens,
             src_lengths,
             self.source_dictionary,
             tgt_dict=self.target_dictionary,
             left_pad_source=self.cfg.left_pad_source,
+            shuffle=False,
             constraints=constraints,
         )
 

@@ -1,0 +1,185 @@
+"""Training steps and generation of each model against the stock Transformer of the same size, in one process."""
+
+import resource
+import subprocess
+import sys
+from argparse import Namespace
+
+import numpy as np
+import torch
+from fairseq.data import Dictionary
+from timing import report, side_by_side
+
+import fairseq_syntax  # noqa: F401
+from fairseq_syntax.data.inputs import TokenSyntax, collate_syntax
+from fairseq_syntax.tasks.syntax_translation import SyntaxTranslationConfig, SyntaxTranslationTask
+
+VOCABULARY = 8000
+SYSTEMS = {
+    "transformer": {},
+    "pascal_transformer": {"encoder_pascal_heads": [5]},
+    "lisa_transformer": {},
+    "tag_transformer": {},
+}
+CRITERIONS = {"lisa_transformer": "label_smoothed_cross_entropy_with_heads"}
+
+
+class BenchmarkTask(SyntaxTranslationTask):
+    """The real task with dictionaries made up on the spot, and no data directory."""
+
+    def syntax_dictionary(self, name):
+        return dictionary(50)
+
+
+def dictionary(size: int) -> Dictionary:
+    """A dictionary of `size` entries."""
+    result = Dictionary()
+    for i in range(size - len(result)):
+        result.add_symbol(f"w{i}")
+    return result
+
+
+def make_batches(sentences: int, length: int, count: int, seed: int = 1) -> list[dict]:
+    """Batches of random sentences of about `length` tokens (half to one and a half) with random trees."""
+    random = np.random.default_rng(seed)
+    batches = []
+    for _ in range(count):
+        lengths = np.sort(random.integers(length // 2, length + length // 2, sentences))[::-1]
+        columns = int(lengths[0])
+        source = torch.ones(sentences, columns, dtype=torch.long)
+        trees = []
+        for row, tokens in enumerate(lengths):
+            source[row, :tokens] = torch.from_numpy(random.integers(4, VOCABULARY, tokens))
+            source[row, tokens - 1] = 2
+            words = tokens - 1
+            # every word hangs on an earlier one, in a random order of the words
+            order = random.permutation(words)
+            heads = np.full(words, -1)
+            for i in range(1, words):
+                heads[order[i]] = order[random.integers(0, i)]
+            trees.append(TokenSyntax(np.arange(tokens), heads, *(random.integers(4, 50, words) for _ in "du")))
+        target = source.flip(0)
+        batches.append(
+            {
+                "id": torch.arange(sentences),
+                "nsentences": sentences,
+                "ntokens": int(target.ne(1).sum()),
+                "target": target,
+                "net_input": {
+                    "src_tokens": source,
+                    "src_lengths": torch.from_numpy(lengths.copy()),
+                    "prev_output_tokens": torch.roll(target, 1, 1),
+                },
+                "trees": trees,
+            }
+        )
+    return batches
+
+
+def with_syntax(batches: list[dict], names) -> list[dict]:
+    """The batches with what a model asks for."""
+    result = []
+    for batch in batches:
+        net_input = dict(batch["net_input"])
+        if names:
+            net_input["src_syntax"] = collate_syntax(batch["trees"], names, net_input["src_tokens"].shape[1], False)
+        result.append({**batch, "net_input": net_input})
+    return result
+
+
+def build(system: str, size: str, from_checkpoint: bool = False, **options):
+    """Task, model and criterion of one system; `from_checkpoint`: as for translation."""
+    symbols = dictionary(VOCABULARY)
+    task = BenchmarkTask(SyntaxTranslationConfig(data=".", source_lang="a", target_lang="b"), symbols, symbols)
+    torch.manual_seed(1)
+    arguments = Namespace(arch=f"{system}{size}", dropout=0.1, **SYSTEMS[system], **options)
+    model = task.build_model(arguments, from_checkpoint)
+    criterion_class = CRITERIONS.get(system, "label_smoothed_cross_entropy")
+    criterion = task.build_criterion(
+        Namespace(_name=None, criterion=criterion_class, sentence_avg=False, label_smoothing=0.1)
+    )
+    return task, model, criterion
+
+
+def training(size: str, options: dict, sentences: int, length: int, rounds: int) -> None:
+    """Forward, backward and update."""
+    contestants = {}
+    shared = make_batches(sentences, length, 4)
+    for system in SYSTEMS:
+        _, model, criterion = build(system, size, **options)
+        needed = (*model.syntax_inputs, *model.training_syntax_inputs) if system != "transformer" else ()
+        batches = with_syntax(shared, sorted(needed))
+        optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
+        state = {"step": 0}
+
+        def step(model=model, criterion=criterion, batches=batches, optimizer=optimizer, state=state):
+            model.train()
+            optimizer.zero_grad()
+            loss, size, _ = criterion(model, batches[state["step"] % len(batches)])
+            (loss / size).backward()
+            optimizer.step()
+            state["step"] += 1
+
+        contestants[system] = step
+    # a multiple of the number of batches, so that all systems time the same ones
+    seconds = side_by_side(contestants, rounds * 4, warm_up=4)
+    report(
+        f"training step, {sentences} sentences of {length} tokens, {size or 'base'}", seconds, "transformer", ">= 0.97"
+    )
+
+
+def generation(size: str, options: dict, sentences: int, length: int, rounds: int) -> None:
+    """Beam 4; the models are untrained, so every hypothesis is made to be as long as its source."""
+    contestants = {}
+    shared = make_batches(sentences, length, 1)
+    for system in SYSTEMS:
+        task, model, _ = build(system, size, from_checkpoint=True, **options)
+        model.eval()
+        needed = sorted(model.syntax_inputs) if system != "transformer" else ()
+        (batch,) = with_syntax(shared, needed)
+        model.prepare_for_inference_(
+            Namespace(
+                common=Namespace(fp16=False),
+                beam=4,
+                generation=Namespace(
+                    beam=4, print_alignment=None, no_beamable_mm=True, retain_dropout=False, retain_dropout_modules=None
+                ),
+            )
+        )
+        generator = task.build_generator([model], Namespace(beam=4, min_len=length, max_len_a=0, max_len_b=length))
+        contestants[system] = lambda task=task, generator=generator, model=model, batch=batch: task.inference_step(
+            generator, [model], batch
+        )
+    seconds = side_by_side(contestants, rounds, warm_up=1)
+    report(f"generation, beam 4, {sentences} sentences of {length} tokens", seconds, "transformer", ">= 0.97")
+
+
+def memory(system: str, size: str) -> None:
+    """Peak memory of this process after three training steps (run in a process of its own)."""
+    _, model, criterion = build(system, size)
+    needed = (*model.syntax_inputs, *model.training_syntax_inputs) if system != "transformer" else ()
+    for batch in with_syntax(make_batches(32, 40, 3), sorted(needed)):
+        loss, _, _ = criterion(model.train(), batch)
+        loss.backward()
+        model.zero_grad()
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+
+def compare_memory(size: str) -> None:
+    """Peak memory of a training step of every system."""
+    peaks = {
+        system: float(
+            subprocess.run(
+                [sys.executable, __file__, "--memory", system, size], capture_output=True, text=True, check=True
+            ).stdout.split()[-1]
+        )
+        for system in SYSTEMS
+    }
+    print("\npeak memory of a process that trains (32 sentences of 40 tokens)")
+    for system, peak in peaks.items():
+        print(f"  {system:28} {peak:10.0f} MiB  {peak / peaks['transformer']:6.3f} x transformer")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--memory"]:
+        memory(sys.argv[2], sys.argv[3])

@@ -1,0 +1,31 @@
+"""Measuring side by side: the contestants take turns, so that a busy machine is busy for all of them."""
+
+import statistics
+import time
+from collections.abc import Callable
+
+
+def side_by_side(contestants: dict[str, Callable[[], object]], rounds: int, warm_up: int = 2) -> dict[str, float]:
+    """Median seconds of each contestant; in every round each runs once, in changing order.
+
+    Args:
+        contestants: name -> function to time.
+        rounds: how often each is timed.
+        warm_up: runs before that, not timed.
+    """
+    names = list(contestants)
+    times: dict[str, list[float]] = {name: [] for name in names}
+    for round_number in range(warm_up + rounds):
+        for name in names[round_number % len(names) :] + names[: round_number % len(names)]:
+            start = time.perf_counter()
+            contestants[name]()
+            if round_number >= warm_up:
+                times[name].append(time.perf_counter() - start)
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def report(title: str, seconds: dict[str, float], peer: str, target: str) -> None:
+    """Print seconds and speed relative to the peer (more is faster)."""
+    print(f"\n{title}; target {target}")
+    for name, value in seconds.items():
+        print(f"  {name:28} {value * 1e3:10.1f} ms   {seconds[peer] / value:6.3f} x {peer}")

@@ -1,0 +1,84 @@
+# Shared by the recipes: each settings.sh sources it, after its own settings.
+set -euo pipefail
+ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+: "${USER_DIR:=$ROOT/fairseq_syntax}"
+: "${SEED:=1}"
+: "${DRY_RUN:=}"                    # set to print commands instead of running them
+export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}"
+SYSTEMS="transformer, pascal, lisa, tag or multitask"
+
+# Print a command; run it unless DRY_RUN is set.
+run() {
+    printf '+ %s\n' "$(printf '%q ' "$@")" >&2
+    [[ -n "$DRY_RUN" ]] || "$@"
+}
+
+# The same, with the output in a file, which appears when it is complete: run_to FILE COMMAND …
+run_to() {
+    printf '+ %s> %q\n' "$(printf '%q ' "${@:2}")" "$1" >&2
+    [[ -n "$DRY_RUN" ]] || { "${@:2}" > "$1.part" && mv "$1.part" "$1"; }
+}
+
+# The same, with a file on the standard input, too: run_filter INPUT FILE COMMAND …
+run_filter() {
+    printf '+ %s< %q > %q\n' "$(printf '%q ' "${@:3}")" "$1" "$2" >&2
+    [[ -n "$DRY_RUN" ]] || { "${@:3}" < "$1" > "$2.part" && mv "$2.part" "$2"; }
+}
+
+# System -> options of fairseq-train that make it: system_options SYSTEM SIZE HEADS IGNORING DATA
+#   SIZE: of the architecture, such as iwslt_de_en;  HEADS: parent-scaled heads of each encoder layer;
+#   IGNORING: --parent-ignoring;  DATA: path of the data directory
+system_options() {
+    local size="$2" ignoring="$4"
+    local -a heads
+    read -ra heads <<< "$3"
+    ARCH=() CRITERION=label_smoothed_cross_entropy DATA_BIN="$5"
+    SHARING=(--share-all-embeddings)
+    case "$1" in
+    transformer) ARCH=(--arch "transformer_$size") ;;
+    pascal)
+        ARCH=(--arch "pascal_transformer_$size" --encoder-pascal-heads "${heads[@]}" --parent-ignoring "$ignoring")
+        ;;
+    lisa)
+        ARCH=(--arch "lisa_transformer_$size")
+        CRITERION=label_smoothed_cross_entropy_with_heads
+        ;;
+    tag)
+        ARCH=(--arch "tag_transformer_$size")
+        SHARING=(--share-decoder-input-output-embed) # source embeddings are narrower
+        ;;
+    multitask)
+        ARCH=(--arch "transformer_$size")
+        DATA_BIN="$5-multitask"
+        ;;
+    *)
+        echo "system $1: choose $SYSTEMS" >&2
+        exit 2
+        ;;
+    esac
+}
+
+# Make the corpus of the multi-task system, which reads its trees as target text (Currey & Heafield 2019), and
+# binarize it: multitask_data BPE FOLDER DATA SPLIT …
+#   BPE: folder of the text in subwords;  FOLDER: for the corpus;  DATA: data directory;  SPLIT: valid, test, …
+multitask_data() {
+    local bpe="$1" folder="$2" data="$3" split tests=()
+    shift 3
+    run mkdir -p "$folder"
+    run fairseq-syntax-linearize --input "$bpe/train" --source-lang "$SOURCE" --target-lang "$TARGET" \
+        --output "$folder/train" --overwrite
+    for split in "$@"; do
+        run fairseq-syntax-linearize --input "$bpe/$split" --source-lang "$SOURCE" --target-lang "$TARGET" \
+            --output "$folder/$split" --translate-only --overwrite
+        [[ "$split" == test* ]] && tests+=("$folder/$split")
+    done
+    run rm -rf "$data"
+    run fairseq-preprocess --source-lang "$SOURCE" --target-lang "$TARGET" --joined-dictionary --workers "$WORKERS" \
+        --trainpref "$folder/train" --validpref "$folder/valid" \
+        --testpref "$(IFS=,; echo "${tests[*]}")" --destdir "$data"
+}
+
+# Translations in the order of the corpus, from the output of fairseq-generate: hypotheses GENERATED FILE
+hypotheses() {
+    [[ -n "$DRY_RUN" ]] || sed -n 's/^H-\([0-9]*\)\t[^\t]*\t/\1\t/p' "$1" | sort -n | cut -f2 > "$2"
+}

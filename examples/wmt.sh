@@ -1,0 +1,174 @@
+# Shared by the WMT recipes (nc11, wmt16), which reproduce Bugliarello & Okazaki (2020). Sourced by their settings.sh,
+# after their own settings.
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+: "${VALID_SET:=wmt15}" "${TEST_SET:=wmt16}"  # newstest2015 and newstest2016, as sacrebleu calls them
+: "${MAX_WORDS:=80}" "${MAX_RATIO:=9}"        # of a training sentence; longer : shorter side
+: "${IDENTIFY:=}"                             # set to drop pairs in wrong languages (needs langid)
+: "${WORKERS:=4}"                             # processes that prepare text
+: "${SHARDS:=1}"                              # parts in which the training text is parsed
+: "${STANZA_TAGGER:=}" "${STANZA_PARSER:=}"   # model files, instead of Stanza's own models
+: "${PARSE_DEVICE:=}"                         # cpu, cuda, … (default: a GPU if there is one)
+: "${GPUS:=1}" "${MAX_TOKENS:=2048}"          # tokens a GPU and step
+: "${BATCH:=8192}"                            # tokens an update: 2048 on each of 4 GPUs
+: "${UPDATE_FREQ:=$((BATCH / (MAX_TOKENS * GPUS)))}"
+: "${PRECISION:=}"                            # --fp16 is about twice as fast on most GPUs
+: "${DEVICE:=}"                               # --cpu, to try things out
+: "${LAUNCH:=}"                               # another command that starts fairseq-train on GPUS processes
+: "${LR:=7e-4}" "${WARMUP:=8000}" "${BEAM:=4}" "${LENPEN:=0.6}"
+: "${SAVE_UPDATES:=500}"                      # updates between validations
+
+TEXT="$OUT/text" BPE="$OUT/bpe" PAIR="$SOURCE-$TARGET"
+DATA="$OUT/data-bin-$PAIR"
+read -ra PRECISION_OPTIONS <<< "$PRECISION $DEVICE"
+
+# Run a command unless its file is there: unless_there FILE COMMAND …
+unless_there() {
+    if [[ -s "$1" ]]; then
+        echo "= $1 is there" >&2
+    else
+        "${@:2}"
+    fi
+}
+
+download() { # file, URL
+    run curl --fail --location --silent --show-error -o "$1.part" "$2"
+    run mv "$1.part" "$1"
+}
+
+# Text up to tokens: prepare_text URL … -- CORPUS …   (CORPUS: path in the archives, without language)
+prepare_text() {
+    local archives="$OUT/archives" url archive language split subset side
+    local -a corpora=()
+    run mkdir -p "$archives" "$TEXT"
+    while [[ "$1" != -- ]]; do
+        archive="$archives/$(basename "$1")"
+        unless_there "$archive" download "$archive" "$1"
+        run tar --extract --gzip --file "$archive" --directory "$archives"
+        shift
+    done
+    shift
+    corpora=("$@")
+    for language in "$SOURCE" "$TARGET"; do
+        unless_there "$TEXT/all.raw.$language" \
+            run_to "$TEXT/all.raw.$language" cat "${corpora[@]/%/.$language}"
+        for split in valid test; do
+            subset="$VALID_SET" side=src
+            [[ "$split" == test ]] && subset="$TEST_SET"
+            [[ "$language" == "$TARGET" ]] && side=ref
+            unless_there "$TEXT/$split.raw.$language" \
+                run_to "$TEXT/$split.raw.$language" sacrebleu -t "$subset" -l "$PAIR" --echo "$side"
+        done
+        for split in all valid test; do
+            unless_there "$TEXT/$split.$language" run_filter "$TEXT/$split.raw.$language" "$TEXT/$split.$language" \
+                python "$ROOT/examples/wmt_text.py" tokenize --language "$language" --workers "$WORKERS"
+        done
+    done
+    unless_there "$TEXT/train.$TARGET" run python "$ROOT/examples/wmt_text.py" clean --input "$TEXT/all" \
+        --output "$TEXT/train" --source-lang "$SOURCE" --target-lang "$TARGET" --max-words "$MAX_WORDS" \
+        --max-ratio "$MAX_RATIO" --workers "$WORKERS" ${IDENTIFY:+--identify}
+}
+
+parse() { # text, trees, shard
+    run fairseq-syntax-parse --input "$1" --output "$2" --shard "$3" --language "$SOURCE" \
+        ${STANZA_TAGGER:+--tagger "$STANZA_TAGGER"} ${STANZA_PARSER:+--parser "$STANZA_PARSER"} \
+        ${PARSE_DEVICE:+--device "$PARSE_DEVICE"}
+}
+
+# Trees of the source side: prepare_trees [SHARD]. Without SHARD all shards, one after the other.
+prepare_trees() {
+    local shard split trees
+    for ((shard = 0; shard < SHARDS; shard++)); do
+        [[ -n "${1:-}" && "$1" != "$shard" ]] && continue
+        trees="$TEXT/train.$SOURCE.$shard-of-$SHARDS.conllu.gz"
+        unless_there "$trees" parse "$TEXT/train.$SOURCE" "$trees" "$shard/$SHARDS"
+        [[ "$shard" == 0 ]] || continue
+        for split in valid test; do
+            trees="$TEXT/$split.$SOURCE.conllu.gz"
+            unless_there "$trees" parse "$TEXT/$split.$SOURCE" "$trees" 0/1
+        done
+    done
+}
+
+# Subwords, and everything binarized.
+prepare_data() {
+    local shard split language
+    local -a shards=()
+    run mkdir -p "$BPE"
+    for ((shard = 0; shard < SHARDS; shard++)); do
+        shards+=("$TEXT/train.$SOURCE.$shard-of-$SHARDS.conllu.gz")
+    done
+    run_to "$BPE/train.$SOURCE.conllu.gz" cat "${shards[@]}" # gzip files can be joined
+    for split in valid test; do
+        run cp "$TEXT/$split.$SOURCE.conllu.gz" "$BPE/" # trees are of words: they serve any segmentation
+    done
+    unless_there "$OUT/bpe.codes" run subword-nmt learn-joint-bpe-and-vocab -s "$MERGES" \
+        --input "$TEXT/train.en" "$TEXT/train.de" \
+        -o "$OUT/bpe.codes" --write-vocabulary "$OUT/vocab.en" "$OUT/vocab.de"
+    for split in train valid test; do
+        for language in "$SOURCE" "$TARGET"; do
+            unless_there "$BPE/$split.$language" run_filter "$TEXT/$split.$language" "$BPE/$split.$language" \
+                subword-nmt apply-bpe -c "$OUT/bpe.codes"
+        done
+    done
+    run fairseq-syntax-preprocess --source-lang "$SOURCE" --target-lang "$TARGET" --joined-dictionary \
+        --workers "$WORKERS" --no-distances --trainpref "$BPE/train" --validpref "$BPE/valid" \
+        --testpref "$BPE/test" --destdir "$DATA" --overwrite # none of the systems reads distances
+    multitask_data "$BPE" "$OUT/bpe-multitask-$PAIR" "$DATA-multitask" valid test
+}
+
+# The steps of prepare.sh, all of them or one: prepare "$@"; the recipe defines `text`.
+prepare() {
+    case "${1:-all}" in
+    all)
+        text
+        prepare_trees
+        prepare_data
+        ;;
+    text) text ;;
+    parse) prepare_trees "${2:-}" ;;
+    binarize) prepare_data ;;
+    *)
+        echo "prepare.sh $1: choose text, parse [SHARD] or binarize; nothing does all three" >&2
+        exit 2
+        ;;
+    esac
+}
+
+# Train one system: train SYSTEM [options of fairseq-train]
+train() {
+    local system="${1:?give a system: $SYSTEMS}" world=(--distributed-world-size "$GPUS")
+    local -a command=(fairseq-train)
+    shift
+    if ((UPDATE_FREQ * MAX_TOKENS * GPUS != BATCH)); then
+        echo "train.sh: $GPUS GPUs x MAX_TOKENS=$MAX_TOKENS x UPDATE_FREQ=$UPDATE_FREQ are not BATCH=$BATCH tokens an" \
+            "update; choose numbers whose product it is" >&2
+        exit 2
+    fi
+    [[ -n "$LAUNCH" ]] && read -ra command <<< "$LAUNCH" && world=()
+    system_options "$system" wmt_en_de "$PASCAL_HEADS" "$PARENT_IGNORING" "$DATA"
+    run "${command[@]}" "$DATA_BIN" --user-dir "$USER_DIR" "${ARCH[@]}" "${SHARING[@]}" \
+        --source-lang "$SOURCE" --target-lang "$TARGET" --criterion "$CRITERION" --label-smoothing 0.1 \
+        --dropout "$DROPOUT" --optimizer adam --adam-betas "(0.9, $BETA2)" --adam-eps 1e-9 --clip-norm 0.0 \
+        --weight-decay 0.0 --lr "$LR" --lr-scheduler inverse_sqrt --warmup-init-lr 1e-7 --warmup-updates "$WARMUP" \
+        --max-tokens "$MAX_TOKENS" --update-freq "$UPDATE_FREQ" "${world[@]}" --max-update "$MAX_UPDATE" \
+        "${PRECISION_OPTIONS[@]}" --seed "$SEED" --log-format simple --log-interval 100 \
+        --save-interval-updates "$SAVE_UPDATES" --keep-interval-updates 1 --no-epoch-checkpoints \
+        --save-dir "$OUT/checkpoints/$PAIR-$system-$SEED" --log-file "$OUT/$PAIR-$system-$SEED.log" "$@"
+}
+
+# Translate and score: evaluate SYSTEM [test|valid]
+evaluate() {
+    local system="${1:?give a system: $SYSTEMS}" subset="${2:-test}" sets="$TEST_SET" name
+    [[ "$subset" == valid ]] && sets="$VALID_SET"
+    system_options "$system" wmt_en_de "$PASCAL_HEADS" "$PARENT_IGNORING" "$DATA"
+    name="$OUT/$PAIR-$system-$SEED.$subset"
+    run_to "$name.generated" fairseq-generate "$DATA_BIN" --user-dir "$USER_DIR" "${PRECISION_OPTIONS[@]}" \
+        --source-lang "$SOURCE" --target-lang "$TARGET" --gen-subset "$subset" \
+        --path "$OUT/checkpoints/$PAIR-$system-$SEED/checkpoint_last.pt" --beam "$BEAM" --lenpen "$LENPEN" \
+        --max-tokens 4096 --remove-bpe
+    hypotheses "$name.generated" "$name.hypotheses"
+    run_filter "$name.hypotheses" "$name.$TARGET" \
+        python "$ROOT/examples/wmt_text.py" detokenize --language "$TARGET" --workers "$WORKERS"
+    run_to "$name.bleu" sacrebleu -t "$sets" -l "$PAIR" --input "$name.$TARGET" --metrics bleu
+    [[ -n "$DRY_RUN" ]] || cat "$name.bleu"
+}

@@ -1,0 +1,9 @@
+# Settings shared by prepare.sh, train.sh and evaluate.sh; every one can be overridden from the environment, and so can
+# those of ../wmt.sh and ../common.sh. Numbers are those of Bugliarello & Okazaki (2020) for WMT16 English-German.
+: "${OUT:=outputs/wmt16}"           # everything is written below
+: "${SOURCE:=en}" "${TARGET:=de}"
+: "${MERGES:=32000}"                # joint BPE merges
+: "${DROPOUT:=0.1}" "${BETA2:=0.98}" "${MAX_UPDATE:=100000}"
+: "${PASCAL_HEADS:=5 0 0 0 0 0}" "${PARENT_IGNORING:=0.0}"
+: "${SHARDS:=8}"                    # 4.5 million sentences to parse
+source "$(dirname "${BASH_SOURCE[0]}")/../wmt.sh"

@@ -1,0 +1,625 @@
+"""Bad input of every kind ends in one clear message, and docs/troubleshooting.md has it.
+
+Every case below provokes its message through the real program or API. The table of the documentation and the cases
+must name the same texts.
+"""
+
+import gzip
+import json
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+from corpora import Item, random_items, write_split
+from fairseq import options, tasks
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+
+from fairseq_syntax.cli import preprocess
+from fairseq_syntax.data import binarize
+from fairseq_syntax.data.parsers import StanzaParser
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+CASES = {}
+
+
+def case(fragment, *details):
+    """Register a case: a function that provokes a message with this text, and with these details."""
+
+    def register(function):
+        assert fragment not in CASES, fragment
+        CASES[fragment] = (function, details)
+        return function
+
+    return register
+
+
+def matches(fragment, message):
+    return re.search(".*".join(re.escape(part) for part in fragment.split("…")), message, re.DOTALL)
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory):
+    """text/ and bin/ that are right."""
+    folder = tmp_path_factory.mktemp("good")
+    for seed, (name, count) in enumerate((("train", 12), ("valid", 4), ("test", 3))):
+        write_split(folder / "text" / name, random_items(count, seed))
+    World(folder, None).preprocess()
+    return folder
+
+
+class World:
+    """A copy of good data to be spoilt, and ways to run the programs on it."""
+
+    def __init__(self, folder, capsys):
+        self.folder, self.text, self.bin = folder, folder / "text", folder / "bin"
+        self.capsys = capsys
+
+    def arguments(self, *extra, splits=("train", "valid", "test"), destdir="bin"):
+        prefixes = [part for s in splits for part in (f"--{s}pref", f"{self.text}/{s}")]
+        return ["-s", "en", "-t", "de", *prefixes, "--destdir", f"{self.folder}/{destdir}", *map(str, extra)]
+
+    def preprocess(self, *extra, **kwargs):
+        preprocess.main(self.arguments(*extra, **kwargs))
+
+    def refused(self, *extra, status=1, destdir="new", **kwargs):
+        """What fairseq-syntax-preprocess says when it refuses: one line, no traceback, nothing written."""
+        before = sorted(os.listdir(self.folder))
+        with pytest.raises(SystemExit) as caught:
+            self.preprocess(*extra, destdir=destdir, **kwargs)
+        assert caught.value.code == status
+        error = self.capsys.readouterr().err
+        assert "Traceback" not in error
+        assert sorted(os.listdir(self.folder)) == before
+        said = [line for line in error.splitlines() if line.startswith("fairseq-syntax-preprocess: ")]
+        assert len(said) == 1
+        return said[0]
+
+    def spoil(self, old, new, name="test.en.conllu", count=1):
+        """Replace text of a file, of which there must be some."""
+        path = self.text / name
+        content = path.read_text(encoding="utf-8")
+        assert old in content
+        path.write_text(content.replace(old, new, count), encoding="utf-8")
+
+    def tree(self, rows):
+        """Make the test set one sentence with these rows, and a text of two words."""
+        (self.text / "test.en").write_text("a b\n")
+        (self.text / "test.de").write_text("x\n")
+        (self.text / "test.en.conllu").write_text("".join(f"{row}\n" for row in rows) + "\n")
+
+    def set_up(self, *extra, data=None, arch="pascal_transformer_tiny"):
+        """Task and model as fairseq-train makes them."""
+        argv = [str(data or self.bin), "--task", "syntax_translation", "-s", "en", "-t", "de", "--arch", arch]
+        parser = options.get_training_parser(default_task="syntax_translation")
+        config = convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, [*argv, *map(str, extra)]))
+        self.task = tasks.setup_task(config.task)
+        self.model = self.task.build_model(config.model)
+        self.criterion = self.task.build_criterion(config.criterion)
+        return self.task
+
+    def error(self, *extra, load=None, **kwargs):
+        """The error of setting up a training, or of loading a split."""
+        with pytest.raises((ValueError, OSError)) as caught:
+            self.set_up(*extra, **kwargs)
+            assert load, "no error"
+            self.task.load_dataset(load)
+        return str(caught.value)
+
+
+def row(number, form, head, columns=10, tab="\t"):
+    return tab.join([str(number), form, "_", "X", "_", "_", str(head), "dep", "_", "_", "_"][:columns])
+
+
+# --- trees and text ---------------------------------------------------------------------------------------------
+
+
+@case("the heads form a cycle", "test.en.conllu:1:", "1 'a' <- 2 'b' <- 1 'a'")
+def _(world):
+    world.tree([row(1, "a", 2), row(2, "b", 1)])
+    return world.refused()
+
+
+@case("is out of range; the sentence has … words", "test.en.conllu:2:", "head 7 of word 'b'", "2 words")
+def _(world):
+    world.tree([row(1, "a", 0), row(2, "b", 7)])
+    return world.refused()
+
+
+@case("is not a number; give 0 to …", "test.en.conllu:1:", "head 'x' of word 'a'", "give 0 to 2")
+def _(world):
+    world.tree([row(1, "a", "x"), row(2, "b", 0)])
+    return world.refused()
+
+
+@case("columns (…); CoNLL-U has 10", "test.en.conllu:2: 9 columns", "2\\tb")
+def _(world):
+    world.tree([row(1, "a", 0), row(2, "b", 1, columns=9)])
+    return world.refused()
+
+
+@case("separate the columns by tabs, not spaces", "test.en.conllu:1: 1 columns")
+def _(world):
+    world.tree([row(1, "a", 0, tab="    "), row(2, "b", 1, tab="    ")])
+    return world.refused()
+
+
+@case("where … was expected; words are numbered 1, 2, 3", "test.en.conllu:2: id '1' where 2")
+def _(world):
+    world.tree([row(1, "a", 0), row(1, "b", 0)])
+    return world.refused()
+
+
+@case(
+    "but the parse has …; parse this very text",
+    "test.en:1 (",
+    "test.en.conllu:1)",
+    "word 2 is 'b' but the parse has 'B'",
+)
+def _(world):
+    world.tree([row(1, "a", 0), row(2, "B", 1)])
+    return world.refused()
+
+
+@case("no parse; … ends after … sentences", "test.en:4: no parse", "test.en.conllu ends after 3 sentences")
+def _(world):
+    for lang in ("en", "de"):
+        with open(world.text / f"test.{lang}", "a") as file:
+            file.write("more\n")
+    return world.refused()
+
+
+@case("but … has … lines; parse this very text", "test.en.conllu:", "tree 4, but", "test.en has 3 lines")
+def _(world):
+    with open(world.text / "test.en.conllu", "a") as file:
+        file.write(row(1, "a", 0) + "\n\n")
+    return world.refused()
+
+
+@case(
+    "no such trees (nor …); make them with fairseq-syntax-parse",
+    "test.en.conllu: no such trees (nor test.en.conllu.gz)",
+    "--subword-type subword_nmt --output",
+)
+def _(world):
+    (world.text / "test.en.conllu").unlink()
+    return world.refused()
+
+
+@case("no such text; check the prefixes and languages", "text/valid.de: ")
+def _(world):
+    (world.text / "valid.de").unlink()
+    return world.refused()
+
+
+@case(
+    "lines, but … has …; a translation must stand on the line of its source", "test.en: 3 lines, but", "test.de has 4"
+)
+def _(world):
+    with open(world.text / "test.de", "a") as file:
+        file.write("more\n")
+    return world.refused()
+
+
+@case("the text ends inside a word", "test.en:2: ", "('cut@@'); was the line cut off?")
+def _(world):
+    lines = (world.text / "test.en").read_text().splitlines()
+    lines[1] += " cut@@"
+    (world.text / "test.en").write_text("\n".join(lines) + "\n")
+    return world.refused()
+
+
+@case("spans several words; train sentencepiece with --split_by_whitespace=true", "test.en:1: the piece '▁a▁b'")
+def _(world):
+    world.tree([row(1, "a", 0), row(2, "b", 1)])
+    (world.text / "test.en").write_text("▁a▁b\n", encoding="utf-8")
+    return world.refused(
+        "--subword-type", "sentencepiece", "--syntax-dicts", world.bin, *world.dicts(), splits=["test"]
+    )
+
+
+def dicts(world):
+    return ["--srcdict", world.bin / "dict.en.txt", "--tgtdict", world.bin / "dict.de.txt"]
+
+
+World.dicts = dicts
+
+
+@case("not UTF-8", "train.en:5: not UTF-8", "convert the file")
+def _(world):
+    lines = (world.text / "train.en").read_bytes().splitlines()
+    lines[4] = "Stra\xdfe".encode("latin1")
+    (world.text / "train.en").write_bytes(b"\n".join(lines) + b"\n")
+    return world.refused()
+
+
+def test_trees_that_are_not_utf8(world):
+    (world.text / "test.en.conllu").write_bytes(row(1, "a", 0).encode() + b"\n\xdf\n\n")
+    assert "test.en.conllu:2: not UTF-8" in world.refused()
+
+
+def test_text_that_is_not_utf8_is_found_by_the_reader_of_trees_too(world):
+    path = world.text / "test.en"
+    path.write_bytes(b"a\nb\n\xdf\n")
+    write = [Item([["a"]], [-1]), Item([["b"]], [-1]), Item([["c"]], [-1])]
+    (world.text / "test.en.conllu").write_text("".join(item.tree() + "\n" for item in write))
+    with pytest.raises(ValueError, match=r"test\.en:3: not UTF-8"):
+        list(binarize.pair_examples(path, world.text / "test.en.conllu"))
+
+
+@case("the file is cut off or not gzip", "test.en.conllu.gz:")
+def _(world):
+    path = world.text / "test.en.conllu"
+    packed = gzip.compress(path.read_bytes())
+    path.unlink()
+    Path(f"{path}.gz").write_bytes(packed[: len(packed) - 12])
+    return world.refused()
+
+
+def test_trees_that_only_are_called_gz(world):
+    path = world.text / "test.en.conllu"
+    os.rename(path, f"{path}.gz")
+    assert "test.en.conllu.gz:1: cannot be read on" in world.refused()
+
+
+@case("the sentence has no parse; parse it, or give --allow-unparsed", "test.en:1 (", "test.en.conllu:1): ")
+def _(world):
+    world.tree([row(1, "a", "_"), row(2, "b", "_")])
+    return world.refused()
+
+
+@case("tokens; a sentence has at most … split it", "test.en:1: 40000 tokens; a sentence has at most 32766")
+def _(world):
+    (world.text / "test.en").write_text("a " * 40000 + "\n")
+    (world.text / "test.de").write_text("x\n")
+    (world.text / "test.en.conllu").write_text(row(1, "a", 0) + "\n\n")
+    return world.refused()
+
+
+# --- data directories -------------------------------------------------------------------------------------------
+
+
+@case("exists and is not empty; give --overwrite", "/bin: ", "--only-syntax to add trees")
+def _(world):
+    return world.refused(destdir="bin")
+
+
+@case("have trees already; give --overwrite", "splits test have trees already")
+def _(world):
+    return world.refused("--only-syntax", destdir="bin", splits=["test"])
+
+
+@case("is a file; name a directory with --destdir", "text/test.en: ")
+def _(world):
+    return world.refused(destdir="text/test.en")
+
+
+@case("no such data directory; leave --only-syntax out", "/new: ")
+def _(world):
+    return world.refused("--only-syntax")
+
+
+@case("is not binarized there; leave --only-syntax out", "split 'test' is not binarized there")
+def _(world):
+    for path in world.bin.glob("test.*"):
+        path.unlink()
+    return world.refused("--only-syntax", destdir="bin", splits=["test"])
+
+
+@case("in the binarized data; give the text that was binarized", "test.en:1: 2 tokens, but")
+def _(world):
+    lines = (world.text / "test.en").read_text().splitlines()
+    assert len(lines[0].split()) != 2
+    items = [Item([["a"], ["b"]], [-1, 0])] * 3
+    write_split(world.text / "test", items)
+    return world.refused("--only-syntax", "--overwrite", destdir="bin", splits=["test"])
+
+
+def test_fewer_lines_than_were_binarized(world):
+    write_split(world.text / "test", random_items(2, 2))
+    error = world.refused("--only-syntax", "--overwrite", destdir="bin", splits=["test"])
+    assert "test.en: 2 lines, but the binarized data has 3 sentences; give the text that was binarized" in error
+
+
+@case("the other splits have --subword-type", "the other splits have --subword-type subword_nmt, not none")
+def _(world):
+    words = [Item([["a"], ["b"]], [-1, 0])]
+    write_split(world.text / "test", words)
+    world.preprocess("--overwrite", *world.dicts(), splits=["test"])
+    return world.refused("--only-syntax", "--overwrite", "--subword-type", "none", destdir="bin", splits=["test"])
+
+
+@case("no such dictionary; give --trainpref, or the training data with --syntax-dicts", "new/dict.en.deprel.txt: ")
+def _(world):
+    return world.refused(*world.dicts(), splits=["test"])
+
+
+@case("other splits of … use other dictionaries")
+def _(world):
+    shutil.copytree(world.bin, world.folder / "other")
+    (world.folder / "other" / "dict.en.upos.txt").write_text("Z 1\n")
+    extra = ["--only-syntax", "--overwrite", "--syntax-dicts", world.folder / "other"]
+    return world.refused(*extra, destdir="bin", splits=["test"])
+
+
+@case("without --trainpref, give the dictionaries of the training data", "--srcdict and --tgtdict")
+def _(world):
+    return world.refused(status=2, splits=["test"])
+
+
+@case(
+    "this data has no trees, but the model needs …; run fairseq-syntax-preprocess --only-syntax",
+    "the model needs parents; run",
+    "--source-lang en --target-lang de",
+    "--destdir",
+)
+def _(world):
+    (world.bin / "syntax-en-de.json").unlink()
+    return world.error(load="train")
+
+
+@case("split … has no trees", "split 'test' has no trees, but the model needs parents; run fairseq-syntax-preprocess")
+def _(world):
+    (world.bin / "test.en-de.en.words.idx").unlink()
+    return world.error(load="test")
+
+
+@case("tokens but its tree …; the text was changed after the trees were added", "split 'test': sentence 0 has")
+def _(world):
+    write_split(world.text / "test", random_items(3, 77))
+    world.preprocess(*world.dicts(), "--syntax-dicts", world.bin, splits=["test"], destdir="changed")
+    for end in ("en.bin", "en.idx", "de.bin", "de.idx"):
+        shutil.copy(world.folder / "changed" / f"test.en-de.{end}", world.bin / f"test.en-de.{end}")
+    return world.error(load="test")
+
+
+@case("the arrays hold different numbers of sentences", "'words': 3", "'heads': 4")
+def _(world):
+    for end in ("bin", "idx"):
+        shutil.copy(world.bin / f"valid.en-de.en.heads.{end}", world.bin / f"test.en-de.en.heads.{end}")
+    return world.error(load="test")
+
+
+@case("values where the index promises", "test.en-de.en.heads.bin: 2 values")
+def _(world):
+    os.truncate(world.bin / "test.en-de.en.heads.bin", 4)
+    return world.error(load="test")
+
+
+@case(
+    "not found, but the model embeds",
+    "dict.en.deprel.txt: not found, but the model embeds deprels; run fairseq-syntax-",
+)
+def _(world):
+    (world.bin / "dict.en.deprel.txt").unlink()
+    return world.error(arch="tag_transformer_tiny")
+
+
+@case("differs from …, by which the model reads its tags", "--syntax-dicts")
+def _(world):
+    shutil.copytree(world.bin, world.folder / "b")
+    (world.folder / "b" / "dict.en.deprel.txt").write_text("z 1\n")
+    world.set_up(arch="tag_transformer_tiny", data=f"{world.bin}:{world.folder}/b")
+    with pytest.raises(ValueError) as caught:
+        world.task.load_dataset("train", epoch=2)
+    return str(caught.value)
+
+
+def newer(world):
+    path = world.bin / "syntax-en-de.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "format_version": 2}))
+
+
+@case("but this fairseq-syntax reads up to", "syntax-en-de.json: format version 2", "reads up to 1")
+def _(world):
+    newer(world)
+    return world.error(load="test")
+
+
+def test_newer_data_is_not_added_to(world):
+    newer(world)
+    assert "format version 2" in world.refused("--only-syntax", "--overwrite", destdir="bin", splits=["test"])
+
+
+@case("not a manifest", "syntax-en-de.json: ")
+def _(world):
+    path = world.bin / "syntax-en-de.json"
+    path.write_text(path.read_text()[:40])
+    return world.error(load="test")
+
+
+@case("no such data directory; make it with fairseq-syntax-preprocess", "/nowhere: ", "--destdir")
+def _(world):
+    return world.error(data=world.folder / "nowhere")
+
+
+@case("no dict.*.txt; not a directory that", "/text: ")
+def _(world):
+    return world.error(data=world.text)
+
+
+@case("no data directory is given")
+def _(world):
+    config = SimpleNamespace(_name="syntax_translation", data=None)
+    with pytest.raises(ValueError) as caught:
+        tasks.TASK_REGISTRY["syntax_translation"].setup_task(config)
+    return str(caught.value)
+
+
+# --- models and options -----------------------------------------------------------------------------------------
+
+
+@case("--encoder-pascal-heads has … numbers but the encoder … layers", "has 3 numbers but the encoder 2 layers")
+def _(world):
+    return world.error("--encoder-pascal-heads", 1, 1, 1)
+
+
+@case("--encoder-pascal-heads …: give 0 to", "--encoder-pascal-heads 9: give 0 to 2 (--encoder-attention-heads)")
+def _(world):
+    return world.error("--encoder-pascal-heads", 9)
+
+
+@case("must be greater than 0", "--pascal-variance 0.0: ")
+def _(world):
+    return world.error("--pascal-variance", 0)
+
+
+@case("--parent-ignoring …: give 0 to 1", "--parent-ignoring 2.0: ")
+def _(world):
+    return world.error("--parent-ignoring", 2)
+
+
+@case("--pascal-learn-variance works with --pascal-weight-fn normal only")
+def _(world):
+    return world.error("--pascal-learn-variance", "--pascal-weight-fn", "uniform")
+
+
+@case("needs the parents of the source tokens", "pascal_transformer", "use --task syntax_translation")
+def _(world):
+    world.set_up()
+    tokens = torch.tensor([[5, 2]])
+    with pytest.raises(ValueError) as caught:
+        world.model(src_tokens=tokens, src_lengths=torch.tensor([2]), prev_output_tokens=tokens)
+    return str(caught.value)
+
+
+@case("use --share-decoder-input-output-embed instead of --share-all-embeddings")
+def _(world):
+    return world.error("--share-all-embeddings", arch="tag_transformer_tiny")
+
+
+@case("tag embeddings must leave room for tokens", "--tag-embed-dim 64: 1 tag", "--encoder-embed-dim 64")
+def _(world):
+    return world.error("--tag-embed-dim", 64, arch="tag_transformer_tiny")
+
+
+@case("--encoder-lisa-layer …: give 0 to", "--encoder-lisa-layer 2: give 0 to 1")
+def _(world):
+    return world.error("--encoder-lisa-layer", 2, arch="lisa_transformer_tiny")
+
+
+@case(
+    "the model has no parsing head; use --arch lisa_transformer", "--criterion label_smoothed_cross_entropy_with_heads"
+)
+def _(world):
+    world.set_up("--criterion", "label_smoothed_cross_entropy_with_heads")
+    world.task.load_dataset("test")
+    dataset = world.task.dataset("test")
+    with pytest.raises(ValueError) as caught:
+        world.criterion(world.model, dataset.collater([dataset[0]]))
+    return str(caught.value)
+
+
+@case("--syntax-parser conllu: name the file with --syntax-conllu")
+def _(world):
+    world.set_up("--syntax-parser", "conllu")
+    with pytest.raises(ValueError) as caught:
+        world.task.get_interactive_tokens_and_lengths(["a b"], lambda line: line)
+    return str(caught.value)
+
+
+@case("no tree for the sentence", "test.en.conllu: ", "'not there'", "fairseq-syntax-parse")
+def _(world):
+    world.set_up("--syntax-conllu", world.text / "test.en.conllu")
+    with pytest.raises(ValueError) as caught:
+        world.task.get_interactive_tokens_and_lengths(["no@@ t there"], lambda line: line)
+    return str(caught.value)
+
+
+@case("a sentence with unknown words has no tree, because only its token ids were given")
+def _(world):
+    world.set_up("--syntax-conllu", world.text / "test.en.conllu")
+    sample = {"net_input": {"src_tokens": torch.tensor([[3, 2]]), "src_lengths": torch.tensor([2])}}
+    with pytest.raises(ValueError) as caught:
+        world.task.inference_step(None, [world.model], sample)
+    return str(caught.value)
+
+
+@case("the ensemble mixes models with syntax and fairseq's own", "--path: ", "--encoder-pascal-heads 0")
+def _(world):
+    world.set_up()
+    ours = world.model
+    world.set_up(arch="transformer_tiny")
+    with pytest.raises(ValueError) as caught:
+        world.task.build_generator([ours, world.model], SimpleNamespace())
+    return str(caught.value)
+
+
+@case("--num-batch-buckets: fairseq's implementation fails with NumPy 2", "leave it out")
+def _(world):
+    return world.error("--num-batch-buckets", 4)
+
+
+@case("stanza cannot be imported", "pip install")
+def _(world):
+    world.monkeypatch.setitem(sys.modules, "stanza", None)
+    with pytest.raises(ValueError) as caught:
+        StanzaParser("en").parse([["a"]])
+    return str(caught.value)
+
+
+@case("no such file; give the .pt file of", "/none.pt: ", "tagger")
+def _(world):
+    with pytest.raises(ValueError) as caught:
+        StanzaParser("en", None, f"{world.folder}/none.pt", f"{world.folder}/none.pt").parse([["a"]])
+    return str(caught.value)
+
+
+# --- the cases and the documentation ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def world(made, tmp_path, capsys, monkeypatch):
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    capsys.readouterr()
+    world = World(tmp_path, capsys)
+    world.monkeypatch = monkeypatch
+    return world
+
+
+@pytest.mark.parametrize("fragment", CASES)
+def test_bad_input_has_one_clear_message(fragment, world):
+    provoke, details = CASES[fragment]
+    message = provoke(world)
+    assert matches(fragment, message), message
+    for detail in details:
+        assert detail in message
+    assert "\n" not in message
+
+
+def table():
+    """(error texts, from) of every row of the documentation."""
+    rows = []
+    for line in (REPOSITORY / "docs" / "troubleshooting.md").read_text(encoding="utf-8").splitlines():
+        if line.startswith("| ") and not line.startswith("| Error text"):
+            cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+            assert len(cells) == 4 and all(cells), line
+            rows.append((cells[0], cells[1]))
+    return rows
+
+
+def test_documentation_has_the_texts_of_the_cases_and_no_others():
+    rows = table()
+    assert {origin for _, origin in rows} == {"ours", "fairseq", "torch", "NumPy"}
+    ours = [text.strip("`") for text, origin in rows if origin == "ours"]
+    assert len(ours) == len(set(ours)) >= 20
+    assert set(ours) == set(CASES)
+
+
+def test_no_text_of_the_documentation_is_that_of_another_row():
+    """A reader who looks for the message finds one row."""
+    ours = [text.strip("`") for text, origin in table() if origin == "ours"]
+    for one in ours:
+        assert not [other for other in ours if other != one and matches(one, other)], one
+
+
+def test_trap_num_batch_buckets_is_still_one():
+    """When NumPy or fairseq repairs it, our refusal can go."""
+    import numpy as np
+
+    with pytest.raises(TypeError):
+        np.percentile([1, 2], 50, interpolation="lower")

@@ -1,0 +1,117 @@
+"""Array files: what is written is read."""
+
+import pickle
+
+import numpy as np
+import pytest
+from fairseq.data.indexed_dataset import MMapIndexedDataset, data_file_path
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairseq_syntax.data.arrays import (
+    ARRAY_TYPES,
+    ArrayReader,
+    ArrayWriter,
+    checksum,
+    manifest_path,
+    read_manifest,
+    split_prefix,
+    tag_dictionary_path,
+)
+from fairseq_syntax.trees.conllu import TreeFormatError
+
+
+def write(prefix, sentences, dtype, chunks=1):
+    """Write sentences in so many appends."""
+    writer = ArrayWriter(prefix, dtype)
+    for part in range(chunks):
+        some = sentences[len(sentences) * part // chunks : len(sentences) * (part + 1) // chunks]
+        writer.append(np.array([x for s in some for x in s], dtype=np.int64), np.array([len(s) for s in some], int))
+    writer.close()
+    return prefix
+
+
+@given(st.data(), st.sampled_from(sorted(ARRAY_TYPES)), st.integers(1, 3))
+def test_round_trip(tmp_path_factory, data, name, chunks):
+    dtype = ARRAY_TYPES[name]
+    values = st.integers(np.iinfo(dtype).min, np.iinfo(dtype).max)
+    sentences = data.draw(st.lists(st.lists(values, max_size=5), max_size=7))
+    reader = ArrayReader(write(tmp_path_factory.mktemp("arrays") / "x", sentences, dtype, chunks))
+    assert len(reader) == len(sentences)
+    assert [reader[i].tolist() for i in range(len(reader))] == sentences
+    assert reader.sizes.tolist() == [len(s) for s in sentences]
+    assert reader.dtype == dtype and all(reader[i].dtype == dtype for i in range(len(reader)))
+
+
+@pytest.mark.parametrize("sentences", [[], [[]], [[], [], []], [[], [1, 2], []]])
+def test_empty_sentences_and_files(tmp_path, sentences):
+    reader = ArrayReader(write(tmp_path / "x", sentences, np.int16))
+    assert [reader[i].tolist() for i in range(len(reader))] == sentences
+    assert [array.dtype for array in map(reader.__getitem__, range(len(reader)))] == [np.int16] * len(sentences)
+
+
+def test_a_file_closed_without_any_append(tmp_path):
+    ArrayWriter(tmp_path / "x", np.uint8).close()
+    assert len(ArrayReader(tmp_path / "x")) == 0
+
+
+def test_what_is_read_may_be_changed(tmp_path):
+    reader = ArrayReader(write(tmp_path / "x", [[1, 2], [3]], np.uint16))
+    first = reader[0]
+    first[:] = 9
+    assert reader[0].tolist() == [1, 2]
+    assert ArrayReader(tmp_path / "x")[0].tolist() == [1, 2]
+
+
+def test_no_index_wraps_round(tmp_path):
+    reader = ArrayReader(write(tmp_path / "x", [[1, 2], [3]], np.uint16))
+    with pytest.raises(IndexError):
+        reader[2]
+
+
+def test_pickles_as_a_path_not_as_data(tmp_path):
+    reader = ArrayReader(write(tmp_path / "x", [list(range(10000)), [], [7]], np.int16))
+    pickled = pickle.dumps(reader)
+    assert len(pickled) < 1000
+    again = pickle.loads(pickled)
+    assert again[2].tolist() == [7] and again[0].tolist() == list(range(10000)) and again.dtype == np.int16
+
+
+def test_the_format_is_fairseqs(tmp_path):
+    sentences = [[-2, 5], [], [3, -1, 0]]
+    write(tmp_path / "x", sentences, np.int16)
+    theirs = MMapIndexedDataset(str(tmp_path / "x"))
+    assert [theirs[i].tolist() for i in range(3)] == sentences
+
+
+def test_a_file_cut_off_is_found(tmp_path):
+    write(tmp_path / "x", [[1, 2, 3, 4]], np.uint16)
+    path = data_file_path(str(tmp_path / "x"))
+    with open(path, "r+b") as file:
+        file.truncate(4)
+    with pytest.raises(TreeFormatError, match=r"x\.bin: 2 values where the index promises 4; run fairseq-syntax-pre"):
+        ArrayReader(tmp_path / "x")
+
+
+def test_names_of_files(tmp_path):
+    assert split_prefix(tmp_path, "train", "en", "de") is None
+    write(tmp_path / "train.de-en.en.words", [[0]], np.uint16)
+    assert split_prefix(tmp_path, "train", "en", "de") == tmp_path / "train.de-en.en"  # languages the other way round
+    write(tmp_path / "train.en-de.en.words", [[0]], np.uint16)
+    assert split_prefix(tmp_path, "train", "en", "de") == tmp_path / "train.en-de.en"
+    assert split_prefix(tmp_path, "valid", "en", "de") is None
+    assert tag_dictionary_path("d", "en", "deprels").name == "dict.en.deprel.txt"
+    assert manifest_path("d", "en", "de").name == "syntax-en-de.json"
+
+
+def test_manifest_that_is_none(tmp_path):
+    assert read_manifest(tmp_path, "en", "de") is None
+    for text in ("{", "[]", "{}", "3"):
+        manifest_path(tmp_path, "en", "de").write_text(text)
+        with pytest.raises(TreeFormatError, match="not a manifest"):
+            read_manifest(tmp_path, "en", "de")
+
+
+def test_checksum(tmp_path):
+    (tmp_path / "x").write_bytes(b"abc")
+    assert checksum(tmp_path / "x") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"

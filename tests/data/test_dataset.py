@@ -1,0 +1,346 @@
+"""The dataset inside the real task: whatever fairseq does with sentences, trees stay with their tokens.
+
+Each sentence of these corpora can be told from its tokens, and its tree is looked up by them.
+"""
+
+import pickle
+import random
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from corpora import Item, expected_arrays, random_heads, write_split
+from fairseq import options, tasks
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+
+from fairseq_syntax.cli import preprocess
+from fairseq_syntax.data.dataset import SplitSyntax, SyntaxPairDataset
+from fairseq_syntax.data.inputs import INPUTS
+from fairseq_syntax.trees.conllu import TreeFormatError
+
+
+def items_named(label, count, seed):
+    """Sentences that begin with a word of their own."""
+    rng = random.Random(seed)
+    items = []
+    for number in range(count):
+        size = 1 + number % 9
+        words = [[f"{label}{number}"], *([f"w{rng.randrange(9)}"] + ["x"] * rng.randrange(3) for _ in range(size - 1))]
+        items.append(Item(words, random_heads(rng, size)))
+    return items
+
+
+SPLITS = {
+    "one": {"train": items_named("a", 21, 1), "valid": items_named("v", 11, 2), "test": items_named("t", 6, 3)},
+    "more": {"train": items_named("b", 10, 4)},
+    "two": {"train": items_named("c", 13, 5)},
+}
+ITEMS = {item.text(): item for splits in SPLITS.values() for items in splits.values() for item in items}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """bin-one with train, train1, valid and test; bin-two with a train of its own."""
+    folder = tmp_path_factory.mktemp("data")
+    for name, splits in SPLITS.items():
+        for split, items in splits.items():
+            write_split(folder / name / split, items)
+    everything = [item for splits in SPLITS.values() for items in splits.values() for item in items]
+    write_split(folder / "all" / "train", everything)
+    languages = ["-s", "en", "-t", "de"]
+    preprocess.main([*languages, "--trainpref", f"{folder}/all/train", "--destdir", f"{folder}/bin-all"])
+    dicts = [f"--{side}dict={folder}/bin-all/dict.{lang}.txt" for side, lang in (("src", "en"), ("tgt", "de"))]
+    for name, splits in SPLITS.items():
+        prefixes = [part for split in splits for part in (f"--{split}pref", f"{folder}/{name}/{split}")]
+        shared = [*dicts, "--syntax-dicts", f"{folder}/bin-all", "--destdir", f"{folder}/bin-{name}"]
+        preprocess.main([*languages, *prefixes, *shared])
+    for path in (folder / "bin-more").glob("train.*"):
+        shutil.copy(path, folder / "bin-one" / path.name.replace("train.", "train1."))
+    return folder
+
+
+def set_up(data_path, *extra, arch="transformer_tiny", inputs=INPUTS):
+    """The task as fairseq-train makes it, told to load all inputs."""
+    argv = [str(data_path), "--task", "syntax_translation", "-s", "en", "-t", "de", "--arch", arch]
+    parser = options.get_training_parser(default_task="syntax_translation")
+    config = convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, [*argv, *map(str, extra)]))
+    task = tasks.setup_task(config.task)
+    task.required_inputs = set(inputs)
+    return task
+
+
+def check_batch(task, batch, longest=None):
+    """Each row holds the tree of its own tokens, in the columns of its tokens; returns the texts."""
+    found = []
+    tokens, syntax = batch["net_input"]["src_tokens"], batch["net_input"]["src_syntax"]
+    for b, row in enumerate(tokens.tolist()):
+        columns = [t for t, token in enumerate(row) if token != 1]
+        start, length = columns[0], len(columns)
+        text = " ".join(task.source_dictionary[row[t]] for t in columns[:-1])
+        item = ITEMS[text] if longest is None else next(i for t, i in ITEMS.items() if (t + " ").startswith(text + " "))
+        found.append(text)
+        assert batch["net_input"]["src_lengths"][b] == length
+        expected = expected_arrays(item, {}, {})
+        words = expected["words"]
+        if longest is not None and length < len(words):
+            kept = item.word_of_token[length - 2] + 1
+            cut = Item(item.pieces[:kept], [h if h < kept else -1 for h in item.heads[:kept]])
+            surplus = len(cut.word_of_token) - length
+            cut.pieces[-1] = cut.pieces[-1][: len(cut.pieces[-1]) - surplus]
+            expected, words = expected_arrays(cut, {}, {}), cut.word_of_token
+        parents = [-1] * len(row)
+        parents[start : start + length] = [p + 2 * start for p in expected["parents"]]
+        assert syntax["parents"][b].tolist() == parents
+        starts = [0] * len(row)
+        starts[start : start + length] = [int(t == 0 or words[t - 1] != words[t]) for t in range(length)]
+        assert syntax["word_starts"][b].tolist() == starts
+        if longest is None:
+            square = syntax["distances"][b, start : start + length, start : start + length]
+            matrix = np.zeros((len(item.heads) + 1,) * 2, int)
+            matrix[np.triu_indices(len(matrix), 1)] = expected["distances"]
+            matrix += matrix.T
+            assert square.tolist() == matrix[words][:, words].tolist()
+            assert (syntax["distances"][b] == 255).sum() == len(row) ** 2 - length**2
+    return found
+
+
+def epoch(task, split, number=1, **kwargs):
+    """All batches of an epoch, shuffled as in training."""
+    iterator = task.get_batch_iterator(
+        task.dataset(split), **{"max_sentences": 4, "epoch": number, "seed": 3, "num_workers": 0} | kwargs
+    )
+    return list(iterator.next_epoch_itr(shuffle=True))
+
+
+def texts_of(task, batches, longest=None):
+    return [text for batch in batches for text in check_batch(task, batch, longest)]
+
+
+def texts(items):
+    return sorted(item.text() for item in items)
+
+
+@pytest.mark.parametrize("padding", [[], ["--left-pad-source"]])
+def test_trees_stay_with_their_tokens_on_either_side(data, padding):
+    task = set_up(data / "bin-one", *padding)
+    task.load_dataset("train", combine=False)
+    batches = epoch(task, "train")
+    assert sorted(texts_of(task, batches)) == texts(SPLITS["one"]["train"])
+    padded = torch.cat([(b["net_input"]["src_tokens"][:, 0] == 1) for b in batches])
+    assert padded.any() == bool(padding)
+    deprels = batches[0]["net_input"]["src_syntax"]["deprels"]
+    assert (deprels == 1).equal(batches[0]["net_input"]["src_tokens"] == 1)
+
+
+def test_two_training_sets_one_of_them_twice(data):
+    task = set_up(data / "bin-one", "--upsample-primary", 2)
+    task.load_dataset("train", combine=True)
+    once, more = SPLITS["one"]["train"], SPLITS["more"]["train"]
+    assert sorted(texts_of(task, epoch(task, "train"))) == texts([*once, *once, *more])
+
+
+def test_upsampling_is_one_unless_it_is_asked_for(data):
+    task = set_up(data / "bin-one")
+    task.load_dataset("train", combine=True)
+    assert sorted(texts_of(task, epoch(task, "train"))) == texts([*SPLITS["one"]["train"], *SPLITS["more"]["train"]])
+
+
+def test_directories_take_turns(data):
+    task = set_up(f"{data}/bin-one:{data}/bin-two")
+    for number, name in ((1, "one"), (2, "two"), (3, "one"), (4, "two")):
+        task.load_dataset("train", epoch=number, combine=False)
+        assert sorted(texts_of(task, epoch(task, "train", number))) == texts(SPLITS[name]["train"])
+    task.load_dataset("valid", epoch=2)  # always from the first
+    assert sorted(texts_of(task, epoch(task, "valid"))) == texts(SPLITS["one"]["valid"])
+
+
+def test_directories_with_different_tags_are_refused(data, tmp_path):
+    shutil.copytree(data / "bin-two", tmp_path / "bin")
+    (tmp_path / "bin" / "dict.en.deprel.txt").write_text("other 1\n")
+    task = set_up(f"{data}/bin-one:{tmp_path}/bin")
+    task.load_dataset("train", epoch=1)
+    with pytest.raises(TreeFormatError, match=r"differs from .* with --syntax-dicts"):
+        task.load_dataset("train", epoch=2)
+    task.required_inputs = {"parents"}  # which no dictionary numbers
+    task.load_dataset("train", epoch=2)
+
+
+@pytest.mark.parametrize("padding", [[], ["--left-pad-source"]])
+def test_truncated_sentences_have_truncated_trees(data, padding):
+    task = set_up(data / "bin-one", "--truncate-source", "--max-source-positions", 6, *padding)
+    task.load_dataset("train", combine=False)
+    batches = epoch(task, "train")
+    cut = sorted(" ".join(item.text().split()[:5]) for item in SPLITS["one"]["train"])
+    assert sorted(texts_of(task, batches, longest=6)) == cut
+    assert max(int(b["net_input"]["src_lengths"].max()) for b in batches) == 6
+    assert any(len(item.word_of_token) > 6 for item in SPLITS["one"]["train"])
+
+
+def test_workers_give_the_same_batches(data):
+    task = set_up(data / "bin-one")
+    task.load_dataset("train", combine=True)
+    here, there = epoch(task, "train"), epoch(task, "train", num_workers=2)
+    assert sorted(texts_of(task, there)) == texts([*SPLITS["one"]["train"], *SPLITS["more"]["train"]])
+    for one, two in zip(here, there, strict=True):
+        assert one["id"].equal(two["id"])
+        for name in INPUTS:
+            assert one["net_input"]["src_syntax"][name].equal(two["net_input"]["src_syntax"][name])
+
+
+def test_filtering_by_size(data):
+    task = set_up(data / "bin-one")
+    task.load_dataset("train", combine=False)
+    batches = epoch(task, "train", max_positions=(7, 100), ignore_invalid_inputs=True)
+    short = [item for item in SPLITS["one"]["train"] if len(item.word_of_token) <= 7]
+    assert 0 < len(short) < len(SPLITS["one"]["train"])
+    assert sorted(texts_of(task, batches)) == texts(short)
+
+
+@pytest.mark.parametrize("multiple", [1, 8])
+def test_no_sentence_is_dropped_at_the_end(data, multiple):
+    task = set_up(data / "bin-one")
+    task.load_dataset("valid")
+    batches = epoch(task, "valid", max_sentences=8, required_batch_size_multiple=multiple)
+    assert sorted(texts_of(task, batches)) == texts(SPLITS["one"]["valid"])  # 11, no multiple of 8
+
+
+def test_batches_of_tokens(data):
+    task = set_up(data / "bin-one")
+    task.load_dataset("train", combine=True)
+    batches = epoch(task, "train", max_sentences=None, max_tokens=40)
+    assert sorted(texts_of(task, batches)) == texts([*SPLITS["one"]["train"], *SPLITS["more"]["train"]])
+    assert all(b["net_input"]["src_tokens"].numel() <= 40 for b in batches)
+
+
+def test_shards_are_disjoint_and_whole(data):
+    task = set_up(data / "bin-one")
+    task.load_dataset("train", combine=False)
+    found = []
+    for shard in (0, 1):
+        batches = epoch(task, "train", num_shards=2, shard_id=shard)
+        found += texts_of(task, [batch for batch in batches if batch])
+    assert sorted(found) == texts(SPLITS["one"]["train"])
+
+
+def test_epochs_are_shuffled_differently(data):
+    task = set_up(data / "bin-one")
+    task.load_dataset("train", combine=False)
+    first, second = (texts_of(task, epoch(task, "train", number)) for number in (1, 2))
+    assert sorted(first) == sorted(second) and first != second
+
+
+def test_no_samples_no_batch(data):
+    task = set_up(data / "bin-one")
+    task.load_dataset("valid")
+    assert task.dataset("valid").collater([]) == {}
+
+
+def test_rows_follow_the_order_that_fairseq_gives_them(data):
+    """The base class sorts by length, not stably; equal lengths are the test of it."""
+    task = set_up(data / "bin-one")
+    task.load_dataset("train", combine=True)
+    dataset = task.dataset("train")
+    chosen = [i for _ in range(2) for i in range(len(dataset))]
+    random.Random(0).shuffle(chosen)
+    batch = dataset.collater([dataset[i] for i in chosen])
+    assert len(check_batch(task, batch)) == len(chosen)
+    padded = dataset.collater([dataset[0], dataset[3]], pad_to_length={"source": 30, "target": 30})
+    assert padded["net_input"]["src_syntax"]["distances"].shape == (2, 30, 30)
+    check_batch(task, padded)
+
+
+def test_datasets_pickle(data):
+    task = set_up(data / "bin-one")
+    task.load_dataset("train", combine=True)
+    dataset = task.dataset("train")
+    again = pickle.loads(pickle.dumps(dataset))
+    batch = again.collater([again[i] for i in range(5)])
+    assert check_batch(task, batch)
+
+
+def test_arrays_that_are_not_stored_are_computed_and_equal(data, tmp_path):
+    shutil.copytree(data / "bin-one", tmp_path / "bin")
+    for path in (tmp_path / "bin").glob("*.distances.*"):
+        path.unlink()
+    for path in (tmp_path / "bin").glob("*.parents.*"):
+        path.unlink()
+    stored, computed = set_up(data / "bin-one"), set_up(tmp_path / "bin")
+    for task in (stored, computed):
+        task.load_dataset("train", combine=True)
+    assert "distances" in stored.dataset("train").syntax.datasets[0].readers
+    assert "distances" not in computed.dataset("train").syntax.datasets[0].readers
+    for one, two in zip(epoch(stored, "train"), epoch(computed, "train"), strict=True):
+        check_batch(computed, two)
+        for name in INPUTS:
+            assert one["net_input"]["src_syntax"][name].equal(two["net_input"]["src_syntax"][name])
+
+
+def test_models_get_what_they_declare_and_plain_ones_nothing(data):
+    for arch, names in (("pascal_transformer_tiny", {"parents"}), ("transformer_tiny", None)):
+        argv = [str(data / "bin-one"), "--task", "syntax_translation", "-s", "en", "-t", "de", "--arch", arch]
+        parser = options.get_training_parser(default_task="syntax_translation")
+        config = convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, argv))
+        task = tasks.setup_task(config.task)
+        model = task.build_model(config.model).eval()
+        task.load_dataset("valid")
+        batch = task.dataset("valid").collater([task.dataset("valid")[i] for i in range(3)])
+        syntax = batch["net_input"].get("src_syntax")
+        assert (syntax and set(syntax)) == names
+        assert model(**batch["net_input"])[0].isfinite().all()
+
+
+# --- data that does not fit -------------------------------------------------------------------------------------
+
+
+def test_text_made_again_without_its_trees_is_found_when_it_is_loaded(data, tmp_path):
+    """Longer or shorter: a tree must never be cut to fit another text."""
+    for source, message in (
+        ("valid", "11 sentences but trees for 6"),
+        ("swapped", r"sentence 0 has \d+ tokens but its tree \d+"),
+    ):
+        folder = tmp_path / source
+        shutil.copytree(data / "bin-one", folder)
+        if source == "swapped":
+            lines = [item.text() for item in reversed(SPLITS["one"]["test"])]
+            write_split(tmp_path / "text" / "test", SPLITS["one"]["test"])
+            (tmp_path / "text" / "test.en").write_text("".join(line + "\n" for line in lines))
+            from fairseq_cli import preprocess as plain
+
+            argv = ["-s", "en", "-t", "de", "--testpref", f"{tmp_path}/text/test", "--destdir", f"{tmp_path}/new"]
+            dicts = [f"--{side}dict={folder}/dict.{lang}.txt" for side, lang in (("src", "en"), ("tgt", "de"))]
+            plain.main(options.get_preprocessing_parser().parse_args([*argv, *dicts]))
+        for end in ("bin", "idx"):
+            for lang in ("en", "de"):
+                new = folder / "valid" if source == "valid" else tmp_path / "new" / "test"
+                shutil.copy(f"{new}.en-de.{lang}.{end}", folder / f"test.en-de.{lang}.{end}")
+        task = set_up(folder)
+        with pytest.raises(TreeFormatError, match=message + ".*--only-syntax --overwrite"):
+            task.load_dataset("test")
+
+
+def test_an_example_that_does_not_fit_its_tree_is_refused(data):
+    task = set_up(data / "bin-one")
+    task.load_dataset("valid")
+    dataset = task.dataset("valid")
+    dataset.syntax = [dataset.syntax[0]] * len(dataset)  # one word and EOS
+    with pytest.raises(TreeFormatError, match=r"sentence 5 has \d+ tokens but its tree 2"):
+        dataset[5]
+    with pytest.raises(TreeFormatError, match="11 source sentences but trees for 2"):
+        SyntaxPairDataset.from_pairs(dataset, [dataset.syntax[0]] * 2, {"parents"})
+
+
+def test_arrays_of_different_lengths_are_refused(data, tmp_path):
+    shutil.copytree(data / "bin-one", tmp_path / "bin")
+    for end in ("bin", "idx"):
+        shutil.copy(tmp_path / "bin" / f"valid.en-de.en.heads.{end}", tmp_path / "bin" / f"test.en-de.en.heads.{end}")
+    with pytest.raises(TreeFormatError, match="different numbers of sentences"):
+        SplitSyntax(tmp_path / "bin" / "test.en-de.en", {"parents"}, tmp_path / "bin")
+
+
+def test_missing_array_names_the_command(data, tmp_path):
+    shutil.copytree(data / "bin-one", tmp_path / "bin")
+    (tmp_path / "bin" / "test.en-de.en.upos.idx").unlink()
+    with pytest.raises(TreeFormatError, match=r"upos\.idx: not found, but the model needs upos; run fairseq-"):
+        SplitSyntax(tmp_path / "bin" / "test.en-de.en", {"upos"}, tmp_path / "bin")
+    SplitSyntax(tmp_path / "bin" / "test.en-de.en", {"parents"}, tmp_path / "bin")  # opens only what is asked for

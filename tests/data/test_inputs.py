@@ -1,0 +1,153 @@
+"""Batches of trees against loops over tokens."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import forests, projection
+from strategies import split_forests
+
+from fairseq_syntax.data.inputs import EOS, INPUTS, PAD, TokenSyntax, check_input_names, collate_syntax
+from fairseq_syntax.trees.distances import tree_distances
+from fairseq_syntax.trees.projection import NO_PARENT, parent_positions
+
+SENTENCES = st.lists(split_forests(unparsed=True), min_size=1, max_size=4)
+
+
+def syntax_of(heads, words, stored=False):
+    """A sentence whose tags are numbered by word; `stored` as if its arrays came from disk."""
+    heads, words = np.array(heads, np.int16), np.array(words, np.uint16)
+    tags = np.arange(10, 10 + len(heads), dtype=np.uint16)
+    arrays = {"distances": tree_distances(heads), "parents": parent_positions(heads, words)} if stored else {}
+    return TokenSyntax(words, heads, tags, tags + 50, **arrays)
+
+
+def expected_value(name, heads, words, t, j, start):
+    """One number of a batch: token t (and j) of a sentence that starts in column `start`."""
+    word = words[t]
+    if name == "parents":
+        middle = projection.parent_middles(heads, words)[t]
+        return -1 if middle is None else int(2 * (middle + start))
+    if name == "parent_pieces":
+        piece = projection.parent_first_pieces(heads, words)[t]
+        return -1 if piece is None else piece + start
+    if name == "word_starts":
+        return int(t == 0 or words[t - 1] != word)
+    if name == "distances":
+        return 0 if heads[:1] == [-2] else min(254, forests.distances(heads)[word][words[j]])
+    return EOS if word == len(heads) else {"deprels": 10, "upos": 60}[name] + word
+
+
+PADDING = {"parents": -1, "parent_pieces": -1, "word_starts": 0, "distances": 255, "deprels": PAD, "upos": PAD}
+
+
+@pytest.mark.parametrize("stored", [False, True])
+@pytest.mark.parametrize("left_pad", [False, True])
+@pytest.mark.parametrize("name", sorted(INPUTS))
+@given(SENTENCES, st.integers(0, 3))
+def test_batches_equal_loops(name, left_pad, stored, sentences, extra):
+    columns = max(len(words) for _, words in sentences) + extra
+    batch = collate_syntax([syntax_of(h, w, stored) for h, w in sentences], [name], columns, left_pad)[name]
+    square = name == "distances"
+    expected = np.full((len(sentences),) + (columns,) * (1 + square), PADDING[name])
+    for b, (heads, words) in enumerate(sentences):
+        start = columns - len(words) if left_pad else 0
+        for t in range(len(words)):
+            for j in range(len(words) if square else 1):
+                place = (b, start + t, start + j) if square else (b, start + t)
+                expected[place] = expected_value(name, heads, words, t, j, start)
+    assert batch.tolist() == expected.tolist()
+    assert not batch.dtype.is_floating_point  # half precision would lose positions
+
+
+def test_every_input_has_an_oracle():
+    assert set(INPUTS) == set(PADDING)
+
+
+def test_tokens_and_parents_are_padded_on_the_same_side():
+    """Regression (defect 4 of the published code): tokens were padded on the left and parents on the right.
+
+    Its parents were also words of a dictionary, in which a position not seen in training became EOS. Here a chain of
+    400 words, whose positions no short sentence has, keeps all of them.
+    """
+    short = syntax_of([1, -1, 1], [0, 1, 2, 3])
+    long = syntax_of([*range(1, 400), -1], range(401))
+    for left_pad in (False, True):
+        start = 397 if left_pad else 0
+        parents = collate_syntax([short, long], ["parents"], 401, left_pad)["parents"]
+        assert parents[0, start : start + 4].tolist() == [2 * (start + k) for k in (1, 1, 1, 3)]
+        assert (parents[0] >= 0).nonzero().flatten().tolist() == list(range(start, start + 4))
+        assert parents[1].tolist() == [2 * k for k in (*range(1, 400), 399, 400)]
+        assert parents[1].unique().numel() == 400
+
+
+def test_no_parent_never_moves_with_the_padding():
+    unparsed = TokenSyntax(
+        np.array([0, 1, 2], np.uint16),
+        np.array([-2, -2], np.int16),
+        parents=np.array([NO_PARENT, NO_PARENT, 4], np.uint16),
+    )
+    batch = collate_syntax([unparsed], ["parents", "parent_pieces", "distances"], 5, left_pad=True)
+    assert batch["parents"].tolist() == [[-1, -1, -1, -1, 8]]
+    assert batch["parent_pieces"].tolist() == [[-1, -1, -1, -1, 4]]
+    assert batch["distances"][0, 2:, 2:].tolist() == [[0] * 3] * 3
+
+
+def test_only_what_is_asked_for_is_batched():
+    assert set(collate_syntax([syntax_of([-1], [0, 1])], ["upos", "parents"], 2, False)) == {"upos", "parents"}
+
+
+def test_unknown_inputs_are_refused_by_name():
+    check_input_names(INPUTS, "Model")
+    with pytest.raises(ValueError, match=r"Model: unknown syntax inputs \['depth'\]; choose from parents"):
+        check_input_names(["parents", "depth"], "Model")
+
+
+def truncated(heads, words, length):
+    """The oracle: cut off tokens; heads, distances of what stays. Distances are those of the whole sentence."""
+    tokens = words[: length - 1]
+    kept = tokens[-1] + 1 if tokens else 0
+    new_heads = [h if h < kept else -1 for h in heads[:kept]]
+    nodes = [*range(kept), len(heads)]
+    whole = forests.distances(heads) if heads[:1] != [-2] else [[0] * (len(heads) + 1)] * (len(heads) + 1)
+    return new_heads, [*tokens, kept], [[whole[i][j] for j in nodes] for i in nodes]
+
+
+@pytest.mark.parametrize("stored", [False, True])
+@given(split_forests(unparsed=True), st.data())
+def test_truncation_equals_cutting_lists(stored, sentence, data):
+    heads, words = sentence
+    length = data.draw(st.integers(1, len(words) + 2))
+    cut = syntax_of(heads, words, stored).truncate(length)
+    if length >= len(words):
+        assert (cut.heads.tolist(), cut.words.tolist()) == (heads, words)
+        return
+    new_heads, new_words, distances = truncated(heads, words, length)
+    assert (cut.heads.tolist(), cut.words.tolist()) == (new_heads, new_words)
+    assert len(cut) == length and len(cut.deprels) == len(cut.upos) == len(new_heads)
+    for left_pad in (False, True):
+        batch = collate_syntax([cut], sorted(INPUTS), length + 1, left_pad)
+        start = 1 if left_pad else 0
+        row = slice(start, start + length)
+        for name in ("parents", "parent_pieces", "deprels"):
+            expected = [expected_value(name, new_heads, new_words, t, 0, start) for t in range(length)]
+            assert batch[name][0, row].tolist() == expected, name
+        expected = [[distances[i][j] for j in new_words] for i in new_words]
+        assert batch["distances"][0, row, row].tolist() == expected
+
+
+def test_truncation_changes_nothing_it_was_given():
+    syntax = syntax_of([2, 2, -1], [0, 1, 1, 2, 3], stored=True)
+    copies = [np.array(a) for a in (syntax.words, syntax.heads, syntax.distances, syntax.parents)]
+    syntax.truncate(3)
+    for before, after in zip(copies, (syntax.words, syntax.heads, syntax.distances, syntax.parents), strict=True):
+        assert before.tolist() == after.tolist()
+
+
+def test_types_of_batches():
+    batch = collate_syntax([syntax_of([-1], [0, 1])], sorted(INPUTS), 2, False)
+    assert {name: tensor.dtype for name, tensor in batch.items()} == {
+        **dict.fromkeys(INPUTS, torch.int32),
+        "distances": torch.uint8,
+    }

@@ -1,0 +1,169 @@
+"""fairseq's commands for the tests: in this process, which saves seconds a run, or in processes of their own."""
+
+import contextlib
+import importlib
+import io
+import json
+import logging
+import os
+import random
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+
+PACKAGE = Path(importlib.import_module("fairseq_syntax").__file__).parent
+
+_MODULES = {
+    "fairseq-train": "fairseq_cli.train",
+    "fairseq-generate": "fairseq_cli.generate",
+    "fairseq-interactive": "fairseq_cli.interactive",
+    "fairseq-validate": "fairseq_cli.validate",
+}
+
+# small batches, one thread, one process, every update logged
+TRAINING = [
+    *("--cpu", "--distributed-world-size", "1", "--optimizer", "adam", "--lr", "5e-3", "--max-tokens", "1500"),
+    *("--criterion", "label_smoothed_cross_entropy", "--label-smoothing", "0.1", "--seed", "1", "--num-workers", "0"),
+    *("--log-format", "json", "--log-interval", "1", "--disable-validation", "--no-epoch-checkpoints"),
+]
+# short hypotheses: a model of few updates would go on for 200 tokens
+DECODING = ["--cpu", "--beam", "3", "--max-len-a", "1", "--max-len-b", "5"]
+
+TEST_SENTENCES = 203
+TRAIN_SENTENCES = 403
+
+# architecture -> criterion beyond the default, sharing of embeddings
+OPTIONS = {
+    "pascal_transformer_tiny": ["--share-all-embeddings"],
+    "lisa_transformer_tiny": [
+        *("--share-all-embeddings", "--criterion", "label_smoothed_cross_entropy_with_heads"),
+    ],
+    "tag_transformer_tiny": ["--share-decoder-input-output-embed"],
+    "transformer_tiny": ["--share-all-embeddings"],
+}
+
+
+def run(command: str, *arguments) -> str:
+    """Run a command of fairseq in this process, with `--user-dir`; returns what it printed and logged.
+
+    Whatever the command changes in the process is put back, so that every call starts as in a fresh process.
+    """
+    from fairseq import checkpoint_utils
+
+    main = importlib.import_module(_MODULES[command]).cli_main
+    arguments = [command, *map(str, arguments), "--user-dir", str(PACKAGE)]
+    output = io.StringIO()
+    root = logging.getLogger()
+    argv, handlers, level = sys.argv, list(root.handlers), root.level
+    states = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    threads = torch.get_num_threads()
+    sys.argv = arguments
+    root.handlers = [logging.StreamHandler(output)]
+    root.setLevel(logging.INFO)
+    torch.set_num_threads(1)
+    checkpoint_utils.save_checkpoint.__dict__.pop("best", None)
+    try:
+        with contextlib.redirect_stdout(output):
+            main()
+    finally:
+        sys.argv = argv
+        root.handlers = handlers
+        root.setLevel(level)
+        random.setstate(states[0])
+        np.random.set_state(states[1])
+        torch.set_rng_state(states[2])
+        torch.set_num_threads(threads)
+    return output.getvalue()
+
+
+def run_process(*command, cwd: Path, status: int = 0, **environment: str) -> str:
+    """Run a command in a process of its own; returns its output, or fails with the end of it.
+
+    Args:
+        cwd: directory to run in.
+        status: exit status to expect; negative for a signal.
+        environment: variables to set.
+    """
+    env = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", **environment}
+    env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}"
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=cwd,
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    lines = [line[:300] for line in done.stdout.splitlines()]
+    assert done.returncode == status, "\n".join([f"exit status {done.returncode}", *lines[-30:]])
+    return done.stdout
+
+
+def train(data: Path, directory: Path, arch: str, *options) -> str:
+    """Train in this process; returns the log. Later options win over `TRAINING`."""
+    return run("fairseq-train", data, "--arch", arch, *TRAINING, "--save-dir", directory, *options)
+
+
+def generate(data: Path, checkpoint, *options) -> dict[int, tuple[float, str]]:
+    """Translate binarized data in this process; see `hypotheses`."""
+    return hypotheses(run("fairseq-generate", data, "--path", checkpoint, *DECODING, *options))
+
+
+def interactive(data: Path, checkpoint, text: Path, *options) -> dict[int, tuple[float, str]]:
+    """Translate raw text in this process; see `hypotheses`."""
+    return hypotheses(run("fairseq-interactive", data, "--path", checkpoint, "--input", text, *DECODING, *options))
+
+
+def hypotheses(output: str) -> dict[int, tuple[float, str]]:
+    """Sentence number -> (score in bits, best hypothesis), from the output of generate or interactive."""
+    found = re.findall(r"^H-(\d+)\t(\S+)\t(.*)$", output, re.MULTILINE)
+    result = {int(number): (float(score), text) for number, score, text in found}
+    assert len(result) == len(found), "a sentence was translated twice"
+    return result
+
+
+def records(log: str) -> list[dict]:
+    """The JSON records of a training log, without times."""
+    volatile = re.compile(r"(train_|valid_)?(wps|ups|wall|train_wall|gb_free|oom)$")
+    result = []
+    for line in log.splitlines():
+        start = line.find('{"epoch"')
+        if start >= 0:
+            record = json.loads(line[start:])
+            result.append({key: value for key, value in record.items() if not volatile.fullmatch(key)})
+    return result
+
+
+def parameters(checkpoint: Path) -> dict[str, torch.Tensor]:
+    """The parameters in a checkpoint."""
+    return torch.load(checkpoint, map_location="cpu", weights_only=True)["model"]
+
+
+def assert_same_hypotheses(actual: dict, expected: dict, tolerance: float = 1e-4) -> None:
+    """Compare strings exactly, scores to a tolerance."""
+    assert actual.keys() == expected.keys()
+    for number, (score, text) in expected.items():
+        assert actual[number][1] == text, f"sentence {number}"
+        assert abs(actual[number][0] - score) <= tolerance, f"sentence {number}"
+
+
+def cut(line: str) -> str:
+    """Cut words into pieces of at most four letters, with @@ as subword-nmt does."""
+    words = [[word[i : i + 4] for i in range(0, len(word), 4)] for word in line.split()]
+    return " ".join("@@ ".join(pieces) for pieces in words)
+
+
+def binarize(prefixes: dict[str, Path], destination: Path, *options) -> Path:
+    """Run fairseq-syntax-preprocess in this process. `prefixes`: train, valid, test -> prefix."""
+    splits = [part for split, prefix in prefixes.items() for part in (f"--{split}pref", str(prefix))]
+    languages = ["--source-lang", "en", "--target-lang", "de"]
+    from fairseq_syntax.cli import preprocess
+
+    preprocess.main([*languages, *splits, "--destdir", str(destination), *map(str, options)])
+    return destination

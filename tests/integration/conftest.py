@@ -1,0 +1,76 @@
+"""A small corpus with gold trees, cut into subwords, binarized; and small models trained on it."""
+
+import gzip
+import subprocess
+import sys
+from itertools import islice
+from pathlib import Path
+
+import pytest
+from integration import commands
+from integration.commands import OPTIONS, TEST_SENTENCES, TRAIN_SENTENCES, binarize, cut
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory, repository) -> Path:
+    """train, valid and test of the agreement corpus, in subwords, with trees."""
+    words = tmp_path_factory.mktemp("corpus") / "words"
+    sizes = ["--train", TRAIN_SENTENCES, "--valid", 61, "--test", TEST_SENTENCES, "--challenge", 0]
+    script = repository / "examples" / "agreement" / "generate.py"
+    subprocess.run(
+        [sys.executable, script, "--output", words, *map(str, sizes), "--seed", "5"], check=True, capture_output=True
+    )
+    pieces = words.with_name("pieces")
+    pieces.mkdir()
+    for split in ("train", "valid", "test"):
+        for language in ("en", "de"):
+            lines = (words / f"{split}.{language}").read_text(encoding="utf-8").splitlines()
+            text = "".join(f"{cut(line)}\n" for line in lines)
+            (pieces / f"{split}.{language}").write_text(text, encoding="utf-8")
+        trees = (words / f"{split}.en.conllu").read_bytes()
+        (pieces / f"{split}.en.conllu").write_bytes(trees)
+    return pieces
+
+
+@pytest.fixture(scope="session")
+def data_bin(corpus) -> Path:
+    """The corpus, binarized with its trees and a joined dictionary."""
+    splits = {split: corpus / split for split in ("train", "valid", "test")}
+    return binarize(splits, corpus.parent / "data-bin", "--joined-dictionary")
+
+
+@pytest.fixture(scope="session")
+def trained(data_bin, tmp_path_factory):
+    """Function: architecture, options -> directory of a model of 90 updates, trained once a session.
+
+    Good enough to make other translations of other sentences, and other scores of other trees.
+    """
+    models: dict[tuple, Path] = {}
+
+    def get(arch: str, *options: str) -> Path:
+        if (arch, options) not in models:
+            directory = tmp_path_factory.mktemp(arch)
+            limits = ("--max-update", "90", "--save-interval-updates", "60")
+            commands.train(data_bin, directory, arch, *OPTIONS[arch], *limits, *options)
+            models[arch, options] = directory
+        return models[arch, options]
+
+    return get
+
+
+@pytest.fixture(scope="session")
+def captions(real_data, tmp_path_factory) -> Path:
+    """400 Multi30k captions to train on and 50 of test_2016_flickr as `test`, in subwords."""
+    folder = real_data / "multi30k"
+    pieces = tmp_path_factory.mktemp("captions")
+    for split, name, count in (("train", "train", 400), ("test", "test_2016_flickr", 50)):
+        for language in ("en", "de"):
+            packed = folder / f"{name}.{language}.gz"
+            opener = gzip.open(packed, "rt") if packed.exists() else open(folder / f"{name}.{language}")
+            with opener as lines:
+                text = "".join(f"{cut(line)}\n" for line in islice(lines, count))
+            (pieces / f"{split}.{language}").write_text(text, encoding="utf-8")
+    with gzip.open(folder / "train.en.conllu.gz", "rt", encoding="utf-8") as trees:
+        blocks = trees.read(2_000_000).split("\n\n")[:400]
+    (pieces / "train.en.conllu").write_text("\n\n".join(blocks) + "\n\n", encoding="utf-8")
+    return pieces

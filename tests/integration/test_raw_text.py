@@ -1,0 +1,172 @@
+"""Binarized data, fairseq-interactive and the hub make the same translations, wherever the trees come from."""
+
+import math
+from pathlib import Path
+
+import pytest
+from fairseq.models.transformer import TransformerModel
+from integration import commands
+from integration.commands import OPTIONS, PACKAGE, assert_same_hypotheses, binarize, cut
+
+from fairseq_syntax.cli import parse
+from fairseq_syntax.models.pascal_transformer import PascalTransformerModel
+from fairseq_syntax.models.tag_transformer import TagTransformerModel
+from fairseq_syntax.trees.conllu import Sentence, TreeFormatError, format_sentence, read_conllu
+from fairseq_syntax.trees.subwords import join_subwords
+
+MODELS = {"pascal_transformer_tiny": PascalTransformerModel, "tag_transformer_tiny": TagTransformerModel}
+# fairseq's option is the other way round in its own task: there it switches left padding off
+SIDES = {"right": (), "left": ("--left-pad-source",)}
+BATCHES = ["--buffer-size", 100, "--batch-size", 7]
+# the settings of DECODING for the hub
+SEARCH = {"beam": 3, "max_len_a": 1, "max_len_b": 5}
+
+
+def chain(words: list[str]) -> Sentence:
+    """A tree unlike any natural one: every word hangs on the word before, all labels are the same."""
+    return Sentence(words, [i - 1 for i in range(len(words))], ["dep"] * len(words), ["X"] * len(words))
+
+
+@pytest.fixture(scope="session")
+def raw(corpus, data_bin, tmp_path_factory) -> Path:
+    """Prefix of a text with all that is awkward; the folder `data` beside it holds the same binarized."""
+    lines = (corpus / "test.en").read_text(encoding="utf-8").splitlines()[:12]
+    trees = [tree for tree, _ in zip(read_conllu(corpus / "test.en.conllu"), lines, strict=False)]
+    unknown = [cut(f"the {word} saw some birds near the {word} .") for word in ("zyxw", "qqqq", "qwertyuiop")]
+    # twice the same line with other trees, twice the same ids with other words and other trees
+    lines += [lines[3], "", unknown[0], cut("dogs"), unknown[1], "", unknown[2], lines[3]]
+    # of the many sentences of one length, none may get the tree of another
+    words = [join_subwords(line.split(), "subword_nmt")[0] for line in lines]
+    star = Sentence(words[14], [4] * 4 + [-1] + [4] * 4, ["obj"] * 9, ["NOUN"] * 9)
+    trees += [chain(words[12]), chain([]), star, *map(chain, words[15:19]), trees[3]]
+    assert [tree.forms for tree in trees] == words
+    folder = tmp_path_factory.mktemp("raw")
+    (folder / "text.en").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    (folder / "text.de").write_text("ein vogel\n" * len(lines), encoding="utf-8")
+    (folder / "text.en.conllu").write_text("".join(map(format_sentence, trees)), encoding="utf-8")
+    dictionaries = ["--srcdict", data_bin / "dict.en.txt", "--tgtdict", data_bin / "dict.de.txt"]
+    binarize({"test": folder / "text"}, folder / "data", *dictionaries, "--syntax-dicts", data_bin)
+    return folder / "text"
+
+
+def hub_hypotheses(hub, found) -> dict[int, tuple[float, str]]:
+    """What `generate` of the hub returned, in the form of `commands.hypotheses`."""
+    best = [beam[0] for beam in found]
+    return {i: (float(h["score"]) / math.log(2), hub.decode(h["tokens"])) for i, h in enumerate(best)}
+
+
+def open_hub(cls, directory: Path, data: Path, **options):
+    return cls.from_pretrained(str(directory), "checkpoint_last.pt", str(data), **options).eval()
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("arch", MODELS)
+def test_generate_interactive_and_hub_agree(trained, data_bin, raw, arch, side):
+    padding = SIDES[side]
+    model = trained(arch, *padding)
+    checkpoint, trees = model / "checkpoint_last.pt", f"{raw}.en.conllu"
+    lines = Path(f"{raw}.en").read_text(encoding="utf-8").splitlines()
+    expected = commands.generate(raw.parent / "data", checkpoint, "--batch-size", 5, *padding)
+    assert sorted(expected) == list(range(len(lines)))
+    # the two trees of one line, and of one line of ids, make a difference: a mix-up would be seen
+    assert abs(expected[3][0] - expected[12][0]) > 1e-3
+    assert abs(expected[14][0] - expected[16][0]) > 1e-3
+    assert expected[3][1] == expected[19][1]
+    assert expected[3][0] == pytest.approx(expected[19][0], abs=1e-4)
+
+    for batches in (BATCHES, []):
+        options = ["--syntax-conllu", trees, *batches, *padding]
+        assert_same_hypotheses(commands.interactive(data_bin, checkpoint, f"{raw}.en", *options), expected)
+
+    hub = open_hub(MODELS[arch], model, data_bin, syntax_conllu=trees)
+    assert hub.translate(lines, **SEARCH) == [expected[i][1] for i in range(len(lines))]
+    hub = open_hub(MODELS[arch], model, data_bin, syntax_conllu=trees)
+    found = hub.generate([hub.encode(line) for line in lines], **SEARCH)
+    assert_same_hypotheses(hub_hypotheses(hub, found), expected)
+    hub = open_hub(MODELS[arch], model, data_bin, syntax_conllu=trees)
+    assert hub.translate(lines[0], **SEARCH) == expected[0][1]
+    assert not hub.task._pending
+
+
+def test_padding_side_of_inference_changes_nothing(trained, raw):
+    checkpoint = trained("pascal_transformer_tiny") / "checkpoint_last.pt"
+    right, left = (commands.generate(raw.parent / "data", checkpoint, *options) for options in SIDES.values())
+    assert_same_hypotheses(left, right)
+
+
+def test_trees_of_raw_text_are_used(trained, data_bin, raw, tmp_path):
+    """With other trees the scores differ, so the agreement above is not that of models that ignore them."""
+    checkpoint = trained("pascal_transformer_tiny") / "checkpoint_last.pt"
+    trees = {tuple(tree.forms): tree for tree in read_conllu(f"{raw}.en.conllu")}
+    (tmp_path / "chains.conllu").write_text("".join(format_sentence(chain(list(words))) for words in trees))
+    found = [
+        commands.interactive(data_bin, checkpoint, f"{raw}.en", *BATCHES, "--syntax-conllu", path)
+        for path in (f"{raw}.en.conllu", tmp_path / "chains.conllu")
+    ]
+    assert sum(abs(found[0][i][0] - found[1][i][0]) > 1e-3 for i in range(12)) >= 10
+
+
+def test_a_sentence_without_tree_is_an_error(trained, data_bin, raw, tmp_path):
+    checkpoint = trained("pascal_transformer_tiny") / "checkpoint_last.pt"
+    (tmp_path / "text.en").write_text("this was never parsed\n")
+    with pytest.raises(TreeFormatError, match="no tree for the sentence 'this was never parsed'"):
+        commands.interactive(data_bin, checkpoint, tmp_path / "text.en", "--syntax-conllu", f"{raw}.en.conllu")
+
+
+def test_stock_hub_class_parses_token_ids_or_says_why_not(trained, data_bin, raw):
+    """fairseq's own interface drops the text; known words are taken from the ids, unknown ones cannot be."""
+    model, trees = trained("pascal_transformer_tiny"), f"{raw}.en.conllu"
+    lines = Path(f"{raw}.en").read_text(encoding="utf-8").splitlines()
+    expected = commands.generate(raw.parent / "data", model / "checkpoint_last.pt")
+    hub = open_hub(TransformerModel, model, data_bin, syntax_conllu=trees, user_dir=str(PACKAGE))
+    assert "<unk>" not in hub.src_dict.string(hub.encode(lines[0]))
+    assert hub.translate(lines[:1], **SEARCH) == [expected[0][1]]
+    with pytest.raises(TreeFormatError, match="a sentence with unknown words has no tree"):
+        hub.translate([lines[14]], **SEARCH)
+
+
+def test_hub_ids_of_several_batches_keep_their_trees(trained, data_bin, raw):
+    """Small batches of the training configuration; the same sentence in several of them."""
+    model = trained("pascal_transformer_tiny")
+    lines = Path(f"{raw}.en").read_text(encoding="utf-8").splitlines() * 3
+    trees = f"{raw}.en.conllu"
+    hub = open_hub(PascalTransformerModel, model, data_bin, syntax_conllu=trees, max_tokens=60)
+    found = hub_hypotheses(hub, hub.generate([hub.encode(line) for line in lines], **SEARCH))
+    alone = open_hub(PascalTransformerModel, model, data_bin, syntax_conllu=trees)
+    expected = [alone.generate(alone.encode(line), **SEARCH) for line in lines]
+    assert_same_hypotheses(found, hub_hypotheses(alone, expected))
+
+
+@pytest.fixture(scope="session")
+def stanza_options(real_data) -> dict[str, str]:
+    folder = real_data / "stanza_en"
+    return {"tagger": str(folder / "tagger.pt"), "parser": str(folder / "parser.pt"), "device": "cpu"}
+
+
+def test_stanza_makes_the_trees_of_raw_text(captions, stanza_options, tmp_path):
+    """50 captions: trees of fairseq-syntax-parse and fairseq-generate, or text and Stanza in the loop."""
+    pytest.importorskip("stanza")
+    for name in ("train", "test"):
+        for language in ("en", "de"):
+            (tmp_path / f"{name}.{language}").write_text((captions / f"{name}.{language}").read_text("utf-8"), "utf-8")
+    (tmp_path / "train.en.conllu").write_text((captions / "train.en.conllu").read_text("utf-8"), "utf-8")
+    text = tmp_path / "test.en"
+    given = [part for name, value in stanza_options.items() for part in (f"--{name}", value)]
+    status = parse.main(["--input", str(text), "--output", f"{text}.conllu", "--subword-type", "subword_nmt", *given])
+    assert not status
+    data = binarize({"train": tmp_path / "train", "test": tmp_path / "test"}, tmp_path / "data", "--joined-dictionary")
+    arch = "pascal_transformer_tiny"
+    commands.train(data, tmp_path / "model", arch, *OPTIONS[arch], "--max-update", 40)
+    checkpoint = tmp_path / "model" / "checkpoint_last.pt"
+    expected = commands.generate(data, checkpoint)
+    assert sorted(expected) == list(range(50))
+
+    options = [part for name, value in stanza_options.items() for part in (f"--stanza-{name}", value)]
+    assert_same_hypotheses(commands.interactive(data, checkpoint, text, *BATCHES, *options), expected)
+
+    lines = text.read_text(encoding="utf-8").splitlines()
+    stanza = {f"stanza_{name}": value for name, value in stanza_options.items()}
+    hub = open_hub(PascalTransformerModel, tmp_path / "model", data, **stanza)
+    assert hub.translate(lines, **SEARCH) == [expected[i][1] for i in range(50)]
+    hub.task.remember_syntax(lines, tokens := [hub.binarize(line) for line in lines])
+    assert_same_hypotheses(hub_hypotheses(hub, hub.generate(tokens, **SEARCH)), expected)

@@ -1,0 +1,173 @@
+"""The parsing head of LISA against its equations, written as loops."""
+
+import math
+
+import pytest
+import torch
+from fairseq.modules import MultiheadAttention
+
+from fairseq_syntax.modules.lisa_attention import BiaffineParser, ParserAttention
+
+B, T, C, H = 3, 6, 12, 3
+LENGTHS = [6, 4, 1]
+
+
+def build(**options):
+    torch.manual_seed(0)
+    attention = ParserAttention(C, H, **options).double().eval()
+    for parameter in attention.parameters():
+        torch.nn.init.normal_(parameter, std=0.5)
+    return attention
+
+
+def batch(left_pad=False):
+    """Random input (zero at padding) and its mask."""
+    generator = torch.Generator().manual_seed(1)
+    x, mask = torch.zeros(T, B, C, dtype=torch.double), torch.ones(B, T, dtype=torch.bool)
+    for b, length in enumerate(LENGTHS):
+        start = T - length if left_pad else 0
+        x[start : start + length, b] = torch.randn(length, C, generator=generator, dtype=torch.double)
+        mask[b, start : start + length] = False
+    return x, mask
+
+
+def leaky(value):
+    return value if value > 0 else 0.01 * value
+
+
+def biaffine_score(parser, dependent, parent):
+    """[Q'; 1] U K'^T of two tokens, one product at a time."""
+    q = [leaky(float(v)) for v in parser.dependent_proj(dependent)] + [1.0]
+    k = [leaky(float(v)) for v in parser.parent_proj(parent)]
+    return sum(q[i] * float(parser.weight[i, j]) * k[j] for i in range(len(q)) for j in range(len(k)))
+
+
+def softmax(scores):
+    top = max(scores)
+    exps = [math.exp(s - top) for s in scores]
+    return [e / sum(exps) for e in exps]
+
+
+def loop_oracle(attention, x, mask, gold=None):
+    """Outputs, weights of the first head, logits: token by token over real tokens only."""
+    dim = C // H
+    q, k, v = (projection(x) for projection in (attention.q_proj, attention.k_proj, attention.v_proj))
+    heads, weights = torch.zeros_like(x), torch.zeros(B, T, T, dtype=torch.double)
+    logits = torch.zeros(B, T, T, dtype=torch.double)
+    for b in range(B):
+        real = [j for j in range(T) if not mask[b, j]]
+        for t in real:
+            for j in real:
+                logits[b, t, j] = biaffine_score(attention.parser, x[t, b], x[j, b])
+            for h in range(H):
+                part = slice(h * dim, (h + 1) * dim)
+                if h > 0:
+                    row = softmax([float(q[t, b, part] @ k[j, b, part]) / math.sqrt(dim) for j in real])
+                elif gold is not None and gold[b, t] >= 0:
+                    row = [float(j == gold[b, t]) for j in real]
+                else:
+                    row = softmax([float(logits[b, t, j]) for j in real])
+                for j, weight in zip(real, row, strict=True):
+                    heads[t, b, part] += weight * v[j, b, part]
+                    if h == 0:
+                        weights[b, t, j] = weight
+    return attention.out_proj(heads), weights, logits
+
+
+@pytest.mark.parametrize("given", [False, True])
+@pytest.mark.parametrize("left_pad", [False, True])
+def test_equals_the_equations(left_pad, given):
+    attention, (x, mask) = build(), batch(left_pad)
+    gold = None
+    if given:  # some given, some not
+        gold = torch.full((B, T), -1, dtype=torch.int32)
+        for b, length in enumerate(LENGTHS):
+            start = T - length if left_pad else 0
+            for t in range(0, length, 2):
+                gold[b, start + t] = start + (t * 3 + 1) % length
+    out, weights, logits = attention.attend_with_parser(x, mask, gold)
+    expected, expected_weights, expected_logits = loop_oracle(attention, x, mask, gold)
+    real = ~mask
+    torch.testing.assert_close(out.transpose(0, 1)[real], expected.transpose(0, 1)[real], atol=1e-6, rtol=1e-5)
+    torch.testing.assert_close(weights[:, 0][real].double(), expected_weights[real], atol=1e-6, rtol=1e-5)
+    both = real[:, :, None] & real[:, None, :]
+    torch.testing.assert_close(logits[both], expected_logits[both])
+
+
+def test_scores_of_two_tokens_by_hand():
+    parser = BiaffineParser(2, 1).double()
+    with torch.no_grad():
+        parser.dependent_proj.weight.copy_(torch.tensor([[1.0, 0.0]]))
+        parser.parent_proj.weight.copy_(torch.tensor([[0.0, 1.0]]))
+        parser.weight.copy_(torch.tensor([[2.0], [10.0]]))
+    x = torch.tensor([[3.0, 5.0], [-1.0, -2.0]], dtype=torch.double).unsqueeze(1)
+    # Q' = 3, -0.01; K' = 5, -0.02; (2 Q' + 10) K'
+    torch.testing.assert_close(parser(x)[0], torch.tensor([[80.0, -0.32], [49.9, -0.1996]], dtype=torch.double))
+
+
+@pytest.mark.parametrize("left_pad", [False, True])
+def test_a_sentence_has_the_same_output_alone_and_in_any_batch(left_pad):
+    attention, (x, mask) = build(), batch(left_pad)
+    noise = x + mask.T.unsqueeze(-1) * 100.0
+    out, weights, logits = attention.attend_with_parser(noise, mask)
+    for b, length in enumerate(LENGTHS):
+        span = slice(T - length, T) if left_pad else slice(0, length)
+        alone, alone_weights, alone_logits = attention.attend_with_parser(x[span, b : b + 1], None)
+        torch.testing.assert_close(out[span, b], alone[:, 0], atol=1e-6, rtol=1e-5)
+        torch.testing.assert_close(weights[b, :, span, span], alone_weights[0])
+        torch.testing.assert_close(logits[b, span, span], alone_logits[0])
+        assert not weights[b, 0, span][:, mask[b]].any()
+
+
+def test_given_parents_replace_the_distribution_of_the_first_head_only():
+    attention, (x, mask) = build(), batch()
+    plain, predicted, logits = attention.attend_with_parser(x, mask)
+    nobody = torch.full((B, T), -1)
+    same, weights, _ = attention.attend_with_parser(x, mask, nobody)
+    assert torch.equal(same, plain) and torch.equal(weights, predicted)
+    gold = nobody.clone()
+    gold[0, 2] = 4
+    given, weights, again = attention.attend_with_parser(x, mask, gold)
+    assert weights[0, 0, 2].tolist() == [0, 0, 0, 0, 1, 0]
+    assert torch.equal(again, logits)  # the loss is over what the parser believes
+    differs = (given != plain).any(-1)
+    assert differs.nonzero().tolist() == [[2, 0]]
+
+
+def test_without_the_parser_it_is_fairseqs_attention():
+    attention, (x, mask) = build(), batch()
+    stock = MultiheadAttention(C, H, self_attention=True).double().eval()
+    stock.load_state_dict({k: v for k, v in attention.state_dict().items() if not k.startswith("parser.")})
+    ours, theirs = (m(x, x, x, key_padding_mask=mask, need_weights=False)[0] for m in (attention, stock))
+    assert torch.equal(ours, theirs)
+    # the other heads are the stock ones also beside the parser: with its columns of the output taken out
+    with torch.no_grad():
+        for module in (attention, stock):
+            module.out_proj.weight[:, : C // H] = 0
+    beside = attention.attend_with_parser(x, mask)[0]
+    expected = stock(x, x, x, key_padding_mask=mask, need_weights=False)[0]
+    real = ~mask.T
+    torch.testing.assert_close(beside[real], expected[real])
+
+
+def test_gradients_by_finite_differences(monkeypatch):
+    from fairseq_syntax.modules import headwise_attention
+
+    # float32 is too coarse for differences
+    monkeypatch.setattr(headwise_attention.F, "softmax", lambda s, dim, dtype: s.double().log_softmax(dim).exp())
+    attention, (x, mask) = build(), batch()
+    x, mask = x[:4, :2].clone().requires_grad_(), mask[:2, :4]
+    parameters = [p for name, p in attention.named_parameters() if name.startswith("parser.") and "proj" not in name]
+
+    def function(inputs, *_):
+        out, _, logits = attention.attend_with_parser(inputs, mask)
+        return out, logits
+
+    assert torch.autograd.gradcheck(function, (x, *parameters), eps=1e-5, atol=1e-5, rtol=1e-3)
+
+
+def test_the_translation_loss_reaches_the_parser():
+    attention, (x, mask) = build(), batch()
+    attention.attend_with_parser(x, mask)[0].pow(2).sum().backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in attention.parameters())
+    assert attention.parser.weight.grad.abs().sum() > 0
