@@ -9,4 +9,4 @@ sys.path[0] = str(Path(__file__).resolve().parent.parent)
 from fairseq_syntax.cli.preprocess import main  # noqa: E402
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -7,7 +7,9 @@ import logging
 import os
 import shutil
 import sys
+from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from pathlib import Path
 
 import fairseq_cli.preprocess as fairseq_preprocess
@@ -93,7 +95,6 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(argv: list[str] | None = None) -> None:
     """Entry point. Exit status: 0, 1 for bad data, 2 for bad usage, 130 after Ctrl-C."""
-    logging.basicConfig(level="INFO", stream=sys.stderr, format="%(asctime)s | %(message)s", force=True)
     parser = build_parser()
     args = parser.parse_args(argv)
     if not args.source_lang or not (args.target_lang or args.only_source):
@@ -113,7 +114,8 @@ def main(argv: list[str] | None = None) -> None:
         if not (any if args.joined_dictionary else all)(known):
             parser.error("without --trainpref, give the dictionaries of the training data: --srcdict and --tgtdict")
     try:
-        run(args)
+        with _log_to_stderr():
+            run(args)
     except (TreeFormatError, OSError) as error:
         print(f"fairseq-syntax-preprocess: {error}", file=sys.stderr)
         sys.exit(1)
@@ -123,6 +125,21 @@ def main(argv: list[str] | None = None) -> None:
     except KeyboardInterrupt:
         print("fairseq-syntax-preprocess: interrupted; nothing was written", file=sys.stderr)
         sys.exit(130)
+
+
+@contextmanager
+def _log_to_stderr() -> Iterator[None]:
+    """In the place of the handlers that fairseq installs when it is imported, which write to stdout."""
+    root, handler = logging.getLogger(), logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s | %(message)s"))
+    handlers, level = root.handlers, root.level
+    root.handlers = [handler]
+    root.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        root.handlers = handlers
+        root.setLevel(level)
 
 
 def run(args: argparse.Namespace) -> None:

@@ -1,6 +1,7 @@
 """The dataset: fairseq's language pairs with the trees of the source side."""
 
 import numpy as np
+import torch
 from fairseq.data import LanguagePairDataset
 
 from .. import compat
@@ -146,6 +147,8 @@ class SyntaxPairDataset(LanguagePairDataset):
     def collater(self, samples, pad_to_length=None):
         """Batch as the base class does, plus `net_input["src_syntax"]` (see `collate_syntax`)."""
         batch = super().collater(samples, pad_to_length=pad_to_length)
+        if batch and self.tgt is None:
+            _order_equal_lengths(batch)
         if batch and self.syntax_inputs:
             # fairseq sorts the rows by length
             by_id = {sample["id"]: sample["syntax"] for sample in samples}
@@ -169,3 +172,17 @@ class SyntaxPairDataset(LanguagePairDataset):
         fairseq freezes the composition of batches at the first epoch a process sees. Can go when fairseq stores it.
         """
         return False
+
+
+def _order_equal_lengths(batch: dict) -> None:
+    """Bring rows of equal length in the order of their numbers, in place; for a batch without targets.
+
+    fairseq sorts rows by length and leaves the order of the others open, but fairseq-interactive passes on no numbers:
+    sentences of the same token ids could then not be told apart, and would get each other's trees.
+    """
+    net_input = batch["net_input"]
+    rows = torch.from_numpy(np.lexsort((batch["id"].numpy(), -net_input["src_lengths"].numpy())))
+    for values in (batch, net_input):
+        for name in ("id", "src_tokens", "src_lengths", "constraints"):
+            if values.get(name) is not None:
+                values[name] = values[name][rows]

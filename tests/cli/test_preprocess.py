@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import json
+import logging
 import os
 import pickle
 import shutil
@@ -64,6 +65,15 @@ def fails(capsys, folder, *extra, status=1, **kwargs):
     return next(line for line in error.splitlines() if line.startswith("fairseq-syntax-preprocess: "))
 
 
+def binarize_plainly(argv):
+    """fairseq-preprocess, which leaves the handlers of its log file behind."""
+    handlers = list(fairseq_preprocess.logger.handlers)
+    fairseq_preprocess.main(options.get_preprocessing_parser().parse_args(argv))
+    for handler in set(fairseq_preprocess.logger.handlers) - set(handlers):
+        fairseq_preprocess.logger.removeHandler(handler)
+        handler.close()
+
+
 def contents(directory, suffixes=(".bin", ".idx", ".txt", ".json")):
     """File name -> bytes, without the log."""
     return {path.name: path.read_bytes() for path in Path(directory).iterdir() if path.suffix in suffixes}
@@ -99,8 +109,7 @@ def test_most_frequent_tag_comes_first_and_ties_are_in_alphabetical_order(tmp_pa
 
 def test_token_files_are_those_of_fairseq_preprocess(tmp_path, corpus):
     directory = run(tmp_path)
-    argv = arguments(tmp_path, destdir="plain")
-    fairseq_preprocess.main(options.get_preprocessing_parser().parse_args(argv))
+    binarize_plainly(arguments(tmp_path, destdir="plain"))
     plain = contents(tmp_path / "plain")
     assert len(plain) == 14  # 3 splits, 2 languages, .bin and .idx; 2 dictionaries
     ours = contents(directory)
@@ -120,7 +129,7 @@ def test_two_workers_write_the_same_bytes_as_one(tmp_path, corpus):
 
 def test_only_syntax_adds_what_the_whole_program_writes(tmp_path, corpus):
     whole = run(tmp_path, destdir="whole")
-    fairseq_preprocess.main(options.get_preprocessing_parser().parse_args(arguments(tmp_path)))
+    binarize_plainly(arguments(tmp_path))
     before = contents(tmp_path / "bin")
     run(tmp_path, "--only-syntax")
     after = contents(tmp_path / "bin")
@@ -304,7 +313,7 @@ def test_tag_dictionaries_of_other_data(tmp_path, corpus):
 def test_adding_a_split_later_leaves_the_indices_of_tags_alone(tmp_path, corpus):
     directory = run(tmp_path, splits=("train", "valid"))
     argv = arguments(tmp_path, "--srcdict", directory / "dict.en.txt", "--tgtdict", directory / "dict.de.txt")
-    fairseq_preprocess.main(options.get_preprocessing_parser().parse_args(argv))  # tokens of all three
+    binarize_plainly(argv)  # tokens of all three
     before = contents(directory)
     run(tmp_path, "--only-syntax", splits=["test"])
     after = contents(directory)
@@ -342,7 +351,7 @@ def test_other_tag_dictionaries_are_refused_where_splits_stay(tmp_path, corpus, 
 
 
 def test_a_first_split_without_training_data_needs_dictionaries(tmp_path, corpus, capsys):
-    fairseq_preprocess.main(options.get_preprocessing_parser().parse_args(arguments(tmp_path)))
+    binarize_plainly(arguments(tmp_path))
     assert "give --trainpref, or the training data with --syntax-dicts" in fails(
         capsys, tmp_path, "--only-syntax", splits=["test"]
     )
@@ -407,6 +416,15 @@ def test_other_subwords_for_one_split_are_refused(tmp_path, corpus, capsys):
     error = fails(capsys, tmp_path, "--only-syntax", "--overwrite", "--subword-type", "sentencepiece", splits=["test"])
     assert error  # the words do not fit either, which is found first or not
     assert contents(directory) == before
+
+
+def test_logging_is_left_as_it_was_found(tmp_path, corpus, capsys):
+    loggers = [logging.getLogger(), fairseq_preprocess.logger]
+    before = [(list(logger.handlers), logger.level) for logger in loggers]
+    run(tmp_path)
+    assert [(list(logger.handlers), logger.level) for logger in loggers] == before
+    shown = capsys.readouterr()
+    assert shown.out == "" and "train.en.conllu: {'sentences': 12" in shown.err
 
 
 # --- overwriting ------------------------------------------------------------------------------------------------

@@ -2,16 +2,17 @@
 
 import argparse
 import contextlib
-import importlib
+import importlib.util
 import io
-import logging
-import re
 import shlex
 from functools import cache
 from pathlib import Path
-from unittest.mock import patch
 
 from fairseq import options
+from fairseq.dataclass.utils import gen_parser_from_dataclass
+from fairseq.models import MODEL_REGISTRY
+from fairseq.registry import REGISTRIES
+from fairseq.tasks import TASK_DATACLASS_REGISTRY
 
 import fairseq_syntax  # noqa: F401  (registers everything)
 
@@ -25,35 +26,16 @@ FAIRSEQ = {
 }
 
 
-def console_scripts() -> dict[str, str]:
-    """Name of every program of ours -> "module:function", from setup.py."""
-    text = (REPOSITORY / "setup.py").read_text(encoding="utf-8")
-    return dict(re.findall(r'"(fairseq-syntax-[\w-]+) = ([\w.]+:\w+)"', text))
+def _load(path: Path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-class _Captured(Exception):
-    pass
-
-
-@cache
-def program_parser(name: str) -> argparse.ArgumentParser:
-    """The parser that a program of ours builds; the program itself does not run."""
-    module, function = console_scripts()[name].split(":")
-    main = getattr(importlib.import_module(module), function)
-
-    def capture(parser, *arguments, **keywords):
-        raise _Captured(parser)
-
-    root = logging.getLogger()
-    handlers, level = list(root.handlers), root.level
-    try:
-        with patch.object(argparse.ArgumentParser, "parse_args", capture):
-            main([])
-    except _Captured as captured:
-        return captured.args[0]
-    finally:
-        root.handlers, root.level = handlers, level
-    raise AssertionError(f"{name} did not parse its arguments")
+make_options = _load(REPOSITORY / "docs" / "make_options.py")
+console_scripts = make_options.console_scripts
+program_parser = make_options.program_parser
 
 
 def parse(command: list[str]) -> argparse.Namespace:
@@ -90,12 +72,7 @@ def all_options(name: str) -> set[str]:
 
 @cache
 def fairseq_options() -> frozenset[str]:
-    """Long options of fairseq's programs with every architecture, task and criterion that is registered."""
-    from fairseq.criterions import CRITERION_DATACLASS_REGISTRY
-    from fairseq.dataclass.utils import gen_parser_from_dataclass
-    from fairseq.models import MODEL_REGISTRY
-    from fairseq.tasks import TASK_DATACLASS_REGISTRY
-
+    """Long options of fairseq's programs: of its Transformer, of our models, and of every task and component."""
     found = set()
 
     def collect(parser):
@@ -103,22 +80,10 @@ def fairseq_options() -> frozenset[str]:
 
     for make in (*FAIRSEQ.values(), options.get_validation_parser):
         collect(make())
-    for name in ("transformer", "pascal_transformer", "lisa_transformer", "tag_transformer"):
-        parser = argparse.ArgumentParser(conflict_handler="resolve")
-        MODEL_REGISTRY[name].add_args(parser)
-        collect(parser)
-    registries = (TASK_DATACLASS_REGISTRY, CRITERION_DATACLASS_REGISTRY)
-    for registry in registries:
+    for name in ("transformer", *make_options.ours(MODEL_REGISTRY)):
+        collect(make_options.parser_of(MODEL_REGISTRY[name].add_args))
+    registries = [registry["dataclass_registry"] for registry in REGISTRIES.values()]
+    for registry in (TASK_DATACLASS_REGISTRY, *registries):
         for dataclass in registry.values():
-            if dataclass.__module__.startswith("fairseq_syntax") or "translation" in dataclass.__module__:
-                parser = argparse.ArgumentParser(conflict_handler="resolve")
-                gen_parser_from_dataclass(parser, dataclass())
-                collect(parser)
-    for text in (
-        "--optimizer adam --lr-scheduler inverse_sqrt --criterion label_smoothed_cross_entropy --bpe subword_nmt",
-        "--optimizer adam --lr-scheduler inverse_sqrt --criterion label_smoothed_cross_entropy --tokenizer moses",
-    ):
-        line = ["data", "--arch", "transformer", *text.split()]
-        args = options.parse_args_and_arch(options.get_training_parser(), input_args=line)
-        found.update("--" + name.replace("_", "-") for name in vars(args))
+            collect(make_options.parser_of(lambda p, d=dataclass: gen_parser_from_dataclass(p, d())))
     return frozenset(found)

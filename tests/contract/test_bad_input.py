@@ -617,6 +617,25 @@ def test_no_text_of_the_documentation_is_that_of_another_row():
         assert not [other for other in ours if other != one and matches(one, other)], one
 
 
+@pytest.mark.parametrize(
+    "fragment, extra",
+    [
+        ("Error merging override tokenizer.source_lang=null", ["--tokenizer", "moses"]),
+        ("unrecognized arguments: False", ["--left-pad-source", "False"]),
+    ],
+)
+def test_traps_of_fairseq_say_what_the_documentation_says(fragment, extra, world):
+    assert [origin for text, origin in table() if text == f"`{fragment}`"] == ["fairseq"]
+    argv = [str(world.bin), *extra, "--arch", "transformer_tiny"]
+    try:
+        parser = options.get_training_parser(default_task="syntax_translation")
+        convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, argv))
+    except (Exception, SystemExit) as error:
+        assert matches(fragment, str(error) + world.capsys.readouterr().err)
+    else:
+        pytest.fail("fairseq accepts it now: take the row out of the documentation")
+
+
 def test_trap_num_batch_buckets_is_still_one():
     """When NumPy or fairseq repairs it, our refusal can go."""
     import numpy as np

@@ -30,8 +30,9 @@ TRAINING = [
     *("--criterion", "label_smoothed_cross_entropy", "--label-smoothing", "0.1", "--seed", "1", "--num-workers", "0"),
     *("--log-format", "json", "--log-interval", "1", "--disable-validation", "--no-epoch-checkpoints"),
 ]
-# short hypotheses: a model of few updates would go on for 200 tokens
-DECODING = ["--cpu", "--beam", "3", "--max-len-a", "1", "--max-len-b", "5"]
+# short hypotheses: a model of few updates would go on for 200 tokens. Not relative to the source: fairseq takes the
+# longest sentence of the batch, so that translations would depend on their neighbours
+DECODING = ["--cpu", "--beam", "3", "--max-len-a", "0", "--max-len-b", "25"]
 
 TEST_SENTENCES = 203
 TRAIN_SENTENCES = 403

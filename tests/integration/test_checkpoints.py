@@ -41,7 +41,9 @@ def loss_and_gradients(built, batch, training: bool = True):
     return loss.detach(), {name: parameter.grad for name, parameter in built.model.named_parameters()}
 
 
-@pytest.mark.parametrize("more", [["--encoder-pascal-heads", "1", "2"], ["--encoder-pascal-heads", "0"]], ids=["on", "off"])
+@pytest.mark.parametrize(
+    "more", [["--encoder-pascal-heads", "1", "2"], ["--encoder-pascal-heads", "0"]], ids=["on", "off"]
+)
 def test_pascal_has_the_parameters_of_the_stock_transformer(build, more):
     stock, pascal = build(STOCK).model.state_dict(), build(PASCAL, *more).model.state_dict()
     assert {name: value.shape for name, value in pascal.items()} == {name: value.shape for name, value in stock.items()}
@@ -129,9 +131,7 @@ def test_checkpoint_of_training_with_bleu_generates(data_bin, tmp_path):
 @pytest.mark.parametrize("arch", SYNTAX)
 def test_ensemble_of_one_model_twice_is_the_model(trained, data_bin, arch):
     path = trained(arch) / "checkpoint_last.pt"
-    single, twice = (
-        commands.generate(data_bin, paths, "--gen-subset", "valid") for paths in (path, f"{path}:{path}")
-    )
+    single, twice = (commands.generate(data_bin, paths, "--gen-subset", "valid") for paths in (path, f"{path}:{path}"))
     assert_same_hypotheses(twice, single)
 
 

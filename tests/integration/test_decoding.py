@@ -90,7 +90,9 @@ def test_encoding_depends_on_neither_neighbours_nor_padding_side(loaded, arch):
             torch.testing.assert_close(encoded[number], value, atol=1e-5, rtol=0, msg=f"{name}: sentence {number}")
 
 
-@pytest.mark.parametrize(("arch", "name"), [("pascal_transformer_tiny", "parents"), ("tag_transformer_tiny", "deprels")])
+@pytest.mark.parametrize(
+    ("arch", "name"), [("pascal_transformer_tiny", "parents"), ("tag_transformer_tiny", "deprels")]
+)
 def test_encoding_depends_on_the_tree(loaded, arch, name):
     """Without this, the comparisons above would say nothing about the trees."""
     model, _, dataset = loaded(arch, False)

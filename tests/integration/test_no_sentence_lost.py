@@ -27,7 +27,9 @@ def seen(monkeypatch) -> list[list[int]]:
 
 
 @pytest.mark.parametrize(
-    "batching", [[], ["--batch-size", 1], ["--max-tokens", 400], ["--batch-size", 16]], ids=lambda o: " ".join(map(str, o))
+    "batching",
+    [[], ["--batch-size", 1], ["--max-tokens", 400], ["--batch-size", 16]],
+    ids=lambda o: " ".join(map(str, o)),
 )
 def test_generate_translates_every_sentence(trained, data_bin, batching):
     checkpoint = trained("pascal_transformer_tiny") / "checkpoint_last.pt"

@@ -19,7 +19,7 @@ MODELS = {"pascal_transformer_tiny": PascalTransformerModel, "tag_transformer_ti
 SIDES = {"right": (), "left": ("--left-pad-source",)}
 BATCHES = ["--buffer-size", 100, "--batch-size", 7]
 # the settings of DECODING for the hub
-SEARCH = {"beam": 3, "max_len_a": 1, "max_len_b": 5}
+SEARCH = {"beam": 3, "max_len_a": 0, "max_len_b": 25}
 
 
 def chain(words: list[str]) -> Sentence:

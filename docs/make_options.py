@@ -1,0 +1,212 @@
+"""Write docs/options.md from the code: `python docs/make_options.py`. With --check: fail if the page is out of date."""
+
+import argparse
+import dataclasses
+import importlib
+import logging
+import re
+import sys
+from enum import Enum
+from functools import cache
+from pathlib import Path
+from unittest.mock import patch
+
+from fairseq import options as fairseq_options
+from fairseq.criterions import CRITERION_DATACLASS_REGISTRY
+from fairseq.dataclass.utils import gen_parser_from_dataclass
+from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_INV_REGISTRY, MODEL_REGISTRY
+from fairseq.models.transformer import TransformerModel
+from fairseq.tasks import TASK_DATACLASS_REGISTRY, TASK_REGISTRY
+
+import fairseq_syntax  # noqa: F401  (registers everything)
+
+DOCS = Path(__file__).resolve().parent
+PAGE = DOCS / "options.md"
+
+
+def console_scripts() -> dict[str, str]:
+    """Name of every program of ours -> "module:function", from setup.py."""
+    text = (DOCS.parent / "setup.py").read_text(encoding="utf-8")
+    return dict(re.findall(r'"(fairseq-syntax-[\w-]+) = ([\w.]+:\w+)"', text))
+
+
+class _Captured(Exception):
+    pass
+
+
+@cache
+def program_parser(name: str) -> argparse.ArgumentParser:
+    """The parser that a program of ours builds; the program itself does not run.
+
+    Raises:
+        LookupError: it did not get as far as parsing its arguments.
+    """
+    module, function = console_scripts()[name].split(":")
+    main = getattr(importlib.import_module(module), function)
+
+    def capture(parser, *arguments, **keywords):
+        raise _Captured(parser)
+
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    try:
+        with patch.object(argparse.ArgumentParser, "parse_args", capture):
+            main([])
+    except _Captured as captured:
+        return captured.args[0]
+    finally:
+        root.handlers, root.level = handlers, level
+    raise LookupError(f"{name} did not parse its arguments")
+
+
+def ours(registry: dict) -> dict[str, type]:
+    """What the package itself has registered: name -> class."""
+    return {
+        name: cls
+        for name, cls in sorted(registry.items(), key=lambda item: str(item[0]))
+        if cls.__module__.startswith("fairseq_syntax.") and name not in (None, "translation")
+    }
+
+
+def parser_of(add) -> argparse.ArgumentParser:
+    """A parser that `add` has put options into."""
+    parser = argparse.ArgumentParser(conflict_handler="resolve", add_help=False)
+    add(parser)
+    return parser
+
+
+def new_actions(parser: argparse.ArgumentParser, base: argparse.ArgumentParser | None) -> list[argparse.Action]:
+    """Options of a parser that `base` does not have, or has with another default."""
+    known = {a.dest: a.default for a in base._actions} if base else {}
+    return [
+        action
+        for action in parser._actions
+        if not isinstance(action, argparse._HelpAction | argparse._VersionAction)
+        and (action.dest not in known or known[action.dest] != action.default)
+    ]
+
+
+def text(value) -> str:
+    """A default, as one types it."""
+    if value is None or value is argparse.SUPPRESS or value is False:
+        return ""
+    if isinstance(value, Enum):
+        value = value.value
+    if isinstance(value, tuple):
+        value = "/".join(map(str, value))  # --shard
+    return f"`{value}`"
+
+
+def row(action: argparse.Action, defaults: dict) -> str:
+    """A line of a table."""
+    names = ", ".join(f"`{name}`" for name in action.option_strings) or f"`{action.metavar or action.dest}`"
+    if action.choices and not isinstance(action, argparse._SubParsersAction):
+        values = " ".join(f"`{getattr(choice, 'value', choice)}`" for choice in action.choices)
+    elif action.nargs == 0:
+        values = "switch"
+    else:
+        values = ""
+    default = "required" if action.required else text(defaults.get(action.dest, action.default))
+    meaning = " ".join((action.help or "").replace("%%", "%").split()).replace("|", "\\|").replace("<", "\\<")
+    return f"| {names} | {values} | {default} | {meaning} |"
+
+
+def table(actions: list[argparse.Action], defaults: dict | None = None) -> list[str]:
+    """Lines of a table of options; one sentence if there is none."""
+    if not actions:
+        return ["No options.", ""]
+    head = ["| Option | Values | Default | Meaning |", "|---|---|---|---|"]
+    return [*head, *(row(action, defaults or {}) for action in actions), ""]
+
+
+def field_defaults(dataclass: type) -> dict:
+    """Default of each field that has a plain one."""
+    return {f.name: f.default for f in dataclasses.fields(dataclass) if f.default is not dataclasses.MISSING}
+
+
+def preset_defaults(model: str, actions: list[argparse.Action], known: dict) -> dict:
+    """Default of each option that presets set and that has no other; as text, since it depends on the preset."""
+    found = {}
+    for action in actions:
+        if action.dest not in known:
+            values = {}
+            for arch in ARCH_MODEL_INV_REGISTRY[model]:
+                args = argparse.Namespace()
+                ARCH_CONFIG_REGISTRY[arch](args)
+                values[arch.removeprefix(model)] = " ".join(map(str, getattr(args, action.dest)))
+            first = values.pop("")
+            others = [f"{value} ({suffix})" for suffix, value in values.items() if value != first]
+            found[action.dest] = ", ".join([first, *others])
+    return found
+
+
+def first_line(cls: type) -> str:
+    """What the documentation of a class begins with."""
+    return " ".join((cls.__doc__ or "").strip().split("\n\n")[0].split())
+
+
+def dataclass_table(dataclass: type, base: type) -> list[str]:
+    """Options of a dataclass beyond those of its base."""
+    parser, known = (parser_of(lambda p, d=d: gen_parser_from_dataclass(p, d())) for d in (dataclass, base))
+    return table(new_actions(parser, known), field_defaults(dataclass))
+
+
+def page() -> str:
+    """The whole page."""
+    lines = [
+        "# Options",
+        "",
+        "Made by `python docs/make_options.py`; edit the code, not this page.",
+        "",
+        "What is fairseq's own is not repeated here, unless its default differs. Every program prints all its options",
+        "with `--help`; those of fairseq-train depend on `--arch`, `--task` and `--criterion`.",
+        "",
+        "## Task",
+        "",
+    ]
+    for name, cls in ours(TASK_REGISTRY).items():
+        dataclass = TASK_DATACLASS_REGISTRY[name]
+        lines += [f"### `--task {name}`", "", first_line(cls), ""]
+        lines += dataclass_table(dataclass, dataclass.__mro__[1])
+    lines += ["## Models", "", "Beside the options of fairseq's `transformer`.", ""]
+    stock = parser_of(TransformerModel.add_args)
+    for name, cls in ours(MODEL_REGISTRY).items():
+        presets = " ".join(f"`{arch}`" for arch in sorted(ARCH_MODEL_INV_REGISTRY[name]))
+        lines += [f"### `--arch {name}`", "", first_line(cls), "", f"Presets: {presets}", ""]
+        options = getattr(cls, "options", None)
+        actions = new_actions(parser_of(cls.add_args), stock)
+        defaults = field_defaults(options) if options else {}
+        lines += table(actions, defaults | preset_defaults(name, actions, defaults))
+    lines += ["## Criterion", ""]
+    for name, dataclass in ours(CRITERION_DATACLASS_REGISTRY).items():
+        lines += [f"### `--criterion {name}`", "", first_line(dataclass), ""]
+        lines += dataclass_table(dataclass, dataclass.__mro__[1])
+    lines += ["## Programs", ""]
+    for name in console_scripts():
+        parser = program_parser(name)
+        based = name == "fairseq-syntax-preprocess"
+        base = fairseq_options.get_preprocessing_parser() if based else None
+        description = " ".join((parser.description or "").split())
+        lines += [f"### {name}", "", description, ""]
+        lines += table(new_actions(parser, base))
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for command, subparser in action.choices.items():
+                    lines += [f"`{name} {command}`:", "", *table(new_actions(subparser, None))]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Entry point."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if the page is out of date")
+    args = parser.parse_args(argv)
+    content = page()
+    if not args.check:
+        PAGE.write_text(content, encoding="utf-8")
+    elif not PAGE.is_file() or PAGE.read_text(encoding="utf-8") != content:
+        sys.exit(f"{PAGE.name} is out of date; run: python docs/make_options.py")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,257 @@
+"""The pages: their code runs, their links lead somewhere, and the programs and options they name exist."""
+
+import contextlib
+import io
+import logging
+import os
+import re
+import shlex
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from contract.command_lines import FAIRSEQ, REPOSITORY, all_options, console_scripts, fairseq_options, make_options
+
+DOCS = sorted((REPOSITORY / "docs").glob("*.md"))
+FOLDERS = ("examples", "benchmarks", "preprocess")
+PAGES = [
+    *sorted(REPOSITORY.glob("*.md")),
+    *DOCS,
+    *(page for folder in FOLDERS for page in sorted((REPOSITORY / folder).rglob("*.md"))),
+]
+TUTORIAL = REPOSITORY / "docs" / "adding-a-model.md"
+
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PROGRAM = re.compile(r"(?<![\w/.-])(fairseq-syntax-[a-z]+(?:-[a-z]+)*)(?![\w-]|\.(?:json|md))")
+OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
+
+# options of programs that are neither ours nor fairseq's
+FOREIGN = {
+    "pip": ("--upgrade", "--no-build-isolation", "--no-deps", "--index-url", "--extra-index-url"),
+    "sacrebleu": ("--echo", "--input", "--metrics", "--tokenize", "--language-pair", "--format"),
+    "subword-nmt": ("--input", "--output", "--write-vocabulary", "--vocabulary"),
+    "sentencepiece": ("--split_by_whitespace",),
+    "torchrun": ("--nproc_per_node", "--nnodes", "--node_rank", "--standalone"),
+    "fairseq-hydra-train": ("--config-dir", "--config-name", "--multirun"),
+    "curl, git, make, pytest": ("--fail", "--location", "--recurse-submodules", "--help", "--run-slow", "--version"),
+}
+
+
+def name(page: Path) -> str:
+    return page.relative_to(REPOSITORY).as_posix()
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    """(language, content) of every fenced block."""
+    return BLOCK.findall(page.read_text(encoding="utf-8"))
+
+
+# --- code ---------------------------------------------------------------------------------------------------------
+
+
+def run_blocks(page: Path, folder: Path) -> None:
+    """Run the Python blocks of a page in `folder`, one after the other, in one namespace.
+
+    A block that begins with `# path.py` is saved there instead. What a block prints must be in the `text` block that
+    follows; where none follows, it must print nothing.
+    """
+    names: dict = {}
+    for (language, content), (following, expected) in pairwise([*blocks(page), ("", "")]):
+        if language != "python":
+            continue
+        file = re.match(r"# ([\w/.-]+\.py)\n", content)
+        if file:
+            (folder / file[1]).parent.mkdir(parents=True, exist_ok=True)
+            (folder / file[1]).write_text(content.removeprefix(file[0]), encoding="utf-8")
+            continue
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output):
+            exec(compile(content, str(page), "exec"), names)
+        assert output.getvalue() == (expected if following == "text" else "")
+
+
+@pytest.fixture
+def quiet_logging():
+    """Put back what programs do to the root logger."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    yield
+    root.handlers, root.level = handlers, level
+
+
+@pytest.mark.parametrize("page", DOCS, ids=name)
+def test_python_on_the_page_runs(page, tmp_path, monkeypatch, quiet_logging):
+    # a block that needs more than the package and an empty folder is marked ```py, and not run
+    monkeypatch.chdir(tmp_path)
+    run_blocks(page, tmp_path)
+
+
+def test_wrong_output_is_found(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("```python\nprint(2.5)\n```\n\n```text\n2.5\n```\n")
+    run_blocks(page, tmp_path)
+    page.write_text("```python\nprint(2.5)\n```\n\n```text\n2.0\n```\n")
+    with pytest.raises(AssertionError):
+        run_blocks(page, tmp_path)
+
+
+def test_the_example_of_the_data_format_is_there():
+    languages = [language for language, _ in blocks(REPOSITORY / "docs" / "data-format.md")]
+    assert languages.count("python") >= 5 and languages.count("text") >= 5
+
+
+def run_commands(commands: str, folder: Path, timeout: int = 240) -> str:
+    """Run shell commands; returns what they print."""
+    inherited = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", commands],
+        cwd=folder,
+        env={**inherited, "PATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=timeout,
+    )
+    lines = [line[:300] for line in done.stdout.splitlines()]
+    assert done.returncode == 0, "\n".join(lines[-30:])
+    return done.stdout
+
+
+def test_the_model_of_the_tutorial_trains_and_translates(tmp_path):
+    run_blocks(TUTORIAL, tmp_path)
+    generate = REPOSITORY / "examples" / "agreement" / "generate.py"
+    corpus = f"""
+        {shlex.quote(sys.executable)} {shlex.quote(str(generate))} --output corpus --train 60 --valid 10 --test 10 \
+            --challenge 0
+        fairseq-syntax-preprocess --source-lang en --target-lang de --joined-dictionary --trainpref corpus/train \
+            --validpref corpus/valid --testpref corpus/test --destdir data-bin
+    """
+    (commands,) = [content for language, content in blocks(TUTORIAL) if language == "bash"]
+    output = run_commands(corpus + commands, tmp_path)
+    assert "4 passed" in output
+    assert re.search(r"num_updates[ =|]*2\b", output)
+    assert len(re.findall(r"^H-\d+\t", output, re.MULTILINE)) == 10
+
+
+def test_options_page_is_up_to_date(quiet_logging):
+    page = REPOSITORY / "docs" / "options.md"
+    assert page.read_text(encoding="utf-8") == make_options.page(), "run: python docs/make_options.py"
+
+
+def test_an_old_options_page_is_found(tmp_path, monkeypatch, quiet_logging):
+    monkeypatch.setattr(make_options, "PAGE", tmp_path / "options.md")
+    make_options.main([])
+    make_options.main(["--check"])
+    (tmp_path / "options.md").write_text("# Options\n")
+    with pytest.raises(SystemExit, match="out of date"):
+        make_options.main(["--check"])
+
+
+# --- links --------------------------------------------------------------------------------------------------------
+
+
+def anchors(page: Path) -> set[str]:
+    """Anchors of the headings of a page, as they are made of headings on the web."""
+    text = BLOCK.sub("", page.read_text(encoding="utf-8"))
+    found = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in found}
+
+
+def dead_links(page: Path) -> list[str]:
+    """Relative links of a page that lead nowhere."""
+    text = BLOCK.sub("", page.read_text(encoding="utf-8"))
+    dead = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            dead.append(link)
+    return dead
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_lead_somewhere(page):
+    assert dead_links(page) == []
+
+
+def test_dead_links_are_found(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("# A head: line\n[a](page.md#a-head-line) [b](none.md) [c](#none) [d](https://example.org)\n")
+    assert dead_links(page) == ["none.md", "#none"]
+
+
+# --- programs and options -----------------------------------------------------------------------------------------
+
+
+def commands(page: Path) -> list[list[str]]:
+    """Command lines of ours and fairseq's in blocks and in `code`, as words; the rest of a pipe is cut off."""
+    text = page.read_text(encoding="utf-8")
+    fenced = [content for language, content in BLOCK.findall(text) if language in ("", "bash", "sh", "console", "text")]
+    inline = re.findall(r"`([^`\n]+)`", BLOCK.sub("", text))
+    found = []
+    for code in (*fenced, *inline):
+        for line in code.replace("\\\n", " ").splitlines():
+            words = re.sub(r"\s#\s.*", "", line).split()
+            start = next((i for i, word in enumerate(words) if word.startswith("fairseq-")), None)
+            if start is not None:
+                end = next((i for i in range(start, len(words)) if words[i] in ("|", "&&", ";", "||", ">", "&")), None)
+                found.append(words[start:end])
+    return found
+
+
+def unknown(page: Path) -> list[str]:
+    """Programs and options on a page that do not exist."""
+    text = page.read_text(encoding="utf-8")
+    problems = sorted({program for program in PROGRAM.findall(text) if program not in console_scripts()})
+    for program, *words in commands(page):
+        given = {option for word in words for option in OPTION.findall(word.split("=")[0])}
+        if program in console_scripts():
+            problems += sorted(f"{program} {option}" for option in given - all_options(program) - {"--help"})
+        elif program in FAIRSEQ:
+            problems += sorted(f"{program} {option}" for option in given - fairseq_options() - own_options(text))
+    known = own_options(text) | set(fairseq_options()).union(
+        *(all_options(program) for program in console_scripts()), *FOREIGN.values()
+    )
+    known |= options_of_scripts()
+    problems += sorted(set(OPTION.findall(text)) - known)
+    return problems
+
+
+def own_options(text: str) -> set[str]:
+    """Options that a model on the page itself defines."""
+    return {f"--{field.replace('_', '-')}" for field in re.findall(r"^    (\w+): \w+ = field\(", text, re.MULTILINE)}
+
+
+def options_of_scripts() -> set[str]:
+    """Options that the Python scripts beside the package define."""
+    found = set()
+    for folder in (*FOLDERS, "docs"):
+        for script in (REPOSITORY / folder).rglob("*.py"):
+            found |= set(re.findall(r"""["'](--[a-z][\w-]*)["']""", script.read_text(encoding="utf-8")))
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_programs_and_options_exist(page):
+    assert unknown(page) == []
+
+
+def test_unknown_programs_and_options_are_found(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(
+        "Give `--parent-ignorance`, or run `fairseq-syntax-parze`.\n\n"
+        "```bash\nfairseq-syntax-parse --input x \\\n    --trees-suffix y | head --lines 3\n"
+        "fairseq-train data --encoder-pascal-heads 5 --shard 0/2\n```\n"
+    )
+    assert unknown(page) == [
+        "fairseq-syntax-parze",
+        "fairseq-syntax-parse --trees-suffix",
+        "fairseq-train --shard",
+        "--lines",
+        "--parent-ignorance",
+    ]

@@ -1,0 +1,148 @@
+"""A run that was killed and goes on is the run that was not: every loss, every parameter."""
+
+import signal
+import sys
+
+import pytest
+import torch
+from integration import commands
+from integration.commands import OPTIONS, PACKAGE
+
+ARCH = "pascal_transformer_tiny"
+# dropout and parent ignoring: two sources of random numbers
+MODEL = [*OPTIONS[ARCH], "--dropout", "0.3", "--parent-ignoring", "0.3", "--max-tokens", "900"]
+VALIDATION = ["--lr-scheduler", "inverse_sqrt", "--warmup-updates", "10"]
+
+# Runs fairseq-train and kills it hard: "update N" before update N + 1, "copy N" in the middle of the N-th copy of a
+# checkpoint, "save N" in the middle of the N-th one that is written.
+KILLED = """
+import io, os, shutil, signal, sys
+import torch
+from fairseq import trainer, file_io
+from fairseq_cli.train import cli_main
+
+what, number = sys.argv.pop(1), int(sys.argv.pop(1))
+calls = 0
+
+def kill():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def train_step(self, *args, **kwargs):
+    if self.get_num_updates() >= number:
+        kill()
+    return step(self, *args, **kwargs)
+
+def copyfile(source, target, **kwargs):
+    global calls
+    calls += 1
+    if calls < number:
+        return copy(source, target, **kwargs)
+    with open(source, "rb") as file, open(target, "wb") as half:
+        half.write(file.read(os.path.getsize(source) // 2))
+    kill()
+
+def torch_save(content, file, *args, **kwargs):
+    global calls
+    calls += 1
+    if calls < number:
+        return save(content, file, *args, **kwargs)
+    save(content, buffer := io.BytesIO(), *args, **kwargs)
+    file.write(buffer.getvalue()[: len(buffer.getvalue()) // 2])
+    file.flush()
+    kill()
+
+if what == "update":
+    step, trainer.Trainer.train_step = trainer.Trainer.train_step, train_step
+elif what == "copy":
+    copy, shutil.copyfile = shutil.copyfile, copyfile
+else:
+    save, torch.save = torch.save, torch_save
+cli_main()
+"""
+
+
+def train(data_bin, directory, *options) -> list[dict]:
+    arguments = [part for part in commands.TRAINING if part != "--disable-validation"]
+    log = commands.run(
+        "fairseq-train", data_bin, "--arch", ARCH, *arguments, *MODEL, *VALIDATION, "--save-dir", directory, *options
+    )
+    return commands.records(log)
+
+
+def train_killed(data_bin, directory, when: str, *options) -> list[dict]:
+    arguments = [part for part in commands.TRAINING if part != "--disable-validation"]
+    log = commands.run_process(
+        *(sys.executable, "-c", KILLED, *when.split(), data_bin, "--user-dir", PACKAGE, "--arch", ARCH),
+        *(*arguments, *MODEL, *VALIDATION, "--save-dir", directory, *options),
+        cwd=directory.parent,
+        status=-signal.SIGKILL,
+    )
+    return commands.records(log)
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(data_bin, tmp_path_factory):
+    """(records, parameters) of three epochs without interruption."""
+    directory = tmp_path_factory.mktemp("uninterrupted")
+    found = train(data_bin, directory, "--max-epoch", "3")
+    return found, commands.parameters(directory / "checkpoint_last.pt")
+
+
+def assert_continues(found, directory, uninterrupted, first_epoch):
+    """Updates and epochs after the interruption are those of the uninterrupted run."""
+    expected, parameters = uninterrupted
+    start = min(int(record["num_updates"]) for record in found if "loss" in record)
+    for key in ("loss", "train_loss", "valid_loss"):
+        tail = [
+            record
+            for record in expected
+            if key in record and (int(record["num_updates"]) >= start if key == "loss" else True)
+        ]
+        tail = [record for record in tail if record["epoch"] >= first_epoch]
+        assert tail and [record for record in found if key in record] == tail
+    resumed = commands.parameters(directory / "checkpoint_last.pt")
+    assert resumed.keys() == parameters.keys()
+    assert all(torch.equal(resumed[name], value) for name, value in parameters.items())
+
+
+def test_resume_after_a_kill_in_the_second_epoch(data_bin, tmp_path, uninterrupted):
+    updates = [record for record in uninterrupted[0] if "loss" in record]
+    epoch = sum(record["epoch"] == 1 for record in updates)
+    assert epoch >= 6
+    # saved every third update: the kill loses an update that was made after the last checkpoint
+    kill = epoch + 5
+    saved = (kill - 1) // 3 * 3
+    options = ["--max-epoch", "3", "--num-workers", "2", "--save-interval-updates", "3"]
+    before = train_killed(data_bin, tmp_path / "run", f"update {kill}", *options, "--keep-interval-updates", "1")
+    assert [record for record in before if "loss" in record] == updates[: len([r for r in before if "loss" in r])]
+    assert epoch < saved < kill
+    assert (tmp_path / "run" / f"checkpoint_2_{saved}.pt").exists()
+    found = train(data_bin, tmp_path / "run", "--max-epoch", "3", "--num-workers", "2")
+    assert int(next(record for record in found if "loss" in record)["num_updates"]) == saved + 1
+    assert_continues(found, tmp_path / "run", uninterrupted, 2)
+
+
+def test_resume_at_the_end_of_an_epoch(data_bin, tmp_path, uninterrupted):
+    train(data_bin, tmp_path, "--max-epoch", "1")
+    assert_continues(train(data_bin, tmp_path, "--max-epoch", "3"), tmp_path, uninterrupted, 2)
+
+
+def test_another_seed_is_another_run(data_bin, tmp_path, uninterrupted):
+    """The comparisons above can fail."""
+    train(data_bin, tmp_path, "--max-epoch", "1")
+    found = train(data_bin, tmp_path, "--max-epoch", "3", "--seed", "2")
+    with pytest.raises(AssertionError):
+        assert_continues(found, tmp_path, uninterrupted, 2)
+
+
+@pytest.mark.parametrize("when", ["save 2", "copy 2"])
+def test_no_half_written_checkpoint_has_a_final_name(data_bin, tmp_path, uninterrupted, when):
+    """Killed while it writes the second checkpoint, or copies it to checkpoint_best or checkpoint_last."""
+    directory = tmp_path / "run"
+    options = ["--max-epoch", "3", "--save-interval-updates", "3", "--disable-validation"]
+    train_killed(data_bin, directory, when, *options)
+    left = sorted(path.name for path in directory.iterdir())
+    assert any(name.endswith(".tmp") for name in left), left
+    for path in directory.glob("*.pt"):
+        assert commands.parameters(path), path
+    assert_continues(train(data_bin, directory, "--max-epoch", "3"), directory, uninterrupted, 1)
