@@ -32,9 +32,10 @@ def register() -> None:
     Raises:
         ImportError: fairseq is missing or cannot be imported.
     """
-    from .compat import allow_checkpoint_classes
+    from .compat import allow_checkpoint_classes, whole_copies
 
     allow_checkpoint_classes()
+    whole_copies()
     for plugin in _PLUGINS:
         importlib.import_module(f"{__name__}.{plugin}")
 

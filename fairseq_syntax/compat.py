@@ -64,6 +64,28 @@ def allow_checkpoint_classes() -> None:
     )
 
 
+def whole_copies() -> None:
+    """Let fairseq copy checkpoints so that no half of one ever has a final name.
+
+    It writes a checkpoint beside its place and renames it, but makes checkpoint_best.pt and checkpoint_last.pt by
+    copying over the old ones: a run killed meanwhile cannot be resumed. Can go when fairseq renames copies, too.
+    """
+    from fairseq.file_io import PathManager
+
+    copy = PathManager.copy
+    if copy.__module__ == __name__:
+        return
+
+    def copy_whole(src_path: str, dst_path: str, overwrite: bool = False):
+        if not overwrite or not PathManager.supports_rename(dst_path):
+            return copy(src_path, dst_path, overwrite=overwrite)
+        done = copy(src_path, f"{dst_path}.tmp", overwrite=True)
+        PathManager.rename(f"{dst_path}.tmp", dst_path)
+        return done
+
+    PathManager.copy = staticmethod(copy_whole)
+
+
 def default_task(task_class: type, names: tuple) -> None:
     """Make `task_class` what fairseq finds under `names` of its task registry.
 

@@ -153,9 +153,9 @@ def convert(examples: list[Example], text_path: str, trees_path: str, options: O
         lists["words"].append(token_words)
         lists["heads"].append(heads)
         lists["parents"].append(parent_positions(heads, token_words))
-        if options.distances:
-            lists["distances"].append(pack_distances(tree_distances(heads)))
         _append_tags(tags, tree)
+    if options.distances:
+        lists["distances"] = packed_distances(lists["heads"])
     vocabularies = {}
     for name in TAGS:
         vocabulary: dict[str, int] = {}
@@ -167,6 +167,22 @@ def convert(examples: list[Example], text_path: str, trees_path: str, options: O
     arrays = {name: (np.concatenate(values).astype(ARRAY_TYPES[name]), sizes[name]) for name, values in lists.items()}
     counts = Counts(len(examples), int(sizes["words"].sum()), int(sizes["heads"].sum()), unparsed)
     return arrays, vocabularies, counts
+
+
+def packed_distances(heads: list[np.ndarray]) -> list[np.ndarray]:
+    """`pack_distances` of every sentence's tree; sentences of one length are computed together.
+
+    Args:
+        heads: (J,) heads of each sentence.
+    """
+    by_length = collections.defaultdict(list)
+    for i, tree in enumerate(heads):
+        by_length[len(tree)].append(i)
+    packed: list[np.ndarray] = [None] * len(heads)
+    for same in by_length.values():
+        for i, row in zip(same, pack_distances(tree_distances(np.stack([heads[i] for i in same]))), strict=True):
+            packed[i] = row
+    return packed
 
 
 def _append_tags(tags: dict[str, list[str]], tree: Sentence) -> None:

@@ -78,7 +78,15 @@ class SyntaxTransformerModel(TransformerModel):
 
     @classmethod
     def build_model(cls, args, task):
-        """Build the model; the options may also come from hydra."""
+        """Build the model; the options may also come from hydra.
+
+        Raises:
+            ValueError: options that contradict each other, or a task that knows nothing of trees.
+        """
+        if not hasattr(task, "remember_syntax"):
+            raise ValueError(
+                f"{cls.__name__}: the task {type(task).__name__} has no trees; use --task syntax_translation, or none"
+            )
         if isinstance(args, DictConfig):
             # fairseq's TransformerConfig would drop options it does not know
             args = argparse.Namespace(**OmegaConf.to_container(args, resolve=True))

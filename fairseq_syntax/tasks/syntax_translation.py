@@ -4,6 +4,7 @@ import collections
 import logging
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import Optional
 
 from fairseq import utils
@@ -97,8 +98,6 @@ class SyntaxTranslationTask(TranslationTask):
     @classmethod
     def setup_task(cls, cfg, **kwargs):
         """As in fairseq, with clear errors for a missing data directory or one without dictionaries."""
-        from pathlib import Path
-
         if not cfg.data:
             raise ValueError("no data directory is given; name the one that preprocessing wrote")
         for path in utils.split_paths(cfg.data):

@@ -14,29 +14,36 @@ def ancestor_matrix(heads: np.ndarray) -> np.ndarray:
     """Which word is an ancestor of which, oneself included, by pointer jumping.
 
     Args:
-        heads: (J,) heads, 0-based; negative = none.
+        heads: (J,) heads, 0-based; negative = none. Or (B, J): several sentences of one length at once.
 
     Returns:
-        (J, J) float32; [i, k] = 1 iff k is i or an ancestor of i.
+        (J, J) or (B, J, J) float32; [i, k] = 1 iff k is i or an ancestor of i.
 
     Raises:
         TreeFormatError: the heads form a cycle.
 
-    Cost: one vector operation per level of the tree.
+    Cost: some vector operations per level of the deepest tree.
     """
-    current = np.array(heads, dtype=np.int64)
-    words = np.arange(len(current))
-    matrix = np.eye(len(current), dtype=np.float32)
-    for _ in range(len(current)):
+    heads = np.asarray(heads, dtype=np.int64)
+    length = heads.shape[-1]
+    matrix = np.zeros((*heads.shape, length), dtype=np.float32)
+    flat = matrix.reshape(-1)
+    flat_heads = heads.reshape(-1)
+    # `row` is where the row of a word begins in `flat`, `sentence` where its sentence begins in `flat_heads`
+    row = np.arange(heads.size) * length
+    sentence = np.arange(heads.size) // max(length, 1) * length
+    current = np.arange(heads.size) - sentence
+    for _ in range(length):
+        flat[row + current] = 1
+        current = flat_heads[sentence + current]
         # An index of -1 would silently mean "last word": keep only the words that still have an ancestor.
         alive = current >= 0
         if not alive.any():
             return matrix
-        words, current = words[alive], current[alive]
-        matrix[words, current] = 1
-        current = np.asarray(heads)[current]
-    if (current >= 0).any():
-        raise TreeFormatError(f"the heads {list(map(int, heads))} form a cycle")
+        row, sentence, current = row[alive], sentence[alive], current[alive]
+    if length:
+        first = int(sentence[0])
+        raise TreeFormatError(f"the heads {flat_heads[first : first + length].tolist()} form a cycle")
     return matrix
 
 
@@ -49,35 +56,42 @@ def tree_distances(heads: np.ndarray) -> np.ndarray:
 
     Args:
         heads: (J,) heads, 0-based; `ROOT` for roots. A sentence without a parse (`UNPARSED`) is all zeros, which
-            leaves every attention as it is.
+            leaves every attention as it is. Or (B, J): several sentences of one length at once, many times faster.
 
     Returns:
-        (J+1, J+1) uint8, EOS last; symmetric, zero diagonal, saturating at `MAX_DISTANCE`.
+        (J+1, J+1) or (B, J+1, J+1) uint8, EOS last; symmetric, zero diagonal, saturating at `MAX_DISTANCE`.
 
     Raises:
         TreeFormatError: the heads form a cycle.
     """
     heads = np.asarray(heads)
-    size = len(heads) + 1
-    if len(heads) and heads[0] == UNPARSED:
-        return np.zeros((size, size), dtype=np.uint8)
-    ancestors = np.zeros((size, size), dtype=np.float32)  # uint8 products would wrap
-    ancestors[:-1, :-1] = ancestor_matrix(heads)
-    depth = ancestors.sum(1)
-    distances = depth[:, None] + depth[None, :] - 2 * (ancestors @ ancestors.T)
-    return np.minimum(distances, MAX_DISTANCE).astype(np.uint8)
+    size = heads.shape[-1] + 1
+    ancestors = ancestor_matrix(heads)
+    depth = ancestors.sum(-1)
+    # float32, as products of uint8 would wrap; exact, as counts are small
+    distances = ancestors @ ancestors.swapaxes(-1, -2)
+    distances *= -2
+    distances += depth[..., :, None]
+    distances += depth[..., None, :]
+    result = np.zeros((*heads.shape[:-1], size, size), dtype=np.uint8)
+    result[..., :-1, :-1] = np.minimum(distances, MAX_DISTANCE, out=distances)
+    result[..., -1, :-1] = result[..., :-1, -1] = np.minimum(depth, MAX_DISTANCE)
+    if size > 1:
+        result[heads[..., 0] == UNPARSED] = 0
+    return result
 
 
 def pack_distances(distances: np.ndarray) -> np.ndarray:
-    """The strict upper triangle of a distance matrix, row by row: all that a file needs to hold.
+    """The strict upper triangle of distance matrices, row by row: all that a file needs to hold.
 
     Args:
-        distances: (n, n), symmetric with zero diagonal.
+        distances: (..., n, n), symmetric with zero diagonal.
 
     Returns:
-        (n(n-1)/2,), same dtype.
+        (..., n(n-1)/2), same dtype.
     """
-    return distances[np.triu_indices(len(distances), 1)]
+    rows, columns = np.triu_indices(distances.shape[-1], 1)
+    return distances[..., rows, columns]
 
 
 def unpack_distances(packed: np.ndarray, size: int) -> np.ndarray:

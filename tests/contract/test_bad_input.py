@@ -4,6 +4,7 @@ Every case below provokes its message through the real program or API. The table
 must name the same texts.
 """
 
+import argparse
 import gzip
 import json
 import os
@@ -490,6 +491,19 @@ def _(world):
 @case("use --share-decoder-input-output-embed instead of --share-all-embeddings")
 def _(world):
     return world.error("--share-all-embeddings", arch="tag_transformer_tiny")
+
+
+@case("has no trees; use --task syntax_translation, or none", "LisaTransformerModel: the task TranslationTask")
+def _(world):
+    # the stock class; under its name fairseq finds ours
+    from fairseq.tasks.translation import TranslationConfig, TranslationTask
+
+    from fairseq_syntax.models.lisa_transformer import LisaTransformerModel
+
+    task = TranslationTask(TranslationConfig(), None, None)
+    with pytest.raises(ValueError) as caught:
+        LisaTransformerModel.build_model(argparse.Namespace(), task)
+    return str(caught.value)
 
 
 @case("tag embeddings must leave room for tokens", "--tag-embed-dim 64: 1 tag", "--encoder-embed-dim 64")

@@ -8,8 +8,10 @@ import logging
 import os
 import random
 import re
+import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -60,7 +62,8 @@ def run(command: str, *arguments) -> str:
     output = io.StringIO()
     root = logging.getLogger()
     argv, handlers, level = sys.argv, list(root.handlers), root.level
-    states = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    # fairseq uses and seeds the global generators
+    states = random.getstate(), np.random.get_state(), torch.get_rng_state()  # noqa: NPY002
     threads = torch.get_num_threads()
     sys.argv = arguments
     root.handlers = [logging.StreamHandler(output)]
@@ -75,7 +78,7 @@ def run(command: str, *arguments) -> str:
         root.handlers = handlers
         root.setLevel(level)
         random.setstate(states[0])
-        np.random.set_state(states[1])
+        np.random.set_state(states[1])  # noqa: NPY002
         torch.set_rng_state(states[2])
         torch.set_num_threads(threads)
     return output.getvalue()
@@ -91,19 +94,26 @@ def run_process(*command, cwd: Path, status: int = 0, **environment: str) -> str
     """
     env = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", **environment}
     env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}"
-    done = subprocess.run(
-        [str(part) for part in command],
-        cwd=cwd,
-        env=env,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    lines = [line[:300] for line in done.stdout.splitlines()]
-    assert done.returncode == status, "\n".join([f"exit status {done.returncode}", *lines[-30:]])
-    return done.stdout
+    # a file, not a pipe: workers that outlive a killed process would hold the pipe open
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
+        process = subprocess.Popen(
+            [str(part) for part in command],
+            cwd=cwd,
+            env=env,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            found = process.wait(timeout=300)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        output.seek(0)
+        text = output.read()
+    lines = [line[:300] for line in text.splitlines()]
+    assert found == status, "\n".join([f"exit status {found}", *lines[-30:]])
+    return text
 
 
 def train(data: Path, directory: Path, arch: str, *options) -> str:

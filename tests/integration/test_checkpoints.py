@@ -107,7 +107,7 @@ def test_checkpoints_load_under_weights_only(trained, arch):
 
 
 def test_averaged_checkpoint_generates(trained, data_bin, tmp_path):
-    paths = sorted(trained(PASCAL).glob("checkpoint_*_60.pt")) + [trained(PASCAL) / "checkpoint_last.pt"]
+    paths = [*trained(PASCAL).glob("checkpoint_*_60.pt"), trained(PASCAL) / "checkpoint_last.pt"]
     states = [checkpoint_utils.load_checkpoint_to_cpu(str(path)) for path in paths]
     assert len(states) == 2
     average = {name: (value + states[1]["model"][name]) / 2 for name, value in states[0]["model"].items()}
@@ -157,5 +157,5 @@ def test_damaged_lisa_checkpoint_is_an_error(trained, data_bin, tmp_path):
     assert len(missing) == 1
     del state["model"][missing[0]]
     torch.save(state, tmp_path / "damaged.pt")
-    with pytest.raises(RuntimeError, match="Missing key.*parser.weight"):
+    with pytest.raises(RuntimeError, match=r"Missing key.*parser\.weight"):
         commands.generate(data_bin, tmp_path / "damaged.pt")

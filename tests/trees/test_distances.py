@@ -304,3 +304,25 @@ def test_expand_takes_the_word_map_as_it_is_on_disk():
         assert expand_distances(distances, words)[0].tolist() == [0, 1, 1, 1]
     chain = tree_distances(list(range(-1, 299)))
     assert (expand_distances(chain, np.arange(301, dtype=np.uint16)) == chain).all()
+
+
+@given(st.integers(0, 9), st.integers(1, 6), st.randoms(use_true_random=False))
+def test_a_batch_equals_its_sentences(words, sentences, random):
+    batch = []
+    for _ in range(sentences):
+        order = random.sample(range(words), words)
+        heads = [ROOT] * words
+        for i in range(1, words):
+            heads[order[i]] = random.choice([*order[:i], ROOT])
+        batch.append([UNPARSED] * words if random.random() < 0.2 else heads)
+    together = tree_distances(np.array(batch, dtype=np.int64).reshape(sentences, words))
+    assert together.shape == (sentences, words + 1, words + 1)
+    packed = pack_distances(together)
+    for heads, distances, triangle in zip(batch, together, packed, strict=True):
+        assert (distances == tree_distances(heads)).all()
+        assert (triangle == pack_distances(distances)).all()
+
+
+def test_a_cycle_in_a_batch_is_found():
+    with pytest.raises(TreeFormatError, match=r"\[1, 0, -1\] form a cycle"):
+        tree_distances([[ROOT, 0, 1], [1, 0, ROOT]])

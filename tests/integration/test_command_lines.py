@@ -1,0 +1,164 @@
+"""The commands as users type them: options, orders of import, spellings of --user-dir."""
+
+import json
+import sys
+
+import pytest
+from integration import commands
+from integration.commands import OPTIONS, PACKAGE, binarize, run_process
+
+from fairseq_syntax.cli import linearize
+
+SIZES = ["", "_tiny", "_iwslt_de_en", "_wmt_en_de", "_wmt_en_de_big"]
+CLASSES = {
+    "pascal_transformer": "PascalTransformerModel",
+    "lisa_transformer": "LisaTransformerModel",
+    "tag_transformer": "TagTransformerModel",
+}
+FEW = ["--max-update", "3"]
+SHORT = ["--gen-subset", "valid", "--beam", "1", "--max-len-b", "5"]
+VALID = list(range(61))
+
+
+def test_train_and_generate_as_documented(data_bin, tmp_path, repository):
+    """No --task, a relative --user-dir, all else fairseq's defaults; from the checkout."""
+    plugin = ["--user-dir", "fairseq_syntax"]
+    model = ["--arch", "pascal_transformer_tiny", "--optimizer", "adam", "--lr", "0.001", "--max-tokens", "1500"]
+    options = [*plugin, *model, "--max-update", "3", "--save-dir", tmp_path, "--no-epoch-checkpoints", "--cpu"]
+    run_process("fairseq-train", data_bin, *options, cwd=repository)
+    path = ["--path", tmp_path / "checkpoint_last.pt"]
+    output = run_process("fairseq-generate", data_bin, *plugin, *path, *SHORT, "--max-len-a", "0", cwd=repository)
+    assert sorted(commands.hypotheses(output)) == VALID
+
+
+@pytest.mark.parametrize(
+    ("arch", "options"),
+    [
+        *OPTIONS.items(),
+        ("lisa_transformer_tiny", []),  # without its criterion
+        (
+            "lstm",
+            [
+                *("--encoder-embed-dim", "16", "--encoder-hidden-size", "16", "--decoder-embed-dim", "16"),
+                *("--decoder-hidden-size", "16", "--decoder-out-embed-dim", "16"),
+            ],
+        ),
+    ],
+)
+@pytest.mark.parametrize("task", [[], ["--task", "syntax_translation"]], ids=["no task", "task"])
+def test_every_architecture_trains_and_generates(data_bin, tmp_path, arch, options, task):
+    log = commands.train(data_bin, tmp_path, arch, *options, *FEW, *task)
+    assert [int(record["num_updates"]) for record in commands.records(log) if "loss" in record] == [1, 2, 3]
+    checkpoint = tmp_path / "checkpoint_last.pt"
+    assert sorted(commands.generate(data_bin, checkpoint, *SHORT, *task)) == VALID
+
+
+def test_multi_task_corpus(corpus, tmp_path):
+    """fairseq-syntax-linearize, then fairseq's own Transformer and preprocessing without trees."""
+    languages = ["--source-lang", "en", "--target-lang", "de"]
+    for split, more in (("train", []), ("valid", ["--translate-only"])):
+        arguments = ["--input", str(corpus / split), "--output", str(tmp_path / split), *languages, *more]
+        assert linearize.main(arguments) == 0
+    lines = (tmp_path / "train.en").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == 2 * 403 and sum(line.startswith("<parse> ") for line in lines) == 403
+    splits = [part for split in ("train", "valid") for part in (f"--{split}pref", tmp_path / split)]
+    data = tmp_path / "data"
+    run_process("fairseq-preprocess", *languages, *splits, "--destdir", data, "--joined-dictionary", cwd=tmp_path)
+    commands.train(data, tmp_path / "model", "transformer_tiny", "--share-all-embeddings", *FEW)
+    assert sorted(commands.generate(data, tmp_path / "model" / "checkpoint_last.pt", *SHORT)) == VALID
+
+
+def test_directory_command_from_elsewhere(data_bin, tmp_path):
+    """`--user-dir "$(fairseq-syntax-dir)"` in a directory without the package."""
+    command = """
+        set -e
+        dir="$(fairseq-syntax-dir)"
+        fairseq-train "$@" --user-dir "$dir"
+    """
+    model = ["--arch", "lisa_transformer_tiny", *OPTIONS["lisa_transformer_tiny"], "--save-dir", tmp_path / "model"]
+    arguments = [data_bin, *commands.TRAINING, *model, "--max-update", "1"]
+    log = run_process("bash", "-c", command, "bash", *arguments, cwd=tmp_path)
+    assert any("parse_loss" in record for record in commands.records(log))
+    printed = run_process("bash", "-c", "fairseq-syntax-dir 2> /dev/null", cwd=tmp_path)
+    assert printed == f"{PACKAGE.resolve()}\n"
+
+
+# Prints what fairseq's registries hold before and after; a fresh interpreter each, as orders of import matter.
+_REGISTRIES = """
+import json, sys
+from argparse import Namespace
+import fairseq.tasks, fairseq.models, fairseq.criterions
+from fairseq import utils
+from fairseq.models import ARCH_MODEL_REGISTRY
+from fairseq.criterions import CRITERION_REGISTRY
+from fairseq.tasks import TASK_REGISTRY
+
+def architectures():
+    return {name: f"{cls.__module__}.{cls.__name__}" for name, cls in ARCH_MODEL_REGISTRY.items()}
+
+before = architectures()
+for step in sys.argv[1:]:
+    if step == "import":
+        import fairseq_syntax
+    elif step == "register":
+        import fairseq_syntax
+        fairseq_syntax.register()
+    else:
+        utils.import_user_module(Namespace(user_dir=step))
+print("\\n" + json.dumps({
+    "before": before,
+    "after": architectures(),
+    "criterion": CRITERION_REGISTRY["label_smoothed_cross_entropy_with_heads"].__module__,
+    "task": TASK_REGISTRY["syntax_translation"].__module__,
+}))
+"""
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        ["DIRECTORY"],
+        ["import", "DIRECTORY", "DIRECTORY"],
+        ["LINK", "DIRECTORY", "import", "register", "register"],
+        ["import", "LINK"],
+    ],
+    ids=" ".join,
+)
+def test_orders_of_import(tmp_path, steps):
+    """Everything is registered once, whatever comes first; a symbolic link is the directory it leads to."""
+    link = tmp_path / "elsewhere" / "fairseq_syntax"
+    link.parent.mkdir()
+    link.symlink_to(PACKAGE, target_is_directory=True)
+    places = {"DIRECTORY": PACKAGE, "LINK": link}
+    output = run_process(sys.executable, "-c", _REGISTRIES, *(places.get(step, step) for step in steps), cwd=tmp_path)
+    found = json.loads(output.splitlines()[-1])
+    own = {
+        f"{model}{size}": f"fairseq_syntax.models.{model}.{name}" for model, name in CLASSES.items() for size in SIZES
+    }
+    # no name was fairseq's before, none of fairseq's is changed
+    assert not own.keys() & found["before"].keys()
+    assert {name: cls for name, cls in found["after"].items() if found["before"].get(name) != cls} == own
+    assert found["criterion"] == "fairseq_syntax.criterions.label_smoothed_cross_entropy_with_heads"
+    assert found["task"] == "fairseq_syntax.tasks.syntax_translation"
+
+
+def test_train_through_a_link_after_import(data_bin, tmp_path):
+    link = tmp_path / "fairseq_syntax"
+    link.symlink_to(PACKAGE, target_is_directory=True)
+    program = "import fairseq_syntax; from fairseq_cli.train import cli_main; cli_main()"
+    model = ["--arch", "tag_transformer_tiny", *OPTIONS["tag_transformer_tiny"], "--save-dir", tmp_path / "model"]
+    arguments = [data_bin, "--user-dir", link, *commands.TRAINING, *model, "--max-update", "1"]
+    log = run_process(sys.executable, "-c", program, *arguments, cwd=tmp_path)
+    assert any("loss" in record for record in commands.records(log))
+
+
+def test_data_without_trees_trains_stock_models_only(corpus, tmp_path):
+    splits = [part for split in ("train", "valid") for part in (f"--{split}pref", corpus / split)]
+    languages = ["--source-lang", "en", "--target-lang", "de"]
+    data = tmp_path / "data"
+    run_process("fairseq-preprocess", *languages, *splits, "--destdir", data, "--joined-dictionary", cwd=tmp_path)
+    commands.train(data, tmp_path / "stock", "transformer_tiny", *FEW)
+    with pytest.raises(ValueError, match="this data has no trees, but the model needs parents"):
+        commands.train(data, tmp_path / "pascal", "pascal_transformer_tiny", *FEW)
+    binarize({"train": corpus / "train", "valid": corpus / "valid"}, data, "--only-syntax")
+    commands.train(data, tmp_path / "pascal", "pascal_transformer_tiny", *FEW)

@@ -1,0 +1,101 @@
+"""Two processes make the updates of one process that collects the gradients of two batches."""
+
+import json
+
+import pytest
+import torch
+from integration import commands
+from integration.commands import OPTIONS, PACKAGE, run_process
+
+PASCAL = "pascal_transformer_tiny"
+LISA = "lisa_transformer_tiny"
+
+
+@pytest.fixture
+def launcher(repository):
+    return repository / "examples" / "distributed" / "launch.sh"
+
+
+def train_twice(launcher, data, directory, arch, *options) -> str:
+    arguments = [*commands.TRAINING, *OPTIONS[arch], "--dropout", "0", *options]
+    # of TRAINING, what the launcher sets itself
+    kept = [part for part in arguments if part not in ("--cpu", "--distributed-world-size")]
+    kept.remove("1")
+    command = ["bash", launcher, data, "--user-dir", PACKAGE, "--arch", arch, *kept, "--save-dir", directory]
+    return run_process(*command, cwd=directory.parent, CPU_PROCESSES="2")
+
+
+def assert_equal_parameters(actual, expected):
+    actual, expected = commands.parameters(actual), commands.parameters(expected)
+    assert actual.keys() == expected.keys()
+    for name, value in expected.items():
+        torch.testing.assert_close(actual[name], value, atol=1e-6, rtol=0, msg=name)
+
+
+def test_two_processes_equal_two_batches_an_update_and_resume(launcher, data_bin, tmp_path):
+    """Up to update 4, on to update 12 after a restart; the first epoch ends between."""
+    one, two = tmp_path / "one", tmp_path / "two"
+    commands.train(
+        data_bin, one, PASCAL, *OPTIONS[PASCAL], "--dropout", "0", "--update-freq", 2, "--max-update", 12, *SAVING
+    )
+    train_twice(launcher, data_bin, two, PASCAL, "--max-update", "4", *SAVING)
+    assert_equal_parameters(two / "checkpoint_1_4.pt", one / "checkpoint_1_4.pt")
+    log = train_twice(launcher, data_bin, two, PASCAL, "--max-update", "12", *SAVING)
+    assert "Loaded checkpoint" in log
+    assert_equal_parameters(two / "checkpoint_last.pt", one / "checkpoint_last.pt")
+
+
+SAVING = ["--save-interval-updates", "4"]
+
+
+def test_two_processes_with_parse_loss(launcher, data_bin, tmp_path):
+    one, two = tmp_path / "one", tmp_path / "two"
+    # its log figures must be summed over the processes, too; arguments with quotes arrive whole
+    more = ["--max-update", "4", "--eval-bleu-args", '{"beam": 1, "max_len_b": 9}', "--eval-bleu-detok-args", "{}"]
+    log = commands.train(data_bin, one, LISA, *OPTIONS[LISA], "--dropout", "0", "--update-freq", 2, *more)
+    expected = [record for record in commands.records(log) if "loss" in record]
+    log = train_twice(launcher, data_bin, two, LISA, *more)
+    found = [record for record in commands.records(log) if "loss" in record]
+    assert len(found) == len(expected) == 4
+    for name in ("loss", "parse_loss", "head_accuracy", "uas"):
+        assert [float(r[name]) for r in found] == pytest.approx([float(r[name]) for r in expected], abs=2e-3), name
+    assert_equal_parameters(two / "checkpoint_last.pt", one / "checkpoint_last.pt")
+
+
+def dry_run(launcher, tmp_path, *arguments, status=0, **environment):
+    return run_process("bash", launcher, *arguments, cwd=tmp_path, status=status, DRY_RUN="1", **environment)
+
+
+def test_launcher_prints_what_it_would_run(launcher, tmp_path):
+    given = ["data bin", "--eval-bleu-args", json.dumps({"beam": 4, "it's": '"'})]
+    where = {"NNODES": "2", "NODE_RANK": "1", "MASTER_ADDR": "first", "MASTER_PORT": "1234", "GPUS_PER_NODE": "4"}
+    printed = dry_run(launcher, tmp_path, *given, **where)
+    words = run_process("bash", "-c", f"printf '%s\\n' {printed.strip()}", cwd=tmp_path).splitlines()
+    assert words[0] == "torchrun" and words[-len(given) :] == given
+    for option, value in (("nnodes", "2"), ("node_rank", "1"), ("master_addr", "first"), ("master_port", "1234")):
+        assert words[words.index(f"--{option}") + 1] == value
+    assert words[words.index("--nproc_per_node") + 1] == "4"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "message"),
+    [
+        ([], {"CPU_PROCESSES": "2"}, "give the arguments of fairseq-train"),
+        (["d"], {"CPU_PROCESSES": "2", "RANK": "0"}, "looks like torchrun"),
+        (["d"], {"CPU_PROCESSES": "2", "GPUS_PER_NODE": "2"}, "not both"),
+        (["d"], {"CPU_PROCESSES": "two"}, "give a number"),
+        (["d"], {}, "no GPU found"),
+        (["d", "--distributed-world-size", "2"], {"CPU_PROCESSES": "2"}, "launch.sh sets it"),
+        (["d", "--ddp-backend=pytorch_ddp"], {"CPU_PROCESSES": "2"}, "launch.sh sets it"),
+        (["d", "--cpu"], {"GPUS_PER_NODE": "2"}, "give CPU_PROCESSES"),
+        (["d"], {"GPUS_PER_NODE": "2", "NNODES": "2"}, "give MASTER_ADDR"),
+        (["d"], {"GPUS_PER_NODE": "2", "NNODES": "2", "MASTER_ADDR": "h"}, "give NODE_RANK"),
+        (["d"], {"GPUS_PER_NODE": "2", "NNODES": "2", "MASTER_ADDR": "h", "NODE_RANK": "2"}, "give NODE_RANK"),
+    ],
+)
+def test_launcher_refuses_what_would_train_nothing_or_twice(launcher, tmp_path, arguments, environment, message):
+    assert message in dry_run(launcher, tmp_path, *arguments, status=2, **environment)
+
+
+def test_launcher_warns_of_one_process(launcher, tmp_path):
+    assert "one process only" in dry_run(launcher, tmp_path, "data", CPU_PROCESSES="1")

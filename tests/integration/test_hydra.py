@@ -1,0 +1,52 @@
+"""fairseq-hydra-train, which imports a plug-in only after it has read its options."""
+
+from integration import commands
+from integration.commands import PACKAGE, run_process
+
+COMMON = [
+    *("common.cpu=true", "distributed_training.distributed_world_size=1", "common.log_format=json"),
+    *("dataset.max_tokens=1500", "dataset.num_workers=0", "dataset.disable_validation=true"),
+    *("optimization.max_update=3", "optimization.lr=[0.005]", f"common.user_dir={PACKAGE}"),
+]
+BARE = ["+task._name=syntax_translation", "optimizer=adam", "common.log_interval=1"]
+
+
+def train(data_bin, directory, *overrides) -> str:
+    # the comma: fairseq's names begin with a dot-free "task.data"
+    where = [f"+task.data={data_bin}", f"checkpoint.save_dir={directory}"]
+    return run_process("fairseq-hydra-train", *where, *COMMON, *BARE, *overrides, cwd=directory.parent)
+
+
+def translate(data_bin, directory):
+    return commands.generate(data_bin, directory / "checkpoint_last.pt", "--gen-subset", "valid", "--max-len-b", 3)
+
+
+def test_pascal(data_bin, tmp_path):
+    train(data_bin, tmp_path / "run", "+model._name=pascal_transformer_tiny", "+model.encoder_pascal_heads=[2,1]")
+    assert len(translate(data_bin, tmp_path / "run")) == 61
+    import torch
+
+    cfg = torch.load(tmp_path / "run" / "checkpoint_last.pt", weights_only=True)["cfg"]
+    assert list(cfg["model"]["encoder_pascal_heads"]) == [2, 1]
+    # the preset, not the size of the base model
+    assert cfg["model"]["encoder_embed_dim"] == 64
+    assert cfg["task"]["_name"] == "syntax_translation"
+
+
+def test_lisa_with_its_criterion(data_bin, tmp_path):
+    criterion = ["criterion._name=label_smoothed_cross_entropy_with_heads", "+criterion.parse_penalty=0.5"]
+    log = train(data_bin, tmp_path / "run", "+model._name=lisa_transformer_tiny", *criterion)
+    updates = [record for record in commands.records(log) if "loss" in record]
+    assert len(updates) == 3
+    assert all("parse_loss" in record and "uas" in record for record in updates)
+    assert len(translate(data_bin, tmp_path / "run")) == 61
+
+
+def test_example_file(data_bin, tmp_path, repository):
+    """examples/multi30k/hydra/pascal.yaml, made small."""
+    folder = repository / "examples" / "multi30k" / "hydra"
+    small = [f"model.{side}_{name}" for side in ("encoder", "decoder") for name in ("embed_dim=32", "ffn_embed_dim=32")]
+    overrides = [*COMMON, f"task.data={data_bin}", f"checkpoint.save_dir={tmp_path / 'run'}", *small]
+    run_process("fairseq-hydra-train", "--config-dir", folder, "--config-name", "pascal", *overrides, cwd=tmp_path)
+    assert not (tmp_path / "outputs").exists()
+    assert len(translate(data_bin, tmp_path / "run")) == 61
