@@ -10,7 +10,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 case "$SIZE" in
 cpu)
-    : "${MAX_EPOCH:=10}" "${MAX_TOKENS:=2048}" "${LR:=1e-3}" "${WARMUP:=800}"
+    : "${MAX_EPOCH:=8}" "${MAX_TOKENS:=2048}" "${LR:=1e-3}" "${WARMUP:=800}"
     DIMENSIONS=(--encoder-layers 3 --decoder-layers 3 --encoder-embed-dim 256 --decoder-embed-dim 256
         --encoder-ffn-embed-dim 1024 --decoder-ffn-embed-dim 1024 --encoder-attention-heads 4
         --decoder-attention-heads 4)

@@ -9,6 +9,7 @@ from integration.commands import OPTIONS, PACKAGE, run_process
 
 PASCAL = "pascal_transformer_tiny"
 LISA = "lisa_transformer_tiny"
+SAVING = ["--save-interval-updates", "4"]
 
 
 @pytest.fixture
@@ -43,9 +44,6 @@ def test_two_processes_equal_two_batches_an_update_and_resume(launcher, data_bin
     log = train_twice(launcher, data_bin, two, PASCAL, "--max-update", "12", *SAVING)
     assert "Loaded checkpoint" in log
     assert_equal_parameters(two / "checkpoint_last.pt", one / "checkpoint_last.pt")
-
-
-SAVING = ["--save-interval-updates", "4"]
 
 
 def test_two_processes_with_parse_loss(launcher, data_bin, tmp_path):

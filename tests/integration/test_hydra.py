@@ -1,5 +1,6 @@
 """fairseq-hydra-train, which imports a plug-in only after it has read its options."""
 
+import torch
 from integration import commands
 from integration.commands import PACKAGE, run_process
 
@@ -12,7 +13,6 @@ BARE = ["+task._name=syntax_translation", "optimizer=adam", "common.log_interval
 
 
 def train(data_bin, directory, *overrides) -> str:
-    # the comma: fairseq's names begin with a dot-free "task.data"
     where = [f"+task.data={data_bin}", f"checkpoint.save_dir={directory}"]
     return run_process("fairseq-hydra-train", *where, *COMMON, *BARE, *overrides, cwd=directory.parent)
 
@@ -24,8 +24,6 @@ def translate(data_bin, directory):
 def test_pascal(data_bin, tmp_path):
     train(data_bin, tmp_path / "run", "+model._name=pascal_transformer_tiny", "+model.encoder_pascal_heads=[2,1]")
     assert len(translate(data_bin, tmp_path / "run")) == 61
-    import torch
-
     cfg = torch.load(tmp_path / "run" / "checkpoint_last.pt", weights_only=True)["cfg"]
     assert list(cfg["model"]["encoder_pascal_heads"]) == [2, 1]
     # the preset, not the size of the base model
