@@ -24,7 +24,7 @@ help:
 install: $(STAMP)
 
 $(STAMP): setup.py pyproject.toml Makefile fairseq_syntax/version.py
-	$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if v >= (3, 11) else f"make install: Python 3.11 or newer is needed, found {v[0]}.{v[1]}; set PYTHON=/path/to/python3.11")'
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if v >= (3, 11) else f"make install: Python 3.11 or newer is needed, found {v[0]}.{v[1]}; set PYTHON=/path/to/python3.11")'
 	test -x $(BIN)/python || { echo "== creating $(VENV)"; $(PYTHON) -m venv $(VENV); }
 	pip() { $(BIN)/python -m pip --disable-pip-version-check --quiet "$$@"; }
 	echo "== build tools"; pip install 'setuptools>=68' wheel cython 'numpy>=2,<3'
@@ -39,7 +39,7 @@ demo: install
 	PATH="$(BIN):$$PATH" bash examples/quickstart.sh
 
 test: install
-	$(BIN)/python -m pytest -n 2 $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
 
 test-slow: install
 	$(BIN)/python -m pytest -n 2 --run-slow $(PYTEST_ARGS)

@@ -12,6 +12,10 @@ export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}"
 # saves a good part of the time (as much as half where page faults are dear, as on virtual machines).
 export MALLOC_MMAP_THRESHOLD_="${MALLOC_MMAP_THRESHOLD_:-4294967296}" MALLOC_TRIM_THRESHOLD_="${MALLOC_TRIM_THRESHOLD_:-17179869184}"
 log="$OUT/demo.log"
+if [[ -e "$OUT" && ! -e "$log" ]]; then
+    echo "quickstart.sh: OUT=$OUT exists and is not from an earlier quick start; name another folder" >&2
+    exit 1
+fi
 rm -rf "$OUT"
 mkdir -p "$OUT"
 started=$SECONDS
