@@ -5,7 +5,7 @@ set -euo pipefail
 ROOT="$(cd "$(dirname "$0")/.." && pwd)"
 : "${OUT:=demo-out}"
 : "${USER_DIR:=$ROOT/fairseq_syntax}"
-: "${UPDATES:=600}"
+: "${UPDATES:=450}"
 : "${SEED:=1}"
 export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}"
 # glibc gives large tensors back to the system after every operation and fetches them again; on a CPU, keeping them
@@ -91,7 +91,7 @@ quietly fairseq-syntax-attention "$OUT/data-bin" --path "$OUT/pascal/checkpoint_
 for name in transformer pascal; do
     echo
     echo "== $name"
-    sacrebleu "$OUT/corpus/test.de" --input "$OUT/$name.test.de" --tokenize none --format text
+    sacrebleu "$OUT/corpus/test.de" --input "$OUT/$name.test.de" --tokenize none --force --format text
     python "$ROOT/examples/agreement/score.py" --challenge "$OUT/corpus/challenge.tsv" \
         --hypotheses "$OUT/$name.challenge.de"
 done

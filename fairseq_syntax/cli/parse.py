@@ -17,7 +17,7 @@ from typing import IO
 from tqdm import tqdm
 
 from ..data.parsers import Parser, StanzaParser
-from ..trees.conllu import TreeFormatError, format_sentence, open_text, parse_block
+from ..trees.conllu import TreeFormatError, format_sentence, numbered_lines, open_text, parse_block
 from ..trees.subwords import SubwordType, join_subwords
 
 STDIO = "-"
@@ -49,21 +49,9 @@ def read_lines(path: str | Path, name: str | None = None) -> Iterator[str]:
     Raises:
         TreeFormatError: no such file, not UTF-8, a damaged gzip file; the message names the line.
     """
-    number = 0
-    name = name or str(path)
     with open_text(path) as lines:
-        try:
-            for line in lines:
-                yield line.rstrip("\r\n")
-                number += 1
-        except UnicodeDecodeError as error:
-            raise TreeFormatError(
-                f"{name}: not UTF-8 after line {number} ({error.reason}); convert the file to UTF-8"
-            ) from None
-        except (EOFError, OSError) as error:
-            raise TreeFormatError(
-                f"{name}: cannot be read on after line {number} ({error}); the file is cut off or not gzip"
-            ) from None
+        for _, line in numbered_lines(lines, name or str(path)):
+            yield line.rstrip("\r\n")
 
 
 def split_words(line: str, subword_type: str, place: str) -> list[str]:

@@ -14,7 +14,7 @@ from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import MMapIndexedDataset, data_file_path
 
 from ..trees.alignment import align_tree
-from ..trees.conllu import Sentence, TreeFormatError, open_text, parse_block, read_blocks
+from ..trees.conllu import Sentence, TreeFormatError, numbered_lines, open_text, parse_block, read_blocks
 from ..trees.distances import pack_distances, tree_distances
 from ..trees.projection import parent_positions
 from ..trees.subwords import join_subwords
@@ -77,22 +77,17 @@ def pair_examples(text_path: Path, trees_path: Path) -> Iterator[Example]:
         blocks = read_blocks(trees, str(trees_path))
         start, block = next(blocks, (0, None))
         number = 0
-        try:
-            for number, line in enumerate(lines, 1):
-                if block is not None and (line.strip() or not _has_words(block)):
-                    yield Example(number, line, start, block)
-                    start, block = next(blocks, (0, None))
-                elif not line.strip():
-                    yield Example(number, line, 0, [])
-                else:
-                    raise TreeFormatError(
-                        f"{text_path}:{number}: no parse; {trees_path} ends after "
-                        f"{number - 1} sentences: parse this very text with fairseq-syntax-parse"
-                    )
-        except UnicodeDecodeError as error:
-            # text is decoded ahead of the lines
-            bad = number + 1 + error.object.count(b"\n", 0, error.start)
-            raise TreeFormatError(f"{text_path}:{bad}: not UTF-8 ({error.reason}); convert the file to UTF-8") from None
+        for number, line in numbered_lines(lines, str(text_path)):
+            if block is not None and (line.strip() or not _has_words(block)):
+                yield Example(number, line, start, block)
+                start, block = next(blocks, (0, None))
+            elif not line.strip():
+                yield Example(number, line, 0, [])
+            else:
+                raise TreeFormatError(
+                    f"{text_path}:{number}: no parse; {trees_path} ends after {number - 1} sentences: "
+                    "parse this very text with fairseq-syntax-parse"
+                )
         if block is not None:
             raise TreeFormatError(
                 f"{trees_path}:{start}: tree {number + 1}, but {text_path} has {number} lines; "

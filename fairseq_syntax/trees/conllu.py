@@ -131,28 +131,20 @@ def open_text(path: str | Path) -> IO[str]:
         ) from None
 
 
-def read_blocks(lines: Iterable[str], name: str) -> Iterator[tuple[int, list[str]]]:
-    """Split CoNLL-U lines into raw sentences without looking inside.
+def numbered_lines(lines: Iterable[str], name: str) -> Iterator[tuple[int, str]]:
+    """The lines of a text that is being decoded, with their numbers from 1.
 
-    Yields:
-        (line number of the first line, its lines without line ends), one per sentence. The tree of an empty text
-        line is a block of comments only, which `write_conllu` produces; it counts as a sentence.
+    Args:
+        lines: an open text file.
+        name: what messages call it.
 
     Raises:
-        TreeFormatError: the text is not UTF-8 or a gzip file is damaged.
+        TreeFormatError: the text is not UTF-8 or a gzip file is damaged; the message names the line.
     """
-    block: list[str] = []
-    start = number = 0
+    number = 0
     try:
         for number, line in enumerate(lines, 1):
-            line = line.rstrip("\r\n")
-            if line and not line.isspace():
-                if not block:
-                    start = number
-                block.append(line)
-            elif block:
-                yield start, block
-                block = []
+            yield number, line
     except UnicodeDecodeError as error:
         # Text is decoded ahead of the lines, so some lines of the broken chunk may not be counted yet.
         bad = number + 1 + error.object.count(b"\n", 0, error.start)
@@ -161,6 +153,29 @@ def read_blocks(lines: Iterable[str], name: str) -> Iterator[tuple[int, list[str
         raise TreeFormatError(
             f"{name}:{number + 1}: cannot be read on ({error}); the file is cut off or not gzip"
         ) from None
+
+
+def read_blocks(lines: Iterable[str], name: str) -> Iterator[tuple[int, list[str]]]:
+    """Split CoNLL-U lines into raw sentences without looking inside.
+
+    Yields:
+        (line number of the first line, its lines without line ends), one per sentence. The tree of an empty text
+        line is a block of comments only, which `format_sentence` produces; it counts as a sentence.
+
+    Raises:
+        TreeFormatError: see `numbered_lines`.
+    """
+    block: list[str] = []
+    start = 0
+    for number, line in numbered_lines(lines, name):
+        line = line.rstrip("\r\n")
+        if line and not line.isspace():
+            if not block:
+                start = number
+            block.append(line)
+        elif block:
+            yield start, block
+            block = []
     if block:
         yield start, block
 

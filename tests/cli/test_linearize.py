@@ -153,7 +153,7 @@ def test_what_does_not_fit_is_said_and_nothing_written(corpus, capsys, name, con
 
 def test_not_utf8(corpus, capsys):
     (corpus / "in.de").write_bytes(b"eine Katze\n\xff\nx\n")
-    assert "in.de: not UTF-8 after line" in failed(corpus, capsys)
+    assert "in.de:2: not UTF-8 (" in failed(corpus, capsys)
 
 
 def test_existing_output_is_kept(corpus, capsys):

@@ -322,8 +322,8 @@ def test_input_is_never_overwritten(fake, text, capsys):
     "content, options, message",
     [
         (b"fine\nhalf@@\n", ["--subword-type", "subword_nmt"], "text.en:2: the text ends inside"),
-        (b"\x1f\x8bno gzip\n", [], "text.en: not UTF-8 after line 0"),
-        (b"fine\n" * 5000 + b"\xff\n", [], "text.en: not UTF-8 after line"),
+        (b"\x1f\x8bno gzip\n", [], "text.en:1: not UTF-8"),
+        (b"fine\n" * 5000 + b"\xff\n", [], "text.en:5001: not UTF-8"),
     ],
 )
 def test_bad_text(fake, text, tmp_path, capsys, content, options, message):
@@ -337,7 +337,7 @@ def test_bad_files(fake, text, tmp_path, capsys):
     assert "cannot be opened" in failed(capsys, tmp_path, tmp_path / "out")
     broken = tmp_path / "text.gz"
     broken.write_bytes(gzip.compress(TEXT.encode() * 100)[:-20])
-    assert "text.gz: cannot be read on" in failed(capsys, broken, tmp_path / "out")
+    assert "text.gz:336: cannot be read on" in failed(capsys, broken, tmp_path / "out")
     # a folder is wanted where a file is
     assert "text.en" in failed(capsys, text, text / "out")
 
