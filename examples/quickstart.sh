@@ -19,6 +19,8 @@ fi
 rm -rf "$OUT"
 mkdir -p "$OUT"
 started=$SECONDS
+# Ctrl-C does not reach jobs in the background
+trap 'kill $(jobs -p) 2> /dev/null || true' EXIT
 say() { printf '[%3ds] %s\n' $((SECONDS - started)) "$*"; }
 quietly() { "$@" >> "$log" 2>&1 || { echo "failed: $*; the end of $log:" >&2; tail -n 20 "$log" | cut -c1-300 >&2; exit 1; }; }
 

@@ -2,6 +2,7 @@
 
 import argparse
 import collections
+import fcntl
 import json
 import logging
 import os
@@ -39,6 +40,8 @@ For a prefix P and source language s, the (sub)words are read from P.s and their
 P.s.conllu.gz; they must agree word for word."""
 
 STAGING = ".syntax.partial"
+JOURNAL = "publishing.json"
+"""In a staging directory: everything is made, and its files are being moved to their place."""
 
 _EXAMPLE = """\
 example:
@@ -123,7 +126,11 @@ def main(argv: list[str] | None = None) -> None:
         print("fairseq-syntax-preprocess: a worker was killed (out of memory?); lower --workers", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
-        print("fairseq-syntax-preprocess: interrupted; nothing was written", file=sys.stderr)
+        print(
+            "fairseq-syntax-preprocess: interrupted; nothing was written, or, if files were being moved to --destdir, "
+            "the next run with it finishes that",
+            file=sys.stderr,
+        )
         sys.exit(130)
 
 
@@ -155,6 +162,11 @@ def run(args: argparse.Namespace) -> None:
     manifest = manifest_path(destination, args.source_lang, args.target_lang)
     if destination.exists() and not destination.is_dir():
         raise FileExistsError(f"{destination}: is a file; name a directory with --destdir")
+    for left in _staging_directories(destination):
+        if (left / JOURNAL).exists():
+            with _locked(left):
+                logger.info("%s: left by a run that was killed while it moved files; finishing that", left)
+                _finish_publishing(left, destination)
     _check_inputs(args, splits)
     if args.only_syntax:
         if not destination.is_dir():
@@ -164,30 +176,57 @@ def run(args: argparse.Namespace) -> None:
             raise FileExistsError(
                 f"{destination}: splits {', '.join(taken)} have trees already; give --overwrite to replace them"
             )
-        staging = destination / STAGING
     else:
         if destination.exists() and any(destination.iterdir()) and not args.overwrite:
             raise FileExistsError(
                 f"{destination}: exists and is not empty; give --overwrite to replace what it holds, or "
                 "--only-syntax to add trees to it"
             )
-        # beside the directory itself, also where it is given as `.` or by a symbolic link
-        staging = destination.resolve().with_name(f".{destination.resolve().name}.partial")
-    for left in {staging, destination / STAGING}:
+    if args.dict_only and any(destination.glob("*.idx")):
+        raise FileExistsError(
+            f"{destination}: holds text that was binarized with the dictionaries there; name another --destdir"
+        )
+    for left in _staging_directories(destination):
         if left.exists():
-            logger.info("%s: left by an interrupted run, removed", left)
-            shutil.rmtree(left)
+            with _locked(left):
+                logger.info("%s: left by an interrupted run, removed", left)
+                shutil.rmtree(left)
+    staging = _staging_directories(destination)[args.only_syntax]
     staging.mkdir(parents=True)
+    with _locked(staging):
+        try:
+            if not args.only_syntax:
+                _binarize_text(args, staging)
+            if not args.dict_only:
+                entry = _binarize_trees(args, splits, staging, destination)
+                _write_json(staging / manifest.name, entry)
+            _publish(args, staging, destination, manifest.name)
+        except BaseException:
+            if not (staging / JOURNAL).exists():
+                shutil.rmtree(staging, ignore_errors=True)
+            raise
+
+
+def _staging_directories(destination: Path) -> tuple[Path, Path]:
+    """Where new files wait: for a whole data directory, and for trees alone."""
+    # beside the directory itself, also where it is given as `.` or by a symbolic link
+    return destination.resolve().with_name(f".{destination.resolve().name}.partial"), destination / STAGING
+
+
+@contextmanager
+def _locked(directory: Path) -> Iterator[None]:
+    """Keep a second run with the same --destdir from taking this one's files for left-overs."""
+    descriptor = os.open(directory, os.O_RDONLY)
     try:
-        if not args.only_syntax:
-            _binarize_text(args, staging)
-        if not args.dict_only:
-            entry = _binarize_trees(args, splits, staging, destination)
-            _write_json(staging / manifest.name, entry)
-        _publish(args, staging, destination, manifest.name)
-    except BaseException:
-        shutil.rmtree(staging, ignore_errors=True)
-        raise
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise TreeFormatError(
+                f"{directory}: another fairseq-syntax-preprocess is writing it; wait for it to end"
+            ) from None
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _splits(args: argparse.Namespace) -> dict[str, str]:
@@ -346,6 +385,7 @@ def _manifest(args, splits, counts, staging: Path, destination: Path) -> dict:
                     "text": str(_text_path(args, prefix)),
                     "trees": str(_trees_path(args, prefix)),
                     "distances": not args.no_distances,
+                    "allow_unparsed": args.allow_unparsed,
                     **counts[split]._asdict(),
                 }
                 for split, prefix in splits.items()
@@ -374,20 +414,31 @@ def _publish(args: argparse.Namespace, staging: Path, destination: Path, manifes
         os.rename(staging, destination.resolve())
         return
     names = {path.name for path in staging.iterdir()}
-    # arrays of splits that are not made again hold indices of the old tags
-    others = [] if args.only_syntax or _same_tags(args, staging, destination) else ARRAY_TYPES
-    (destination / manifest).unlink(missing_ok=True)
-    for array in others:
-        for stale in destination.glob(f"*.{args.source_lang}-{args.target_lang}.{args.source_lang}.{array}.???"):
-            if stale.name not in names:
-                stale.unlink()
     # what the new files replace without having the same name: no stale array may stay beside new tokens
     splits = _splits(args)
-    for stale in list(destination.iterdir()):
-        if stale.name not in names and _is_replaced(args, splits, stale.name):
-            stale.unlink()
-    for name in sorted(names, key=lambda name: name == manifest):
+    stale = [path.name for path in destination.iterdir() if _is_replaced(args, splits, path.name)]
+    if not args.only_syntax and not args.dict_only and not _same_tags(args, staging, destination):
+        # arrays of splits that are not made again hold indices of the old tags
+        for array in ARRAY_TYPES:
+            pattern = f"*.{args.source_lang}-{args.target_lang}.{args.source_lang}.{array}.???"
+            stale += [path.name for path in destination.glob(pattern)]
+    plan = {"manifest": manifest, "stale": sorted(set(stale) - names)}
+    _write_json(staging / f"{JOURNAL}.tmp", plan)
+    os.replace(staging / f"{JOURNAL}.tmp", staging / JOURNAL)
+    _finish_publishing(staging, destination)
+
+
+def _finish_publishing(staging: Path, destination: Path) -> None:
+    """Move files by the plan in the journal, as often as it takes: what was moved already is not there any more."""
+    plan = json.loads((staging / JOURNAL).read_text(encoding="utf-8"))
+    for name in plan["stale"]:
+        (destination / name).unlink(missing_ok=True)
+    if (staging / plan["manifest"]).exists():
+        (destination / plan["manifest"]).unlink(missing_ok=True)
+    names = {path.name for path in staging.iterdir()} - {JOURNAL}
+    for name in sorted(names, key=lambda name: name == plan["manifest"]):
         os.replace(staging / name, destination / name)
+    (staging / JOURNAL).unlink()
     staging.rmdir()
 
 

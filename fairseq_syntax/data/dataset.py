@@ -92,12 +92,14 @@ class SyntaxPairDataset(LanguagePairDataset):
     Args:
         syntax: a sequence of `TokenSyntax` in the order of the source sentences; None for models without syntax.
         syntax_inputs: keys of `INPUTS` that batches hold.
+        truncated_to: tokens to which fairseq cuts longer source sentences (`--truncate-source`); None: it does not.
         All others as in `LanguagePairDataset`.
     """
 
-    def __init__(self, *args, syntax=None, syntax_inputs=(), **kwargs):
+    def __init__(self, *args, syntax=None, syntax_inputs=(), truncated_to=None, **kwargs):
         super().__init__(*args, **kwargs)
         self.syntax = syntax
+        self.truncated_to = truncated_to
         self.syntax_inputs = tuple(sorted(syntax_inputs)) if syntax is not None else ()
         if syntax is not None and len(syntax) != len(self.src):
             raise TreeFormatError(
@@ -106,7 +108,7 @@ class SyntaxPairDataset(LanguagePairDataset):
             )
 
     @classmethod
-    def from_pairs(cls, pairs, syntax, syntax_inputs):
+    def from_pairs(cls, pairs, syntax, syntax_inputs, truncated_to=None):
         """Put trees beside a `LanguagePairDataset` that fairseq has loaded."""
         return cls(
             pairs.src,
@@ -128,6 +130,7 @@ class SyntaxPairDataset(LanguagePairDataset):
             pad_to_multiple=pairs.pad_to_multiple,
             syntax=syntax,
             syntax_inputs=syntax_inputs,
+            truncated_to=truncated_to,
         )
 
     def __getitem__(self, index):
@@ -136,7 +139,7 @@ class SyntaxPairDataset(LanguagePairDataset):
             syntax = self.syntax[index]
             length = len(example["source"])
             # `src.sizes` is wrong under --truncate-source; the example itself is right
-            example["syntax"] = syntax.truncate(length) if length < len(syntax) else syntax
+            example["syntax"] = syntax.truncate(length) if length == self.truncated_to else syntax
             if len(example["syntax"]) != length:
                 raise TreeFormatError(
                     f"sentence {index} has {length} tokens but its tree {len(syntax)}; the text was changed after "

@@ -41,6 +41,8 @@ class LiveSyntax:
         result = []
         for text, (words, word_of_token), tree in zip(texts, joined, trees, strict=True):
             tree = align_tree(tree, words, f"input {text!r}")
+            if not tree.is_parsed:
+                raise TreeFormatError(f"input {text!r}: the tree that was given has no heads; parse the sentence")
             indices = {
                 name: np.array([dictionary.index(tag) for tag in getattr(tree, name)], dtype=np.int64)
                 for name, dictionary in self.dictionaries.items()

@@ -76,6 +76,9 @@ class LisaTransformerModel(SyntaxTransformerModel):
             raise ValueError(f"--encoder-lisa-layer {args.encoder_lisa_layer}: give 0 to {args.encoder_layers - 1}")
         if getattr(args, "encoder_layerdrop", 0):
             raise ValueError("--encoder-layerdrop would drop the parsing layer; leave it out")
+        if getattr(args, "checkpoint_activations", False) or getattr(args, "offload_activations", False):
+            # fairseq computes the layer without gradients and hands the parser's scores out as they are
+            raise ValueError("--checkpoint-activations would cut the parse loss off from the parser; leave it out")
         args.gold_parses = task.cfg.gold_parses
 
     @classmethod

@@ -7,6 +7,7 @@ from dataclasses import fields
 from enum import Enum
 from typing import Optional
 
+import torch
 from fairseq import hub_utils
 from fairseq.dataclass import FairseqDataclass
 from fairseq.dataclass.utils import gen_parser_from_dataclass
@@ -42,15 +43,21 @@ class SyntaxHubInterface(hub_utils.GeneratorHubInterface):
             return self.translate([sentences], beam=beam, verbose=verbose, **kwargs)[0]
         texts = [self.apply_bpe(self.tokenize(sentence)) for sentence in sentences]
         tokens = [self.binarize(text) for text in texts]
-        self.task.remember_syntax(texts, tokens)
+        self.task.attach_syntax(texts, tokens)
         hypotheses = self.generate(tokens, beam, verbose, **kwargs)
         return [self.decode(best[0]["tokens"]) for best in hypotheses]
 
+    def generate(self, tokenized_sentences, *args, **kwargs):
+        """As in fairseq, which would make a new tensor of a single sentence, and the tree stays on the old one."""
+        if torch.is_tensor(tokenized_sentences) and tokenized_sentences.dim() == 1:
+            return self.generate([tokenized_sentences], *args, **kwargs)[0]
+        return super().generate(tokenized_sentences, *args, **kwargs)
+
     def encode(self, sentence: str):
-        """Token ids of a sentence, whose tree is kept until the ids are translated."""
+        """Token ids of a sentence; the tensor carries the sentence's tree, a copy of it does not."""
         text = self.apply_bpe(self.tokenize(sentence))
         tokens = self.binarize(text)
-        self.task.remember_syntax([text], [tokens])
+        self.task.attach_syntax([text], [tokens])
         return tokens
 
 
@@ -83,7 +90,7 @@ class SyntaxTransformerModel(TransformerModel):
         Raises:
             ValueError: options that contradict each other, or a task that knows nothing of trees.
         """
-        if not hasattr(task, "remember_syntax"):
+        if not hasattr(task, "attach_syntax"):
             raise ValueError(
                 f"{cls.__name__}: the task {type(task).__name__} has no trees; use --task syntax_translation, or none"
             )

@@ -48,10 +48,6 @@ class ParentScaledAttention(HeadwiseAttention):
     def extra_repr(self) -> str:
         return f"pascal_heads={self.special_heads}/{self.num_heads}, parent_ignoring={self.parent_ignoring}"
 
-    def scales(self) -> bool:
-        """Whether any row is scaled now; if not, this is ordinary attention, bit for bit."""
-        return not (self.training and self.parent_ignoring == 1)
-
     def attend_to_parents(self, x: Tensor, padding_mask: Tensor | None, prior: Tensor) -> tuple[Tensor, Tensor]:
         """Self-attention with scaled heads.
 

@@ -92,7 +92,7 @@ class SyntaxTranslationTask(TranslationTask):
         self.required_inputs: set[str] = set()
         self.optional_inputs: set[str] = set()
         self._live = None
-        # trees of raw text between reading and translating, by token ids; see `inference_step`
+        # trees of the lines that fairseq-interactive is translating, by token ids; see `inference_step`
         self._pending = collections.defaultdict(collections.deque)
 
     @classmethod
@@ -160,7 +160,10 @@ class SyntaxTranslationTask(TranslationTask):
         if syntax is not None and not self.cfg.truncate_source:
             check_sizes(self.datasets[split].src_sizes, syntax.sizes, split)
         self.datasets[split] = SyntaxPairDataset.from_pairs(
-            self.datasets[split], syntax, self.required_inputs | self.optional_inputs
+            self.datasets[split],
+            syntax,
+            self.required_inputs | self.optional_inputs,
+            truncated_to=self.cfg.max_source_positions if self.cfg.truncate_source else None,
         )
 
     def _load_syntax(self, split, epoch, combine):
@@ -231,41 +234,41 @@ class SyntaxTranslationTask(TranslationTask):
             )
         return self._live
 
-    def remember_syntax(self, texts, tokens):
-        """Parse encoded sentences and keep the trees for their translation.
+    def attach_syntax(self, texts, tokens):
+        """Parse encoded sentences and attach the trees to their token ids, which carry them to the translation.
 
         Args:
             texts: sentences as the model reads them: subwords, separated by spaces.
             tokens: their token ids, EOS included; one 1-D tensor each.
         """
-        if not self.required_inputs:
-            return
-        for ids, syntax in zip(tokens, self.live(texts), strict=True):
-            self._pending[tuple(ids.tolist())].append(syntax)
+        if self.required_inputs:
+            for ids, syntax in zip(tokens, self.live(texts), strict=True):
+                ids.syntax = syntax
+
+    def _parse_ids(self, ids):
+        """The tree of a sentence of which only the token ids are known, EOS included."""
+        if self.src_dict.unk() in ids:
+            raise TreeFormatError(
+                "a sentence with unknown words has no tree, because only its token ids were given; "
+                "translate text with `from_pretrained` of a class of fairseq_syntax.models, or fairseq-interactive"
+            )
+        return self.live([" ".join(self.src_dict[i] for i in ids if i != self.src_dict.eos())])[0]
 
     def _recall_syntax(self, ids):
-        """The tree of a sentence given as token ids, EOS included."""
-        key = tuple(ids)
-        if not self._pending.get(key):
-            # token ids without a text: fall back on their symbols
-            if self.src_dict.unk() in key:
-                raise TreeFormatError(
-                    "a sentence with unknown words has no tree, because only its token ids were given; "
-                    "translate text with `from_pretrained` of a class of fairseq_syntax.models, or fairseq-interactive"
-                )
-            text = " ".join(self.src_dict[i] for i in key if i != self.src_dict.eos())
-            return self.live([text])[0]
-        queue = self._pending[key]
-        syntax = queue.popleft()
-        if not queue:
-            del self._pending[key]
-        return syntax
+        """The tree of a line that fairseq-interactive read, by its token ids; equal ones in the order of the lines."""
+        queue = self._pending.get(tuple(ids))
+        return queue.popleft() if queue else self._parse_ids(ids)
 
     def get_interactive_tokens_and_lengths(self, lines, encode_fn):
         """Encode raw lines as fairseq does, and parse them if the model needs trees."""
         texts = [encode_fn(line) for line in lines]
         tokens, lengths = super().get_interactive_tokens_and_lengths(texts, lambda text: text)
-        self.remember_syntax(texts, tokens)
+        self.attach_syntax(texts, tokens)
+        # a buffer is translated before the next is read; what is left of it was too long and skipped
+        self._pending.clear()
+        for ids in tokens:
+            if self.required_inputs:
+                self._pending[tuple(ids.tolist())].append(ids.syntax)
         return tokens, lengths
 
     def build_dataset_for_inference(self, src_tokens, src_lengths, constraints=None):
@@ -274,6 +277,9 @@ class SyntaxTranslationTask(TranslationTask):
         Not shuffled: sentences of the same token ids (repeated, or told apart by unknown words only) must be
         translated in their order, in which `inference_step` gets their trees; batches keep it, too.
         """
+        syntax = None
+        if self.required_inputs:
+            syntax = [getattr(ids, "syntax", None) or self._parse_ids(ids.tolist()) for ids in src_tokens]
         return SyntaxPairDataset(
             src_tokens,
             src_lengths,
@@ -282,6 +288,8 @@ class SyntaxTranslationTask(TranslationTask):
             left_pad_source=self.cfg.left_pad_source,
             shuffle=False,
             constraints=constraints,
+            syntax=syntax,
+            syntax_inputs=self.required_inputs,
         )
 
     def inference_step(self, generator, models, sample, prefix_tokens=None, constraints=None):

@@ -33,11 +33,12 @@ def parent_words(heads: np.ndarray) -> np.ndarray:
         heads: (J,) heads, 0-based; `ROOT` for roots, `UNPARSED` where there is no parse.
 
     Returns:
-        (J+1,) int64; words without a parse keep `UNPARSED`.
+        (J+1,) int64; words without a parse, and the EOS after them, keep `UNPARSED`.
     """
     heads = np.asarray(heads, dtype=np.int64)
     own = np.arange(len(heads) + 1)
-    parents = np.append(heads, ROOT)
+    # without a parse, EOS has no parent either: the whole sentence is left alone
+    parents = np.append(heads, UNPARSED if (heads == UNPARSED).any() else ROOT)
     return np.where(parents == ROOT, own, parents)
 
 

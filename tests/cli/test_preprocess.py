@@ -1,5 +1,6 @@
 """fairseq-syntax-preprocess from end to end, on corpora of a few sentences."""
 
+import fcntl
 import gzip
 import hashlib
 import json
@@ -367,7 +368,7 @@ def test_unparsed_sentences_are_refused_or_counted(tmp_path, corpus, capsys):
     assert "test.en:5 (" in error and "has no parse" in error and "--allow-unparsed" in error
     directory = run(tmp_path, "--allow-unparsed")
     check_split(directory, "test", items)
-    assert ArrayReader(directory / "test.en-de.en.parents")[4].tolist() == [65535, 65535, 65535, 6]
+    assert ArrayReader(directory / "test.en-de.en.parents")[4].tolist() == [65535, 65535, 65535, 65535]
     splits = read_manifest(directory, "en", "de")["splits"]
     assert splits["test"]["unparsed"] == 1 and splits["train"]["unparsed"] == 0
 
@@ -394,6 +395,7 @@ def test_manifest_says_what_is_there(tmp_path, corpus):
             "text": str(tmp_path / "text" / f"{split}.en"),
             "trees": str(tmp_path / "text" / f"{split}.en.conllu"),
             "distances": True,
+            "allow_unparsed": False,
             "sentences": len(items),
             "tokens": sum(len(item.word_of_token) for item in items),
             "words": sum(len(item.heads) for item in items),
@@ -688,3 +690,72 @@ def test_truncated_gzip_is_one_message(tmp_path, corpus, capsys):
     path.unlink()
     Path(f"{path}.gz").write_bytes(packed[: len(packed) // 2])
     assert "the file is cut off or not gzip" in fails(capsys, tmp_path)
+
+
+# --- two runs at once, and a run that dies while it moves its files ---------------------------------------------------
+
+
+@pytest.mark.parametrize("moves", [0, 1, 5])
+def test_a_run_killed_while_files_are_moved_is_finished_by_the_next(tmp_path, monkeypatch, caplog, moves):
+    first, second = random_items(12, seed=1), random_items(12, seed=2)
+    for name, items in (("old", first), ("new", second)):
+        write_split(tmp_path / name / "train", items)
+        main_in(tmp_path, name, "reference-" + name)
+    main_in(tmp_path, "old", "data")
+    real, left = os.replace, [moves + 1]  # the journal is put in place by a rename, too
+
+    def dying(source, target):
+        if left[0] == 0:
+            raise SystemExit("killed")
+        left[0] -= 1
+        return real(source, target)
+
+    monkeypatch.setattr(os, "replace", dying)
+    with pytest.raises(SystemExit, match="killed"):
+        main_in(tmp_path, "new", "data", "--overwrite")
+    monkeypatch.setattr(os, "replace", real)
+    assert list(tmp_path.glob(".data.partial/publishing.json"))
+    with pytest.raises(SystemExit) as caught:  # first it finishes the old run, then it finds the data there
+        main_in(tmp_path, "new", "data")
+    assert caught.value.code == 1
+    assert not list(tmp_path.glob(".data.partial"))
+    made = {p.name: p.read_bytes() for p in (tmp_path / "data").iterdir() if p.suffix not in (".log", ".json")}
+    wanted = {
+        p.name: p.read_bytes() for p in (tmp_path / "reference-new").iterdir() if p.suffix not in (".log", ".json")
+    }
+    assert made == wanted
+    assert read_manifest(tmp_path / "data", "en", "de")["splits"]["train"]["sentences"] == 12
+
+
+def main_in(folder, texts, destination, *more):
+    """Binarize the training text in `folder / texts`."""
+    arguments = ["--source-lang", "en", "--target-lang", "de", "--trainpref", folder / texts / "train"]
+    preprocess.main([str(a) for a in (*arguments, "--destdir", folder / destination, *more)])
+
+
+def test_a_second_run_into_the_same_directory_is_refused(tmp_path, capsys):
+    write_split(tmp_path / "text" / "train", random_items(12, seed=1))
+    staging = tmp_path / ".data.partial"
+    staging.mkdir()
+    (staging / "train.en-de.en.bin").write_bytes(b"of the other run")
+    descriptor = os.open(staging, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    try:
+        with pytest.raises(SystemExit) as caught:
+            main_in(tmp_path, "text", "data")
+    finally:
+        os.close(descriptor)
+    assert caught.value.code == 1
+    assert "another fairseq-syntax-preprocess is writing it; wait for it to end" in capsys.readouterr().err
+    assert (staging / "train.en-de.en.bin").exists()
+    main_in(tmp_path, "text", "data")  # the lock died with its process; what it left is removed
+    assert not staging.exists()
+
+
+def test_dictionaries_alone_do_not_replace_those_of_binarized_text(tmp_path, capsys):
+    write_split(tmp_path / "text" / "train", random_items(12, seed=1))
+    main_in(tmp_path, "text", "data")
+    with pytest.raises(SystemExit) as caught:
+        main_in(tmp_path, "text", "data", "--dict-only", "--overwrite")
+    assert caught.value.code == 1
+    assert "binarized with the dictionaries there" in capsys.readouterr().err

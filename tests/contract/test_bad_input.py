@@ -5,6 +5,7 @@ must name the same texts.
 """
 
 import argparse
+import fcntl
 import gzip
 import json
 import os
@@ -491,6 +492,42 @@ def _(world):
 @case("use --share-decoder-input-output-embed instead of --share-all-embeddings")
 def _(world):
     return world.error("--share-all-embeddings", arch="tag_transformer_tiny")
+
+
+@case("another fairseq-syntax-preprocess is writing it", ".new.partial")
+def _(world):
+    staging = world.folder / ".new.partial"
+    staging.mkdir()
+    descriptor = os.open(staging, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    try:
+        return world.refused()
+    finally:
+        os.close(descriptor)
+        staging.rmdir()
+
+
+@case("holds text that was binarized with the dictionaries there")
+def _(world):
+    return world.refused("--dict-only", "--overwrite", destdir="bin")
+
+
+@case("would cut the parse loss off from the parser")
+def _(world):
+    return world.error("--checkpoint-activations", arch="lisa_transformer_tiny")
+
+
+@case("the tree that was given has no heads", "input 'a b'")
+def _(world):
+    from fairseq_syntax.data.live import LiveSyntax
+    from fairseq_syntax.trees.conllu import UNPARSED, Sentence
+
+    parser = SimpleNamespace(
+        parse=lambda texts: [Sentence(words, [UNPARSED] * 2, ["_"] * 2, ["_"] * 2) for words in texts]
+    )
+    with pytest.raises(ValueError) as caught:
+        LiveSyntax(parser, "none")(["a b"])
+    return str(caught.value)
 
 
 @case("has no trees; use --task syntax_translation, or none", "LisaTransformerModel: the task TranslationTask")

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from contract.command_lines import FAIRSEQ, REPOSITORY, all_options, console_scripts, fairseq_options, make_options
 
-DOCS = sorted((REPOSITORY / "docs").glob("*.md"))
+DOCS = sorted(Path(__file__).resolve().parents[2].glob("docs/*.md"))
 FOLDERS = ("examples", "benchmarks", "preprocess")
 PAGES = [
     *sorted(REPOSITORY.glob("*.md")),
@@ -255,3 +255,10 @@ def test_unknown_programs_and_options_are_found(tmp_path):
         "--lines",
         "--parent-ignorance",
     ]
+
+
+@pytest.mark.parametrize(
+    "page", sorted(Path(__file__).resolve().parents[2].glob("docs/*.md")), ids=lambda page: page.name
+)
+def test_no_page_waits_for_its_figures(page):
+    assert not re.findall(r"@[A-Z]+@", page.read_text(encoding="utf-8"))

@@ -86,11 +86,11 @@ def test_no_parent_never_moves_with_the_padding():
     unparsed = TokenSyntax(
         np.array([0, 1, 2], np.uint16),
         np.array([-2, -2], np.int16),
-        parents=np.array([NO_PARENT, NO_PARENT, 4], np.uint16),
+        parents=np.array([NO_PARENT, NO_PARENT, NO_PARENT], np.uint16),
     )
     batch = collate_syntax([unparsed], ["parents", "parent_pieces", "distances"], 5, left_pad=True)
-    assert batch["parents"].tolist() == [[-1, -1, -1, -1, 8]]
-    assert batch["parent_pieces"].tolist() == [[-1, -1, -1, -1, 4]]
+    assert batch["parents"].tolist() == [[-1, -1, -1, -1, -1]]
+    assert batch["parent_pieces"].tolist() == [[-1, -1, -1, -1, -1]]
     assert batch["distances"][0, 2:, 2:].tolist() == [[0] * 3] * 3
 
 

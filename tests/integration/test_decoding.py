@@ -57,6 +57,18 @@ def test_beam_search_scores_are_those_of_teacher_forcing(loaded, arch, side):
     assert compared == 4 * BATCH
 
 
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_half_precision_runs_and_stays_near(loaded, arch):
+    model, _, dataset = loaded(arch, True)
+    batch = dataset.collater(examples(dataset))
+    with torch.no_grad():
+        full = model(**batch["net_input"])[0]
+        half = model.half()(**batch["net_input"])[0]
+    assert half.dtype == torch.float16
+    real = batch["target"].ne(dataset.tgt_dict.pad())
+    torch.testing.assert_close(half.float()[real], full[real], atol=0.05, rtol=0.05)
+
+
 class _Settings:
     """Generation options, every other one as fairseq's command line has it."""
 

@@ -85,7 +85,6 @@ def test_generate_interactive_and_hub_agree(trained, data_bin, raw, arch, side):
     assert_same_hypotheses(hub_hypotheses(hub, found), expected)
     hub = open_hub(MODELS[arch], model, data_bin, syntax_conllu=trees)
     assert hub.translate(lines[0], **SEARCH) == expected[0][1]
-    assert not hub.task._pending
 
 
 def test_padding_side_of_inference_changes_nothing(trained, raw):
@@ -137,6 +136,25 @@ def test_hub_ids_of_several_batches_keep_their_trees(trained, data_bin, raw):
     assert_same_hypotheses(found, hub_hypotheses(alone, expected))
 
 
+def test_a_failed_translation_leaves_no_tree_for_the_next(trained, data_bin, raw):
+    """Regression: trees of sentences that were never translated went to others with the same token ids."""
+    lines = Path(f"{raw}.en").read_text(encoding="utf-8").splitlines()
+    expected = commands.generate(raw.parent / "data", trained("pascal_transformer_tiny") / "checkpoint_last.pt")
+    hub = open_hub(
+        PascalTransformerModel, trained("pascal_transformer_tiny"), data_bin, syntax_conllu=f"{raw}.en.conllu"
+    )
+    assert hub.encode(lines[14]).equal(hub.encode(lines[16]))  # other words, unknown both
+    with pytest.raises(TreeFormatError):
+        hub.translate([lines[14], "never parsed"], **SEARCH)
+    hub.max_positions = (4, 4)
+    with pytest.raises(Exception, match="is invalid"):
+        hub.translate([lines[14]], **SEARCH)
+    hub.max_positions = (1024, 1024)
+    ids = hub.encode(lines[16])
+    for _ in range(2):  # and the same ids may be translated again
+        assert_same_hypotheses(hub_hypotheses(hub, [hub.generate(ids, **SEARCH)]), {0: expected[16]})
+
+
 @pytest.fixture(scope="session")
 def stanza_options(real_data) -> dict[str, str]:
     folder = real_data / "stanza_en"
@@ -168,5 +186,5 @@ def test_stanza_makes_the_trees_of_raw_text(captions, stanza_options, tmp_path):
     stanza = {f"stanza_{name}": value for name, value in stanza_options.items()}
     hub = open_hub(PascalTransformerModel, tmp_path / "model", data, **stanza)
     assert hub.translate(lines, **SEARCH) == [expected[i][1] for i in range(50)]
-    hub.task.remember_syntax(lines, tokens := [hub.binarize(line) for line in lines])
+    hub.task.attach_syntax(lines, tokens := [hub.binarize(line) for line in lines])
     assert_same_hypotheses(hub_hypotheses(hub, hub.generate(tokens, **SEARCH)), expected)

@@ -9,10 +9,12 @@ def tokens_of(word: int, word_of_token: list[int]) -> list[int]:
 
 
 def parent_word(heads: list[int], word: int) -> int | None:
-    """The word looked at: the head; oneself for a root and for EOS; None without a parse."""
+    """The word looked at: the head; oneself for a root and for EOS; None without a parse, for EOS, too."""
+    if -2 in heads:
+        return None
     if word == len(heads) or heads[word] == -1:
         return word
-    return None if heads[word] == -2 else heads[word]
+    return heads[word]
 
 
 def parent_middles(heads: list[int], word_of_token: list[int]) -> list[Fraction | None]:

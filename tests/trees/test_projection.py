@@ -75,11 +75,11 @@ def test_parent_words():
     assert parent_words([ROOT, ROOT]).tolist() == [0, 1, 2]
 
 
-def test_without_a_parse_only_eos_has_a_parent():
+def test_without_a_parse_nothing_has_a_parent():
     heads, word_of_token = [UNPARSED, UNPARSED], [0, 0, 1, 2]
-    assert middles(heads, word_of_token) == [None, None, None, 3.0]
-    assert parent_first_pieces(heads, word_of_token).tolist() == [-1, -1, -1, 3]
-    assert parent_words(heads).tolist() == [UNPARSED, UNPARSED, 2]
+    assert middles(heads, word_of_token) == [None, None, None, None]
+    assert parent_first_pieces(heads, word_of_token).tolist() == [-1, -1, -1, -1]
+    assert parent_words(heads).tolist() == [UNPARSED, UNPARSED, UNPARSED]
 
 
 def test_empty_sentence():
