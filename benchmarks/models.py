@@ -15,12 +15,7 @@ from fairseq_syntax.data.inputs import TokenSyntax, collate_syntax
 from fairseq_syntax.tasks.syntax_translation import SyntaxTranslationConfig, SyntaxTranslationTask
 
 VOCABULARY = 8000
-SYSTEMS = {
-    "transformer": {},
-    "pascal_transformer": {"encoder_pascal_heads": [5]},
-    "lisa_transformer": {},
-    "tag_transformer": {},
-}
+SYSTEMS = ("transformer", "pascal_transformer", "lisa_transformer", "tag_transformer")
 CRITERIONS = {"lisa_transformer": "label_smoothed_cross_entropy_with_heads"}
 
 
@@ -92,7 +87,7 @@ def build(system: str, size: str, from_checkpoint: bool = False, **options):
     symbols = dictionary(VOCABULARY)
     task = BenchmarkTask(SyntaxTranslationConfig(data=".", source_lang="a", target_lang="b"), symbols, symbols)
     torch.manual_seed(1)
-    arguments = Namespace(arch=f"{system}{size}", dropout=0.1, **SYSTEMS[system], **options)
+    arguments = Namespace(arch=f"{system}{size}", dropout=0.1, **options)
     model = task.build_model(arguments, from_checkpoint)
     criterion_class = CRITERIONS.get(system, "label_smoothed_cross_entropy")
     criterion = task.build_criterion(

@@ -19,10 +19,6 @@ def main() -> None:
     )
     size = "_tiny" if args.quick else "_iwslt_de_en"
     options = {"encoder_layers": 2, "decoder_layers": 2} if args.quick else {}
-    if size == "_tiny":
-        models.SYSTEMS["pascal_transformer"] = {"encoder_pascal_heads": [1]}
-    else:
-        models.SYSTEMS["pascal_transformer"] = {"encoder_pascal_heads": [2]}
     if args.only in (None, "models"):
         models.training(size, options, *((4, 8, 1) if args.quick else (48, 25, 6)))
         models.generation(size, options, *((2, 4, 1) if args.quick else (16, 20, 5)))

@@ -175,7 +175,8 @@ def packed_distances(heads: list[np.ndarray]) -> list[np.ndarray]:
         by_length[len(tree)].append(i)
     packed: list[np.ndarray] = [None] * len(heads)
     for same in by_length.values():
-        for i, row in zip(same, pack_distances(tree_distances(np.stack([heads[i] for i in same]))), strict=True):
+        batch = np.concatenate([heads[i] for i in same]).reshape(len(same), -1)
+        for i, row in zip(same, pack_distances(tree_distances(batch)), strict=True):
             packed[i] = row
     return packed
 

@@ -9,6 +9,8 @@ MAX_DISTANCE = 254
 PAD_DISTANCE = 255
 """Marks padding; never a distance."""
 
+_AT_ONCE = 2**17  # entries of the matrices that are computed together: they stay in the cache
+
 
 def ancestor_matrix(heads: np.ndarray) -> np.ndarray:
     """Which word is an ancestor of which, oneself included, by pointer jumping.
@@ -26,25 +28,27 @@ def ancestor_matrix(heads: np.ndarray) -> np.ndarray:
     """
     heads = np.asarray(heads, dtype=np.int64)
     length = heads.shape[-1]
-    matrix = np.zeros((*heads.shape, length), dtype=np.float32)
-    flat = matrix.reshape(-1)
-    flat_heads = heads.reshape(-1)
-    # `row` is where the row of a word begins in `flat`, `sentence` where its sentence begins in `flat_heads`
-    row = np.arange(heads.size) * length
-    sentence = np.arange(heads.size) // max(length, 1) * length
-    current = np.arange(heads.size) - sentence
+    # Column J is a virtual root above everything, its own parent: no word has to be left out on the way, and no head of
+    # -1 can silently mean "last word".
+    matrix = np.zeros((*heads.shape, length + 1), dtype=np.float32)
+    parents = np.full((*heads.shape[:-1], length + 1), length)
+    np.copyto(parents[..., :-1], heads, where=heads >= 0)
+    flat, flat_parents = matrix.reshape(-1), parents.reshape(-1)
+    # where the row of each word begins in `flat`, and where its sentence begins in `flat_parents`
+    row = np.arange(heads.size) * (length + 1)
+    sentence = np.arange(heads.size) // max(length, 1) * (length + 1)
+    current = np.arange(heads.size) % max(length, 1)
     for _ in range(length):
         flat[row + current] = 1
-        current = flat_heads[sentence + current]
-        # An index of -1 would silently mean "last word": keep only the words that still have an ancestor.
-        alive = current >= 0
-        if not alive.any():
-            return matrix
-        row, sentence, current = row[alive], sentence[alive], current[alive]
-    if length:
-        first = int(sentence[0])
-        raise TreeFormatError(f"the heads {flat_heads[first : first + length].tolist()} form a cycle")
-    return matrix
+        current = flat_parents[sentence + current]
+        if current.min() == length:
+            break
+    else:
+        if length:
+            first = int(np.argmax(current < length)) // length
+            raise TreeFormatError(f"the heads {heads.reshape(-1, length)[first].tolist()} form a cycle")
+    matrix[..., -1] = 0
+    return matrix[..., :-1]
 
 
 def tree_distances(heads: np.ndarray) -> np.ndarray:
@@ -66,6 +70,9 @@ def tree_distances(heads: np.ndarray) -> np.ndarray:
     """
     heads = np.asarray(heads)
     size = heads.shape[-1] + 1
+    if heads.ndim == 2 and heads.shape[0] > (at_once := max(1, _AT_ONCE // size**2)):
+        parts = (heads[start : start + at_once] for start in range(0, heads.shape[0], at_once))
+        return np.concatenate([tree_distances(part) for part in parts])
     ancestors = ancestor_matrix(heads)
     depth = ancestors.sum(-1)
     # float32, as products of uint8 would wrap; exact, as counts are small

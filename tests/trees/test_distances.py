@@ -326,3 +326,8 @@ def test_a_batch_equals_its_sentences(words, sentences, random):
 def test_a_cycle_in_a_batch_is_found():
     with pytest.raises(TreeFormatError, match=r"\[1, 0, -1\] form a cycle"):
         tree_distances([[ROOT, 0, 1], [1, 0, ROOT]])
+
+
+def test_large_batches_are_computed_in_parts_with_the_same_result():
+    sentences = [[ROOT, *(random.Random(seed).randrange(i) for i in range(1, 60))] for seed in range(100)]
+    assert (tree_distances(sentences) == [tree_distances(heads) for heads in sentences]).all()
