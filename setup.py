@@ -19,25 +19,25 @@ setup(
     packages=find_packages(include=["fairseq_syntax", "fairseq_syntax.*"]),
     # fairseq itself is not listed: pip would replace a working one (a source checkout, say) and cannot
     # build fairseq-fixed in an isolated environment. `make install` adds it when it is missing.
+    # Lower ends are the versions that were tried, upper ends the next major version.
     install_requires=[
         "torch>=2.13,<2.14",
-        "numpy>=2.0,<3",
-        "sacrebleu>=2.5,<3",
+        "numpy>=2.4,<3",
+        "sacrebleu>=2.6,<3",
         "subword-nmt>=0.3.8,<0.4",
-        "stanza>=1.10,<2",
-        "matplotlib>=3.8,<4",
-        "tqdm>=4.66,<5",
+        "stanza>=1.15,<2",
+        "matplotlib>=3.11,<4",
+        "tqdm>=4.70,<5",
     ],
     extras_require={
         "fairseq": ["fairseq-fixed==0.12.3.1"],
         "dev": [
-            "conllu>=5,<7",
-            "hypothesis>=6.100,<7",
-            "networkx>=3.2,<4",
-            "pytest>=8,<10",
-            "pytest-xdist>=3.5,<4",
+            "conllu>=6,<7",
+            "hypothesis>=6.170,<7",
+            "networkx>=3.6,<4",
+            "pytest>=9,<10",
+            "pytest-xdist>=3.8,<4",
             "ruff>=0.17.5,<0.18",
-            "scipy>=1.12,<2",
             "sentencepiece>=0.2,<0.3",
         ],
     },

@@ -132,7 +132,7 @@ class StanzaParser:
         try:
             import stanza
         except ImportError as error:
-            raise TreeFormatError(f"stanza cannot be imported ({error}); run: pip install 'stanza>=1.10,<2'") from None
+            raise TreeFormatError(f"stanza cannot be imported ({error}); run: pip install 'stanza>=1.15,<2'") from None
         logging.getLogger("stanza").setLevel(logging.WARNING)
         options = dict(
             lang=self.language,
