@@ -20,6 +20,8 @@ _PLUGINS = (
     "models.pascal_transformer",
     "models.lisa_transformer",
     "models.tag_transformer",
+    "models.recurrent",
+    "models.sa_nmt",
 )
 
 

@@ -1,14 +1,10 @@
-"""What the Transformers with syntax share: options, presets, warm start, hub."""
+"""What the Transformers with syntax share: options, presets, warm start."""
 
 import argparse
 import logging
 from collections.abc import Callable
-from dataclasses import fields
-from enum import Enum
 from typing import Optional
 
-import torch
-from fairseq import hub_utils
 from fairseq.dataclass import FairseqDataclass
 from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.models import register_model_architecture
@@ -22,6 +18,9 @@ from fairseq.models.transformer import (
 )
 from omegaconf import DictConfig, OmegaConf
 
+from .hub import HubModel
+from .options import fill_defaults
+
 logger = logging.getLogger(__name__)
 
 # suffix of the preset -> fairseq's preset of the same size
@@ -34,34 +33,7 @@ SIZES: dict[str, Callable] = {
 }
 
 
-class SyntaxHubInterface(hub_utils.GeneratorHubInterface):
-    """fairseq's hub interface, which parses what it encodes: `translate` takes raw text."""
-
-    def translate(self, sentences, beam: int = 5, verbose: bool = False, **kwargs):
-        """Translate a sentence, or a list of them, which are parsed together."""
-        if isinstance(sentences, str):
-            return self.translate([sentences], beam=beam, verbose=verbose, **kwargs)[0]
-        texts = [self.apply_bpe(self.tokenize(sentence)) for sentence in sentences]
-        tokens = [self.binarize(text) for text in texts]
-        self.task.attach_syntax(texts, tokens)
-        hypotheses = self.generate(tokens, beam, verbose, **kwargs)
-        return [self.decode(best[0]["tokens"]) for best in hypotheses]
-
-    def generate(self, tokenized_sentences, *args, **kwargs):
-        """As in fairseq, which would make a new tensor of a single sentence, and the tree stays on the old one."""
-        if torch.is_tensor(tokenized_sentences) and tokenized_sentences.dim() == 1:
-            return self.generate([tokenized_sentences], *args, **kwargs)[0]
-        return super().generate(tokenized_sentences, *args, **kwargs)
-
-    def encode(self, sentence: str):
-        """Token ids of a sentence; the tensor carries the sentence's tree, a copy of it does not."""
-        text = self.apply_bpe(self.tokenize(sentence))
-        tokens = self.binarize(text)
-        self.task.attach_syntax([text], [tokens])
-        return tokens
-
-
-class SyntaxTransformerModel(TransformerModel):
+class SyntaxTransformerModel(HubModel, TransformerModel):
     """fairseq's Transformer whose encoder takes `src_syntax`. Subclasses set `options` and `build_encoder`.
 
     Class attributes:
@@ -148,38 +120,6 @@ class SyntaxTransformerModel(TransformerModel):
         if own and not any(key in state_dict for key in own):
             logger.warning("the checkpoint has no %s; these parameters start afresh", ", ".join(sorted(own)))
             state_dict.update(own)
-
-    @classmethod
-    def from_pretrained(cls, model_name_or_path, checkpoint_file="model.pt", data_name_or_path=".", **kwargs):
-        """Load a model for `translate`, as fairseq's `from_pretrained` does; raw text is parsed.
-
-        Args:
-            data_name_or_path: the data directory, for its dictionaries.
-            kwargs: options to override, e.g. `stanza_tagger`, `stanza_parser`, `syntax_conllu`, `bpe`, `bpe_codes`.
-        """
-        loaded = hub_utils.from_pretrained(
-            model_name_or_path,
-            checkpoint_file,
-            data_name_or_path,
-            archive_map=cls.hub_models(),
-            **kwargs,
-        )
-        return SyntaxHubInterface(loaded["args"], loaded["task"], loaded["models"])
-
-    @classmethod
-    def hub_models(cls):
-        """No pre-trained models are published."""
-        return {}
-
-
-def fill_defaults(args, options: type[FairseqDataclass]) -> None:
-    """Give `args` the default of every option it does not have: presets, old checkpoints."""
-    defaults = options()
-    for field in fields(options):
-        if field.name != "_name" and not hasattr(args, field.name):
-            value = getattr(defaults, field.name)
-            # plain values only: checkpoints must load without classes of ours
-            setattr(args, field.name, value.value if isinstance(value, Enum) else value)
 
 
 def register_sizes(model_name: str, preset: Callable[[argparse.Namespace, str], None]) -> None:

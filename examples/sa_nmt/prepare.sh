@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Get Multi30k (task 1, English-German), cut words, binarize. No parses: trees are latent.
+#   bash examples/sa_nmt/prepare.sh                         downloads the text
+#   DATA=/path/to/multi30k bash examples/sa_nmt/prepare.sh  takes a local copy
+source "$(dirname "$0")/settings.sh"
+: "${DATA:=}"
+URL=https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/tok
+
+text="$OUT/text" bpe="$OUT/bpe"
+run mkdir -p "$text" "$bpe"
+
+get() { # split, name there
+    for language in en de; do
+        local goal="$text/$1.$language"
+        [[ -s "$goal" ]] && continue
+        if [[ -z "$DATA" ]]; then
+            run curl --fail --location --silent --show-error -o "$goal.part" "$URL/$2.lc.norm.tok.$language"
+        elif [[ -f "$DATA/$2.$language.gz" ]]; then
+            run sh -c 'gzip -dc "$1" > "$2"' sh "$DATA/$2.$language.gz" "$goal.part"
+        else
+            run cp "$DATA/$2.$language" "$goal.part"
+        fi
+        run mv "$goal.part" "$goal"
+    done
+}
+
+get train train
+get valid val
+get test test_2016_flickr
+get test1 test_2017_flickr
+
+for language in en de; do
+    run subword-nmt learn-bpe -s "$MERGES" --input "$text/train.$language" --output "$OUT/bpe.codes.$language"
+    for split in train valid test test1; do
+        run subword-nmt apply-bpe -c "$OUT/bpe.codes.$language" \
+            --input "$text/$split.$language" --output "$bpe/$split.$language"
+    done
+done
+
+run rm -rf "$DATA_BIN"
+run fairseq-preprocess --source-lang en --target-lang de --workers "$WORKERS" --trainpref "$bpe/train" \
+    --validpref "$bpe/valid" --testpref "$bpe/test,$bpe/test1" --destdir "$DATA_BIN"

@@ -1,0 +1,57 @@
+"""The hub interface of the suite's models: raw text in, translations out, with trees where a model needs them."""
+
+import torch
+from fairseq import hub_utils
+
+
+class SyntaxHubInterface(hub_utils.GeneratorHubInterface):
+    """fairseq's hub interface, which parses what it encodes: `translate` takes raw text."""
+
+    def translate(self, sentences, beam: int = 5, verbose: bool = False, **kwargs):
+        """Translate a sentence, or a list of them, which are parsed together."""
+        if isinstance(sentences, str):
+            return self.translate([sentences], beam=beam, verbose=verbose, **kwargs)[0]
+        texts = [self.apply_bpe(self.tokenize(sentence)) for sentence in sentences]
+        tokens = [self.binarize(text) for text in texts]
+        self.task.attach_syntax(texts, tokens)
+        hypotheses = self.generate(tokens, beam, verbose, **kwargs)
+        return [self.decode(best[0]["tokens"]) for best in hypotheses]
+
+    def generate(self, tokenized_sentences, *args, **kwargs):
+        """As in fairseq, which would make a new tensor of a single sentence, and the tree stays on the old one."""
+        if torch.is_tensor(tokenized_sentences) and tokenized_sentences.dim() == 1:
+            return self.generate([tokenized_sentences], *args, **kwargs)[0]
+        return super().generate(tokenized_sentences, *args, **kwargs)
+
+    def encode(self, sentence: str):
+        """Token ids of a sentence; the tensor carries the sentence's tree, a copy of it does not."""
+        text = self.apply_bpe(self.tokenize(sentence))
+        tokens = self.binarize(text)
+        self.task.attach_syntax([text], [tokens])
+        return tokens
+
+
+class HubModel:
+    """Mixin of all models of the suite: `from_pretrained` gives an interface that translates raw text."""
+
+    @classmethod
+    def from_pretrained(cls, model_name_or_path, checkpoint_file="model.pt", data_name_or_path=".", **kwargs):
+        """Load a model for `translate`, as fairseq's `from_pretrained` does; raw text is parsed.
+
+        Args:
+            data_name_or_path: the data directory, for its dictionaries.
+            kwargs: options to override, e.g. `stanza_tagger`, `stanza_parser`, `syntax_conllu`, `bpe`, `bpe_codes`.
+        """
+        loaded = hub_utils.from_pretrained(
+            model_name_or_path,
+            checkpoint_file,
+            data_name_or_path,
+            archive_map=cls.hub_models(),
+            **kwargs,
+        )
+        return SyntaxHubInterface(loaded["args"], loaded["task"], loaded["models"])
+
+    @classmethod
+    def hub_models(cls):
+        """No pre-trained models are published."""
+        return {}

@@ -1,0 +1,403 @@
+"""The recurrent encoder-decoder with attention on which the recurrent systems of the suite are built."""
+
+import argparse
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Dict, List, Optional
+
+import torch
+from fairseq import utils
+from fairseq.dataclass import FairseqDataclass
+from fairseq.dataclass.utils import gen_parser_from_dataclass
+from fairseq.models import (
+    FairseqEncoder,
+    FairseqEncoderDecoderModel,
+    FairseqIncrementalDecoder,
+    register_model,
+    register_model_architecture,
+)
+from fairseq.modules import FairseqDropout
+from omegaconf import DictConfig, OmegaConf
+from torch import Tensor, nn
+
+from ..modules.recurrent_cells import GRUCell, LSTMCell
+from ..modules.source_attention import GlobalAttention, GlobalMemory, Source, SourceAttention, SourceMemory
+from .hub import HubModel
+from .options import fill_defaults
+
+
+class CellType(StrEnum):
+    """Kind of recurrent cell, in encoder and decoder."""
+
+    lstm = "lstm"
+    gru = "gru"
+
+
+_ENCODERS = {CellType.lstm: nn.LSTM, CellType.gru: nn.GRU}
+_CELLS = {CellType.lstm: LSTMCell, CellType.gru: GRUCell}
+
+
+@dataclass
+class RecurrentOptions(FairseqDataclass):
+    """Options of the recurrent base; defaults are those of Tran & Bisk (2018), Sec. 4.3."""
+
+    cell: CellType = field(default=CellType.lstm, metadata={"help": "recurrent cell of encoder and decoder"})
+    dropout: float = field(
+        default=0.3, metadata={"help": "dropout of embeddings, between layers, of annotations and of the output state"}
+    )
+    encoder_embed_dim: int = field(default=1024, metadata={"help": "size of source embeddings"})
+    encoder_embed_path: Optional[str] = field(default=None, metadata={"help": "file of pre-trained source embeddings"})
+    encoder_hidden_size: int = field(
+        default=512, metadata={"help": "size of the encoder's state in each direction; annotations have twice that"}
+    )
+    encoder_layers: int = field(default=2, metadata={"help": "bidirectional layers of the encoder"})
+    decoder_embed_dim: int = field(
+        default=1024, metadata={"help": "size of target embeddings, and of what enters the output layer"}
+    )
+    decoder_embed_path: Optional[str] = field(default=None, metadata={"help": "file of pre-trained target embeddings"})
+    decoder_hidden_size: int = field(default=1024, metadata={"help": "size of the decoder's state"})
+    decoder_layers: int = field(default=2, metadata={"help": "layers of the decoder, as many as of the encoder"})
+    share_all_embeddings: bool = field(
+        default=False, metadata={"help": "one table of embeddings for both languages; needs a joined dictionary"}
+    )
+    untied_output: bool = field(
+        default=False, metadata={"help": "give the output layer a matrix of its own instead of the target embeddings"}
+    )
+    init_range: float = field(
+        default=0.04, metadata={"help": "all parameters start uniformly distributed between -R and R"}
+    )
+
+
+class RecurrentEncoder(FairseqEncoder):
+    """Bidirectional LSTM or GRU (eq. 1), and the memory that the decoder attends to.
+
+    Sentences may be padded on either side; everything returned has the columns of `src_tokens`.
+    """
+
+    def __init__(self, dictionary, args, embed_tokens: nn.Embedding, memory: SourceMemory):
+        super().__init__(dictionary)
+        self.embed_tokens = embed_tokens
+        self.dropout = FairseqDropout(args.dropout, module_name=type(self).__name__)
+        self.rnn = _ENCODERS[args.cell](
+            args.encoder_embed_dim,
+            args.encoder_hidden_size,
+            args.encoder_layers,
+            dropout=args.dropout if args.encoder_layers > 1 else 0.0,
+            bidirectional=True,
+            batch_first=True,
+        )
+        self.memory = memory
+        self._max_positions = args.max_source_positions
+
+    def annotate(self, src_tokens: Tensor, src_syntax: Optional[dict] = None):
+        """Run the recurrent layers.
+
+        Args:
+            src_tokens: (B, T).
+            src_syntax: see `forward`.
+
+        Returns:
+            (annotations S (B, T, 2H); final states, each (B, layers, 2H), the output first; the `Source`).
+        """
+        padding_mask = src_tokens.eq(self.dictionary.pad())
+        lengths = (~padding_mask).sum(dim=1)
+        length = src_tokens.shape[1]
+        # packing wants the padding on the right: rotate what has it on the left, and the result back
+        positions = torch.arange(length, device=src_tokens.device)
+        shift = torch.where(padding_mask[:, 0], length - lengths, 0).unsqueeze(1)
+        rotate = bool(shift.any())
+        x = self.dropout(
+            self.embed_tokens(src_tokens.gather(1, (positions + shift) % length) if rotate else src_tokens)
+        )
+        packed = nn.utils.rnn.pack_padded_sequence(x, lengths.cpu(), batch_first=True, enforce_sorted=False)
+        packed, final = self.rnn(packed)
+        x, _ = nn.utils.rnn.pad_packed_sequence(packed, batch_first=True, total_length=length)
+        if rotate:
+            x = x.gather(1, ((positions - shift) % length).unsqueeze(2).expand_as(x))
+        source = Source(src_tokens, padding_mask, ~padding_mask & src_tokens.ne(self.dictionary.eos()), src_syntax)
+        # (layers x 2, B, H) -> (B, layers, 2H)
+        final = [
+            state.unflatten(0, (-1, 2)).permute(2, 0, 1, 3).flatten(2)
+            for state in (final if isinstance(final, tuple) else (final,))
+        ]
+        return self.dropout(x), final, source
+
+    def forward(self, src_tokens, src_lengths=None, src_syntax: Optional[dict] = None, **unused):
+        """Encode a batch.
+
+        Args:
+            src_tokens: (B, T), padded on either side.
+            src_lengths: not needed.
+            src_syntax: trees, name -> tensor aligned to `src_tokens`, for the memory of models that need them.
+
+        Returns:
+            a dict whose tensors have the batch first: "memory", "final" (the encoder's last states),
+            "encoder_padding_mask" and "sentence", the number of each row's sentence in the batch.
+        """
+        states, final, source = self.annotate(src_tokens, src_syntax)
+        return {
+            "memory": self.memory(states, source),
+            "final": final,
+            "encoder_padding_mask": source.padding_mask,
+            "sentence": torch.arange(len(src_tokens), device=src_tokens.device),
+        }
+
+    def reorder_encoder_out(self, encoder_out, new_order):
+        """Rows in a new order. Beam search mostly reorders within a sentence, whose rows are all the same."""
+        sentence = encoder_out["sentence"].index_select(0, new_order)
+        if torch.equal(sentence, encoder_out["sentence"]):
+            return encoder_out
+        return utils.apply_to_sample(lambda tensor: tensor.index_select(0, new_order), encoder_out)
+
+    def max_positions(self):
+        """Longest sentence, EOS included."""
+        return self._max_positions
+
+
+class RecurrentDecoder(FairseqIncrementalDecoder):
+    """Stacked LSTM or GRU with input feeding and any `SourceAttention` (eqs. 2-5, 18).
+
+    u_t = tanh(W_u [h_t; context_t]) enters the output layer, and the first layer at the next step. Only what depends
+    on u_{t-1} is done in the loop over the steps.
+    """
+
+    def __init__(self, dictionary, args, embed_tokens: nn.Embedding, attention: SourceAttention, context_size: int):
+        super().__init__(dictionary)
+        self.embed_tokens = embed_tokens
+        self.attention = attention
+        self.dropout = FairseqDropout(args.dropout, module_name=type(self).__name__)
+        hidden, output = args.decoder_hidden_size, args.decoder_embed_dim
+        cell = _CELLS[args.cell]
+        self.cells = nn.ModuleList(
+            cell(output if layer == 0 else hidden, hidden, ahead_size=args.decoder_embed_dim if layer == 0 else 0)
+            for layer in range(args.decoder_layers)
+        )
+        # the encoder's last states start the decoder; of another size, they need a bridge
+        self.bridges = None
+        if 2 * args.encoder_hidden_size != hidden:
+            self.bridges = nn.ModuleList(
+                nn.Linear(2 * args.encoder_hidden_size, hidden) for _ in range(cell.num_states)
+            )
+        self.output_state = nn.Linear(hidden + context_size, output, bias=False)  # W_u
+        self.output_projection = nn.Linear(output, len(dictionary), bias=False)
+        if not args.untied_output:
+            self.output_projection.weight = embed_tokens.weight
+        self.need_attn = True
+        self._max_positions = args.max_target_positions
+
+    def initial_state(self, encoder_out) -> Dict[str, object]:
+        """State before the first step; all tensors have the batch first."""
+        final = encoder_out["final"]
+        if self.bridges is not None:
+            final = [bridge(state) for bridge, state in zip(self.bridges, final, strict=True)]
+        return {
+            "layers": [tuple(state[:, layer] for state in final) for layer in range(len(self.cells))],
+            "feed": final[0].new_zeros(len(final[0]), self.output_state.out_features),
+            "attention": self.attention.initial_state(encoder_out["memory"]),
+        }
+
+    def step(self, ahead: Tensor, state: Dict[str, object], memory: Dict[str, Tensor]):
+        """One target position.
+
+        Args:
+            ahead: (B, gates x H), the first layer's share of the previous word's embedding.
+            state: of the step before.
+            memory: of the source.
+
+        Returns:
+            (u_t (B, C); what the attention found, name -> (B, …); the new state).
+        """
+        layers: List[tuple] = []
+        x = state["feed"]
+        for cell, before in zip(self.cells, state["layers"], strict=True):
+            if layers:
+                x = self.dropout(x)
+            layers.append(cell(x, before, ahead))
+            x, ahead = layers[-1][0], None
+        context, found, attention = self.attention(x, memory, state["attention"])
+        x = self.dropout(torch.tanh(self.output_state(torch.cat((x, context), dim=1))))
+        return x, found, {"layers": layers, "feed": x, "attention": attention}
+
+    def extract_features(self, prev_output_tokens, encoder_out, incremental_state=None, **unused):
+        """Run all steps, or with `incremental_state` those that are new.
+
+        Returns:
+            (features (B, S, C); extra: "attn" [(B, S, T)] in eval mode, and what else the attention found, (B, S, …)).
+        """
+        state = self.get_incremental_state(incremental_state, "cached_state")
+        if state is None:
+            state = self.initial_state(encoder_out)
+        else:
+            prev_output_tokens = prev_output_tokens[:, -1:]
+        x = self.dropout(self.embed_tokens(prev_output_tokens)).transpose(0, 1)  # (S, B, C)
+        outputs, findings = [], []
+        for ahead in self.cells[0].project_ahead(x).unbind(0):
+            output, found, state = self.step(ahead, state, encoder_out["memory"])
+            outputs.append(output)
+            findings.append(found)
+        self.set_incremental_state(incremental_state, "cached_state", state)
+        extra: Dict[str, object] = {"attn": [None]}
+        if not self.training and self.need_attn:
+            extra = {name: torch.stack([found[name] for found in findings], dim=1) for name in findings[0]}
+            extra["attn"] = [extra["attn"]]
+        return torch.stack(outputs, dim=1), extra
+
+    def output_layer(self, features):
+        """Scores of the vocabulary (…, V)."""
+        return self.output_projection(features)
+
+    def forward(self, prev_output_tokens, encoder_out=None, incremental_state=None, features_only=False, **unused):
+        """Scores (B, S, V), or features (B, S, C), and a dict of extras, see `extract_features`."""
+        x, extra = self.extract_features(prev_output_tokens, encoder_out, incremental_state)
+        return (x if features_only else self.output_layer(x)), extra
+
+    def reorder_incremental_state(self, incremental_state, new_order):
+        """Put the hypotheses in a new order."""
+        state = self.get_incremental_state(incremental_state, "cached_state")
+        if state is not None:
+            state = utils.apply_to_sample(lambda tensor: tensor.index_select(0, new_order), state)
+            self.set_incremental_state(incremental_state, "cached_state", state)
+
+    def max_positions(self):
+        """Longest output."""
+        return self._max_positions
+
+    def make_generation_fast_(self, need_attn=False, **kwargs):
+        """Called before generation; attention is collected only where it will be shown."""
+        self.need_attn = need_attn
+
+
+@register_model("nmt_lstm")
+class RecurrentModel(HubModel, FairseqEncoderDecoderModel):
+    """Attentional recurrent encoder-decoder (Luong et al. 2015; Tran & Bisk 2018, Sec. 2), the baseline of SA-NMT.
+
+    Systems that attend otherwise subclass it: they override `build_attention`, and `options` if they have their own.
+    """
+
+    options = RecurrentOptions
+    takes_syntax = True
+    syntax_inputs: tuple[str, ...] = ()
+    training_syntax_inputs: tuple[str, ...] = ()
+    has_latent_trees = False
+
+    @classmethod
+    def add_args(cls, parser):
+        """Options of the model's dataclass; defaults come from presets and `fill_defaults`."""
+        gen_parser_from_dataclass(parser, cls.options(), delete_default=True)
+
+    @classmethod
+    def build_attention(cls, args, task) -> tuple[SourceMemory, SourceAttention]:
+        """The two halves of the source attention: in the encoder and in the decoder."""
+        memory = GlobalMemory(2 * args.encoder_hidden_size, args.decoder_hidden_size)
+        return memory, GlobalAttention()
+
+    @classmethod
+    def build_model(cls, args, task):
+        """Build the model.
+
+        Raises:
+            ValueError: options that contradict each other or are out of range.
+        """
+        if isinstance(args, DictConfig):
+            args = argparse.Namespace(**OmegaConf.to_container(args, resolve=True))
+        fill_defaults(args, cls.options)
+        cls.check_options(args, task)
+        for side in ("source", "target"):
+            name = f"max_{side}_positions"
+            # the task has these options, too, and fairseq puts them into the same namespace
+            setattr(args, name, getattr(args, name, None) or 1024)
+        memory, attention = cls.build_attention(args, task)
+        source_table = _embeddings(task.source_dictionary, args.encoder_embed_dim)
+        target_table = source_table
+        if not args.share_all_embeddings:
+            target_table = _embeddings(task.target_dictionary, args.decoder_embed_dim)
+        model = cls(
+            RecurrentEncoder(task.source_dictionary, args, source_table, memory),
+            RecurrentDecoder(task.target_dictionary, args, target_table, attention, memory.context_size),
+        )
+        for parameter in model.parameters():
+            nn.init.uniform_(parameter, -args.init_range, args.init_range)
+        _load_embeddings(source_table, args.encoder_embed_path, task.source_dictionary, "--encoder-embed-path")
+        if not args.share_all_embeddings:
+            _load_embeddings(target_table, args.decoder_embed_path, task.target_dictionary, "--decoder-embed-path")
+        for table in (source_table, target_table):
+            nn.init.zeros_(table.weight[table.padding_idx])
+        return model
+
+    @classmethod
+    def check_options(cls, args, task):
+        """Raise ValueError for options that contradict each other or are out of range."""
+        if args.encoder_layers != args.decoder_layers:
+            raise ValueError(
+                f"--encoder-layers {args.encoder_layers} and --decoder-layers {args.decoder_layers} must be equal: "
+                "each layer of the decoder starts from the last state of one of the encoder"
+            )
+        for name in (
+            "encoder_embed_dim", "encoder_hidden_size", "encoder_layers", "decoder_embed_dim", "decoder_hidden_size",
+        ):  # fmt: skip
+            if getattr(args, name) < 1:
+                raise ValueError(f"--{name.replace('_', '-')} {getattr(args, name)}: must be at least 1")
+        if not 0 <= args.dropout < 1:
+            raise ValueError(f"--dropout {args.dropout}: give 0 to 1")
+        if args.init_range <= 0:
+            raise ValueError(f"--init-range {args.init_range}: must be greater than 0")
+        if args.share_all_embeddings:
+            if task.source_dictionary != task.target_dictionary:
+                raise ValueError(
+                    "--share-all-embeddings: the two languages have different dictionaries; preprocess with "
+                    "--joined-dictionary, or leave the option out"
+                )
+            if args.encoder_embed_dim != args.decoder_embed_dim:
+                raise ValueError(
+                    f"--share-all-embeddings: --encoder-embed-dim {args.encoder_embed_dim} and --decoder-embed-dim "
+                    f"{args.decoder_embed_dim} must be equal"
+                )
+            if args.decoder_embed_path:
+                raise ValueError("--share-all-embeddings: give --encoder-embed-path only")
+
+    def forward(self, src_tokens, src_lengths, prev_output_tokens, src_syntax=None, features_only=False):
+        """Scores (B, S, V) and a dict of extras, see `RecurrentDecoder.extract_features`."""
+        encoder_out = self.encoder(src_tokens, src_lengths, src_syntax=src_syntax)
+        return self.decoder(prev_output_tokens, encoder_out=encoder_out, features_only=features_only)
+
+
+def _embeddings(dictionary, size: int) -> nn.Embedding:
+    return nn.Embedding(len(dictionary), size, padding_idx=dictionary.pad())
+
+
+def _load_embeddings(table: nn.Embedding, path: Optional[str], dictionary, option: str) -> None:
+    """Fill rows of the table from a text file of vectors, as fairseq does.
+
+    Raises:
+        ValueError: vectors of another size than the table's.
+    """
+    if not path:
+        return
+    vectors = utils.parse_embedding(path)
+    size = len(next(iter(vectors.values()), ()))
+    if size != table.embedding_dim:
+        raise ValueError(f"{option} {path}: vectors of size {size}, but the embeddings have {table.embedding_dim}")
+    utils.print_embed_overlap(vectors, dictionary)
+    utils.load_embedding(vectors, dictionary, table)
+
+
+@register_model_architecture("nmt_lstm", "nmt_lstm")
+def base_architecture(args):
+    """The size of the paper: all defaults."""
+
+
+@register_model_architecture("nmt_lstm", "nmt_lstm_tiny")
+def tiny_architecture(args):
+    """A size for tests and first runs."""
+    for name, value in TINY.items():
+        if not hasattr(args, name):
+            setattr(args, name, value)
+
+
+TINY = {
+    "encoder_embed_dim": 64,
+    "encoder_hidden_size": 32,
+    "decoder_embed_dim": 64,
+    "decoder_hidden_size": 64,
+    "init_range": 0.1,
+}

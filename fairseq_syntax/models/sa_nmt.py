@@ -1,0 +1,119 @@
+"""SA-NMT: translation that induces dependency trees of the source (Tran & Bisk 2018), and its flat twin FA-NMT."""
+
+import unicodedata
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import torch
+from fairseq.models import register_model, register_model_architecture
+
+from ..modules.head_selection import HeadDistribution, HeadSelection, RootScores
+from ..modules.source_attention import GlobalAttention
+from ..modules.syntax_attention import (
+    OneSetMemory,
+    SeparateSyntaxAttention,
+    SeparateSyntaxMemory,
+    SharedSyntaxAttention,
+    SharedSyntaxMemory,
+)
+from .recurrent import TINY, RecurrentModel, RecurrentOptions
+
+
+class SyntaxContext(StrEnum):
+    """How the decoder gets at the syntactic annotations."""
+
+    shared = "shared"  # by the weights of the content attention, eq. 16
+    separate = "separate"  # by weights of its own, eqs. 19-20
+    one_set = "one-set"  # they are added to the content annotations, eq. 22
+
+
+@dataclass
+class SyntaxAttentionOptions(RecurrentOptions):
+    """Options of SA-NMT and FA-NMT; the presets choose the first three."""
+
+    head_selection: HeadDistribution = field(
+        default=HeadDistribution.tree,
+        metadata={"help": "heads of a source word: marginals of dependency trees, or a flat softmax over the words"},
+    )
+    syntax_context: SyntaxContext = field(
+        default=SyntaxContext.separate,
+        metadata={"help": "attention to syntax: weights shared with content, separate ones, or one set of annotations"},
+    )
+    hard_heads: bool = field(
+        default=False, metadata={"help": "use the most probable head only, with the straight-through gradient"}
+    )
+    root_scores: RootScores = field(
+        default=RootScores.query,
+        metadata={"help": "what scores a word as the root: a learned query, or the diagonal of the arc scores"},
+    )
+    unscaled_heads: bool = field(
+        default=False, metadata={"help": "do not divide head scores by the square root of their size"}
+    )
+    punctuation_never_heads: bool = field(
+        default=False, metadata={"help": "a punctuation mark is neither head nor root (unless there is nothing else)"}
+    )
+
+
+@register_model("sa_nmt")
+class SyntaxAttentionModel(RecurrentModel):
+    """The recurrent base with a head selection layer over the source; needs no parser."""
+
+    options = SyntaxAttentionOptions
+    has_latent_trees = True
+
+    @classmethod
+    def build_attention(cls, args, task):
+        source, query = 2 * args.encoder_hidden_size, args.decoder_hidden_size
+        selection = HeadSelection(
+            source,
+            args.head_selection,
+            args.root_scores,
+            args.hard_heads,
+            not args.unscaled_heads,
+            punctuation(task.source_dictionary) if args.punctuation_never_heads else None,
+        )
+        if args.syntax_context == SyntaxContext.shared:
+            return SharedSyntaxMemory(source, query, selection), SharedSyntaxAttention(source, query)
+        if args.syntax_context == SyntaxContext.separate:
+            return SeparateSyntaxMemory(source, query, selection), SeparateSyntaxAttention(source, query)
+        return OneSetMemory(source, query, selection), GlobalAttention()
+
+    @torch.no_grad()
+    def latent_heads(self, src_tokens, src_lengths=None):
+        """Scores and marginals of the heads of the source tokens (B, T), see `HeadSelection.heads`."""
+        states, _, source = self.encoder.annotate(src_tokens)
+        return self.encoder.memory.head_selection.heads(states, source)
+
+
+def punctuation(dictionary) -> torch.Tensor:
+    """(V,) True at symbols that consist of punctuation only, marks of subwords aside."""
+    marks = [
+        bool(text) and all(unicodedata.category(character).startswith("P") for character in text)
+        for text in (symbol.removesuffix("@@").removeprefix("\u2581") for symbol in dictionary.symbols)
+    ]
+    return torch.tensor(marks, dtype=torch.bool)
+
+
+# name of the architecture -> its system
+SYSTEMS = {
+    "fa_nmt": {"head_selection": "flat", "syntax_context": "separate"},
+    "fa_nmt_shared": {"head_selection": "flat", "syntax_context": "shared"},
+    "sa_nmt": {"head_selection": "tree", "syntax_context": "separate"},
+    "sa_nmt_shared": {"head_selection": "tree", "syntax_context": "shared"},
+    "sa_nmt_hard": {"head_selection": "tree", "syntax_context": "shared", "hard_heads": True},
+    "sa_nmt_1set": {"head_selection": "tree", "syntax_context": "one-set"},
+}
+
+
+def _register(name: str, settings: dict) -> None:
+    def architecture(args):
+        for option, value in settings.items():
+            if not hasattr(args, option):
+                setattr(args, option, value)
+
+    register_model_architecture("sa_nmt", name)(architecture)
+
+
+for _name, _settings in SYSTEMS.items():
+    _register(_name, _settings)
+    _register(f"{_name}_tiny", {**_settings, **TINY})

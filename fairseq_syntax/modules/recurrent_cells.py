@@ -1,0 +1,81 @@
+"""LSTM and GRU cells of a decoder, which do outside the time loop whatever does not depend on the step before."""
+
+from typing import Optional, Tuple
+
+import torch
+from torch import Tensor, nn
+
+
+class RecurrentCell(nn.Module):
+    """One layer of a recurrent decoder.
+
+    Its input has two parts: what is known for all steps beforehand (embeddings of given words), projected by
+    `project_ahead` in one product, and what the step before made (input feeding, the layer below).
+
+    Class attributes:
+        gates: number of gates, i.e. rows of the input projection in units of the hidden size.
+        num_states: tensors (B, hidden size) in a state, the output first.
+    """
+
+    gates: int
+    num_states: int
+
+    def __init__(self, step_size: int, hidden_size: int, ahead_size: int = 0):
+        """Args: sizes of the part of the input known at its step only, of the state, of the part known ahead."""
+        super().__init__()
+        self.hidden_size = hidden_size
+        self.ahead = nn.Linear(ahead_size, self.gates * hidden_size, bias=False) if ahead_size else None
+
+    def project_ahead(self, inputs: Tensor) -> Tensor:
+        """Project (…, ahead size) to (…, gates x hidden size), for the argument `ahead` of each step."""
+        return self.ahead(inputs)
+
+    def forward(
+        self, inputs: Optional[Tensor], state: Tuple[Tensor, ...], ahead: Optional[Tensor] = None
+    ) -> Tuple[Tensor, ...]:
+        """One step: the new state from `inputs` (B, step size), the state before, and a row of `project_ahead`."""
+        raise AssertionError("a subclass defines the step")
+
+
+class LSTMCell(RecurrentCell):
+    """`torch.nn.LSTMCell` with one bias instead of two that are summed; gates in the order i, f, o, g."""
+
+    gates = 4
+    num_states = 2
+
+    def __init__(self, step_size, hidden_size, ahead_size=0):
+        super().__init__(step_size, hidden_size, ahead_size)
+        self.recurrent = nn.Linear(step_size + hidden_size, 4 * hidden_size)
+
+    def forward(self, inputs, state, ahead=None):
+        hidden, cell = state
+        gates = self.recurrent(hidden if inputs is None else torch.cat((inputs, hidden), dim=1))
+        if ahead is not None:
+            gates = gates + ahead
+        # the three sigmoid gates stand together: one call for all of them
+        take, keep, show = torch.sigmoid(gates[:, : 3 * self.hidden_size]).chunk(3, dim=1)
+        cell = keep * cell + take * torch.tanh(gates[:, 3 * self.hidden_size :])
+        return show * torch.tanh(cell), cell
+
+
+class GRUCell(RecurrentCell):
+    """`torch.nn.GRUCell`: the reset gate applies after the recurrent product; gates in the order r, z, n."""
+
+    gates = 3
+    num_states = 1
+
+    def __init__(self, step_size, hidden_size, ahead_size=0):
+        super().__init__(step_size, hidden_size, ahead_size)
+        self.input = nn.Linear(step_size, 3 * hidden_size) if step_size else None
+        self.recurrent = nn.Linear(hidden_size, 3 * hidden_size)
+
+    def forward(self, inputs, state, ahead=None):
+        (hidden,) = state
+        new = self.recurrent(hidden)
+        given = ahead if inputs is None else self.input(inputs)
+        if inputs is not None and ahead is not None:
+            given = given + ahead
+        split = 2 * self.hidden_size
+        reset, update = torch.sigmoid(given[:, :split] + new[:, :split]).chunk(2, dim=1)
+        candidate = torch.tanh(given[:, split:] + reset * new[:, split:])
+        return (candidate + update * (hidden - candidate),)

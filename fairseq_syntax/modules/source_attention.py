@@ -1,0 +1,119 @@
+"""Attention of a recurrent decoder to the source sentence: one interface for all kinds, and the plain kind.
+
+An attention has two halves, because a sentence is encoded once and attended to at every step, by every hypothesis:
+a `SourceMemory` in the encoder computes whatever depends on the source alone, and a `SourceAttention` in the decoder
+what depends on the step.
+"""
+
+from typing import Dict, NamedTuple, Optional, Tuple
+
+import torch
+from torch import Tensor, nn
+
+Memory = Dict[str, Tensor]
+
+
+class Source(NamedTuple):
+    """The source sentences of a batch, as every `SourceMemory` gets them.
+
+    Fields:
+        tokens: (B, T) ids.
+        padding_mask: (B, T), True at padding.
+        word_mask: (B, T), True at pieces of words: neither padding nor EOS.
+        syntax: trees of the batch, name -> tensor aligned to `tokens`, see `fairseq_syntax.data.inputs`.
+    """
+
+    tokens: Tensor
+    padding_mask: Tensor
+    word_mask: Tensor
+    syntax: Optional[Dict[str, Tensor]] = None
+
+
+class SourceMemory(nn.Module):
+    """What a decoder needs of the source sentence, made once.
+
+    Attributes:
+        context_size: size of the context vector that the attention over this memory returns.
+    """
+
+    context_size: int
+
+    def forward(self, states: Tensor, source: Source) -> Memory:
+        """Make the memory of a batch.
+
+        Args:
+            states: (B, T, C) annotations of the encoder.
+            source: what the annotations stand for.
+
+        Returns:
+            name -> tensor (B, …): rows belong to sentences, so that beam search can reorder them.
+        """
+        raise AssertionError("a subclass makes the memory")
+
+
+class SourceAttention(nn.Module):
+    """One step of attention over a memory."""
+
+    def initial_state(self, memory: Memory) -> Dict[str, Tensor]:
+        """What the attention carries from step to step, before the first: name -> (B, …). Most carry nothing."""
+        return {}
+
+    def forward(
+        self, query: Tensor, memory: Memory, state: Dict[str, Tensor]
+    ) -> Tuple[Tensor, Dict[str, Tensor], Dict[str, Tensor]]:
+        """Attend once.
+
+        Args:
+            query: (B, H) state of the decoder.
+            memory: of the `SourceMemory` that belongs to this class.
+            state: of the step before.
+
+        Returns:
+            (context (B, context size); found: "attn" (B, T), the weights of the source positions, and what else the
+            kind of attention has to show, (B, …) each; the new state).
+        """
+        raise AssertionError("a subclass defines the attention")
+
+
+def attention_bias(padding_mask: Tensor, like: Tensor) -> Tensor:
+    """Bias (B, T, 1) of attention scores: minus infinity at padding, else 0; in the type of `like`."""
+    return torch.zeros(padding_mask.shape, dtype=like.dtype, device=like.device).masked_fill_(
+        padding_mask, float("-inf")
+    )[..., None]
+
+
+def attend(query: Tensor, keys: Tensor, bias: Tensor) -> Tensor:
+    """Attention weights softmax(query . keys + bias).
+
+    Args:
+        query: (B, C).
+        keys: (B, T, C).
+        bias: (B, T, 1), see `attention_bias`.
+
+    Returns:
+        (B, 1, T), of the type of `keys`; the softmax is taken in float32 at least.
+    """
+    scores = torch.baddbmm(bias, keys, query.unsqueeze(2)).transpose(1, 2)
+    wide = torch.promote_types(scores.dtype, torch.float32)
+    return torch.softmax(scores, dim=2, dtype=wide).to(keys.dtype)
+
+
+class GlobalMemory(SourceMemory):
+    """Keys W_a s_i and values s_i of the "general" attention (Luong et al. 2015; Tran & Bisk eq. 3)."""
+
+    def __init__(self, source_size: int, query_size: int):
+        super().__init__()
+        self.context_size = source_size
+        self.keys = nn.Linear(source_size, query_size, bias=False)
+
+    def forward(self, states, source):
+        return {"keys": self.keys(states), "values": states, "bias": attention_bias(source.padding_mask, states)}
+
+
+class GlobalAttention(SourceAttention):
+    """softmax(h W_a S) over the whole sentence (Luong et al. 2015; Tran & Bisk eqs. 3-4)."""
+
+    def forward(self, query, memory, state):
+        weights = attend(query, memory["keys"], memory["bias"])
+        context = torch.bmm(weights, memory["values"]).squeeze(1)
+        return context, {"attn": weights.squeeze(1)}, state

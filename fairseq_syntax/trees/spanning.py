@@ -1,0 +1,189 @@
+"""The best tree of each sentence under scores of arcs: any tree, a projective one, or just every word's best head.
+
+Everywhere: sentences are lists of (J, J) arrays `arc_scores[dependent, head]` and of (J,) arrays of root scores; higher
+is better, -inf is forbidden (better than -1e9, beside which small differences are lost), the diagonal is ignored.
+Results are lists of J ints, 0-based, `ROOT` for the one root.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .conllu import ROOT
+
+_AT_ONCE = 32  # sentences whose projective trees are computed together: their charts stay in the cache
+
+
+def chu_liu_edmonds(arc_scores: Sequence[np.ndarray], root_scores: Sequence[np.ndarray]) -> list[list[int]]:
+    """The best tree with exactly one root, crossing arcs allowed (Chu & Liu 1965, Edmonds 1967).
+
+    The algorithm is Stanza's, which allows several roots. So a root here costs more than all arcs can win back, and the
+    best tree has one (Stanojević & Cohen 2021, A Root of a Problem).
+
+    Args:
+        arc_scores: (J, J) each, [dependent, head].
+        root_scores: (J,) each.
+
+    Returns:
+        J heads for each sentence; which of several best trees is not defined.
+
+    Raises:
+        ValueError: shapes disagree, a score is NaN or +inf, or every tree of a sentence is forbidden.
+    """
+    from stanza.models.common.chuliu_edmonds import chuliu_edmonds  # seconds, that only this function should cost
+
+    trees = []
+    for number, arcs, roots in _checked(arc_scores, root_scores):
+        if not len(roots):
+            trees.append([])
+            continue
+        words = np.arange(len(roots))
+        scores = np.concatenate([roots[:, None], arcs], axis=1)  # column 0 is the root
+        # every word's best is 0, which changes no comparison of trees and keeps the costs small
+        best = scores.max(1, keepdims=True)
+        scores -= np.where(best == -np.inf, 0.0, best)
+        allowed = scores > -np.inf
+        root_cost = (1 - scores.min(where=allowed, initial=0.0)) * (len(words) + 1)
+        forbidden_cost = 2 * (root_cost + 1) * (len(words) + 1)  # finite, for -inf less -inf is no number
+        with_root = np.vstack([np.zeros(len(words) + 1), np.where(allowed, scores, -forbidden_cost)])
+        with_root[1:, 0] -= root_cost
+        heads = chuliu_edmonds(with_root)[1:]
+        if not allowed[words, heads].all() or (heads == 0).sum() != 1:
+            raise ValueError(_no_tree(number))
+        trees.append([ROOT if head == 0 else int(head) - 1 for head in heads])
+    return trees
+
+
+def eisner(arc_scores: Sequence[np.ndarray], root_scores: Sequence[np.ndarray]) -> list[list[int]]:
+    """The best projective tree with exactly one root (Eisner 1996): no arc crosses another, or runs above the root.
+
+    Args:
+        arc_scores: (J, J) each, [dependent, head].
+        root_scores: (J,) each.
+
+    Returns:
+        J heads for each sentence; which of several best trees is not defined.
+
+    Raises:
+        ValueError: shapes disagree, a score is NaN or +inf, or every projective tree of a sentence is forbidden.
+
+    Cost: O(J^3), all spans of one length in sentences of about one length at once.
+    """
+    sentences = sorted(_checked(arc_scores, root_scores), key=lambda sentence: len(sentence[2]))
+    trees: list[list[int]] = [[] for _ in sentences]
+    sentences = [sentence for sentence in sentences if len(sentence[2])]
+    for start in range(0, len(sentences), _AT_ONCE):
+        group = sentences[start : start + _AT_ONCE]
+        length = len(group[-1][2])
+        padded = np.full((len(group), length, length), -np.inf)
+        for row, (_, arcs, _) in enumerate(group):
+            padded[row, : len(arcs), : len(arcs)] = arcs
+        right, left, splits = _spans(padded)
+        for row, (number, _, roots) in enumerate(group):
+            last = len(roots) - 1
+            # the root has everything on its left, and everything on its right
+            totals = roots + left[row, 0, : last + 1] + right[row, : last + 1, last]
+            root = int(totals.argmax())
+            if totals[root] == -np.inf:
+                raise ValueError(_no_tree(number, "projective tree"))
+            heads = [ROOT] * (last + 1)
+            _follow(splits[:, row], root, last, heads)
+            trees[number] = heads
+    return trees
+
+
+# Kinds of spans, as indices of `splits`: of both, the head is at the left (right) end; a complete span has all of the
+# head's dependents, and theirs, up to the other end; an incomplete one has an arc from the head to the other end.
+_COMPLETE_RIGHT, _COMPLETE_LEFT, _INCOMPLETE = range(3)
+
+
+def _spans(arcs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Eisner's chart for arcs (B, J, J): scores of complete spans [b, i, j], i <= j, with the head at i, those with the
+    head at j, and where each kind of span is split (3, B, J, J)."""
+    batch, length, _ = arcs.shape
+    right, left, open_right, open_left = np.full((4, batch, length, length), -np.inf)
+    splits = np.zeros((3, batch, length, length), dtype=np.int64)
+    words = np.arange(length)
+    right[:, words, words] = left[:, words, words] = 0
+    for width in range(1, length):
+        i = words[: length - width]
+        j = i + width
+        begin, end = i[:, None], j[:, None]
+        k = begin + np.arange(width)  # (spans, width), from i to j - 1
+
+        def best(kind: int, candidates: np.ndarray, first: np.ndarray, i=i, j=j) -> np.ndarray:
+            chosen = candidates.argmax(-1)  # (B, spans)
+            splits[kind][:, i, j] = first + chosen
+            return candidates.max(-1)
+
+        between = best(_INCOMPLETE, right[:, begin, k] + left[:, k + 1, end], i)
+        open_right[:, i, j] = between + arcs[:, j, i]
+        open_left[:, i, j] = between + arcs[:, i, j]
+        right[:, i, j] = best(_COMPLETE_RIGHT, open_right[:, begin, k + 1] + right[:, k + 1, end], i + 1)
+        left[:, i, j] = best(_COMPLETE_LEFT, left[:, begin, k] + open_left[:, k, end], i)
+    return right, left, splits
+
+
+def _follow(splits: np.ndarray, root: int, last: int, heads: list[int]) -> None:
+    """Fill in the heads along the splits (3, J, J) of the best tree with this root."""
+    todo = [(_COMPLETE_LEFT, 0, root), (_COMPLETE_RIGHT, root, last)]
+    while todo:
+        kind, i, j = todo.pop()
+        if i == j:
+            continue
+        k = int(splits[kind, i, j])
+        # the incomplete span inside, and the complete one of the dependent at its end
+        if kind == _COMPLETE_RIGHT:
+            heads[k] = i
+            first, end = i, k
+            todo.append((_COMPLETE_RIGHT, k, j))
+        else:
+            heads[k] = j
+            first, end = k, j
+            todo.append((_COMPLETE_LEFT, i, k))
+        middle = int(splits[_INCOMPLETE, first, end])
+        todo += [(_COMPLETE_RIGHT, first, middle), (_COMPLETE_LEFT, middle + 1, end)]
+
+
+def greedy(arc_scores: Sequence[np.ndarray], root_scores: Sequence[np.ndarray]) -> list[list[int]]:
+    """Every word's best head, or `ROOT` where that scores highest: no tree in general.
+
+    There may be cycles, and no root or several: what a model believes of each word alone.
+
+    Args:
+        arc_scores: (J, J) each, [dependent, head].
+        root_scores: (J,) each.
+
+    Returns:
+        J heads for each sentence; the root before words, and earlier words before later ones, where scores are equal.
+
+    Raises:
+        ValueError: shapes disagree, a score is NaN or +inf, or a word has no allowed head.
+    """
+    result = []
+    for number, arcs, roots in _checked(arc_scores, root_scores):
+        scores = np.concatenate([roots[:, None], arcs], axis=1)
+        if len(roots) and (scores.max(1) == -np.inf).any():
+            raise ValueError(_no_tree(number))
+        result.append([int(best) - 1 if best else ROOT for best in scores.argmax(1)] if len(roots) else [])
+    return result
+
+
+def _checked(arc_scores: Sequence[np.ndarray], root_scores: Sequence[np.ndarray]):
+    """(number of the sentence, arcs, roots) in float64, the diagonal -inf."""
+    if len(arc_scores) != len(root_scores):
+        raise ValueError(f"arc scores of {len(arc_scores)} sentences, root scores of {len(root_scores)}")
+    for number, (arcs, roots) in enumerate(zip(arc_scores, root_scores, strict=True)):
+        arcs, roots = np.array(arcs, dtype=np.float64), np.array(roots, dtype=np.float64)
+        if roots.ndim != 1 or arcs.shape != (len(roots), len(roots)):
+            raise ValueError(
+                f"sentence {number}: arc scores {arcs.shape} and root scores {roots.shape}; expected (J, J) and (J,)"
+            )
+        np.fill_diagonal(arcs, -np.inf)
+        if not ((arcs < np.inf).all() and (roots < np.inf).all()):
+            raise ValueError(f"sentence {number}: a score is NaN or +inf; scores have to be finite, or -inf to forbid")
+        yield number, arcs, roots
+
+
+def _no_tree(number: int, tree: str = "tree") -> str:
+    return f"sentence {number}: the scores forbid every {tree}; allow some arcs and a root"

@@ -1,0 +1,73 @@
+"""Scores of pieces summed to scores of words: loops over pieces, an example by hand."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairseq_syntax.trees.collapse import collapse_to_words
+
+
+def by_loops(arcs, roots, word_of_token):
+    """Eq. 24 in the paper's layout: head first, roots on the diagonal."""
+    tokens, words = len(roots), max(word_of_token, default=-1) + 1
+    phi = [[roots[j] if i == j else arcs[j][i] for j in range(tokens)] for i in range(tokens)]
+    collapsed = [[0.0] * words for _ in range(words)]
+    for i in range(tokens):
+        for j in range(tokens):
+            collapsed[word_of_token[i]][word_of_token[j]] += phi[i][j]
+    arcs = [[0.0 if d == h else collapsed[h][d] for h in range(words)] for d in range(words)]
+    return arcs, [collapsed[word][word] for word in range(words)]
+
+
+@given(st.lists(st.integers(1, 4), max_size=5), st.integers(0, 10**6))
+def test_sums_over_blocks(pieces, seed):
+    word_of_token = [word for word, count in enumerate(pieces) for _ in range(count)]
+    random = np.random.default_rng(seed)
+    tokens = len(word_of_token)
+    arcs, roots = random.normal(size=(tokens, tokens)), random.normal(size=tokens)
+    before = arcs.copy()
+    word_arcs, word_roots = collapse_to_words(arcs, roots, np.array(word_of_token))
+    expected_arcs, expected_roots = by_loops(arcs.tolist(), roots.tolist(), word_of_token)
+    np.testing.assert_allclose(word_arcs, np.reshape(expected_arcs, (len(pieces), len(pieces))), atol=1e-12)
+    np.testing.assert_allclose(word_roots, expected_roots, atol=1e-12)
+    assert np.array_equal(arcs, before)
+    # nothing is lost: as much as before, without the diagonal of arcs
+    total = arcs.sum() - np.trace(arcs) + roots.sum()
+    assert word_arcs.sum() + word_roots.sum() == pytest.approx(total)
+
+
+def test_by_hand():
+    """Two pieces of word 0, one of word 1; marginals of pieces, whose rows add up to 1."""
+    arcs = np.array([[7.0, 0.5, 0.25], [0.25, 7.0, 0.75], [0.5, 0.25, 7.0]])
+    roots = np.array([0.25, 0.0, 0.25])
+    word_arcs, word_roots = collapse_to_words(arcs, roots, np.array([0, 0, 1]))
+    assert word_arcs.tolist() == [[0.0, 1.0], [0.75, 0.0]]
+    assert word_roots.tolist() == [1.0, 0.25]
+    assert (word_arcs.sum(1) + word_roots).tolist() == [2.0, 1.0]
+
+
+def test_one_piece_a_word_changes_nothing():
+    arcs, roots = np.arange(16.0).reshape(4, 4), np.arange(4.0)
+    word_arcs, word_roots = collapse_to_words(arcs, roots, np.arange(4))
+    np.fill_diagonal(arcs, 0)
+    assert np.array_equal(word_arcs, arcs) and np.array_equal(word_roots, roots)
+
+
+def test_forbidden_arcs_stay_forbidden():
+    """And forbid nothing else: 0 * -inf is nowhere."""
+    arcs = np.zeros((3, 3))
+    arcs[2, 0] = -np.inf
+    word_arcs, word_roots = collapse_to_words(arcs, np.zeros(3), np.array([0, 0, 1]))
+    assert word_arcs.tolist() == [[0.0, 0.0], [-np.inf, 0.0]] and word_roots.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("words", [[0, 2, 2], [1, 1, 2], [0, 1, 0], [-1, 0, 1]])
+def test_words_without_tokens(words):
+    with pytest.raises(ValueError, match="each at least once"):
+        collapse_to_words(np.zeros((3, 3)), np.zeros(3), np.array(words))
+
+
+def test_shapes_that_disagree():
+    with pytest.raises(ValueError, match=r"3 tokens with words.*without EOS"):
+        collapse_to_words(np.zeros((4, 4)), np.zeros(4), np.array([0, 1, 1]))

@@ -1,0 +1,465 @@
+"""Marginals, log-partition, entropy and samples of trees: enumeration in extended precision, laws, extreme scores."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import dependency_trees as oracle
+
+from fairseq_syntax.trees import matrix_tree
+from fairseq_syntax.trees.conllu import ROOT, UNPARSED
+from fairseq_syntax.trees.matrix_tree import entropy, head_marginals, log_partition, sample_trees
+
+INF = math.inf
+SCALES = [0.0, 1.0, 5.0, 20.0, 100.0]
+
+
+def random_scores(seed, words, scale, batch=1):
+    """Normal scores (batch, words, words) and (batch, words), float64."""
+    generator = torch.Generator().manual_seed(seed)
+    arcs = torch.randn(batch, words, words, generator=generator, dtype=torch.float64) * scale
+    return arcs, torch.randn(batch, words, generator=generator, dtype=torch.float64) * scale
+
+
+def all_words(roots):
+    return torch.ones(roots.shape, dtype=torch.bool)
+
+
+def assert_close(actual, expected, tolerance):
+    expected = torch.as_tensor(expected, dtype=torch.float64)
+    assert actual.shape == expected.shape
+    assert (actual.double() - expected).abs().max() <= tolerance
+
+
+def gradients(function, arcs, roots, *arguments):
+    """Gradients of the sum of what the function returns."""
+    arcs, roots = arcs.detach().clone().requires_grad_(), roots.detach().clone().requires_grad_()
+    return torch.autograd.grad(function(arcs, roots, *arguments).sum(), (arcs, roots), materialize_grads=True)
+
+
+def weighted_marginals(arcs, roots, mask, arc_weights, root_weights):
+    arc_marginals, root_marginals = head_marginals(arcs, roots, mask)
+    return (arc_marginals * arc_weights).sum() + (root_marginals * root_weights).sum()
+
+
+@pytest.fixture(params=["chosen", "elimination"])
+def way(request, monkeypatch):
+    """As it is chosen for each sentence, and the elimination for all: both have to be right."""
+    if request.param == "elimination":
+        monkeypatch.setattr(matrix_tree, "_LARGEST_INVERSE", -1.0)
+
+
+# --- against enumeration ------------------------------------------------------------------------------------------
+
+
+def test_number_of_trees():
+    assert [len(oracle.all_trees(words)) for words in range(1, 6)] == [1, 2, 9, 64, 625]
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("words", [1, 2, 3, 4, 5])
+def test_marginals_and_their_gradient(words, scale, way):
+    for seed in range(3 if words == 5 else 8):
+        arcs, roots = random_scores(seed, words, scale)
+        arc_weights, root_weights = random_scores(100 + seed, words, 1)
+        listed = arcs[0].tolist(), roots[0].tolist()
+        expected = oracle.marginals(*listed)
+        actual = head_marginals(arcs, roots, all_words(roots))
+        assert_close(actual[0][0], expected[0], 1e-8)
+        assert_close(actual[1][0], expected[1], 1e-8)
+        expected = oracle.marginals_gradient(*listed, arc_weights[0].tolist(), root_weights[0].tolist())
+        actual = gradients(weighted_marginals, arcs, roots, all_words(roots), arc_weights, root_weights)
+        assert_close(actual[0][0], expected[0], 1e-7)
+        assert_close(actual[1][0], expected[1], 1e-7)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("words", [1, 2, 3, 4, 5])
+def test_log_partition_and_entropy(words, scale, way):
+    arcs, roots = random_scores(words, words, scale)
+    listed = arcs[0].tolist(), roots[0].tolist()
+    assert log_partition(arcs, roots, all_words(roots)).item() == pytest.approx(oracle.log_partition(*listed), abs=1e-9)
+    assert entropy(arcs, roots, all_words(roots)).item() == pytest.approx(oracle.entropy(*listed), abs=1e-7)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("words", [1, 2, 4, 30])
+def test_gradient_of_log_partition_is_the_marginals(words, scale, way):
+    arcs, roots = random_scores(words, words, scale, batch=2)
+    arc_gradient, root_gradient = gradients(log_partition, arcs, roots, all_words(roots))
+    arc_marginals, root_marginals = head_marginals(arcs, roots, all_words(roots))
+    assert_close(arc_gradient, arc_marginals, 1e-7)
+    assert_close(root_gradient, root_marginals, 1e-7)
+
+
+@pytest.mark.parametrize("function", [head_marginals, log_partition, entropy])
+def test_derivatives_of_first_and_second_order(function, way):
+    arcs, roots = random_scores(0, 4, 1, batch=2)
+    mask = torch.tensor([[True] * 4, [False, True, True, False]])
+    inputs = (arcs.requires_grad_(), roots.requires_grad_(), mask)
+    assert torch.autograd.gradcheck(function, inputs)
+    assert torch.autograd.gradgradcheck(function, inputs)
+
+
+@pytest.mark.parametrize(("words", "scale"), [(20, 1), (20, 5), (20, 20), (12, 100), (40, 3)])
+def test_longer_sentences_in_extended_precision(words, scale, way):
+    arcs, roots = random_scores(words, words, scale)
+    expected = oracle.laplacian_marginals(arcs[0].tolist(), roots[0].tolist())
+    actual = head_marginals(arcs, roots, all_words(roots))
+    assert_close(actual[0][0], expected[0], 1e-8)
+    assert_close(actual[1][0], expected[1], 1e-8)
+
+
+def test_the_oracles_agree():
+    arcs, roots = (scores[0].tolist() for scores in random_scores(3, 4, 5))
+    enumerated, inverted = oracle.marginals(arcs, roots), oracle.laplacian_marginals(arcs, roots)
+    assert_close(torch.tensor(enumerated[0]), torch.tensor(inverted[0]), 1e-12)
+    assert_close(torch.tensor(enumerated[1]), torch.tensor(inverted[1]), 1e-12)
+
+
+# --- extreme scores -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [10.0, 30.0, 100.0, 300.0])
+@pytest.mark.parametrize("words", [2, 7, 30])
+def test_no_nan_however_extreme_the_scores(words, scale):
+    arcs, roots = (scores.float() for scores in random_scores(words, words, scale, batch=16))
+    arc_weights, root_weights = random_scores(1, words, 1, batch=16)
+    arc_marginals, root_marginals = head_marginals(arcs, roots, all_words(roots))
+    assert (arc_marginals >= 0).all() and (root_marginals >= 0).all()
+    assert_close(arc_marginals.sum(-1) + root_marginals, torch.ones(16, words), 1e-5)
+    assert_close(root_marginals.sum(-1), torch.ones(16), 1e-5)
+    arguments = all_words(roots), arc_weights, root_weights
+    # a covariance of values whose range is at most 2 * words * 4 and an indicator
+    assert all(gradient.abs().max() <= 4 * words for gradient in gradients(weighted_marginals, arcs, roots, *arguments))
+    for function in (log_partition, entropy):
+        assert function(arcs, roots, all_words(roots)).isfinite().all()
+        assert all(gradient.isfinite().all() for gradient in gradients(function, arcs, roots, all_words(roots)))
+
+
+@pytest.mark.parametrize("preference", [10.0, 20.0, 35.0, 50.0, 300.0])
+@pytest.mark.parametrize("cycle", [2, 3, 4])
+def test_words_that_prefer_each_other(cycle, preference):
+    """What a Laplacian cannot tell: how little leaks out of a cycle; the sum of a column does not show it."""
+    arcs, roots = random_scores(cycle, 5, 1)
+    for word in range(cycle):
+        arcs[0, word, (word + 1) % cycle] += preference
+    expected = oracle.marginals(arcs[0].tolist(), roots[0].tolist())
+    actual = head_marginals(arcs, roots, all_words(roots))
+    assert_close(actual[0][0], expected[0], 1e-8)
+    assert_close(actual[1][0], expected[1], 1e-8)
+
+
+@pytest.mark.parametrize("preference", [12.0, 18.0])
+def test_both_ways_agree_where_the_inverse_is_barely_trusted(preference, monkeypatch):
+    arcs, roots = random_scores(0, 40, 1, batch=4)
+    for word in range(0, 40, 2):
+        arcs[:, word, word + 1] += preference
+        arcs[:, word + 1, word] += preference
+    weights = random_scores(1, 40, 1, batch=4)
+    results = []
+    for largest in (1e6, -1.0):
+        monkeypatch.setattr(matrix_tree, "_LARGEST_INVERSE", largest)
+        results.append(head_marginals(arcs, roots, all_words(roots)))
+        results.append(gradients(weighted_marginals, arcs, roots, all_words(roots), *weights))
+    for inverted, eliminated in zip(results[0] + results[1], results[2] + results[3], strict=True):
+        assert_close(inverted, eliminated, 1e-7)
+
+
+@pytest.mark.parametrize("shift", [-1000.0, -15.0, 90.0, 1e6])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_shift_of_all_scores_changes_nothing(shift, dtype):
+    generator = torch.Generator().manual_seed(0)
+    # multiples of 1/16, so that the sum with the shift is exact
+    arcs = torch.randint(-48, 48, (3, 9, 9), generator=generator).to(dtype) / 16
+    roots = torch.randint(-48, 48, (3, 9), generator=generator).to(dtype) / 16
+    expected = head_marginals(arcs, roots, all_words(roots))
+    actual = head_marginals(arcs + shift, roots + shift, all_words(roots))
+    assert_close(actual[0], expected[0], 1e-7)
+    assert_close(actual[1], expected[1], 1e-7)
+
+
+def test_shifts_of_one_word_and_of_all_roots_change_nothing():
+    arcs, roots = random_scores(0, 8, 2, batch=3)
+    by_word = torch.linspace(-800, 800, 8, dtype=torch.float64)
+    expected = head_marginals(arcs, roots, all_words(roots))
+    for actual in (
+        head_marginals(arcs + by_word[:, None], roots + by_word, all_words(roots)),
+        head_marginals(arcs, roots + 500, all_words(roots)),
+        head_marginals(arcs, roots - 500, all_words(roots)),
+    ):
+        assert_close(actual[0], expected[0], 1e-11)
+        assert_close(actual[1], expected[1], 1e-11)
+
+
+@pytest.mark.parametrize("score", [-15.0, -10.0, 0.0, 90.0])
+def test_no_additive_constant_in_the_laplacian(score):
+    """With one, all scores at -15 leave a word's heads a sum of 0.27; with equal scores, all trees are equal."""
+    arcs, roots = torch.full((1, 10, 10), score), torch.full((1, 10), score)
+    arc_marginals, root_marginals = head_marginals(arcs, roots, all_words(roots))
+    assert_close(arc_marginals[0], (1 - torch.eye(10)) / 10, 1e-7)
+    assert_close(root_marginals[0], torch.full((10,), 0.1), 1e-7)
+
+
+def test_off_diagonal_scores_matter():
+    """A mask of the wrong sign keeps the diagonal only: then all arcs would be equal."""
+    arcs, roots = torch.zeros(1, 3, 3), torch.zeros(1, 3)
+    arcs[0, 0, 1] = 3.0
+    arc_marginals, _ = head_marginals(arcs, roots, all_words(roots))
+    assert arc_marginals[0, 0, 1] > 0.8 > 0.2 > arc_marginals[0, 0, 2]
+
+
+# --- batches, padding, types --------------------------------------------------------------------------------------
+
+
+@given(st.data(), st.sampled_from([1.0, 30.0]))
+def test_neighbours_and_padding_change_nothing(data, scale):
+    """Each sentence of a batch as it is alone, its words anywhere, and whatever stands between them."""
+    length = data.draw(st.integers(1, 7), label="length")
+    mask = torch.tensor(data.draw(st.lists(st.lists(st.booleans(), min_size=length, max_size=length), min_size=1)))
+    rubbish = data.draw(st.sampled_from([INF, -INF, math.nan, 1e30, 0.0]), label="rubbish")
+    arcs, roots = random_scores(length, length, scale, batch=len(mask))
+    weights = random_scores(1, length, 1, batch=len(mask))
+    is_arc = mask[:, :, None] & mask[:, None, :] & ~torch.eye(length, dtype=torch.bool)
+    arcs, roots = arcs.masked_fill(~is_arc, rubbish), roots.masked_fill(~mask, rubbish)
+    actual = head_marginals(arcs, roots, mask)
+    actual_gradient = gradients(weighted_marginals, arcs, roots, mask, *weights)
+    log_z, nats = log_partition(arcs, roots, mask), entropy(arcs, roots, mask)
+    for values in (*actual, *actual_gradient):
+        assert not values[~(is_arc if values.ndim == 3 else mask)].any()
+    for b, words in enumerate(mask):
+        block = torch.arange(length)[words]
+        alone = arcs[b][block][:, block][None], roots[b][block][None]
+        full = all_words(alone[1])
+        weights_alone = weights[0][b][block][:, block][None], weights[1][b][block][None]
+        expected = head_marginals(*alone, full)
+        expected_gradient = gradients(weighted_marginals, *alone, full, *weights_alone)
+        for inside, outside in zip((*actual, *actual_gradient), (*expected, *expected_gradient), strict=True):
+            inside = inside[b][block][:, block] if inside.ndim == 3 else inside[b][block]
+            torch.testing.assert_close(inside, outside[0], rtol=0, atol=1e-7)
+        torch.testing.assert_close(log_z[b : b + 1], log_partition(*alone, full), rtol=0, atol=1e-9)
+        torch.testing.assert_close(nats[b : b + 1], entropy(*alone, full), rtol=0, atol=1e-7)
+
+
+def test_one_word_and_none():
+    mask = torch.tensor([[False, True, False], [False, False, False]])
+    arcs, roots = random_scores(0, 3, 50, batch=2)
+    arc_marginals, root_marginals = head_marginals(arcs, roots, mask)
+    assert not arc_marginals.any() and root_marginals.tolist() == [[0, 1, 0], [0, 0, 0]]
+    assert log_partition(arcs, roots, mask).tolist() == [pytest.approx(roots[0, 1].item()), 0]
+    assert entropy(arcs, roots, mask).tolist() == pytest.approx([0, 0], abs=1e-12)
+    assert sample_trees(arcs, roots, mask).tolist() == [[UNPARSED, ROOT, UNPARSED], [UNPARSED] * 3]
+    for function in (log_partition, entropy, lambda *inputs: head_marginals(*inputs)[1]):
+        assert all(gradient.isfinite().all() for gradient in gradients(function, arcs, roots, mask))
+
+
+@pytest.mark.parametrize(("batch", "length"), [(0, 4), (3, 0), (0, 0)])
+def test_nothing_at_all(batch, length):
+    arcs, roots = torch.zeros(batch, length, length), torch.zeros(batch, length)
+    mask = all_words(roots)
+    assert [part.shape for part in head_marginals(arcs, roots, mask)] == [arcs.shape, roots.shape]
+    assert log_partition(arcs, roots, mask).tolist() == entropy(arcs, roots, mask).tolist() == [0] * batch
+    assert sample_trees(arcs, roots, mask).shape == roots.shape
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+@pytest.mark.parametrize("scale", [2.0, 60.0])
+def test_computed_in_float64_and_returned_as_given(dtype, scale):
+    arcs, roots = (scores.to(dtype) for scores in random_scores(0, 6, scale, batch=4))
+    expected = head_marginals(arcs.double(), roots.double(), all_words(roots))
+    for actual, exact in zip(head_marginals(arcs, roots, all_words(roots)), expected, strict=True):
+        assert actual.dtype == dtype and torch.equal(actual, exact.to(dtype))
+    assert log_partition(arcs, roots, all_words(roots)).dtype == entropy(arcs, roots, all_words(roots)).dtype == dtype
+    weights = (scores.to(dtype) for scores in random_scores(1, 6, 1, batch=4))
+    for gradient in gradients(weighted_marginals, arcs, roots, all_words(roots), *weights):
+        assert gradient.dtype == dtype and gradient.isfinite().all()
+
+
+@pytest.mark.parametrize("scale", [2.0, 60.0])
+def test_autocast_lowers_no_precision(scale):
+    arcs, roots = random_scores(0, 6, scale, batch=4)
+    expected = head_marginals(arcs, roots, all_words(roots))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        actual = head_marginals(arcs, roots, all_words(roots))
+    assert all(torch.equal(*pair) for pair in zip(actual, expected, strict=True))
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+@pytest.mark.parametrize("scale", [2.0, 60.0])
+def test_without_gradients(mode, scale):
+    arcs, roots = random_scores(0, 6, scale, batch=8)
+    expected = head_marginals(arcs.requires_grad_(), roots, all_words(roots))
+    with mode():
+        arcs, roots = arcs * 1, roots * 1  # tensors made in this mode
+        for actual, exact in zip(head_marginals(arcs, roots, all_words(roots)), expected, strict=True):
+            assert torch.equal(actual, exact) and not actual.requires_grad
+        entropy(arcs, roots, all_words(roots))
+        sample_trees(arcs, roots, all_words(roots))
+
+
+def test_a_score_that_is_no_number_stays_one():
+    """Training has to see it, and in its own sentence only."""
+    arcs, roots = random_scores(0, 5, 1, batch=3)
+    expected = head_marginals(arcs, roots, all_words(roots))[0]
+    arcs[1, 2, 3] = math.nan
+    actual = head_marginals(arcs, roots, all_words(roots))[0]
+    assert actual[1].isnan().any() and log_partition(arcs, roots, all_words(roots)).isnan().tolist() == [0, 1, 0]
+    assert torch.equal(actual[[0, 2]], expected[[0, 2]])
+
+
+def test_shapes_that_disagree():
+    with pytest.raises(ValueError, match=r"\(2, 3, 4\).*\(2, 3\).*expected"):
+        head_marginals(torch.zeros(2, 3, 4), torch.zeros(2, 3), torch.ones(2, 3, dtype=torch.bool))
+
+
+# --- forbidden arcs -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("forbidden", [-INF, -1e9, torch.finfo(torch.float32).min])
+@pytest.mark.parametrize("scale", [1.0, 20.0])
+@pytest.mark.parametrize("columns", [[0], [3], [1, 4], [0, 1, 2, 3]])
+def test_some_words_never_are_heads(columns, scale, forbidden, way):
+    arcs, roots = random_scores(0, 5, scale)
+    arcs[:, :, columns] = forbidden
+    listed = arcs.masked_fill(arcs < -1e6, -INF)[0].tolist(), roots[0].tolist()
+    expected = oracle.marginals(*listed)
+    actual = head_marginals(arcs, roots, all_words(roots))
+    assert not actual[0][:, :, columns].any()
+    assert_close(actual[0][0], expected[0], 1e-8)
+    assert_close(actual[1][0], expected[1], 1e-8)
+    assert log_partition(arcs, roots, all_words(roots)).item() == pytest.approx(oracle.log_partition(*listed), abs=1e-8)
+    assert entropy(arcs, roots, all_words(roots)).item() == pytest.approx(oracle.entropy(*listed), abs=1e-7)
+    weights = random_scores(1, 5, 1)
+    expected = oracle.marginals_gradient(*listed, *(w[0].tolist() for w in weights))
+    actual = gradients(weighted_marginals, arcs, roots, all_words(roots), *weights)
+    assert_close(actual[0][0], expected[0], 1e-7)
+    assert_close(actual[1][0], expected[1], 1e-7)
+
+
+@given(st.integers(0, 10**6), st.integers(2, 4), st.floats(0.1, 0.7))
+def test_any_arcs_forbidden(seed, words, share):
+    arcs, roots = random_scores(seed, words, 3)
+    generator = torch.Generator().manual_seed(seed)
+    arcs[torch.rand(arcs.shape, generator=generator) < share] = -INF
+    roots[torch.rand(roots.shape, generator=generator) < share] = -INF
+    listed = arcs[0].tolist(), roots[0].tolist()
+    possible = any(oracle.tree_score(tree, *listed) > -INF for tree in oracle.all_trees(words))
+    log_z = log_partition(arcs, roots, all_words(roots)).item()
+    arc_marginals, root_marginals = head_marginals(arcs, roots, all_words(roots))
+    if possible:
+        expected = oracle.marginals(*listed)
+        assert log_z == pytest.approx(oracle.log_partition(*listed), abs=1e-9)
+        assert_close(arc_marginals[0], expected[0], 1e-9)
+        assert_close(root_marginals[0], expected[1], 1e-9)
+    else:
+        assert log_z == -INF
+        assert_close(arc_marginals.sum(-1) + root_marginals, torch.ones(1, words), 1e-9)
+
+
+def test_a_sentence_of_which_no_word_may_be_a_head():
+    """Punctuation only: all of its trees are equally bad, and nothing breaks."""
+    arcs, roots = random_scores(0, 4, 3, batch=2)
+    arcs[1] = -INF
+    mask = all_words(roots)
+    arc_marginals, root_marginals = head_marginals(arcs, roots, mask)
+    assert_close(root_marginals[1], [0.25] * 4, 1e-12)
+    assert_close(arc_marginals[1], (1 - torch.eye(4)) / 4, 1e-12)
+    assert log_partition(arcs, roots, mask)[1] == -INF
+    assert entropy(arcs, roots, mask)[1].item() == pytest.approx(math.log(64))
+    for function in (log_partition, entropy, lambda *inputs: head_marginals(*inputs)[1].square()):
+        assert all(gradient.isfinite().all() for gradient in gradients(function, arcs, roots, mask))
+
+
+@pytest.mark.parametrize("score", [-300.0, 0.0])
+def test_a_word_that_has_to_be_the_root_is_no_hard_case(score, monkeypatch):
+    """One word among punctuation: its root score is the only one that counts, however low, and the inverse will do."""
+    arcs, roots = random_scores(0, 5, 3)
+    arcs[:, :, [0, 1, 3, 4]] = -INF
+    roots[0, 2] = score
+    monkeypatch.setattr(matrix_tree, "_eliminated_marginals", None)
+    arc_marginals, root_marginals = head_marginals(arcs, roots, all_words(roots))
+    assert_close(root_marginals[0], [0, 0, 1, 0, 0], 1e-12)
+    assert_close(arc_marginals[0, :, 2], [1, 1, 0, 1, 1], 1e-12)
+
+
+def test_everything_forbidden():
+    arcs, roots = torch.full((1, 3, 3), -INF), torch.full((1, 3), -INF)
+    _, root_marginals = head_marginals(arcs, roots, all_words(roots))
+    assert_close(root_marginals[0], [1 / 3] * 3, 1e-7)
+    assert log_partition(arcs, roots, all_words(roots)).item() == -INF
+    with pytest.raises(ValueError, match=r"sentence 0 .* forbid every tree"):
+        sample_trees(arcs, roots, all_words(roots))
+
+
+# --- samples ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [0.0, 1.5])
+def test_frequencies_of_samples(scale):
+    """Pearson's statistic over all 64 trees stays below the quantile of one in a million."""
+    arcs, roots = random_scores(5, 4, scale)
+    chances, _ = oracle.probabilities(arcs[0].tolist(), roots[0].tolist())
+    count = 20000
+    generator = torch.Generator().manual_seed(0)
+    # words at positions 1, 2, 4 and 5 of 6
+    places = torch.tensor([1, 2, 4, 5])
+    mask = torch.zeros(count, 6, dtype=torch.bool)
+    mask[:, places] = True
+    wide_arcs, wide_roots = torch.zeros(count, 6, 6), torch.zeros(count, 6)
+    wide_arcs[:, places[:, None], places] = arcs.float()
+    wide_roots[:, places] = roots.float()
+    heads = sample_trees(wide_arcs, wide_roots, mask, generator)
+    assert (heads[:, [0, 3]] == UNPARSED).all()
+    place_of = {-1: -1, **{int(place): word for word, place in enumerate(places)}}
+    seen = dict.fromkeys(chances, 0)
+    for drawn in heads[:, places].tolist():
+        seen[tuple(place_of[head] for head in drawn)] += 1  # KeyError: no tree
+    statistic = sum((seen[tree] - count * float(p)) ** 2 / (count * float(p)) for tree, p in chances.items())
+    assert statistic < 133  # 63 degrees of freedom
+
+
+@pytest.mark.parametrize("scale", [1.0, 10.0, 50.0])
+def test_samples_are_trees_of_allowed_arcs(scale):
+    arcs, roots = random_scores(2, 12, scale, batch=16)
+    arcs[:, :, 3] = -INF
+    mask = all_words(roots)
+    mask[::2, 8:] = False
+    heads = sample_trees(arcs, roots, mask, torch.Generator().manual_seed(0))
+    assert ((heads == UNPARSED) == ~mask).all()
+    for drawn, words in zip(heads.tolist(), mask.sum(-1).tolist(), strict=True):
+        drawn = drawn[:words]
+        assert drawn.count(ROOT) == 1 and 3 not in drawn
+        assert all(oracle.climbs_out(drawn, word) for word in range(words))
+
+
+def test_samples_leave_the_scores_alone():
+    arcs, roots = random_scores(0, 4, 1, batch=2)
+    before = arcs.clone(), roots.clone()
+    sample_trees(arcs, roots, all_words(roots))
+    assert torch.equal(arcs, before[0]) and torch.equal(roots, before[1])
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+@pytest.mark.parametrize("scale", [1.0, 50.0])
+def test_gpu_equals_cpu(scale):
+    arcs, roots = random_scores(0, 30, scale, batch=8)
+    mask = all_words(roots)
+    mask[1, :7] = False
+    weights = random_scores(1, 30, 1, batch=8)
+    results = []
+    for device in ("cpu", "cuda"):
+        inputs = [tensor.to(device) for tensor in (arcs, roots, mask)]
+        results.append(
+            [
+                *head_marginals(*inputs),
+                log_partition(*inputs),
+                entropy(*inputs),
+                *gradients(weighted_marginals, *inputs, *(weight.to(device) for weight in weights)),
+            ]
+        )
+        assert (sample_trees(*inputs)[1, :7] == UNPARSED).all()
+    for cpu, cuda in zip(*results, strict=True):
+        torch.testing.assert_close(cuda.cpu(), cpu, rtol=1e-7, atol=1e-7)

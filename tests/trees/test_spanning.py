@@ -1,0 +1,161 @@
+"""The best tree against all trees, ties, forbidden arcs and extreme scores; longer sentences against networkx."""
+
+import subprocess
+import sys
+
+import networkx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import dependency_trees as oracle
+from oracles.forests import climbs_out
+
+from fairseq_syntax.trees.conllu import ROOT
+from fairseq_syntax.trees.spanning import chu_liu_edmonds, eisner, greedy
+
+INF = np.inf
+KINDS = ["normal", "large", "ties", "forbidden", "positive", "likes roots", "tiny"]
+
+
+def random_scores(seed, words, kind="normal"):
+    random = np.random.default_rng(seed)
+    arcs, roots = random.normal(size=(words, words)), random.normal(size=words)
+    if kind == "large":
+        arcs, roots = arcs * 1000, roots * 1000
+    elif kind == "tiny":
+        arcs, roots = arcs * 1e-6, roots * 1e-6
+    elif kind == "ties":
+        arcs, roots = random.integers(0, 3, (words, words)), random.integers(0, 3, words)
+    elif kind == "forbidden":
+        arcs[random.random((words, words)) < 0.35] = -INF
+        roots[random.random(words) < 0.35] = -INF
+    elif kind == "positive":
+        arcs, roots = arcs + 100, roots + 100
+    elif kind == "likes roots":
+        roots = roots + 1e4
+    return arcs, roots
+
+
+def trees_of(words, projective):
+    return [heads for heads in oracle.all_trees(words) if not projective or oracle.is_projective(heads)]
+
+
+def test_number_of_projective_trees():
+    assert [len(trees_of(words, True)) for words in range(1, 6)] == [1, 2, 7, 30, 143]
+
+
+@pytest.mark.parametrize(("decode", "projective"), [(chu_liu_edmonds, False), (eisner, True)])
+@pytest.mark.parametrize("kind", KINDS)
+@given(seed=st.integers(0, 10**6), words=st.integers(1, 5))
+def test_best_of_all_trees(decode, projective, kind, seed, words):
+    arcs, roots = random_scores(seed, words, kind)
+    scores = {heads: oracle.tree_score(heads, arcs, roots) for heads in trees_of(words, projective)}
+    best = max(scores.values())
+    if best == -INF:
+        with pytest.raises(ValueError, match="sentence 0: the scores forbid every"):
+            decode([arcs], [roots])
+    else:
+        (heads,) = decode([arcs], [roots])
+        assert scores[tuple(heads)] == pytest.approx(best, rel=1e-9, abs=1e-9)  # KeyError: no tree
+
+
+@given(st.integers(0, 10**6), st.integers(2, 14))
+def test_longer_sentences_with_networkx(seed, words):
+    """Edmonds' algorithm there knows no single root: it is asked once for each root."""
+    arcs, roots = random_scores(seed, words)
+    best = -INF
+    for root in range(words):
+        graph = networkx.DiGraph()
+        for dependent in range(words):
+            for head in range(words):
+                if head != dependent != root:
+                    graph.add_edge(head, dependent, weight=arcs[dependent, head])
+        tree = networkx.maximum_spanning_arborescence(graph, preserve_attrs=True)
+        best = max(best, roots[root] + sum(data["weight"] for _, _, data in tree.edges(data=True)))
+    (heads,) = chu_liu_edmonds([arcs], [roots])
+    assert heads.count(ROOT) == 1 and all(climbs_out(heads, word) for word in range(words))
+    assert oracle.tree_score(heads, arcs, roots) == pytest.approx(best)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 30))
+def test_projective_tree_is_found_again(seed, words):
+    """A long projective tree whose arcs score highest is the best tree for all."""
+    random = np.random.default_rng(seed)
+    heads = [ROOT] * words
+    spans = [(0, words, ROOT)]
+    while spans:
+        first, end, above = spans.pop()
+        if first < end:
+            word = int(random.integers(first, end))
+            heads[word] = above
+            spans += [(first, word, word), (word + 1, end, word)]
+    arcs, roots = random_scores(seed, words)
+    for word, head in enumerate(heads):
+        if head == ROOT:
+            roots[word] += 20
+        else:
+            arcs[word, head] += 20
+    assert eisner([arcs], [roots]) == chu_liu_edmonds([arcs], [roots]) == greedy([arcs], [roots]) == [heads]
+
+
+@pytest.mark.parametrize("decode", [chu_liu_edmonds, eisner, greedy])
+def test_sentences_do_not_touch_each_other(decode):
+    """More sentences than are computed at once, of all lengths, none among them."""
+    sentences = [random_scores(seed, seed * 7 % 13) for seed in range(80)]
+    arcs, roots = map(list, zip(*sentences, strict=True))
+    before = [array.copy() for array in arcs]
+    together = decode(arcs, roots)
+    assert together == [decode([a], [r])[0] for a, r in sentences]
+    assert [len(heads) for heads in together] == [len(r) for r in roots]
+    assert all(np.array_equal(a, b) for a, b in zip(arcs, before, strict=True))
+
+
+@pytest.mark.parametrize("decode", [chu_liu_edmonds, eisner, greedy])
+def test_diagonal_is_ignored(decode):
+    arcs, roots = random_scores(0, 6)
+    expected = decode([arcs], [roots])
+    for value in (1e6, INF, np.nan):
+        np.fill_diagonal(arcs, value)
+        assert decode([arcs], [roots]) == expected
+
+
+@pytest.mark.parametrize("decode", [chu_liu_edmonds, eisner, greedy])
+def test_no_sentence_no_word_one_word(decode):
+    assert decode([], []) == []
+    empty = np.zeros((0, 0)), np.zeros(0)
+    one = np.zeros((1, 1)), np.zeros(1)
+    assert decode(*map(list, zip(empty, one, empty, strict=True))) == [[], [ROOT], []]
+
+
+def test_greedy_takes_each_words_best():
+    arcs = np.array([[9.0, 2.0, 1.0], [2.0, 9.0, 1.0], [0.0, 0.0, 9.0]])
+    assert greedy([arcs], [np.array([1.0, 1.0, 0.0])]) == [[1, 0, ROOT]]  # a cycle, and the root wins the tie
+
+
+def test_chu_liu_edmonds_breaks_the_cycle_where_it_costs_least():
+    arcs = np.array([[0.0, 2.0, 1.0], [2.0, 0.0, 0.5], [0.0, 0.0, 0.0]])
+    assert chu_liu_edmonds([arcs], [np.array([-9.0, -9.0, 0.0])]) == [[2, 0, ROOT]]
+
+
+@pytest.mark.parametrize("decode", [chu_liu_edmonds, eisner, greedy])
+def test_wrong_input(decode):
+    arcs, roots = random_scores(0, 3)
+    with pytest.raises(ValueError, match=r"sentence 1: .*\(3, 2\).*expected"):
+        decode([arcs, arcs[:, :2]], [roots, roots])
+    with pytest.raises(ValueError, match="2 sentences, root scores of 1"):
+        decode([arcs, arcs], [roots])
+    for wrong in (np.nan, INF):
+        broken = arcs.copy()
+        broken[0, 2] = wrong
+        with pytest.raises(ValueError, match="sentence 1: a score is NaN"):
+            decode([arcs, broken], [roots, roots])
+    forbidden = arcs.copy()
+    forbidden[1] = -INF
+    with pytest.raises(ValueError, match="sentence 1: the scores forbid every"):
+        decode([arcs, forbidden], [roots, np.array([0.0, -INF, 0.0])])
+
+
+def test_stanza_is_imported_when_needed_only():
+    code = "import fairseq_syntax.trees.spanning, sys; sys.exit('stanza' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
