@@ -34,6 +34,7 @@ setup(
         "dev": [
             "conllu>=6,<7",
             "hypothesis>=6.170,<7",
+            "mpmath>=1.3,<2",
             "networkx>=3.6,<4",
             "pytest>=9,<10",
             "pytest-xdist>=3.8,<4",
@@ -48,6 +49,10 @@ setup(
             "fairseq-syntax-preprocess = fairseq_syntax.cli.preprocess:main",
             "fairseq-syntax-linearize = fairseq_syntax.cli.linearize:main",
             "fairseq-syntax-attention = fairseq_syntax.cli.attention:main",
+            "fairseq-syntax-trees = fairseq_syntax.cli.trees:main",
+            "fairseq-syntax-attachment = fairseq_syntax.cli.attachment:main",
+            "fairseq-syntax-grammar = fairseq_syntax.cli.grammar:main",
+            "fairseq-syntax-gates = fairseq_syntax.cli.gates:main",
         ]
     },
 )

@@ -130,23 +130,28 @@ def errors(scales: list[int], sentences: int, length: int) -> None:
         print(f"  {name:34}" + "".join(f"{cell:>14}" for cell in cells))
 
 
-def main() -> None:
-    """Run and print everything."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="tiny sizes; the figures mean nothing")
-    args = parser.parse_args()
+def run(quick: bool) -> None:
+    """Print speed and errors; `quick`: tiny sizes, whose figures mean nothing."""
     torch.manual_seed(0)
-    print(
-        f"{platform.processor() or platform.machine()}, torch {torch.__version__}, {torch.get_num_threads()} thread(s)"
-    )
     if torch_struct_marginals() is None:
         print("torch-struct: not installed")
     for device in ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]:
         if device == "cuda":
             print(f"\n{torch.cuda.get_device_name()}")
-        for batch, length in [(2, 5)] if args.quick else SIZES:
-            speed(batch, length, device, 1 if args.quick else 11)
-    errors(SCALES[:2] if args.quick else SCALES, 2 if args.quick else 20, 4 if args.quick else 10)
+        for batch, length in [(2, 5)] if quick else SIZES:
+            speed(batch, length, device, 1 if quick else 11)
+    errors(SCALES[:2] if quick else SCALES, 2 if quick else 20, 4 if quick else 10)
+
+
+def main() -> None:
+    """Run this part alone."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="tiny sizes; the figures mean nothing")
+    args = parser.parse_args()
+    print(
+        f"{platform.processor() or platform.machine()}, torch {torch.__version__}, {torch.get_num_threads()} thread(s)"
+    )
+    run(args.quick)
 
 
 if __name__ == "__main__":

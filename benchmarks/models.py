@@ -1,4 +1,4 @@
-"""Training steps and generation of each model against the stock Transformer of the same size, in one process."""
+"""Training steps and generation of each model against the stock model of the same size, in one process."""
 
 import resource
 import subprocess
@@ -15,7 +15,8 @@ from fairseq_syntax.data.inputs import TokenSyntax, collate_syntax
 from fairseq_syntax.tasks.syntax_translation import SyntaxTranslationConfig, SyntaxTranslationTask
 
 VOCABULARY = 8000
-SYSTEMS = ("transformer", "pascal_transformer", "lisa_transformer", "tag_transformer")
+TRANSFORMERS = ("transformer", "pascal_transformer", "lisa_transformer", "tag_transformer")
+RECURRENT = ("lstm", "nmt_lstm", "fa_nmt_shared", "sa_nmt_shared")
 CRITERIONS = {"lisa_transformer": "label_smoothed_cross_entropy_with_heads"}
 
 
@@ -82,28 +83,50 @@ def with_syntax(batches: list[dict], names) -> list[dict]:
     return result
 
 
-def build(system: str, size: str, from_checkpoint: bool = False, **options):
+def transformers(size: str, **options) -> dict[str, dict]:
+    """Options of the stock Transformer (the peer comes first) and of ours, at a size of fairseq's."""
+    return {system: {"arch": f"{system}{size}", "dropout": 0.1, **options} for system in TRANSFORMERS}
+
+
+def recurrent(width: int) -> dict[str, dict]:
+    """Options of fairseq's LSTM and of ours: two layers, embeddings and annotations of `width`, tied output."""
+    shared = {"dropout": 0.3, "encoder_layers": 2, "decoder_layers": 2, "encoder_hidden_size": width // 2}
+    shared |= {name: width for name in ("encoder_embed_dim", "decoder_embed_dim", "decoder_hidden_size")}
+    stock = {"encoder_bidirectional": True, "decoder_out_embed_dim": width, "share_decoder_input_output_embed": True}
+    # fairseq's LSTM asks for the criterion, to tell whether to build an adaptive softmax
+    stock["criterion"] = "cross_entropy"
+    return {system: {"arch": system, **shared, **(stock if system == "lstm" else {})} for system in RECURRENT}
+
+
+def build(options: dict, from_checkpoint: bool = False):
     """Task, model and criterion of one system; `from_checkpoint`: as for translation."""
     symbols = dictionary(VOCABULARY)
     task = BenchmarkTask(SyntaxTranslationConfig(data=".", source_lang="a", target_lang="b"), symbols, symbols)
     torch.manual_seed(1)
-    arguments = Namespace(arch=f"{system}{size}", dropout=0.1, **options)
-    model = task.build_model(arguments, from_checkpoint)
-    criterion_class = CRITERIONS.get(system, "label_smoothed_cross_entropy")
+    model = task.build_model(Namespace(**options), from_checkpoint)
+    criterion_class = next(
+        (criterion for name, criterion in CRITERIONS.items() if options["arch"].startswith(name)),
+        "label_smoothed_cross_entropy",
+    )
     criterion = task.build_criterion(
         Namespace(_name=None, criterion=criterion_class, sentence_avg=False, label_smoothing=0.1)
     )
     return task, model, criterion
 
 
-def training(size: str, options: dict, sentences: int, length: int, rounds: int) -> None:
-    """Forward, backward and update."""
+def needed_inputs(model, training: bool) -> list[str]:
+    """What the model asks for beside the tokens; stock models ask for nothing."""
+    names = ("syntax_inputs", "training_syntax_inputs") if training else ("syntax_inputs",)
+    return sorted({wanted for name in names for wanted in getattr(model, name, ())})
+
+
+def training(systems: dict[str, dict], sentences: int, length: int, rounds: int, target: str) -> None:
+    """Forward, backward and update, against the first of the systems."""
     contestants = {}
     shared = make_batches(sentences, length, 4)
-    for system in SYSTEMS:
-        _, model, criterion = build(system, size, **options)
-        needed = (*model.syntax_inputs, *model.training_syntax_inputs) if system != "transformer" else ()
-        batches = with_syntax(shared, sorted(needed))
+    for system, options in systems.items():
+        _, model, criterion = build(options)
+        batches = with_syntax(shared, needed_inputs(model, training=True))
         optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
         state = {"step": 0}
 
@@ -118,42 +141,42 @@ def training(size: str, options: dict, sentences: int, length: int, rounds: int)
         contestants[system] = step
     # a multiple of the number of batches, so that all systems time the same ones
     seconds = side_by_side(contestants, rounds * 4, warm_up=4)
-    report(
-        f"training step, {sentences} sentences of {length} tokens, {size or 'base'}", seconds, "transformer", ">= 0.97"
-    )
+    report(f"training step, {sentences} sentences of {length} tokens", seconds, next(iter(systems)), target)
 
 
-def generation(size: str, options: dict, sentences: int, length: int, rounds: int) -> None:
-    """Beam 4; the models are untrained, so every hypothesis is made to be as long as its source."""
+def generation(systems: dict[str, dict], sentences: int, length: int, beam: int, rounds: int, target: str) -> None:
+    """The models are untrained, so every hypothesis is made to be as long as its source."""
     contestants = {}
     shared = make_batches(sentences, length, 1)
-    for system in SYSTEMS:
-        task, model, _ = build(system, size, from_checkpoint=True, **options)
+    for system, options in systems.items():
+        task, model, _ = build(options, from_checkpoint=True)
         model.eval()
-        needed = sorted(model.syntax_inputs) if system != "transformer" else ()
-        (batch,) = with_syntax(shared, needed)
+        (batch,) = with_syntax(shared, needed_inputs(model, training=False))
         model.prepare_for_inference_(
             Namespace(
                 common=Namespace(fp16=False),
-                beam=4,
+                beam=beam,
                 generation=Namespace(
-                    beam=4, print_alignment=None, no_beamable_mm=True, retain_dropout=False, retain_dropout_modules=None
+                    beam=beam,
+                    print_alignment=None,
+                    no_beamable_mm=True,
+                    retain_dropout=False,
+                    retain_dropout_modules=None,
                 ),
             )
         )
-        generator = task.build_generator([model], Namespace(beam=4, min_len=length, max_len_a=0, max_len_b=length))
+        generator = task.build_generator([model], Namespace(beam=beam, min_len=length, max_len_a=0, max_len_b=length))
         contestants[system] = lambda task=task, generator=generator, model=model, batch=batch: task.inference_step(
             generator, [model], batch
         )
     seconds = side_by_side(contestants, rounds, warm_up=1)
-    report(f"generation, beam 4, {sentences} sentences of {length} tokens", seconds, "transformer", ">= 0.97")
+    report(f"generation, beam {beam}, {sentences} sentences of {length} tokens", seconds, next(iter(systems)), target)
 
 
 def memory(system: str, size: str) -> None:
     """Peak memory of this process after three training steps (run in a process of its own)."""
-    _, model, criterion = build(system, size)
-    needed = (*model.syntax_inputs, *model.training_syntax_inputs) if system != "transformer" else ()
-    for batch in with_syntax(make_batches(32, 40, 3), sorted(needed)):
+    _, model, criterion = build(transformers(size)[system])
+    for batch in with_syntax(make_batches(32, 40, 3), needed_inputs(model, training=True)):
         loss, _, _ = criterion(model.train(), batch)
         loss.backward()
         model.zero_grad()
@@ -168,7 +191,7 @@ def compare_memory(size: str) -> None:
                 [sys.executable, __file__, "--memory", system, size], capture_output=True, text=True, check=True
             ).stdout.split()[-1]
         )
-        for system in SYSTEMS
+        for system in TRANSFORMERS
     }
     print("\npeak memory of a process that trains (32 sentences of 40 tokens)")
     for system, peak in peaks.items():

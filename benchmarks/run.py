@@ -3,6 +3,7 @@
 import argparse
 import platform
 
+import marginals
 import models
 import preprocessing
 import torch
@@ -12,7 +13,8 @@ def main() -> None:
     """Run and print everything."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="tiny sizes; the figures mean nothing")
-    parser.add_argument("--only", choices=["models", "preprocessing", "distances", "memory"], help="one part")
+    parts = ["models", "recurrent", "marginals", "preprocessing", "distances", "memory"]
+    parser.add_argument("--only", choices=parts, help="one part")
     args = parser.parse_args()
     print(
         f"{platform.processor() or platform.machine()}, torch {torch.__version__}, {torch.get_num_threads()} thread(s)"
@@ -20,8 +22,19 @@ def main() -> None:
     size = "_tiny" if args.quick else "_iwslt_de_en"
     options = {"encoder_layers": 2, "decoder_layers": 2} if args.quick else {}
     if args.only in (None, "models"):
-        models.training(size, options, *((4, 8, 1) if args.quick else (48, 25, 6)))
-        models.generation(size, options, *((2, 4, 1) if args.quick else (16, 20, 5)))
+        systems = models.transformers(size, **options)
+        models.training(systems, *((4, 8, 1) if args.quick else (48, 25, 6)), ">= 0.97")
+        models.generation(systems, *((2, 4, 4, 1) if args.quick else (16, 20, 4, 5)), ">= 0.97")
+    if args.only in (None, "recurrent"):
+        for width in (32,) if args.quick else (256, 1024):
+            systems = models.recurrent(width)
+            print(f"\n== recurrent models, embeddings and states of {width}")
+            target = ">= 1.0 (nmt_lstm), 0.8 (sa_nmt_shared)"
+            sizes = {32: (4, 8, 1), 256: (64, 20, 5), 1024: (32, 25, 3)}[width]
+            models.training(systems, *sizes, target)
+            models.generation(systems, *((2, 4, 5, 1) if args.quick else (16, 20, 5, 3)), target)
+    if args.only in (None, "marginals"):
+        marginals.run(quick=args.quick)
     if args.only in (None, "preprocessing"):
         preprocessing.arrays(200 if args.quick else 20000, 1 if args.quick else 5)
     if args.only in (None, "distances"):

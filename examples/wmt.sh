@@ -1,7 +1,9 @@
-# Shared by the WMT recipes (nc11, wmt16), which reproduce Bugliarello & Okazaki (2020). Sourced by their settings.sh,
-# after their own settings.
+# Shared by the WMT recipes: nc11 and wmt16, which reproduce Bugliarello & Okazaki (2020), and wmt17, which reproduces
+# Tran & Bisk (2018) and takes the text, the subwords and the scores from here. Sourced by their settings.sh, after their
+# own settings.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
-: "${VALID_SET:=wmt15}" "${TEST_SET:=wmt16}"  # newstest2015 and newstest2016, as sacrebleu calls them
+: "${VALID_SET:=wmt15}" "${TEST_SET:=wmt16}"  # newstest2015 and newstest2016, as sacrebleu calls them; there may be
+                                              # several test sets, "wmt16 wmt17": the splits test, test1, …
 : "${MAX_WORDS:=80}" "${MAX_RATIO:=9}"        # of a training sentence; longer : shorter side
 : "${IDENTIFY:=}"                             # set to drop pairs in wrong languages (needs langid)
 : "${WORKERS:=4}"                             # processes that prepare text
@@ -20,6 +22,21 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 TEXT="$OUT/text" BPE="$OUT/bpe" PAIR="$SOURCE-$TARGET"
 DATA="$OUT/data-bin-$PAIR"
 read -ra PRECISION_OPTIONS <<< "$PRECISION $DEVICE"
+read -ra TEST_SETS <<< "$TEST_SET"
+SPLITS=(valid test)
+for ((i = 1; i < ${#TEST_SETS[@]}; i++)); do
+    SPLITS+=("test$i")
+done
+
+# What sacrebleu calls a split: newstest valid|test|test1|…
+newstest() {
+    local number="${1#test}"
+    if [[ " ${SPLITS[*]} " != *" $1 "* ]]; then
+        echo "split $1: choose among ${SPLITS[*]}" >&2
+        exit 2
+    fi
+    [[ "$1" == valid ]] && echo "$VALID_SET" || echo "${TEST_SETS[${number:-0}]}"
+}
 
 # Run a command unless its file is there: unless_there FILE COMMAND …
 unless_there() {
@@ -51,14 +68,13 @@ prepare_text() {
     for language in "$SOURCE" "$TARGET"; do
         unless_there "$TEXT/all.raw.$language" \
             run_to "$TEXT/all.raw.$language" cat "${corpora[@]/%/.$language}"
-        for split in valid test; do
-            subset="$VALID_SET" side=src
-            [[ "$split" == test ]] && subset="$TEST_SET"
+        for split in "${SPLITS[@]}"; do
+            subset="$(newstest "$split")" side=src
             [[ "$language" == "$TARGET" ]] && side=ref
             unless_there "$TEXT/$split.raw.$language" \
                 run_to "$TEXT/$split.raw.$language" sacrebleu -t "$subset" -l "$PAIR" --echo "$side"
         done
-        for split in all valid test; do
+        for split in all "${SPLITS[@]}"; do
             unless_there "$TEXT/$split.$language" run_filter "$TEXT/$split.raw.$language" "$TEXT/$split.$language" \
                 python "$ROOT/examples/wmt_text.py" tokenize --language "$language" --workers "$WORKERS"
         done
@@ -82,38 +98,51 @@ prepare_trees() {
         trees="$TEXT/train.$SOURCE.$shard-of-$SHARDS.conllu.gz"
         unless_there "$trees" parse "$TEXT/train.$SOURCE" "$trees" "$shard/$SHARDS"
         [[ "$shard" == 0 ]] || continue
-        for split in valid test; do
+        for split in "${SPLITS[@]}"; do
             trees="$TEXT/$split.$SOURCE.conllu.gz"
             unless_there "$trees" parse "$TEXT/$split.$SOURCE" "$trees" 0/1
         done
     done
 }
 
-# Subwords, and everything binarized.
+# Cut the words of all splits: apply_codes CODES   (CODES: path of the codes, with % for the language)
+apply_codes() {
+    local split language
+    for split in train "${SPLITS[@]}"; do
+        for language in "$SOURCE" "$TARGET"; do
+            unless_there "$BPE/$split.$language" run_filter "$TEXT/$split.$language" "$BPE/$split.$language" \
+                subword-nmt apply-bpe -c "${1/\%/$language}"
+        done
+    done
+}
+
+# Prefixes of the test sets, as fairseq-preprocess takes them: test_prefixes FOLDER
+test_prefixes() {
+    local -a prefixes=("${SPLITS[@]:1}")
+    prefixes=("${prefixes[@]/#/$1/}")
+    (IFS=, && echo "${prefixes[*]}")
+}
+
+# Subwords of both languages together, and everything binarized.
 prepare_data() {
-    local shard split language
+    local shard split
     local -a shards=()
     run mkdir -p "$BPE"
     for ((shard = 0; shard < SHARDS; shard++)); do
         shards+=("$TEXT/train.$SOURCE.$shard-of-$SHARDS.conllu.gz")
     done
     run_to "$BPE/train.$SOURCE.conllu.gz" cat "${shards[@]}" # gzip files can be joined
-    for split in valid test; do
+    for split in "${SPLITS[@]}"; do
         run cp "$TEXT/$split.$SOURCE.conllu.gz" "$BPE/" # trees are of words: they serve any segmentation
     done
     unless_there "$OUT/bpe.codes" run subword-nmt learn-joint-bpe-and-vocab -s "$MERGES" \
         --input "$TEXT/train.en" "$TEXT/train.de" \
         -o "$OUT/bpe.codes" --write-vocabulary "$OUT/vocab.en" "$OUT/vocab.de"
-    for split in train valid test; do
-        for language in "$SOURCE" "$TARGET"; do
-            unless_there "$BPE/$split.$language" run_filter "$TEXT/$split.$language" "$BPE/$split.$language" \
-                subword-nmt apply-bpe -c "$OUT/bpe.codes"
-        done
-    done
+    apply_codes "$OUT/bpe.codes"
     run fairseq-syntax-preprocess --source-lang "$SOURCE" --target-lang "$TARGET" --joined-dictionary \
         --workers "$WORKERS" --no-distances --trainpref "$BPE/train" --validpref "$BPE/valid" \
-        --testpref "$BPE/test" --destdir "$DATA" --overwrite # none of the systems reads distances
-    multitask_data "$BPE" "$OUT/bpe-multitask-$PAIR" "$DATA-multitask" valid test
+        --testpref "$(test_prefixes "$BPE")" --destdir "$DATA" --overwrite # none of the systems reads distances
+    multitask_data "$BPE" "$OUT/bpe-multitask-$PAIR" "$DATA-multitask" "${SPLITS[@]}"
 }
 
 # The steps of prepare.sh, all of them or one: prepare "$@"; the recipe defines `text`.
@@ -158,17 +187,23 @@ train() {
 
 # Translate and score: evaluate SYSTEM [test|valid]
 evaluate() {
-    local system="${1:?give a system: $SYSTEMS}" subset="${2:-test}" sets="$TEST_SET" name
-    [[ "$subset" == valid ]] && sets="$VALID_SET"
+    local system="${1:?give a system: $SYSTEMS}" subset="${2:-test}" name
     system_options "$system" wmt_en_de "$PASCAL_HEADS" "$PARENT_IGNORING" "$DATA"
     name="$OUT/$PAIR-$system-$SEED.$subset"
+    newstest "$subset" > /dev/null # is there such a split?
     run_to "$name.generated" fairseq-generate "$DATA_BIN" --user-dir "$USER_DIR" "${PRECISION_OPTIONS[@]}" \
         --source-lang "$SOURCE" --target-lang "$TARGET" --gen-subset "$subset" \
         --path "$OUT/checkpoints/$PAIR-$system-$SEED/checkpoint_last.pt" --beam "$BEAM" --lenpen "$LENPEN" \
         --max-tokens 4096 --remove-bpe
-    hypotheses "$name.generated" "$name.hypotheses"
-    run_filter "$name.hypotheses" "$name.$TARGET" \
+    score "$name" "$subset"
+}
+
+# Put translations in order, make text of their tokens, score it: score NAME SPLIT
+#   NAME.generated: the output of fairseq-generate
+score() {
+    hypotheses "$1.generated" "$1.hypotheses"
+    run_filter "$1.hypotheses" "$1.$TARGET" \
         python "$ROOT/examples/wmt_text.py" detokenize --language "$TARGET" --workers "$WORKERS"
-    run_to "$name.bleu" sacrebleu -t "$sets" -l "$PAIR" --input "$name.$TARGET" --metrics bleu
-    [[ -n "$DRY_RUN" ]] || cat "$name.bleu"
+    run_to "$1.bleu" sacrebleu -t "$(newstest "$2")" -l "$PAIR" --input "$1.$TARGET" --metrics bleu
+    [[ -n "$DRY_RUN" ]] || cat "$1.bleu"
 }

@@ -34,10 +34,11 @@ def register() -> None:
     Raises:
         ImportError: fairseq is missing or cannot be imported.
     """
-    from .compat import allow_checkpoint_classes, whole_copies
+    from .compat import allow_checkpoint_classes, step_after_resuming, whole_copies
 
     allow_checkpoint_classes()
     whole_copies()
+    step_after_resuming()
     for plugin in _PLUGINS:
         importlib.import_module(f"{__name__}.{plugin}")
 

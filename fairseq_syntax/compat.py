@@ -91,6 +91,32 @@ def whole_copies() -> None:
     PathManager.copy = staticmethod(copy_whole)
 
 
+def step_after_resuming() -> None:
+    """Let a resumed run make the step of the learning rate that its last validation asked for.
+
+    fairseq saves at the end of an epoch, and only then hands the validation loss to the scheduler. A run resumed from
+    that checkpoint never does: `reduce_lr_on_plateau` forgets one validation, and a halving with it. Can go when
+    fairseq saves after the step.
+    """
+    from fairseq.trainer import Trainer
+
+    load = Trainer.load_checkpoint
+    if load.__module__ == __name__:
+        return
+
+    def load_and_step(self, filename, reset_optimizer=False, reset_lr_scheduler=False, *rest, **options):
+        state = load(self, filename, reset_optimizer, reset_lr_scheduler, *rest, **options)
+        if state is None or reset_optimizer or reset_lr_scheduler:
+            return state
+        position = state.get("train_iterator") or {}
+        # between epochs; in the middle of one, the scheduler knows all there is to know
+        if position.get("iterations_in_epoch") == 0 and state.get("val_loss") is not None:
+            self.lr_step(position["epoch"] - 1, state["val_loss"])
+        return state
+
+    Trainer.load_checkpoint = load_and_step
+
+
 def default_task(task_class: type, names: tuple) -> None:
     """Make `task_class` what fairseq finds under `names` of its task registry.
 

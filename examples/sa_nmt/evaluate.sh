@@ -4,6 +4,7 @@
 source "$(dirname "$0")/settings.sh"
 system="${1:?give an architecture: $SA_SYSTEMS}"
 subset="${2:-test}"
+check_system "$system"
 name="$OUT/$PAIR-$system-$SEED.$subset"
 run_to "$name.generated" \
     fairseq-generate "$DATA_BIN" --user-dir "$USER_DIR" "${DEVICE[@]}" \

@@ -1,5 +1,5 @@
 # Settings shared by prepare.sh, train.sh, evaluate.sh and trees.sh; every one can be overridden from the environment.
-source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/training.sh"
 : "${OUT:=outputs/sa_nmt}"          # everything is written below
 : "${SOURCE:=en}" "${TARGET:=de}"   # or the other way round: one data directory serves both
 : "${MERGES:=5000}"                 # BPE merges of each language; the paper does not join them
@@ -8,7 +8,6 @@ source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 : "${WORKERS:=2}"
 PAIR="$SOURCE-$TARGET"
 DATA_BIN="$OUT/data-bin"
-SA_SYSTEMS="nmt_lstm, fa_nmt, fa_nmt_shared, sa_nmt, sa_nmt_shared, sa_nmt_hard or sa_nmt_1set"
 
 case "$SIZE" in
 cpu)

@@ -6,9 +6,8 @@
 source "$(dirname "$0")/settings.sh"
 system="${1:?give an architecture: $SA_SYSTEMS}"
 shift
+check_system "$system"
 run fairseq-train "$DATA_BIN" --user-dir "$USER_DIR" --arch "$system" "${DIMENSIONS[@]}" "${DEVICE[@]}" \
-    --source-lang "$SOURCE" --target-lang "$TARGET" --criterion cross_entropy --dropout 0.3 \
-    --optimizer adam --clip-norm 5.0 --lr 1e-3 --lr-scheduler reduce_lr_on_plateau --lr-shrink 0.5 --lr-patience 0 \
-    --lr-threshold 0 --stop-min-lr 3.2e-5 --batch-size "$BATCH_SIZE" --max-epoch "$MAX_EPOCH" \
-    --seed "$SEED" --num-workers 0 --log-format simple --log-interval 100 --no-epoch-checkpoints \
+    --source-lang "$SOURCE" --target-lang "$TARGET" "${SA_TRAINING[@]}" --batch-size "$BATCH_SIZE" \
+    --max-epoch "$MAX_EPOCH" --seed "$SEED" --num-workers 0 \
     --save-dir "$OUT/checkpoints/$PAIR-$system-$SEED" --log-file "$OUT/$PAIR-$system-$SEED.log" "$@"

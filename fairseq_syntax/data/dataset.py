@@ -1,5 +1,7 @@
 """The dataset: fairseq's language pairs with the trees of the source side."""
 
+from typing import NamedTuple
+
 import numpy as np
 import torch
 from fairseq.data import LanguagePairDataset
@@ -86,6 +88,27 @@ def check_sizes(of_text, of_trees, split):
         )
 
 
+class EpochPart(NamedTuple):
+    """One of the parts that an epoch is divided into; together they hold every sentence once.
+
+    Fields:
+        epoch: over the whole data, from 1; each is divided anew.
+        number: of the part, from 0.
+        parts: how many there are.
+    """
+
+    epoch: int
+    number: int
+    parts: int
+
+    def holds(self, size: int) -> np.ndarray:
+        """(size,) True at the sentences of this part. Depends on nothing else: a resumed run finds the same ones."""
+        order = np.random.default_rng(self.epoch).permutation(size)
+        mask = np.zeros(size, dtype=bool)
+        mask[order[self.number :: self.parts]] = True
+        return mask
+
+
 class SyntaxPairDataset(LanguagePairDataset):
     """`LanguagePairDataset` whose batches carry `net_input["src_syntax"]`, and that loses no sentence.
 
@@ -93,13 +116,15 @@ class SyntaxPairDataset(LanguagePairDataset):
         syntax: a sequence of `TokenSyntax` in the order of the source sentences; None for models without syntax.
         syntax_inputs: keys of `INPUTS` that batches hold.
         truncated_to: tokens to which fairseq cuts longer source sentences (`--truncate-source`); None: it does not.
+        part: iterate over this part of the sentences only.
         All others as in `LanguagePairDataset`.
     """
 
-    def __init__(self, *args, syntax=None, syntax_inputs=(), truncated_to=None, **kwargs):
+    def __init__(self, *args, syntax=None, syntax_inputs=(), truncated_to=None, part=None, **kwargs):
         super().__init__(*args, **kwargs)
         self.syntax = syntax
         self.truncated_to = truncated_to
+        self.part = part
         self.syntax_inputs = tuple(sorted(syntax_inputs)) if syntax is not None else ()
         if syntax is not None and len(syntax) != len(self.src):
             raise TreeFormatError(
@@ -108,7 +133,7 @@ class SyntaxPairDataset(LanguagePairDataset):
             )
 
     @classmethod
-    def from_pairs(cls, pairs, syntax, syntax_inputs, truncated_to=None):
+    def from_pairs(cls, pairs, syntax, syntax_inputs, truncated_to=None, part=None):
         """Put trees beside a `LanguagePairDataset` that fairseq has loaded."""
         return cls(
             pairs.src,
@@ -131,6 +156,7 @@ class SyntaxPairDataset(LanguagePairDataset):
             syntax=syntax,
             syntax_inputs=syntax_inputs,
             truncated_to=truncated_to,
+            part=part,
         )
 
     def __getitem__(self, index):
@@ -162,6 +188,11 @@ class SyntaxPairDataset(LanguagePairDataset):
                 self.left_pad_source,
             )
         return batch
+
+    def ordered_indices(self):
+        """fairseq's order, of the sentences of the part if there is one."""
+        indices = super().ordered_indices()
+        return indices if self.part is None else indices[self.part.holds(len(self))[indices]]
 
     def batch_by_size(self, indices, **kwargs):
         """fairseq's batches, and one more with what they left out (see `compat.batches_without_loss`)."""

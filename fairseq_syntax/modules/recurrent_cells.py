@@ -47,11 +47,15 @@ class LSTMCell(RecurrentCell):
         super().__init__(step_size, hidden_size, ahead_size)
         self.recurrent = nn.Linear(step_size + hidden_size, 4 * hidden_size)
 
+    def project_ahead(self, inputs):
+        return torch.nn.functional.linear(inputs, self.ahead.weight, self.recurrent.bias)
+
     def forward(self, inputs, state, ahead=None):
         hidden, cell = state
-        gates = self.recurrent(hidden if inputs is None else torch.cat((inputs, hidden), dim=1))
-        if ahead is not None:
-            gates = gates + ahead
+        known = hidden if inputs is None else torch.cat((inputs, hidden), dim=1)
+        # the bias is in `ahead`, if there is one: one operation instead of two at every step
+        bias = self.recurrent.bias if ahead is None else ahead
+        gates = torch.addmm(bias, known, self.recurrent.weight.t())
         # the three sigmoid gates stand together: one call for all of them
         take, keep, show = torch.sigmoid(gates[:, : 3 * self.hidden_size]).chunk(3, dim=1)
         cell = keep * cell + take * torch.tanh(gates[:, 3 * self.hidden_size :])

@@ -76,10 +76,9 @@ class SourceAttention(nn.Module):
 
 
 def attention_bias(padding_mask: Tensor, like: Tensor) -> Tensor:
-    """Bias (B, T, 1) of attention scores: minus infinity at padding, else 0; in the type of `like`."""
-    return torch.zeros(padding_mask.shape, dtype=like.dtype, device=like.device).masked_fill_(
-        padding_mask, float("-inf")
-    )[..., None]
+    """Bias (B, 1, T) of attention scores: minus infinity at padding, else 0; in the type of `like`."""
+    bias = torch.zeros(padding_mask.shape, dtype=like.dtype, device=like.device)
+    return bias.masked_fill_(padding_mask, float("-inf")).unsqueeze(1)
 
 
 def attend(query: Tensor, keys: Tensor, bias: Tensor) -> Tensor:
@@ -88,12 +87,13 @@ def attend(query: Tensor, keys: Tensor, bias: Tensor) -> Tensor:
     Args:
         query: (B, C).
         keys: (B, T, C).
-        bias: (B, T, 1), see `attention_bias`.
+        bias: (B, 1, T), see `attention_bias`.
 
     Returns:
         (B, 1, T), of the type of `keys`; the softmax is taken in float32 at least.
     """
-    scores = torch.baddbmm(bias, keys, query.unsqueeze(2)).transpose(1, 2)
+    # a row times a matrix: on a CPU twice as fast as a matrix times a column
+    scores = torch.baddbmm(bias, query.unsqueeze(1), keys.transpose(1, 2))
     wide = torch.promote_types(scores.dtype, torch.float32)
     return torch.softmax(scores, dim=2, dtype=wide).to(keys.dtype)
 

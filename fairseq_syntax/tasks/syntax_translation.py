@@ -14,7 +14,7 @@ from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
 from .. import compat
 from ..data.arrays import TAG_DICTIONARIES, read_manifest, split_prefix, tag_dictionary_path
-from ..data.dataset import SplitSyntax, SyntaxPairDataset, check_sizes
+from ..data.dataset import EpochPart, SplitSyntax, SyntaxPairDataset, check_sizes
 from ..data.inputs import check_input_names, collate_syntax
 from ..data.live import LiveSyntax
 from ..data.parsers import ConlluParser, StanzaParser
@@ -41,6 +41,13 @@ class SyntaxTranslationConfig(TranslationConfig):
 
     left_pad_source: bool = field(default=False, metadata={"help": "pad the source on the left"})
     upsample_primary: int = field(default=1, metadata={"help": "how often the first of train, train1, … is repeated"})
+    epoch_parts: int = field(
+        default=1,
+        metadata={
+            "help": "divide every epoch over the training data into so many parts, each an epoch to fairseq: it "
+            "validates, saves and adapts the learning rate after each, and --max-epoch counts them"
+        },
+    )
     syntax_parser: ParserChoice = field(
         default=ParserChoice.stanza,
         metadata={
@@ -89,6 +96,8 @@ class SyntaxTranslationTask(TranslationTask):
         super().__init__(cfg, src_dict, tgt_dict)
         if cfg.num_batch_buckets > 0:
             raise ValueError("--num-batch-buckets: fairseq's implementation fails with NumPy 2; leave it out")
+        if cfg.epoch_parts < 1:
+            raise ValueError(f"--epoch-parts {cfg.epoch_parts}: must be at least 1")
         self.required_inputs: set[str] = set()
         self.optional_inputs: set[str] = set()
         self._live = None
@@ -153,8 +162,17 @@ class SyntaxTranslationTask(TranslationTask):
 
     # --- binarized data -----------------------------------------------------------------------------------------
 
+    def has_sharded_data(self, split):
+        """Whether every epoch loads data of its own: a part of an epoch does."""
+        return self.cfg.epoch_parts > 1 or super().has_sharded_data(split)
+
     def load_dataset(self, split, epoch=1, combine=False, **kwargs):
         """Load a split as fairseq does and put its trees beside it."""
+        part = None
+        if split == self.cfg.train_subset and self.cfg.epoch_parts > 1:
+            epoch, number = divmod(epoch - 1, self.cfg.epoch_parts)
+            epoch += 1
+            part = EpochPart(epoch, number, self.cfg.epoch_parts)
         super().load_dataset(split, epoch=epoch, combine=combine, **kwargs)
         syntax = self._load_syntax(split, epoch, combine)
         if syntax is not None and not self.cfg.truncate_source:
@@ -164,6 +182,7 @@ class SyntaxTranslationTask(TranslationTask):
             syntax,
             self.required_inputs | self.optional_inputs,
             truncated_to=self.cfg.max_source_positions if self.cfg.truncate_source else None,
+            part=part,
         )
 
     def _load_syntax(self, split, epoch, combine):

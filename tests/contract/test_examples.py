@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from contract.command_lines import REPOSITORY, console_scripts, parse
 
+from fairseq_syntax.models.options import fill_defaults
 from fairseq_syntax.models.pascal_transformer import PascalOptions
-from fairseq_syntax.models.syntax_transformer import fill_defaults
+from fairseq_syntax.models.sa_nmt import SyntaxAttentionOptions
 
 EXAMPLES = REPOSITORY / "examples"
 SCRIPTS = sorted(EXAMPLES.rglob("*.sh"))
@@ -28,6 +29,19 @@ PAPER = {
     ("nc11", ("en", "de")): (2, 0.4, 0.3, 0.997, 20_000, 16_000),
     ("nc11", ("de", "en")): (8, 0.0, 0.3, 0.997, 20_000, 16_000),
     ("wmt16", ("en", "de")): (5, 0.0, 0.1, 0.98, 100_000, 32_000),
+}
+
+# recipes of Tran & Bisk (2018); architecture -> heads, attention to syntax, hard heads (specs: the table of presets)
+LATENT_DIRECTIONS = {recipe: [("en", "de"), ("de", "en")] for recipe in ("sa_nmt", "wmt17")}
+LATENT_RECIPES = [(recipe, pair) for recipe, pairs in LATENT_DIRECTIONS.items() for pair in pairs]
+LATENT_SYSTEMS = {
+    "nmt_lstm": None,
+    "fa_nmt": ("flat", "separate", False),
+    "fa_nmt_shared": ("flat", "shared", False),
+    "sa_nmt": ("tree", "separate", False),
+    "sa_nmt_shared": ("tree", "shared", False),
+    "sa_nmt_hard": ("tree", "shared", True),
+    "sa_nmt_1set": ("tree", "one-set", False),
 }
 
 
@@ -66,8 +80,10 @@ def fairseq_commands(commands: list[list[str]]) -> list[list[str]]:
 
 def test_scripts_are_found():
     assert len(SCRIPTS) >= 12
-    for recipe in DIRECTIONS:
-        assert {"prepare.sh", "train.sh", "evaluate.sh", "settings.sh"} <= {s.name for s in SCRIPTS if recipe in str(s)}
+    for recipe in (*DIRECTIONS, *LATENT_DIRECTIONS):
+        assert {"prepare.sh", "train.sh", "evaluate.sh", "settings.sh"} <= {
+            script.name for script in SCRIPTS if script.parent.name == recipe
+        }
         assert (EXAMPLES / recipe / "README.md").is_file()
 
 
@@ -209,10 +225,29 @@ def test_variables_and_options_of_the_user_win():
     assert parse(command).max_update == 7
 
 
-@pytest.mark.parametrize("recipe", DIRECTIONS)
+@pytest.mark.parametrize("recipe", [*DIRECTIONS, *LATENT_DIRECTIONS])
 @pytest.mark.parametrize("script", ["train", "evaluate"])
 def test_unknown_system_is_refused(recipe, script):
     dry_run(EXAMPLES / recipe / f"{script}.sh", "pascall", status=2)
+
+
+@pytest.mark.parametrize("recipe", ["nc11", "wmt16", "wmt17"])
+def test_split_that_does_not_exist_is_refused(recipe):
+    system = "sa_nmt" if recipe == "wmt17" else "pascal"
+    dry_run(EXAMPLES / recipe / "evaluate.sh", system, "test2", status=2)
+
+
+def test_several_test_sets():
+    sets = {"TEST_SET": "wmt16 wmt17 wmt18"}
+    prepared = recipe_commands("nc11", ("de", "en"), "prepare", **sets)
+    echoed = [(command[2], command[4], command[6]) for command in prepared if command[0] == "sacrebleu"]
+    assert set(echoed) == {(f"wmt{year}", "de-en", side) for year in (15, 16, 17, 18) for side in ("src", "ref")}
+    (trees,) = [parse(command) for command in prepared if command[0] == "fairseq-syntax-preprocess"]
+    assert [Path(prefix).name for prefix in trees.testpref.split(",")] == ["test", "test1", "test2"]
+    parsed = [command[2] for command in prepared if command[0] == "fairseq-syntax-parse"]
+    assert [Path(text).name for text in parsed] == ["train.de", "valid.de", "test.de", "test1.de", "test2.de"]
+    commands = recipe_commands("nc11", ("de", "en"), "evaluate", "pascal", "test2", **sets)
+    assert parse(commands[0]).gen_subset == "test2" and commands[-1][:3] == ["sacrebleu", "-t", "wmt18"]
 
 
 @pytest.mark.parametrize("recipe", ["nc11", "wmt16"])
@@ -224,6 +259,157 @@ def test_shards_are_parsed_once_each_and_joined_in_order(recipe):
     outputs = [parse(command).output for (command,) in shards]
     joined = [c for c in recipe_commands(recipe, ("en", "de"), "prepare", "binarize", SHARDS="3") if c[0] == "cat"]
     assert joined == [["cat", *outputs]]
+
+
+# --- latent trees ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("recipe", "pair"), LATENT_RECIPES)
+def test_preparation_without_trees_is_accepted(recipe, pair):
+    commands = recipe_commands(recipe, pair, "prepare")
+    (binarize,) = fairseq_commands(commands)
+    args = parse(binarize)
+    assert binarize[0] == "fairseq-preprocess" and not args.joined_dictionary
+    assert [Path(prefix).name for prefix in args.testpref.split(",")] == ["test", "test1"]
+    # one set of codes for each language, learnt from its text
+    learnt = [command for command in commands if command[:2] == ["subword-nmt", "learn-bpe"]]
+    assert len(learnt) == 2
+    applied = [command for command in commands if command[:2] == ["subword-nmt", "apply-bpe"]]
+    assert {Path(command[3]).name for command in applied} == {"bpe.codes.en", "bpe.codes.de"}
+    assert not any("nowhere/out" not in " ".join(command) for command in fairseq_commands(commands))
+    assert not (REPOSITORY / "nowhere").exists(), "DRY_RUN=1 has made a folder"
+
+
+@pytest.mark.parametrize(("recipe", "pair"), LATENT_RECIPES)
+@pytest.mark.parametrize("system", LATENT_SYSTEMS)
+def test_latent_training_and_evaluation_are_accepted(recipe, pair, system):
+    (train,) = recipe_commands(recipe, pair, "train", system)
+    commands = recipe_commands(recipe, pair, "evaluate", system, "test1")
+    (generate,) = fairseq_commands(commands)
+    training, generation = parse(train), parse(generate)
+    assert (training.arch, training.task) == (system, "translation")
+    assert (training.source_lang, training.target_lang) == pair == (generation.source_lang, generation.target_lang)
+    assert training.data == generation.data
+    assert Path(generation.path) == Path(training.save_dir) / "checkpoint_best.pt"
+    assert generation.gen_subset == "test1" and generation.beam == 5
+    (prepared,) = fairseq_commands(recipe_commands(recipe, pair, "prepare"))
+    assert training.data == parse(prepared).destdir
+    # what is common to both recipes: Sec. 4.3 of the paper
+    assert (training.criterion, training.optimizer, training.lr) == ("cross_entropy", "adam", [1e-3])
+    assert training.dropout == 0.3
+    assert (training.lr_scheduler, training.lr_shrink) == ("reduce_lr_on_plateau", 0.5)
+    assert (training.lr_patience, training.lr_threshold) == (0, 0), "the first evaluation that is no better"
+    assert 1e-3 / 2**5 < training.stop_min_lr < 1e-3 / 2**4, "the fifth time ends the training"
+    scores = [command for command in commands if command[0] == "sacrebleu"]
+    assert any("--tokenize" in command and command[1].endswith(f"test1.{pair[1]}") for command in scores)
+
+
+@pytest.mark.parametrize("pair", LATENT_DIRECTIONS["wmt17"])
+@pytest.mark.parametrize("system", LATENT_SYSTEMS)
+def test_settings_of_the_paper_for_latent_trees(pair, system):
+    (command,) = recipe_commands("wmt17", pair, "train", system)
+    args = parse(command)
+    fill_defaults(args, SyntaxAttentionOptions)
+    sizes = (args.encoder_embed_dim, 2 * args.encoder_hidden_size, args.decoder_embed_dim, args.decoder_hidden_size)
+    assert sizes == (1024, 1024, 1024, 1024)
+    assert args.encoder_layers == args.decoder_layers == 2
+    assert (args.dropout, args.init_range, args.untied_output) == (0.3, 0.04, False)
+    assert (args.batch_size, args.distributed_world_size, args.update_freq) == (32, 1, [1])
+    assert 9_500 <= 5_900_000 / args.batch_size / args.epoch_parts <= 10_500, "updates between evaluations"
+    assert not args.max_update and not args.max_epoch, "only the learning rate ends the training"
+    presets = LATENT_SYSTEMS[system]
+    if presets:
+        assert (args.head_selection, args.syntax_context, args.hard_heads) == presets
+        assert (args.root_scores, args.unscaled_heads, args.punctuation_never_heads) == ("query", False, False)
+    prepared = recipe_commands("wmt17", pair, "prepare")
+    learnt = [command for command in prepared if command[:2] == ["subword-nmt", "learn-bpe"]]
+    assert [command[command.index("-s") + 1] for command in learnt] == ["32000", "32000"]
+    (joined,) = [command for command in prepared if command[0] == "cat" and command[1].endswith(pair[0])]
+    corpora = ["europarl-v7.de-en", "commoncrawl.de-en", "rapid2016.de-en", "news-commentary-v12.de-en"]
+    assert [Path(file).stem for file in joined[1:]] == corpora
+    echoed = {command[2] for command in prepared if command[0] == "sacrebleu"}
+    assert echoed == {"wmt15", "wmt16", "wmt17"}
+    for split, name_there in (("valid", "wmt15"), ("test", "wmt16"), ("test1", "wmt17")):
+        commands = recipe_commands("wmt17", pair, "evaluate", system, split)
+        assert [c[2] for c in commands if c[:2] == ["sacrebleu", "-t"]] == [name_there]
+
+
+@pytest.mark.parametrize(("gpus", "batch"), [(1, 32), (2, 16), (4, 8)])
+def test_an_update_has_32_sentences_on_any_machine(gpus, batch):
+    (command,) = recipe_commands("wmt17", ("en", "de"), "train", "sa_nmt_shared", GPUS=str(gpus))
+    args = parse(command)
+    assert (args.distributed_world_size, args.batch_size) == (gpus, batch)
+
+
+def test_sentences_that_cannot_be_shared_are_an_error():
+    dry_run(EXAMPLES / "wmt17" / "train.sh", "sa_nmt_shared", GPUS="3", status=2)
+
+
+@pytest.mark.parametrize("recipe", LATENT_DIRECTIONS)
+def test_variables_and_options_of_the_user_win_for_latent_trees(recipe):
+    variables = {"BATCH_SIZE": "8", "SEED": "7", "EPOCH_PARTS": "3"}
+    (command,) = recipe_commands(recipe, ("en", "de"), "train", "sa_nmt", "--lr", "0.5", "--root-scores", "diagonal",
+                                 **variables)  # fmt: skip
+    args = parse(command)
+    assert (args.batch_size, args.seed, args.lr, args.root_scores) == (8, 7, [0.5], "diagonal")
+    assert args.save_dir.endswith("en-de-sa_nmt-7")
+    assert args.epoch_parts == (3 if recipe == "wmt17" else 1)
+    commands = recipe_commands(recipe, ("en", "de"), "prepare", MERGES="77")
+    assert all("77" in command for command in commands if command[:2] == ["subword-nmt", "learn-bpe"])
+
+
+@pytest.mark.parametrize("pair", LATENT_DIRECTIONS["sa_nmt"])
+@pytest.mark.parametrize("system", [system for system in LATENT_SYSTEMS if system != "nmt_lstm"])
+def test_what_looks_at_the_trees_is_accepted(pair, system):
+    commands = recipe_commands("sa_nmt", pair, "trees", system, UD_EN="ud/en.conllu", UD_DE="ud/de.conllu.gz")
+    ours = fairseq_commands(commands)
+    programs = [command[0].removeprefix("fairseq-syntax-") for command in ours]
+    gates = [] if system == "sa_nmt_1set" else ["gates"]  # which has no gate
+    assert programs == ["attachment", "grammar", "trees", "trees", "attention", *gates]
+    (train,) = recipe_commands("sa_nmt", pair, "train", system)
+    for command in ours:
+        args = parse(command)
+        assert (args.data, Path(args.path).parent) == (parse(train).data, Path(parse(train).save_dir))
+        assert args.cpu
+        if getattr(args, "gold", None) or (getattr(args, "output", None) or "").endswith("conllu"):
+            assert (args.bpe, args.lowercase) == ("subword_nmt", True)
+            assert args.bpe_codes == f"nowhere/out/bpe.codes.{pair[0]}"
+            treebank = {"en": "ud/en.conllu", "de": "ud/de.conllu.gz"}[pair[0]]
+            assert treebank in command
+            assert args.collapse_ranges == (pair[0] == "de"), "German text has im, its treebank in and dem"
+    pictures = [parse(command).sentence for command in ours if "--sentence" in command]
+    assert len(pictures) == 2 and len(set(pictures)) == 1, "both pictures are of one sentence"
+    without = fairseq_commands(recipe_commands("sa_nmt", pair, "trees", system))
+    assert without == ours[3:]
+
+
+def test_trees_of_the_large_recipe_are_where_trees_sh_looks():
+    """README of wmt17: OUT=outputs/wmt17 SIZE=paper LOWERCASE= bash examples/sa_nmt/trees.sh"""
+    variables = {"SIZE": "paper", "LOWERCASE": "", "UD_EN": "ud.conllu"}
+    (attachment, *_) = fairseq_commands(recipe_commands("sa_nmt", ("en", "de"), "trees", "sa_nmt", **variables))
+    args = parse(attachment)
+    (train,) = recipe_commands("wmt17", ("en", "de"), "train", "sa_nmt")
+    assert (args.data, Path(args.path).parent) == (parse(train).data, Path(parse(train).save_dir))
+    assert (args.lowercase, args.cpu) == (False, False)
+    codes = {c[3] for c in recipe_commands("wmt17", ("en", "de"), "prepare") if c[:2] == ["subword-nmt", "apply-bpe"]}
+    assert args.bpe_codes in codes
+
+
+def test_the_quick_run_is_accepted():
+    commands = dry_run(EXAMPLES / "sa_nmt" / "quick.sh", OUT="nowhere/quick", UPDATES="5")
+    ours = fairseq_commands(commands)
+    trainings = {args.arch: args for args in map(parse, ours) if getattr(args, "arch", None)}
+    assert set(trainings) == {"nmt_lstm_tiny", "sa_nmt_shared_tiny"}
+    one, other = (vars(args) for args in trainings.values())
+    differing = {key for key in one if key in other and one[key] != other[key]}
+    assert differing <= {"arch", "save_dir"}, "one budget for both"
+    for command in ours:
+        args = parse(command)
+        if command[0] == "fairseq-generate":
+            assert Path(args.path).parent in {Path(training.save_dir) for training in trainings.values()}
+    assert sum(command[0] == "fairseq-generate" for command in ours) == 4
+    assert {"fairseq-syntax-trees", "fairseq-syntax-attachment", "fairseq-syntax-attention"} <= {c[0] for c in ours}
+    assert not (REPOSITORY / "nowhere").exists(), "DRY_RUN=1 has made a folder"
 
 
 def test_wrong_option_would_be_found():

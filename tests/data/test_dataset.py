@@ -230,6 +230,51 @@ def test_epochs_are_shuffled_differently(data):
     assert sorted(first) == sorted(second) and first != second
 
 
+def parts_of(task, parts, first_epoch=1):
+    """Texts of each part of one pass over the training data."""
+    found = []
+    for number in range(first_epoch, first_epoch + parts):
+        task.load_dataset("train", epoch=number, combine=True)
+        found.append(texts_of(task, epoch(task, "train", number)))
+    return found
+
+
+def test_parts_of_an_epoch_hold_every_sentence_once(data):
+    task = set_up(data / "bin-one", "--epoch-parts", 3)
+    assert task.has_sharded_data("train")
+    parts = parts_of(task, 3)
+    assert sorted(text for part in parts for text in part) == texts([*SPLITS["one"]["train"], *SPLITS["more"]["train"]])
+    assert max(map(len, parts)) - min(map(len, parts)) <= 1
+
+
+def test_every_epoch_is_divided_anew_and_the_same_way_after_a_restart(data):
+    first, second = (parts_of(set_up(data / "bin-one", "--epoch-parts", 3), 3, start) for start in (1, 4))
+    again = parts_of(set_up(data / "bin-one", "--epoch-parts", 3), 1, 5)
+    assert sorted(first[1]) != sorted(second[1])
+    assert again == second[1:2]
+
+
+def test_validation_data_are_not_divided(data):
+    task = set_up(data / "bin-one", "--epoch-parts", 3)
+    task.load_dataset("valid", epoch=2)
+    assert sorted(texts_of(task, epoch(task, "valid"))) == texts(SPLITS["one"]["valid"])
+
+
+def test_directories_take_turns_after_all_parts(data):
+    task = set_up(f"{data}/bin-one:{data}/bin-two", "--epoch-parts", 2)
+    for start, name in ((1, "one"), (3, "two"), (5, "one")):
+        found = []
+        for number in (start, start + 1):
+            task.load_dataset("train", epoch=number, combine=False)
+            found += texts_of(task, epoch(task, "train", number))
+        assert sorted(found) == texts(SPLITS[name]["train"])
+
+
+def test_no_parts_are_refused(data):
+    with pytest.raises(ValueError, match="--epoch-parts 0: must be at least 1"):
+        set_up(data / "bin-one", "--epoch-parts", 0)
+
+
 def test_no_samples_no_batch(data):
     task = set_up(data / "bin-one")
     task.load_dataset("valid")

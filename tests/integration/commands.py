@@ -47,7 +47,16 @@ OPTIONS = {
     ],
     "tag_transformer_tiny": ["--share-decoder-input-output-embed"],
     "transformer_tiny": ["--share-all-embeddings"],
+    "nmt_lstm_tiny": [],
+    "fa_nmt_tiny": [],
+    "fa_nmt_shared_tiny": ["--untied-output"],
+    "sa_nmt_tiny": ["--share-all-embeddings"],
+    "sa_nmt_shared_tiny": [],
+    "sa_nmt_hard_tiny": ["--root-scores", "diagonal", "--punctuation-never-heads"],
+    "sa_nmt_1set_tiny": ["--cell", "gru", "--decoder-hidden-size", "48"],
 }
+# those that take no trees: how the task is named makes no difference to them
+RECURRENT = [arch for arch in OPTIONS if "_nmt" in arch or arch.startswith("nmt")]
 
 
 def run(command: str, *arguments) -> str:

@@ -13,6 +13,7 @@ STOCK = "transformer_tiny"
 PASCAL = "pascal_transformer_tiny"
 LISA = "lisa_transformer_tiny"
 SYNTAX = [PASCAL, LISA, "tag_transformer_tiny"]
+RECURRENT = "sa_nmt_shared_tiny"
 
 
 @pytest.fixture
@@ -100,7 +101,7 @@ def test_nothing_loads_unsafely():
                 assert "torch.load" not in {ast.unparse(target) for target in node.targets}, place
 
 
-@pytest.mark.parametrize("arch", [*SYNTAX, STOCK])
+@pytest.mark.parametrize("arch", [*SYNTAX, STOCK, RECURRENT])
 def test_checkpoints_load_under_weights_only(trained, arch):
     state = torch.load(trained(arch) / "checkpoint_last.pt", weights_only=True)
     assert state["optimizer_history"][-1]["num_updates"] == 90
@@ -128,7 +129,7 @@ def test_checkpoint_of_training_with_bleu_generates(data_bin, tmp_path):
     assert len(found) == 61
 
 
-@pytest.mark.parametrize("arch", SYNTAX)
+@pytest.mark.parametrize("arch", [*SYNTAX, RECURRENT])
 def test_ensemble_of_one_model_twice_is_the_model(trained, data_bin, arch):
     path = trained(arch) / "checkpoint_last.pt"
     single, twice = (commands.generate(data_bin, paths, "--gen-subset", "valid") for paths in (path, f"{path}:{path}"))

@@ -4,8 +4,9 @@ import json
 import sys
 
 import pytest
+import torch
 from integration import commands
-from integration.commands import OPTIONS, PACKAGE, binarize, run_process
+from integration.commands import OPTIONS, PACKAGE, RECURRENT, binarize, run_process
 
 from fairseq_syntax.cli import linearize
 
@@ -15,6 +16,7 @@ CLASSES = {
     "lisa_transformer": "LisaTransformerModel",
     "tag_transformer": "TagTransformerModel",
 }
+SYSTEMS = ["fa_nmt", "fa_nmt_shared", "sa_nmt", "sa_nmt_shared", "sa_nmt_hard", "sa_nmt_1set"]
 FEW = ["--max-update", "3"]
 SHORT = ["--gen-subset", "valid", "--beam", "1", "--max-len-b", "5"]
 VALID = list(range(61))
@@ -34,7 +36,7 @@ def test_train_and_generate_as_documented(data_bin, tmp_path, repository):
 @pytest.mark.parametrize(
     ("arch", "options"),
     [
-        *OPTIONS.items(),
+        *((arch, options) for arch, options in OPTIONS.items() if arch not in RECURRENT),
         ("lisa_transformer_tiny", []),  # without its criterion
         (
             "lstm",
@@ -47,9 +49,20 @@ def test_train_and_generate_as_documented(data_bin, tmp_path, repository):
 )
 @pytest.mark.parametrize("task", [[], ["--task", "syntax_translation"]], ids=["no task", "task"])
 def test_every_architecture_trains_and_generates(data_bin, tmp_path, arch, options, task):
-    log = commands.train(data_bin, tmp_path, arch, *options, *FEW, *task)
+    train_and_generate(data_bin, tmp_path, arch, *options, *task)
+
+
+@pytest.mark.parametrize("arch", RECURRENT)
+def test_every_recurrent_system_trains_and_generates(data_bin, tmp_path, arch):
+    train_and_generate(data_bin, tmp_path, arch, *OPTIONS[arch])
+    assert torch.load(tmp_path / "checkpoint_last.pt", weights_only=True)["args"] is None
+
+
+def train_and_generate(data_bin, tmp_path, arch, *options):
+    log = commands.train(data_bin, tmp_path, arch, *options, *FEW)
     assert [int(record["num_updates"]) for record in commands.records(log) if "loss" in record] == [1, 2, 3]
     checkpoint = tmp_path / "checkpoint_last.pt"
+    task = options[options.index("--task") :] if "--task" in options else ()
     assert sorted(commands.generate(data_bin, checkpoint, *SHORT, *task)) == VALID
 
 
@@ -134,6 +147,11 @@ def test_orders_of_import(tmp_path, steps):
     found = json.loads(output.splitlines()[-1])
     own = {
         f"{model}{size}": f"fairseq_syntax.models.{model}.{name}" for model, name in CLASSES.items() for size in SIZES
+    }
+    own |= {
+        f"{model}{size}": f"fairseq_syntax.models.{'recurrent.Recurrent' if model == 'nmt_lstm' else 'sa_nmt.SyntaxAttention'}Model"
+        for model in ("nmt_lstm", *SYSTEMS)
+        for size in ("", "_tiny")
     }
     # no name was fairseq's before, none of fairseq's is changed
     assert not own.keys() & found["before"].keys()

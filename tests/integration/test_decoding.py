@@ -6,6 +6,7 @@ from fairseq import checkpoint_utils
 from integration.commands import PACKAGE
 
 ARCHITECTURES = ["pascal_transformer_tiny", "lisa_transformer_tiny", "tag_transformer_tiny"]
+RECURRENT = ["sa_nmt_shared_tiny"]  # all others: tests/models/test_sa_nmt.py
 BATCH = 13
 SIDES = {"left": True, "right": False}
 
@@ -34,7 +35,7 @@ def examples(dataset):
 
 
 @pytest.mark.parametrize("side", SIDES)
-@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("arch", ARCHITECTURES + RECURRENT)
 def test_beam_search_scores_are_those_of_teacher_forcing(loaded, arch, side):
     model, task, dataset = loaded(arch, SIDES[side])
     sentences = {example["id"]: example for example in examples(dataset)}
@@ -57,7 +58,7 @@ def test_beam_search_scores_are_those_of_teacher_forcing(loaded, arch, side):
     assert compared == 4 * BATCH
 
 
-@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("arch", ARCHITECTURES + RECURRENT)
 def test_half_precision_runs_and_stays_near(loaded, arch):
     model, _, dataset = loaded(arch, True)
     batch = dataset.collater(examples(dataset))

@@ -31,6 +31,15 @@ def test_pascal(data_bin, tmp_path):
     assert cfg["task"]["_name"] == "syntax_translation"
 
 
+def test_sa_nmt(data_bin, tmp_path):
+    train(data_bin, tmp_path / "run", "+model._name=sa_nmt_hard_tiny", "+model.cell=gru", "+model.dropout=0.1")
+    assert len(translate(data_bin, tmp_path / "run")) == 61
+    model = torch.load(tmp_path / "run" / "checkpoint_last.pt", weights_only=True)["cfg"]["model"]
+    assert (model["cell"], model["dropout"]) == ("gru", 0.1)
+    # the preset: of its system, and of its size
+    assert (model["hard_heads"], model["syntax_context"], model["encoder_embed_dim"]) == (True, "shared", 64)
+
+
 def test_lisa_with_its_criterion(data_bin, tmp_path):
     criterion = ["criterion._name=label_smoothed_cross_entropy_with_heads", "+criterion.parse_penalty=0.5"]
     log = train(data_bin, tmp_path / "run", "+model._name=lisa_transformer_tiny", *criterion)

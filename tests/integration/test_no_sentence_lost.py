@@ -40,8 +40,9 @@ def test_generate_translates_every_sentence(trained, data_bin, batching):
     assert sorted(found) == list(range(TEST_SENTENCES))
 
 
-def test_generate_translates_every_sentence_with_a_stock_model(trained, data_bin):
-    checkpoint = trained("transformer_tiny") / "checkpoint_last.pt"
+@pytest.mark.parametrize("arch", ["transformer_tiny", "sa_nmt_shared_tiny"])
+def test_generate_translates_every_sentence_with_a_model_without_trees(trained, data_bin, arch):
+    checkpoint = trained(arch) / "checkpoint_last.pt"
     assert sorted(commands.generate(data_bin, checkpoint, "--beam", 1)) == list(range(TEST_SENTENCES))
 
 

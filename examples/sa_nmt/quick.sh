@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# A first run with latent trees: make a small corpus with gold trees, train the LSTM baseline and SA-NMT on its text
+# alone, translate, score BLEU and verb agreement; then ask whether the trees that SA-NMT has found for itself attach the
+# subject to its verb, and draw one. Everything lands in $OUT.
+source "$(dirname "$0")/../common.sh"
+: "${OUT:=outputs/sa_nmt_quick}"
+: "${UPDATES:=1500}"
+: "${SENTENCE:=9}"                  # of the test set, to draw
+log="$OUT/quick.log"
+if [[ -e "$OUT" && ! -e "$log" ]]; then
+    echo "quick.sh: OUT=$OUT exists and is not from an earlier run; name another folder" >&2
+    exit 1
+fi
+run rm -rf "$OUT"
+run mkdir -p "$OUT"
+# Ctrl-C does not reach jobs in the background
+trap 'kill $(jobs -p) 2> /dev/null || true' EXIT
+say() { printf '[%3ds] %s\n' "$SECONDS" "$*"; }
+failed() { # command, log
+    echo "failed: $1; the end of $2:" >&2
+    tail -n 20 "$2" | cut -c1-300 >&2
+    exit 1
+}
+# Print a command, run it, and have its output in a log: logged LOG COMMAND …
+logged() {
+    printf '+ %s\n' "$(printf '%q ' "${@:2}")" >&2
+    [[ -n "$DRY_RUN" ]] || "${@:2}" >> "$1" 2>&1 || failed "$2" "$1"
+}
+# The same, but what it says on the standard output goes to a file of its own: logged_to LOG FILE COMMAND …
+logged_to() {
+    printf '+ %s> %q\n' "$(printf '%q ' "${@:3}")" "$2" >&2
+    [[ -n "$DRY_RUN" ]] || "${@:3}" > "$2" 2>> "$1" || failed "$3" "$1"
+}
+
+say "making the agreement corpus (English-like to German-like, with gold trees for the comparison)"
+logged "$log" python "$ROOT/examples/agreement/generate.py" --output "$OUT/corpus" --seed "$SEED"
+say "binarizing the text; whole words, no trees"
+logged "$log" fairseq-preprocess --source-lang en --target-lang de --trainpref "$OUT/corpus/train" \
+    --validpref "$OUT/corpus/valid" --testpref "$OUT/corpus/test,$OUT/corpus/challenge" --destdir "$OUT/data-bin"
+
+systems=(nmt_lstm sa_nmt_shared)
+train() { # architecture
+    logged "$OUT/$1.log" fairseq-train "$OUT/data-bin" --user-dir "$USER_DIR" --arch "${1}_tiny" --cpu --seed "$SEED" \
+        --encoder-embed-dim 128 --encoder-hidden-size 64 --decoder-embed-dim 128 --decoder-hidden-size 128 \
+        --dropout 0.1 --optimizer adam --clip-norm 5.0 --lr 3e-3 --lr-scheduler inverse_sqrt --warmup-updates 300 \
+        --criterion label_smoothed_cross_entropy --label-smoothing 0.1 --batch-size 32 --max-update "$UPDATES" \
+        --num-workers 0 --no-epoch-checkpoints --disable-validation --log-format simple --log-interval 20 \
+        --save-dir "$OUT/$1"
+}
+translate() { # architecture, split of the data, split of the corpus
+    logged_to "$OUT/$1.log" "$OUT/$1.$3.generated" fairseq-generate "$OUT/data-bin" --user-dir "$USER_DIR" --cpu \
+        --path "$OUT/$1/checkpoint_last.pt" --gen-subset "$2" --beam 2 --batch-size 64 --max-len-a 1.5 --max-len-b 10
+    hypotheses "$OUT/$1.$3.generated" "$OUT/$1.$3.de"
+}
+all_of_it() { # architecture
+    train "$1"
+    translate "$1" test test
+    translate "$1" test1 challenge
+}
+# one process a core: both systems at the same time, under the same budget
+say "training and translating with ${systems[*]} at the same time, $UPDATES updates each"
+jobs=()
+for system in "${systems[@]}"; do
+    all_of_it "$system" &
+    jobs+=($!)
+done
+# the progress of both, every ten seconds, until both are done
+while [[ -z "$DRY_RUN" ]] && kill -0 "${jobs[@]}" 2> /dev/null; do
+    sleep 10
+    for system in "${systems[@]}"; do
+        { grep -o 'num_updates=[0-9]*' "$OUT/$system.log" 2> /dev/null || true; } | tail -n 1 |
+            sed "s/num_updates=/$system /"
+    done | paste -sd ' ' | sed "s/^/        updates: /"
+done
+for job in "${jobs[@]}"; do
+    wait "$job"
+done
+for system in "${systems[@]}"; do
+    echo
+    echo "== $system"
+    run_to "$OUT/$system.bleu" sacrebleu "$OUT/corpus/test.de" --input "$OUT/$system.test.de" --tokenize none --force \
+        --format text
+    [[ -n "$DRY_RUN" ]] || cat "$OUT/$system.bleu"
+    run python "$ROOT/examples/agreement/score.py" --challenge "$OUT/corpus/challenge.tsv" \
+        --hypotheses "$OUT/$system.challenge.de"
+done
+
+echo
+say "the trees that sa_nmt_shared has found in the test sentences, against the gold trees"
+model=("$OUT/data-bin" --path "$OUT/sa_nmt_shared/checkpoint_last.pt" --cpu)
+logged "$log" fairseq-syntax-trees "${model[@]}" --input "$OUT/corpus/test.en.conllu" --output "$OUT/trees.conllu"
+logged_to "$log" "$OUT/attachment.txt" fairseq-syntax-attachment --predicted "$OUT/trees.conllu" \
+    --gold "$OUT/corpus/test.en.conllu"
+logged_to "$log" "$OUT/subjects.txt" python "$ROOT/examples/sa_nmt/subjects.py" --gold "$OUT/corpus/test.en.conllu" \
+    --predicted "$OUT/trees.conllu"
+logged "$log" fairseq-syntax-trees "${model[@]}" --input "$OUT/corpus/test.en.conllu" --sentence "$SENTENCE" \
+    --draw "$OUT/tree.svg"
+logged "$log" fairseq-syntax-attention "${model[@]}" --subset test --sentence "$SENTENCE" --output "$OUT/heads.png"
+for table in attachment subjects; do
+    echo
+    [[ -n "$DRY_RUN" ]] || cat "$OUT/$table.txt"
+done
+echo
+say "done; pictures: $OUT/tree.svg, $OUT/heads.png; logs and outputs: $OUT/"

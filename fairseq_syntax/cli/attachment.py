@@ -1,0 +1,114 @@
+"""fairseq-syntax-attachment: how much of a treebank is in a model's latent trees (Tran & Bisk 2018, Table 3)."""
+
+import argparse
+import logging
+import sys
+
+from ..analysis.attachment import Treebank
+from ..analysis.tables import TableFormat, format_table
+from .latent import (
+    add_tree_arguments,
+    add_treebank_arguments,
+    check_treebank_arguments,
+    positive,
+    read_compared,
+)
+from .outputs import exit_status
+
+_EPILOG = """\
+Punctuation (UPOS PUNCT) is removed from both trees for DA and UA: a word whose head is punctuation moves to its nearest
+ancestor that is none, and becomes a root without one.
+  DA   % of words whose head is right; a root is right if it is predicted to be one
+  UA   % of words whose arc is right, whichever way it points; roots as in DA
+  UAS  % of all words, punctuation too, whose head is right
+  L    baseline: the head of every word is the next one, the last is the root
+  R    baseline: the head of every word is the one before, the first is the root
+Without DATA and --path, or --predicted, the baselines are scored alone.
+
+examples:
+  fairseq-syntax-attachment data-bin --path checkpoint_best.pt --gold en_ewt.test.conllu.gz --lowercase \\
+      --bpe subword_nmt --bpe-codes codes.en
+  fairseq-syntax-attachment --predicted trees.conllu --gold en_ewt.test.conllu.gz --by deprel"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The program's options."""
+    parser = argparse.ArgumentParser(
+        prog="fairseq-syntax-attachment",
+        description="Attachment accuracy of latent trees against a treebank, beside the branching baselines.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_tree_arguments(parser)
+    add_treebank_arguments(parser)
+    parser.add_argument(
+        "--min-words",
+        type=positive,
+        default=1,
+        metavar="N",
+        help="leave out sentences of fewer words, punctuation not counted; those of one word are right whatever "
+        "the system (default: 1)",
+    )
+    parser.add_argument("--by", choices=["deprel"], help="also: how much of each gold relation is found")
+    add_format(parser)
+    return parser
+
+
+def add_format(parser: argparse.ArgumentParser) -> None:
+    """--format."""
+    parser.add_argument(
+        "--format",
+        choices=[str(form) for form in TableFormat],
+        default=str(TableFormat.text),
+        help="of the table: text (aligned), tsv or markdown (default: text)",
+    )
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Entry point. Exit status: 0, 1 for bad data, 2 for bad usage."""
+    parser = build_parser()
+    args = parser.parse_args(argv)
+    logging.basicConfig(level="WARNING", force=True)
+    check_treebank_arguments(parser, args)
+    return exit_status(parser.prog, lambda: run(args))
+
+
+def run(args: argparse.Namespace) -> None:
+    """Print the tables on stdout, the sizes on stderr.
+
+    Raises:
+        ValueError: see `latent.read_compared`; also a treebank without trees.
+        OSError: a file is missing.
+    """
+    compared = read_compared(args)
+    treebank = Treebank(compared.gold, args.min_words)
+    if not treebank.scored:
+        raise ValueError(f"{args.gold}: no sentence with a tree and {args.min_words} or more words; give a treebank")
+    systems = {} if compared.predicted is None else {compared.system: treebank.accuracy(compared.predicted)}
+    systems |= treebank.baseline_accuracy()
+    rows = [(name, score.directed, score.undirected, score.uas) for name, score in systems.items()]
+    print(format_table(["system", "DA", "UA", "UAS"], rows, args.format))
+    if args.by:
+        heads = {} if compared.predicted is None else {compared.system: compared.predicted}
+        heads = {name: treebank.without_punctuation(trees) for name, trees in heads.items()} | treebank.baselines()
+        by_system = {name: treebank.recall_by_relation(of_system) for name, of_system in heads.items()}
+        header = ["relation", "words", *(f"{score} {name}" for name in heads for score in ("DA", "UA"))]
+        first = next(iter(by_system.values()))
+        rows = [
+            (relation, first[relation][0], *(score for found in by_system.values() for score in found[relation][1:]))
+            for relation in first
+        ]
+        print()
+        print(format_table(header, rows, args.format))
+    kept = int(treebank.kept.sum())
+    print(
+        f"{kept} sentences, {treebank.words} words, {treebank.scored} of them not punctuation; "
+        f"{len(compared.gold) - kept} sentences left out (no tree, or fewer than {args.min_words} words)",
+        file=sys.stderr,
+    )
+    if compared.note:
+        print(f"fairseq-syntax-attachment: {compared.note}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,112 @@
+"""Loading a trained model to look inside."""
+
+import argparse
+import pickle
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from fairseq import checkpoint_utils, tasks, utils
+from fairseq.data import data_utils
+from fairseq.models import BaseFairseqModel
+from fairseq.tasks import FairseqTask
+
+import fairseq_syntax  # noqa: F401  (registers the models)
+
+from ..data.arrays import read_manifest
+from ..trees.subwords import SubwordType
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A model in evaluation mode, its task, and where it came from."""
+
+    task: FairseqTask
+    model: BaseFairseqModel
+    architecture: str
+    path: str
+    device: torch.device
+
+    @property
+    def name(self) -> str:
+        """What messages and titles call the model."""
+        return f"{Path(self.path).name} ({self.architecture})"
+
+    def subword_type(self, given: str | None) -> str:
+        """How the text of the data is cut: `given`, or else what the data directory says, or else subword_nmt."""
+        if given:
+            return given
+        cfg = self.task.cfg
+        manifest = read_manifest(utils.split_paths(cfg.data)[0], cfg.source_lang, cfg.target_lang) or {}
+        return manifest.get("subword_type", str(SubwordType.subword_nmt))
+
+    def load_split(self, subset: str):
+        """A split of the data directory.
+
+        Raises:
+            ValueError: there is no such split.
+        """
+        try:
+            self.task.load_dataset(subset)
+        except FileNotFoundError as error:
+            raise ValueError(
+                f"--subset {subset}: {self.task.cfg.data} has no such split ({error}); give one that was preprocessed"
+            ) from None
+        return self.task.dataset(subset)
+
+    def to_device(self, batch: dict) -> dict:
+        """The tensors of a batch where the model is."""
+        return utils.apply_to_sample(lambda tensor: tensor.to(self.device), batch)
+
+
+def add_checkpoint_arguments(parser: argparse.ArgumentParser, required: bool = True) -> None:
+    """DATA, --path and --cpu."""
+    parser.add_argument(
+        "data", nargs=None if required else "?", metavar="DATA", help="data directory, of which the dictionaries are"
+    )
+    parser.add_argument("--path", required=required, metavar="CHECKPOINT", help="checkpoint of the model")
+    parser.add_argument("--cpu", action="store_true", help="do not use a GPU (default: if there is one)")
+
+
+def load(path: str, data: str, cpu: bool = False) -> Loaded:
+    """Load a model from a checkpoint.
+
+    Args:
+        path: of the checkpoint.
+        data: directory with the dictionaries it was trained with.
+        cpu: whether to leave a GPU alone.
+
+    Raises:
+        ValueError: not a checkpoint, or not one of a model with these dictionaries.
+        OSError: a file is missing.
+    """
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"{path}: no such checkpoint; give one file that fairseq-train wrote")
+    try:
+        state = checkpoint_utils.load_checkpoint_to_cpu(path, {"data": data})
+    except (pickle.UnpicklingError, EOFError, RuntimeError, KeyError, TypeError) as error:
+        raise ValueError(f"{path}: not a checkpoint of fairseq ({_first_line(error)})") from None
+    cfg = state["cfg"].task
+    first = utils.split_paths(data)[0]
+    if not (cfg.source_lang and cfg.target_lang) and Path(first).is_dir():
+        # fairseq-train was not told the languages, and found them in the names of the splits
+        if None in data_utils.infer_language_pair(first):
+            raise ValueError(f"{data}: no split tells the languages of the model; give the data it was trained on")
+    task = tasks.setup_task(cfg, from_checkpoint=True)
+    options = state["cfg"].model
+    architecture = getattr(options, "arch", None) or getattr(options, "_name", None) or type(options).__name__
+    try:
+        (model,), _ = checkpoint_utils.load_model_ensemble([path], task=task, state=state)
+    except RuntimeError as error:
+        raise ValueError(
+            f"{path}: does not fit the dictionaries in {data} ({_first_line(error)}); "
+            "give the data directory that the model was trained on"
+        ) from None
+    device = torch.device("cuda" if torch.cuda.is_available() and not cpu else "cpu")
+    return Loaded(task, model.eval().to(device), str(architecture), path, device)
+
+
+def _first_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    # torch names the tensor on the second line
+    return " ".join(lines[:2])[:200] or type(error).__name__

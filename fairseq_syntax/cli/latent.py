@@ -1,0 +1,348 @@
+"""Trees that a model has found by itself: from words to pieces, through the model, and back to trees over words."""
+
+import argparse
+from argparse import Namespace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import torch
+from fairseq import utils
+from fairseq.data import data_utils, encoders
+from tqdm import tqdm
+
+from ..trees import collapse, spanning
+from ..trees.conllu import Sentence, TreeFormatError, read_conllu
+from ..trees.subwords import SubwordType, join_subwords
+from .checkpoints import Loaded, add_checkpoint_arguments, load
+
+_WITH_TREES = "fa_nmt, fa_nmt_shared, sa_nmt, sa_nmt_shared, sa_nmt_hard, sa_nmt_1set"
+
+
+class Decoder(StrEnum):
+    """How a tree is made of scores."""
+
+    mst = "mst"
+    eisner = "eisner"
+    greedy = "greedy"
+
+
+class Evidence(StrEnum):
+    """What the tree is made of."""
+
+    scores = "scores"
+    marginals = "marginals"
+
+
+_DECODERS: dict[str, Callable] = {
+    Decoder.mst: spanning.chu_liu_edmonds,
+    Decoder.eisner: spanning.eisner,
+    Decoder.greedy: spanning.greedy,
+}
+
+
+@dataclass(frozen=True)
+class Source:
+    """A sentence as the model reads it.
+
+    Attributes:
+        pieces: T pieces, without EOS.
+        word_of_token: T words they belong to, 0-based.
+        words: number of words.
+        place: file and line, for messages.
+    """
+
+    pieces: list[str]
+    word_of_token: list[int]
+    words: int
+    place: str
+
+
+# --- options ------------------------------------------------------------------------------------------------------
+
+
+def positive(text: str) -> int:
+    """Type of an option that is a number from 1."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+    return int(text)
+
+
+def add_tree_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of everything that induces trees: the model, how text is cut, how a tree is decoded."""
+    add_checkpoint_arguments(parser, required=False)
+    add = parser.add_argument
+    add("--bpe", choices=["subword_nmt", "fastbpe", "sentencepiece"], help="cut the words with this (default: as is)")
+    add("--bpe-codes", metavar="FILE", help="codes of --bpe subword_nmt or fastbpe")
+    add("--sentencepiece-model", metavar="FILE", help="model of --bpe sentencepiece")
+    add(
+        "--subword-type",
+        choices=[str(kind) for kind in SubwordType],
+        help="how text is cut that comes in pieces (default: what the data directory says, else subword_nmt, which is "
+        "right for uncut text, too)",
+    )
+    add("--lowercase", action="store_true", help="show the model the words in lower case; they are written as they are")
+    add(
+        "--decoder",
+        choices=[str(kind) for kind in Decoder],
+        default=str(Decoder.mst),
+        help="mst: the best tree, arcs may cross (Chu-Liu-Edmonds, the paper's); eisner: the best tree without "
+        "crossing arcs; greedy: the best head of every word, which may make cycles or no root (default: mst)",
+    )
+    add(
+        "--from",
+        dest="evidence",
+        choices=[str(kind) for kind in Evidence],
+        default=str(Evidence.scores),
+        help="what is summed over the pieces of a word and decoded: arc scores (the paper, eq. 24) or the "
+        "probabilities of arcs (default: scores)",
+    )
+    add("--batch-size", type=positive, default=64, metavar="N", help="sentences a batch (default: 64)")
+
+
+def check_tree_arguments(parser: argparse.ArgumentParser, args: Namespace) -> None:
+    """End with a usage message if options of `add_tree_arguments` do not go together."""
+    if (args.data is None) != (args.path is None):
+        parser.error("DATA and --path go together: give the data directory and the checkpoint")
+    if args.bpe in ("subword_nmt", "fastbpe") and not args.bpe_codes:
+        parser.error(f"--bpe {args.bpe} needs --bpe-codes")
+    if args.bpe == "sentencepiece" and not args.sentencepiece_model:
+        parser.error("--bpe sentencepiece needs --sentencepiece-model")
+    if (args.bpe_codes or args.sentencepiece_model) and not args.bpe:
+        parser.error("--bpe-codes and --sentencepiece-model need --bpe")
+
+
+# --- text ---------------------------------------------------------------------------------------------------------
+
+
+class Cutter:
+    """Cuts words into the pieces that a model knows.
+
+    Args:
+        args: options of `add_tree_arguments`.
+        subword_type: how text in pieces is cut.
+
+    Raises:
+        ValueError, OSError: the codes or the model cannot be loaded.
+    """
+
+    def __init__(self, args: Namespace, subword_type: str):
+        self.lowercase = args.lowercase
+        self.subword_type = subword_type
+        try:
+            self.bpe = encoders.build_bpe(args)
+        except ImportError as error:
+            raise ValueError(f"--bpe {args.bpe}: {error}") from None
+
+    def of_words(self, words: list[str], place: str) -> Source:
+        """Cut each word; without --bpe it is one piece."""
+        pieces: list[str] = []
+        word_of_token: list[int] = []
+        for number, word in enumerate(words):
+            word = word.lower() if self.lowercase else word
+            # a word may hold spaces (10 000), or nothing that is left after normalisation
+            cut = (self.bpe.encode(word) if self.bpe else word).split() or [word]
+            pieces += cut
+            word_of_token += [number] * len(cut)
+        return Source(pieces, word_of_token, len(words), place)
+
+    def of_tokens(self, tokens: list[str], place: str) -> tuple[list[str], Source]:
+        """The words of a line of text, and the line as the model reads it.
+
+        Tokens are words if there is --bpe, otherwise pieces, of which the words are joined.
+
+        Raises:
+            TreeFormatError: the line ends inside a word.
+        """
+        if self.bpe:
+            return tokens, self.of_words(tokens, place)
+        try:
+            words, word_of_token = join_subwords(tokens, self.subword_type)
+        except ValueError as error:
+            raise TreeFormatError(f"{place}: {error}") from None
+        pieces = [token.lower() for token in tokens] if self.lowercase else tokens
+        return words, Source(pieces, word_of_token, len(words), place)
+
+
+# --- through the model --------------------------------------------------------------------------------------------
+
+
+def load_with_trees(args: Namespace) -> Loaded:
+    """The model of the options; as `checkpoints.load`.
+
+    Raises:
+        ValueError: it finds no trees.
+    """
+    loaded = load(args.path, args.data, args.cpu)
+    model = loaded.model
+    if getattr(model, "latent_heads", None) is None or not getattr(model, "has_latent_trees", True):
+        raise ValueError(
+            f"{args.path}: the architecture {loaded.architecture} has no latent trees; "
+            f"those that have are {_WITH_TREES}"
+        )
+    return loaded
+
+
+class TreeInducer:
+    """Trees over words from a model's head selection.
+
+    Args:
+        loaded: a model with `latent_heads`.
+        decoder: a `Decoder`.
+        evidence: an `Evidence`.
+        batch_size: sentences.
+    """
+
+    def __init__(self, loaded: Loaded, decoder: str, evidence: str, batch_size: int):
+        self.loaded = loaded
+        self.decode = _DECODERS[decoder]
+        self.names = (
+            ("arc_scores", "root_scores") if evidence == Evidence.scores else ("arc_marginals", "root_marginals")
+        )
+        self.batch_size = batch_size
+        self.tokens = self.unknown = 0
+        limits = utils.resolve_max_positions(loaded.task.max_positions(), loaded.model.max_positions())
+        self.longest = int(limits[0] if isinstance(limits, tuple) else limits)
+
+    def __call__(self, sources: list[Source], bar: tqdm | None = None) -> list[list[int]]:
+        """Heads of every sentence: one a word, 0-based, -1 for roots; no heads for a sentence without words.
+
+        Raises:
+            TreeFormatError: a sentence is longer than the model can read.
+        """
+        dictionary = self.loaded.task.source_dictionary
+        for source in sources:
+            if len(source.pieces) >= self.longest:
+                raise TreeFormatError(
+                    f"{source.place}: {len(source.pieces)} tokens and the end of the sentence, but the model reads "
+                    f"{self.longest}; cut the sentence or leave it out"
+                )
+        trees: list[list[int]] = [[] for _ in sources]
+        order = sorted((i for i, s in enumerate(sources) if s.pieces), key=lambda i: -len(sources[i].pieces))
+        for start in range(0, len(order), self.batch_size):
+            chosen = order[start : start + self.batch_size]
+            ids = [
+                torch.tensor([*map(dictionary.index, sources[i].pieces), dictionary.eos()], dtype=torch.long)
+                for i in chosen
+            ]
+            self.tokens += sum(map(len, ids)) - len(ids)
+            self.unknown += sum(int((row == dictionary.unk()).sum()) for row in ids)
+            for i, tree in zip(chosen, self._batch(ids, [sources[i] for i in chosen]), strict=True):
+                trees[i] = tree
+            if bar is not None:
+                bar.update(len(chosen))
+        if bar is not None:
+            bar.update(len(sources) - len(order))
+        return trees
+
+    def _batch(self, ids: list[torch.Tensor], sources: list[Source]) -> list[list[int]]:
+        loaded = self.loaded
+        tokens = data_utils.collate_tokens(
+            ids, loaded.task.source_dictionary.pad(), left_pad=bool(loaded.task.cfg.left_pad_source)
+        )
+        lengths = torch.tensor([len(row) for row in ids])
+        found = loaded.model.latent_heads(tokens.to(loaded.device), lengths.to(loaded.device))
+        arcs, roots, mask = (found[name].cpu().numpy() for name in (*self.names, "word_mask"))
+        of_words = [
+            collapse.collapse_to_words(arcs[b][np.ix_(mask[b], mask[b])], roots[b][mask[b]], source.word_of_token)
+            for b, source in enumerate(sources)
+        ]
+        try:
+            return self.decode([arc for arc, _ in of_words], [root for _, root in of_words])
+        except ValueError as error:
+            raise ValueError(
+                f"{loaded.path}: no tree can be made of the scores for {sources[0].place} and what is batched with it "
+                f"({error})"
+            ) from None
+
+    def note(self) -> str:
+        """What the user should know about the text: nothing, or how much of it the model does not know."""
+        if not self.unknown:
+            return ""
+        share = 100 * self.unknown / self.tokens
+        return (
+            f"{self.unknown} of {self.tokens} tokens ({share:.1f} %) are unknown to the model; the text must be cut "
+            "and cased as in training (--bpe, --lowercase)"
+        )
+
+
+# --- against a treebank -------------------------------------------------------------------------------------------
+
+
+def add_treebank_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of what compares trees with a treebank, beyond `add_tree_arguments`."""
+    add = parser.add_argument
+    add("--gold", required=True, metavar="FILE", help="treebank, CoNLL-U, plain or .gz; trees are found for its words")
+    add("--predicted", metavar="FILE", help="CoNLL-U of trees for the same words, in the place of DATA and --path")
+    add(
+        "--collapse-ranges",
+        action="store_true",
+        help='make each multi-word token of the treebank one word ("im" for "in" and "dem"), as models read it',
+    )
+
+
+def check_treebank_arguments(parser: argparse.ArgumentParser, args: Namespace) -> None:
+    """As `check_tree_arguments`, for the commands with a treebank."""
+    check_tree_arguments(parser, args)
+    if args.path and args.predicted:
+        parser.error("give DATA and --path, or --predicted, not both")
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A treebank, and trees over its words: heads of each sentence, or None if there is nothing to compare with it."""
+
+    gold: list[Sentence]
+    predicted: list[list[int]] | None
+    system: str
+    note: str = ""
+
+
+def read_compared(args: Namespace) -> Compared:
+    """The treebank and the trees that the options name.
+
+    Raises:
+        ValueError, OSError: files are missing or do not fit; see `load_with_trees` and `TreeInducer`.
+    """
+    gold = list(read_conllu(args.gold))
+    if args.collapse_ranges:
+        gold = [sentence.collapse_ranges() for sentence in gold]
+    if args.predicted:
+        return Compared(gold, _read_predicted(args.predicted, gold, args.gold), args.predicted)
+    if not args.path:
+        return Compared(gold, None, "")
+    loaded = load_with_trees(args)
+    inducer = TreeInducer(loaded, args.decoder, args.evidence, args.batch_size)
+    cutter = Cutter(args, loaded.subword_type(args.subword_type))
+    sources = [cutter.of_words(sentence.forms, f"{args.gold}:{sentence.line}") for sentence in gold]
+    with tqdm(total=len(gold), unit="sent") as bar:
+        trees = inducer(sources, bar)
+    return Compared(gold, trees, loaded.architecture, inducer.note())
+
+
+def _read_predicted(path: str, gold: list[Sentence], gold_path: str) -> list[list[int]]:
+    trees = list(read_conllu(path))
+    if len(trees) != len(gold):
+        raise TreeFormatError(f"{path}: {len(trees)} sentences, but {gold_path} has {len(gold)}; parse this very text")
+    heads = []
+    for given, reference in zip(trees, gold, strict=True):
+        candidates = (given, given.collapse_ranges())
+        tree = next((tree for tree in candidates if _same_words(tree.forms, reference.forms)), None)
+        if tree is None:
+            raise TreeFormatError(
+                f"{path}:{given.line}: the words are {_excerpt(given.forms)}, but at {gold_path}:{reference.line} "
+                f"{_excerpt(reference.forms)}; parse the words of the treebank"
+            )
+        if reference.is_parsed and not tree.is_parsed:
+            raise TreeFormatError(f"{path}:{tree.line}: the sentence has no tree (HEAD is _); parse it")
+        heads.append(tree.heads)
+    return heads
+
+
+def _same_words(one: Iterable[str], other: Iterable[str]) -> bool:
+    return [word.lower() for word in one] == [word.lower() for word in other]
+
+
+def _excerpt(words: list[str]) -> str:
+    return repr(" ".join(words[:8]) + (" …" if len(words) > 8 else ""))

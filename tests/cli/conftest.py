@@ -1,0 +1,73 @@
+"""A tiny corpus in subwords, and models trained on it, for the programs that look inside models."""
+
+import io
+import random
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from corpora import Item, random_heads, write_split
+from integration import commands
+from subword_nmt.apply_bpe import BPE
+from subword_nmt.learn_bpe import learn_bpe
+
+LEXICON = {
+    "NOUN": ["dog", "dogs", "doghouse", "house", "houses", "tree"],
+    "VERB": ["sees", "seeing", "houses", "runs"],
+    "DET": ["the", "a"],
+    "ADJ": ["big", "bigger", "green"],
+    "PUNCT": [",", "."],
+}
+
+
+def random_sentences(count: int, bpe: BPE, seed: int, longest: int = 6) -> list[Item]:
+    """Sentences over the lexicon with random trees."""
+    rng = random.Random(seed)
+    items = []
+    for _ in range(count):
+        tags = [rng.choice(list(LEXICON)) for _ in range(rng.randint(1, longest))]
+        words = [rng.choice(LEXICON[tag]) for tag in tags]
+        pieces = [[piece.removesuffix("@@") for piece in bpe.process_line(word).split()] for word in words]
+        items.append(Item(pieces, random_heads(rng, len(words)), upos=tags))
+    return items
+
+
+@pytest.fixture(scope="session")
+def latent(tmp_path_factory) -> SimpleNamespace:
+    """The corpus: `data` (with syntax), `plain` (without), `items` of the test split, `codes`, `text` (prefix)."""
+    folder = tmp_path_factory.mktemp("latent")
+    codes = folder / "codes"
+    words = "\n".join(word for words in LEXICON.values() for word in words)
+    with open(codes, "w", encoding="utf-8") as out:
+        learn_bpe(io.StringIO(words), out, 12, min_frequency=1)
+    with open(codes, encoding="utf-8") as file:
+        bpe = BPE(file)
+    items = {}
+    for seed, (split, count) in enumerate((("train", 80), ("valid", 10), ("test", 17))):
+        items[split] = random_sentences(count, bpe, seed)
+        write_split(folder / "text" / split, items[split])
+    prefixes = {split: folder / "text" / split for split in items}
+    data = commands.binarize(prefixes, folder / "bin")
+    plain = folder / "plain"
+    shutil.copytree(data, plain)
+    for path in (*plain.glob("syntax-*"), *plain.glob("*.words.*")):
+        path.unlink()
+    return SimpleNamespace(data=data, plain=plain, items=items["test"], codes=codes, text=folder / "text" / "test")
+
+
+@pytest.fixture(scope="session")
+def trained(latent, tmp_path_factory):
+    """Function: architecture, options -> checkpoint of a model of 20 updates, trained once a session."""
+    models: dict[tuple, Path] = {}
+
+    def get(arch: str, *options: str) -> Path:
+        if (arch, options) not in models:
+            directory = tmp_path_factory.mktemp(arch)
+            # parameters that start far apart soon make trees of all shapes
+            start = [] if "nmt" not in arch else ["--init-range", "0.7"]
+            commands.train(latent.data, directory, arch, *start, "--max-update", "20", *options)
+            models[arch, options] = directory / "checkpoint_last.pt"
+        return models[arch, options]
+
+    return get

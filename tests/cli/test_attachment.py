@@ -1,0 +1,185 @@
+"""fairseq-syntax-attachment: the table of a model is that of its trees, and the baselines stand beside it."""
+
+import gzip
+
+import pytest
+
+from fairseq_syntax.cli import attachment, trees
+from fairseq_syntax.trees.conllu import read_conllu
+
+PUNCTUATED = """\
+1\tI\t_\tPRON\t_\t_\t2\tnsubj\t_\t_
+2\tsaw\t_\tVERB\t_\t_\t0\troot\t_\t_
+3\t,\t_\tPUNCT\t_\t_\t4\tpunct\t_\t_
+4-5\ther'.\t_\t_\t_\t_\t_\t_\t_\t_
+4\ther\t_\tPRON\t_\t_\t2\tobj\t_\t_
+5\t.\t_\tPUNCT\t_\t_\t2\tpunct\t_\t_
+
+1\t!\t_\tPUNCT\t_\t_\t0\troot\t_\t_
+
+1\tNo\t_\tINTJ\t_\t_\t_\t_\t_\t_
+
+"""
+
+
+@pytest.fixture
+def gold(tmp_path):
+    path = tmp_path / "gold.conllu"
+    path.write_text(PUNCTUATED)
+    return path
+
+
+@pytest.fixture
+def run(capsys):
+    """Function: options -> the tables on stdout, rows of cells; stderr is in `run.said`."""
+
+    def call(*options, main=attachment.main):
+        status = main([*map(str, options), "--format", "tsv"])
+        output = capsys.readouterr()
+        call.said = output.err
+        assert status == 0, output.err
+        return [[line.split("\t") for line in table.splitlines()] for table in output.out.split("\n\n")]
+
+    return call
+
+
+def refused(capsys, *arguments, status=1):
+    """What the program says when it refuses."""
+    if status == 2:
+        with pytest.raises(SystemExit) as caught:
+            attachment.main([str(argument) for argument in arguments])
+        assert caught.value.code == 2
+        return capsys.readouterr().err
+    assert attachment.main([str(argument) for argument in arguments]) == status
+    error = capsys.readouterr().err
+    assert "Traceback" not in error
+    (said,) = [line for line in error.splitlines() if line.startswith("fairseq-syntax-attachment: ")]
+    return said
+
+
+def test_baselines_alone(gold, run):
+    # I saw her: L is I<-saw<-her, root her; R is I root, I->saw->her
+    assert run("--gold", gold) == [
+        [["system", "DA", "UA", "UAS"], ["L", "33.3", "66.7", "40.0"], ["R", "33.3", "66.7", "0.0"]]
+    ]
+    assert "1 sentences, 5 words, 3 of them not punctuation; 2 sentences left out" in run.said
+
+
+def test_trees_of_a_file(gold, run, tmp_path):
+    predicted = tmp_path / "predicted.conllu"
+    text = PUNCTUATED.replace("I\t_\tPRON\t_\t_\t2", "i\t_\tX\t_\t_\t3")
+    predicted.write_text(text)
+    table = run("--gold", gold, "--predicted", predicted)[0]
+    # I hangs on the comma, that on her
+    assert table[1] == [str(predicted), "66.7", "66.7", "80.0"]
+
+
+def test_relations(gold, run, tmp_path):
+    _, table = run("--gold", gold, "--by", "deprel")
+    assert table[0] == ["relation", "words", "DA L", "UA L", "DA R", "UA R"]
+    assert sorted(table[1:]) == [
+        ["nsubj", "1", "100.0", "100.0", "0.0", "100.0"],
+        ["obj", "1", "0.0", "100.0", "100.0", "100.0"],
+        ["root", "1", "0.0", "0.0", "0.0", "0.0"],
+    ]
+
+
+@pytest.mark.parametrize("options", [[], ["--from", "marginals"], ["--decoder", "eisner"]])
+def test_a_model_scores_as_its_trees(latent, trained, run, tmp_path, options, capsys):
+    model = [latent.data, "--path", trained("sa_nmt_shared_tiny"), "--cpu", *options]
+    bpe = ["--bpe", "subword_nmt", "--bpe-codes", latent.codes]
+    gold = f"{latent.text}.en.conllu"
+    output = tmp_path / "trees.conllu"
+    assert trees.main([*map(str, [*model, *bpe, "--input", gold, "--output", output])]) == 0
+    capsys.readouterr()
+    (by_model,) = run(*model, *bpe, "--gold", gold)
+    (by_file,) = run("--gold", gold, "--predicted", output)
+    assert by_model[1][0] == "sa_nmt_shared_tiny"
+    assert [row[1:] for row in by_model] == [row[1:] for row in by_file]
+    # UAS once more, word by word
+    pairs = [
+        (a, b)
+        for one, other in zip(read_conllu(gold), read_conllu(output), strict=True)
+        if any(tag != "PUNCT" for tag in one.upos)
+        for a, b in zip(one.heads, other.heads, strict=True)
+    ]
+    assert by_model[1][3] == f"{100 * sum(a == b for a, b in pairs) / len(pairs):.1f}"
+
+
+def test_greedy_cycles_can_be_scored(latent, trained, run):
+    model = [latent.data, "--path", trained("sa_nmt_shared_tiny"), "--cpu", "--decoder", "greedy"]
+    (table,) = run(*model, "--gold", f"{latent.text}.en.conllu", "--bpe", "subword_nmt", "--bpe-codes", latent.codes)
+    assert [row[0] for row in table] == ["system", "sa_nmt_shared_tiny", "L", "R"]
+
+
+def test_text_that_is_cut_in_another_way_is_noticed(latent, trained, run):
+    run(latent.data, "--path", trained("sa_nmt_shared_tiny"), "--cpu", "--gold", f"{latent.text}.en.conllu")
+    assert "are unknown to the model; the text must be cut and cased as in training" in run.said
+
+
+def test_collapsed_ranges(gold, run, tmp_path):
+    collapsed = run("--gold", gold, "--collapse-ranges")
+    assert "1 sentences, 4 words, 3 of them not punctuation" in run.said
+    assert collapsed != run("--gold", gold)
+    # the trees may be over either
+    predicted = tmp_path / "predicted.conllu"
+    predicted.write_text(PUNCTUATED)
+    assert run("--gold", gold, "--collapse-ranges", "--predicted", predicted)[0][1][1:] == ["100.0"] * 3
+
+
+def test_short_sentences_can_be_left_out(gold, run, tmp_path):
+    gold.write_text(PUNCTUATED + "1\tYes\t_\tINTJ\t_\t_\t0\troot\t_\t_\n\n")
+    run("--gold", gold)
+    assert run.said.startswith("2 sentences")
+    run("--gold", gold, "--min-words", "2")
+    assert run.said.startswith("1 sentences")
+
+
+def test_baselines_of_treebanks(real_data, run):
+    for name, left, right in (
+        ("en_ewt", ["33.5", "41.1"], ["10.3", "41.7"]),
+        ("de_gsd", ["34.1", "41.3"], ["7.8", "40.4"]),
+    ):
+        path = real_data / "ud" / f"{name}.test.conllu.gz"
+        if not path.is_file():
+            pytest.skip(f"treebank not found at {path}")
+        (table,) = run("--gold", path)
+        assert [row[:3] for row in table[1:]] == [["L", *left], ["R", *right]]
+
+
+def test_trees_that_do_not_fit(gold, tmp_path, capsys):
+    predicted = tmp_path / "predicted.conllu.gz"
+
+    def write(text):
+        with gzip.open(predicted, "wt") as file:
+            file.write(text)
+
+    arguments = ["--gold", gold, "--predicted", predicted]
+    write(PUNCTUATED.replace("saw", "heard"))
+    said = refused(capsys, *arguments)
+    assert f"{predicted}:1: the words are 'I heard , her .', but at {gold}:1 'I saw , her .'" in said
+    write(PUNCTUATED.replace("\t0\troot\t_\t_\n\n", "\t_\troot\t_\t_\n\n"))
+    assert f"{predicted}:8: the sentence has no tree" in refused(capsys, *arguments)
+    write(PUNCTUATED.split("\n\n")[0])
+    assert "1 sentences, but" in refused(capsys, *arguments)
+    gold.write_text("1\tNo\t_\tINTJ\t_\t_\t_\t_\t_\t_\n")
+    assert "no sentence with a tree" in refused(capsys, "--gold", gold)
+    assert "cannot be opened" in refused(capsys, "--gold", tmp_path / "none.conllu")
+
+
+def test_models_without_trees(latent, trained, gold, capsys):
+    said = refused(capsys, latent.data, "--path", trained("nmt_lstm_tiny"), "--cpu", "--gold", gold)
+    assert "nmt_lstm_tiny has no latent trees" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "--gold"),
+        (["data", "--gold", "g"], "DATA and --path go together"),
+        (["data", "--path", "p", "--gold", "g", "--predicted", "x"], "not both"),
+        (["--gold", "g", "--min-words", "0"], "not a positive number"),
+    ],
+)
+def test_wrong_usage(capsys, arguments, message):
+    assert message in refused(capsys, *arguments, status=2)

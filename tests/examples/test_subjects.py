@@ -1,0 +1,113 @@
+"""examples/sa_nmt/subjects.py: how many subjects are attached to their verb, against loops over hand-made trees."""
+
+import importlib.util
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from corpora import random_heads
+from oracles.dependency_trees import all_trees
+
+from fairseq_syntax.analysis.attachment import Treebank
+from fairseq_syntax.trees.conllu import Sentence
+
+SCRIPT = Path(__file__).resolve().parents[2] / "examples" / "sa_nmt" / "subjects.py"
+spec = importlib.util.spec_from_file_location("subjects", SCRIPT)
+script = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(script)
+
+
+def sentence(heads, deprels=None, upos=None):
+    count = len(heads)
+    words = [f"w{i}" for i in range(count)]
+    return Sentence(words, list(heads), list(deprels or ["dep"] * count), list(upos or ["NOUN"] * count))
+
+
+def table(gold, predicted=None):
+    """Column -> row -> number."""
+    treebank = Treebank(gold)
+    header, rows = script.subjects(treebank, None if predicted is None else treebank.without_punctuation(predicted))
+    return {column: {row[0]: row[i] for row in rows} for i, column in enumerate(header) if i}
+
+
+def test_one_sentence_by_hand():
+    # dogs near cats bark : bark is the root, dogs its subject, two words between them
+    gold = [sentence([3, 2, 0, -1], ["nsubj", "case", "nmod", "root"])]
+    right, reversed_, wrong = [3, 2, 0, -1], [-1, 2, 0, 0], [1, 2, 3, -1]
+    for heads, either, directed in ((right, 100, 100), (reversed_, 100, 0), (wrong, 0, 0)):
+        found = table(gold, [heads])
+        assert found["subjects"] == {"all": 1, "1 to 2": 1}
+        assert found["latent"]["all"] == either and found["latent DA"]["1 to 2"] == directed
+        assert found["L"]["all"] == found["R"]["all"] == 0
+        assert found["chance"]["all"] == 50 and found["chance DA"]["all"] == 25
+
+
+@pytest.mark.parametrize("words", [2, 3, 4, 5])
+def test_chance_is_that_of_all_trees(words):
+    trees = all_trees(words)
+    gold = [sentence([1, -1, *[1] * (words - 2)], ["nsubj", "root", *["dep"] * (words - 2)])]
+    found = table(gold)
+    either = [heads[0] == 1 or heads[1] == 0 for heads in trees]
+    assert found["chance"]["all"] == pytest.approx(100 * np.mean(either))
+    assert found["chance DA"]["all"] == pytest.approx(100 * np.mean([heads[0] == 1 for heads in trees]))
+
+
+def test_random_trees_against_loops():
+    rng = random.Random(3)
+    sizes = [rng.randint(1, 12) for _ in range(40)]
+    gold = [
+        sentence(random_heads(rng, size), rng.choices(["nsubj", "nsubj:pass", "obj", "csubj"], k=size))
+        for size in sizes
+    ]
+    predicted = [random_heads(rng, size) for size in sizes]
+    expected = []  # words between, in either direction, directed, L, R
+    for tree, other in zip(gold, predicted, strict=True):
+        for word, head in enumerate(tree.heads):
+            if head >= 0 and tree.deprels[word].startswith("nsubj"):
+                neighbours = other[word] == head or other[head] == word
+                adjacent = abs(head - word) == 1
+                expected.append(
+                    (abs(head - word) - 1, neighbours, other[word] == head, adjacent, adjacent and head > word)
+                )
+    found = table(gold, predicted)
+    for row, low, high in (("all", 0, 99), ("0", 0, 0), ("1 to 2", 1, 2), ("3 to 5", 3, 5), ("6 or more", 6, 99)):
+        here = [item[1:] for item in expected if low <= item[0] <= high]
+        assert found["subjects"][row] == len(here) > 0
+        for column, share in zip(("latent", "latent DA", "L", "L DA"), np.mean(here, axis=0), strict=True):
+            assert found[column][row] == pytest.approx(100 * share)
+
+
+def test_punctuation_is_removed():
+    # "dogs , bark": the comma is between them, and the subject hangs on it
+    gold = [sentence([2, 2, -1], ["nsubj", "punct", "root"], ["NOUN", "PUNCT", "VERB"])]
+    found = table(gold, [[1, 2, -1]])
+    assert found["latent DA"] == {"all": 100, "0": 100}
+    assert found["L DA"]["all"] == 100 and found["chance"]["all"] == 100
+
+
+ROWS = "1\tdogs\t_\tNOUN\t_\t_\t2\t{label}\t_\t_\n2\tbark\t_\tVERB\t_\t_\t0\troot\t_\t_\n\n"
+
+
+def run(*arguments):
+    return subprocess.run([sys.executable, str(SCRIPT), *map(str, arguments)], capture_output=True, text=True)
+
+
+def test_program(tmp_path):
+    gold, other = tmp_path / "gold.conllu", tmp_path / "other.conllu"
+    gold.write_text(ROWS.format(label="nsubj"))
+    other.write_text(ROWS.format(label="_"))
+    done = run("--gold", gold, "--predicted", other)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[2].split() == [
+        "all", "1", *["100.0"] * 5, "0.0", "100.0", "50.0"
+    ]  # fmt: skip
+    # trees of other words, and a treebank without relations
+    other.write_text(ROWS.format(label="_").replace("dogs", "cats"))
+    done = run("--gold", gold, "--predicted", other)
+    assert done.returncode == 1 and "not the sentences of" in done.stderr and "Traceback" not in done.stderr
+    gold.write_text(ROWS.format(label="_"))
+    done = run("--gold", gold)
+    assert done.returncode == 1 and "no word has the relation nsubj" in done.stderr

@@ -1,0 +1,45 @@
+"""Small recurrent models in double precision, built in this process from their presets."""
+
+import argparse
+from types import SimpleNamespace
+
+import pytest
+import torch
+from fairseq.data import Dictionary
+from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
+
+import fairseq_syntax  # noqa: F401  registers the architectures
+
+SIZES = {
+    "encoder_embed_dim": 5,
+    "encoder_hidden_size": 3,
+    "decoder_embed_dim": 4,
+    "decoder_hidden_size": 6,
+    "dropout": 0.0,
+    "init_range": 0.8,
+}
+
+
+@pytest.fixture(scope="session")
+def task() -> SimpleNamespace:
+    """What of a task models are built from: words 4-11, and of punctuation 12 and 13."""
+    source, target = Dictionary(), Dictionary()
+    for symbol in [f"w{i}" for i in range(8)] + [".", ",@@"]:
+        source.add_symbol(symbol)
+    for i in range(7):
+        target.add_symbol(f"v{i}")
+    return SimpleNamespace(source_dictionary=source, target_dictionary=target)
+
+
+@pytest.fixture
+def build(task):
+    """Function: architecture, options -> the model in double precision, in eval mode, always the same."""
+
+    def get(arch, *, of=None, **options):
+        args = argparse.Namespace(**{**SIZES, **options})
+        ARCH_CONFIG_REGISTRY[arch](args)
+        torch.manual_seed(7)
+        model = ARCH_MODEL_REGISTRY[arch].build_model(args, of or task)
+        return model.double().eval()
+
+    return get

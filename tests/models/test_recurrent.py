@@ -1,0 +1,309 @@
+"""The recurrent base: fairseq's own LSTM model where both can do the same, its options, its embeddings."""
+
+import argparse
+from types import SimpleNamespace
+
+import pytest
+import torch
+from fairseq import options
+from fairseq.models import ARCH_MODEL_REGISTRY
+from fairseq.models.lstm import LSTMModel, base_architecture
+
+from fairseq_syntax.models.recurrent import RecurrentModel, RecurrentOptions
+from fairseq_syntax.models.sa_nmt import SyntaxAttentionModel
+
+PAD, EOS = 1, 2
+SOURCE = torch.tensor([[5, 6, 7, 8, EOS], [9, 4, 5, EOS, PAD], [6, EOS, PAD, PAD, PAD]])
+PREVIOUS = torch.tensor([[EOS, 5, 6, 7], [EOS, 4, 9, 9], [EOS, 10, 4, 8]])
+TINY_SYSTEMS = [
+    f"{name}_tiny"
+    for name in ("nmt_lstm", "fa_nmt", "fa_nmt_shared", "sa_nmt", "sa_nmt_shared", "sa_nmt_hard", "sa_nmt_1set")
+]
+
+
+def fairseq_lstm(task, model, layers):
+    """fairseq's model with the weights of ours."""
+    hidden = model.decoder.cells[0].hidden_size
+    args = argparse.Namespace(
+        dropout=0.0,
+        encoder_embed_dim=model.encoder.embed_tokens.embedding_dim,
+        encoder_hidden_size=model.encoder.rnn.hidden_size,
+        encoder_layers=layers,
+        encoder_bidirectional=True,
+        decoder_embed_dim=hidden,
+        decoder_hidden_size=hidden,
+        decoder_layers=layers,
+        decoder_out_embed_dim=hidden,
+        share_decoder_input_output_embed=True,
+        left_pad_source=False,
+        criterion="cross_entropy",
+    )
+    base_architecture(args)
+    twin = LSTMModel.build_model(args, task).double().eval()
+
+    def order(rows):  # gates i, f, o, g -> i, f, g, o
+        take, keep, show, new = rows.chunk(4)
+        return torch.cat((take, keep, new, show))
+
+    with torch.no_grad():
+        twin.encoder.embed_tokens.weight.copy_(model.encoder.embed_tokens.weight)
+        twin.encoder.lstm.load_state_dict(model.encoder.rnn.state_dict())
+        twin.decoder.embed_tokens.weight.copy_(model.decoder.embed_tokens.weight)
+        for layer, (theirs, cell) in enumerate(zip(twin.decoder.layers, model.decoder.cells, strict=True)):
+            own = cell.recurrent.weight
+            # theirs reads the embedding, then what is fed
+            inputs = torch.cat((cell.ahead.weight, own[:, :-hidden]), dim=1) if layer == 0 else own[:, :-hidden]
+            theirs.weight_ih.copy_(order(inputs))
+            theirs.weight_hh.copy_(order(own[:, -hidden:]))
+            theirs.bias_ih.copy_(order(cell.recurrent.bias))
+            theirs.bias_hh.zero_()
+        # theirs projects the query, ours the keys; theirs reads the context first, ours the state
+        twin.decoder.attention.input_proj.weight.copy_(model.encoder.memory.keys.weight.T)
+        both = model.decoder.output_state.weight
+        twin.decoder.attention.output_proj.weight.copy_(torch.cat((both[:, hidden:], both[:, :hidden]), dim=1))
+        if model.decoder.bridges is not None:
+            for name, bridge in zip(("hidden", "cell"), model.decoder.bridges, strict=True):
+                getattr(twin.decoder, f"encoder_{name}_proj").load_state_dict(bridge.state_dict())
+    return twin
+
+
+@pytest.mark.parametrize("layers", [1, 2, 3])
+@pytest.mark.parametrize("hidden", [6, 8], ids=["same size", "bridged"])
+def test_equals_the_lstm_of_fairseq(build, task, layers, hidden):
+    """With nothing syntactic about it: scores, attention, loss gradients."""
+    sizes = {"decoder_embed_dim": hidden, "decoder_hidden_size": hidden}
+    model = build("nmt_lstm", encoder_layers=layers, decoder_layers=layers, **sizes)
+    twin = fairseq_lstm(task, model, layers)
+    lengths = SOURCE.ne(PAD).sum(1)
+    found, extra = model(SOURCE, lengths, PREVIOUS)
+    expected, attention = twin(SOURCE, lengths, PREVIOUS)
+    # fairseq's attention is in float32
+    torch.testing.assert_close(found, expected, atol=1e-7, rtol=0)
+    torch.testing.assert_close(extra["attn"][0], attention, atol=1e-7, rtol=0)
+    found.logsumexp(-1).sum().backward()
+    expected.logsumexp(-1).sum().backward()
+    for mine, theirs in (
+        (model.encoder.embed_tokens.weight, twin.encoder.embed_tokens.weight),
+        (model.decoder.embed_tokens.weight, twin.decoder.embed_tokens.weight),
+        (model.encoder.rnn.weight_ih_l0_reverse, twin.encoder.lstm.weight_ih_l0_reverse),
+    ):
+        assert mine.grad.abs().max() > 1e-3
+        torch.testing.assert_close(mine.grad, theirs.grad, atol=1e-6, rtol=0)
+    count = sum(parameter.numel() for parameter in model.parameters())
+    # theirs has two biases in every cell of the decoder
+    assert sum(parameter.numel() for parameter in twin.parameters()) == count + layers * 4 * hidden
+
+
+def test_dropout_is_at_the_same_places_as_in_fairseq(build, task):
+    """The mean and the spread of the scores over many draws are those of fairseq's model."""
+    sizes = {"decoder_embed_dim": 6, "decoder_hidden_size": 6}
+    model = build("nmt_lstm", dropout=0.5, **sizes)
+    twin = fairseq_lstm(task, model, 2)
+    for module in twin.modules():
+        if type(module).__name__ == "FairseqDropout":
+            module.p = 0.5
+    twin.encoder.lstm.dropout = 0.5
+    lengths = SOURCE.ne(PAD).sum(1)
+    means = []
+    for each in (model, twin):
+        each.train()
+        torch.manual_seed(1)
+        runs = [each(SOURCE, lengths, PREVIOUS)[0].detach() for _ in range(400)]
+        means.append((torch.stack(runs).mean(0), torch.stack(runs).std(0)))
+    (mine, spread), (theirs, their_spread) = means
+    assert (mine - theirs).abs().max() < 0.3 * spread.max()
+    torch.testing.assert_close(spread, their_spread, atol=0.15 * float(spread.max()), rtol=0)
+    # nothing is dropped at inference
+    model.eval()
+    assert torch.equal(model(SOURCE, lengths, PREVIOUS)[0], model(SOURCE, lengths, PREVIOUS)[0])
+
+
+# --- options --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"encoder_layers": 3}, r"--encoder-layers 3 and --decoder-layers 2 must be equal"),
+        ({"encoder_layers": 0, "decoder_layers": 0}, r"--encoder-layers 0: must be at least 1"),
+        ({"encoder_embed_dim": 0}, r"--encoder-embed-dim 0: must be at least 1"),
+        ({"encoder_hidden_size": -3}, r"--encoder-hidden-size -3: must be at least 1"),
+        ({"decoder_embed_dim": 0}, r"--decoder-embed-dim 0: must be at least 1"),
+        ({"decoder_hidden_size": 0}, r"--decoder-hidden-size 0: must be at least 1"),
+        ({"dropout": 1.0}, r"--dropout 1.0: "),
+        ({"dropout": -0.1}, r"--dropout -0.1: "),
+        ({"init_range": 0.0}, r"--init-range 0.0: must be greater than 0"),
+        ({"share_all_embeddings": True}, r"--share-all-embeddings: the two languages have different dictionaries"),
+    ],
+)
+@pytest.mark.parametrize("arch", ["nmt_lstm", "sa_nmt_shared"])
+def test_options_that_contradict_each_other(build, arch, given, message):
+    with pytest.raises(ValueError, match=message):
+        build(arch, **given)
+
+
+@pytest.fixture
+def joined(task):
+    """A task with one dictionary of both languages."""
+    return SimpleNamespace(source_dictionary=task.source_dictionary, target_dictionary=task.source_dictionary)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, r"--share-all-embeddings: --encoder-embed-dim 5 and --decoder-embed-dim 4 must be equal"),
+        ({"decoder_embed_dim": 5, "decoder_embed_path": "v"}, r"--share-all-embeddings: give --encoder-embed-path only"),
+    ],
+)
+def test_sharing_that_cannot_be(build, joined, given, message):
+    with pytest.raises(ValueError, match=message):
+        build("sa_nmt", of=joined, share_all_embeddings=True, **given)
+
+
+def test_shared_embeddings_are_one_table(build, joined):
+    model = build("sa_nmt_shared", of=joined, share_all_embeddings=True, decoder_embed_dim=5)
+    table = model.encoder.embed_tokens.weight
+    assert table is model.decoder.embed_tokens.weight is model.decoder.output_projection.weight
+    loose = build("sa_nmt_shared", of=joined, share_all_embeddings=True, decoder_embed_dim=5, untied_output=True)
+    assert loose.encoder.embed_tokens.weight is loose.decoder.embed_tokens.weight
+    assert loose.decoder.output_projection.weight is not loose.decoder.embed_tokens.weight
+    assert len(list(loose.parameters())) == len(list(model.parameters())) + 1
+    # a model of its own for each language: --untied-output alone does not untie the source
+    apart = build("sa_nmt_shared", of=joined, decoder_embed_dim=5)
+    assert apart.encoder.embed_tokens.weight is not apart.decoder.embed_tokens.weight
+    assert apart.decoder.output_projection.weight is apart.decoder.embed_tokens.weight
+
+
+def test_parameters_start_in_their_range(task):
+    args = argparse.Namespace(encoder_embed_dim=40, encoder_hidden_size=20, decoder_embed_dim=40, decoder_hidden_size=50)
+    torch.manual_seed(0)
+    model = SyntaxAttentionModel.build_model(args, task)
+    for name, parameter in model.named_parameters():
+        if name.endswith("embed_tokens.weight"):
+            assert not parameter[PAD].any()
+            parameter = parameter[PAD + 1 :]
+        assert parameter.abs().max() <= 0.04, name
+        if parameter.numel() >= 40:
+            assert parameter.max() > 0.03 and parameter.min() < -0.03, name
+
+
+def vectors(path, dictionary, size, words):
+    """A file of embeddings as fairseq reads it, of some of the words; returns word -> vector."""
+    torch.manual_seed(2)
+    table = {word: torch.randn(size) for word in words}
+    lines = [f"{word} {' '.join(map(str, vector.tolist()))}\n" for word, vector in {**table, "strange": torch.ones(size)}.items()]
+    path.write_text(f"{len(lines)} {size}\n" + "".join(lines), encoding="utf-8")
+    return {dictionary.index(word): vector.double() for word, vector in table.items()}
+
+
+def test_pretrained_embeddings(build, task, tmp_path):
+    source = vectors(tmp_path / "source", task.source_dictionary, 5, ["w1", "w3", "."])
+    target = vectors(tmp_path / "target", task.target_dictionary, 4, ["v0", "v6"])
+    paths = {"encoder_embed_path": str(tmp_path / "source"), "decoder_embed_path": str(tmp_path / "target")}
+    model, plain = build("sa_nmt", **paths), build("sa_nmt")
+    for side, loaded in (("encoder", source), ("decoder", target)):
+        table, fresh = (getattr(m, side).embed_tokens.weight for m in (model, plain))
+        for row in range(len(table)):
+            torch.testing.assert_close(table[row], loaded.get(row, fresh[row]), atol=1e-6, rtol=0)
+            assert row not in loaded or not torch.allclose(table[row], fresh[row])
+    # the tied output layer is the table with the vectors in it
+    assert torch.equal(model.decoder.output_projection.weight, model.decoder.embed_tokens.weight)
+
+
+def test_pretrained_embeddings_of_both_languages(build, joined, tmp_path):
+    loaded = vectors(tmp_path / "both", joined.source_dictionary, 5, ["w1", "w3"])
+    sharing = {"share_all_embeddings": True, "decoder_embed_dim": 5, "encoder_embed_path": str(tmp_path / "both")}
+    model = build("nmt_lstm", of=joined, **sharing)
+    for row, vector in loaded.items():
+        torch.testing.assert_close(model.decoder.output_projection.weight[row], vector, atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("option", ["encoder_embed_path", "decoder_embed_path"])
+def test_pretrained_embeddings_of_another_size(build, task, tmp_path, option):
+    vectors(tmp_path / "v", task.source_dictionary, 3, ["w1"])
+    message = rf"--{option.replace('_', '-')} .*v: vectors of size 3, but the embeddings have"
+    with pytest.raises(ValueError, match=message):
+        build("nmt_lstm", **{option: str(tmp_path / "v")})
+
+
+def parse(*arguments):
+    parser = options.get_training_parser()
+    return options.parse_args_and_arch(parser, ["data", *arguments])
+
+
+@pytest.mark.parametrize("arch", TINY_SYSTEMS)
+def test_options_reach_the_namespace_as_plain_values(arch):
+    """Checkpoints hold it, and must load without classes of ours."""
+    given = ["--cell", "gru", "--dropout", "0.1", "--decoder-hidden-size", "10", "--untied-output"]
+    more = ["--head-selection", "flat", "--syntax-context", "one-set", "--root-scores", "diagonal", "--hard-heads"]
+    args = parse("--arch", arch, *given, *([] if arch.startswith("nmt") else more))
+    found = vars(args)
+    assert found["cell"] == "gru" and found["dropout"] == 0.1 and found["untied_output"] is True
+    # the preset gives way to what is given, and acts where nothing is
+    assert found["decoder_hidden_size"] == 10 and found["encoder_hidden_size"] == 32
+    if not arch.startswith("nmt"):
+        assert (found["head_selection"], found["syntax_context"], found["root_scores"]) == ("flat", "one-set", "diagonal")
+        assert found["hard_heads"] is True
+    for name in ("cell", "head_selection", "syntax_context", "root_scores"):
+        assert type(found.get(name, "")) is str, name
+
+
+def test_presets_act_where_no_option_is_given(task):
+    args = parse("--arch", "sa_nmt_hard_tiny")
+    args.max_source_positions, args.max_target_positions = 50, 60
+    model = ARCH_MODEL_REGISTRY["sa_nmt_hard_tiny"].build_model(args, task)
+    assert model.encoder.memory.head_selection.hard
+    assert type(model.decoder.attention).__name__ == "SharedSyntaxAttention"
+    assert model.max_positions() == (50, 60)
+    assert all(type(value) in (str, int, float, bool, list, type(None)) for value in vars(args).values())
+
+
+@pytest.mark.parametrize("option", [["--cell", "rnn"], ["--head-selection", "trees"], ["--syntax-context", "one_set"]])
+def test_unknown_values_are_refused_on_the_command_line(option, capsys):
+    with pytest.raises(SystemExit):
+        parse("--arch", "sa_nmt", *option)
+    assert "invalid choice" in capsys.readouterr().err
+
+
+def test_defaults_are_those_of_the_paper(task):
+    """Sec. 4.3, and what follows from it: annotations of size 1024 of two directions."""
+    found = vars(RecurrentOptions())
+    assert [found[f"{side}_embed_dim"] for side in ("encoder", "decoder")] == [1024, 1024]
+    assert 2 * found["encoder_hidden_size"] == found["decoder_hidden_size"] == 1024
+    assert found["encoder_layers"] == found["decoder_layers"] == 2
+    assert (found["dropout"], found["init_range"], found["cell"]) == (0.3, 0.04, "lstm")
+    assert not found["untied_output"] and not found["share_all_embeddings"]
+
+
+def test_attention_is_collected_only_where_it_is_shown(build):
+    model = build("sa_nmt")
+    assert model(SOURCE, None, PREVIOUS)[1].keys() == {"attn", "syntax_attn", "gate_norm"}
+    model.make_generation_fast_(need_attn=False)
+    assert model(SOURCE, None, PREVIOUS)[1] == {"attn": [None]}
+    model = build("sa_nmt")
+    assert model.train()(SOURCE, None, PREVIOUS)[1] == {"attn": [None]}
+    model.eval().make_generation_fast_(need_attn=True)
+    assert model(SOURCE, None, PREVIOUS)[1]["attn"][0].shape == (3, 4, 5)
+
+
+def test_features_are_what_the_output_layer_reads(build):
+    model = build("sa_nmt_shared")
+    logits, _ = model(SOURCE, None, PREVIOUS)
+    features, _ = model(SOURCE, None, PREVIOUS, features_only=True)
+    assert features.shape == (3, 4, 4)
+    torch.testing.assert_close(model.decoder.output_layer(features), logits)
+    again, _ = model.extract_features(SOURCE, None, PREVIOUS)
+    assert torch.equal(again, features)
+
+
+def test_trees_that_come_along_change_nothing(build):
+    """In an ensemble with a model that needs them."""
+    model = build("sa_nmt_shared")
+    plain, _ = model(SOURCE, None, PREVIOUS)
+    trees, _ = model(SOURCE, None, PREVIOUS, src_syntax={"parents": torch.zeros_like(SOURCE)})
+    assert torch.equal(plain, trees)
+    assert model.takes_syntax and not model.syntax_inputs and not model.training_syntax_inputs
+
+
+def test_only_models_with_head_selection_have_latent_trees():
+    assert SyntaxAttentionModel.has_latent_trees and not RecurrentModel.has_latent_trees

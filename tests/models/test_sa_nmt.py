@@ -1,0 +1,259 @@
+"""SA-NMT, FA-NMT and the recurrent baseline as whole models, against the paper's equations word by word."""
+
+import argparse
+
+import pytest
+import torch
+from fairseq.data import Dictionary
+from fairseq.models import ARCH_CONFIG_REGISTRY
+from oracles import syntax_translation as oracle
+
+from fairseq_syntax.models.sa_nmt import punctuation
+
+PAD, EOS, MARKS = 1, 2, (12, 13)
+CELLS = ["lstm", "gru"]
+# architecture -> the oracle's settings
+SYSTEMS = {
+    "nmt_lstm": {"context": "none"},
+    "fa_nmt": {"context": "separate", "tree": False},
+    "fa_nmt_shared": {"context": "shared", "tree": False},
+    "sa_nmt": {"context": "separate"},
+    "sa_nmt_shared": {"context": "shared"},
+    "sa_nmt_hard": {"context": "shared", "hard": True},
+    "sa_nmt_1set": {"context": "one-set"},
+}
+SYNTAX = [arch for arch in SYSTEMS if arch != "nmt_lstm"]
+SENTENCES = [[5, 6, 12, 7, EOS], [8, 9, EOS], [13, 12, EOS], [10, EOS], [EOS]]
+TARGETS = [[EOS, 5, 6, 9, 4], [EOS, 7, 7, 4, 8], [EOS, 9, 4, 10, 5], [EOS, 4, 5, 6, 7], [EOS, 8, 9, 4, 6]]
+
+
+def batch(left_pad=False):
+    """(source tokens, previous target words)."""
+    length = max(map(len, SENTENCES))
+    rows = []
+    for sentence in SENTENCES:
+        padding = [PAD] * (length - len(sentence))
+        rows.append(padding + sentence if left_pad else sentence + padding)
+    return torch.tensor(rows), torch.tensor(TARGETS)
+
+
+def everything(model):
+    """Parameters by all their names: tied ones have two."""
+    return dict(model.named_parameters(remove_duplicate=False))
+
+
+def loss(logits):
+    """Cross entropy of words that are not those given."""
+    labels = torch.tensor(TARGETS).roll(-1, 1)
+    return torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
+
+
+@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("arch", SYSTEMS)
+@pytest.mark.parametrize(
+    "more",
+    [{}, {"decoder_hidden_size": 7, "untied_output": True, "encoder_layers": 1, "decoder_layers": 1}],
+    ids=["", "bridged, untied, one layer"],
+)
+def test_equals_the_paper_word_by_word(build, arch, cell, more):
+    model = build(arch, cell=cell, **more)
+    assert ("bridges.0.weight" in model.decoder.state_dict()) == bool(more)
+    tied = model.decoder.output_projection.weight is model.decoder.embed_tokens.weight
+    assert tied != bool(more)
+    found, extra = model(*arguments(batch()))
+    settings = {"cell": cell, "layers": 1 if more else 2, "eos": EOS, **SYSTEMS[arch]}
+    expected = []
+    for row, (sentence, previous) in enumerate(zip(SENTENCES, TARGETS, strict=True)):
+        logits, gates, attention = oracle.translate(everything(model), sentence, previous, **settings)
+        expected.append(logits)
+        torch.testing.assert_close(extra["attn"][0][row, :, : len(sentence)], torch.stack(attention))
+        if gates:
+            torch.testing.assert_close(extra["gate_norm"][row].double(), torch.stack(gates), atol=1e-6, rtol=0)
+    assert ("gate_norm" in extra) == (settings["context"] in ("shared", "separate"))
+    assert ("syntax_attn" in extra) == (settings["context"] == "separate")
+    expected = torch.stack(expected)
+    torch.testing.assert_close(found, expected, atol=1e-10, rtol=1e-10)
+    parameters = dict(model.named_parameters())
+    gradients = torch.autograd.grad(loss(found), parameters.values())
+    references = torch.autograd.grad(loss(expected), parameters.values())
+    for name, gradient, reference in zip(parameters, gradients, references, strict=True):
+        if name.endswith("embed_tokens.weight"):  # fairseq keeps the padding's row as it is
+            gradient, reference = gradient[PAD + 1 :], reference[PAD + 1 :]
+        torch.testing.assert_close(gradient, reference, atol=1e-10, rtol=1e-10, msg=name)
+
+
+def arguments(pair):
+    """As the arguments of a model: lengths are not needed."""
+    return pair[0], None, pair[1]
+
+
+@pytest.mark.parametrize("arch", SYNTAX)
+def test_punctuation_is_barred_where_asked(build, arch):
+    model, free = build(arch, punctuation_never_heads=True), build(arch)
+    found, _ = model(*arguments(batch()))
+    settings = {"cell": "lstm", "layers": 2, "eos": EOS, "barred_ids": MARKS, **SYSTEMS[arch]}
+    for row, (sentence, previous) in enumerate(zip(SENTENCES, TARGETS, strict=True)):
+        expected, _, _ = oracle.translate(everything(model), sentence, previous, **settings)
+        torch.testing.assert_close(found[row], expected, atol=1e-10, rtol=0)
+    difference = (found - free(*arguments(batch()))[0]).abs().amax((1, 2))
+    # it changes the sentence that has both words and marks
+    assert difference[0] > 1e-3 and not difference[1:].any()
+
+
+@pytest.mark.parametrize("arch", SYNTAX)
+def test_without_the_contribution_of_syntax_it_is_the_baseline(build, arch):
+    baseline, model = build("nmt_lstm"), build(arch)
+    shared = {name: value for name, value in baseline.state_dict().items() if name != "decoder.output_state.weight"}
+    left = model.load_state_dict(shared, strict=False)
+    assert not left.unexpected_keys
+    weights, plain = model.decoder.output_state.weight, baseline.decoder.output_state.weight
+    with torch.no_grad():
+        if arch == "sa_nmt_1set":
+            model.encoder.memory.head_selection.value.weight.zero_()
+            weights.copy_(plain)
+        else:
+            weights[:, plain.shape[1] :] = 0
+            weights[:, : plain.shape[1]] = plain
+    found, expected = (m(*arguments(batch()))[0] for m in (model, baseline))
+    torch.testing.assert_close(found, expected, atol=1e-12, rtol=0)
+    with torch.no_grad():  # and it is not, otherwise
+        weights.normal_()
+        model.encoder.memory.head_selection.value.weight.normal_()
+    assert (model(*arguments(batch()))[0] - expected).abs().max() > 1e-2
+
+
+@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("arch", SYSTEMS)
+def test_sentences_depend_on_neither_neighbours_nor_padding_side(build, arch, cell):
+    options = {} if arch == "nmt_lstm" else {"punctuation_never_heads": True}
+    model = build(arch, cell=cell, **options)
+    right, left = (model(*arguments(batch(side)))[0] for side in (False, True))
+    torch.testing.assert_close(left, right, atol=1e-12, rtol=0)
+    for row, (sentence, previous) in enumerate(zip(SENTENCES, TARGETS, strict=True)):
+        alone, extra = model(torch.tensor([sentence]), None, torch.tensor([previous]))
+        torch.testing.assert_close(alone[0], right[row], atol=1e-12, rtol=0)
+        torch.testing.assert_close(extra["attn"][0].sum(-1), torch.ones(1, len(previous), dtype=torch.double))
+
+
+@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("arch", SYSTEMS)
+def test_word_by_word_is_all_at_once_also_after_reordering(build, arch, cell):
+    """Beam search: three hypotheses a sentence, reordered within it, then sentences dropped and swapped."""
+    model = build(arch, cell=cell)
+    tokens, previous = batch()
+    encoded = model.encoder(tokens)
+    sources = torch.arange(len(tokens)).repeat_interleave(3)
+    encoded = model.encoder.reorder_encoder_out(encoded, sources)
+    words = torch.randint(4, 11, (len(sources), 6), generator=torch.Generator().manual_seed(3))
+    words[:, 0] = EOS
+    within = torch.tensor([1, 0, 0, 5, 3, 3, 7, 8, 6, 9, 9, 9, 14, 12, 13])
+    # sentences 1 and 4 are finished; 0 and 3 change places
+    across = torch.tensor([9, 10, 11, 6, 8, 8, 0, 1, 2])
+    incremental: dict = {}
+    for step in range(6):
+        if step in (2, 3):
+            kept = encoded
+            encoded = model.encoder.reorder_encoder_out(encoded, within)
+            assert encoded is kept  # every row's sentence is as before: nothing is copied
+        if step == 4:
+            encoded = model.encoder.reorder_encoder_out(encoded, across)
+        if step in (2, 3, 4):
+            order = across if step == 4 else within
+            model.decoder.reorder_incremental_state_scripting(incremental, order)
+            rows = words[order]
+            rows[:, step:] = words[: len(rows), step:]
+            words, sources = rows, sources[order]
+        found, extra = model.decoder(words[:, : step + 1], encoder_out=encoded, incremental_state=incremental)
+        expected, whole = model(tokens[sources], None, words[:, : step + 1])
+        torch.testing.assert_close(found[:, 0], expected[:, -1], atol=1e-12, rtol=0)
+        assert found.shape[1] == 1
+        torch.testing.assert_close(extra["attn"][0][:, 0], whole["attn"][0][:, -1], atol=1e-12, rtol=0)
+    assert sources.tolist() == [3, 3, 3, 2, 2, 2, 0, 0, 0]
+
+
+@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("arch", SYSTEMS)
+def test_every_parameter_gets_a_finite_gradient(build, arch, cell):
+    """Of a batch of usual sentences; and of one without any tree to choose, whose gradients exist nevertheless."""
+    model = build(arch, cell=cell, dropout=0.2, decoder_hidden_size=8).train()
+    for sentences in (slice(None), slice(3, None)):
+        model.zero_grad()
+        torch.manual_seed(0)
+        tokens, previous = batch()
+        model(tokens[sentences, :5], None, previous[sentences])[0].logsumexp(-1).sum().backward()
+        for name, parameter in model.named_parameters():
+            assert parameter.grad is not None and torch.isfinite(parameter.grad).all(), name
+            assert sentences.start or parameter.grad.any(), name
+
+
+@pytest.mark.parametrize("arch", SYSTEMS)
+def test_half_precision_and_autocast_stay_near(build, arch):
+    model = build(arch, init_range=0.4)
+    expected, _ = model(*arguments(batch()))
+    model.float()
+    with torch.autocast("cpu", torch.bfloat16):
+        found, _ = model(*arguments(batch()))
+    model.train()
+    with torch.autocast("cpu", torch.bfloat16):
+        trained, _ = model(*arguments(batch()))
+        trained.float().logsumexp(-1).sum().backward()
+    assert all(torch.isfinite(parameter.grad).all() for parameter in model.parameters())
+    half, extra = model.eval().half()(*arguments(batch()))
+    assert half.dtype == extra["attn"][0].dtype == torch.float16
+    # where probabilities are nearly equal, another head may win
+    near = (0.02, 0.1) if arch != "sa_nmt_hard" else (0.5, 0.5)
+    torch.testing.assert_close(half.double(), expected, atol=near[0], rtol=0)
+    torch.testing.assert_close(found.double(), expected, atol=near[1], rtol=0)
+
+
+@pytest.mark.parametrize("arch", SYNTAX)
+def test_latent_heads_are_distributions(build, arch):
+    model = build(arch)
+    tokens, _ = batch()
+    found = model.latent_heads(tokens)
+    words = tokens.ne(PAD) & tokens.ne(EOS)
+    assert torch.equal(found["word_mask"], words)
+    torch.testing.assert_close(found["arc_marginals"].sum(-1) + found["root_marginals"], words.double())
+    if arch.startswith("sa"):
+        torch.testing.assert_close(found["root_marginals"].sum(-1)[:4], torch.ones(4, dtype=torch.double))
+    assert not any(value.requires_grad for value in found.values())
+    # not the same for all sentences
+    assert (found["arc_scores"][0, 0, 1] - found["arc_scores"][1, 0, 1]).abs() > 1e-5
+
+
+@pytest.mark.parametrize("arch", SYNTAX)
+@pytest.mark.parametrize("size", ["", "_tiny"])
+def test_presets_choose_the_system_and_options_win(arch, size):
+    preset = ARCH_CONFIG_REGISTRY[f"{arch}{size}"]
+    args = argparse.Namespace()
+    preset(args)
+    assert args.head_selection == ("flat" if SYSTEMS[arch].get("tree") is False else "tree")
+    assert args.syntax_context == SYSTEMS[arch]["context"]
+    assert getattr(args, "hard_heads", False) == SYSTEMS[arch].get("hard", False)
+    assert hasattr(args, "encoder_embed_dim") == bool(size)
+    args = argparse.Namespace(head_selection="other", syntax_context="other")
+    preset(args)
+    assert args.head_selection == args.syntax_context == "other"
+
+
+def test_options_of_head_selection_reach_it(build):
+    selection = build("sa_nmt").encoder.memory.head_selection
+    assert selection.scale == pytest.approx(6**-0.5) and selection.root_query is not None
+    assert not selection.hard and selection.never_heads is None
+    selection = build("sa_nmt", unscaled_heads=True, root_scores="diagonal").encoder.memory.head_selection
+    assert selection.scale == 1 and selection.root_query is None
+    assert build("sa_nmt_hard").encoder.memory.head_selection.hard
+
+
+def test_punctuation_of_a_dictionary(task):
+    symbols = {",": True, ".@@": True, "\u2581...": True, "@-@": True, "\u00bb": True, "\u3002": True, "--": True}
+    symbols |= {"a.": False, "@@": False, "\u2581": False, "3": False, "\u20ac": False, "a@@": False}
+    dictionary = Dictionary()
+    for symbol in symbols:
+        dictionary.add_symbol(symbol)
+    found = punctuation(dictionary).tolist()
+    assert dict(zip(dictionary.symbols, found, strict=True)) == {
+        **dict.fromkeys(dictionary.symbols[:4], False),
+        **symbols,
+    }
+    assert punctuation(task.source_dictionary).nonzero().flatten().tolist() == list(MARKS)

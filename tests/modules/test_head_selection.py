@@ -1,0 +1,235 @@
+"""Head selection against an enumeration of all trees (Tran & Bisk 2018, eqs. 6-15, 21)."""
+
+import pytest
+import torch
+from oracles import syntax_translation as oracle
+
+from fairseq_syntax.modules.head_selection import HeadDistribution, HeadSelection, RootScores
+from fairseq_syntax.modules.source_attention import Source
+
+C = 4
+PAD, EOS, STOP, COMMA, VOCABULARY = 1, 2, 5, 6, 12
+# words, EOS in the middle and in front, two lengths of padding on both sides, an empty sentence, no EOS
+SENTENCES = [
+    [7, 8, 9, 10, EOS],
+    [PAD, PAD, 7, 8, EOS],
+    [8, EOS, 9, 7, PAD],
+    [EOS, 9, 10, 7, PAD],
+    [11, EOS, PAD, PAD, PAD],
+    [EOS, PAD, PAD, PAD, PAD],
+    [7, 7, 7, PAD, PAD],
+]
+KINDS = [
+    pytest.param(tree, root, id=f"{'tree' if tree else 'flat'}-{root}")
+    for tree, root in ((True, "query"), (True, "diagonal"), (False, "query"))
+]
+
+
+def build(tree=True, root="query", dtype=torch.double, **options):
+    torch.manual_seed(0)
+    distribution = HeadDistribution.tree if tree else HeadDistribution.flat
+    layer = HeadSelection(C, distribution, RootScores(root), **options)
+    for parameter in layer.parameters():
+        torch.nn.init.normal_(parameter)
+    return layer.to(dtype)
+
+
+def batch(sentences, dtype=torch.double):
+    """(annotations, source); annotations of padding are not zero."""
+    tokens = torch.tensor(sentences)
+    torch.manual_seed(1)
+    states = torch.randn(*tokens.shape, C, dtype=torch.double).to(dtype).requires_grad_()
+    padding = tokens.eq(PAD)
+    return states, Source(tokens, padding, ~padding & tokens.ne(EOS))
+
+
+def never_heads():
+    never = torch.zeros(VOCABULARY, dtype=torch.bool)
+    never[[STOP, COMMA]] = True
+    return never
+
+
+def expected_annotations(layer, states, source, **options):
+    selection = dict(layer.named_parameters())
+    rows = []
+    for row, mask, tokens in zip(states, source.word_mask.tolist(), source.tokens.tolist(), strict=True):
+        barred = [t for t, token in enumerate(tokens) if layer.never_heads is not None and layer.never_heads[token]]
+        found = oracle.syntactic_annotations(list(row), mask, selection, barred=barred, **options)
+        rows.append(torch.stack(found))
+    return torch.stack(rows)
+
+
+def assert_equal_with_gradients(layer, states, found, expected, keep=1e-10):
+    torch.testing.assert_close(found, expected, atol=keep, rtol=keep)
+    leaves = [states, *layer.parameters()]
+    weights = torch.linspace(-1, 1, found.numel(), dtype=torch.double).view_as(found)
+    gradients = [torch.autograd.grad((value * weights).sum(), leaves) for value in (found, expected)]
+    for mine, reference in zip(*gradients, strict=True):
+        torch.testing.assert_close(mine, reference, atol=keep, rtol=keep)
+
+
+@pytest.mark.parametrize("scaled", [True, False])
+@pytest.mark.parametrize(("tree", "root"), KINDS)
+def test_annotations_equal_the_sum_over_trees(tree, root, scaled):
+    """m_j is the sum of beta[i, j] W_v s_i with the root's mass on the diagonal; EOS and padding have their own value."""
+    layer = build(tree, root, scaled=scaled)
+    states, source = batch(SENTENCES)
+    found = layer(states, source)
+    assert_equal_with_gradients(layer, states, found, expected_annotations(layer, states, source, tree=tree, scaled=scaled))
+    own = layer.value(states)[~source.word_mask]
+    torch.testing.assert_close(found[~source.word_mask], own)
+    # a root vector belongs to trees with that option alone: elsewhere it would never get a gradient
+    assert (layer.root_query is not None) == (tree and root == "query")
+
+
+@pytest.mark.parametrize("scaled", [True, False])
+@pytest.mark.parametrize(("tree", "root"), KINDS)
+def test_scores_and_marginals_equal_the_enumeration(tree, root, scaled):
+    layer = build(tree, root, scaled=scaled)
+    states, source = batch(SENTENCES)
+    found = layer.heads(states, source)
+    weights = layer.head_query.weight, layer.dependent_key.weight, layer.root_query
+    for row, mask in enumerate(source.word_mask):
+        places = mask.nonzero().flatten().tolist()
+        arcs, roots = found["arc_marginals"][row], found["root_marginals"][row]
+        assert not arcs[~mask].any() and not arcs[:, ~mask].any() and not roots[~mask].any()
+        if not places:
+            continue
+        phi = oracle.head_scores([states[row, t] for t in places], *weights, scaled)
+        beta = (oracle.tree_heads if tree else oracle.flat_heads)(phi)
+        for j, dependent in enumerate(places):
+            torch.testing.assert_close(found["root_scores"][row, dependent], phi[j][j])
+            torch.testing.assert_close(roots[dependent], beta[j, j], atol=1e-12, rtol=0)
+            for i, head in enumerate(places):
+                if i != j:
+                    torch.testing.assert_close(found["arc_scores"][row, dependent, head], phi[i][j])
+                    torch.testing.assert_close(arcs[dependent, head], beta[i, j], atol=1e-12, rtol=0)
+    total = found["arc_marginals"].sum(-1) + found["root_marginals"]
+    torch.testing.assert_close(total, source.word_mask.double())
+    assert torch.equal(found["word_mask"], source.word_mask)
+
+
+def test_scores_off_the_diagonal_matter():
+    """Regression: the authors' release keeps root scores only, because its mask is the wrong way round."""
+    layer = build(root="diagonal")
+    states, source = batch([[7, 8, 9, 10, EOS]])
+    arcs, roots = layer.scores(states)
+    found = layer.heads(states, source)["arc_marginals"]
+    # were all arcs equally good, two words that are no heads of each other's would have equal heads
+    layer.scores = lambda _: (torch.zeros_like(arcs), roots)
+    blind = layer.heads(states, source)["arc_marginals"]
+    assert (found - blind).abs().max() > 0.2
+    gradient = torch.autograd.grad(found[0, 0, 1], layer.head_query.weight)[0]
+    assert gradient.abs().max() > 1e-3
+    # one arc score up: its marginal up, those of the word's other heads down
+    raised = arcs.detach().clone()
+    raised[0, 2, 0] += 2.0
+    layer.scores = lambda _: (raised, roots)
+    after = layer.heads(states, source)["arc_marginals"][0, 2]
+    change = after - found[0, 2]
+    assert change[0] > 0.01 and (change[[1, 3]] < 0).all()
+
+
+@pytest.mark.parametrize(("tree", "root"), KINDS)
+def test_hard_heads_are_the_most_probable_with_the_gradient_of_the_soft(tree, root):
+    hard, soft = build(tree, root, hard=True), build(tree, root)
+    states, source = batch(SENTENCES)
+    found = hard(states, source)
+    assert_equal_with_gradients(hard, states, found, expected_annotations(hard, states, source, tree=tree, hard=True))
+    values, marginals = hard.value(states), hard.heads(states, source)
+    weights = marginals["arc_marginals"] + torch.diag_embed(marginals["root_marginals"])
+    best = weights.argmax(-1)
+    for row, place in source.word_mask.nonzero().tolist():
+        # one value, whole
+        torch.testing.assert_close(found[row, place], values[row, best[row, place]], atol=0, rtol=0)
+    # eq. 21 is straight-through: scores get the gradient that soft heads give them
+    scoring = ("head_query.weight", "dependent_key.weight", "root_query")
+    for layer in (hard, soft):
+        layer(states, source).sum().backward()
+    for name, parameter in hard.named_parameters():
+        if name in scoring:
+            assert parameter.grad.abs().max() > 1e-3
+            torch.testing.assert_close(parameter.grad, dict(soft.named_parameters())[name].grad)
+    assert not torch.allclose(hard(states, source), soft(states, source))
+
+
+PUNCTUATED = [
+    [7, COMMA, 8, STOP, EOS],
+    [STOP, 9, COMMA, EOS, PAD],  # one word that is none
+    [STOP, COMMA, STOP, EOS, PAD],  # nothing else
+    [STOP, EOS, PAD, PAD, PAD],
+    [7, EOS, PAD, PAD, PAD],
+    [EOS, PAD, PAD, PAD, PAD],
+    [PAD, 8, 9, STOP, EOS],
+]
+
+
+@pytest.mark.parametrize("hard", [False, True])
+@pytest.mark.parametrize(("tree", "root"), KINDS)
+def test_punctuation_is_never_a_head(tree, root, hard):
+    layer = build(tree, root, hard=hard, never_heads=never_heads())
+    states, source = batch(PUNCTUATED)
+    found = layer(states, source)
+    assert_equal_with_gradients(layer, states, found, expected_annotations(layer, states, source, tree=tree, hard=hard))
+    heads = layer.heads(states, source)
+    arcs, roots = heads["arc_marginals"], heads["root_marginals"]
+    for row in (0, 1, 6):
+        marks = layer.never_heads[source.tokens[row]]
+        assert not arcs[row][:, marks].any() and not roots[row, marks].any()
+        # but they have heads
+        torch.testing.assert_close(arcs[row, marks].sum(-1), torch.ones(int(marks.sum()), dtype=torch.double))
+    if tree:
+        assert roots[1].tolist() == pytest.approx([0, 1, 0, 0, 0])  # all hang on the one word
+    # a sentence of punctuation only is as if the option were off
+    layer.never_heads = None
+    free = layer.heads(states, source)
+    torch.testing.assert_close(arcs[2:4], free["arc_marginals"][2:4])
+    torch.testing.assert_close(roots[2:4], free["root_marginals"][2:4])
+    assert (arcs[0] - free["arc_marginals"][0]).abs().max() > 0.05
+
+
+def test_what_is_never_a_head_is_not_in_checkpoints():
+    layer = build(never_heads=never_heads())
+    assert "never_heads" not in layer.state_dict()
+    build().load_state_dict(layer.state_dict())
+
+
+@pytest.mark.parametrize("hard", [False, True])
+@pytest.mark.parametrize(("tree", "root"), KINDS)
+def test_a_sentence_depends_on_neither_neighbours_nor_padding(tree, root, hard):
+    layer = build(tree, root, hard=hard, never_heads=never_heads())
+    states, source = batch(SENTENCES + PUNCTUATED)
+    found = layer(states, source)
+    for row, padding in enumerate(source.padding_mask):
+        kept = ~padding
+        alone = Source(source.tokens[row, kept][None], padding[kept][None], source.word_mask[row, kept][None])
+        torch.testing.assert_close(layer(states[row, kept][None], alone)[0], found[row, kept], atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+@pytest.mark.parametrize(("tree", "root"), KINDS)
+def test_smaller_types_stay_near(tree, root, dtype):
+    expected = build(tree, root, never_heads=never_heads())(*batch(SENTENCES + PUNCTUATED))
+    layer = build(tree, root, dtype, never_heads=never_heads())
+    states, source = batch(SENTENCES + PUNCTUATED, dtype)
+    found = layer(states, source)
+    assert found.dtype == dtype
+    near = {torch.float16: 0.05, torch.bfloat16: 0.4, torch.float32: 1e-5}[dtype]
+    torch.testing.assert_close(found.double(), expected, atol=near, rtol=0)
+    found.float().sum().backward()
+    assert all(p.grad.dtype == dtype and torch.isfinite(p.grad).all() for p in (states, *layer.parameters()))
+
+
+@pytest.mark.parametrize("size", [1, 30, 100])
+@pytest.mark.parametrize(("tree", "root"), KINDS)
+def test_extreme_scores_stay_finite(tree, root, size):
+    layer = build(tree, root, dtype=torch.float32, never_heads=never_heads())
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter.mul_(size)
+    states, source = batch(SENTENCES + PUNCTUATED, torch.float32)
+    found = layer.heads(states, source)
+    total = found["arc_marginals"].sum(-1) + found["root_marginals"]
+    torch.testing.assert_close(total, source.word_mask.float(), atol=1e-5, rtol=0)
+    layer(states, source).sum().backward()
+    assert all(torch.isfinite(p.grad).all() for p in (states, *layer.parameters()))
