@@ -57,9 +57,9 @@ def draw_tree(
     Returns:
         A matplotlib figure in which no word covers another. Its width grows with the text.
     """
-    widths = _text_widths(words, _FONT)
+    widths = text_widths(words, _FONT)
     if tags is not None:
-        widths = np.maximum(widths, _text_widths(tags, _FONT - 2))
+        widths = np.maximum(widths, text_widths(tags, _FONT - 2))
     centres = np.cumsum(widths + _GAP) - widths / 2
     width = float((widths + _GAP).sum()) + _GAP
     above = arc_levels(heads)
@@ -115,13 +115,13 @@ def _draw_arcs(axis, heads, levels, centres, base, side, colour, reference=None)
         axis.add_patch(arrow)
 
 
-def _text_widths(texts: Sequence[str], size: float) -> np.ndarray:
-    """Widths in points, measured."""
+def text_widths(texts: Sequence[str], size: float, weight: str = "normal") -> np.ndarray:
+    """Widths in points of texts of `size` points, measured."""
     figure = plt.figure(dpi=72)
     renderer = figure.canvas.get_renderer()
     widths = []
     for text in texts:
-        box = figure.text(0, 0, text, fontsize=size, parse_math=False).get_window_extent(renderer)
+        box = figure.text(0, 0, text, fontsize=size, weight=weight, parse_math=False).get_window_extent(renderer)
         widths.append(box.width)
     plt.close(figure)
     return np.array(widths, dtype=float)

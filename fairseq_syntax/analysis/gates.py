@@ -2,11 +2,14 @@
 
 import html
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import log2
 
 import numpy as np
+
+from .drawing import text_widths
+from .figures import plt
 
 
 @dataclass(frozen=True)
@@ -87,16 +90,14 @@ def gates_page(sentences: Sequence[GatedSentence], title: str) -> str:
 
     Colours run from the lowest to the highest norm on the page, so that sentences can be compared.
     """
-    norms = np.concatenate([sentence.norms for sentence in sentences]) if sentences else np.zeros(1)
-    low, high = float(norms.min()), float(norms.max())
-    scale = (high - low) or 1.0
+    low, high, darkness = _scale(sentences)
     rows = []
     for sentence in sentences:
         spans = []
         for i, (token, norm) in enumerate(zip(sentence.tokens, sentence.norms.tolist(), strict=True)):
             text = html.escape(token)
             text = f"<b>{text}</b>" if i == sentence.highest else text
-            spans.append(f'<span style="{_style((norm - low) / scale)}" title="{norm:.3f}">{text}</span>')
+            spans.append(f'<span style="{_style(darkness(norm))}" title="{norm:.3f}">{text}</span>')
         rows.append(f"<tr><td>{sentence.number}</td><td>{' '.join(spans)}</td></tr>")
     return _PAGE.format(
         title=html.escape(title),
@@ -108,7 +109,56 @@ def gates_page(sentences: Sequence[GatedSentence], title: str) -> str:
     )
 
 
+def draw_gates(sentences: Sequence[GatedSentence], title: str, width: float = 620.0):
+    """The same as a picture: a matplotlib figure `width` points wide, in which long sentences are broken."""
+    low, high, darkness = _scale(sentences)
+    size, pad, line = 9.0, 3.0, 17.0
+    places, row = [], 0.0
+    for sentence in sentences:
+        left = 0.0
+        for i, extent in enumerate(text_widths(sentence.tokens, size, weight="bold") + 2 * pad):
+            if left and left + extent > width:
+                left, row = 0.0, row + 1
+            places.append((sentence, i, left + extent / 2, row))
+            left += extent + pad
+        row += 1.5
+    height = (row + 1.5) * line
+    figure = plt.figure(figsize=(width / 72, height / 72))
+    axis = figure.add_axes((0, 0, 1, 1))
+    axis.set(xlim=(0, width), ylim=(height, 0))  # one unit is one point, downwards
+    axis.axis("off")
+    heading = f"{title}: norm {low:.2f} (white) to {high:.2f}, the highest of a sentence in bold"
+    axis.text(0, line / 2, heading, fontsize=size, va="center", parse_math=False)
+    for sentence, i, centre, row in places:
+        dark = darkness(sentence.norms[i])
+        axis.text(
+            centre,
+            (row + 1.5) * line,
+            sentence.tokens[i],
+            fontsize=size,
+            ha="center",
+            va="center",
+            parse_math=False,
+            color="white" if dark > 0.5 else "black",
+            weight="bold" if i == sentence.highest else "normal",
+            bbox={"boxstyle": f"square,pad={pad / size}", "facecolor": [c / 255 for c in _colour(dark)], "lw": 0},
+        )
+    return figure
+
+
+def _scale(sentences: Sequence[GatedSentence]) -> tuple[float, float, Callable[[float], float]]:
+    """The lowest and the highest norm, and how dark a norm is, 0 to 1."""
+    norms = np.concatenate([sentence.norms for sentence in sentences]) if sentences else np.zeros(1)
+    low, high = float(norms.min()), float(norms.max())
+    return low, high, lambda norm: (norm - low) / ((high - low) or 1.0)
+
+
+def _colour(darkness: float) -> tuple[int, ...]:
+    """White to dark blue, 0 to 255."""
+    return tuple(round(255 + darkness * (dark - 255)) for dark in (8, 48, 107))
+
+
 def _style(darkness: float) -> str:
-    """White to dark blue; the text stays readable."""
-    colour = ", ".join(str(round(255 + darkness * (dark - 255))) for dark in (8, 48, 107))
+    """The colour in a page; the text stays readable."""
+    colour = ", ".join(map(str, _colour(darkness)))
     return f"background: rgb({colour}); color: {'white' if darkness > 0.5 else 'black'}"

@@ -3,11 +3,13 @@
 import argparse
 import logging
 import sys
+from pathlib import Path
 
 import torch
 from tqdm import tqdm
 
-from ..analysis.gates import GatedSentence, count_highest, gates_page, relative_entropy
+from ..analysis.figures import save_figure
+from ..analysis.gates import GatedSentence, count_highest, draw_gates, gates_page, relative_entropy
 from ..analysis.tables import TableFormat, format_table
 from ..trees.conllu import Sentence, TreeFormatError, read_conllu
 from ..trees.subwords import SubwordType, join_subwords
@@ -44,6 +46,15 @@ def build_parser() -> argparse.ArgumentParser:
     add("--subset", default="test", help="split (default: test)")
     add("--output", metavar="FILE", help="norms as TSV: sentence, position, token, norm; also .gz; - is stdout")
     add("--html", metavar="FILE", help="page of the sentences coloured by norm; give - for stdout")
+    add("--draw", metavar="PICTURE", help="the same as a picture (.svg, .png or .pdf)")
+    add(
+        "--sentences",
+        type=int,
+        nargs="+",
+        metavar="N",
+        help="numbers, from 0, of the sentences on the page and in the picture (default: all on the page, the first 10 "
+        "in the picture)",
+    )
     add(
         "--target-conllu", metavar="FILE", help="tags (UPOS) of the target words, CoNLL-U, plain or .gz; heads not used"
     )
@@ -68,8 +79,12 @@ def main(argv: list[str] | None = None) -> int:
     parser = build_parser()
     args = parser.parse_args(argv)
     logging.basicConfig(level="WARNING", force=True)
-    if not (args.output or args.html or args.target_conllu):
-        parser.error("give --output, --html or --target-conllu: there is nothing to make")
+    if not (args.output or args.html or args.draw or args.target_conllu):
+        parser.error("give --output, --html, --draw or --target-conllu: there is nothing to make")
+    if args.draw and Path(args.draw).suffix not in (".svg", ".png", ".pdf"):
+        parser.error(f"--draw {args.draw}: give a name that ends in .svg, .png or .pdf")
+    if args.sentences and not (args.html or args.draw):
+        parser.error("--sentences is of use with --html or --draw only")
     if args.output == STDIO and args.html == STDIO:
         parser.error("--output and --html cannot both be stdout")
     return exit_status(parser.prog, lambda: run(args))
@@ -82,9 +97,12 @@ def run(args: argparse.Namespace) -> None:
         ValueError: the model has no gate, the split no such targets, or the tags are not of its words.
         OSError: a file is missing.
     """
-    refuse_existing([args.output, args.html], args.overwrite)
+    refuse_existing([args.output, args.html, args.draw], args.overwrite)
     loaded = load(args.path, args.data, args.cpu)
     split = loaded.load_split(args.subset)
+    for number in args.sentences or ():
+        if not 0 <= number < len(split):
+            raise ValueError(f"--sentences {number}: {args.subset} has sentences 0 to {len(split) - 1}")
     trees = list(read_conllu(args.target_conllu)) if args.target_conllu else None
     if trees is not None and len(trees) != len(split):
         raise TreeFormatError(
@@ -102,9 +120,13 @@ def run(args: argparse.Namespace) -> None:
             for sentence in sentences:
                 for position, (token, norm) in enumerate(zip(sentence.tokens, sentence.norms.tolist(), strict=True)):
                     out.write(f"{sentence.number}\t{position}\t{token}\t{norm:.6f}\n")
+    title = f"Gate norms: {loaded.name}, {args.subset}"
     if args.html:
         with written(args.html) as out:
-            out.write(gates_page(sentences, f"Gate norms: {loaded.name}, {args.subset}"))
+            out.write(gates_page([sentences[i] for i in args.sentences or range(len(sentences))], title))
+    if args.draw:
+        chosen = args.sentences or range(min(10, len(sentences)))
+        save_figure(draw_gates([sentences[i] for i in chosen], title), args.draw)
     if table is not None:
         # not among TSV or HTML
         print(table, file=sys.stderr if STDIO in (args.output, args.html) else sys.stdout)

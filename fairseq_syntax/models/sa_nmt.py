@@ -1,5 +1,6 @@
 """SA-NMT: translation that induces dependency trees of the source (Tran & Bisk 2018), and its flat twin FA-NMT."""
 
+import html
 import unicodedata
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -86,11 +87,12 @@ class SyntaxAttentionModel(RecurrentModel):
 
 
 def punctuation(dictionary) -> torch.Tensor:
-    """(V,) True at symbols that consist of punctuation only, marks of subwords aside."""
-    marks = [
-        bool(text) and all(unicodedata.category(character).startswith("P") for character in text)
-        for text in (symbol.removesuffix("@@").removeprefix("\u2581") for symbol in dictionary.symbols)
-    ]
+    """(V,) True at symbols that consist of punctuation only, marks of subwords aside.
+
+    Escaped marks, as the Moses tokenizer writes them (&quot;), count as what they stand for.
+    """
+    texts = (html.unescape(symbol.removesuffix("@@").removeprefix("\u2581")) for symbol in dictionary.symbols)
+    marks = [bool(text) and all(unicodedata.category(letter).startswith("P") for letter in text) for text in texts]
     return torch.tensor(marks, dtype=torch.bool)
 
 

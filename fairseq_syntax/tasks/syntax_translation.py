@@ -137,7 +137,7 @@ class SyntaxTranslationTask(TranslationTask):
     def build_generator(self, models, args, *rest, **kwargs):
         """fairseq's generator; an ensemble must not mix models with and without `src_syntax`."""
         takes_syntax = [bool(getattr(model, "takes_syntax", False)) for model in models]
-        if any(takes_syntax) and not all(takes_syntax):
+        if (self.required_inputs or self.optional_inputs) and not all(takes_syntax):
             raise ValueError(
                 "--path: the ensemble mixes models with syntax and fairseq's own, which do not accept trees; "
                 "warm-start the plain one as pascal_transformer with --encoder-pascal-heads 0 "

@@ -3,10 +3,11 @@
 import math
 from html.parser import HTMLParser
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from fairseq_syntax.analysis.gates import GatedSentence, count_highest, gates_page, relative_entropy
+from fairseq_syntax.analysis.gates import GatedSentence, count_highest, draw_gates, gates_page, relative_entropy
 
 SENTENCES = [
     GatedSentence(0, ["er", "sch@@", "läft", "</s>"], np.array([1.0, 2.0, 3.0, 0.5])),
@@ -76,3 +77,25 @@ def test_the_page_shows_every_token_darker_for_a_higher_norm():
 def test_a_page_of_equal_norms_or_of_nothing():
     assert len(Page(gates_page([GatedSentence(0, ["a", "b"], np.ones(2))], "t")).spans) == 4
     assert len(Page(gates_page([], "t")).spans) == 2
+
+
+def test_the_picture_shows_every_token_darker_for_a_higher_norm_and_none_over_another():
+    long = GatedSentence(3, [f"word{i}" for i in range(40)] + ["</s>"], np.linspace(0, 3, 41))
+    sentences = [*SENTENCES, long]
+    figure = draw_gates(sentences, "$title$")
+    title, *texts = figure.axes[0].texts
+    assert title.get_text() == "$title$: norm 0.00 (white) to 4.00, the highest of a sentence in bold"
+    assert [text.get_text() for text in texts] == [token for s in sentences for token in s.tokens]
+    norms = np.concatenate([s.norms for s in sentences])
+    shades = np.array([-sum(text.get_bbox_patch().get_facecolor()[:3]) for text in texts])
+    order = np.argsort(norms, kind="stable")
+    assert (np.diff(shades[order]) >= 0).all() and shades[order[-1]] > shades[order[0]] + 1
+    assert [text.get_weight() == "bold" for text in texts] == [
+        i == s.highest for s in sentences for i in range(len(s.tokens))
+    ]
+    renderer = figure.canvas.get_renderer()
+    boxes = [text.get_window_extent(renderer) for text in texts]
+    assert not any(one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[:i])
+    page = figure.bbox
+    assert all(page.x0 <= box.x0 and box.x1 <= page.x1 and page.y0 <= box.y0 and box.y1 <= page.y1 for box in boxes)
+    plt.close(figure)

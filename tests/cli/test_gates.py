@@ -99,6 +99,21 @@ def test_the_table_and_the_page(latent, checkpoint, targets, tags, tmp_path, cap
     assert [token.replace("&lt;", "<").replace("&gt;", ">") for token in found] == bold
 
 
+def test_chosen_sentences_on_the_page_and_in_the_picture(latent, checkpoint, tmp_path, capsys):
+    page, picture = tmp_path / "gates.html", tmp_path / "gates.svg"
+    model = [latent.data, "--path", checkpoint, "--cpu"]
+    both = [*model, "--html", page, "--draw", picture, "--sentences", "3", "1"]
+    assert gates.main([str(a) for a in both]) == 0
+    assert re.findall(r"<tr><td>(\d+)</td>", page.read_text()) == ["3", "1"]
+    assert picture.read_text().startswith("<?xml")
+    number = refused(capsys, *model, "--draw", tmp_path / "x.png", "--sentences", "17")
+    assert "--sentences 17: test has sentences 0 to 16" in number
+    for bad in (["--draw", "gates.txt"], ["--output", "-", "--sentences", "1"]):
+        with pytest.raises(SystemExit) as caught:
+            gates.main([*map(str, model), *bad])
+        assert caught.value.code == 2
+
+
 def test_pieces_get_the_tag_of_their_word(latent):
     from fairseq_syntax.trees.conllu import Sentence
 
