@@ -7,10 +7,18 @@ from fairseq.dataclass import FairseqDataclass
 
 
 def fill_defaults(args, options: type[FairseqDataclass]) -> None:
-    """Give `args` the default of every option it does not have: presets, old checkpoints."""
+    """Give `args` the default of every option it does not have: presets, old checkpoints.
+
+    Raises:
+        ValueError: an option has none of its choices for a value. argparse sees to that, hydra does not.
+    """
     defaults = options()
     for field in fields(options):
+        default = getattr(defaults, field.name)
+        choices = [choice.value for choice in type(default)] if isinstance(default, Enum) else None
         if field.name != "_name" and not hasattr(args, field.name):
-            value = getattr(defaults, field.name)
             # plain values only: checkpoints must load without classes of ours
-            setattr(args, field.name, value.value if isinstance(value, Enum) else value)
+            setattr(args, field.name, default.value if choices else default)
+        elif choices and getattr(args, field.name) not in choices:
+            name = field.name.replace("_", "-")
+            raise ValueError(f"--{name} {getattr(args, field.name)}: choose from {', '.join(choices)}")

@@ -3,6 +3,7 @@
 import argparse
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import Dict, List, Optional
 
 import torch
@@ -320,6 +321,8 @@ class RecurrentModel(HubModel, FairseqEncoderDecoderModel):
         _load_embeddings(source_table, args.encoder_embed_path, task.source_dictionary, "--encoder-embed-path")
         if not args.share_all_embeddings:
             _load_embeddings(target_table, args.decoder_embed_path, task.target_dictionary, "--decoder-embed-path")
+        # the vectors are in the model from now on: its checkpoints must load without the files
+        args.encoder_embed_path = args.decoder_embed_path = None
         for table in (source_table, target_table):
             nn.init.zeros_(table.weight[table.padding_idx])
         return model
@@ -338,7 +341,7 @@ class RecurrentModel(HubModel, FairseqEncoderDecoderModel):
             if getattr(args, name) < 1:
                 raise ValueError(f"--{name.replace('_', '-')} {getattr(args, name)}: must be at least 1")
         if not 0 <= args.dropout < 1:
-            raise ValueError(f"--dropout {args.dropout}: give 0 to 1")
+            raise ValueError(f"--dropout {args.dropout}: must be at least 0 and less than 1")
         if args.init_range <= 0:
             raise ValueError(f"--init-range {args.init_range}: must be greater than 0")
         if args.share_all_embeddings:
@@ -369,10 +372,12 @@ def _load_embeddings(table: nn.Embedding, path: Optional[str], dictionary, optio
     """Fill rows of the table from a text file of vectors, as fairseq does.
 
     Raises:
-        ValueError: vectors of another size than the table's.
+        ValueError: there is no such file, or its vectors have another size than the table's.
     """
     if not path:
         return
+    if not Path(path).is_file() or not Path(path).stat().st_size:
+        raise ValueError(f"{option} {path}: no such file of vectors, or it is empty")
     vectors = utils.parse_embedding(path)
     size = len(next(iter(vectors.values()), ()))
     if size != table.embedding_dim:

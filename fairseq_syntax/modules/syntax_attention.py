@@ -69,7 +69,7 @@ class SharedSyntaxAttention(SourceAttention):
         self.gate = nn.Linear(query_size, source_size, bias=False)
 
     def _average(self, query, memory):
-        """(weights (B, T); c, d (B, C))."""
+        """(found, with the weights "attn" (B, T); averages c and d (B, C) of content and syntax)."""
         weights = attend(query, memory["keys"], memory["bias"])
         content, syntax = torch.bmm(weights, memory["values"]).squeeze(1).split(self.source_size, dim=1)
         return {"attn": weights.squeeze(1)}, content, syntax

@@ -8,6 +8,7 @@ import torch
 from fairseq import options
 from fairseq.models import ARCH_MODEL_REGISTRY
 from fairseq.models.lstm import LSTMModel, base_architecture
+from fairseq.modules import FairseqDropout
 
 from fairseq_syntax.models.recurrent import RecurrentModel, RecurrentOptions
 from fairseq_syntax.models.sa_nmt import SyntaxAttentionModel
@@ -95,27 +96,30 @@ def test_equals_the_lstm_of_fairseq(build, task, layers, hidden):
 
 
 def test_dropout_is_at_the_same_places_as_in_fairseq(build, task):
-    """The mean and the spread of the scores over many draws are those of fairseq's model."""
-    sizes = {"decoder_embed_dim": 6, "decoder_hidden_size": 6}
-    model = build("nmt_lstm", dropout=0.5, **sizes)
+    """Each dropout takes away half of everything it gets, so that both models take away the same."""
+    model = build("nmt_lstm", decoder_embed_dim=6, decoder_hidden_size=6)
     twin = fairseq_lstm(task, model, 2)
-    for module in twin.modules():
-        if type(module).__name__ == "FairseqDropout":
-            module.p = 0.5
-    twin.encoder.lstm.dropout = 0.5
     lengths = SOURCE.ne(PAD).sum(1)
-    means = []
+    plain, _ = model(SOURCE, lengths, PREVIOUS)
     for each in (model, twin):
-        each.train()
-        torch.manual_seed(1)
-        runs = [each(SOURCE, lengths, PREVIOUS)[0].detach() for _ in range(400)]
-        means.append((torch.stack(runs).mean(0), torch.stack(runs).std(0)))
-    (mine, spread), (theirs, their_spread) = means
-    assert (mine - theirs).abs().max() < 0.3 * spread.max()
-    torch.testing.assert_close(spread, their_spread, atol=0.15 * float(spread.max()), rtol=0)
-    # nothing is dropped at inference
-    model.eval()
-    assert torch.equal(model(SOURCE, lengths, PREVIOUS)[0], model(SOURCE, lengths, PREVIOUS)[0])
+        for module in each.modules():
+            if isinstance(module, FairseqDropout):
+                module.register_forward_hook(lambda module, given, result: result / 2)
+    found, _ = model(SOURCE, lengths, PREVIOUS)
+    expected, _ = twin(SOURCE, lengths, PREVIOUS)
+    torch.testing.assert_close(found, expected, atol=1e-7, rtol=0)
+    assert (found - plain).abs().max() > 0.1
+
+
+def test_dropout_acts_in_training_only(build):
+    model = build("nmt_lstm", dropout=0.5)
+    rates = [module.p for module in model.modules() if isinstance(module, FairseqDropout)]
+    # of several layers, the encoder drops between them, too
+    assert rates == [0.5, 0.5] and model.encoder.rnn.dropout == 0.5
+    assert build("nmt_lstm", dropout=0.5, encoder_layers=1, decoder_layers=1).encoder.rnn.dropout == 0
+    assert torch.equal(model(SOURCE, None, PREVIOUS)[0], model(SOURCE, None, PREVIOUS)[0])
+    model.train()
+    assert not torch.equal(model(SOURCE, None, PREVIOUS)[0], model(SOURCE, None, PREVIOUS)[0])
 
 
 # --- options --------------------------------------------------------------------------------------------------------
@@ -152,7 +156,10 @@ def joined(task):
     ("given", "message"),
     [
         ({}, r"--share-all-embeddings: --encoder-embed-dim 5 and --decoder-embed-dim 4 must be equal"),
-        ({"decoder_embed_dim": 5, "decoder_embed_path": "v"}, r"--share-all-embeddings: give --encoder-embed-path only"),
+        (
+            {"decoder_embed_dim": 5, "decoder_embed_path": "v"},
+            r"--share-all-embeddings: give --encoder-embed-path only",
+        ),
     ],
 )
 def test_sharing_that_cannot_be(build, joined, given, message):
@@ -175,7 +182,9 @@ def test_shared_embeddings_are_one_table(build, joined):
 
 
 def test_parameters_start_in_their_range(task):
-    args = argparse.Namespace(encoder_embed_dim=40, encoder_hidden_size=20, decoder_embed_dim=40, decoder_hidden_size=50)
+    args = argparse.Namespace(
+        encoder_embed_dim=40, encoder_hidden_size=20, decoder_embed_dim=40, decoder_hidden_size=50
+    )
     torch.manual_seed(0)
     model = SyntaxAttentionModel.build_model(args, task)
     for name, parameter in model.named_parameters():
@@ -191,7 +200,10 @@ def vectors(path, dictionary, size, words):
     """A file of embeddings as fairseq reads it, of some of the words; returns word -> vector."""
     torch.manual_seed(2)
     table = {word: torch.randn(size) for word in words}
-    lines = [f"{word} {' '.join(map(str, vector.tolist()))}\n" for word, vector in {**table, "strange": torch.ones(size)}.items()]
+    lines = [
+        f"{word} {' '.join(map(str, vector.tolist()))}\n"
+        for word, vector in {**table, "strange": torch.ones(size)}.items()
+    ]
     path.write_text(f"{len(lines)} {size}\n" + "".join(lines), encoding="utf-8")
     return {dictionary.index(word): vector.double() for word, vector in table.items()}
 
@@ -242,7 +254,11 @@ def test_options_reach_the_namespace_as_plain_values(arch):
     # the preset gives way to what is given, and acts where nothing is
     assert found["decoder_hidden_size"] == 10 and found["encoder_hidden_size"] == 32
     if not arch.startswith("nmt"):
-        assert (found["head_selection"], found["syntax_context"], found["root_scores"]) == ("flat", "one-set", "diagonal")
+        assert (found["head_selection"], found["syntax_context"], found["root_scores"]) == (
+            "flat",
+            "one-set",
+            "diagonal",
+        )
         assert found["hard_heads"] is True
     for name in ("cell", "head_selection", "syntax_context", "root_scores"):
         assert type(found.get(name, "")) is str, name
@@ -307,3 +323,26 @@ def test_trees_that_come_along_change_nothing(build):
 
 def test_only_models_with_head_selection_have_latent_trees():
     assert SyntaxAttentionModel.has_latent_trees and not RecurrentModel.has_latent_trees
+
+
+def test_vectors_are_not_needed_once_they_are_loaded(build, task, tmp_path):
+    vectors(tmp_path / "source", task.source_dictionary, 5, ["w1"])
+    args = argparse.Namespace(encoder_embed_dim=5, encoder_embed_path=str(tmp_path / "source"))
+    SyntaxAttentionModel.build_model(args, task)
+    assert args.encoder_embed_path is None and args.decoder_embed_path is None
+    with pytest.raises(ValueError, match=r"--encoder-embed-path nowhere: no such file of vectors"):
+        build("sa_nmt", encoder_embed_path="nowhere")
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("cell", "--cell none: choose from lstm, gru"),
+        ("syntax_context", "--syntax-context none: choose from shared, separate, one-set"),
+        ("head_selection", "--head-selection none: choose from tree, flat"),
+        ("root_scores", "--root-scores none: choose from query, diagonal"),
+    ],
+)
+def test_a_choice_that_argparse_has_not_seen(build, option, message):
+    with pytest.raises(ValueError, match=message):
+        build("sa_nmt", **{option: "none"})

@@ -140,29 +140,30 @@ def test_sentences_depend_on_neither_neighbours_nor_padding_side(build, arch, ce
 def test_word_by_word_is_all_at_once_also_after_reordering(build, arch, cell):
     """Beam search: three hypotheses a sentence, reordered within it, then sentences dropped and swapped."""
     model = build(arch, cell=cell)
-    tokens, previous = batch()
+    tokens, _ = batch()
     encoded = model.encoder(tokens)
     sources = torch.arange(len(tokens)).repeat_interleave(3)
     encoded = model.encoder.reorder_encoder_out(encoded, sources)
     words = torch.randint(4, 11, (len(sources), 6), generator=torch.Generator().manual_seed(3))
     words[:, 0] = EOS
-    within = torch.tensor([1, 0, 0, 5, 3, 3, 7, 8, 6, 9, 9, 9, 14, 12, 13])
-    # sentences 1 and 4 are finished; 0 and 3 change places
-    across = torch.tensor([9, 10, 11, 6, 8, 8, 0, 1, 2])
+    orders = {
+        2: torch.tensor([1, 0, 0, 5, 3, 3, 7, 8, 6, 9, 9, 9, 14, 12, 13]),
+        3: torch.tensor([0, 2, 2, 4, 4, 3, 6, 6, 8, 11, 10, 9, 12, 12, 12]),
+        # sentences 0 and 3 change places
+        4: torch.tensor([9, 10, 11, 3, 5, 4, 6, 8, 8, 0, 1, 2, 12, 13, 14]),
+        # sentences 1 and 4 are finished
+        5: torch.tensor([0, 0, 1, 6, 7, 8, 11, 9, 10]),
+    }
     incremental: dict = {}
     for step in range(6):
-        if step in (2, 3):
-            kept = encoded
-            encoded = model.encoder.reorder_encoder_out(encoded, within)
-            assert encoded is kept  # every row's sentence is as before: nothing is copied
-        if step == 4:
-            encoded = model.encoder.reorder_encoder_out(encoded, across)
-        if step in (2, 3, 4):
-            order = across if step == 4 else within
+        if step in orders:
+            order, kept = orders[step], encoded
+            encoded = model.encoder.reorder_encoder_out(encoded, order)
+            # nothing is copied where every row's sentence is as before
+            assert (encoded is kept) == (step in (2, 3))
             model.decoder.reorder_incremental_state_scripting(incremental, order)
-            rows = words[order]
-            rows[:, step:] = words[: len(rows), step:]
-            words, sources = rows, sources[order]
+            sources = sources[order]
+            words = torch.cat((words[order, :step], words[: len(order), step:]), dim=1)
         found, extra = model.decoder(words[:, : step + 1], encoder_out=encoded, incremental_state=incremental)
         expected, whole = model(tokens[sources], None, words[:, : step + 1])
         torch.testing.assert_close(found[:, 0], expected[:, -1], atol=1e-12, rtol=0)

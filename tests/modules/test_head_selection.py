@@ -71,11 +71,13 @@ def assert_equal_with_gradients(layer, states, found, expected, keep=1e-10):
 @pytest.mark.parametrize("scaled", [True, False])
 @pytest.mark.parametrize(("tree", "root"), KINDS)
 def test_annotations_equal_the_sum_over_trees(tree, root, scaled):
-    """m_j is the sum of beta[i, j] W_v s_i with the root's mass on the diagonal; EOS and padding have their own value."""
+    """m_j is the sum of beta[i, j] W_v s_i, the root's mass on the diagonal; EOS and padding have their own value."""
     layer = build(tree, root, scaled=scaled)
     states, source = batch(SENTENCES)
     found = layer(states, source)
-    assert_equal_with_gradients(layer, states, found, expected_annotations(layer, states, source, tree=tree, scaled=scaled))
+    assert_equal_with_gradients(
+        layer, states, found, expected_annotations(layer, states, source, tree=tree, scaled=scaled)
+    )
     own = layer.value(states)[~source.word_mask]
     torch.testing.assert_close(found[~source.word_mask], own)
     # a root vector belongs to trees with that option alone: elsewhere it would never get a gradient

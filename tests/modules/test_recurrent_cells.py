@@ -84,7 +84,9 @@ def test_what_is_known_ahead_may_be_left_out(kind):
     assert upper.ahead is None
     inputs, state = draw(B, STEP), tuple(draw(B, H) for _ in range(cell.num_states))
     found = upper(inputs, state)
-    for mine, expected in zip(found, cell(inputs, state, cell.project_ahead(torch.zeros(B, AHEAD).double())), strict=True):
+    for mine, expected in zip(
+        found, cell(inputs, state, cell.project_ahead(torch.zeros(B, AHEAD).double())), strict=True
+    ):
         torch.testing.assert_close(mine, expected, atol=1e-12, rtol=0)
     assert not torch.allclose(found[0], cell(inputs, state, cell.project_ahead(draw(B, AHEAD)))[0])
 
@@ -113,5 +115,6 @@ def test_gradients_are_those_of_differences(kind):
     cell = build(kind, STEP, H, AHEAD)
     state = tuple(draw(B, H) for _ in range(cell.num_states))
     assert torch.autograd.gradcheck(
-        lambda known, inputs, *state: cell(inputs, state, cell.project_ahead(known)), (draw(B, AHEAD), draw(B, STEP), *state)
+        lambda known, inputs, *state: cell(inputs, state, cell.project_ahead(known)),
+        (draw(B, AHEAD), draw(B, STEP), *state),
     )

@@ -37,12 +37,14 @@ def flat_heads(phi, barred=()):
     columns = []
     for j in range(size):
         weights = {i: torch.exp(phi[i][j]) for i in allowed}
-        columns.append(torch.stack([weights.get(i, torch.zeros_like(phi[0][0])) / sum(weights.values()) for i in range(size)]))
+        columns.append(
+            torch.stack([weights.get(i, torch.zeros_like(phi[0][0])) / sum(weights.values()) for i in range(size)])
+        )
     return torch.stack(columns, dim=1)
 
 
 def head_scores(states, query, key, root=None, scaled=True):
-    """phi (eqs. 6, 9): `states` are the words' annotations; `root` takes the place of the head's query on the diagonal."""
+    """phi (eqs. 6, 9) of the words' annotations; `root` takes the place of the head's query on the diagonal."""
     scale = len(states[0]) ** -0.5 if scaled else 1.0
     size = range(len(states))
     phi = [[(query @ states[i]) @ (key @ states[j]) * scale for j in size] for i in size]
@@ -128,7 +130,9 @@ def translate(parameters, sentence, previous, *, cell, layers, context, eos, tre
             annotations, words, part(memory, "head_selection."), tree=tree, hard=hard, barred=barred
         )
         if context == "one-set":  # eq. 22
-            states = [s + torch.sigmoid(memory["gate.weight"] @ s) * m for s, m in zip(annotations, syntax, strict=True)]
+            states = [
+                s + torch.sigmoid(memory["gate.weight"] @ s) * m for s, m in zip(annotations, syntax, strict=True)
+            ]
 
     decoder = part(parameters, "decoder.")
     state = []
