@@ -4,7 +4,7 @@
 # subject to its verb, and draw one. Everything lands in $OUT.
 source "$(dirname "$0")/../common.sh"
 : "${OUT:=outputs/sa_nmt_quick}"
-: "${UPDATES:=1500}"
+: "${UPDATES:=900}"
 : "${SENTENCE:=9}"                  # of the test set, to draw
 log="$OUT/quick.log"
 if [[ -e "$OUT" && ! -e "$log" ]]; then
@@ -41,8 +41,9 @@ logged "$log" fairseq-preprocess --source-lang en --target-lang de --trainpref "
 systems=(nmt_lstm sa_nmt_shared)
 train() { # architecture
     logged "$OUT/$1.log" fairseq-train "$OUT/data-bin" --user-dir "$USER_DIR" --arch "${1}_tiny" --cpu --seed "$SEED" \
-        --encoder-embed-dim 128 --encoder-hidden-size 64 --decoder-embed-dim 128 --decoder-hidden-size 128 \
-        --dropout 0.1 --optimizer adam --clip-norm 5.0 --lr 3e-3 --lr-scheduler inverse_sqrt --warmup-updates 300 \
+        --encoder-layers 1 --encoder-embed-dim 256 --encoder-hidden-size 128 \
+        --decoder-layers 1 --decoder-embed-dim 256 --decoder-hidden-size 256 \
+        --dropout 0.1 --optimizer adam --clip-norm 5.0 --lr 3e-3 --lr-scheduler inverse_sqrt --warmup-updates 200 \
         --criterion label_smoothed_cross_entropy --label-smoothing 0.1 --batch-size 32 --max-update "$UPDATES" \
         --num-workers 0 --no-epoch-checkpoints --disable-validation --log-format simple --log-interval 20 \
         --save-dir "$OUT/$1"

@@ -2,11 +2,14 @@
 
 A subject is a word whose relation is nsubj (or a subtype of it), its verb is the head that the treebank gives it.
 Punctuation is removed from all trees as fairseq-syntax-attachment does. The subject is found in a tree if there is an
-arc between it and its verb, whichever way it points; DA counts the arcs that point as in the treebank only.
+arc between it and its verb, whichever way it points; DA counts the arcs in which the verb is the head only.
+
+The second table also takes an arc between the subject and an auxiliary of its verb (aux, cop). In Universal
+Dependencies the subject hangs on the content word, in "the dogs had seen it" on "seen"; but it is "had" that agrees.
 
 L and R are the trees in which the head of every word is the next one, or the one before. Chance is a tree drawn at
-random, all trees of n words with one root being equally likely: any two words are neighbours in a share 2/n of them,
-and in half of these the arc points as it should.
+random, all trees of n words with one root being equally likely: the subject hangs on each of k other words in a share
+1/n of them, and is a neighbour of one of the k in a share 1 - (1 - 1/n)^(k-1) (1 - (k+1)/n), which is 2/n for k = 1.
 
     python examples/sa_nmt/subjects.py --gold corpus/test.en.conllu --predicted trees.conllu
 """
@@ -21,33 +24,50 @@ from fairseq_syntax.analysis.tables import format_table
 from fairseq_syntax.trees.conllu import ROOT, TreeFormatError, read_conllu
 
 RELATION = "nsubj"
+AUXILIARIES = ("aux", "cop")
 BETWEEN = ((0, 0), (1, 2), (3, 5), (6, None))  # words between subject and verb, rows of the table
 
 
-def subjects(treebank: Treebank, predicted: np.ndarray | None) -> tuple[list[str], list[tuple]]:
-    """Header and rows of the table: all subjects, then by the number of words between subject and verb.
+def subjects(
+    treebank: Treebank, predicted: np.ndarray | None, auxiliaries: bool = False
+) -> tuple[list[str], list[tuple]]:
+    """Header and rows of a table: all subjects, then by the number of words between subject and verb.
 
     Args:
         treebank: the gold trees.
         predicted: (K,) heads of other trees over its words, as `Treebank.without_punctuation` gives them.
+        auxiliaries: whether an auxiliary of the verb is as good as the verb.
     """
     relation = np.array([label.split(":")[0] for label in treebank.deprels], dtype=object)
     subject = np.flatnonzero((relation == RELATION) & (treebank.heads != ROOT))
     verb = treebank.heads[subject]
     between = np.abs(subject - verb) - 1
     length = np.repeat(treebank.lengths, treebank.lengths)[subject]
+    # the arcs looked for: of which subject, between which two words
+    number, one, other = np.arange(len(subject)), subject, verb
+    if auxiliaries:
+        helper = np.flatnonzero(np.isin(relation, AUXILIARIES) & (treebank.heads != ROOT))
+        of_subject, of_helper = np.nonzero(verb[:, None] == treebank.heads[helper])
+        number = np.concatenate((number, of_subject))
+        one = np.concatenate((one, subject[of_subject]))
+        other = np.concatenate((other, helper[of_helper]))
+
+    def found(arcs: np.ndarray) -> np.ndarray:
+        return np.bincount(number, arcs, len(subject)) > 0
+
     systems = {} if predicted is None else {"latent": predicted}
     shares = {}
     for name, heads in (systems | treebank.baselines()).items():
-        directed = heads[subject] == verb
-        shares[name] = directed, directed | (heads[verb] == subject)
-    shares["chance"] = 1 / length, 2 / length
+        directed = heads[one] == other
+        shares[name] = found(directed), found(directed | (heads[other] == one))
+    k = np.bincount(number, minlength=len(subject))
+    shares["chance"] = k / length, 1 - (1 - 1 / length) ** (k - 1) * (1 - (k + 1) / length)
     rows = []
     for low, high in ((0, None), *BETWEEN):
         here = (between >= low) & (between <= (np.inf if high is None else high))
         if here.any():
-            found = [100 * float(share[here].mean()) for pair in shares.values() for share in reversed(pair)]
-            rows.append((_name(low, high) if rows else "all", int(here.sum()), *found))
+            percent = [100 * float(share[here].mean()) for pair in shares.values() for share in reversed(pair)]
+            rows.append((_name(low, high) if rows else "all", int(here.sum()), *percent))
     header = ["words between", "subjects", *(column for name in shares for column in (name, f"{name} DA"))]
     return header, rows
 
@@ -75,14 +95,16 @@ def main(argv: list[str] | None = None) -> int:
                     f"{args.predicted}: not the sentences of {args.gold}; make trees for that very file"
                 )
             predicted = treebank.without_punctuation([tree.heads for tree in trees])
-        header, rows = subjects(treebank, predicted)
-        if not rows:
+        tables = [subjects(treebank, predicted, auxiliaries) for auxiliaries in (False, True)]
+        if not tables[0][1]:
             raise TreeFormatError(f"{args.gold}: no word has the relation {RELATION}; give a treebank with relations")
     except (ValueError, OSError) as error:
         print(f"subjects.py: {error}", file=sys.stderr)
         return 1
     print("% of subjects attached to their verb, in either direction; DA: the verb is the head")
-    print(format_table(header, rows))
+    print(format_table(*tables[0]))
+    print("\n% of subjects attached to their verb or to an auxiliary of it")
+    print(format_table(*tables[1]))
     return 0
 
 

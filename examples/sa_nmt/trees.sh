@@ -35,8 +35,7 @@ run fairseq-syntax-attention "${model[@]}" --subset test --sentence "$SENTENCE" 
 if [[ "$system" == sa_nmt_1set ]]; then
     echo "trees.sh: sa_nmt_1set has no gate on syntax" >&2
 else
-    run_to "$folder/gates.txt" fairseq-syntax-gates "${model[@]}" --subset test --output "$folder/gates.tsv" \
-        --html "$folder/gates.html" ${TARGET_CONLLU:+--target-conllu "$TARGET_CONLLU"} --overwrite
-    [[ -n "$DRY_RUN" ]] || cat "$folder/gates.txt"
+    run fairseq-syntax-gates "${model[@]}" --subset test --output "$folder/gates.tsv" --html "$folder/gates.html" \
+        --draw "$folder/gates.png" ${TARGET_CONLLU:+--target-conllu "$TARGET_CONLLU"} --overwrite
 fi
 echo "files: $folder" >&2

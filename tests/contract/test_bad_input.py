@@ -7,6 +7,7 @@ must name the same texts.
 import argparse
 import fcntl
 import gzip
+import importlib
 import json
 import os
 import re
@@ -20,6 +21,7 @@ import torch
 from corpora import Item, random_items, write_split
 from fairseq import options, tasks
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from integration import commands
 
 from fairseq_syntax.cli import preprocess
 from fairseq_syntax.data import binarize
@@ -99,10 +101,36 @@ class World:
         argv = [str(data or self.bin), "--task", "syntax_translation", "-s", "en", "-t", "de", "--arch", arch]
         parser = options.get_training_parser(default_task="syntax_translation")
         config = convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, [*argv, *map(str, extra)]))
+        self.config = config
         self.task = tasks.setup_task(config.task)
         self.model = self.task.build_model(config.model)
         self.criterion = self.task.build_criterion(config.criterion)
         return self.task
+
+    def checkpoint(self, arch):
+        """A checkpoint of one update on the good data, made once a session."""
+        folder = self.models / arch
+        if not folder.exists():
+            commands.train(self.bin, folder, arch, "--max-update", 1)
+        return folder / "checkpoint_last.pt"
+
+    def program(self, name, *arguments, arch="sa_nmt_shared_tiny", path=None, data=None, model=True, status=1):
+        """What a program that looks inside a model says when it refuses: one line, nothing written."""
+        main = importlib.import_module(f"fairseq_syntax.cli.{name}").main
+        given = [data or self.bin, "--path", path or self.checkpoint(arch), "--cpu"] if model else []
+        before = sorted(os.listdir(self.folder))
+        self.capsys.readouterr()
+        try:
+            code = main([*map(str, given), *map(str, arguments)])
+        except SystemExit as stopped:
+            code = stopped.code
+        error = self.capsys.readouterr().err
+        assert code == status, error
+        assert "Traceback" not in error
+        assert sorted(os.listdir(self.folder)) == before
+        said = re.findall(rf"fairseq-syntax-{name}: (.*)", error)
+        assert len(said) == 1, error
+        return said[0]
 
     def error(self, *extra, load=None, **kwargs):
         """The error of setting up a training, or of loading a split."""
@@ -592,11 +620,11 @@ def _(world):
 
 @case("the ensemble mixes models with syntax and fairseq's own", "--path: ", "--encoder-pascal-heads 0")
 def _(world):
-    world.set_up()
+    task = world.set_up()
     ours = world.model
     world.set_up(arch="transformer_tiny")
     with pytest.raises(ValueError) as caught:
-        world.task.build_generator([ours, world.model], SimpleNamespace())
+        task.build_generator([ours, world.model], SimpleNamespace())
     return str(caught.value)
 
 
@@ -620,15 +648,296 @@ def _(world):
     return str(caught.value)
 
 
+# --- recurrent models -------------------------------------------------------------------------------------------
+
+
+@case("--encoder-layers … and --decoder-layers … must be equal", "--encoder-layers 3 and --decoder-layers 2 must")
+def _(world):
+    return world.error("--encoder-layers", 3, arch="nmt_lstm_tiny")
+
+
+@case("must be at least 1", "--decoder-hidden-size 0: ")
+def _(world):
+    return world.error("--decoder-hidden-size", 0, arch="nmt_lstm_tiny")
+
+
+def test_an_epoch_has_at_least_one_part(world):
+    assert world.error("--epoch-parts", 0) == "--epoch-parts 0: must be at least 1"
+
+
+def test_parameters_start_in_a_range(world):
+    assert world.error("--init-range", 0, arch="nmt_lstm_tiny") == "--init-range 0.0: must be greater than 0"
+
+
+@case("--dropout …: must be at least 0 and less than 1", "--dropout 30.0: ")
+def _(world):
+    return world.error("--dropout", 30, arch="nmt_lstm_tiny")
+
+
+@case("--share-all-embeddings: the two languages have different dictionaries", "--joined-dictionary")
+def _(world):
+    return world.error("--share-all-embeddings", arch="nmt_lstm_tiny")
+
+
+@case(
+    "--share-all-embeddings: --encoder-embed-dim … and --decoder-embed-dim …",
+    "--encoder-embed-dim 32 and --decoder-embed-dim 64 must be equal",
+)
+def _(world):
+    world.preprocess("--overwrite", "--joined-dictionary")
+    return world.error("--share-all-embeddings", "--encoder-embed-dim", 32, arch="nmt_lstm_tiny")
+
+
+@case("--share-all-embeddings: give --encoder-embed-path only")
+def _(world):
+    world.preprocess("--overwrite", "--joined-dictionary")
+    return world.error("--share-all-embeddings", "--decoder-embed-path", "x.vec", arch="nmt_lstm_tiny")
+
+
+@case("no such file of vectors, or it is empty", "--decoder-embed-path none.vec: ")
+def _(world):
+    return world.error("--decoder-embed-path", "none.vec", arch="nmt_lstm_tiny")
+
+
+@case("…: choose from", "--root-scores sideways: choose from query, diagonal")
+def _(world):
+    """On the command line argparse says it; a hydra configuration may hold anything."""
+    task = world.set_up(arch="sa_nmt_shared_tiny")
+    world.config.model.root_scores = "sideways"
+    with pytest.raises(ValueError) as caught:
+        task.build_model(world.config.model)
+    return str(caught.value)
+
+
+@case("vectors of size …, but the embeddings have", "--encoder-embed-path ", "x.vec: vectors of size 2", "have 64")
+def _(world):
+    (world.folder / "x.vec").write_text("1 2\na 0.5 0.5\n")
+    return world.error("--encoder-embed-path", world.folder / "x.vec", arch="nmt_lstm_tiny")
+
+
+# --- looking inside models --------------------------------------------------------------------------------------
+
+
+def treebank(world):
+    """The trees of the test set, which fit the words of the text."""
+    return world.text / "test.en.conllu"
+
+
+@case("has no latent trees; those that have are", "checkpoint_last.pt: the architecture nmt_lstm_tiny", "sa_nmt_shared")
+def _(world):
+    return world.program("trees", "--subset", "test", arch="nmt_lstm_tiny")
+
+
+@pytest.mark.parametrize("program", ["trees", "attachment", "grammar"])
+@pytest.mark.parametrize("arch", ["pascal_transformer_tiny", "transformer_tiny"])
+def test_transformers_have_no_latent_trees(world, program, arch):
+    argument = ("--subset", "test") if program == "trees" else ("--gold", treebank(world))
+    assert f"the architecture {arch} has no latent trees" in world.program(program, *argument, arch=arch)
+
+
+@case("has no gate on syntax; those that have are", "the architecture sa_nmt_1set_tiny", "sa_nmt_shared")
+def _(world):
+    return world.program("gates", "--output", world.folder / "gates.tsv", arch="sa_nmt_1set_tiny")
+
+
+@case("has no syntactic attention heads; give a model of", "the architecture nmt_lstm_tiny", "--kind translation")
+def _(world):
+    return world.program("attention", "--output", world.folder / "map.png", arch="nmt_lstm_tiny")
+
+
+@case("no such checkpoint; give one file that fairseq-train wrote", "none.pt: ")
+def _(world):
+    return world.program("trees", "--subset", "test", path=world.folder / "none.pt")
+
+
+@case("not a checkpoint of fairseq", "test.en: ")
+def _(world):
+    return world.program("trees", "--subset", "test", path=world.text / "test.en")
+
+
+@case("does not fit the dictionaries in …; give the data directory that the model was trained on", "checkpoint_last.pt")
+def _(world):
+    path = world.checkpoint("sa_nmt_shared_tiny")
+    for name in ("train", "valid", "test"):
+        write_split(world.text / name, [Item([["only"], ["these"]], [-1, 0])] * 9)
+    world.preprocess("--overwrite")
+    return world.program("trees", "--subset", "test", path=path)
+
+
+@case("no split tells the languages of the model; give the data it was trained on", "/empty: ")
+def _(world):
+    path = world.checkpoint("sa_nmt_shared_tiny")
+    state = torch.load(path, weights_only=False)
+    state["cfg"]["task"]["source_lang"] = state["cfg"]["task"]["target_lang"] = None
+    torch.save(state, world.folder / "no-languages.pt")
+    (world.folder / "empty").mkdir()
+    for name in ("dict.en.txt", "dict.de.txt"):
+        shutil.copy(world.bin / name, world.folder / "empty")
+    return world.program(
+        "trees", "--subset", "test", path=world.folder / "no-languages.pt", data=world.folder / "empty"
+    )
+
+
+@case("has no such split …; give one that was preprocessed", "--subset tset: ")
+def _(world):
+    return world.program("trees", "--subset", "tset")
+
+
+@case("has sentences 0 to", "--sentence 3: test has sentences 0 to 2")
+def _(world):
+    return world.program("attention", "--sentence", 3, "--output", world.folder / "map.png")
+
+
+@case("sentences, numbered from 0", "--sentence 3: there are 3 sentences")
+def _(world):
+    return world.program("trees", "--input", treebank(world), "--draw", world.folder / "x.svg", "--sentence", 3)
+
+
+@case("has no words; give another", "--sentence 0")
+def _(world):
+    (world.text / "blank").write_text("\n")
+    return world.program("trees", "--input", world.text / "blank", "--draw", world.folder / "x.svg")
+
+
+@case("no sentence with a tree…; give a treebank", "test.en.conllu: ", "and 9 or more words")
+def _(world):
+    world.tree([row(1, "a", 0), row(2, "b", 1)])
+    return world.program("attachment", "--gold", treebank(world), "--min-words", 9, model=False)
+
+
+def test_a_grammar_needs_trees(world):
+    world.tree([row(1, "a", "_"), row(2, "b", "_")])
+    message = world.program("grammar", "--gold", treebank(world), model=False)
+    assert message.endswith("test.en.conllu: no sentence with a tree; give a treebank")
+
+
+@case("has no word tagged …; its tags are", "--rules: ", "'VREB'; its tags are X")
+def _(world):
+    world.tree([row(1, "a", 0), row(2, "b", 1)])
+    return world.program("grammar", "--gold", treebank(world), "--rules", "X:VREB", model=False)
+
+
+def other_trees(world, *words):
+    path = world.folder / "predicted.conllu"
+    path.write_text("".join(row(i, word, i - 1) + "\n" for i, word in enumerate(words, 1)) + "\n")
+    return path
+
+
+@case("parse the words of the treebank", "predicted.conllu:1: the words are 'a B2', but at ", "test.en.conllu:1 'a b'")
+def _(world):
+    world.tree([row(1, "a", 0), row(2, "b", 1)])
+    predicted = other_trees(world, "a", "B2")
+    return world.program("attachment", "--gold", treebank(world), "--predicted", predicted, model=False)
+
+
+@case("sentences, but … has …; parse this very text", "predicted.conllu: 1 sentences, but ", "test.en.conllu has 3;")
+def _(world):
+    predicted = other_trees(world, "a")
+    return world.program("grammar", "--gold", treebank(world), "--predicted", predicted, model=False)
+
+
+@case("the sentence has no tree (HEAD is _)", "test.en.conllu:1: ")
+def _(world):
+    world.tree([row(1, "a", "_"), row(2, "b", "_")])
+    return world.program("trees", "--input", treebank(world), "--draw", world.folder / "x.svg", model=False)
+
+
+@pytest.mark.parametrize("program", ["attachment", "grammar"])
+def test_gold_that_is_no_conllu(world, program):
+    for model in (True, False):
+        message = world.program(program, "--gold", world.text / "test.en", model=model)
+        assert re.search(r"test\.en:1: 1 columns \(.*\); CoNLL-U has 10", message)
+
+
+@pytest.mark.parametrize("program", ["attachment", "grammar"])
+def test_gold_that_is_not_there(world, program):
+    assert "none.conllu" in world.program(program, "--gold", world.folder / "none.conllu", model=False)
+
+
+@case("tokens and the end of the sentence, but the model reads", "long:1: 1024 tokens", "1024; cut the sentence")
+def _(world):
+    (world.text / "long").write_text("a " * 1024 + "\n")
+    return world.program("trees", "--input", world.text / "long")
+
+
+@case("no tree can be made of the scores for", "nan.pt: ")
+def _(world):
+    state = torch.load(world.checkpoint("sa_nmt_shared_tiny"), weights_only=False)
+    for parameter in state["model"].values():
+        parameter.fill_(float("nan"))
+    torch.save(state, world.folder / "nan.pt")
+    return world.program("trees", "--subset", "test", path=world.folder / "nan.pt")
+
+
+@case("tag the target side of this very split", "test.en.conllu", "sentences, but valid has 4")
+def _(world):
+    return world.program("gates", "--subset", "valid", "--target-conllu", treebank(world))
+
+
+def test_tags_of_other_words(world):
+    path = world.folder / "tags.conllu"
+    path.write_text((row(1, "nothing", 0) + "\n\n") * 3)
+    message = world.program("gates", "--target-conllu", path)
+    assert (
+        matches("tag the target side of this very split", message)
+        and "tags.conllu:1: the words are 'nothing'" in message
+    )
+
+
+@case("has no target side; preprocess it with both languages", "--subset test: ")
+def _(world):
+    data = world.folder / "source-only"
+    data.mkdir()
+    for name in ("dict.en.txt", "dict.de.txt", "test.en-de.en.bin", "test.en-de.en.idx"):
+        shutil.copy(world.bin / name, data)
+    return world.program("gates", "--output", world.folder / "gates.tsv", data=data)
+
+
+@case("exists already; give --overwrite to replace it", "/test.en: ")
+def _(world):
+    return world.program("trees", "--subset", "test", "--output", world.text / "test.en")
+
+
+@case("DATA and --path go together", "error: ")
+def _(world):
+    return world.program("trees", world.bin, "--subset", "test", model=False, status=2)
+
+
+@case("--bpe … needs --bpe-codes", "--bpe subword_nmt")
+def _(world):
+    return world.program("attachment", "--gold", treebank(world), "--bpe", "subword_nmt", status=2)
+
+
+@case("a --subset is cut already", "--bpe: ")
+def _(world):
+    return world.program("trees", "--subset", "test", "--bpe", "subword_nmt", "--bpe-codes", "codes", status=2)
+
+
+@case("give DATA and --path, or --predicted, not both")
+def _(world):
+    return world.program("attachment", "--gold", treebank(world), "--predicted", treebank(world), status=2)
+
+
+@case("give a name that ends in .svg, .png or .pdf", "--draw tree.gif: ")
+def _(world):
+    return world.program("trees", "--subset", "test", "--draw", "tree.gif", status=2)
+
+
 # --- the cases and the documentation ----------------------------------------------------------------------------
 
 
+@pytest.fixture(scope="session")
+def models(tmp_path_factory):
+    """Where `World.checkpoint` leaves models for the next case."""
+    return tmp_path_factory.mktemp("models")
+
+
 @pytest.fixture
-def world(made, tmp_path, capsys, monkeypatch):
+def world(made, models, tmp_path, capsys, monkeypatch):
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     capsys.readouterr()
     world = World(tmp_path, capsys)
-    world.monkeypatch = monkeypatch
+    world.monkeypatch, world.models = monkeypatch, models
     return world
 
 

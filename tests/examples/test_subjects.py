@@ -26,10 +26,11 @@ def sentence(heads, deprels=None, upos=None):
     return Sentence(words, list(heads), list(deprels or ["dep"] * count), list(upos or ["NOUN"] * count))
 
 
-def table(gold, predicted=None):
+def table(gold, predicted=None, auxiliaries=False):
     """Column -> row -> number."""
     treebank = Treebank(gold)
-    header, rows = script.subjects(treebank, None if predicted is None else treebank.without_punctuation(predicted))
+    flat = None if predicted is None else treebank.without_punctuation(predicted)
+    header, rows = script.subjects(treebank, flat, auxiliaries)
     return {column: {row[0]: row[i] for row in rows} for i, column in enumerate(header) if i}
 
 
@@ -45,39 +46,64 @@ def test_one_sentence_by_hand():
         assert found["chance"]["all"] == 50 and found["chance DA"]["all"] == 25
 
 
-@pytest.mark.parametrize("words", [2, 3, 4, 5])
-def test_chance_is_that_of_all_trees(words):
+@pytest.mark.parametrize("words, helpers", [(2, 0), (3, 0), (4, 0), (5, 0), (3, 1), (4, 1), (5, 2), (5, 3)])
+def test_chance_is_that_of_all_trees(words, helpers):
     trees = all_trees(words)
-    gold = [sentence([1, -1, *[1] * (words - 2)], ["nsubj", "root", *["dep"] * (words - 2)])]
-    found = table(gold)
-    either = [heads[0] == 1 or heads[1] == 0 for heads in trees]
+    rest = words - 2 - helpers
+    gold = [sentence([1, -1, *[1] * (words - 2)], ["nsubj", "root", *["aux"] * helpers, *["dep"] * rest])]
+    found = table(gold, auxiliaries=helpers > 0)
+    verbs = range(1, 2 + helpers)
+    either = [any(heads[0] == verb or heads[verb] == 0 for verb in verbs) for heads in trees]
     assert found["chance"]["all"] == pytest.approx(100 * np.mean(either))
-    assert found["chance DA"]["all"] == pytest.approx(100 * np.mean([heads[0] == 1 for heads in trees]))
+    assert found["chance DA"]["all"] == pytest.approx(100 * np.mean([heads[0] in verbs for heads in trees]))
+
+
+def test_auxiliaries_are_as_good_as_the_verb():
+    # "dogs had seen cats . birds sing": an auxiliary belongs to its verb only
+    gold = [
+        sentence([2, 2, -1, 2], ["nsubj", "aux", "root", "obj"]),
+        sentence([1, -1], ["nsubj", "root"]),
+    ]
+    predicted = [[1, 2, -1, 2], [-1, 0]]
+    assert table(gold, predicted)["latent"]["all"] == 50 and table(gold, predicted)["latent DA"]["all"] == 0
+    found = table(gold, predicted, auxiliaries=True)
+    assert found["latent"]["all"] == 100 and found["latent DA"]["all"] == 50
+    assert found["L"]["all"] == 100 and table(gold)["L"]["all"] == 50
+    # the arc from dogs to an object is none of these
+    assert table(gold, [[3, 2, -1, 2], [-1, 0]], auxiliaries=True)["latent"] == {"all": 50, "1 to 2": 0, "0": 100}
 
 
 def test_random_trees_against_loops():
     rng = random.Random(3)
     sizes = [rng.randint(1, 12) for _ in range(40)]
     gold = [
-        sentence(random_heads(rng, size), rng.choices(["nsubj", "nsubj:pass", "obj", "csubj"], k=size))
+        sentence(random_heads(rng, size), rng.choices(["nsubj", "nsubj:pass", "obj", "csubj", "aux"], k=size))
         for size in sizes
     ]
     predicted = [random_heads(rng, size) for size in sizes]
-    expected = []  # words between, in either direction, directed, L, R
+    expected = []  # words between, in either direction, directed, L, L directed
+    helped = []  # words between, in either direction, directed
     for tree, other in zip(gold, predicted, strict=True):
         for word, head in enumerate(tree.heads):
             if head >= 0 and tree.deprels[word].startswith("nsubj"):
                 neighbours = other[word] == head or other[head] == word
                 adjacent = abs(head - word) == 1
+                verbs = [head, *(w for w, h in enumerate(tree.heads) if h == head and tree.deprels[w] == "aux")]
+                arcs = [(other[word] == verb, other[verb] == word) for verb in verbs]
+                helped.append((abs(head - word) - 1, any(map(any, arcs)), any(right for right, _ in arcs)))
                 expected.append(
                     (abs(head - word) - 1, neighbours, other[word] == head, adjacent, adjacent and head > word)
                 )
-    found = table(gold, predicted)
+    found, with_helpers = table(gold, predicted), table(gold, predicted, auxiliaries=True)
+    assert with_helpers["latent"]["all"] > found["latent"]["all"]
     for row, low, high in (("all", 0, 99), ("0", 0, 0), ("1 to 2", 1, 2), ("3 to 5", 3, 5), ("6 or more", 6, 99)):
         here = [item[1:] for item in expected if low <= item[0] <= high]
         assert found["subjects"][row] == len(here) > 0
         for column, share in zip(("latent", "latent DA", "L", "L DA"), np.mean(here, axis=0), strict=True):
             assert found[column][row] == pytest.approx(100 * share)
+        of_helped = np.mean([item[1:] for item in helped if low <= item[0] <= high], axis=0)
+        for column, share in zip(("latent", "latent DA"), of_helped, strict=True):
+            assert with_helpers[column][row] == pytest.approx(100 * share)
 
 
 def test_punctuation_is_removed():
