@@ -5,7 +5,7 @@ they act: `can_reuse_epoch_itr_across_epochs` of the dataset (exact resuming), a
 `--upsample-primary` (fairseq's -1 fails with `train1`) and the refusal of `--num-batch-buckets` (fails with NumPy 2);
 they can go when fairseq's defaults work. Not repaired, but in docs/troubleshooting.md, because fairseq decides before a
 plug-in is asked: `--bf16` on the command line, `--fp16` without a GPU, `--replace-unk` without a value, `--patience`
-on resuming.
+and `--lr-patience` on resuming.
 """
 
 import argparse
