@@ -1,9 +1,9 @@
 """Loading a trained model to look inside."""
 
 import argparse
-import pickle
 from dataclasses import dataclass
 from pathlib import Path
+from pickle import UnpicklingError
 
 import torch
 from fairseq import checkpoint_utils, tasks, utils
@@ -84,7 +84,7 @@ def load(path: str, data: str, cpu: bool = False) -> Loaded:
         raise FileNotFoundError(f"{path}: no such checkpoint; give one file that fairseq-train wrote")
     try:
         state = checkpoint_utils.load_checkpoint_to_cpu(path, {"data": data})
-    except (pickle.UnpicklingError, EOFError, RuntimeError, KeyError, TypeError) as error:
+    except (UnpicklingError, EOFError, RuntimeError, KeyError, TypeError) as error:
         raise ValueError(f"{path}: not a checkpoint of fairseq ({_first_line(error)})") from None
     cfg = state["cfg"].task
     first = utils.split_paths(data)[0]
