@@ -11,7 +11,7 @@ exec((here / "fairseq_syntax" / "version.py").read_text(encoding="utf8"), versio
 setup(
     name="fairseq-syntax",
     version=version["__version__"],
-    description="Syntax for fairseq: PASCAL, LISA, tag embeddings and multi-task parsing as a plug-in",
+    description="Syntax for fairseq: PASCAL, LISA, latent trees, syntax-directed attention and more as a plug-in",
     long_description=(here / "README.md").read_text(encoding="utf8"),
     long_description_content_type="text/markdown",
     license="MIT",
@@ -24,6 +24,7 @@ setup(
         "torch>=2.13,<2.14",
         "numpy>=2.4,<3",
         "sacrebleu>=2.6,<3",
+        "scipy>=1.17,<2",
         "subword-nmt>=0.3.8,<0.4",
         "stanza>=1.15,<2",
         "matplotlib>=3.11,<4",
@@ -53,6 +54,7 @@ setup(
             "fairseq-syntax-attachment = fairseq_syntax.cli.attachment:main",
             "fairseq-syntax-grammar = fairseq_syntax.cli.grammar:main",
             "fairseq-syntax-gates = fairseq_syntax.cli.gates:main",
+            "fairseq-syntax-compare = fairseq_syntax.cli.compare:main",
         ]
     },
 )

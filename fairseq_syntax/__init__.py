@@ -22,6 +22,9 @@ _PLUGINS = (
     "models.tag_transformer",
     "models.recurrent",
     "models.sa_nmt",
+    "models.sdatt",
+    "models.sdatt_transformer",
+    "models.dasa_transformer",
 )
 
 

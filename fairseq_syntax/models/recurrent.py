@@ -64,6 +64,7 @@ class RecurrentOptions(FairseqDataclass):
     untied_output: bool = field(
         default=False, metadata={"help": "give the output layer a matrix of its own instead of the target embeddings"}
     )
+    output_bias: bool = field(default=False, metadata={"help": "give the output layer a bias"})
     init_range: float = field(
         default=0.04, metadata={"help": "all parameters start uniformly distributed between -R and R"}
     )
@@ -156,68 +157,46 @@ class RecurrentEncoder(FairseqEncoder):
 
 
 class RecurrentDecoder(FairseqIncrementalDecoder):
-    """Stacked LSTM or GRU with input feeding and any `SourceAttention` (eqs. 2-5, 18).
+    """What recurrent decoders share: the loop over the steps, and its state. Subclasses define the step.
 
-    u_t = tanh(W_u [h_t; context_t]) enters the output layer, and the first layer at the next step. Only what depends
-    on u_{t-1} is done in the loop over the steps.
+    A state is nested dicts, lists and tuples of tensors, all with the batch first.
     """
 
-    def __init__(self, dictionary, args, embed_tokens: nn.Embedding, attention: SourceAttention, context_size: int):
+    def __init__(self, dictionary, args, embed_tokens: nn.Embedding, attention: SourceAttention, features: int):
         super().__init__(dictionary)
         self.embed_tokens = embed_tokens
         self.attention = attention
         self.dropout = FairseqDropout(args.dropout, module_name=type(self).__name__)
-        hidden, output = args.decoder_hidden_size, args.decoder_embed_dim
-        cell = _CELLS[args.cell]
-        self.cells = nn.ModuleList(
-            cell(output if layer == 0 else hidden, hidden, ahead_size=args.decoder_embed_dim if layer == 0 else 0)
-            for layer in range(args.decoder_layers)
-        )
-        # the encoder's last states start the decoder; of another size, they need a bridge
-        self.bridges = None
-        if 2 * args.encoder_hidden_size != hidden:
-            self.bridges = nn.ModuleList(
-                nn.Linear(2 * args.encoder_hidden_size, hidden) for _ in range(cell.num_states)
-            )
-        self.output_state = nn.Linear(hidden + context_size, output, bias=False)  # W_u
-        self.output_projection = nn.Linear(output, len(dictionary), bias=False)
+        self.output_projection = nn.Linear(features, len(dictionary), bias=args.output_bias)
         if not args.untied_output:
             self.output_projection.weight = embed_tokens.weight
         self.need_attn = True
         self._max_positions = args.max_target_positions
 
     def initial_state(self, encoder_out) -> Dict[str, object]:
-        """State before the first step; all tensors have the batch first."""
-        final = encoder_out["final"]
-        if self.bridges is not None:
-            final = [bridge(state) for bridge, state in zip(self.bridges, final, strict=True)]
-        return {
-            "layers": [tuple(state[:, layer] for state in final) for layer in range(len(self.cells))],
-            "feed": final[0].new_zeros(len(final[0]), self.output_state.out_features),
-            "attention": self.attention.initial_state(encoder_out["memory"]),
-        }
+        """State before the first step."""
+        raise AssertionError("a subclass defines the state")
+
+    def project_ahead(self, embedded: Tensor) -> Tensor:
+        """What the steps need of the words before, for all steps at once: (S, B, E) -> (S, B, …)."""
+        raise AssertionError("a subclass defines the step")
 
     def step(self, ahead: Tensor, state: Dict[str, object], memory: Dict[str, Tensor]):
         """One target position.
 
         Args:
-            ahead: (B, gates x H), the first layer's share of the previous word's embedding.
+            ahead: (B, …), of `project_ahead`.
             state: of the step before.
             memory: of the source.
 
         Returns:
-            (u_t (B, C); what the attention found, name -> (B, …); the new state).
+            (output (B, …); what the attention found, name -> (B, …); the new state).
         """
-        layers: List[tuple] = []
-        x = state["feed"]
-        for cell, before in zip(self.cells, state["layers"], strict=True):
-            if layers:
-                x = self.dropout(x)
-            layers.append(cell(x, before, ahead))
-            x, ahead = layers[-1][0], None
-        context, found, attention = self.attention(x, memory, state["attention"])
-        x = self.dropout(torch.tanh(self.output_state(torch.cat((x, context), dim=1))))
-        return x, found, {"layers": layers, "feed": x, "attention": attention}
+        raise AssertionError("a subclass defines the step")
+
+    def read_out(self, outputs: Tensor, embedded: Tensor) -> Tensor:
+        """Features (B, S, C) of the outputs (B, S, …) of all steps and the words before (B, S, E)."""
+        return outputs
 
     def extract_features(self, prev_output_tokens, encoder_out, incremental_state=None, **unused):
         """Run all steps, or with `incremental_state` those that are new.
@@ -230,9 +209,9 @@ class RecurrentDecoder(FairseqIncrementalDecoder):
             state = self.initial_state(encoder_out)
         else:
             prev_output_tokens = prev_output_tokens[:, -1:]
-        x = self.dropout(self.embed_tokens(prev_output_tokens)).transpose(0, 1)  # (S, B, C)
+        embedded = self.dropout(self.embed_tokens(prev_output_tokens))
         outputs, findings = [], []
-        for ahead in self.cells[0].project_ahead(x).unbind(0):
+        for ahead in self.project_ahead(embedded.transpose(0, 1)).unbind(0):
             output, found, state = self.step(ahead, state, encoder_out["memory"])
             outputs.append(output)
             findings.append(found)
@@ -241,7 +220,7 @@ class RecurrentDecoder(FairseqIncrementalDecoder):
         if not self.training and self.need_attn:
             extra = {name: torch.stack([found[name] for found in findings], dim=1) for name in findings[0]}
             extra["attn"] = [extra["attn"]]
-        return torch.stack(outputs, dim=1), extra
+        return self.read_out(torch.stack(outputs, dim=1), embedded), extra
 
     def output_layer(self, features):
         """Scores of the vocabulary (…, V)."""
@@ -266,6 +245,55 @@ class RecurrentDecoder(FairseqIncrementalDecoder):
     def make_generation_fast_(self, need_attn=False, **kwargs):
         """Called before generation; attention is collected only where it will be shown."""
         self.need_attn = need_attn
+
+
+class InputFeedingDecoder(RecurrentDecoder):
+    """Stacked LSTM or GRU with input feeding and any `SourceAttention` (eqs. 2-5, 18).
+
+    u_t = tanh(W_u [h_t; context_t]) enters the output layer, and the first layer at the next step. Only what depends
+    on u_{t-1} is done in the loop over the steps.
+    """
+
+    def __init__(self, dictionary, args, embed_tokens, attention, context_size: int):
+        hidden, output = args.decoder_hidden_size, args.decoder_embed_dim
+        super().__init__(dictionary, args, embed_tokens, attention, output)
+        cell = _CELLS[args.cell]
+        self.cells = nn.ModuleList(
+            cell(output if layer == 0 else hidden, hidden, ahead_size=args.decoder_embed_dim if layer == 0 else 0)
+            for layer in range(args.decoder_layers)
+        )
+        # the encoder's last states start the decoder; of another size, they need a bridge
+        self.bridges = None
+        if 2 * args.encoder_hidden_size != hidden:
+            self.bridges = nn.ModuleList(
+                nn.Linear(2 * args.encoder_hidden_size, hidden) for _ in range(cell.num_states)
+            )
+        self.output_state = nn.Linear(hidden + context_size, output, bias=False)  # W_u
+
+    def initial_state(self, encoder_out):
+        final = encoder_out["final"]
+        if self.bridges is not None:
+            final = [bridge(state) for bridge, state in zip(self.bridges, final, strict=True)]
+        return {
+            "layers": [tuple(state[:, layer] for state in final) for layer in range(len(self.cells))],
+            "feed": final[0].new_zeros(len(final[0]), self.output_state.out_features),
+            "attention": self.attention.initial_state(encoder_out["memory"]),
+        }
+
+    def project_ahead(self, embedded):
+        return self.cells[0].project_ahead(embedded)
+
+    def step(self, ahead, state, memory):
+        layers: List[tuple] = []
+        x = state["feed"]
+        for cell, before in zip(self.cells, state["layers"], strict=True):
+            if layers:
+                x = self.dropout(x)
+            layers.append(cell(x, before, ahead))
+            x, ahead = layers[-1][0], None
+        context, found, attention = self.attention(x, memory, state["attention"])
+        x = self.dropout(torch.tanh(self.output_state(torch.cat((x, context), dim=1))))
+        return x, found, {"layers": layers, "feed": x, "attention": attention}
 
 
 @register_model("nmt_lstm")
@@ -293,6 +321,11 @@ class RecurrentModel(HubModel, FairseqEncoderDecoderModel):
         return memory, GlobalAttention()
 
     @classmethod
+    def build_decoder(cls, args, task, embed_tokens, attention, context_size: int) -> RecurrentDecoder:
+        """The decoder around an attention that returns contexts of this size."""
+        return InputFeedingDecoder(task.target_dictionary, args, embed_tokens, attention, context_size)
+
+    @classmethod
     def build_model(cls, args, task):
         """Build the model.
 
@@ -314,10 +347,9 @@ class RecurrentModel(HubModel, FairseqEncoderDecoderModel):
             target_table = _embeddings(task.target_dictionary, args.decoder_embed_dim)
         model = cls(
             RecurrentEncoder(task.source_dictionary, args, source_table, memory),
-            RecurrentDecoder(task.target_dictionary, args, target_table, attention, memory.context_size),
+            cls.build_decoder(args, task, target_table, attention, memory.context_size),
         )
-        for parameter in model.parameters():
-            nn.init.uniform_(parameter, -args.init_range, args.init_range)
+        cls.initialize(model, args)
         _load_embeddings(source_table, args.encoder_embed_path, task.source_dictionary, "--encoder-embed-path")
         if not args.share_all_embeddings:
             _load_embeddings(target_table, args.decoder_embed_path, task.target_dictionary, "--decoder-embed-path")
@@ -326,6 +358,12 @@ class RecurrentModel(HubModel, FairseqEncoderDecoderModel):
         for table in (source_table, target_table):
             nn.init.zeros_(table.weight[table.padding_idx])
         return model
+
+    @classmethod
+    def initialize(cls, model, args) -> None:
+        """Give all parameters their first values; rows of padding and pre-trained embeddings are filled in later."""
+        for parameter in model.parameters():
+            nn.init.uniform_(parameter, -args.init_range, args.init_range)
 
     @classmethod
     def check_options(cls, args, task):
@@ -342,7 +380,7 @@ class RecurrentModel(HubModel, FairseqEncoderDecoderModel):
                 raise ValueError(f"--{name.replace('_', '-')} {getattr(args, name)}: must be at least 1")
         if not 0 <= args.dropout < 1:
             raise ValueError(f"--dropout {args.dropout}: must be at least 0 and less than 1")
-        if args.init_range <= 0:
+        if args.init_range is not None and args.init_range <= 0:
             raise ValueError(f"--init-range {args.init_range}: must be greater than 0")
         if args.share_all_embeddings:
             if task.source_dictionary != task.target_dictionary:

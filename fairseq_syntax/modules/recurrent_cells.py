@@ -15,16 +15,22 @@ class RecurrentCell(nn.Module):
     Class attributes:
         gates: number of gates, i.e. rows of the input projection in units of the hidden size.
         num_states: tensors (B, hidden size) in a state, the output first.
+        input_has_bias: whether the input has a bias besides that of the recurrent product.
     """
 
     gates: int
     num_states: int
+    input_has_bias = False
 
     def __init__(self, step_size: int, hidden_size: int, ahead_size: int = 0):
         """Args: sizes of the part of the input known at its step only, of the state, of the part known ahead."""
         super().__init__()
         self.hidden_size = hidden_size
-        self.ahead = nn.Linear(ahead_size, self.gates * hidden_size, bias=False) if ahead_size else None
+        self.ahead = None
+        if ahead_size:
+            # one bias of the input is enough: it is here if nothing else comes in at the step
+            bias = not step_size and self.input_has_bias
+            self.ahead = nn.Linear(ahead_size, self.gates * hidden_size, bias=bias)
 
     def project_ahead(self, inputs: Tensor) -> Tensor:
         """Project (…, ahead size) to (…, gates x hidden size), for the argument `ahead` of each step."""
@@ -67,6 +73,7 @@ class GRUCell(RecurrentCell):
 
     gates = 3
     num_states = 1
+    input_has_bias = True
 
     def __init__(self, step_size, hidden_size, ahead_size=0):
         super().__init__(step_size, hidden_size, ahead_size)

@@ -54,6 +54,15 @@ OPTIONS = {
     "sa_nmt_shared_tiny": [],
     "sa_nmt_hard_tiny": ["--root-scores", "diagonal", "--punctuation-never-heads"],
     "sa_nmt_1set_tiny": ["--cell", "gru", "--decoder-hidden-size", "48"],
+    "global_att_tiny": ["--untied-output", "--output-bias"],
+    "local_att_tiny": ["--local-renorm"],
+    "flexible_att_tiny": ["--flex-threshold", "3"],
+    "sdatt_tiny": ["--sdatt-combine", "add", "--sdatt-n", "2"],
+    "global_plus_sdatt_tiny": ["--sdatt-position", "mix", "--sdatt-sigma", "inf"],
+    "global_plus_local_tiny": ["--decoder-kind", "input-feeding", "--cell", "lstm"],
+    "global_plus_flexible_tiny": ["--double-context-state", "readout"],
+    "sdatt_transformer_tiny": ["--share-all-embeddings"],
+    "dasa_transformer_tiny": ["--share-all-embeddings"],
 }
 # those that take no trees: how the task is named makes no difference to them
 RECURRENT = [arch for arch in OPTIONS if "_nmt" in arch or arch.startswith("nmt")]

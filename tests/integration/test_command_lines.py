@@ -15,7 +15,11 @@ CLASSES = {
     "pascal_transformer": "PascalTransformerModel",
     "lisa_transformer": "LisaTransformerModel",
     "tag_transformer": "TagTransformerModel",
+    "sdatt_transformer": "SyntaxDirectedTransformerModel",
+    "dasa_transformer": "DistanceBiasTransformerModel",
 }
+DIRECTED = ["global_att", "local_att", "flexible_att", "sdatt"]
+DIRECTED += [f"global_plus_{kind}" for kind in ("local", "flexible", "sdatt")]
 SYSTEMS = ["fa_nmt", "fa_nmt_shared", "sa_nmt", "sa_nmt_shared", "sa_nmt_hard", "sa_nmt_1set"]
 FEW = ["--max-update", "3"]
 SHORT = ["--gen-subset", "valid", "--beam", "1", "--max-len-b", "5"]
@@ -153,6 +157,7 @@ def test_orders_of_import(tmp_path, steps):
     for size in ("", "_tiny"):
         own[f"nmt_lstm{size}"] = "fairseq_syntax.models.recurrent.RecurrentModel"
         own |= {f"{system}{size}": "fairseq_syntax.models.sa_nmt.SyntaxAttentionModel" for system in SYSTEMS}
+        own |= {f"{system}{size}": "fairseq_syntax.models.sdatt.SyntaxDirectedModel" for system in DIRECTED}
     # no name was fairseq's before, none of fairseq's is changed
     assert not own.keys() & found["before"].keys()
     assert {name: cls for name, cls in found["after"].items() if found["before"].get(name) != cls} == own

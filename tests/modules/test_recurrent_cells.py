@@ -1,5 +1,7 @@
 """Cells of the recurrent decoder against those of torch, with the same weights in another order."""
 
+import math
+
 import pytest
 import torch
 from torch import nn
@@ -93,8 +95,10 @@ def test_what_is_known_ahead_may_be_left_out(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_everything_may_be_known_ahead(kind):
-    """Without input feeding, only the state comes from the step before."""
+    """Without input feeding, only the state comes from the step before; a GRU has the bias of its input there."""
     cell = build(kind, 0, H, AHEAD)
+    biases = {name: tuple(p.shape) for name, p in cell.named_parameters() if name.endswith("bias")}
+    assert biases == {"recurrent.bias": (cell.gates * H,)} | ({"ahead.bias": (3 * H,)} if kind == "gru" else {})
     twin = {"lstm": nn.LSTMCell, "gru": nn.GRUCell}[kind](AHEAD, H).double()
     order = [0, 1, 3, 2] if kind == "lstm" else [0, 1, 2]
     with torch.no_grad():
@@ -103,11 +107,35 @@ def test_everything_may_be_known_ahead(kind):
         twin.weight_hh.copy_(cell.recurrent.weight[rows])
         twin.bias_hh.copy_(cell.recurrent.bias[rows])
         twin.bias_ih.zero_()
+        if kind == "gru":
+            twin.bias_ih.copy_(cell.ahead.bias)
     known, state = draw(B, AHEAD), tuple(draw(B, H) for _ in range(cell.num_states))
     found = cell(None, state, cell.project_ahead(known))
     expected = twin(known, state) if kind == "lstm" else (twin(known, state[0]),)
     for mine, theirs in zip(found, expected, strict=True):
         torch.testing.assert_close(mine, theirs, atol=1e-12, rtol=0)
+    assert torch.autograd.gradcheck(lambda known, *state: cell(None, state, cell.project_ahead(known)), (known, *state))
+
+
+@pytest.mark.parametrize("ahead", [False, True], ids=["at its step", "known ahead"])
+def test_a_gru_is_that_of_nematus(ahead):
+    """Its formulas one unit at a time: the candidate's recurrent part is reset after its product and bias."""
+    cell = build("gru", 0, H, AHEAD) if ahead else build("gru", STEP, H)
+    inputs, hidden = (draw(B, AHEAD) if ahead else draw(B, STEP)), draw(B, H)
+    (found,) = cell(None, (hidden,), cell.project_ahead(inputs)) if ahead else cell(inputs, (hidden,))
+    given = cell.ahead if ahead else cell.input
+    for b in range(B):
+        for unit in range(H):
+            reset, update, new = (
+                (
+                    float(given.weight[gate * H + unit] @ inputs[b] + given.bias[gate * H + unit]),
+                    float(cell.recurrent.weight[gate * H + unit] @ hidden[b] + cell.recurrent.bias[gate * H + unit]),
+                )
+                for gate in range(3)
+            )
+            r, z = (1 / (1 + math.exp(-sum(gate))) for gate in (reset, update))
+            expected = (1 - z) * math.tanh(new[0] + r * new[1]) + z * float(hidden[b, unit])
+            assert float(found[b, unit]) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("kind", KINDS)

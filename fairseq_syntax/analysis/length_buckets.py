@@ -1,0 +1,78 @@
+"""Scores by the length of the source sentence (Chen et al. 2018, Figures 5-8)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .figures import plt
+
+FEW = 50
+"""Sentences under which the BLEU of a bucket says little."""
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """Sentences of similar length.
+
+    Attributes:
+        label: the most words that a sentence has; `>k` of the last one, which is open.
+        sentences: (n,) their indices, ascending.
+    """
+
+    label: str
+    sentences: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+
+def length_buckets(lengths: Sequence[int], width: int = 10, longest: int = 50) -> list[Bucket]:
+    """Put sentences into buckets: the one labelled k has those of k - width < words <= k ("50": 41 to 50 words).
+
+    Args:
+        lengths: N numbers of words, without the end of the sentence; 0 counts as 1.
+        width: of the buckets.
+        longest: a multiple of `width`; all sentences of more words share the last bucket.
+
+    Returns:
+        The buckets in ascending order, empty ones too, up to the last that is not empty.
+
+    Raises:
+        ValueError: `longest` is no multiple of `width`.
+    """
+    if longest < width or longest % width:
+        raise ValueError(f"the last bucket begins after {longest} words, which is no multiple of the width {width}")
+    closed = longest // width
+    numbers = np.minimum((np.maximum(np.asarray(lengths, dtype=np.int64), 1) - 1) // width, closed)
+    labels = [str(width * (i + 1)) for i in range(closed)] + [f">{longest}"]
+    used = int(numbers.max()) + 1 if len(numbers) else 0
+    return [Bucket(labels[i], np.flatnonzero(numbers == i)) for i in range(used)]
+
+
+def draw_buckets(
+    buckets: Sequence[Bucket], names: Sequence[str], scores: Sequence[Sequence[float]], width: int, score: str = "BLEU"
+):
+    """A line for each system over the buckets, and the number of sentences under each: a matplotlib figure.
+
+    Args:
+        buckets: B of them.
+        names: of the S systems.
+        scores: S times B; NaN leaves a gap.
+        width: of the buckets, in words.
+        score: its name.
+    """
+    figure, axis = plt.subplots(figsize=(max(4.5, 0.9 * len(buckets) + 1.5), 3.6))
+    marks = "osD^vPX*"
+    lines = [
+        axis.plot(range(len(buckets)), values, marker=marks[i % len(marks)], markersize=5)[0]
+        for i, values in enumerate(scores)
+    ]
+    # handed over, as matplotlib leaves names with a `_` in front out of the legend
+    for text in axis.legend(lines, names, fontsize="small").get_texts():
+        text.set_parse_math(False)
+    axis.set_xticks(range(len(buckets)), [f"{bucket.label}\nn = {len(bucket)}" for bucket in buckets])
+    axis.set_xlabel(f"source words (k: k - {width} < words ≤ k), number of sentences")
+    axis.set_ylabel(score)
+    axis.grid(axis="y", alpha=0.3)
+    return figure

@@ -1,0 +1,367 @@
+"""fairseq-syntax-compare: BLEU and RIBES of systems beside a baseline, whether they differ, and by source length."""
+
+import argparse
+import logging
+import math
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+from fairseq.data.data_utils import post_process
+
+from ..analysis.bleu import TOKENIZERS, Bleu
+from ..analysis.figures import save_figure
+from ..analysis.generated import (
+    Entry,
+    Output,
+    check_same_references,
+    check_same_sentences,
+    read_lines,
+    read_output,
+    texts,
+)
+from ..analysis.length_buckets import FEW, Bucket, draw_buckets, length_buckets
+from ..analysis.ribes import ALPHA, BETA, sentence_ribes
+from ..analysis.significance import SignTest, paired_bootstrap, sign_test
+from ..analysis.tables import TableFormat, format_table
+from ..trees.subwords import SubwordType
+from .attachment import add_format
+from .latent import positive
+from .outputs import exit_status, refuse_existing
+
+_PROGRAM = "fairseq-syntax-compare"
+_CLOSED_BUCKETS = 5
+_PIECE = re.compile(r"\S+@@(?= |$)|▁\S*")
+_EPILOG = """\
+Files are what fairseq-generate prints (lines in any order; of several hypotheses the one with the best score), or plain
+text with --reference. D- lines are taken, or H- lines where there are none.
+
+  BLEU         of the corpus, by sacrebleu
+  delta        to the baseline, which is the first file
+  ratio        words of the hypotheses to words of the references
+  RIBES        order of words, 0 to 1, mean over sentences; lower-cased, on the words that BLEU counts
+  better/worse sentences that raise/lower the baseline's BLEU when the system's translation replaces the baseline's
+  p sign       sign test over these (Collins et al. 2005), two-sided
+  p bootstrap  paired bootstrap, as by sacrebleu --paired-bs: of one tail, about half of a two-sided p
+  bucket k     sentences of more than k - 10 and at most k source words, the end of the sentence not counted
+
+examples:
+  fairseq-syntax-compare baseline.generated system.generated --reference test.de --plot lengths.svg
+  fairseq-syntax-compare baseline.generated a.generated b.generated --names baseline a b --lowercase --tokenize 13a
+  fairseq-syntax-compare baseline.txt system.txt --reference test.de --source test.en --format markdown"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The program's options."""
+    parser = argparse.ArgumentParser(
+        prog=_PROGRAM,
+        description="Compare translations with those of a baseline: BLEU, RIBES, significance, BLEU by source length.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("baseline", metavar="BASELINE", help="translations of the baseline")
+    add("systems", metavar="SYSTEM", nargs="+", help="translations of the same sentences by others")
+    add("--names", nargs="+", metavar="NAME", help="of all systems, the baseline first (default: the files' names)")
+    add(
+        "--reference",
+        action="append",
+        metavar="FILE",
+        help="text of the references, line n for sentence n - 1; give it again for further references (default: the T- "
+        "lines, in which words that the model does not know are lost)",
+    )
+    add("--source", metavar="FILE", help="text of the source, in the same order (default: the S- lines)")
+    add("--lowercase", action="store_true", help="BLEU regardless of letter case")
+    add(
+        "--tokenize",
+        choices=TOKENIZERS,
+        default="none",
+        metavar="NAME",
+        help=f"sacrebleu's tokenizer: {', '.join(TOKENIZERS)}; none for text that is tokenised, 13a for text that is "
+        "not (default: none)",
+    )
+    add(
+        "--remove-bpe",
+        nargs="?",
+        const=str(SubwordType.subword_nmt),
+        choices=[str(kind) for kind in SubwordType if kind != SubwordType.none],
+        help="join pieces to words first, if fairseq-generate has not; give it after the files (alone: subword_nmt)",
+    )
+    add("--buckets", type=positive, default=10, metavar="WORDS", help="width of the buckets (default: 10)")
+    add(
+        "--longest",
+        type=positive,
+        metavar="WORDS",
+        help=f"longer sources share the last bucket (default: {_CLOSED_BUCKETS} times the width of the buckets)",
+    )
+    add("--plot", metavar="PICTURE", help="BLEU over the buckets as a picture (.svg, .png or .pdf)")
+    add("--bootstrap", type=positive, default=1000, metavar="N", help="resamples of the bootstrap (default: 1000)")
+    add("--seed", type=_seed, default=12345, help="of the bootstrap (default: 12345, as in sacrebleu)")
+    add_format(parser)
+    add("--overwrite", action="store_true", help="replace the picture if it exists")
+    return parser
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0")
+    return int(text)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Entry point. Exit status: 0, 1 for bad data, 2 for bad usage."""
+    parser = build_parser()
+    args = parser.parse_args(argv)
+    logging.basicConfig(level="WARNING", force=True)
+    files = 1 + len(args.systems)
+    if args.names and len(args.names) != files:
+        parser.error(f"--names: {len(args.names)} names for {files} files")
+    if args.plot and Path(args.plot).suffix not in (".svg", ".png", ".pdf"):
+        parser.error(f"--plot {args.plot}: give a name that ends in .svg, .png or .pdf")
+    args.longest = args.longest or _CLOSED_BUCKETS * args.buckets
+    if args.longest < args.buckets or args.longest % args.buckets:
+        parser.error(f"--longest {args.longest}: give a multiple of --buckets {args.buckets}")
+    return exit_status(parser.prog, lambda: run(args))
+
+
+@dataclass
+class Corpus:
+    """Translations of the same N sentences by S systems.
+
+    Attributes:
+        names: of the systems, the baseline first.
+        hypotheses: S times N texts.
+        references: N times the references of the sentence.
+        source_words: (N,) numbers of words; None without a source.
+    """
+
+    names: list[str]
+    hypotheses: list[list[str]]
+    references: list[list[str]]
+    source_words: np.ndarray | None
+
+
+@dataclass
+class Scored:
+    """A system.
+
+    Attributes:
+        statistics: (N, 10), see `Bleu.statistics`.
+        ribes: mean over sentences.
+        sign, bootstrap: against the baseline; None for the baseline.
+    """
+
+    statistics: np.ndarray
+    ribes: float
+    sign: SignTest | None = None
+    bootstrap: float | None = None
+
+
+def run(args: argparse.Namespace) -> None:
+    """Print the tables on stdout, warnings on stderr; write the picture.
+
+    Raises:
+        ValueError: files that do not go together, or no references; see `read_corpus`.
+        OSError: a file is missing.
+    """
+    refuse_existing([args.plot], args.overwrite)
+    corpus = read_corpus(args)
+    if args.plot and corpus.source_words is None:
+        raise ValueError("--plot: the length of the source is not known; give --source")
+    bleu = Bleu(args.lowercase, args.tokenize)
+    systems = [score(corpus, i, bleu) for i in range(len(corpus.names))]
+    for system in systems[1:]:
+        compared = systems[0].statistics, system.statistics, lambda counts: bleu.score(counts).score
+        system.sign = sign_test(*compared)
+        system.bootstrap = paired_bootstrap(*compared, args.bootstrap, args.seed)
+    tables = [_systems_table(corpus.names, systems, bleu, args.format)]
+    if corpus.source_words is None:
+        _warn("no BLEU by length: the source is not known; give --source")
+    else:
+        buckets = length_buckets(corpus.source_words, args.buckets, args.longest)
+        by_bucket = [[_part(bleu, system, bucket) for bucket in buckets] for system in systems]
+        tables.append(_buckets_table(corpus.names, buckets, by_bucket, args.format))
+        few = [bucket.label for bucket in buckets if 0 < len(bucket) < FEW]
+        if few:
+            _warn(f"fewer than {FEW} sentences in bucket {', '.join(few)}: BLEU there says little")
+        if args.plot:
+            save_figure(draw_buckets(buckets, corpus.names, by_bucket, args.buckets), args.plot)
+    tables.append(_settings_table(corpus, bleu, args))
+    print("\n\n".join(tables))
+
+
+# --- reading ------------------------------------------------------------------------------------------------------
+
+
+def read_corpus(args: argparse.Namespace) -> Corpus:
+    """Read all files, sentences in ascending order of their numbers.
+
+    Raises:
+        ValueError: outputs of different sentences, no references, or other than one reference and source a sentence.
+        OSError: a file is missing.
+    """
+    outputs = [_joined(read_output(path), args.remove_bpe) for path in (args.baseline, *args.systems)]
+    first, *others = outputs
+    sentences = sorted(first.hypotheses)
+    for output in others:
+        check_same_sentences(first, output)
+        if not args.reference:
+            check_same_references(first, output)
+    for output in outputs:
+        empty = sum(not entry.text for entry in output.hypotheses.values())
+        if empty:
+            _warn(f"{output.path}: {empty} of {len(sentences)} translations are empty")
+
+    if args.reference:
+        columns = [texts(_plain(path, args.remove_bpe), sentences, path, "reference") for path in args.reference]
+    else:
+        columns = [_references(outputs, sentences)]
+    given = next((output for output in outputs if output.sources), None)
+    source = None
+    if args.source:
+        source = texts(_plain(args.source, args.remove_bpe), sentences, args.source, "source")
+    elif given:
+        source = texts(given.sources, sentences, given.path, "source (S- line)")
+    hypotheses = [[output.hypotheses[sentence].text for sentence in sentences] for output in outputs]
+    for what, column in [("reference", column) for column in columns] + [("source", source or [])]:
+        _warn_of_pieces(what, column)
+    for output, column in zip(outputs, hypotheses, strict=True):
+        _warn_of_pieces(output.path, column)
+    return Corpus(
+        args.names or _names([output.path for output in outputs]),
+        hypotheses,
+        [list(row) for row in zip(*columns, strict=True)],
+        None if source is None else np.array([len(text.split()) for text in source]),
+    )
+
+
+def _references(outputs: list[Output], sentences: list[int]) -> list[str]:
+    """The T- lines of the first output that has some."""
+    given = next((output for output in outputs if output.references), None)
+    if given is None:
+        raise ValueError(f"{outputs[0].path}: no references (T- lines); give --reference")
+    found = texts(given.references, sentences, given.path, "reference (T- line)")
+    unknown = sum("<unk>" in text for text in found)
+    if unknown:
+        _warn(
+            f"{given.path}: {unknown} of {len(found)} references have words that the model does not know (<<unk>>) and "
+            "nothing can match; give --reference"
+        )
+    return found
+
+
+def _joined(output: Output, subword_type: str | None) -> Output:
+    if not subword_type:
+        return output
+    return Output(
+        output.path,
+        _join(output.sources, subword_type),
+        _join(output.references, subword_type),
+        _join(output.hypotheses, subword_type),
+    )
+
+
+def _join(entries: dict[int, Entry], subword_type: str) -> dict[int, Entry]:
+    """Pieces joined as fairseq does; text without pieces stays as it is."""
+    # without a mark, fairseq would join all words of a text into one
+    mark = "▁" if subword_type == SubwordType.sentencepiece else "@@"
+    return {
+        sentence: replace(entry, text=post_process(entry.text, subword_type)) if mark in entry.text else entry
+        for sentence, entry in entries.items()
+    }
+
+
+def _plain(path: str, subword_type: str | None) -> dict[int, Entry]:
+    """The sentences of a text, a line each, numbered from 0."""
+    entries = {i: Entry(line.strip(), i + 1) for i, line in enumerate(read_lines(path))}
+    return _join(entries, subword_type) if subword_type else entries
+
+
+def _warn_of_pieces(what: str, column: list[str]) -> None:
+    piece = next((match[0] for text in column if (match := _PIECE.search(text))), None)
+    if piece:
+        _warn(f"{what}: pieces such as {piece!r} are counted as words; give --remove-bpe")
+
+
+def _names(paths: list[str]) -> list[str]:
+    """File names; whole paths where these are the same."""
+    short = [Path(path).name.removesuffix(".generated") for path in paths]
+    return short if len(set(short)) == len(short) else paths
+
+
+def _warn(message: str) -> None:
+    print(f"{_PROGRAM}: {message}", file=sys.stderr)
+
+
+# --- scores -------------------------------------------------------------------------------------------------------
+
+
+def score(corpus: Corpus, number: int, bleu: Bleu) -> Scored:
+    """The statistics of a system and its RIBES."""
+    hypotheses = corpus.hypotheses[number]
+    ribes = [
+        sentence_ribes(bleu.words(hypothesis), [bleu.words(reference) for reference in references])
+        for hypothesis, references in zip(hypotheses, corpus.references, strict=True)
+    ]
+    return Scored(bleu.statistics(hypotheses, corpus.references), float(np.mean(ribes)))
+
+
+def _part(bleu: Bleu, system: Scored, bucket: Bucket) -> float:
+    """Corpus BLEU of a bucket; NaN if it is empty."""
+    return bleu.score(system.statistics[bucket.sentences].sum(axis=0)).score if len(bucket) else math.nan
+
+
+# --- tables -------------------------------------------------------------------------------------------------------
+
+
+def _rounded(value: float, digits: int = 2) -> Decimal | float:
+    """With so many digits after the point; NaN stays."""
+    return value if math.isnan(value) else Decimal(f"{value:.{digits}f}") + 0  # without + 0, -0.001 becomes -0.00
+
+
+def _p(value: float) -> Decimal:
+    return Decimal(f"{value:.2g}")
+
+
+def _systems_table(names: list[str], systems: list[Scored], bleu: Bleu, form: str) -> str:
+    header = ["system", "BLEU", "delta", "ratio", "RIBES", "better", "worse", "p sign", "p bootstrap"]
+    rows = []
+    totals = [bleu.score(system.statistics.sum(axis=0)) for system in systems]
+    for name, system, total in zip(names, systems, totals, strict=True):
+        row = [name, _rounded(total.score), math.nan, _rounded(total.ratio, 3), _rounded(system.ribes, 4)]
+        if system.sign is None:
+            row += [math.nan] * 4
+        else:
+            row[2] = _rounded(total.score - totals[0].score)
+            row += [system.sign.better, system.sign.worse, _p(system.sign.p), _p(system.bootstrap)]
+        rows.append(row)
+    return format_table(header, rows, form)
+
+
+def _buckets_table(names: list[str], buckets: list[Bucket], by_bucket: Sequence[Sequence[float]], form: str) -> str:
+    header = ["source words", "sentences", *names, *(f"delta {name}" for name in names[1:])]
+    rows = []
+    for i, bucket in enumerate(buckets):
+        scores = [of_system[i] for of_system in by_bucket]
+        deltas = [_rounded(value - scores[0]) for value in scores[1:]]
+        rows.append([bucket.label, len(bucket), *map(_rounded, scores), *deltas])
+    return format_table(header, rows, form)
+
+
+def _settings_table(corpus: Corpus, bleu: Bleu, args: argparse.Namespace) -> str:
+    """What is needed to compute the numbers again."""
+    rows = [
+        ["sentences", str(len(corpus.references))],
+        ["BLEU", bleu.signature(len(corpus.references[0]))],
+        ["RIBES", f"alpha:{ALPHA:.2f}|beta:{BETA:.2f}|case:lc|tok:{args.tokenize}"],
+        ["bootstrap", f"resamples:{args.bootstrap}|seed:{args.seed}"],
+    ]
+    return format_table(["setting", "value"], rows, TableFormat(args.format))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,51 @@
+"""The conditional GRU decoder with deep output, of Nematus (Sennrich et al. 2017), on which SDAtt is built."""
+
+import torch
+from torch import nn
+
+from ..modules.recurrent_cells import GRUCell
+from .recurrent import RecurrentDecoder
+
+
+class ConditionalGRUDecoder(RecurrentDecoder):
+    """Two GRUs a step with the attention between them: s' = GRU1(y, s), context of s', s = GRU2(context, s').
+
+    The deep output L_o tanh(L_w y + L_d s + L_c c + b) is computed for all steps at once (Chen et al. 2018, eqs. 4, 8,
+    13 and 14).
+
+    Args:
+        context_size: of what the attention returns, all of which enters the deep output.
+        fed_context: how many of its first components enter GRU2.
+    """
+
+    def __init__(self, dictionary, args, embed_tokens, attention, context_size: int, fed_context: int):
+        embedding, hidden = args.decoder_embed_dim, args.decoder_hidden_size
+        super().__init__(dictionary, args, embed_tokens, attention, embedding)
+        self.fed_context = fed_context
+        self.initial = nn.Linear(2 * args.encoder_hidden_size, hidden)
+        self.before = GRUCell(0, hidden, ahead_size=embedding)
+        self.after = GRUCell(fed_context, hidden)
+        self.deep_output = nn.Linear(embedding + hidden + context_size, embedding)
+
+    def initial_state(self, encoder_out):
+        memory = encoder_out["memory"]
+        # annotations of padding are zeros
+        keep = memory["keep"].unsqueeze(2).to(memory["values"])
+        mean = (memory["values"] * keep).sum(dim=1) / keep.sum(dim=1)
+        return {
+            "hidden": torch.tanh(self.initial(self.dropout(mean))),
+            "attention": self.attention.initial_state(memory),
+        }
+
+    def project_ahead(self, embedded):
+        return self.before.project_ahead(embedded)
+
+    def step(self, ahead, state, memory):
+        (hidden,) = self.before(None, (state["hidden"],), ahead)
+        context, found, attention = self.attention(hidden, memory, state["attention"])
+        (hidden,) = self.after(context[:, : self.fed_context], (hidden,))
+        return torch.cat((hidden, context), dim=1), found, {"hidden": hidden, "attention": attention}
+
+    def read_out(self, outputs, embedded):
+        parts = self.dropout(torch.cat((embedded, outputs), dim=2))
+        return self.dropout(torch.tanh(self.deep_output(parts)))

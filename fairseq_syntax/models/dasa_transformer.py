@@ -1,0 +1,96 @@
+"""A Transformer whose encoder attends by tree distance, too; beyond the papers, after Chi et al. (PLOS ONE 2026)."""
+
+import math
+from dataclasses import dataclass, field
+
+from fairseq.dataclass import FairseqDataclass
+from fairseq.models import register_model
+
+from ..modules.distance_bias import DistanceBiasAttention, log_gaussian
+from .layer_choice import chosen_layers
+from .syntax_encoder import SyntaxEncoder, SyntaxEncoderLayer
+from .syntax_transformer import SyntaxTransformerModel, register_sizes
+
+
+@dataclass
+class DistanceBiasOptions(FairseqDataclass):
+    """Options of the distance bias."""
+
+    dep_bias_sigma: float = field(
+        default=2.0, metadata={"help": "standard deviation of the Gaussian of tree distances, in arcs, or inf"}
+    )
+    dep_bias_init: float = field(
+        default=1.0,
+        metadata={"help": "weight of the bias at the start, in logits; it is learned for every head and layer"},
+    )
+    dep_bias_layers: str = field(
+        default="all",
+        metadata={"help": "encoder layers with the bias: all, none (the stock Transformer), or numbers from 0: 0,2,3"},
+    )
+
+
+class DistanceBiasEncoderLayer(SyntaxEncoderLayer):
+    """An encoder layer whose self-attention has the bias."""
+
+    def build_self_attention(self, embed_dim, cfg):
+        return DistanceBiasAttention(
+            embed_dim,
+            cfg.encoder.attention_heads,
+            initial=cfg.dep_bias_init,
+            dropout=cfg.attention_dropout,
+            q_noise=self.quant_noise,
+            qn_block_size=self.quant_noise_block_size,
+        )
+
+    def attend(self, x, encoder_padding_mask, syntax):
+        return self.self_attn.attend_to_near(x, encoder_padding_mask, syntax["nearness"]), {}
+
+
+class DistanceBiasEncoder(SyntaxEncoder):
+    """The encoder with the bias in chosen layers."""
+
+    def __init__(self, cfg, dictionary, embed_tokens, return_fc=False):
+        self.biased_layers = chosen_layers(cfg.dep_bias_layers, cfg.encoder.layers, "--dep-bias-layers")
+        super().__init__(cfg, dictionary, embed_tokens, return_fc)
+
+    def syntax_layer(self, cfg, index):
+        return DistanceBiasEncoderLayer(cfg, self.return_fc) if index in self.biased_layers else None
+
+    def layer_syntax(self, src_syntax):
+        """G of the batch, once for all layers and heads."""
+        if not self.biased_layers:
+            return None
+        if src_syntax is None or "distances" not in src_syntax:
+            raise ValueError(
+                "dasa_transformer needs the tree distances of the source tokens (src_syntax['distances']); "
+                "use --task syntax_translation and data of fairseq-syntax-preprocess"
+            )
+        return {"nearness": log_gaussian(src_syntax["distances"], self.cfg.dep_bias_sigma).exp()}
+
+
+@register_model("dasa_transformer")
+class DistanceBiasTransformerModel(SyntaxTransformerModel):
+    """Transformer with tree distances in its encoder. With --dep-bias-layers none it is the stock Transformer."""
+
+    options = DistanceBiasOptions
+    own_parameters = ("self_attn.distance_weight",)
+
+    @property
+    def syntax_inputs(self):
+        """Distances, if any layer has the bias."""
+        return ("distances",) if self.encoder.biased_layers else ()
+
+    @classmethod
+    def check_options(cls, args, task):
+        chosen_layers(args.dep_bias_layers, args.encoder_layers, "--dep-bias-layers")
+        if not args.dep_bias_sigma > 0:
+            raise ValueError(f"--dep-bias-sigma {args.dep_bias_sigma}: must be greater than 0")
+        if not math.isfinite(args.dep_bias_init):
+            raise ValueError(f"--dep-bias-init {args.dep_bias_init}: give a number")
+
+    @classmethod
+    def build_encoder(cls, cfg, src_dict, embed_tokens):
+        return DistanceBiasEncoder(cfg, src_dict, embed_tokens)
+
+
+register_sizes("dasa_transformer", lambda args, suffix: None)

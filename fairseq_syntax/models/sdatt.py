@@ -1,0 +1,221 @@
+"""SDAtt: syntax-directed attention, and the attentions it is compared with (Chen et al., AAAI 2018)."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Optional
+
+import torch
+from fairseq.models import register_model, register_model_architecture
+from torch import nn
+
+from ..modules.additive_attention import AdditiveAttention, AdditiveMemory, SourceWeights
+from ..modules.recurrent_cells import GRUCell, LSTMCell
+from ..modules.syntax_directed_attention import (
+    Combine,
+    MissingParse,
+    PositionGradient,
+    SyntaxDirectedMemory,
+    SyntaxDirectedWeights,
+)
+from ..modules.window_attention import FlexibleWeights, LocalSoftmax, LocalWeights
+from .conditional_gru import ConditionalGRUDecoder
+from .recurrent import CellType, RecurrentModel, RecurrentOptions
+
+
+class AttentionKind(StrEnum):
+    """What makes weights of attention scores."""
+
+    plain = "global"
+    local = "local"
+    flexible = "flexible"
+    syntax = "sdatt"
+
+
+class DecoderKind(StrEnum):
+    """The recurrent decoder."""
+
+    conditional_gru = "conditional-gru"
+    input_feeding = "input-feeding"
+
+
+class ContextState(StrEnum):
+    """Which contexts of a double context enter the second GRU; both enter the deep output."""
+
+    both = "both"
+    readout = "readout"
+
+
+@dataclass
+class SyntaxDirectedOptions(RecurrentOptions):
+    """Options of SDAtt and its peers; the presets choose the attention."""
+
+    cell: CellType = field(default=CellType.gru, metadata={"help": "recurrent cell of encoder and decoder"})
+    dropout: float = field(
+        default=0.2, metadata={"help": "dropout of embeddings, of annotations, and around the deep output"}
+    )
+    encoder_embed_dim: int = field(default=620, metadata={"help": "size of source embeddings"})
+    encoder_hidden_size: int = field(default=1000, metadata={"help": "size of the encoder's state in each direction"})
+    encoder_layers: int = field(default=1, metadata={"help": "bidirectional layers of the encoder"})
+    decoder_embed_dim: int = field(default=620, metadata={"help": "size of target embeddings and of the deep output"})
+    decoder_hidden_size: int = field(default=1000, metadata={"help": "size of the decoder's state"})
+    decoder_layers: int = field(default=1, metadata={"help": "layers of the input-feeding decoder"})
+    init_range: Optional[float] = field(
+        default=None,
+        metadata={
+            "help": "all parameters start uniformly distributed between -R and R; default: as in Nematus, square "
+            "matrices orthogonal, others normal with standard deviation 0.01, biases 0"
+        },
+    )
+    decoder_kind: DecoderKind = field(
+        default=DecoderKind.conditional_gru, metadata={"help": "conditional GRU with deep output, or input feeding"}
+    )
+    attention_size: Optional[int] = field(
+        default=None, metadata={"help": "size of attention keys; default: that of the annotations"}
+    )
+    attention: AttentionKind = field(default=AttentionKind.plain, metadata={"help": "weights of the (second) context"})
+    double_context: bool = field(default=False, metadata={"help": "use the context of global attention, too"})
+    double_context_state: ContextState = field(
+        default=ContextState.both,
+        metadata={"help": "what enters the second GRU: both contexts, or the global one (readout has both)"},
+    )
+    sdatt_n: float = field(default=4.0, metadata={"help": "window in arcs of the tree, or inf"})
+    sdatt_sigma: Optional[float] = field(
+        default=None, metadata={"help": "standard deviation of the Gaussian, in arcs, or inf; default: half the window"}
+    )
+    sdatt_combine: Optional[Combine] = field(
+        default=None,
+        metadata={
+            "help": "how distance changes scores: mul (published; default of the conditional GRU), add (default "
+            "elsewhere), post"
+        },
+    )
+    sdatt_position: PositionGradient = field(
+        default=PositionGradient.ste, metadata={"help": "gradient of the predicted position"}
+    )
+    sdatt_missing: MissingParse = field(
+        default=MissingParse.all_equal, metadata={"help": "what a sentence without a parse gets"}
+    )
+    local_window: float = field(default=10.0, metadata={"help": "window of local attention on either side, or inf"})
+    local_softmax: LocalSoftmax = field(
+        default=LocalSoftmax.window, metadata={"help": "where local attention takes its softmax"}
+    )
+    local_renorm: bool = field(default=False, metadata={"help": "make the weights of local attention sum to one"})
+    flex_sigma: float = field(default=3.0, metadata={"help": "scale of the penalty of flexible attention, in tokens"})
+    flex_threshold: float = field(
+        default=float("inf"), metadata={"help": "leave out positions with a greater penalty in flexible attention"}
+    )
+
+
+@register_model("sdatt")
+class SyntaxDirectedModel(RecurrentModel):
+    """Conditional GRU (or input-feeding) decoder over any of the attentions."""
+
+    options = SyntaxDirectedOptions
+
+    @property
+    def syntax_inputs(self):
+        """Distances, if attention is directed by syntax."""
+        return ("distances",) if isinstance(self.encoder.memory, SyntaxDirectedMemory) else ()
+
+    @classmethod
+    def check_options(cls, args, task):
+        super().check_options(args, task)
+        if args.double_context and args.attention == AttentionKind.plain:
+            raise ValueError("--double-context: the second context needs --attention local, flexible or sdatt")
+        for name in ("sdatt_n", "sdatt_sigma", "local_window", "flex_sigma", "flex_threshold"):
+            value = getattr(args, name)
+            if value is not None and not value > 0:
+                raise ValueError(f"--{name.replace('_', '-')} {value}: must be greater than 0")
+        if args.decoder_kind == DecoderKind.conditional_gru and (args.cell != CellType.gru or args.decoder_layers != 1):
+            raise ValueError(
+                "--decoder-kind conditional-gru has one layer of --cell gru; choose input-feeding for more"
+            )
+        # an option without a default value, which `fill_defaults` checks for the others
+        choices = [choice.value for choice in Combine]
+        if args.sdatt_combine is not None and args.sdatt_combine not in choices:
+            raise ValueError(f"--sdatt-combine {args.sdatt_combine}: choose from {', '.join(choices)}")
+        if args.attention_size is not None and args.attention_size < 1:
+            raise ValueError(f"--attention-size {args.attention_size}: must be at least 1")
+
+    @classmethod
+    @torch.no_grad()
+    def initialize(cls, model, args):
+        if args.init_range is not None:
+            return super().initialize(model, args)
+        gates = (GRUCell if args.cell == CellType.gru else LSTMCell).gates
+        for name, parameter in model.named_parameters():
+            if parameter.dim() == 1:
+                nn.init.zeros_(parameter)
+            elif "weight_hh" in name or "recurrent" in name:
+                # the matrices of all gates stand in one, in an LSTM of ours those of the input before the recurrent
+                nn.init.normal_(parameter, std=0.01)
+                for gate in parameter.chunk(gates):
+                    nn.init.orthogonal_(gate[:, -len(gate) :])
+            elif parameter.shape[0] == parameter.shape[1]:
+                nn.init.orthogonal_(parameter)
+            else:
+                nn.init.normal_(parameter, std=0.01)
+
+    @classmethod
+    def build_attention(cls, args, task):
+        source, query = 2 * args.encoder_hidden_size, args.decoder_hidden_size
+        size = args.attention_size or source
+        if args.attention == AttentionKind.syntax:
+            memory = SyntaxDirectedMemory(source, size, args.double_context, args.sdatt_missing)
+        else:
+            memory = AdditiveMemory(source, size, args.double_context)
+        return memory, AdditiveAttention(query, size, _weights(args, query), args.double_context)
+
+    @classmethod
+    def build_decoder(cls, args, task, embed_tokens, attention, context_size):
+        if args.decoder_kind == DecoderKind.input_feeding:
+            return super().build_decoder(args, task, embed_tokens, attention, context_size)
+        fed = context_size if args.double_context_state == ContextState.both else 2 * args.encoder_hidden_size
+        return ConditionalGRUDecoder(task.target_dictionary, args, embed_tokens, attention, context_size, fed)
+
+
+def _weights(args, query: int) -> SourceWeights:
+    if args.attention == AttentionKind.local:
+        return LocalWeights(query, args.local_window, args.local_softmax, args.local_renorm)
+    if args.attention == AttentionKind.flexible:
+        return FlexibleWeights(query, args.flex_sigma, args.flex_threshold)
+    if args.attention == AttentionKind.syntax:
+        combine = args.sdatt_combine
+        if combine is None:
+            published = args.decoder_kind == DecoderKind.conditional_gru
+            combine = Combine.mul if published else Combine.add
+        return SyntaxDirectedWeights(query, args.sdatt_n, args.sdatt_sigma, combine, args.sdatt_position)
+    return SourceWeights()
+
+
+TINY = {
+    "encoder_embed_dim": 64,
+    "encoder_hidden_size": 32,
+    "decoder_embed_dim": 64,
+    "decoder_hidden_size": 64,
+}
+
+# name of the architecture, as the paper names the row -> its system
+SYSTEMS = {
+    "global_att": {"attention": "global"},
+    "local_att": {"attention": "local"},
+    "flexible_att": {"attention": "flexible"},
+    "sdatt": {"attention": "sdatt"},
+    "global_plus_local": {"attention": "local", "double_context": True},
+    "global_plus_flexible": {"attention": "flexible", "double_context": True},
+    "global_plus_sdatt": {"attention": "sdatt", "double_context": True},
+}
+
+
+def _register(name: str, settings: dict) -> None:
+    def architecture(args):
+        for option, value in settings.items():
+            if not hasattr(args, option):
+                setattr(args, option, value)
+
+    register_model_architecture("sdatt", name)(architecture)
+
+
+for _name, _settings in SYSTEMS.items():
+    _register(_name, _settings)
+    _register(f"{_name}_tiny", {**_settings, **TINY})

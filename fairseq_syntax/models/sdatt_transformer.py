@@ -1,0 +1,181 @@
+"""A Transformer with syntax-directed heads in its decoder; beyond the paper of SDAtt (Chen et al., AAAI 2018)."""
+
+from dataclasses import dataclass, field
+from typing import Optional
+
+from fairseq.dataclass import FairseqDataclass
+from fairseq.distributed import fsdp_wrap
+from fairseq.models import register_model
+from fairseq.models.transformer import TransformerDecoderBase
+from fairseq.modules.checkpoint_activations import checkpoint_wrapper
+from fairseq.modules.transformer_layer import TransformerDecoderLayerBase
+
+from ..modules.syntax_cross_attention import SyntaxCrossAttention, tree_penalty
+from ..modules.syntax_directed_attention import MissingParse, PositionGradient, complete_distances
+from .layer_choice import chosen_layers
+from .syntax_encoder import SyntaxEncoder
+from .syntax_transformer import SyntaxTransformerModel, register_sizes
+
+
+@dataclass
+class SyntaxDirectedTransformerOptions(FairseqDataclass):
+    """Options of syntax-directed heads."""
+
+    syntax_heads: Optional[int] = field(
+        default=None,
+        metadata={
+            "help": "how many heads of the decoder's attention to the source are directed by syntax; default: half of "
+            "them; 0: the stock Transformer"
+        },
+    )
+    syntax_layers: str = field(
+        default="all",
+        metadata={"help": "decoder layers with such heads: all, none (the stock Transformer), or numbers from 0: 0,2"},
+    )
+    sdatt_n: float = field(default=4.0, metadata={"help": "window in arcs of the tree, or inf"})
+    sdatt_sigma: Optional[float] = field(
+        default=None, metadata={"help": "standard deviation of the Gaussian, in arcs, or inf; default: half the window"}
+    )
+    sdatt_position: PositionGradient = field(
+        default=PositionGradient.ste, metadata={"help": "gradient of the predicted position"}
+    )
+    sdatt_missing: MissingParse = field(
+        default=MissingParse.all_equal, metadata={"help": "what a sentence without a parse gets"}
+    )
+
+
+class SyntaxDirectedEncoder(SyntaxEncoder):
+    """fairseq's encoder, which hands the trees on, if any layer of the decoder has use for them.
+
+    Its output then also has "tree_penalty": a list of one `tree_penalty` (B, T, T).
+    """
+
+    def __init__(self, cfg, dictionary, embed_tokens, return_fc=False):
+        self.directs = bool(_directed_layers(cfg))
+        super().__init__(cfg, dictionary, embed_tokens, return_fc)
+
+    def syntax_layer(self, cfg, index):
+        return None
+
+    def layer_syntax(self, src_syntax):
+        return None
+
+    def forward(
+        self,
+        src_tokens,
+        src_lengths=None,
+        return_all_hiddens: bool = False,
+        token_embeddings=None,
+        src_syntax: Optional[dict] = None,
+    ):
+        encoder_out = super().forward(src_tokens, src_lengths, return_all_hiddens, token_embeddings)
+        if not self.directs:
+            return encoder_out
+        keep = ~encoder_out["encoder_padding_mask"][0]
+        distances = complete_distances(src_syntax, keep, self.cfg.sdatt_missing)
+        window, sigma = self.cfg.sdatt_n, self.cfg.sdatt_sigma
+        encoder_out["tree_penalty"] = [tree_penalty(distances, keep, window, window / 2 if sigma is None else sigma)]
+        return encoder_out
+
+    def reorder_encoder_out(self, encoder_out, new_order):
+        """As in fairseq, which drops what it does not know."""
+        reordered = super().reorder_encoder_out(encoder_out, new_order)
+        if self.directs:
+            reordered["tree_penalty"] = [penalty.index_select(0, new_order) for penalty in encoder_out["tree_penalty"]]
+        return reordered
+
+
+class SyntaxDirectedDecoderLayer(TransformerDecoderLayerBase):
+    """fairseq's decoder layer with another attention to the source; the padding mask it gets is a `tree_penalty`."""
+
+    def __init__(self, cfg, syntax_heads: int):
+        self._syntax_heads = syntax_heads
+        super().__init__(cfg)
+
+    def build_encoder_attention(self, embed_dim, cfg):
+        return SyntaxCrossAttention(
+            embed_dim,
+            cfg.decoder.attention_heads,
+            syntax_heads=self._syntax_heads,
+            gradient=cfg.sdatt_position,
+            kdim=cfg.encoder.embed_dim,
+            vdim=cfg.encoder.embed_dim,
+            dropout=cfg.attention_dropout,
+            q_noise=self.quant_noise,
+            qn_block_size=self.quant_noise_block_size,
+        )
+
+
+class SyntaxDirectedDecoder(TransformerDecoderBase):
+    """fairseq's decoder with syntax-directed heads in chosen layers."""
+
+    def __init__(self, cfg, dictionary, embed_tokens):
+        self._directed_layers = _directed_layers(cfg)
+        self._layers_built = 0
+        super().__init__(cfg, dictionary, embed_tokens)
+
+    def build_decoder_layer(self, cfg, no_encoder_attn=False):
+        """fairseq calls this without an index, once a layer."""
+        heads = cfg.syntax_heads if self._layers_built in self._directed_layers else 0
+        self._layers_built += 1
+        layer = SyntaxDirectedDecoderLayer(cfg, heads)
+        if cfg.checkpoint_activations:
+            layer = checkpoint_wrapper(layer, offload_to_cpu=cfg.offload_activations)
+        return fsdp_wrap(layer, min_num_params=0 if cfg.checkpoint_activations else cfg.min_params_to_wrap)
+
+    def extract_features(self, prev_output_tokens, encoder_out=None, *args, **kwargs):
+        """As in fairseq, which passes the padding mask, and nothing else of the source, on to the layers."""
+        if encoder_out is not None:
+            encoder_out = {**encoder_out, "encoder_padding_mask": encoder_out["tree_penalty"]}
+        return super().extract_features(prev_output_tokens, encoder_out, *args, **kwargs)
+
+
+def _directed_layers(cfg) -> tuple[int, ...]:
+    """Numbers of the decoder layers with syntax-directed heads."""
+    layers = chosen_layers(cfg.syntax_layers, cfg.decoder.layers, "--syntax-layers")
+    return layers if cfg.syntax_heads else ()
+
+
+@register_model("sdatt_transformer")
+class SyntaxDirectedTransformerModel(SyntaxTransformerModel):
+    """Transformer with syntax-directed heads. With --syntax-heads 0 it is the stock Transformer."""
+
+    options = SyntaxDirectedTransformerOptions
+    own_parameters = ("encoder_attn.position.",)
+
+    @property
+    def syntax_inputs(self):
+        """Distances, if any head is directed by syntax."""
+        return ("distances",) if self.encoder.directs else ()
+
+    @classmethod
+    def check_options(cls, args, task):
+        heads = args.decoder_attention_heads
+        if args.syntax_heads is None:
+            args.syntax_heads = max(1, heads // 2)
+        if not 0 <= args.syntax_heads <= heads:
+            raise ValueError(f"--syntax-heads {args.syntax_heads}: give 0 to {heads} (--decoder-attention-heads)")
+        chosen_layers(args.syntax_layers, args.decoder_layers, "--syntax-layers")
+        for name in ("sdatt_n", "sdatt_sigma"):
+            value = getattr(args, name)
+            if value is not None and not value > 0:
+                raise ValueError(f"--{name.replace('_', '-')} {value}: must be greater than 0")
+        for name in ("no_cross_attention", "cross_self_attention"):
+            if args.syntax_heads and getattr(args, name, False):
+                raise ValueError(
+                    f"--{name.replace('_', '-')} leaves no attention to the source alone that syntax could direct; "
+                    "leave it out, or give --syntax-heads 0"
+                )
+
+    @classmethod
+    def build_encoder(cls, cfg, src_dict, embed_tokens):
+        return SyntaxDirectedEncoder(cfg, src_dict, embed_tokens)
+
+    @classmethod
+    def build_decoder(cls, cfg, tgt_dict, embed_tokens):
+        if not _directed_layers(cfg):
+            return super().build_decoder(cfg, tgt_dict, embed_tokens)
+        return SyntaxDirectedDecoder(cfg, tgt_dict, embed_tokens)
+
+
+register_sizes("sdatt_transformer", lambda args, suffix: None)

@@ -1,0 +1,199 @@
+"""Syntax-directed heads in the attention of a Transformer's decoder to the source; ours, after Chen et al. 2018.
+
+A directed head predicts a position of the source for every target token, and attends to the words within n arcs of
+what stands there, the less the farther: the attention of `syntax_directed_attention`, combined by `add`.
+"""
+
+import torch
+from fairseq.modules import MultiheadAttention
+from torch import Tensor, nn
+
+from .distance_bias import log_gaussian
+from .syntax_directed_attention import PositionGradient
+from .window_attention import centre_row
+
+
+def tree_penalty(distances: Tensor, keep: Tensor, window: float, sigma: float) -> Tensor:
+    """What to add to scores of columns, for every token that may be the centre.
+
+    Args:
+        distances: (B, J, J) in arcs.
+        keep: (B, J), True at real tokens.
+        window: n, in arcs; may be infinite.
+        sigma: in arcs; may be infinite.
+
+    Returns:
+        (B, J, J) float32: -d² / 2σ², -inf beyond the window and at padding. A real token is at distance 0 from itself,
+        so that the diagonal tells padding: -inf there, 0 elsewhere.
+    """
+    outside = (distances > window) | ~keep.unsqueeze(1)
+    return log_gaussian(distances, sigma).masked_fill(outside, float("-inf"))
+
+
+class HeadPositions(nn.Module):
+    """Position in the source that a head looks at: p = L sigmoid(v_h . tanh(W_p x)), in (0, L)."""
+
+    def __init__(self, query_size: int, heads: int):
+        super().__init__()
+        self.hidden = nn.Linear(query_size, query_size, bias=False)
+        self.output = nn.Linear(query_size, heads, bias=False)
+        for layer in (self.hidden, self.output):
+            nn.init.xavier_uniform_(layer.weight)
+
+    def forward(self, query: Tensor, length: Tensor) -> Tensor:
+        """(B, h, T) positions, in float32 at least, of queries (T, B, C) to sentences of so many tokens (B,)."""
+        scores = self.output(torch.tanh(self.hidden(query))).permute(1, 2, 0)
+        return length[:, None, None] * torch.sigmoid(scores.to(torch.promote_types(scores.dtype, torch.float32)))
+
+
+class SyntaxCrossAttention(MultiheadAttention):
+    """fairseq's multi-head attention to the encoder, the last heads of which are directed by syntax.
+
+    fairseq's decoder and its layers hand the padding mask of the source on to this attention and do nothing with it;
+    here it is a `tree_penalty`, which says the same and more.
+
+    Args:
+        syntax_heads: how many heads are directed, 0 to `num_heads`. With 0 it is fairseq's attention.
+        gradient: how positions learn.
+        All others as in `MultiheadAttention`.
+    """
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        *,
+        syntax_heads: int,
+        gradient: PositionGradient = PositionGradient.ste,
+        **kwargs,
+    ):
+        if not 0 <= syntax_heads <= num_heads:
+            raise ValueError(f"{syntax_heads} syntax-directed heads; give 0 to {num_heads} (attention heads)")
+        super().__init__(embed_dim, num_heads, encoder_decoder_attention=True, **kwargs)
+        self.syntax_heads = syntax_heads
+        self.gradient = gradient
+        self.position = HeadPositions(embed_dim, syntax_heads) if syntax_heads else None
+        if syntax_heads and gradient == PositionGradient.hard:
+            # training in several processes wants to know of parameters without a gradient
+            self.position.requires_grad_(False)
+
+    def extra_repr(self) -> str:
+        return f"syntax_heads={self.syntax_heads}/{self.num_heads}, gradient={self.gradient}"
+
+    def set_beam_size(self, beam_size):
+        """Nothing: keys are kept for every hypothesis, as are distances."""
+
+    def forward(
+        self,
+        query,
+        key,
+        value,
+        key_padding_mask=None,
+        incremental_state=None,
+        need_weights=True,
+        static_kv=False,
+        attn_mask=None,
+        before_softmax=False,
+        need_head_weights=False,
+    ):
+        """As in fairseq, which calls it with static keys.
+
+        Args:
+            query: (T, B, C).
+            key, value: the encoder's output (J, B, C'), the same; after the first step they are taken from
+                `incremental_state`.
+            key_padding_mask: the `tree_penalty` of the source (B, J, J).
+            attn_mask, before_softmax: not used by decoders of ours.
+
+        Returns:
+            (output (T, B, C), None or weights (B, T, J), of the heads with `need_head_weights` (H, B, T, J)).
+        """
+        penalty = key_padding_mask
+        padding = penalty.diagonal(dim1=1, dim2=2).isinf()  # (B, J)
+        if not self.syntax_heads:
+            return super().forward(
+                query,
+                key,
+                value,
+                key_padding_mask=padding,
+                incremental_state=incremental_state,
+                need_weights=need_weights,
+                static_kv=static_kv,
+                attn_mask=attn_mask,
+                before_softmax=before_softmax,
+                need_head_weights=need_head_weights,
+            )
+        assert attn_mask is None and not before_softmax
+        keys, values = self._keys_and_values(key, incremental_state)  # (B, H, J, d)
+        scores = self._split_heads(self.q_proj(query) * self.scaling) @ keys.transpose(-2, -1)  # (B, H, T, J)
+        scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
+        plain = self.num_heads - self.syntax_heads
+        position = self.position(query, (~padding).sum(dim=1))
+        weights = torch.cat(
+            (
+                torch.softmax(scores[:, :plain].masked_fill(padding[:, None, None, :], float("-inf")), dim=-1),
+                self.weigh(scores[:, plain:], position, penalty, padding),
+            ),
+            dim=1,
+        )
+        output = self.dropout_module(weights.type_as(values)) @ values  # (B, H, T, d)
+        output = self.out_proj(output.permute(2, 0, 1, 3).flatten(2))
+        if not (need_weights or need_head_weights):
+            return output, None
+        weights = weights.transpose(0, 1)
+        return output, weights if need_head_weights else weights.mean(dim=0)
+
+    def weigh(self, scores: Tensor, position: Tensor, penalty: Tensor, padding: Tensor) -> Tensor:
+        """Weights of the directed heads.
+
+        Args:
+            scores: (B, h, T, J), float32 at least.
+            position: (B, h, T), from 0 to the length of the sentence.
+            penalty: (B, J, J), see `tree_penalty`.
+            padding: (B, J), True = padding.
+
+        Returns:
+            (B, h, T, J), each row a distribution over real tokens.
+        """
+        batch, columns = padding.shape
+        length = (~padding).sum(dim=1)[:, None, None]
+        start = (~padding).int().argmax(dim=1)[:, None, None]  # the first real column
+        rows_of_sentence = columns * torch.arange(batch, device=padding.device)[:, None, None]
+        rows = penalty.flatten(0, 1)  # (B·J, J)
+
+        def around(centre: Tensor) -> Tensor:
+            chosen = rows.index_select(0, (rows_of_sentence + start + centre).flatten())
+            return torch.softmax(scores + chosen.view_as(scores), dim=-1)
+
+        centre = centre_row(position, length)
+        if self.gradient == PositionGradient.hard or (self.gradient == PositionGradient.ste and not self.training):
+            return around(centre)
+        # between the middles of two tokens; the clamp lets gradients through, or positions under 1/2 could not move
+        middle = position - 0.5
+        last = (length - 1).to(position)
+        inner = middle + (torch.minimum(middle.clamp(min=0), last) - middle).detach()
+        low = torch.minimum(inner.detach().floor(), (last - 1).clamp(min=0)).long()
+        high = torch.minimum(low + 1, length - 1)
+        share = inner - low
+        if self.gradient == PositionGradient.ste:
+            chosen = ((centre == high) & (high != low)).to(share)
+            # in this order the value is that of `chosen`, exactly
+            share = chosen + (share - share.detach())
+        share = share.unsqueeze(-1)
+        return (1 - share) * around(low) + share * around(high)
+
+    def _split_heads(self, projected: Tensor) -> Tensor:
+        """(T, B, C) -> (B, H, T, d)."""
+        return projected.unflatten(2, (self.num_heads, self.head_dim)).permute(1, 2, 0, 3)
+
+    def _keys_and_values(self, states, incremental_state) -> tuple[Tensor, Tensor]:
+        """Keys and values (B, H, J, d) of the encoder's output (J, B, C'), once a sentence when decoding."""
+        if incremental_state is None:
+            return self._split_heads(self.k_proj(states)), self._split_heads(self.v_proj(states))
+        saved = self._get_input_buffer(incremental_state)
+        if "prev_key" not in saved:
+            keys, values = self._keys_and_values(states, None)
+            # fairseq's names, and it reorders them
+            saved = {"prev_key": keys, "prev_value": values}
+            self._set_input_buffer(incremental_state, saved)
+        return saved["prev_key"], saved["prev_value"]

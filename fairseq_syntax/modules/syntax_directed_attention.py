@@ -1,0 +1,160 @@
+"""Syntax-directed attention: a window in the tree instead of the sentence (Chen et al., AAAI 2018)."""
+
+from enum import StrEnum
+from typing import Optional
+
+import torch
+from torch import Tensor
+
+from ..trees.distances import PAD_DISTANCE
+from .additive_attention import AdditiveMemory, PositionNet, SourceWeights, global_weights
+from .window_attention import centre_row
+
+
+class Combine(StrEnum):
+    """How the tree distance changes a score e; G = exp(-d^2 / 2 sigma^2)."""
+
+    mul = "mul"  # e G, as published (eq. 10)
+    add = "add"  # e + log G: always a penalty, whatever the sign of e
+    post = "post"  # softmax(e) G, not renormalised
+
+
+class PositionGradient(StrEnum):
+    """How the predicted position, of which a row of distances is chosen, gets a gradient."""
+
+    ste = "ste"  # the row's weights, with the gradient of `mix`
+    hard = "hard"  # none: the literal formula; the position is never learned
+    mix = "mix"  # the weights of the two nearest rows, mixed
+
+
+class MissingParse(StrEnum):
+    """What stands in for the distances of a sentence without a parse."""
+
+    all_equal = "global"  # 0 everywhere: global attention
+    linear = "linear"  # distance in the sentence
+    error = "error"
+
+
+class SyntaxDirectedMemory(AdditiveMemory):
+    """Besides what `AdditiveMemory` holds: "distances" (B, T, T) uint8, `PAD_DISTANCE` at padding.
+
+    Raises (in `forward`):
+        ValueError: no distances; or a sentence without a parse, if it may not have none.
+    """
+
+    def __init__(
+        self,
+        source_size: int,
+        attention_size: int,
+        double_context: bool = False,
+        missing: MissingParse = MissingParse.all_equal,
+    ):
+        super().__init__(source_size, attention_size, double_context)
+        self.missing = missing
+
+    def forward(self, states, source):
+        memory = super().forward(states, source)
+        memory["distances"] = complete_distances(source.syntax, memory["keep"], self.missing)
+        return memory
+
+
+def complete_distances(syntax: Optional[dict], keep: Tensor, missing: MissingParse) -> Tensor:
+    """(B, T, T) tree distances of a batch, those of sentences without a parse filled in.
+
+    Args:
+        syntax: with "distances" (B, T, T) uint8, `PAD_DISTANCE` at padding, all 0 in sentences without a parse.
+        keep: (B, T), True at real tokens.
+        missing: what to fill in.
+
+    Raises:
+        ValueError: no distances, or a sentence has none and `missing` is `error`.
+    """
+    if syntax is None or "distances" not in syntax:
+        raise ValueError(
+            "syntax-directed attention needs the tree distances of the source tokens (src_syntax['distances']); "
+            "use --task syntax_translation and data of fairseq-syntax-preprocess"
+        )
+    distances = syntax["distances"]
+    if missing == MissingParse.all_equal:
+        return distances
+    real = keep.unsqueeze(1) & keep.unsqueeze(2)
+    # EOS is at least one arc from every word of a parsed sentence
+    unparsed = (keep.sum(dim=1) > 1) & ~((distances > 0) & real).flatten(1).any(dim=1)
+    if missing == MissingParse.error:
+        if unparsed.any():
+            raise ValueError(
+                f"{int(unparsed.sum())} of {len(unparsed)} sentences of a batch have no parse; parse them, or choose "
+                "--sdatt-missing global or linear"
+            )
+        return distances
+    columns = torch.arange(keep.shape[1], device=keep.device)
+    linear = (columns.unsqueeze(0) - columns.unsqueeze(1)).abs().clamp(max=PAD_DISTANCE - 1)
+    return torch.where(real & unparsed[:, None, None], linear.to(distances.dtype), distances)
+
+
+class SyntaxDirectedWeights(SourceWeights):
+    """Softmax over the words within n arcs of the token at the predicted position (eqs. 5, 9-11).
+
+    Args:
+        query_size: H.
+        window: n, in arcs; may be infinite.
+        sigma: of the Gaussian, in arcs; may be infinite. None: n / 2.
+        combine: how distances change scores.
+        gradient: how the position learns.
+    """
+
+    def __init__(
+        self,
+        query_size: int,
+        window: float = 4.0,
+        sigma: Optional[float] = None,
+        combine: Combine = Combine.mul,
+        gradient: PositionGradient = PositionGradient.ste,
+    ):
+        super().__init__()
+        self.position = PositionNet(query_size)
+        self.window = window
+        self.combine = combine
+        self.gradient = gradient
+        self.sigma = window / 2 if sigma is None else sigma
+        if gradient == PositionGradient.hard:
+            # training in several processes wants to know of parameters without a gradient
+            self.position.requires_grad_(False)
+
+    def _row(self, scores: Tensor, memory, row: Tensor) -> Tensor:
+        """Weights (B, T) if the token (B,) `row`, counted from the sentence's first, is the centre."""
+        index = (row + memory["start"])[:, None, None].expand(-1, 1, scores.shape[1])
+        # squares of uint8 would overflow
+        distances = memory["distances"].gather(1, index).squeeze(1).to(scores.dtype)
+        inside = memory["keep"] & (distances <= self.window)
+        log_gaussian = distances.square() * (-0.5 / self.sigma**2)
+        if self.combine == Combine.mul:
+            # before any masking or shift of the scores: the product is not invariant to either
+            return global_weights(scores * log_gaussian.exp(), inside)
+        if self.combine == Combine.add:
+            return global_weights(scores + log_gaussian, inside)
+        return global_weights(scores, inside) * log_gaussian.exp()
+
+    def forward(self, scores, query, memory, state):
+        position = self.position(query, memory["length"])
+        return self.weigh(scores, position, memory), {"position": position}, state
+
+    def weigh(self, scores: Tensor, position: Tensor, memory) -> Tensor:
+        """Weights (B, T) of scores (B, T) around real-valued positions (B,)."""
+        length = memory["length"]
+        row = centre_row(position, length)
+        if self.gradient == PositionGradient.hard or (self.gradient == PositionGradient.ste and not self.training):
+            return self._row(scores, memory, row)
+        # between the middles of two tokens; the clamp lets gradients through, or positions under 1/2 could not move
+        middle = position - 0.5
+        last = (length - 1).to(position)
+        inner = middle + (torch.minimum(middle.clamp(min=0), last) - middle).detach()
+        low = torch.minimum(inner.detach().floor(), (last - 1).clamp(min=0)).long()
+        high = torch.minimum(low + 1, length - 1)
+        share = inner - low
+        if self.gradient == PositionGradient.ste:
+            chosen = ((row == high) & (high != low)).to(share)
+            # in this order the value is that of `chosen`, exactly
+            share = chosen + (share - share.detach())
+        share = share.unsqueeze(1)
+        return (1 - share) * self._row(scores, memory, low) + share * self._row(scores, memory, high)

@@ -1,0 +1,552 @@
+"""SDAtt and its peers as whole models, against the paper's equations word by word."""
+
+import argparse
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from fairseq.data import Dictionary
+from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
+from oracles import directed_translation as oracle
+
+from fairseq_syntax.models.sdatt import SYSTEMS, SyntaxDirectedModel
+from fairseq_syntax.modules.recurrent_cells import LSTMCell
+from fairseq_syntax.trees.distances import tree_distances
+
+PAD, EOS = 1, 2
+INF = math.inf
+SENTENCES = [[5, 6, 12, 7, 9, 11, EOS], [8, 9, 4, EOS], [10, 5, 6, EOS], [10, EOS], [EOS]]
+# a tree, a forest, no parse, one word, none
+HEADS = [[1, 2, 3, -1, 3, 4], [-1, 0, -1], [-2, -2, -2], [-1], []]
+TARGETS = [[EOS, 5, 6, 9, 4], [EOS, 7, 7, 4, 8], [EOS, 9, 4, 10, 5], [EOS, 4, 5, 6, 7], [EOS, 8, 9, 4, 6]]
+DECODERS = {
+    "conditional GRU": {},
+    "input feeding, LSTM": {"decoder_kind": "input-feeding", "cell": "lstm"},
+    "input feeding, GRU": {"decoder_kind": "input-feeding", "cell": "gru", "encoder_layers": 2, "decoder_layers": 2},
+}
+# small enough for these sentences; (options of the model, of the oracle)
+NARROW = {
+    "global": ({}, {}),
+    "local": ({"local_window": 2.0}, {"window": 2.0}),
+    "flexible": ({"flex_sigma": 1.5}, {"sigma": 1.5}),
+    "sdatt": ({"sdatt_n": 2.0, "sdatt_sigma": 1.3}, {"window": 2.0, "sigma": 1.3}),
+}
+
+
+def batch(left_pad=False, chosen=slice(None)):
+    """Arguments of a model: source tokens, no lengths, previous target words, trees."""
+    sentences, trees = SENTENCES[chosen], HEADS[chosen]
+    width = max(map(len, sentences))
+    tokens = torch.full((len(sentences), width), PAD)
+    distances = torch.full((len(sentences), width, width), 255, dtype=torch.uint8)
+    for row, (sentence, heads) in enumerate(zip(sentences, trees, strict=True)):
+        start = width - len(sentence) if left_pad else 0
+        columns = slice(start, start + len(sentence))
+        tokens[row, columns] = torch.tensor(sentence)
+        distances[row, columns, columns] = torch.from_numpy(tree_distances(np.array(heads, dtype=int)))
+    return tokens, None, torch.tensor(TARGETS[chosen]), {"distances": distances}
+
+
+def loss(logits):
+    """Cross entropy of words that are not those given."""
+    labels = torch.tensor(TARGETS).roll(-1, 1)
+    return torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
+
+
+def narrow(arch, decoder="conditional GRU", **options):
+    """Options of a model in which windows leave something out."""
+    return {**NARROW[SYSTEMS[arch]["attention"]][0], **DECODERS[decoder], **options}
+
+
+def assert_equals_the_paper(model, **settings):
+    """Logits and what attention found in eval mode; logits and gradients in training mode."""
+    parameters = dict(model.named_parameters(remove_duplicate=False))
+    rows = list(zip(SENTENCES, HEADS, TARGETS, strict=True))
+    expected, steps = zip(*(oracle.translate(parameters, *row, **settings) for row in rows), strict=True)
+    expected = torch.stack(expected)
+    found, extra = model.eval()(*batch())
+    torch.testing.assert_close(found, expected, atol=1e-10, rtol=1e-10)
+    extra["attn"] = extra["attn"][0]
+    assert extra.keys() == steps[0][0].keys()
+    for name, values in extra.items():
+        for row, sentence in enumerate(SENTENCES):
+            wanted = torch.stack([step[name] for step in steps[row]])
+            mine = values[row, :, : len(sentence)] if values.dim() == 3 else values[row]
+            torch.testing.assert_close(mine, wanted, atol=1e-10, rtol=1e-10, msg=name)
+            assert values.dim() < 3 or not values[row, :, len(sentence) :].any()
+    found, _ = model.train()(*batch())
+    torch.testing.assert_close(found, expected, atol=1e-10, rtol=1e-10)
+    learned = {name: p for name, p in model.named_parameters() if p.requires_grad}
+    gradients = torch.autograd.grad(loss(found), learned.values())
+    references = torch.autograd.grad(loss(expected), learned.values())
+    for name, gradient, reference in zip(learned, gradients, references, strict=True):
+        if name.endswith("embed_tokens.weight"):  # fairseq keeps the padding's row as it is
+            gradient, reference = gradient[PAD + 1 :], reference[PAD + 1 :]
+        torch.testing.assert_close(gradient, reference, atol=1e-10, rtol=1e-10, msg=name)
+        # a softmax does not feel the offset of its scores
+        assert gradient.any() or name.endswith("score.bias"), name
+    return extra
+
+
+def settings_of(arch, decoder, model_options=None, **more):
+    chosen = DECODERS[decoder]
+    kind = {name: chosen[name] for name in ("decoder_kind", "cell") if name in chosen}
+    # where it is not published, the additive form
+    form = {"combine": "add"} if "decoder_kind" in chosen and SYSTEMS[arch]["attention"] == "sdatt" else {}
+    return {
+        **SYSTEMS[arch], **NARROW[SYSTEMS[arch]["attention"]][1], **kind, **form,
+        "layers": chosen.get("decoder_layers", 1), **more,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("decoder", DECODERS)
+@pytest.mark.parametrize("arch", SYSTEMS)
+def test_equals_the_paper_word_by_word(build, arch, decoder):
+    extra = assert_equals_the_paper(build(arch, **narrow(arch, decoder)), **settings_of(arch, decoder))
+    if "position" in extra:  # not the same everywhere
+        assert extra["position"].std() > 0.1
+
+
+@pytest.mark.parametrize("decoder", DECODERS)
+@pytest.mark.parametrize("arch", SYSTEMS)
+def test_with_other_sizes_and_an_output_layer_of_its_own(build, arch, decoder):
+    more = {"decoder_hidden_size": 7, "attention_size": 5, "untied_output": True, "output_bias": True}
+    model = build(arch, **narrow(arch, decoder, **more))
+    assert model.decoder.output_projection.weight is not model.decoder.embed_tokens.weight
+    assert model.decoder.output_projection.bias is not None and len(model.encoder.memory.keys.weight) == 5
+    assert_equals_the_paper(model, **settings_of(arch, decoder))
+
+
+@pytest.mark.parametrize("arch", ["sdatt", "global_plus_sdatt"])
+@pytest.mark.parametrize("combine", ["mul", "add", "post"])
+@pytest.mark.parametrize("gradient", ["ste", "hard", "mix"])
+def test_every_form_of_syntax_direction(build, arch, combine, gradient):
+    chosen = {"sdatt_combine": combine, "sdatt_position": gradient}
+    settings = settings_of(arch, "conditional GRU", combine=combine, gradient=gradient)
+    if gradient == "mix":
+        assert_equals_the_paper(build(arch, **narrow(arch, **chosen)), **settings)
+        return
+    extra = assert_equals_the_paper(build(arch, **narrow(arch, **chosen)), **settings)
+    other = build(arch, **narrow(arch, sdatt_combine=combine, sdatt_position="mix"))(*batch())[1]
+    weights = "syntax_attn" if arch == "global_plus_sdatt" else "attn"
+    other = other[weights][0] if weights == "attn" else other[weights]
+    assert (extra[weights] - other).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("arch", [arch for arch in SYSTEMS if "plus" in arch])
+def test_the_second_gru_may_have_the_global_context_only(build, arch):
+    model = build(arch, **narrow(arch, double_context_state="readout"))
+    assert model.decoder.after.input.in_features == 6 and model.decoder.deep_output.in_features == 4 + 6 + 12
+    assert_equals_the_paper(model, **settings_of(arch, "conditional GRU", readout=True))
+
+
+@pytest.mark.parametrize("arch", ["local_att", "global_plus_local"])
+@pytest.mark.parametrize("softmax, renormalize", [("sentence", False), ("window", True), ("sentence", True)])
+def test_every_form_of_local_attention(build, arch, softmax, renormalize):
+    model = build(arch, **narrow(arch, local_softmax=softmax, local_renorm=renormalize))
+    settings = settings_of(arch, "conditional GRU", softmax=softmax, renormalize=renormalize)
+    assert_equals_the_paper(model, **settings)
+
+
+@pytest.mark.parametrize("arch", ["flexible_att", "global_plus_flexible"])
+def test_the_vision_span_of_flexible_attention(build, arch):
+    model = build(arch, **narrow(arch, flex_threshold=0.5))
+    extra = assert_equals_the_paper(model, **settings_of(arch, "conditional GRU", threshold=0.5))
+    weights = extra["syntax_attn"] if "syntax_attn" in extra else extra["attn"]
+    assert (weights[0] == 0).any()
+
+
+# --- one as the other -------------------------------------------------------------------------------------------------
+
+WITHOUT_A_LIMIT = {
+    "local_att": [{"local_window": INF}, {"local_window": INF, "local_softmax": "sentence", "local_renorm": True}],
+    "sdatt": [
+        {"sdatt_n": INF, "sdatt_combine": combine, "sdatt_position": gradient}
+        for combine in ("mul", "add", "post")
+        for gradient in ("ste", "hard", "mix")
+    ],
+    "flexible_att": [{"flex_sigma": INF}],
+}
+
+
+@pytest.mark.parametrize("decoder", DECODERS)
+@pytest.mark.parametrize("arch", WITHOUT_A_LIMIT)
+def test_without_a_limit_it_is_global_attention(build, arch, decoder):
+    plain = build("global_att", **DECODERS[decoder])
+    expected = plain(*batch())[0]
+    for options in WITHOUT_A_LIMIT[arch]:
+        model = build(arch, **DECODERS[decoder], **options)
+        left = model.load_state_dict(plain.state_dict(), strict=False)
+        assert not left.unexpected_keys and all("attention.weights." in name for name in left.missing_keys)
+        for training in (False, True):
+            found, _ = model.train(training)(*batch())
+            torch.testing.assert_close(found, expected, atol=1e-12, rtol=0)
+    other = build(arch, **narrow(arch, decoder))
+    other.load_state_dict(plain.state_dict(), strict=False)
+    assert (other(*batch())[0] - expected)[:2].abs().max() > 1e-3
+
+
+def test_a_closed_gate_is_global_attention(build):
+    plain, model = build("global_att"), build("flexible_att")
+    model.load_state_dict(plain.state_dict(), strict=False)
+    gate = model.decoder.attention.weights.gate
+    gate.forward = lambda query, length: torch.zeros(len(query)).double()
+    torch.testing.assert_close(model(*batch())[0], plain(*batch())[0], atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("missing", ["global", "linear"])
+def test_sentences_without_a_parse(build, missing):
+    plain, model = build("global_att"), build("sdatt", **narrow("sdatt", sdatt_missing=missing))
+    model.load_state_dict(plain.state_dict(), strict=False)
+    found, expected = model(*batch())[0], plain(*batch())[0]
+    difference = (found - expected).abs().amax((1, 2))
+    assert (difference[2] < 1e-12) == (missing == "global") and difference[0] > 1e-3
+    if missing == "linear":
+        tokens, _, previous, syntax = batch()
+        syntax["distances"][2, :4, :4] = (torch.arange(4)[:, None] - torch.arange(4)).abs()
+        given = build("sdatt", **narrow("sdatt"))
+        given.load_state_dict(model.state_dict())
+        torch.testing.assert_close(given(tokens, None, previous, syntax)[0], found, atol=1e-12, rtol=0)
+
+
+def test_a_missing_parse_can_be_an_error(build):
+    model = build("sdatt", sdatt_missing="error")
+    with pytest.raises(ValueError, match="1 of 5 sentences of a batch have no parse"):
+        model(*batch())
+    assert torch.isfinite(model(*batch(chosen=slice(0, 2)))[0]).all()
+
+
+def test_trees_are_asked_for_where_they_are_used(build):
+    for arch, settings in SYSTEMS.items():
+        model = build(arch)
+        if settings["attention"] == "sdatt":
+            assert model.syntax_inputs == ("distances",)
+            with pytest.raises(ValueError, match="needs the tree distances"):
+                model(*batch()[:3])
+        else:
+            assert model.syntax_inputs == ()
+            expected, _ = model(*batch())
+            assert torch.equal(model(*batch()[:3])[0], expected)
+
+
+# --- batches, steps, beams --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("decoder", DECODERS)
+@pytest.mark.parametrize("arch", SYSTEMS)
+def test_sentences_depend_on_neither_neighbours_nor_padding_side(build, arch, decoder, training):
+    model = build(arch, **narrow(arch, decoder, sdatt_missing="linear")).train(training)
+    right, left = (model(*batch(side))[0] for side in (False, True))
+    torch.testing.assert_close(left, right, atol=1e-12, rtol=0)
+    for row in range(len(SENTENCES)):
+        alone, _ = model(*batch(chosen=slice(row, row + 1)))
+        torch.testing.assert_close(alone[0], right[row], atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("decoder", DECODERS)
+@pytest.mark.parametrize("arch", SYSTEMS)
+def test_later_words_are_not_seen(build, arch, decoder):
+    model = build(arch, **narrow(arch, decoder))
+    tokens, _, previous, syntax = batch()
+    expected, _ = model(tokens, None, previous, syntax)
+    for step in range(1, previous.shape[1]):
+        changed = torch.cat((previous[:, :step], (previous[:, step:] + 1) % 11), dim=1)
+        found, _ = model(tokens, None, changed, syntax)
+        torch.testing.assert_close(found[:, :step], expected[:, :step], atol=1e-14, rtol=0)
+        assert (found[:, step] - expected[:, step]).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("decoder", DECODERS)
+@pytest.mark.parametrize(
+    "arch, gradient", [*((arch, "ste") for arch in SYSTEMS), ("sdatt", "mix"), ("global_plus_sdatt", "mix")]
+)
+def test_word_by_word_is_all_at_once_also_after_reordering(build, arch, decoder, gradient):
+    """Beam search: three hypotheses a sentence, reordered within it, then sentences dropped and swapped."""
+    model = build(arch, **narrow(arch, decoder, sdatt_position=gradient))
+    tokens, _, _, syntax = batch()
+    encoded = model.encoder(tokens, src_syntax=syntax)
+    sources = torch.arange(len(tokens)).repeat_interleave(3)
+    encoded = model.encoder.reorder_encoder_out(encoded, sources)
+    generator = torch.Generator().manual_seed(3)
+    words = torch.randint(4, 11, (len(sources), 7), generator=generator)
+    words[:, 0] = EOS
+    incremental: dict = {}
+    for step in range(7):
+        order = None
+        if step in (2, 3):  # within sentences, some hypotheses twice
+            order = torch.arange(len(sources)) // 3 * 3 + torch.randint(3, (len(sources),), generator=generator)
+        elif step == 4:  # any row anywhere
+            order = torch.randperm(len(sources), generator=generator)
+        elif step == 5:  # some are finished
+            order = torch.randperm(len(sources), generator=generator)[:7]
+        if order is not None:
+            encoded = model.encoder.reorder_encoder_out(encoded, order)
+            model.decoder.reorder_incremental_state_scripting(incremental, order)
+            sources, words = sources[order], torch.cat((words[order, :step], words[: len(order), step:]), dim=1)
+        found, extra = model.decoder(words[:, : step + 1], encoder_out=encoded, incremental_state=incremental)
+        chosen = {"distances": syntax["distances"][sources]}
+        expected, whole = model(tokens[sources], None, words[:, : step + 1], chosen)
+        assert found.shape[1] == 1 and extra.keys() == whole.keys()
+        torch.testing.assert_close(found[:, 0], expected[:, -1], atol=1e-12, rtol=0)
+        for name in extra:
+            mine, other = (values[name][0] if name == "attn" else values[name] for values in (extra, whole))
+            torch.testing.assert_close(mine[:, 0], other[:, -1], atol=1e-12, rtol=0)
+    assert len(sources) == 7 and sources.unique().numel() > 2
+
+
+@pytest.mark.parametrize("arch", [arch for arch in SYSTEMS if "plus" in arch])
+def test_alignments_are_of_the_global_attention(build, arch):
+    """Its weights sum to one, whatever those of the other do."""
+    _, extra = build(arch, **narrow(arch, sdatt_combine="post"))(*batch())
+    torch.testing.assert_close(extra["attn"][0].sum(-1), torch.ones(5, 5).double())
+    assert (extra["attn"][0] - extra["syntax_attn"]).abs().max() > 1e-2
+
+
+@pytest.mark.parametrize("decoder", DECODERS)
+@pytest.mark.parametrize("arch", SYSTEMS)
+def test_every_parameter_gets_a_finite_gradient(build, arch, decoder):
+    """Of a batch of usual sentences, and of one with nothing to choose."""
+    model = build(arch, **narrow(arch, decoder, dropout=0.2, decoder_hidden_size=8)).train()
+    for chosen in (slice(None), slice(3, None)):
+        model.zero_grad()
+        torch.manual_seed(0)
+        model(*batch(chosen=chosen))[0].logsumexp(-1).sum().backward()
+        for name, parameter in model.named_parameters():
+            assert parameter.grad is not None and torch.isfinite(parameter.grad).all(), name
+            assert chosen.start or parameter.grad.any() or name.endswith("score.bias"), name
+
+
+@pytest.mark.parametrize("decoder", DECODERS)
+@pytest.mark.parametrize("arch", SYSTEMS)
+def test_half_precision_and_autocast_stay_near(build, arch, decoder):
+    # no row of distances jumps in a mixture
+    model = build(arch, **narrow(arch, decoder, init_range=0.3, sdatt_position="mix", local_window=20.0))
+    expected, _ = model(*batch())
+    model.float().train()
+    with torch.autocast("cpu", torch.bfloat16):
+        trained, _ = model(*batch())
+        trained.float().logsumexp(-1).sum().backward()
+    torch.testing.assert_close(trained.double(), expected, atol=0.05, rtol=0)
+    assert all(torch.isfinite(parameter.grad).all() for parameter in model.parameters())
+    half, extra = model.eval().half()(*batch())
+    assert half.dtype == torch.float16 and extra["attn"][0].dtype == torch.float32
+    torch.testing.assert_close(half.double(), expected, atol=0.01, rtol=0)
+
+
+# --- sizes, first values, options -------------------------------------------------------------------------------------
+
+BASE = 126_905_261  # of the paper, as Nematus counts
+COUNTS = {
+    "global_att": 0,
+    "local_att": 1_001_000,
+    "flexible_att": 1_001_000,
+    "sdatt": 1_001_000,
+    "global_plus_local": 8_241_620,
+    "global_plus_flexible": 8_241_620,
+    "global_plus_sdatt": 8_241_620,
+}
+
+
+def paper_size(arch, **options):
+    """The model of 50,000 words each, without values."""
+
+    class Words(list):
+        def pad(self):
+            return PAD
+
+        def eos(self):
+            return EOS
+
+    words = Words([None] * 50_000)
+    args = argparse.Namespace(untied_output=True, output_bias=True, **options)
+    ARCH_CONFIG_REGISTRY[arch](args)
+    with torch.device("meta"):
+        return SyntaxDirectedModel.build_model(args, SimpleNamespace(source_dictionary=words, target_dictionary=words))
+
+
+@pytest.mark.parametrize("arch", SYSTEMS)
+def test_number_of_parameters_at_the_size_of_the_paper(arch):
+    """Nematus has a bias at each of the three parts inside the tanh of the deep output, 620 numbers each.
+
+    Their sum is one bias: ours has 2 x 620 fewer; with two contexts, which bring a fourth bias there, 3 x 620.
+    """
+    count = sum(parameter.numel() for parameter in paper_size(arch).parameters())
+    two = "plus" in arch
+    assert count == BASE + COUNTS[arch] - (3 * 620 if two else 2 * 620)
+    assert COUNTS["global_plus_sdatt"] == 1_001_000 + (2000 * 620 + 620) + 2000 * 3000
+    if two:
+        readout = sum(parameter.numel() for parameter in paper_size(arch, double_context_state="readout").parameters())
+        assert readout == BASE + 2_241_620 - 3 * 620
+
+
+@pytest.mark.parametrize("decoder", DECODERS)
+def test_first_values_are_those_of_nematus(build, decoder):
+    sizes = {"encoder_embed_dim": 10, "encoder_hidden_size": 20, "decoder_embed_dim": 30, "decoder_hidden_size": 30}
+    model = build("global_plus_sdatt", **DECODERS[decoder], **{**sizes, "init_range": None})
+    gates = 4 if "LSTM" in decoder else 3
+    kinds = {"square": 0, "gates": 0, "other": 0, "bias": 0}
+    inputs = {}
+    for name, cell in model.named_modules():
+        if isinstance(cell, LSTMCell):
+            inputs[f"{name}.recurrent.weight"] = cell.recurrent.in_features - cell.hidden_size
+    for name, parameter in model.named_parameters():
+        parameter = parameter.detach()
+        if parameter.dim() == 1:
+            kinds["bias"] += 1
+            assert not parameter.any(), name
+            continue
+        own = parameter[:, inputs.get(name, 0) :]
+        blocks = own.chunk(gates) if "_hh" in name or "recurrent" in name else [own]
+        for block in blocks:
+            if block.shape[0] == block.shape[1]:
+                kinds["gates" if len(blocks) > 1 else "square"] += 1
+                torch.testing.assert_close(
+                    block @ block.T, torch.eye(len(block), dtype=torch.double), atol=1e-5, rtol=0, msg=name
+                )
+            else:
+                kinds["other"] += 1
+                assert block.std() == pytest.approx(0.01, rel=0.35) and abs(block.mean()) < 0.005, name
+        rest = parameter[:, : inputs.get(name, 0)]
+        assert not rest.numel() or rest.std() == pytest.approx(0.01, rel=0.2)
+    assert kinds["gates"] >= 2 * gates and kinds["square"] >= 2 and min(kinds.values()) > 0
+    # the first positions are in the middle
+    _, extra = model(*batch())
+    lengths = torch.tensor([len(sentence) for sentence in SENTENCES]).double()
+    torch.testing.assert_close(extra["position"], (lengths / 2)[:, None].expand(-1, 5), atol=0.1, rtol=0)
+    assert not model.encoder.embed_tokens.weight[PAD].any() and model.decoder.embed_tokens.weight[EOS].any()
+
+
+def test_first_values_may_be_uniform(build):
+    for parameter in build("sdatt", init_range=0.05).parameters():
+        assert parameter.abs().max() <= 0.05
+    assert build("sdatt", init_range=0.05).decoder.initial.bias.any()
+
+
+@pytest.mark.parametrize("arch", SYSTEMS)
+@pytest.mark.parametrize("size", ["", "_tiny"])
+def test_presets_choose_the_system_and_options_win(arch, size):
+    preset = ARCH_CONFIG_REGISTRY[f"{arch}{size}"]
+    assert ARCH_MODEL_REGISTRY[f"{arch}{size}"] is SyntaxDirectedModel
+    args = argparse.Namespace()
+    preset(args)
+    assert args.attention == SYSTEMS[arch]["attention"]
+    assert getattr(args, "double_context", False) == ("plus" in arch)
+    assert hasattr(args, "encoder_embed_dim") == bool(size)
+    args = argparse.Namespace(attention="other", double_context="other", encoder_embed_dim=1)
+    preset(args)
+    assert args.attention == args.double_context == "other" and args.encoder_embed_dim == 1
+
+
+def test_the_form_depends_on_the_decoder_unless_it_is_chosen(build):
+    for decoder, default in (("conditional GRU", "mul"), ("input feeding, LSTM", "add"), ("input feeding, GRU", "add")):
+        assert build("sdatt", **DECODERS[decoder]).decoder.attention.weights.combine == default
+        for combine in ("mul", "add", "post"):
+            model = build("sdatt", **DECODERS[decoder], sdatt_combine=combine)
+            assert model.decoder.attention.weights.combine == combine
+
+
+def test_options_of_the_command_line(task):
+    parser = argparse.ArgumentParser(argument_default=argparse.SUPPRESS)
+    SyntaxDirectedModel.add_args(parser)
+    sizes = "--encoder-embed-dim 4 --encoder-hidden-size 3 --decoder-embed-dim 4 --decoder-hidden-size 5"
+    chosen = "--sdatt-n inf --sdatt-sigma 3 --sdatt-combine add --sdatt-position mix --sdatt-missing linear"
+    args = parser.parse_args(f"--attention sdatt {chosen} {sizes}".split())
+    model = SyntaxDirectedModel.build_model(args, task)
+    weights = model.decoder.attention.weights
+    assert (weights.window, weights.sigma, weights.combine, weights.gradient) == (INF, 3.0, "add", "mix")
+    assert model.encoder.memory.missing == "linear"
+    with pytest.raises(SystemExit):
+        parser.parse_args(["--sdatt-combine", "divide"])
+
+
+@pytest.mark.parametrize(
+    "arch, options, message",
+    [
+        ("global_att", {"double_context": True}, r"--double-context: .*--attention local, flexible or sdatt"),
+        ("sdatt", {"sdatt_n": 0.0}, "--sdatt-n 0.0: must be greater than 0"),
+        ("sdatt", {"sdatt_n": math.nan}, "--sdatt-n nan: must be greater than 0"),
+        ("sdatt", {"sdatt_sigma": -1.0}, "--sdatt-sigma -1.0: must be greater than 0"),
+        ("local_att", {"local_window": 0.0}, "--local-window 0.0: must be greater than 0"),
+        ("flexible_att", {"flex_sigma": 0.0}, "--flex-sigma 0.0: must be greater than 0"),
+        ("flexible_att", {"flex_threshold": -3.0}, "--flex-threshold -3.0: must be greater than 0"),
+        ("sdatt", {"sdatt_combine": "divide"}, "--sdatt-combine divide: choose from mul, add, post"),
+        ("sdatt", {"sdatt_position": "soft"}, "--sdatt-position soft: choose from ste, hard, mix"),
+        ("sdatt", {"attention_size": 0}, "--attention-size 0: must be at least 1"),
+        ("sdatt", {"attention": "tree"}, "--attention tree: choose from global, local, flexible, sdatt"),
+        ("sdatt", {"cell": "lstm"}, "--decoder-kind conditional-gru .*input-feeding"),
+        ("sdatt", {"encoder_layers": 2, "decoder_layers": 2}, "--decoder-kind conditional-gru .*one layer"),
+        ("sdatt", {"dropout": 1.0}, "--dropout 1.0"),
+        ("sdatt", {"init_range": 0.0}, "--init-range 0.0"),
+    ],
+)
+def test_options_that_cannot_be(build, arch, options, message):
+    with pytest.raises(ValueError, match=message):
+        build(arch, **options)
+
+
+# --- a language that needs the tree -----------------------------------------------------------------------------------
+
+TOY_LENGTH = 8
+TOY = {"init_range": 0.1, "dropout": 0.0, "sdatt_n": 1.0, "sdatt_sigma": 1.0}
+
+
+def toy_batch(generator, size):
+    """(arguments of a model, answers): translate each word into its head, any of the words before it.
+
+    The words say nothing about the tree. Heads and dependents are equally near in it, but heads come first.
+    """
+    words = torch.rand(size, 20, generator=generator).argsort(1)[:, :TOY_LENGTH] + 4
+    heads = (torch.rand(size, TOY_LENGTH, generator=generator) * torch.arange(TOY_LENGTH)).long()
+    heads[:, 0] = -1
+    answers = words.gather(1, heads.clamp(min=0))
+    end = torch.full((size, 1), EOS)
+    distances = torch.from_numpy(tree_distances(heads.numpy()))
+    previous = torch.cat((end, answers[:, :-1]), dim=1)
+    return (torch.cat((words, end), dim=1), None, previous, {"distances": distances}), answers
+
+
+def toy_accuracy(arch, seed, updates=240, **options):
+    """Share of right heads of the words that have a choice, after training; how far from them the positions are."""
+    dictionary = Dictionary()
+    for i in range(20):
+        dictionary.add_symbol(f"w{i}")
+    args = argparse.Namespace(**TOY, **options)
+    ARCH_CONFIG_REGISTRY[f"{arch}_tiny"](args)
+    torch.manual_seed(seed)
+    task = SimpleNamespace(source_dictionary=dictionary, target_dictionary=dictionary)
+    model = SyntaxDirectedModel.build_model(args, task).train()
+    generator = torch.Generator().manual_seed(seed)
+    optimizer = torch.optim.Adam([p for p in model.parameters() if p.requires_grad], lr=2e-3)
+    for _ in range(updates):
+        arguments, answers = toy_batch(generator, 64)
+        logits, _ = model(*arguments)
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(logits[:, 2:].flatten(0, 1), answers[:, 2:].flatten()).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+    arguments, answers = toy_batch(torch.Generator().manual_seed(99), 500)
+    with torch.no_grad():
+        logits, extra = model.eval()(*arguments)
+    right = float((logits.argmax(-1) == answers)[:, 2:].float().mean())
+    if "position" not in extra:
+        return right, None
+    return right, float((extra["position"].long() - torch.arange(TOY_LENGTH)).abs()[:, 2:].float().mean())
+
+
+@pytest.mark.slow
+def test_positions_are_learned_straight_through_only():
+    """Without syntax a quarter of the heads can be guessed (the mean of 1/2, 1/3, ..., 1/7)."""
+    chance = sum(1 / j for j in range(2, TOY_LENGTH)) / (TOY_LENGTH - 2)
+    assert chance == pytest.approx(0.265, abs=1e-3)
+    runs = {name: [] for name in ("ste", "hard", "global")}
+    for seed in range(3):
+        runs["ste"].append(toy_accuracy("sdatt", seed))
+        runs["hard"].append(toy_accuracy("sdatt", seed, sdatt_position="hard"))
+        runs["global"].append(toy_accuracy("global_att", seed))
+    best, distance = max(runs["ste"])
+    assert best > 0.7 and distance < 1, runs
+    assert max(right for right, _ in runs["hard"] + runs["global"]) < 0.45, runs
+    assert min(distance for _, distance in runs["hard"]) > 1, runs

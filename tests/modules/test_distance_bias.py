@@ -1,0 +1,124 @@
+"""The tree-distance bias on self-attention against its formula, written as loops."""
+
+import math
+
+import pytest
+import torch
+from fairseq.modules import MultiheadAttention
+
+from fairseq_syntax.modules.distance_bias import DistanceBiasAttention, log_gaussian
+
+B, T, C, H = 3, 6, 12, 3
+LENGTHS = [6, 3, 1]
+WEIGHTS = torch.tensor([1.5, -0.7, 0.0], dtype=torch.double)
+
+
+def build(**options):
+    torch.manual_seed(0)
+    attention = DistanceBiasAttention(C, H, **options).double().eval()
+    for name, parameter in attention.named_parameters():
+        if name != "distance_weight":
+            torch.nn.init.normal_(parameter, std=0.5)
+    return attention
+
+
+def batch(left_pad=False):
+    """Random input, padding mask, distances; 255 at padding."""
+    generator = torch.Generator().manual_seed(1)
+    x = torch.full((T, B, C), 3.0, dtype=torch.double)
+    mask = torch.ones(B, T, dtype=torch.bool)
+    distances = torch.full((B, T, T), 255, dtype=torch.uint8)
+    for b, length in enumerate(LENGTHS):
+        part = slice(T - length, T) if left_pad else slice(0, length)
+        x[part, b] = torch.randn(length, C, generator=generator, dtype=torch.double)
+        mask[b, part] = False
+        some = torch.randint(1, 21, (length, length), generator=generator).triu(1)  # 20² is beyond uint8
+        distances[b, part, part] = (some + some.T).to(torch.uint8)
+    return x, mask, distances
+
+
+def loop_oracle(attention, x, mask, distances, sigma):
+    """softmax(q·k/√d + λ_h exp(-M²/2σ²)) V one score at a time."""
+    dim = C // H
+    q, k, v = (projection(x) for projection in (attention.q_proj, attention.k_proj, attention.v_proj))
+    out = torch.zeros_like(x)
+    for b in range(B):
+        for h in range(H):
+            part = slice(h * dim, (h + 1) * dim)
+            for i in range(T):
+                exps = {}
+                for j in range(T):
+                    if not mask[b, j]:
+                        gaussian = math.exp(-(int(distances[b, i, j]) ** 2) / (2 * sigma**2))
+                        score = float(q[i, b, part] @ k[j, b, part]) / math.sqrt(dim)
+                        exps[j] = math.exp(score + float(attention.distance_weight[h]) * gaussian)
+                for j, value in exps.items():
+                    out[i, b, part] += value / sum(exps.values()) * v[j, b, part]
+    return attention.out_proj(out)
+
+
+@pytest.mark.parametrize("left_pad", [False, True])
+@pytest.mark.parametrize("sigma", [0.5, 2.0, 10.0, math.inf])
+def test_equals_the_formula(sigma, left_pad):
+    x, mask, distances = batch(left_pad)
+    attention = build()
+    with torch.no_grad():
+        attention.distance_weight.copy_(WEIGHTS)
+        out = attention.attend_to_near(x, mask, log_gaussian(distances, sigma).exp())
+        expected = loop_oracle(attention, x, mask, distances, sigma)
+    torch.testing.assert_close(out, expected, atol=1e-6, rtol=1e-6)  # G is float32
+
+
+def test_gaussian_by_hand():
+    """G = 1, .8825, .6065, .3247, .1353 at 0 to 4 arcs; finite to the farthest, and 1 everywhere if σ is infinite."""
+    found = log_gaussian(torch.arange(256).to(torch.uint8), 2.0).exp()
+    assert found[:5].tolist() == pytest.approx([1, 0.8825, 0.6065, 0.3247, 0.1353], abs=5e-5)
+    assert (found.diff() <= 0).all() and found[255] == 0
+    assert (log_gaussian(torch.arange(256), math.inf) == 0).all()
+
+
+def test_padding_and_neighbours_change_nothing():
+    x, mask, distances = batch()
+    left = batch(left_pad=True)
+    attention = build()
+    together = attention.attend_to_near(x, mask, log_gaussian(distances, 2.0).exp())
+    at_the_end = attention.attend_to_near(left[0], left[1], log_gaussian(left[2], 2.0).exp())
+    for b, length in enumerate(LENGTHS):
+        near = log_gaussian(distances[b : b + 1, :length, :length], 2.0).exp()
+        alone = attention.attend_to_near(x[:length, b : b + 1], None, near)
+        torch.testing.assert_close(together[:length, b], alone[:, 0], atol=1e-12, rtol=1e-12)
+        torch.testing.assert_close(at_the_end[T - length :, b], alone[:, 0], atol=1e-12, rtol=1e-12)
+    assert together.isfinite().all()
+
+
+@pytest.mark.parametrize("masked", [True, False])
+def test_no_parse_or_no_weight_is_stock_attention(masked):
+    x, mask, distances = batch()
+    mask = mask if masked else None
+    stock = MultiheadAttention.forward(build(), x, x, x, key_padding_mask=mask, need_weights=False)[0]
+    unparsed = build(initial=5.0).attend_to_near(x, mask, log_gaussian(torch.zeros_like(distances), 2.0).exp())
+    weightless = build(initial=0.0).attend_to_near(x, mask, log_gaussian(distances, 2.0).exp())
+    for found in (unparsed, weightless):
+        torch.testing.assert_close(found, stock, atol=1e-12, rtol=1e-12)
+    other = build(initial=5.0).attend_to_near(x, mask, log_gaussian(distances, 2.0).exp())
+    assert not torch.allclose(other[:, 0], stock[:, 0], atol=1e-3)
+
+
+def test_gradients_by_finite_differences():
+    attention = build()
+    x, mask, distances = batch()
+    near = log_gaussian(distances, 4.0).exp()
+    parameters = [attention.distance_weight, attention.q_proj.weight]
+    assert torch.autograd.gradcheck(
+        lambda inputs, *_: attention.attend_to_near(inputs, mask, near), (x.requires_grad_(), *parameters)
+    )
+
+
+def test_weights_drop_out_in_training_only():
+    x, mask, distances = batch()
+    near = log_gaussian(distances, 2.0).exp()
+    attention = build(dropout=0.5)
+    still = attention.attend_to_near(x, mask, near)
+    assert torch.equal(still, build().attend_to_near(x, mask, near))
+    attention.train()
+    assert not torch.allclose(still, attention.attend_to_near(x, mask, near))

@@ -1,0 +1,278 @@
+"""Syntax-directed heads of attention to the source against their equations, written as loops."""
+
+import math
+
+import pytest
+import torch
+from fairseq.modules import MultiheadAttention
+
+from fairseq_syntax.modules.syntax_cross_attention import SyntaxCrossAttention, tree_penalty
+
+B, T, J, C, E, H = 3, 4, 7, 12, 8, 4
+LENGTHS = [7, 3, 1]
+INF = math.inf
+
+
+def build(syntax_heads=2, **options):
+    torch.manual_seed(0)
+    attention = SyntaxCrossAttention(C, H, syntax_heads=syntax_heads, kdim=E, vdim=E, **options).double().eval()
+    for parameter in attention.parameters():
+        torch.nn.init.normal_(parameter, std=0.6)
+    return attention
+
+
+def batch(left_pad=False):
+    """Queries, states of the source, True at real tokens, tree distances of random trees (255 at padding)."""
+    generator = torch.Generator().manual_seed(1)
+    query = torch.randn(T, B, C, generator=generator, dtype=torch.double)
+    states = torch.full((J, B, E), 5.0, dtype=torch.double)
+    keep = torch.zeros(B, J, dtype=torch.bool)
+    distances = torch.full((B, J, J), 255, dtype=torch.uint8)
+    for b, length in enumerate(LENGTHS):
+        part = slice(J - length, J) if left_pad else slice(0, length)
+        states[part, b] = torch.randn(length, E, generator=generator, dtype=torch.double)
+        keep[b, part] = True
+        parents = [int(torch.randint(0, max(i, 1), (), generator=generator)) for i in range(length)]
+        paths = torch.zeros(length, length, dtype=torch.uint8)
+        for i in range(1, length):  # from the parent on, which stands before
+            paths[i, :i] = paths[:i, i] = paths[parents[i], :i] + 1
+        distances[b, part, part] = paths
+    return query, states, keep, distances
+
+
+def attend(attention, query, states, penalty, **options):
+    return attention(query, states, states, key_padding_mask=penalty, need_head_weights=True, **options)
+
+
+def loop_oracle(attention, query, states, keep, distances, n, sigma, mode):
+    """Weights (H, B, T, J) and output (T, B, C), one score at a time, from the equations."""
+    dim = C // H
+    q, k, v = attention.q_proj(query), attention.k_proj(states), attention.v_proj(states)
+    weights = torch.zeros(H, B, T, J, dtype=torch.double)
+    out = torch.zeros(T, B, C, dtype=torch.double)
+    for b, length in enumerate(LENGTHS):
+        columns = [j for j in range(J) if keep[b, j]]
+
+        def row(h, t, centre, b=b, columns=columns):
+            exps = {}
+            for j in columns:
+                part = slice(h * dim, (h + 1) * dim)
+                score = float(q[t, b, part] @ k[j, b, part]) / math.sqrt(dim)
+                if centre is not None:
+                    distance = int(distances[b, columns[centre], j])
+                    if distance > n:
+                        continue
+                    score -= distance**2 / (2 * sigma**2)
+                exps[j] = math.exp(score)
+            return {j: value / sum(exps.values()) for j, value in exps.items()}
+
+        for t in range(T):
+            hidden = [math.tanh(float(line @ query[t, b])) for line in attention.position.hidden.weight]
+            for h in range(H):
+                directed = h - (H - attention.syntax_heads)
+                if directed < 0:
+                    mixture = [(1.0, None)]
+                else:
+                    v_h = attention.position.output.weight[directed].tolist()
+                    z = sum(a * c for a, c in zip(v_h, hidden, strict=True))
+                    p = length / (1 + math.exp(-z))
+                    if mode == "mix":
+                        u = min(max(p - 0.5, 0.0), length - 1.0)
+                        low = min(int(u), max(length - 2, 0))
+                        share = u - low
+                        mixture = [(1 - share, low), (share, min(low + 1, length - 1))]
+                    else:
+                        mixture = [(1.0, min(int(p), length - 1))]
+                for share, centre in mixture:
+                    for j, value in row(h, t, centre).items():
+                        weights[h, b, t, j] += share * value
+                part = slice(h * dim, (h + 1) * dim)
+                out[t, b, part] = weights[h, b, t] @ v[:, b, part]
+    return weights, attention.out_proj(out)
+
+
+@pytest.mark.parametrize("left_pad", [False, True])
+@pytest.mark.parametrize("n, sigma", [(1.0, 0.5), (2.0, 1.0), (INF, 2.0), (1.0, INF)])
+@pytest.mark.parametrize("mode", ["hard", "ste", "mix"])
+@pytest.mark.parametrize("heads", [1, 4])
+def test_equals_the_equations(heads, mode, n, sigma, left_pad):
+    query, states, keep, distances = batch(left_pad)
+    attention = build(heads, gradient=mode)
+    with torch.no_grad():
+        expected, expected_out = loop_oracle(attention, query, states, keep, distances, n, sigma, mode)
+        for training in (False, True):
+            out, weights = attend(attention.train(training), query, states, tree_penalty(distances, keep, n, sigma))
+            torch.testing.assert_close(weights, expected, atol=1e-7, rtol=1e-6)  # the penalty is float32
+            torch.testing.assert_close(out, expected_out, atol=1e-6, rtol=1e-6)
+            torch.testing.assert_close(weights.sum(-1), torch.ones(H, B, T, dtype=torch.double))
+            assert not weights[..., ~keep[0]].any() and not weights[:, 2, :, ~keep[2]].any()
+
+
+def test_penalty_by_hand():
+    """Chain of three words and padding, n = 1, σ = 2."""
+    distances = torch.tensor([[[0, 1, 2, 255], [1, 0, 1, 255], [2, 1, 0, 255], [255] * 4]]).to(torch.uint8)
+    keep = torch.tensor([[True, True, True, False]])
+    expected = [[0, -0.125, -INF, -INF], [-0.125, 0, -0.125, -INF], [-INF, -0.125, 0, -INF], [-INF] * 4]
+    assert tree_penalty(distances, keep, 1.0, 2.0)[0].tolist() == expected
+    everywhere = tree_penalty(distances, keep, INF, INF)[0]
+    assert everywhere[:, :3].eq(0).all() and everywhere[:, 3].isneginf().all()
+    assert tree_penalty(torch.full((1, 1, 1), 254).to(torch.uint8), keep[:, :1], INF, 1.0).item() == -(254**2) / 2
+
+
+@pytest.mark.parametrize("mode", ["hard", "ste", "mix"])
+@pytest.mark.parametrize("unparsed", [False, True], ids=["no window", "no parse"])
+def test_without_a_constraint_it_is_stock_attention(mode, unparsed):
+    query, states, keep, distances = batch()
+    attention = build(4, gradient=mode).train()
+    penalty = (
+        tree_penalty(torch.zeros_like(distances), keep, 4, 2) if unparsed else tree_penalty(distances, keep, INF, INF)
+    )
+    found = attend(attention, query, states, penalty)
+    expected = MultiheadAttention.forward(
+        attention, query, states, states, key_padding_mask=~keep, static_kv=True, need_head_weights=True
+    )
+    for ours, theirs in zip(found, expected, strict=True):
+        torch.testing.assert_close(ours, theirs.double(), atol=1e-6, rtol=1e-5)  # their softmax is float32
+
+
+def test_no_heads_is_stock_attention_to_the_bit():
+    query, states, keep, distances = batch()
+    attention = build(0)
+    assert all("position" not in name for name, _ in attention.named_parameters())
+    penalty = tree_penalty(distances, keep, 4, 2)
+    for incremental in (None, {}):
+        options = {"incremental_state": incremental, "static_kv": True, "need_head_weights": True}
+        found = attention(query, states, states, key_padding_mask=penalty, **options)
+        options["incremental_state"] = None if incremental is None else {}
+        expected = MultiheadAttention.forward(attention, query, states, states, key_padding_mask=~keep, **options)
+        assert all(torch.equal(ours, theirs) for ours, theirs in zip(found, expected, strict=True))
+
+
+def test_the_first_heads_are_plain():
+    query, states, keep, distances = batch()
+    _, found = attend(build(1), query, states, tree_penalty(distances, keep, 1, 0.5))
+    _, plain = attend(build(1), query, states, tree_penalty(distances, keep, INF, INF))
+    assert torch.equal(found[:3], plain[:3])
+    assert not torch.allclose(found[3], plain[3], atol=0.05)
+
+
+def test_batch_is_its_sentences():
+    query, states, keep, distances = batch()
+    left = batch(left_pad=True)
+    for mode in ("ste", "mix"):
+        attention = build(3, gradient=mode).train()
+        together = attend(attention, query, states, tree_penalty(distances, keep, 2, 1))[0]
+        at_the_end = attend(attention, query, left[1], tree_penalty(left[3], left[2], 2, 1))[0]
+        for b, length in enumerate(LENGTHS):
+            part = slice(b, b + 1), slice(0, length)
+            penalty = tree_penalty(distances[part][:, :, :length], keep[part], 2, 1)
+            alone = attend(attention, query[:, b : b + 1], states[:length, b : b + 1], penalty)[0]
+            torch.testing.assert_close(together[:, b : b + 1], alone, atol=1e-12, rtol=1e-12)
+            torch.testing.assert_close(at_the_end[:, b : b + 1], alone, atol=1e-12, rtol=1e-12)
+
+
+def random_scores(seed=2):
+    torch.manual_seed(seed)
+    _, _, keep, distances = batch()
+    scores = torch.randn(B, 2, 50, J, dtype=torch.double) * 3
+    share = torch.rand(B, 2, 50, dtype=torch.double)
+    share[..., :4] = torch.tensor([0.0, 0.5, 1.0, 1e-9])
+    length = torch.tensor(LENGTHS).view(B, 1, 1)
+    penalty = tree_penalty(distances, keep, 2, 1).double()
+    return scores.requires_grad_(), (share * length).requires_grad_(), penalty, ~keep
+
+
+def test_ste_is_hard_ahead_and_mix_in_the_gradient_of_the_position():
+    scores, position, penalty, padding = random_scores()
+    toward = torch.randn(scores.shape, dtype=torch.double)
+    found, gradients = {}, {}
+    for mode in ("hard", "ste", "mix"):
+        weights = build(2, gradient=mode).train().weigh(scores, position, penalty, padding)
+        found[mode] = weights.detach()
+        gradients[mode] = torch.autograd.grad((weights * toward).sum(), (scores, position), allow_unused=True)
+    assert torch.equal(found["ste"], found["hard"])
+    assert not torch.allclose(found["mix"], found["hard"])
+    torch.testing.assert_close(gradients["ste"][0], gradients["hard"][0])
+    assert gradients["hard"][1] is None
+    assert torch.equal(gradients["ste"][1], gradients["mix"][1])
+    assert gradients["ste"][1][0].count_nonzero() > 40
+
+
+def test_gradients_of_mix_by_finite_differences():
+    scores, position, penalty, padding = random_scores()
+    scores, position = scores[:, :, 5:9].detach().requires_grad_(), position[:, :, 5:9].detach().requires_grad_()
+    cell = (position.detach() - 0.5) % 1
+    assert ((cell > 1e-4) & (cell < 1 - 1e-4)).all()
+    inner = (position[0] > 0.5) & (position[0] < LENGTHS[0] - 0.5)  # the clamp is straight through outside
+    weigh = build(2, gradient="mix").weigh
+    assert inner.any()
+
+    def function(some, places):
+        return weigh(some, torch.where(inner, places, places.detach()), penalty[:1], padding[:1])
+
+    assert torch.autograd.gradcheck(function, (scores[:1], position[:1]))
+
+
+@pytest.mark.parametrize("mode", ["ste", "mix"])
+def test_every_parameter_learns(mode):
+    query, states, keep, distances = batch()
+    attention = build(2, gradient=mode).train()
+    attend(attention, query, states, tree_penalty(distances, keep, 2, 1))[0].square().sum().backward()
+    for name, parameter in attention.named_parameters():
+        assert parameter.grad.isfinite().all(), name
+        assert parameter.grad.abs().max() > (1e-6 if name != "k_proj.bias" else -1), name  # a shift of all scores
+
+
+def test_hard_positions_are_not_trained():
+    assert not any(p.requires_grad for n, p in build(2, gradient="hard").named_parameters() if "position" in n)
+    assert all(p.requires_grad for p in build(2).parameters())
+
+
+def test_step_by_step_equals_all_at_once():
+    query, states, keep, distances = batch()
+    attention = build(2)
+    penalty = tree_penalty(distances, keep, 2, 1)
+    full, weights = attend(attention, query, states, penalty)
+    # two hypotheses a sentence, which change places; the other one sees other queries
+    order = torch.tensor([0, 0, 1, 1, 2, 2])
+    twin = torch.stack((query, query.flip(0)), dim=2).flatten(1, 2)
+    states, penalty, state = states[:, order], penalty[order], {}
+    attention.set_beam_size(2)  # as fairseq's generator may
+    swapped = False
+    for t in range(T):
+        step = twin[t : t + 1]
+        if swapped:
+            step = step.unflatten(1, (-1, 2)).flip(2).flatten(1, 2)
+        out, found = attend(attention, step, states, penalty, incremental_state=state, static_kv=True)
+        mine = slice(1, None, 2) if swapped else slice(0, None, 2)
+        torch.testing.assert_close(out[:, mine], full[t : t + 1])
+        torch.testing.assert_close(found[:, mine], weights[:, :, t : t + 1])
+        if t == 1:
+            swap = torch.tensor([1, 0, 3, 2, 5, 4])
+            attention.reorder_incremental_state(state, swap)
+            states, penalty, swapped = states[:, swap], penalty[swap], True
+        states = torch.full_like(states, float("nan"))  # keys come from the first step
+    # sentences that are finished leave the batch
+    attention.reorder_incremental_state(state, torch.tensor([4, 5]))
+    out, _ = attend(attention, twin[-1:, 4:], states[:, 4:], penalty[4:], incremental_state=state, static_kv=True)
+    torch.testing.assert_close(out[:, 0], full[-1:, 2])
+
+
+def test_weights_drop_out_and_are_returned_whole():
+    query, states, keep, distances = batch()
+    penalty = tree_penalty(distances, keep, 2, 1)
+    attention = build(2, dropout=0.5)
+    still = attend(attention, query, states, penalty)
+    torch.manual_seed(1)
+    dropped = attend(attention.train(), query, states, penalty)
+    assert not torch.allclose(dropped[0], still[0])
+    assert torch.equal(dropped[1], still[1])
+    mean = attention.eval()(query, states, states, key_padding_mask=penalty)[1]
+    torch.testing.assert_close(mean, still[1].mean(0))
+    assert attention(query, states, states, key_padding_mask=penalty, need_weights=False)[1] is None
+
+
+def test_bad_numbers_of_heads_are_refused():
+    for heads in (-1, 5):
+        with pytest.raises(ValueError, match="give 0 to 4"):
+            SyntaxCrossAttention(C, H, syntax_heads=heads)

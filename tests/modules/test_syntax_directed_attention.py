@@ -1,0 +1,443 @@
+"""Syntax-directed attention against the example and the equations of the paper, one position at a time."""
+
+import math
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from fairseq_syntax.modules.additive_attention import global_weights
+from fairseq_syntax.modules.source_attention import Source
+from fairseq_syntax.modules.syntax_directed_attention import (
+    Combine,
+    MissingParse,
+    PositionGradient,
+    SyntaxDirectedMemory,
+    SyntaxDirectedWeights,
+    complete_distances,
+)
+from fairseq_syntax.trees.distances import tree_distances
+
+H = 6
+INF = math.inf
+COMBINE = [choice.value for choice in Combine]
+GRADIENTS = [choice.value for choice in PositionGradient]
+
+WORDS = "zhexie weixian fenzi yanzhong yingxiang zhengchang de yimin zhengce </s>".split()
+HEADS = [2, 2, 4, 4, -1, 8, 5, 8, 4]
+FENZI = WORDS.index("fenzi")
+# heads of the sentences of a batch: a tree, a forest, a chain, one word, none; -2 has no parse
+SENTENCES = [HEADS, [1, -1, 1, -1, 3], [1, 2, 3, 4, 5, -1], [-1], [], [-2, -2, -2]]
+LENGTHS = [len(heads) + 1 for heads in SENTENCES]
+
+
+def make_memory(sentences=SENTENCES, left_pad=False, width=None):
+    """What weights need of a memory; words are tokens."""
+    lengths = [len(heads) + 1 for heads in sentences]
+    width = width or max(lengths)
+    keep = torch.zeros(len(sentences), width, dtype=torch.bool)
+    distances = torch.full((len(sentences), width, width), 255, dtype=torch.uint8)
+    start = torch.tensor([width - length if left_pad else 0 for length in lengths])
+    for b, heads in enumerate(sentences):
+        columns = slice(start[b], start[b] + lengths[b])
+        keep[b, columns] = True
+        distances[b, columns, columns] = torch.from_numpy(tree_distances(np.array(heads, dtype=int)))
+    return {"keep": keep, "length": torch.tensor(lengths), "start": start, "distances": distances}
+
+
+def paths(heads):
+    """Lengths of paths in the tree of one sentence, by search; EOS is the virtual root above its roots."""
+    size = len(heads) + 1
+    if -2 in heads:
+        return [[0] * size for _ in range(size)]
+    graph = nx.Graph()
+    graph.add_nodes_from(range(size))
+    graph.add_edges_from((word, head if head >= 0 else size - 1) for word, head in enumerate(heads))
+    lengths = dict(nx.all_pairs_shortest_path_length(graph))
+    return [[lengths[i][j] for j in range(size)] for i in range(size)]
+
+
+def row_by_hand(scores, distances, window, sigma, combine):
+    """Eqs. 10 and 11 for one sentence and one row: lists of numbers."""
+    gaussian = [math.exp(-(d**2) / (2 * sigma**2)) for d in distances]
+    inside = [d <= window for d in distances]
+    if combine == "mul":
+        changed = [e * g for e, g in zip(scores, gaussian, strict=True)]
+    elif combine == "add":
+        changed = [e - d**2 / (2 * sigma**2) for e, d in zip(scores, distances, strict=True)]
+    else:
+        changed = scores
+    weights = [math.exp(e) if use else 0.0 for e, use in zip(changed, inside, strict=True)]
+    weights = [weight / sum(weights) for weight in weights]
+    return [w * g for w, g in zip(weights, gaussian, strict=True)] if combine == "post" else weights
+
+
+def build(window=4.0, sigma=None, combine="mul", gradient="hard"):
+    return SyntaxDirectedWeights(H, window, sigma, combine, gradient).double()
+
+
+def figure(scores, position=FENZI + 0.5, **options):
+    """Weights of the paper's sentence."""
+    scores = torch.as_tensor(scores, dtype=torch.double).expand(1, 10)
+    return build(**options).weigh(scores, torch.tensor([position], dtype=torch.double), make_memory([HEADS]))[0]
+
+
+def named(**weights):
+    return torch.tensor([weights[word] for word in [*WORDS[:-1], "eos"]], dtype=torch.double)
+
+
+def draw(*shape, scale=2.0, seed=0):
+    return torch.randn(*shape, dtype=torch.double, generator=torch.Generator().manual_seed(seed)) * scale
+
+
+def some_positions(seed=1):
+    """Real-valued positions in `SENTENCES`."""
+    shares = torch.rand(len(LENGTHS), dtype=torch.double, generator=torch.Generator().manual_seed(seed))
+    return shares * torch.tensor(LENGTHS)
+
+
+# --- the paper's example ----------------------------------------------------------------------------------------------
+
+
+def test_distances_of_figure_2():
+    distances = make_memory([HEADS])["distances"][0].tolist()
+    assert distances[FENZI] == [1, 1, 0, 2, 1, 3, 4, 3, 2, 2]
+    assert distances[WORDS.index("</s>")] == [3, 3, 2, 2, 1, 3, 4, 3, 2, 0]
+    assert distances == paths(HEADS)
+
+
+def test_weights_of_the_example():
+    """Computed by hand: e = 2 everywhere, 2 G = 2, 1.765, 1.213, .649, .271 at 0 to 4 arcs."""
+    expected = named(
+        zhexie=0.1455, weixian=0.1455, fenzi=0.1841, yanzhong=0.0838, yingxiang=0.1455,
+        zhengchang=0.0477, de=0.0327, yimin=0.0477, zhengce=0.0838, eos=0.0838,
+    )  # fmt: skip
+    torch.testing.assert_close(figure(2.0), expected, atol=6e-5, rtol=0)
+    assert 1 / (7.389 + 3 * 5.841 + 3 * 3.364 + 2 * 1.914 + 1.311) * 7.389 == pytest.approx(0.1841, abs=5e-5)
+    expected = named(
+        zhexie=0.1412, weixian=0.1412, fenzi=0.1600, yanzhong=0.0970, yingxiang=0.1412,
+        zhengchang=0.0519, de=0.0216, yimin=0.0519, zhengce=0.0970, eos=0.0970,
+    )  # fmt: skip
+    torch.testing.assert_close(figure(0.0, combine="add"), expected, atol=6e-5, rtol=0)
+
+
+def test_the_window_of_the_example():
+    found = figure(0.0, window=2.0, sigma=2.0, combine="add")
+    outside = [WORDS.index(word) for word in ("zhengchang", "de", "yimin")]
+    assert (found == 0).nonzero().flatten().tolist() == outside
+    assert float(found[FENZI]) == pytest.approx(0.1829, abs=5e-5)
+    assert float(found[WORDS.index("zhengce")]) == pytest.approx(0.1109, abs=5e-5)
+
+
+def test_sigma_is_half_the_window():
+    torch.testing.assert_close(figure(2.0, window=3.0), figure(2.0, window=3.0, sigma=1.5), atol=0, rtol=0)
+    assert (figure(2.0, window=3.0) - figure(2.0, window=3.0, sigma=2.0)).abs().max() > 1e-2
+
+
+def test_the_published_product_prefers_what_is_far_if_scores_are_negative():
+    """Eq. 10 pulls scores towards 0; the additive form is a penalty whatever the scores."""
+    found = figure(-3.0)
+    assert float(found[FENZI]) == pytest.approx(0.0229, abs=5e-5)
+    assert float(found[WORDS.index("de")]) == pytest.approx(0.3070, abs=5e-5)
+    torch.testing.assert_close(figure(0.0), torch.full((10,), 0.1, dtype=torch.double), atol=1e-15, rtol=0)
+    for constant in (-30.0, -3.0, 0.0, 3.0, 30.0):
+        added = figure(constant, combine="add")
+        assert added[FENZI] == added.max() > added[WORDS.index("de")] == added.min()
+
+
+def test_the_offset_of_the_scores_matters_to_the_product_only():
+    scores = draw(10)
+    for combine, invariant in (("add", True), ("post", True), ("mul", False)):
+        difference = (figure(scores + 5, combine=combine) - figure(scores, combine=combine)).abs().max()
+        assert (difference < 1e-12) == invariant, combine
+    far = WORDS.index("de")
+    assert figure(scores - 5)[far] > figure(scores)[far] > figure(scores + 5)[far]
+
+
+# --- the equations ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("combine", COMBINE)
+@pytest.mark.parametrize("window, sigma", [(4, None), (2, 1.3), (1, INF), (INF, 3.0), (INF, None), (0.5, None)])
+@pytest.mark.parametrize("left_pad", [False, True], ids=["right", "left"])
+def test_equals_the_equations(left_pad, window, sigma, combine):
+    memory = make_memory(left_pad=left_pad)
+    width = memory["keep"].shape[1]
+    scores = draw(len(SENTENCES), width)
+    for seed in range(4):
+        positions = some_positions(seed)
+        for gradient in GRADIENTS:
+            found = build(window, sigma, combine, gradient).weigh(scores, positions, memory)
+            for b, heads in enumerate(SENTENCES):
+                own = scores[b, memory["keep"][b]].tolist()
+                distances, deviation = paths(heads), window / 2 if sigma is None else sigma
+                rows = [
+                    torch.tensor(row_by_hand(own, d, window, deviation, combine), dtype=torch.double) for d in distances
+                ]
+                expected = rows[math.floor(positions[b])]
+                if gradient == "mix":
+                    middle = min(max(float(positions[b]) - 0.5, 0), len(own) - 1)
+                    low = math.floor(middle)
+                    expected = rows[low]
+                    if low < middle:
+                        expected = (low + 1 - middle) * rows[low] + (middle - low) * rows[low + 1]
+                torch.testing.assert_close(found[b, memory["keep"][b]], expected, atol=1e-12, rtol=0)
+                assert not found[b, ~memory["keep"][b]].any()
+
+
+def test_the_position_is_of_the_state():
+    weights = build()
+    nn.init.normal_(weights.position.output.weight)
+    query, memory, scores = draw(6, H), make_memory(), draw(6, 10)
+    found, shown, state = weights(scores, query, memory, {})
+    torch.testing.assert_close(shown["position"], weights.position(query, memory["length"]), atol=0, rtol=0)
+    torch.testing.assert_close(found, weights.weigh(scores, shown["position"], memory), atol=0, rtol=0)
+    assert state == {} and shown["position"].unique().numel() == 6
+
+
+@pytest.mark.parametrize("combine", ["mul", "add"])
+@pytest.mark.parametrize("gradient", GRADIENTS)
+def test_weights_sum_to_one_within_the_window(gradient, combine):
+    memory, scores = make_memory(), draw(6, 10)
+    for window in (1.0, 2.0, 4.0):
+        for seed in range(20):
+            positions = some_positions(seed)
+            found = build(window, combine=combine, gradient=gradient).weigh(scores, positions, memory)
+            torch.testing.assert_close(found.sum(1), torch.ones(6).double(), atol=1e-12, rtol=0)
+            outside = memory["distances"][torch.arange(6), positions.long()] > window
+            # the support of a mixture is that of both rows
+            assert gradient == "mix" or not found[outside].any()
+    assert (build(1.0, combine="post").weigh(scores, positions, memory).sum(1) < 1 - 1e-3).sum() >= 3
+
+
+# --- when it is global attention --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("combine", COMBINE)
+@pytest.mark.parametrize("gradient", GRADIENTS)
+def test_without_a_limit_it_is_global_attention(gradient, combine, training):
+    memory, scores = make_memory(), draw(6, 10)
+    expected = global_weights(scores, memory["keep"])
+    for sigma in (None, INF):
+        weights = build(INF, sigma, combine, gradient).train(training)
+        torch.testing.assert_close(weights.weigh(scores, some_positions(), memory), expected, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("combine", COMBINE)
+@pytest.mark.parametrize("gradient", GRADIENTS)
+def test_without_a_parse_it_is_global_attention(gradient, combine):
+    memory, scores = make_memory(), draw(6, 10)
+    expected = global_weights(scores, memory["keep"])
+    found = build(4.0, 2.0, combine, gradient).weigh(scores, some_positions(), memory)
+    torch.testing.assert_close(found[5], expected[5], atol=1e-12, rtol=0)
+    # and with one it is not
+    assert (found[:3] - expected[:3]).abs().amax(1).min() > 1e-3
+
+
+# --- edges ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [torch.double, torch.float])
+@pytest.mark.parametrize("combine", COMBINE)
+@pytest.mark.parametrize("gradient", GRADIENTS)
+def test_the_ends_of_sentences(gradient, combine, dtype):
+    for heads in ([], [-1], [1, -1], HEADS):
+        memory = make_memory([heads], width=10)
+        length = len(heads) + 1
+        for position in (0.0, 1e-30, 0.3, 0.5, length - 0.5, length - 1e-6, float(length)):
+            weights = build(1.0, combine=combine, gradient=gradient).to(dtype)
+            scores = draw(1, 10, scale=30).to(dtype).requires_grad_()
+            place = torch.tensor([position], dtype=dtype, requires_grad=True)
+            found = weights.weigh(scores, place, memory)
+            found.square().sum().backward()
+            assert torch.isfinite(found).all() and torch.isfinite(scores.grad).all()
+            assert place.grad is None or torch.isfinite(place.grad).all()
+            assert not found[0, length:].any()
+            row = min(int(float(place)), length - 1)
+            if gradient != "mix" or position in (0.5, length - 0.5, float(length), 0.0):
+                distances = memory["distances"][:, row]
+                # at the ends mixtures are of one row only
+                assert not found[(distances > 1) | ~memory["keep"]].any()
+
+
+def test_far_words_are_not_wrapped_around():
+    """A chain of 300: squares of such distances do not fit the bytes they come in, nor do they themselves."""
+    chain = [*range(1, 300), -1]
+    memory = make_memory([chain])
+    scores = draw(1, 301)
+    for combine in COMBINE:
+        found = build(INF, 10.0, combine).weigh(scores, torch.tensor([0.5]).double(), memory)[0]
+        expected = row_by_hand(scores[0].tolist(), [min(d, 254) for d in paths(chain)[0]], INF, 10.0, combine)
+        torch.testing.assert_close(found, torch.tensor(expected, dtype=torch.double), atol=1e-12, rtol=0)
+        # in half precision the squares do not fit either, and the scores are in float32
+        half = SyntaxDirectedWeights(H, INF, 10.0, combine, "hard").half()
+        again = half.weigh(scores.float(), torch.tensor([0.5]), memory)[0]
+        torch.testing.assert_close(again.double(), found, atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("combine", COMBINE)
+@pytest.mark.parametrize("gradient", GRADIENTS)
+def test_neither_padding_nor_neighbours_matter(gradient, combine, training):
+    torch.manual_seed(0)
+    weights = build(2.0, combine=combine, gradient=gradient).train(training)
+    nn.init.normal_(weights.position.output.weight)
+    memory, scores, query = make_memory(), draw(6, 10), draw(6, H)
+    expected, shown, _ = weights(scores, query, memory, {})
+    for left_pad in (False, True):
+        wide = make_memory(left_pad=left_pad, width=15)
+        noise = draw(6, 15, scale=50, seed=3)
+        noise[wide["keep"]] = scores[memory["keep"]]
+        found, other, _ = weights(noise, query, wide, {})
+        torch.testing.assert_close(found[wide["keep"]], expected[memory["keep"]], atol=1e-12, rtol=0)
+        torch.testing.assert_close(other["position"], shown["position"], atol=1e-12, rtol=0)
+        assert not found[~wide["keep"]].any()
+    for b, heads in enumerate(SENTENCES):
+        length = len(heads) + 1
+        alone, _, _ = weights(scores[b : b + 1, :length], query[b : b + 1], make_memory([heads]), {})
+        torch.testing.assert_close(alone[0], expected[b, :length], atol=1e-12, rtol=0)
+
+
+# --- gradients --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("combine", COMBINE)
+def test_gradients_of_mix_are_those_of_differences(combine):
+    memory = make_memory()
+    scores, positions = draw(6, 10).requires_grad_(), some_positions().requires_grad_()
+    assert ((positions.detach() - 0.5) % 1 - 0.5).abs().max() < 0.49  # at no kink
+    weights = build(2.0, combine=combine, gradient="mix")
+    # in the outer halves of the sentence the clamp lets a gradient through that differences do not see
+    inner = torch.tensor([2.3, 3.8, 5.1, 1.1, 0.5, 2.2], dtype=torch.double, requires_grad=True)
+    keep = inner.detach().le(memory["length"] - 0.5) & inner.detach().ge(0.5) & (memory["length"] > 1)
+    chosen = keep.nonzero().flatten()
+    assert len(chosen) == 5
+    part = {name: value[chosen] for name, value in memory.items()}
+    assert torch.autograd.gradcheck(
+        lambda scores, inner: weights.weigh(scores[chosen], inner[chosen], part), (scores, inner)
+    )
+
+
+def gradients(gradient, scores, positions, memory, combine, toward):
+    """(weights, dL/de, dL/dp) of L = sum of weights times `toward`."""
+    scores, positions = scores.clone().requires_grad_(), positions.clone().requires_grad_()
+    found = build(2.0, combine=combine, gradient=gradient).train().weigh(scores, positions, memory)
+    to_scores, to_positions = torch.autograd.grad((found * toward).sum(), (scores, positions), allow_unused=True)
+    return found.detach(), to_scores, to_positions
+
+
+@pytest.mark.parametrize("dtype", [torch.double, torch.float])
+@pytest.mark.parametrize("combine", COMBINE)
+def test_straight_through_is_the_row_with_the_gradient_of_the_mixture(combine, dtype):
+    memory, toward = make_memory(), draw(6, 10, seed=5).to(dtype)
+    scores = draw(6, 10).to(dtype)
+    for seed in range(200):
+        positions = some_positions(seed).to(dtype)
+        arguments = scores, positions, memory, combine, toward
+        hard, hard_scores, none = gradients("hard", *arguments)
+        ste, ste_scores, ste_positions = gradients("ste", *arguments)
+        _, _, mix_positions = gradients("mix", *arguments)
+        assert none is None
+        assert torch.equal(ste, hard)
+        torch.testing.assert_close(ste_scores, hard_scores, atol=1e-6 if dtype == torch.float else 1e-12, rtol=0)
+        torch.testing.assert_close(ste_positions, mix_positions, atol=0, rtol=0)
+        decoding = build(2.0, combine=combine, gradient="ste").eval()
+        assert torch.equal(decoding.weigh(scores, positions, memory), hard)
+    assert ste_positions[:4].abs().min() > 0 and ste_positions[4] == 0
+
+
+@pytest.mark.parametrize("gradient", ["ste", "mix"])
+def test_the_gradient_is_the_difference_of_two_rows_everywhere(gradient):
+    """Also in the outer halves of a sentence, where clamping alone would leave the position stuck."""
+    memory, scores, toward = make_memory([HEADS]), draw(1, 10), draw(1, 10, seed=5)
+    rows = [build(2.0).weigh(scores, torch.tensor([row + 0.5]).double(), memory) for row in range(10)]
+    for position, low in [(0.01, 0), (0.4, 0), (0.9, 0), (1.4, 0), (1.6, 1), (8.6, 8), (9.45, 8), (9.6, 8), (10.0, 8)]:
+        place = torch.tensor([position], dtype=torch.double)
+        _, _, found = gradients(gradient, scores, place, memory, "mul", toward)
+        expected = ((rows[low + 1] - rows[low]) * toward).sum()
+        assert expected.abs() > 1e-3
+        torch.testing.assert_close(found[0], expected, atol=1e-12, rtol=0)
+
+
+def test_only_a_mixture_is_continuous_in_the_position():
+    memory, scores = make_memory([HEADS]), draw(1, 10)
+    jumps = {}
+    positions = torch.arange(0, 10, 1e-3, dtype=torch.double)
+    for gradient in GRADIENTS:
+        weights = build(2.0, gradient=gradient)
+        many = {name: value.expand(len(positions), *value.shape[1:]) for name, value in memory.items()}
+        found = weights.weigh(scores.expand(len(positions), -1), positions, many)
+        jumps[gradient] = float(found.diff(dim=0).abs().max())
+    assert jumps["mix"] < 1.01e-3 and jumps["hard"] == jumps["ste"] > 0.1
+
+
+@pytest.mark.parametrize("gradient, learns", [("ste", True), ("mix", True), ("hard", False)])
+def test_what_learns_the_position(gradient, learns):
+    torch.manual_seed(0)
+    weights = build(2.0, gradient=gradient).train()
+    scores = draw(6, 10).requires_grad_()
+    query = draw(6, H).requires_grad_()
+    found, shown, _ = weights(scores, query, make_memory(), {})
+    (found * draw(6, 10, seed=4)).sum().backward()
+    for parameter in weights.parameters():
+        # what never gets a gradient does not ask for one
+        assert parameter.requires_grad == learns
+        assert (parameter.grad is not None and parameter.grad.any()) == learns
+    assert (query.grad is not None) == learns and scores.grad.any()
+    assert shown["position"].grad_fn is not None
+
+
+# --- sentences without a parse ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("left_pad", [False, True], ids=["right", "left"])
+def test_what_stands_in_for_a_missing_parse(left_pad):
+    memory = make_memory(left_pad=left_pad, width=12)
+    syntax, keep = {"distances": memory["distances"]}, memory["keep"]
+    assert torch.equal(complete_distances(syntax, keep, MissingParse.all_equal), memory["distances"])
+    found = complete_distances(syntax, keep, MissingParse.linear)
+    assert found.dtype == torch.uint8
+    # parsed sentences, one of one word and one of none among them, are as before
+    assert torch.equal(found[:5], memory["distances"][:5])
+    start = int(memory["start"][5])
+    expected = torch.full((12, 12), 255)
+    for i in range(4):
+        for j in range(4):
+            expected[start + i, start + j] = abs(i - j)
+    assert torch.equal(found[5].long(), expected)
+    with pytest.raises(ValueError, match=r"1 of 6 sentences of a batch have no parse.*--sdatt-missing"):
+        complete_distances(syntax, keep, MissingParse.error)
+    parsed = {"distances": memory["distances"][:5]}
+    assert torch.equal(complete_distances(parsed, keep[:5], MissingParse.error), parsed["distances"])
+
+
+def test_linear_distances_saturate_below_padding():
+    keep = torch.ones(1, 300, dtype=torch.bool)
+    syntax = {"distances": torch.zeros(1, 300, 300, dtype=torch.uint8)}
+    found = complete_distances(syntax, keep, MissingParse.linear)
+    assert found.max() == found[0, 0, 299] == 254 and found[0, 10, 7] == 3
+
+
+@pytest.mark.parametrize("syntax", [None, {}, {"parents": torch.zeros(1, 4)}])
+def test_no_trees_at_all_is_an_error(syntax):
+    with pytest.raises(ValueError, match=r"needs the tree distances.*--task syntax_translation"):
+        complete_distances(syntax, torch.ones(1, 4, dtype=torch.bool), MissingParse.all_equal)
+
+
+@pytest.mark.parametrize("missing", list(MissingParse))
+def test_the_memory_carries_the_distances(missing):
+    torch.manual_seed(0)
+    sentences = [s for s in SENTENCES if -2 not in s] if missing == MissingParse.error else SENTENCES
+    given = make_memory(sentences, left_pad=True)
+    padding = ~given["keep"]
+    source = Source(torch.where(padding, 1, 5), padding, ~padding, {"distances": given["distances"]})
+    memory = SyntaxDirectedMemory(4, 7, missing=missing)
+    made = memory(torch.randn(*padding.shape, 4), source)
+    assert memory.context_size == 4 and made["keys"].shape == (*padding.shape, 7)
+    for name in ("keep", "length", "start"):
+        assert torch.equal(made[name], given[name])
+    assert torch.equal(made["distances"], complete_distances(source.syntax, given["keep"], missing))
+    assert all(len(tensor) == len(sentences) for tensor in made.values())

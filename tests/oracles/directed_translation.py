@@ -1,0 +1,201 @@
+"""The systems of Chen et al. (2018) as their equations are written: one sentence, one word, one position at a time.
+
+Scores and weights are lists of scalar tensors, so that gradients flow to the parameters.
+"""
+
+import math
+
+import torch
+from oracles.syntax_translation import _cell, part, softmax, weighted
+from torch import nn
+from torch.func import functional_call
+
+
+def tree_paths(heads):
+    """Arcs between any two tokens of a sentence of whole words and EOS, which is above the roots; -2: no parse."""
+    size = len(heads) + 1
+    if -2 in heads:
+        return [[0] * size for _ in range(size)]
+
+    def way_up(token):
+        way = [token]
+        while way[-1] != size - 1:
+            head = heads[way[-1]]
+            way.append(head if head >= 0 else size - 1)
+        return way
+
+    ways = [way_up(token) for token in range(size)]
+    return [[len(set(ways[i]) ^ set(ways[j])) for j in range(size)] for i in range(size)]
+
+
+def predicted(net, query, length):
+    """Eq. 5: p = L sigmoid(v . tanh(W_p s))."""
+    return length * torch.sigmoid(net["output.weight"][0] @ torch.tanh(net["hidden.weight"] @ query))
+
+
+def some_softmax(scores, inside):
+    """Softmax over the positions inside, 0 elsewhere."""
+    total = sum(torch.exp(score) for score, use in zip(scores, inside, strict=True) if use)
+    return [torch.exp(score) / total if use else score * 0 for score, use in zip(scores, inside, strict=True)]
+
+
+def local(scores, query, net, *, window=10.0, softmax="window", renormalize=False):
+    """Eqs. 5-8; (weights, p)."""
+    length = len(scores)
+    place = predicted(part(net, "position."), query, length)
+    row = min(math.floor(place), length - 1)
+    inside = [abs(j - row) <= window for j in range(length)]
+    weights = some_softmax(scores, inside if softmax == "window" else [True] * length)
+    weights = [
+        weight * torch.exp(-((j + 0.5 - place) ** 2) / (2 * (window / 2) ** 2)) if near else weight * 0
+        for j, (weight, near) in enumerate(zip(weights, inside, strict=True))
+    ]
+    return [weight / sum(weights) for weight in weights] if renormalize else weights, place
+
+
+def flexible(scores, query, net, centre, *, sigma=3.0, threshold=math.inf):
+    """(weights, gate, the new centre)."""
+    gate = predicted(part(net, "gate."), query, 1)
+    offsets = [abs(j - centre) for j in range(len(scores))]
+    penalties = [gate * offset**2 / (2 * sigma**2) for offset in offsets]
+    seen = [p <= threshold or o == min(offsets) for p, o in zip(penalties, offsets, strict=True)]
+    weights = some_softmax([e - p for e, p in zip(scores, penalties, strict=True)], seen)
+    return weights, gate, sum(j * weight for j, weight in enumerate(weights))
+
+
+def directed(scores, query, net, distances, *, window=4.0, sigma=None, combine="mul", gradient="ste"):
+    """Eqs. 5, 9-11; (weights, p)."""
+    length = len(scores)
+    sigma = window / 2 if sigma is None else sigma
+    place = predicted(part(net, "position."), query, length)
+
+    def of_row(scores, row):
+        exponents = [-(distances[row][j] ** 2) / (2 * sigma**2) for j in range(length)]
+        inside = [distances[row][j] <= window for j in range(length)]
+        if combine == "mul":
+            return torch.stack(some_softmax([e * math.exp(x) for e, x in zip(scores, exponents, strict=True)], inside))
+        if combine == "add":
+            return torch.stack(some_softmax([e + x for e, x in zip(scores, exponents, strict=True)], inside))
+        weights = some_softmax(scores, inside)
+        return torch.stack([weight * math.exp(x) for weight, x in zip(weights, exponents, strict=True)])
+
+    def mixture(scores):
+        middle = min(max(float(place) - 0.5, 0.0), length - 1.0)
+        low = min(math.floor(middle), max(length - 2, 0))
+        share = middle - low + place - place.detach()
+        return (1 - share) * of_row(scores, low) + share * of_row(scores, min(low + 1, length - 1))
+
+    if gradient == "mix":
+        return list(mixture(scores)), place
+    weights = of_row(scores, min(math.floor(place), length - 1))
+    if gradient == "ste":
+        # of the mixture, its gradient to the position only
+        mixed = mixture([score.detach() for score in scores])
+        weights = weights + mixed - mixed.detach()
+    return list(weights), place
+
+
+def gru(inputs, recurrent, x, hidden):
+    """The GRU of Nematus: the candidate's recurrent part is reset after its product; gates r, z, n."""
+    given = (inputs["weight"] @ x + inputs["bias"]).chunk(3)
+    own = (recurrent["weight"] @ hidden + recurrent["bias"]).chunk(3)
+    reset, update = torch.sigmoid(given[0] + own[0]), torch.sigmoid(given[1] + own[1])
+    return (1 - update) * torch.tanh(given[2] + reset * own[2]) + update * hidden
+
+
+def translate(
+    parameters,
+    sentence,
+    heads,
+    previous,
+    *,
+    attention="global",
+    double_context=False,
+    readout=False,
+    decoder_kind="conditional-gru",
+    cell="gru",
+    layers=1,
+    **options,
+):
+    """Scores (S, V) of the next word after each of `previous`; per step: what attention found.
+
+    Args:
+        parameters: of the model by name, shared ones under each of their names.
+        sentence: ids of one source sentence, EOS included.
+        heads: of its words, each of one token.
+        previous: ids of target words.
+        readout: the second GRU gets the global context only.
+        options: of the weights.
+    """
+    table = parameters["encoder.embed_tokens.weight"]
+    weights = part(parameters, "encoder.rnn.")
+    size = weights["weight_hh_l0"].shape[1]
+    stack = {"lstm": nn.LSTM, "gru": nn.GRU}[cell](table.shape[1], size, layers, bidirectional=True)
+    annotations, final = functional_call(stack, weights, (table[torch.tensor(sentence)].unsqueeze(1),))
+    annotations = list(annotations[:, 0])
+    final = final if isinstance(final, tuple) else (final,)
+    memory, decoder = part(parameters, "encoder.memory."), part(parameters, "decoder.")
+    net = part(decoder, "attention.weights.")
+    distances = tree_paths(heads)
+    centre = torch.zeros_like(annotations[0][0])
+
+    def attend(query):
+        nonlocal centre
+        scores = [
+            decoder["attention.score.weight"][0]
+            @ torch.tanh(decoder["attention.query.weight"] @ query + memory["keys.weight"] @ h + memory["keys.bias"])
+            + decoder["attention.score.bias"][0]
+            for h in annotations
+        ]
+        plain, found = softmax(scores), {}
+        if attention == "local":
+            special, found["position"] = local(scores, query, net, **options)
+        elif attention == "flexible":
+            special, found["gate"], centre = flexible(scores, query, net, centre, **options)
+        elif attention == "sdatt":
+            special, found["position"] = directed(scores, query, net, distances, **options)
+        else:
+            special = plain
+        contexts = [weighted(special, annotations)]
+        found["attn"] = torch.stack(special)
+        if double_context:
+            contexts.insert(0, weighted(plain, annotations))
+            found |= {"attn": torch.stack(plain), "syntax_attn": torch.stack(special)}
+        return contexts, found
+
+    logits, everything = [], []
+    if decoder_kind == "conditional-gru":
+        mean = sum(annotations) / len(annotations)
+        state = torch.tanh(decoder["initial.weight"] @ mean + decoder["initial.bias"])
+    else:
+        state = []
+        for layer in range(layers):
+            both = [torch.cat((direction[2 * layer, 0], direction[2 * layer + 1, 0])) for direction in final]
+            if "bridges.0.weight" in decoder:
+                both = [decoder[f"bridges.{n}.weight"] @ v + decoder[f"bridges.{n}.bias"] for n, v in enumerate(both)]
+            state.append(both)
+        u = torch.zeros_like(decoder["output_state.weight"][:, 0])
+    for word in previous:
+        y = decoder["embed_tokens.weight"][word]
+        if decoder_kind == "conditional-gru":
+            query = gru(part(decoder, "before.ahead."), part(decoder, "before.recurrent."), y, state)
+            contexts, found = attend(query)
+            fed = contexts[0] if readout else torch.cat(contexts)
+            state = gru(part(decoder, "after.input."), part(decoder, "after.recurrent."), fed, query)
+            # L_w y + L_d s + L_cg c^g + L_cs c^s + b: the matrices stand in one
+            given, total, column = [y, state, *contexts], decoder["deep_output.bias"], 0
+            for vector in given:
+                total = total + decoder["deep_output.weight"][:, column : column + len(vector)] @ vector
+                column += len(vector)
+            output = torch.tanh(total)
+        else:
+            x = torch.cat((y, u))
+            for layer in range(layers):
+                state[layer] = _cell(cell, part(decoder, f"cells.{layer}."), x, state[layer])
+                x = state[layer][0]
+            contexts, found = attend(x)
+            output = u = torch.tanh(decoder["output_state.weight"] @ torch.cat([x, *contexts]))
+        scores = decoder["output_projection.weight"] @ output
+        logits.append(scores + decoder["output_projection.bias"] if "output_projection.bias" in decoder else scores)
+        everything.append(found)
+    return torch.stack(logits), everything
