@@ -85,3 +85,21 @@ multitask_data() {
 hypotheses() {
     [[ -n "$DRY_RUN" ]] || sed -n 's/^H-\([0-9]*\)\t[^\t]*\t/\1\t/p' "$1" | sort -n | cut -f2 > "$2"
 }
+
+# Text of a split of Multi30k (task 1, English and German): multi30k_text FOLDER SPLIT NAME
+#   FOLDER: for SPLIT.en and SPLIT.de;  NAME: of the split there;  DATA: folder of a local copy, otherwise it is downloaded
+multi30k_text() {
+    local url=https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/tok language goal
+    for language in en de; do
+        goal="$1/$2.$language"
+        [[ -s "$goal" ]] && continue
+        if [[ -z "${DATA:-}" ]]; then
+            run curl --fail --location --silent --show-error -o "$goal.part" "$url/$3.lc.norm.tok.$language"
+        elif [[ -f "$DATA/$3.$language.gz" ]]; then
+            run sh -c 'gzip -dc "$1" > "$2"' sh "$DATA/$3.$language.gz" "$goal.part"
+        else
+            run cp "$DATA/$3.$language" "$goal.part"
+        fi
+        run mv "$goal.part" "$goal"
+    done
+}

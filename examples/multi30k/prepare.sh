@@ -5,24 +5,11 @@
 # With your own Stanza models: STANZA_TAGGER=tagger.pt STANZA_PARSER=parser.pt
 source "$(dirname "$0")/settings.sh"
 : "${DATA:=}" "${STANZA_TAGGER:=}" "${STANZA_PARSER:=}" "${PARSE_DEVICE:=}"
-URL=https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/tok
-
 text="$OUT/text" bpe="$OUT/bpe"
 run mkdir -p "$text" "$bpe"
 
 get() { # split, name there
-    for language in "$SOURCE" "$TARGET"; do
-        local goal="$text/$1.$language"
-        [[ -s "$goal" ]] && continue
-        if [[ -z "$DATA" ]]; then
-            run curl --fail --location --silent --show-error -o "$goal.part" "$URL/$2.lc.norm.tok.$language"
-        elif [[ -f "$DATA/$2.$language.gz" ]]; then
-            run sh -c 'gzip -dc "$1" > "$2"' sh "$DATA/$2.$language.gz" "$goal.part"
-        else
-            run cp "$DATA/$2.$language" "$goal.part"
-        fi
-        run mv "$goal.part" "$goal"
-    done
+    multi30k_text "$text" "$1" "$2"
     local trees="$text/$1.$SOURCE.conllu"
     [[ -s "$trees.gz" || -s "$trees" ]] && return
     if [[ -n "$DATA" && -f "$DATA/$2.$SOURCE.conllu.gz" ]]; then

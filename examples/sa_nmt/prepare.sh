@@ -4,30 +4,13 @@
 #   DATA=/path/to/multi30k bash examples/sa_nmt/prepare.sh  takes a local copy
 source "$(dirname "$0")/settings.sh"
 : "${DATA:=}"
-URL=https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/tok
-
 text="$OUT/text" bpe="$OUT/bpe"
 run mkdir -p "$text" "$bpe"
 
-get() { # split, name there
-    for language in en de; do
-        local goal="$text/$1.$language"
-        [[ -s "$goal" ]] && continue
-        if [[ -z "$DATA" ]]; then
-            run curl --fail --location --silent --show-error -o "$goal.part" "$URL/$2.lc.norm.tok.$language"
-        elif [[ -f "$DATA/$2.$language.gz" ]]; then
-            run sh -c 'gzip -dc "$1" > "$2"' sh "$DATA/$2.$language.gz" "$goal.part"
-        else
-            run cp "$DATA/$2.$language" "$goal.part"
-        fi
-        run mv "$goal.part" "$goal"
-    done
-}
-
-get train train
-get valid val
-get test test_2016_flickr
-get test1 test_2017_flickr
+multi30k_text "$text" train train
+multi30k_text "$text" valid val
+multi30k_text "$text" test test_2016_flickr
+multi30k_text "$text" test1 test_2017_flickr
 
 for language in en de; do
     run subword-nmt learn-bpe -s "$MERGES" --input "$text/train.$language" --output "$OUT/bpe.codes.$language"
