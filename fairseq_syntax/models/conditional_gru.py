@@ -4,6 +4,7 @@ import torch
 from torch import nn
 
 from ..modules.recurrent_cells import GRUCell
+from ..modules.source_attention import Memory
 from .recurrent import RecurrentDecoder
 
 
@@ -29,13 +30,17 @@ class ConditionalGRUDecoder(RecurrentDecoder):
 
     def initial_state(self, encoder_out):
         memory = encoder_out["memory"]
+        return {
+            "hidden": self.first_hidden(self.initial, memory),
+            "attention": self.attention.initial_state(memory),
+        }
+
+    def first_hidden(self, layer: nn.Linear, memory: Memory):
+        """tanh(W h + b) of the mean annotation h; (B, H)."""
         # annotations of padding are zeros
         keep = memory["keep"].unsqueeze(2).to(memory["values"])
         mean = (memory["values"] * keep).sum(dim=1) / keep.sum(dim=1)
-        return {
-            "hidden": torch.tanh(self.initial(self.dropout(mean))),
-            "attention": self.attention.initial_state(memory),
-        }
+        return torch.tanh(layer(self.dropout(mean)))
 
     def project_ahead(self, embedded):
         return self.before.project_ahead(embedded)
@@ -47,5 +52,6 @@ class ConditionalGRUDecoder(RecurrentDecoder):
         return torch.cat((hidden, context), dim=1), found, {"hidden": hidden, "attention": attention}
 
     def read_out(self, outputs, embedded):
-        parts = self.dropout(torch.cat((embedded, outputs), dim=2))
+        # of the embeddings, some have been dropped before
+        parts = torch.cat((embedded, self.dropout(outputs)), dim=2)
         return self.dropout(torch.tanh(self.deep_output(parts)))

@@ -23,6 +23,7 @@ from torch import Tensor, nn
 
 from ..modules.recurrent_cells import GRUCell, LSTMCell
 from ..modules.source_attention import GlobalAttention, GlobalMemory, Source, SourceAttention, SourceMemory
+from ..modules.variational_dropout import VariationalDropout
 from .hub import HubModel
 from .options import fill_defaults
 
@@ -70,59 +71,87 @@ class RecurrentOptions(FairseqDataclass):
     )
 
 
+def _dropout(args, owner: nn.Module) -> FairseqDropout:
+    kind = VariationalDropout if getattr(args, "variational_dropout", False) else FairseqDropout
+    return kind(args.dropout, module_name=type(owner).__name__)
+
+
 class RecurrentEncoder(FairseqEncoder):
     """Bidirectional LSTM or GRU (eq. 1), and the memory that the decoder attends to.
 
     Sentences may be padded on either side; everything returned has the columns of `src_tokens`.
     """
 
-    def __init__(self, dictionary, args, embed_tokens: nn.Embedding, memory: SourceMemory):
+    def __init__(
+        self, dictionary, args, embed_tokens: nn.Embedding, memory: SourceMemory, input_size: Optional[int] = None
+    ):
         super().__init__(dictionary)
         self.embed_tokens = embed_tokens
-        self.dropout = FairseqDropout(args.dropout, module_name=type(self).__name__)
-        self.rnn = _ENCODERS[args.cell](
-            args.encoder_embed_dim,
+        self.dropout = _dropout(args, self)
+        self.rnn = self.build_layers(args, input_size or args.encoder_embed_dim)
+        self.memory = memory
+        self._max_positions = args.max_source_positions
+
+    @staticmethod
+    def build_layers(args, input_size: int) -> nn.RNNBase:
+        """The recurrent layers."""
+        return _ENCODERS[args.cell](
+            input_size,
             args.encoder_hidden_size,
             args.encoder_layers,
             dropout=args.dropout if args.encoder_layers > 1 else 0.0,
             bidirectional=True,
             batch_first=True,
         )
-        self.memory = memory
-        self._max_positions = args.max_source_positions
 
-    def annotate(self, src_tokens: Tensor, src_syntax: Optional[dict] = None):
-        """Run the recurrent layers.
+    def embed(self, source: Source) -> Tensor:
+        """Input (B, T, E) of the recurrent layers."""
+        return self.embed_tokens(source.tokens)
+
+    def run(self, layers: nn.RNNBase, x: Tensor, padding_mask: Tensor):
+        """Run recurrent layers.
 
         Args:
-            src_tokens: (B, T).
-            src_syntax: see `forward`.
+            layers: bidirectional.
+            x: (B, T, E).
+            padding_mask: (B, T), True at padding, on either side.
 
         Returns:
-            (annotations S (B, T, 2H); final states, each (B, layers, 2H), the output first; the `Source`).
+            (annotations (B, T, 2H), 0 at padding; final states, each (B, layers, 2H), the output first).
         """
-        padding_mask = src_tokens.eq(self.dictionary.pad())
         lengths = (~padding_mask).sum(dim=1)
-        length = src_tokens.shape[1]
+        length = x.shape[1]
         # packing wants the padding on the right: rotate what has it on the left, and the result back
-        positions = torch.arange(length, device=src_tokens.device)
+        positions = torch.arange(length, device=x.device)
         shift = torch.where(padding_mask[:, 0], length - lengths, 0).unsqueeze(1)
         rotate = bool(shift.any())
-        x = self.dropout(
-            self.embed_tokens(src_tokens.gather(1, (positions + shift) % length) if rotate else src_tokens)
-        )
-        packed = nn.utils.rnn.pack_padded_sequence(x, lengths.cpu(), batch_first=True, enforce_sorted=False)
-        packed, final = self.rnn(packed)
+        if rotate:
+            x = x.gather(1, ((positions + shift) % length).unsqueeze(2).expand_as(x))
+        packed = nn.utils.rnn.pack_padded_sequence(self.dropout(x), lengths.cpu(), True, enforce_sorted=False)
+        packed, final = layers(packed)
         x, _ = nn.utils.rnn.pad_packed_sequence(packed, batch_first=True, total_length=length)
         if rotate:
             x = x.gather(1, ((positions - shift) % length).unsqueeze(2).expand_as(x))
-        source = Source(src_tokens, padding_mask, ~padding_mask & src_tokens.ne(self.dictionary.eos()), src_syntax)
         # (layers x 2, B, H) -> (B, layers, 2H)
         final = [
             state.unflatten(0, (-1, 2)).permute(2, 0, 1, 3).flatten(2)
             for state in (final if isinstance(final, tuple) else (final,))
         ]
-        return self.dropout(x), final, source
+        return self.dropout(x), final
+
+    def source(self, src_tokens: Tensor, src_syntax: Optional[dict] = None) -> Source:
+        """What a batch is made of; see `forward`."""
+        padding_mask = src_tokens.eq(self.dictionary.pad())
+        return Source(src_tokens, padding_mask, ~padding_mask & src_tokens.ne(self.dictionary.eos()), src_syntax)
+
+    def annotate(self, source: Source):
+        """Annotations S (B, T, 2H), and final states, each (B, layers, 2H), the output first."""
+        return self.run(self.rnn, self.embed(source), source.padding_mask)
+
+    def remember(self, source: Source) -> Dict[str, object]:
+        """What the decoder attends to, "memory", and the last states, "final": batch first."""
+        states, final = self.annotate(source)
+        return {"memory": self.memory(states, source), "final": final}
 
     def forward(self, src_tokens, src_lengths=None, src_syntax: Optional[dict] = None, **unused):
         """Encode a batch.
@@ -136,10 +165,9 @@ class RecurrentEncoder(FairseqEncoder):
             a dict whose tensors have the batch first: "memory", "final" (the encoder's last states),
             "encoder_padding_mask" and "sentence", the number of each row's sentence in the batch.
         """
-        states, final, source = self.annotate(src_tokens, src_syntax)
+        source = self.source(src_tokens, src_syntax)
         return {
-            "memory": self.memory(states, source),
-            "final": final,
+            **self.remember(source),
             "encoder_padding_mask": source.padding_mask,
             "sentence": torch.arange(len(src_tokens), device=src_tokens.device),
         }
@@ -166,7 +194,7 @@ class RecurrentDecoder(FairseqIncrementalDecoder):
         super().__init__(dictionary)
         self.embed_tokens = embed_tokens
         self.attention = attention
-        self.dropout = FairseqDropout(args.dropout, module_name=type(self).__name__)
+        self.dropout = _dropout(args, self)
         self.output_projection = nn.Linear(features, len(dictionary), bias=args.output_bias)
         if not args.untied_output:
             self.output_projection.weight = embed_tokens.weight
@@ -321,8 +349,18 @@ class RecurrentModel(HubModel, FairseqEncoderDecoderModel):
         return memory, GlobalAttention()
 
     @classmethod
+    def build_encoder(cls, args, task, embed_tokens, memory) -> RecurrentEncoder:
+        """The encoder that fills a memory."""
+        return RecurrentEncoder(task.source_dictionary, args, embed_tokens, memory)
+
+    @classmethod
     def build_decoder(cls, args, task, embed_tokens, attention, context_size: int) -> RecurrentDecoder:
         """The decoder around an attention that returns contexts of this size."""
+        if args.encoder_layers != args.decoder_layers:
+            raise ValueError(
+                f"--encoder-layers {args.encoder_layers} and --decoder-layers {args.decoder_layers} must be equal: "
+                "each layer of the decoder starts from the last state of one of the encoder"
+            )
         return InputFeedingDecoder(task.target_dictionary, args, embed_tokens, attention, context_size)
 
     @classmethod
@@ -346,7 +384,7 @@ class RecurrentModel(HubModel, FairseqEncoderDecoderModel):
         if not args.share_all_embeddings:
             target_table = _embeddings(task.target_dictionary, args.decoder_embed_dim)
         model = cls(
-            RecurrentEncoder(task.source_dictionary, args, source_table, memory),
+            cls.build_encoder(args, task, source_table, memory),
             cls.build_decoder(args, task, target_table, attention, memory.context_size),
         )
         cls.initialize(model, args)
@@ -368,11 +406,6 @@ class RecurrentModel(HubModel, FairseqEncoderDecoderModel):
     @classmethod
     def check_options(cls, args, task):
         """Raise ValueError for options that contradict each other or are out of range."""
-        if args.encoder_layers != args.decoder_layers:
-            raise ValueError(
-                f"--encoder-layers {args.encoder_layers} and --decoder-layers {args.decoder_layers} must be equal: "
-                "each layer of the decoder starts from the last state of one of the encoder"
-            )
         for name in (
             "encoder_embed_dim", "encoder_hidden_size", "encoder_layers", "decoder_embed_dim", "decoder_hidden_size",
         ):  # fmt: skip

@@ -82,7 +82,8 @@ class SyntaxAttentionModel(RecurrentModel):
     @torch.no_grad()
     def latent_heads(self, src_tokens, src_lengths=None):
         """Scores and marginals of the heads of the source tokens (B, T), see `HeadSelection.heads`."""
-        states, _, source = self.encoder.annotate(src_tokens)
+        source = self.encoder.source(src_tokens)
+        states, _ = self.encoder.annotate(source)
         return self.encoder.memory.head_selection.heads(states, source)
 
 

@@ -9,6 +9,7 @@ from fairseq.models import register_model, register_model_architecture
 from torch import nn
 
 from ..modules.additive_attention import AdditiveAttention, AdditiveMemory, SourceWeights
+from ..modules.dependency_units import SMALLEST_UNIT
 from ..modules.recurrent_cells import GRUCell, LSTMCell
 from ..modules.syntax_directed_attention import (
     Combine,
@@ -17,9 +18,11 @@ from ..modules.syntax_directed_attention import (
     SyntaxDirectedMemory,
     SyntaxDirectedWeights,
 )
+from ..modules.two_sequence_attention import TwoSequenceAttention
 from ..modules.window_attention import FlexibleWeights, LocalSoftmax, LocalWeights
 from .conditional_gru import ConditionalGRUDecoder
-from .recurrent import CellType, RecurrentModel, RecurrentOptions
+from .dependency_units import UNIT_INPUTS, TwoMemories, TwoSequenceEncoder, TwoStateDecoder, UnitEncoder
+from .recurrent import CellType, RecurrentEncoder, RecurrentModel, RecurrentOptions
 
 
 class AttentionKind(StrEnum):
@@ -95,6 +98,22 @@ class SyntaxDirectedOptions(RecurrentOptions):
     sdatt_missing: MissingParse = field(
         default=MissingParse.all_equal, metadata={"help": "what a sentence without a parse gets"}
     )
+    variational_dropout: bool = field(
+        default=False, metadata={"help": "drop the same components at all positions of a sentence, as Nematus does"}
+    )
+    sdr: int = field(
+        default=0,
+        metadata={
+            "help": "dependency units: 0 none, 1 the encoder reads them beside the words, 2 an encoder of their own"
+        },
+    )
+    sdr_lambda: float = field(
+        default=0.5, metadata={"help": "share of words in the attention scores of --sdr 2; that of units is the rest"}
+    )
+    sdr_unit_size: int = field(default=SMALLEST_UNIT, metadata={"help": "words in a dependency unit"})
+    sdr_depthwise: bool = field(
+        default=False, metadata={"help": "convolve each dimension of the embeddings of a unit by itself"}
+    )
     local_window: float = field(default=10.0, metadata={"help": "window of local attention on either side, or inf"})
     local_softmax: LocalSoftmax = field(
         default=LocalSoftmax.window, metadata={"help": "where local attention takes its softmax"}
@@ -114,8 +133,14 @@ class SyntaxDirectedModel(RecurrentModel):
 
     @property
     def syntax_inputs(self):
-        """Distances, if attention is directed by syntax."""
-        return ("distances",) if isinstance(self.encoder.memory, SyntaxDirectedMemory) else ()
+        """Distances, if attention is directed by syntax; what dependency units are made of."""
+        distances = ("distances",) if isinstance(self.encoder.memory, SyntaxDirectedMemory) else ()
+        return distances + (UNIT_INPUTS if isinstance(self.encoder, UnitEncoder) else ())
+
+    @property
+    def refuses_unparsed(self):
+        """Whether a sentence without a parse is an error."""
+        return any(getattr(part, "missing", None) == MissingParse.error for part in (self.encoder, self.encoder.memory))
 
     @classmethod
     def check_options(cls, args, task):
@@ -130,6 +155,15 @@ class SyntaxDirectedModel(RecurrentModel):
             raise ValueError(
                 "--decoder-kind conditional-gru has one layer of --cell gru; choose input-feeding for more"
             )
+        if args.decoder_kind == DecoderKind.input_feeding and args.variational_dropout:
+            raise ValueError("--variational-dropout: needs --decoder-kind conditional-gru")
+        if args.double_context_state == ContextState.readout and (
+            not args.double_context or args.decoder_kind == DecoderKind.input_feeding
+        ):
+            raise ValueError(
+                "--double-context-state readout: needs --double-context and --decoder-kind conditional-gru"
+            )
+        _check_units(args)
         # an option without a default value, which `fill_defaults` checks for the others
         choices = [choice.value for choice in Combine]
         if args.sdatt_combine is not None and args.sdatt_combine not in choices:
@@ -146,6 +180,9 @@ class SyntaxDirectedModel(RecurrentModel):
         for name, parameter in model.named_parameters():
             if parameter.dim() == 1:
                 nn.init.zeros_(parameter)
+            elif parameter.dim() == 3:
+                # convolutions, which Nematus does not have, keep the values that PyTorch gives them
+                continue
             elif "weight_hh" in name or "recurrent" in name:
                 # the matrices of all gates stand in one, in an LSTM of ours those of the input before the recurrent
                 nn.init.normal_(parameter, std=0.01)
@@ -160,6 +197,8 @@ class SyntaxDirectedModel(RecurrentModel):
     def build_attention(cls, args, task):
         source, query = 2 * args.encoder_hidden_size, args.decoder_hidden_size
         size = args.attention_size or source
+        if args.sdr == 2:
+            return TwoMemories(source, size), TwoSequenceAttention(query, size, args.sdr_lambda)
         if args.attention == AttentionKind.syntax:
             memory = SyntaxDirectedMemory(source, size, args.double_context, args.sdatt_missing)
         else:
@@ -167,11 +206,31 @@ class SyntaxDirectedModel(RecurrentModel):
         return memory, AdditiveAttention(query, size, _weights(args, query), args.double_context)
 
     @classmethod
+    def build_encoder(cls, args, task, embed_tokens, memory):
+        kind = (RecurrentEncoder, UnitEncoder, TwoSequenceEncoder)[args.sdr]
+        return kind(task.source_dictionary, args, embed_tokens, memory)
+
+    @classmethod
     def build_decoder(cls, args, task, embed_tokens, attention, context_size):
+        if args.sdr == 2:
+            return TwoStateDecoder(task.target_dictionary, args, embed_tokens, attention, context_size)
         if args.decoder_kind == DecoderKind.input_feeding:
             return super().build_decoder(args, task, embed_tokens, attention, context_size)
         fed = context_size if args.double_context_state == ContextState.both else 2 * args.encoder_hidden_size
         return ConditionalGRUDecoder(task.target_dictionary, args, embed_tokens, attention, context_size, fed)
+
+
+def _check_units(args) -> None:
+    if args.sdr not in (0, 1, 2):
+        raise ValueError(f"--sdr {args.sdr}: choose 0, 1 or 2")
+    if args.sdr_unit_size < SMALLEST_UNIT:
+        raise ValueError(f"--sdr-unit-size {args.sdr_unit_size}: must be at least {SMALLEST_UNIT}")
+    if not 0 <= args.sdr_lambda <= 1:
+        raise ValueError(f"--sdr-lambda {args.sdr_lambda}: must be from 0 to 1")
+    if args.sdr == 2 and (args.attention != AttentionKind.plain or args.decoder_kind != DecoderKind.conditional_gru):
+        raise ValueError("--sdr 2: needs --attention global and --decoder-kind conditional-gru")
+    if args.sdr and args.attention != AttentionKind.syntax and args.sdatt_missing == MissingParse.linear:
+        raise ValueError("--sdatt-missing linear: units have no linear form; choose global or error")
 
 
 def _weights(args, query: int) -> SourceWeights:
@@ -200,9 +259,11 @@ SYSTEMS = {
     "global_att": {"attention": "global"},
     "local_att": {"attention": "local"},
     "flexible_att": {"attention": "flexible"},
+    "chen17": {"attention": "global", "sdr": 1},
     "sdatt": {"attention": "sdatt"},
     "global_plus_local": {"attention": "local", "double_context": True},
     "global_plus_flexible": {"attention": "flexible", "double_context": True},
+    "global_plus_chen17": {"attention": "global", "sdr": 2},
     "global_plus_sdatt": {"attention": "sdatt", "double_context": True},
 }
 

@@ -115,9 +115,13 @@ class AdditiveAttention(SourceAttention):
     def initial_state(self, memory):
         return self.weights.initial_state(memory)
 
-    def forward(self, query, memory, state):
+    def scores(self, query: Tensor, memory: Memory) -> Tensor:
+        """(B, T) scores, float32 at least, not masked, of states (B, H)."""
         scores = self.score(torch.tanh(self.query(query).unsqueeze(1) + memory["keys"])).squeeze(2)
-        scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
+        return scores.to(torch.promote_types(scores.dtype, torch.float32))
+
+    def forward(self, query, memory, state):
+        scores = self.scores(query, memory)
         weights, shown, state = self.weights(scores, query, memory, state)
         found = {"attn": weights, **shown}
         rows = weights.unsqueeze(1)

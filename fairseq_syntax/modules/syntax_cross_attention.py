@@ -9,8 +9,7 @@ from fairseq.modules import MultiheadAttention
 from torch import Tensor, nn
 
 from .distance_bias import log_gaussian
-from .syntax_directed_attention import PositionGradient
-from .window_attention import centre_row
+from .syntax_directed_attention import PositionGradient, weights_around
 
 
 def tree_penalty(distances: Tensor, keep: Tensor, window: float, sigma: float) -> Tensor:
@@ -165,22 +164,7 @@ class SyntaxCrossAttention(MultiheadAttention):
             chosen = rows.index_select(0, (rows_of_sentence + start + centre).flatten())
             return torch.softmax(scores + chosen.view_as(scores), dim=-1)
 
-        centre = centre_row(position, length)
-        if self.gradient == PositionGradient.hard or (self.gradient == PositionGradient.ste and not self.training):
-            return around(centre)
-        # between the middles of two tokens; the clamp lets gradients through, or positions under 1/2 could not move
-        middle = position - 0.5
-        last = (length - 1).to(position)
-        inner = middle + (torch.minimum(middle.clamp(min=0), last) - middle).detach()
-        low = torch.minimum(inner.detach().floor(), (last - 1).clamp(min=0)).long()
-        high = torch.minimum(low + 1, length - 1)
-        share = inner - low
-        if self.gradient == PositionGradient.ste:
-            chosen = ((centre == high) & (high != low)).to(share)
-            # in this order the value is that of `chosen`, exactly
-            share = chosen + (share - share.detach())
-        share = share.unsqueeze(-1)
-        return (1 - share) * around(low) + share * around(high)
+        return weights_around(position, length, self.gradient, self.training, around)
 
     def _split_heads(self, projected: Tensor) -> Tensor:
         """(T, B, C) -> (B, H, T, d)."""

@@ -1,5 +1,6 @@
 """Syntax-directed attention: a window in the tree instead of the sentence (Chen et al., AAAI 2018)."""
 
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Optional
 
@@ -141,20 +142,39 @@ class SyntaxDirectedWeights(SourceWeights):
 
     def weigh(self, scores: Tensor, position: Tensor, memory) -> Tensor:
         """Weights (B, T) of scores (B, T) around real-valued positions (B,)."""
-        length = memory["length"]
-        row = centre_row(position, length)
-        if self.gradient == PositionGradient.hard or (self.gradient == PositionGradient.ste and not self.training):
-            return self._row(scores, memory, row)
-        # between the middles of two tokens; the clamp lets gradients through, or positions under 1/2 could not move
-        middle = position - 0.5
-        last = (length - 1).to(position)
-        inner = middle + (torch.minimum(middle.clamp(min=0), last) - middle).detach()
-        low = torch.minimum(inner.detach().floor(), (last - 1).clamp(min=0)).long()
-        high = torch.minimum(low + 1, length - 1)
-        share = inner - low
-        if self.gradient == PositionGradient.ste:
-            chosen = ((row == high) & (high != low)).to(share)
-            # in this order the value is that of `chosen`, exactly
-            share = chosen + (share - share.detach())
-        share = share.unsqueeze(1)
-        return (1 - share) * self._row(scores, memory, low) + share * self._row(scores, memory, high)
+        return weights_around(
+            position, memory["length"], self.gradient, self.training, lambda row: self._row(scores, memory, row)
+        )
+
+
+def weights_around(
+    position: Tensor, length: Tensor, gradient: PositionGradient, training: bool, weigh: Callable[[Tensor], Tensor]
+) -> Tensor:
+    """Weights around a real-valued position, of the weights around the token there or the two nearest ones.
+
+    Args:
+        position: (B, …), from 0 to the length of the sentence.
+        length: tokens of the sentence, of a shape that broadcasts to that of `position`.
+        gradient: how the position learns.
+        training: whether it shall.
+        weigh: long (B, …) -> weights (B, …, T) with these tokens, counted from the sentence's first, in the centre.
+
+    Returns:
+        (B, …, T).
+    """
+    row = centre_row(position, length)
+    if gradient == PositionGradient.hard or (gradient == PositionGradient.ste and not training):
+        return weigh(row)
+    # between the middles of two tokens; the clamp lets gradients through, or positions under 1/2 could not move
+    middle = position - 0.5
+    last = (length - 1).to(position)
+    inner = middle + (torch.minimum(middle.clamp(min=0), last) - middle).detach()
+    low = torch.minimum(inner.detach().floor(), (last - 1).clamp(min=0)).long()
+    high = torch.minimum(low + 1, length - 1)
+    share = inner - low
+    if gradient == PositionGradient.ste:
+        chosen = ((row == high) & (high != low)).to(share)
+        # in this order the value is that of `chosen`, exactly
+        share = chosen + (share - share.detach())
+    share = share.unsqueeze(-1)
+    return (1 - share) * weigh(low) + share * weigh(high)

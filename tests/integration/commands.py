@@ -57,10 +57,12 @@ OPTIONS = {
     "global_att_tiny": ["--untied-output", "--output-bias"],
     "local_att_tiny": ["--local-renorm"],
     "flexible_att_tiny": ["--flex-threshold", "3"],
+    "chen17_tiny": ["--variational-dropout"],
     "sdatt_tiny": ["--sdatt-combine", "add", "--sdatt-n", "2"],
     "global_plus_sdatt_tiny": ["--sdatt-position", "mix", "--sdatt-sigma", "inf"],
     "global_plus_local_tiny": ["--decoder-kind", "input-feeding", "--cell", "lstm"],
     "global_plus_flexible_tiny": ["--double-context-state", "readout"],
+    "global_plus_chen17_tiny": ["--sdr-unit-size", "11", "--sdr-lambda", "0.3", "--sdr-depthwise"],
     "sdatt_transformer_tiny": ["--share-all-embeddings"],
     "dasa_transformer_tiny": ["--share-all-embeddings"],
 }

@@ -18,8 +18,8 @@ CLASSES = {
     "sdatt_transformer": "SyntaxDirectedTransformerModel",
     "dasa_transformer": "DistanceBiasTransformerModel",
 }
-DIRECTED = ["global_att", "local_att", "flexible_att", "sdatt"]
-DIRECTED += [f"global_plus_{kind}" for kind in ("local", "flexible", "sdatt")]
+DIRECTED = ["global_att", "local_att", "flexible_att", "chen17", "sdatt"]
+DIRECTED += [f"global_plus_{kind}" for kind in ("local", "flexible", "chen17", "sdatt")]
 SYSTEMS = ["fa_nmt", "fa_nmt_shared", "sa_nmt", "sa_nmt_shared", "sa_nmt_hard", "sa_nmt_1set"]
 FEW = ["--max-update", "3"]
 SHORT = ["--gen-subset", "valid", "--beam", "1", "--max-len-b", "5"]

@@ -14,6 +14,7 @@ from oracles import directed_translation as oracle
 from fairseq_syntax.models.sdatt import SYSTEMS, SyntaxDirectedModel
 from fairseq_syntax.modules.recurrent_cells import LSTMCell
 from fairseq_syntax.trees.distances import tree_distances
+from fairseq_syntax.trees.projection import parent_first_pieces
 
 PAD, EOS = 1, 2
 INF = math.inf
@@ -26,6 +27,14 @@ DECODERS = {
     "input feeding, LSTM": {"decoder_kind": "input-feeding", "cell": "lstm"},
     "input feeding, GRU": {"decoder_kind": "input-feeding", "cell": "gru", "encoder_layers": 2, "decoder_layers": 2},
 }
+TWO_CONTEXTS = [arch for arch, settings in SYSTEMS.items() if settings.get("double_context")]
+# every system with every decoder it can have
+PAIRS = [
+    (arch, decoder)
+    for arch in SYSTEMS
+    for decoder in DECODERS
+    if SYSTEMS[arch].get("sdr") != 2 or not DECODERS[decoder]
+]
 # small enough for these sentences; (options of the model, of the oracle)
 NARROW = {
     "global": ({}, {}),
@@ -41,12 +50,17 @@ def batch(left_pad=False, chosen=slice(None)):
     width = max(map(len, sentences))
     tokens = torch.full((len(sentences), width), PAD)
     distances = torch.full((len(sentences), width, width), 255, dtype=torch.uint8)
+    parents, starts = torch.full_like(tokens, -1), torch.zeros_like(tokens)
     for row, (sentence, heads) in enumerate(zip(sentences, trees, strict=True)):
         start = width - len(sentence) if left_pad else 0
         columns = slice(start, start + len(sentence))
+        pieces = parent_first_pieces(np.array(heads, dtype=int), np.arange(len(sentence)))
+        parents[row, columns] = torch.from_numpy(np.where(pieces < 0, pieces, pieces + start))
+        starts[row, columns] = 1
         tokens[row, columns] = torch.tensor(sentence)
         distances[row, columns, columns] = torch.from_numpy(tree_distances(np.array(heads, dtype=int)))
-    return tokens, None, torch.tensor(TARGETS[chosen]), {"distances": distances}
+    syntax = {"distances": distances, "parent_pieces": parents, "word_starts": starts}
+    return tokens, None, torch.tensor(TARGETS[chosen]), syntax
 
 
 def loss(logits):
@@ -101,21 +115,20 @@ def settings_of(arch, decoder, model_options=None, **more):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("decoder", DECODERS)
-@pytest.mark.parametrize("arch", SYSTEMS)
+@pytest.mark.parametrize("arch, decoder", PAIRS)
 def test_equals_the_paper_word_by_word(build, arch, decoder):
     extra = assert_equals_the_paper(build(arch, **narrow(arch, decoder)), **settings_of(arch, decoder))
     if "position" in extra:  # not the same everywhere
         assert extra["position"].std() > 0.1
 
 
-@pytest.mark.parametrize("decoder", DECODERS)
-@pytest.mark.parametrize("arch", SYSTEMS)
+@pytest.mark.parametrize("arch, decoder", PAIRS)
 def test_with_other_sizes_and_an_output_layer_of_its_own(build, arch, decoder):
     more = {"decoder_hidden_size": 7, "attention_size": 5, "untied_output": True, "output_bias": True}
     model = build(arch, **narrow(arch, decoder, **more))
     assert model.decoder.output_projection.weight is not model.decoder.embed_tokens.weight
-    assert model.decoder.output_projection.bias is not None and len(model.encoder.memory.keys.weight) == 5
+    keys = getattr(model.encoder.memory, "words", model.encoder.memory).keys
+    assert model.decoder.output_projection.bias is not None and len(keys.weight) == 5
     assert_equals_the_paper(model, **settings_of(arch, decoder))
 
 
@@ -135,11 +148,61 @@ def test_every_form_of_syntax_direction(build, arch, combine, gradient):
     assert (extra[weights] - other).abs().max() > 1e-3
 
 
-@pytest.mark.parametrize("arch", [arch for arch in SYSTEMS if "plus" in arch])
+@pytest.mark.parametrize("arch", TWO_CONTEXTS)
 def test_the_second_gru_may_have_the_global_context_only(build, arch):
     model = build(arch, **narrow(arch, double_context_state="readout"))
     assert model.decoder.after.input.in_features == 6 and model.decoder.deep_output.in_features == 4 + 6 + 12
     assert_equals_the_paper(model, **settings_of(arch, "conditional GRU", readout=True))
+
+
+@pytest.mark.parametrize("arch", ["chen17", "global_plus_chen17"])
+@pytest.mark.parametrize("options", [{"sdr_depthwise": True}, {"sdr_unit_size": 13}])
+def test_every_form_of_dependency_units(build, arch, options):
+    settings = settings_of(arch, "conditional GRU", unit_size=options.get("sdr_unit_size", 10))
+    assert_equals_the_paper(build(arch, **options), **settings)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_scores_of_words_and_of_units_are_mixed(build, share):
+    model = build("global_plus_chen17", sdr_lambda=share)
+    if 0 < share < 1:
+        assert_equals_the_paper(model, **settings_of("global_plus_chen17", "conditional GRU", share=share))
+        return
+    before = model(*batch())[0]
+    unused = model.decoder.attention.units if share else model.decoder.attention.words
+    for parameter in unused.parameters():
+        parameter.data.normal_()
+    assert torch.equal(model(*batch())[0], before)
+
+
+def test_units_and_directed_attention_go_together(build):
+    options = narrow("sdatt", sdr=1)
+    assert build("sdatt", **options).syntax_inputs == ("distances", "parent_pieces", "word_starts")
+    assert_equals_the_paper(build("sdatt", **options), **settings_of("sdatt", "conditional GRU", sdr=1))
+
+
+@pytest.mark.parametrize("arch", ["chen17", "global_plus_chen17"])
+def test_a_missing_parse_can_be_an_error_for_units(build, arch):
+    model = build(arch, sdatt_missing="error")
+    with pytest.raises(ValueError, match="1 of 5 sentences of a batch have no parse"):
+        model(*batch())
+    assert torch.isfinite(model(*batch(chosen=slice(0, 2)))[0]).all()
+
+
+def test_variational_dropout_drops_the_same_everywhere(build):
+    model = build("global_plus_sdatt", dropout=0.5, variational_dropout=True).train()
+    dropped = []
+    for side in (model.encoder, model.decoder):
+        side.dropout.register_forward_hook(lambda _, given, result: dropped.append((given[0], result)))
+    model(*batch())
+    wide = [(given, result) for given, result in dropped if given.dim() == 3 and given.shape[1] > 1]
+    assert len(wide) == 5  # of the encoder's input and output, of the words before, around the deep output
+    for given, result in wide:
+        gone = (result == 0) & (given != 0)
+        there = given != 0
+        assert torch.equal(gone, gone.any(dim=1, keepdim=True) & there) and 0 < gone.sum() < there.sum()
+        torch.testing.assert_close(result[~gone & there], 2 * given[~gone & there])
+    assert not torch.equal(model.eval()(*batch())[0], model.train()(*batch())[0])
 
 
 @pytest.mark.parametrize("arch", ["local_att", "global_plus_local"])
@@ -221,9 +284,10 @@ def test_a_missing_parse_can_be_an_error(build):
 def test_trees_are_asked_for_where_they_are_used(build):
     for arch, settings in SYSTEMS.items():
         model = build(arch)
-        if settings["attention"] == "sdatt":
-            assert model.syntax_inputs == ("distances",)
-            with pytest.raises(ValueError, match="needs the tree distances"):
+        if settings["attention"] == "sdatt" or "sdr" in settings:
+            directed = settings["attention"] == "sdatt"
+            assert model.syntax_inputs == (("distances",) if directed else ("parent_pieces", "word_starts"))
+            with pytest.raises(ValueError, match="needs the tree distances" if directed else "need the trees"):
                 model(*batch()[:3])
         else:
             assert model.syntax_inputs == ()
@@ -235,10 +299,10 @@ def test_trees_are_asked_for_where_they_are_used(build):
 
 
 @pytest.mark.parametrize("training", [False, True])
-@pytest.mark.parametrize("decoder", DECODERS)
-@pytest.mark.parametrize("arch", SYSTEMS)
+@pytest.mark.parametrize("arch, decoder", PAIRS)
 def test_sentences_depend_on_neither_neighbours_nor_padding_side(build, arch, decoder, training):
-    model = build(arch, **narrow(arch, decoder, sdatt_missing="linear")).train(training)
+    missing = "global" if "sdr" in SYSTEMS[arch] else "linear"
+    model = build(arch, **narrow(arch, decoder, sdatt_missing=missing)).train(training)
     right, left = (model(*batch(side))[0] for side in (False, True))
     torch.testing.assert_close(left, right, atol=1e-12, rtol=0)
     for row in range(len(SENTENCES)):
@@ -246,8 +310,7 @@ def test_sentences_depend_on_neither_neighbours_nor_padding_side(build, arch, de
         torch.testing.assert_close(alone[0], right[row], atol=1e-12, rtol=0)
 
 
-@pytest.mark.parametrize("decoder", DECODERS)
-@pytest.mark.parametrize("arch", SYSTEMS)
+@pytest.mark.parametrize("arch, decoder", PAIRS)
 def test_later_words_are_not_seen(build, arch, decoder):
     model = build(arch, **narrow(arch, decoder))
     tokens, _, previous, syntax = batch()
@@ -259,9 +322,9 @@ def test_later_words_are_not_seen(build, arch, decoder):
         assert (found[:, step] - expected[:, step]).abs().max() > 1e-3
 
 
-@pytest.mark.parametrize("decoder", DECODERS)
 @pytest.mark.parametrize(
-    "arch, gradient", [*((arch, "ste") for arch in SYSTEMS), ("sdatt", "mix"), ("global_plus_sdatt", "mix")]
+    "arch, decoder, gradient",
+    [*((*pair, "ste") for pair in PAIRS), *((*pair, "mix") for pair in PAIRS if "sdatt" in pair[0])],
 )
 def test_word_by_word_is_all_at_once_also_after_reordering(build, arch, decoder, gradient):
     """Beam search: three hypotheses a sentence, reordered within it, then sentences dropped and swapped."""
@@ -287,7 +350,7 @@ def test_word_by_word_is_all_at_once_also_after_reordering(build, arch, decoder,
             model.decoder.reorder_incremental_state_scripting(incremental, order)
             sources, words = sources[order], torch.cat((words[order, :step], words[: len(order), step:]), dim=1)
         found, extra = model.decoder(words[:, : step + 1], encoder_out=encoded, incremental_state=incremental)
-        chosen = {"distances": syntax["distances"][sources]}
+        chosen = {name: values[sources] for name, values in syntax.items()}
         expected, whole = model(tokens[sources], None, words[:, : step + 1], chosen)
         assert found.shape[1] == 1 and extra.keys() == whole.keys()
         torch.testing.assert_close(found[:, 0], expected[:, -1], atol=1e-12, rtol=0)
@@ -297,7 +360,7 @@ def test_word_by_word_is_all_at_once_also_after_reordering(build, arch, decoder,
     assert len(sources) == 7 and sources.unique().numel() > 2
 
 
-@pytest.mark.parametrize("arch", [arch for arch in SYSTEMS if "plus" in arch])
+@pytest.mark.parametrize("arch", TWO_CONTEXTS)
 def test_alignments_are_of_the_global_attention(build, arch):
     """Its weights sum to one, whatever those of the other do."""
     _, extra = build(arch, **narrow(arch, sdatt_combine="post"))(*batch())
@@ -305,8 +368,7 @@ def test_alignments_are_of_the_global_attention(build, arch):
     assert (extra["attn"][0] - extra["syntax_attn"]).abs().max() > 1e-2
 
 
-@pytest.mark.parametrize("decoder", DECODERS)
-@pytest.mark.parametrize("arch", SYSTEMS)
+@pytest.mark.parametrize("arch, decoder", PAIRS)
 def test_every_parameter_gets_a_finite_gradient(build, arch, decoder):
     """Of a batch of usual sentences, and of one with nothing to choose."""
     model = build(arch, **narrow(arch, decoder, dropout=0.2, decoder_hidden_size=8)).train()
@@ -319,8 +381,7 @@ def test_every_parameter_gets_a_finite_gradient(build, arch, decoder):
             assert chosen.start or parameter.grad.any() or name.endswith("score.bias"), name
 
 
-@pytest.mark.parametrize("decoder", DECODERS)
-@pytest.mark.parametrize("arch", SYSTEMS)
+@pytest.mark.parametrize("arch, decoder", PAIRS)
 def test_half_precision_and_autocast_stay_near(build, arch, decoder):
     # no row of distances jumps in a mixture
     model = build(arch, **narrow(arch, decoder, init_range=0.3, sdatt_position="mix", local_window=20.0))
@@ -344,9 +405,18 @@ COUNTS = {
     "local_att": 1_001_000,
     "flexible_att": 1_001_000,
     "sdatt": 1_001_000,
+    # a wider encoder; two convolutions, the filler
+    "chen17": 2 * 3000 * 620 + 2 * (3 * 620 * 620 + 620) + 620,
     "global_plus_local": 8_241_620,
     "global_plus_flexible": 8_241_620,
     "global_plus_sdatt": 8_241_620,
+    # units; another encoder, both GRUs, scores, first state; state and context in the deep output
+    "global_plus_chen17": (2 * (3 * 620 * 620 + 620) + 620)
+    + 2 * (3000 * 1620 + 6000)
+    + (3000 * 1620 + 6000 + 3000 * 3000 + 6000)
+    + (1000 * 2000 + 2000 * 2000 + 2000 + 2001)
+    + (2000 * 1000 + 1000)
+    + 3000 * 620,
 }
 
 
@@ -374,8 +444,9 @@ def test_number_of_parameters_at_the_size_of_the_paper(arch):
     Their sum is one bias: ours has 2 x 620 fewer; with two contexts, which bring a fourth bias there, 3 x 620.
     """
     count = sum(parameter.numel() for parameter in paper_size(arch).parameters())
-    two = "plus" in arch
+    two = arch in TWO_CONTEXTS
     assert count == BASE + COUNTS[arch] - (3 * 620 if two else 2 * 620)
+    assert round(COUNTS["chen17"], -5) == 6_000_000 and round(COUNTS["global_plus_chen17"], -5) == 35_800_000
     assert COUNTS["global_plus_sdatt"] == 1_001_000 + (2000 * 620 + 620) + 2000 * 3000
     if two:
         readout = sum(parameter.numel() for parameter in paper_size(arch, double_context_state="readout").parameters())
@@ -433,7 +504,7 @@ def test_presets_choose_the_system_and_options_win(arch, size):
     args = argparse.Namespace()
     preset(args)
     assert args.attention == SYSTEMS[arch]["attention"]
-    assert getattr(args, "double_context", False) == ("plus" in arch)
+    assert getattr(args, "double_context", False) == (arch in TWO_CONTEXTS)
     assert hasattr(args, "encoder_embed_dim") == bool(size)
     args = argparse.Namespace(attention="other", double_context="other", encoder_embed_dim=1)
     preset(args)
@@ -478,6 +549,28 @@ def test_options_of_the_command_line(task):
         ("sdatt", {"attention": "tree"}, "--attention tree: choose from global, local, flexible, sdatt"),
         ("sdatt", {"cell": "lstm"}, "--decoder-kind conditional-gru .*input-feeding"),
         ("sdatt", {"encoder_layers": 2, "decoder_layers": 2}, "--decoder-kind conditional-gru .*one layer"),
+        (
+            "sdatt",
+            {"decoder_layers": 2, **DECODERS["input feeding, LSTM"]},
+            "--encoder-layers 1 and --decoder-layers 2",
+        ),
+        ("sdatt", {"double_context_state": "readout"}, "--double-context-state readout: needs --double-context"),
+        (
+            "global_plus_sdatt",
+            {"double_context_state": "readout", **DECODERS["input feeding, GRU"]},
+            "--double-context-state readout: .*conditional-gru",
+        ),
+        (
+            "sdatt",
+            {"variational_dropout": True, **DECODERS["input feeding, LSTM"]},
+            "--variational-dropout: needs --decoder-kind conditional-gru",
+        ),
+        ("chen17", {"sdr": 3}, "--sdr 3: choose 0, 1 or 2"),
+        ("chen17", {"sdr_unit_size": 9}, "--sdr-unit-size 9: must be at least 10"),
+        ("global_plus_chen17", {"sdr_lambda": 1.5}, "--sdr-lambda 1.5: must be from 0 to 1"),
+        ("sdatt", {"sdr": 2}, "--sdr 2: needs --attention global"),
+        ("global_plus_chen17", DECODERS["input feeding, LSTM"], "--sdr 2: needs .*--decoder-kind conditional-gru"),
+        ("chen17", {"sdatt_missing": "linear"}, "--sdatt-missing linear: units have no linear form"),
         ("sdatt", {"dropout": 1.0}, "--dropout 1.0"),
         ("sdatt", {"init_range": 0.0}, "--init-range 0.0"),
     ],
@@ -485,6 +578,10 @@ def test_options_of_the_command_line(task):
 def test_options_that_cannot_be(build, arch, options, message):
     with pytest.raises(ValueError, match=message):
         build(arch, **options)
+
+
+def test_the_encoder_of_a_conditional_gru_may_be_deeper(build):
+    assert build("sdatt", encoder_layers=2).encoder.rnn.num_layers == 2
 
 
 # --- a language that needs the tree -----------------------------------------------------------------------------------

@@ -95,12 +95,100 @@ def directed(scores, query, net, distances, *, window=4.0, sigma=None, combine="
     return list(weights), place
 
 
+def unit_of(word, heads, size):
+    """Words in the dependency unit of a word: parent, siblings, children; no more than `size`."""
+    if heads[word] == -2:
+        return []
+    parent = [heads[word]] if heads[word] >= 0 else []
+    siblings = [other for other, head in enumerate(heads) if head == heads[word] and other != word]
+    children = [other for other, head in enumerate(heads) if head == word]
+    others = siblings + children
+    while len(parent + others) > size:
+        others.remove(max(others, key=lambda other: (abs(other - word), other)))
+    return parent + others
+
+
+def unit_vectors(net, table, sentence, heads, size=10, words=None):
+    """V_U of every token; `words` are the words of tokens, each a token of its own if they are not given."""
+    words = list(range(len(sentence))) if words is None else words
+    pieces = [[table[i] for i, word in zip(sentence, words, strict=True) if word == j] for j in range(len(heads))]
+    vectors = [sum(some) / len(some) for some in pieces]
+    groups = len(table[0]) // net["convolutions.0.weight"].shape[1]
+
+    def vector(members):
+        rows = [vectors[word] for word in members]
+        rows += [net["filler"]] * (size - len(rows))
+        for layer in range(2):
+            weight, bias = net[f"convolutions.{layer}.weight"], net[f"convolutions.{layer}.bias"]
+            found = []
+            for start in range(len(rows) - 2):
+                row = []
+                for out in range(len(bias)):
+                    inputs = [out] if groups > 1 else range(len(bias))
+                    total = bias[out]
+                    for k in range(3):
+                        for n, i in enumerate(inputs):
+                            total = total + weight[out, n, k] * rows[start + k][i]
+                    row.append(torch.tanh(total))
+                found.append(torch.stack(row))
+            rows = [torch.maximum(found[i], found[i + 1]) for i in range(0, len(found) - 1, 2)]
+        return sum(rows) / len(rows)
+
+    units = [vector(unit_of(word, heads, size)) for word in range(len(heads))] + [vector([])]
+    return [units[word] for word in words]
+
+
 def gru(inputs, recurrent, x, hidden):
     """The GRU of Nematus: the candidate's recurrent part is reset after its product; gates r, z, n."""
     given = (inputs["weight"] @ x + inputs["bias"]).chunk(3)
     own = (recurrent["weight"] @ hidden + recurrent["bias"]).chunk(3)
     reset, update = torch.sigmoid(given[0] + own[0]), torch.sigmoid(given[1] + own[1])
     return (1 - update) * torch.tanh(given[2] + reset * own[2]) + update * hidden
+
+
+def run(weights, rows, cell, layers=1):
+    """Annotations of one sentence (T, E), a list; final states, each (2 x layers, 1, H)."""
+    size = weights["weight_hh_l0"].shape[1]
+    stack = {"lstm": nn.LSTM, "gru": nn.GRU}[cell](rows.shape[1], size, layers, bidirectional=True)
+    annotations, final = functional_call(stack, weights, (rows.unsqueeze(1),))
+    return list(annotations[:, 0]), final if isinstance(final, tuple) else (final,)
+
+
+def translate_with_two_sequences(parameters, words, units, previous, cell, share):
+    """SDRNMT-2: annotations h over words and d over units, a conditional GRU over each, one distribution."""
+    decoder = part(parameters, "decoder.")
+    sequences, states = [], []
+    for rnn, rows, initial in (("rnn", words, "initial"), ("unit_rnn", units, "unit_initial")):
+        annotations, _ = run(part(parameters, f"encoder.{rnn}."), rows, cell)
+        sequences.append(annotations)
+        mean = sum(annotations) / len(annotations)
+        states.append(torch.tanh(decoder[f"{initial}.weight"] @ mean + decoder[f"{initial}.bias"]))
+    logits, everything = [], []
+    for word in previous:
+        y = decoder["embed_tokens.weight"][word]
+        queries, scores = [], []
+        for name, prefix, annotations, state in zip(("words", "units"), ("", "unit_"), sequences, states, strict=True):
+            cells = part(decoder, f"{prefix}before.")
+            queries.append(gru(part(cells, "ahead."), part(cells, "recurrent."), y, state))
+            keys, net = part(parameters, f"encoder.memory.{name}.keys."), part(decoder, f"attention.{name}.")
+            scores.append([
+                net["score.weight"][0]
+                @ torch.tanh(net["query.weight"] @ queries[-1] + keys["weight"] @ h + keys["bias"])
+                + net["score.bias"][0]
+                for h in annotations
+            ])  # fmt: skip
+        weights = softmax([share * e + (1 - share) * f for e, f in zip(*scores, strict=True)])
+        contexts = [weighted(weights, annotations) for annotations in sequences]
+        states = []
+        for prefix, query, context in zip(("", "unit_"), queries, contexts, strict=True):
+            cells = part(decoder, f"{prefix}after.")
+            states.append(gru(part(cells, "input."), part(cells, "recurrent."), context, query))
+        given = torch.cat([y, *states, *contexts])
+        output = torch.tanh(decoder["deep_output.weight"] @ given + decoder["deep_output.bias"])
+        scores = decoder["output_projection.weight"] @ output
+        logits.append(scores + decoder["output_projection.bias"] if "output_projection.bias" in decoder else scores)
+        everything.append({"attn": torch.stack(weights)})
+    return torch.stack(logits), everything
 
 
 def translate(
@@ -115,6 +203,9 @@ def translate(
     decoder_kind="conditional-gru",
     cell="gru",
     layers=1,
+    sdr=0,
+    share=0.5,
+    unit_size=10,
     **options,
 ):
     """Scores (S, V) of the next word after each of `previous`; per step: what attention found.
@@ -125,15 +216,18 @@ def translate(
         heads: of its words, each of one token.
         previous: ids of target words.
         readout: the second GRU gets the global context only.
+        sdr: 1: the encoder reads vectors of dependency units beside the words; 2: see `translate_with_two_sequences`.
+        share, unit_size: of words in scores of the latter; words in a unit.
         options: of the weights.
     """
     table = parameters["encoder.embed_tokens.weight"]
-    weights = part(parameters, "encoder.rnn.")
-    size = weights["weight_hh_l0"].shape[1]
-    stack = {"lstm": nn.LSTM, "gru": nn.GRU}[cell](table.shape[1], size, layers, bidirectional=True)
-    annotations, final = functional_call(stack, weights, (table[torch.tensor(sentence)].unsqueeze(1),))
-    annotations = list(annotations[:, 0])
-    final = final if isinstance(final, tuple) else (final,)
+    read = table[torch.tensor(sentence)]
+    if sdr:
+        units = torch.stack(unit_vectors(part(parameters, "encoder.units."), table, sentence, heads, unit_size))
+        if sdr == 2:
+            return translate_with_two_sequences(parameters, read, units, previous, cell, share)
+        read = torch.cat((read, units), dim=1)
+    annotations, final = run(part(parameters, "encoder.rnn."), read, cell, layers)
     memory, decoder = part(parameters, "encoder.memory."), part(parameters, "decoder.")
     net = part(decoder, "attention.weights.")
     distances = tree_paths(heads)

@@ -1,0 +1,115 @@
+"""SDRNMT: translation with dependency units (Chen et al., EMNLP 2017), in its two forms.
+
+In the first, the encoder reads the vector of a word's unit beside the word. In the second, there are two sequences of
+annotations, over words and over units, each with a decoder state of its own, and one distribution of attention.
+"""
+
+from typing import Optional
+
+import torch
+from torch import Tensor, nn
+
+from ..modules.additive_attention import AdditiveMemory
+from ..modules.dependency_units import DependencyUnits
+from ..modules.recurrent_cells import GRUCell
+from ..modules.source_attention import Source
+from ..modules.syntax_directed_attention import MissingParse
+from ..modules.two_sequence_attention import TwoSequenceAttention
+from .conditional_gru import ConditionalGRUDecoder
+from .recurrent import RecurrentEncoder
+
+UNIT_INPUTS = ("parent_pieces", "word_starts")
+"""What of the trees units are made of."""
+
+
+class UnitEncoder(RecurrentEncoder):
+    """Reads [V_x; V_U]: the embedding of a token, and the vector of its word's unit."""
+
+    def __init__(self, dictionary, args, embed_tokens, memory, input_size: Optional[int] = None):
+        embedding = args.encoder_embed_dim
+        super().__init__(dictionary, args, embed_tokens, memory, input_size or 2 * embedding)
+        self.units = DependencyUnits(embedding, args.sdr_unit_size, args.sdr_depthwise)
+        self.missing = args.sdatt_missing
+
+    def embed_both(self, source: Source) -> tuple[Tensor, Tensor]:
+        """(V_x, V_U), (B, T, E) each.
+
+        Raises:
+            ValueError: no trees; or a sentence without a parse, if it may not have none.
+        """
+        if source.syntax is None or any(name not in source.syntax for name in UNIT_INPUTS):
+            raise ValueError(
+                f"dependency units need the trees of the source (src_syntax: {', '.join(UNIT_INPUTS)}); "
+                "use --task syntax_translation and data of fairseq-syntax-preprocess"
+            )
+        starts, parents = source.syntax["word_starts"], source.syntax["parent_pieces"]
+        if self.missing == MissingParse.error:
+            unparsed = ((parents < 0) & source.word_mask).any(dim=1)
+            if unparsed.any():
+                raise ValueError(
+                    f"{int(unparsed.sum())} of {len(unparsed)} sentences of a batch have no parse; parse them, or "
+                    "choose --sdatt-missing global"
+                )
+        embedded = self.embed_tokens(source.tokens)
+        return embedded, self.units(embedded, source.word_mask, starts, parents)
+
+    def embed(self, source):
+        return torch.cat(self.embed_both(source), dim=2)
+
+
+class TwoSequenceEncoder(UnitEncoder):
+    """Two encoders, over words and over units; "memory" then has one of each."""
+
+    def __init__(self, dictionary, args, embed_tokens, memory: "TwoMemories"):
+        super().__init__(dictionary, args, embed_tokens, memory, args.encoder_embed_dim)
+        self.unit_rnn = self.build_layers(args, args.encoder_embed_dim)
+
+    def remember(self, source):
+        words, units = self.embed_both(source)
+        words, final = self.run(self.rnn, words, source.padding_mask)
+        units, _ = self.run(self.unit_rnn, units, source.padding_mask)
+        memory = {"words": self.memory.words(words, source), "units": self.memory.units(units, source)}
+        return {"memory": memory, "final": final}
+
+
+class TwoMemories(nn.Module):
+    """A memory of each sequence of annotations."""
+
+    def __init__(self, source_size: int, attention_size: int):
+        super().__init__()
+        self.words = AdditiveMemory(source_size, attention_size)
+        self.units = AdditiveMemory(source_size, attention_size)
+        self.context_size = 2 * source_size
+
+
+class TwoStateDecoder(ConditionalGRUDecoder):
+    """A conditional GRU over each sequence of annotations; the deep output has both states and both contexts.
+
+    Args:
+        context_size: of both contexts together.
+    """
+
+    def __init__(self, dictionary, args, embed_tokens, attention: TwoSequenceAttention, context_size: int):
+        fed = context_size // 2
+        super().__init__(dictionary, args, embed_tokens, attention, context_size, fed)
+        embedding, hidden = args.decoder_embed_dim, args.decoder_hidden_size
+        self.unit_initial = nn.Linear(2 * args.encoder_hidden_size, hidden)
+        self.unit_before = GRUCell(0, hidden, ahead_size=embedding)
+        self.unit_after = GRUCell(fed, hidden)
+        self.deep_output = nn.Linear(embedding + 2 * hidden + context_size, embedding)
+
+    def initial_state(self, encoder_out):
+        words, units = encoder_out["memory"]["words"], encoder_out["memory"]["units"]
+        return {"hidden": self.first_hidden(self.initial, words), "units": self.first_hidden(self.unit_initial, units)}
+
+    def project_ahead(self, embedded):
+        return torch.cat((self.before.project_ahead(embedded), self.unit_before.project_ahead(embedded)), dim=-1)
+
+    def step(self, ahead, state, memory):
+        of_words, of_units = ahead.chunk(2, dim=1)
+        (words,) = self.before(None, (state["hidden"],), of_words)
+        (units,) = self.unit_before(None, (state["units"],), of_units)
+        context, found = self.attention(words, units, memory)
+        (words,) = self.after(context[:, : self.fed_context], (words,))
+        (units,) = self.unit_after(context[:, self.fed_context :], (units,))
+        return torch.cat((words, units, context), dim=1), found, {"hidden": words, "units": units}

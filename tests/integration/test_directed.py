@@ -1,0 +1,52 @@
+"""Syntax-directed attention and its peers through fairseq's commands: resuming, batches."""
+
+import pytest
+import torch
+from integration import commands
+from integration.commands import OPTIONS, assert_same_hypotheses
+
+from fairseq_syntax.models.sdatt import SYSTEMS
+
+ARCHITECTURES = [*(f"{arch}_tiny" for arch in SYSTEMS), "sdatt_transformer_tiny", "dasa_transformer_tiny"]
+
+
+def options_of(arch):
+    """Fast and rough: other sentences get other translations."""
+    # the first values of Nematus are too small for that
+    fast = ["--init-range", "0.2", "--lr", "0.02"] if arch.removesuffix("_tiny") in SYSTEMS else []
+    return [*OPTIONS[arch], *fast, "--dropout", "0.3"]
+
+
+@pytest.fixture(scope="module")
+def brief(data_bin, tmp_path_factory):
+    """Function: architecture -> directory of a model of 16 updates without interruption."""
+    directories = {}
+
+    def get(arch):
+        if arch not in directories:
+            directories[arch] = tmp_path_factory.mktemp(arch)
+            commands.train(data_bin, directories[arch], arch, *options_of(arch), "--max-update", 16)
+        return directories[arch]
+
+    return get
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_a_resumed_run_is_the_uninterrupted_one(data_bin, tmp_path, brief, arch):
+    expected = commands.parameters(brief(arch) / "checkpoint_last.pt")
+    for updates in (7, 16):
+        log = commands.train(data_bin, tmp_path, arch, *options_of(arch), "--max-update", updates)
+    assert next(record["num_updates"] for record in commands.records(log) if "loss" in record) == "8"
+    found = commands.parameters(tmp_path / "checkpoint_last.pt")
+    assert found.keys() == expected.keys()
+    assert all(torch.equal(found[name], value) for name, value in expected.items())
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_batches_and_padding_sides_translate_alike(data_bin, brief, arch):
+    options = ["--gen-subset", "valid", "--max-len-b", 12, "--batch-size"]
+    checkpoint = brief(arch) / "checkpoint_last.pt"
+    expected = commands.generate(data_bin, checkpoint, *options, 1)
+    assert len(expected) == 61 and len({score for score, _ in expected.values()}) > 50
+    for more in ([16], [61, "--left-pad-source"]):
+        assert_same_hypotheses(commands.generate(data_bin, checkpoint, *options, *more), expected)

@@ -1,0 +1,98 @@
+"""Dependency units against loops over words."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles.directed_translation import unit_of, unit_vectors
+from strategies import split_forests
+
+from fairseq_syntax.modules.dependency_units import SMALLEST_UNIT, DependencyUnits, dependency_units
+from fairseq_syntax.trees.projection import parent_first_pieces
+
+SENTENCES = st.lists(split_forests(unparsed=True), min_size=1, max_size=4)
+WORDS = "zhexie weixian fenzi yanzhong yingxiang zhengchang de yimin zhengce".split()
+HEADS = [2, 2, 4, 4, -1, 8, 5, 8, 4]
+
+
+def columns_of(sentences, left_pad):
+    """(word_mask, word_starts, parents), (B, T) each, of (heads, words of tokens); and the first column of each."""
+    width = max(len(words) for _, words in sentences) + 1
+    mask, starts = torch.zeros(2, len(sentences), width, dtype=torch.bool)
+    parents = torch.full(mask.shape, -1)
+    first = []
+    for b, (heads, words) in enumerate(sentences):
+        start = width - len(words) if left_pad else 0
+        pieces = torch.from_numpy(parent_first_pieces(heads, words))
+        parents[b, start : start + len(words)] = torch.where(pieces < 0, pieces, pieces + start)
+        mask[b, start : start + len(words) - 1] = True
+        starts[b, [start + t for t in range(len(words)) if t == 0 or words[t] != words[t - 1]]] = True
+        first.append(start)
+    return mask, starts, parents, first
+
+
+@given(SENTENCES, st.integers(1, 14), st.booleans())
+def test_units_equal_loops(sentences, size, left_pad):
+    mask, starts, parents, first = columns_of(sentences, left_pad)
+    units = dependency_units(parents, starts & mask, size)
+    assert units.shape == (*mask.shape, size)
+    for b, (heads, words) in enumerate(sentences):
+        pieces = [first[b] + words.index(word) for word in range(len(heads))]
+        for word, column in enumerate(pieces):
+            expected = [pieces[other] for other in unit_of(word, heads, size)]
+            assert units[b, column].tolist() == expected + [-1] * (size - len(expected))
+        others = [column for column in range(mask.shape[1]) if column not in pieces]
+        assert (units[b, others] == -1).all()
+
+
+def test_the_unit_of_a_word_in_the_papers_example():
+    """Parent; siblings; children, in the order of the sentence."""
+    mask, starts, parents, _ = columns_of([(HEADS, list(range(10)))], False)
+    units = dependency_units(parents, starts & mask, SMALLEST_UNIT)[0]
+    words = [[WORDS[i] for i in unit if i >= 0] for unit in units.tolist()]
+    assert words[WORDS.index("fenzi")] == "yingxiang yanzhong zhengce zhexie weixian".split()
+    assert words[WORDS.index("yingxiang")] == "fenzi yanzhong zhengce".split()  # the root has no parent
+    assert words[9] == []  # nor has EOS anything
+
+
+def test_of_a_large_unit_the_parent_and_the_nearest_stay():
+    heads = [15] + [15] * 14 + [-1]  # fifteen siblings below the last word
+    mask, starts, parents, _ = columns_of([(heads, list(range(17)))], False)
+    units = dependency_units(parents, starts & mask, 10)[0]
+    assert units[0].tolist() == [15, 1, 2, 3, 4, 5, 6, 7, 8, 9]
+    assert units[7].tolist() == [15, 2, 3, 4, 5, 6, 8, 9, 10, 11]  # of two equally far, the earlier
+    assert units[15].tolist() == list(range(5, 15))
+
+
+@pytest.mark.parametrize("depthwise", [False, True])
+@pytest.mark.parametrize("left_pad", [False, True])
+@given(SENTENCES, st.integers(10, 15))
+def test_vectors_equal_loops(depthwise, left_pad, sentences, size):
+    torch.manual_seed(1)
+    module = DependencyUnits(2, size, depthwise).double()
+    torch.nn.init.normal_(module.filler)
+    mask, starts, parents, first = columns_of(sentences, left_pad)
+    embedded = torch.randn(*mask.shape, 2, dtype=torch.double)
+    with torch.no_grad():
+        found = module(embedded, mask, starts, parents)
+        for b, (heads, words) in enumerate(sentences):
+            table = embedded[b, first[b] : first[b] + len(words)]
+            expected = unit_vectors(module.state_dict(), table, range(len(words)), heads, size, words)
+            torch.testing.assert_close(found[b, first[b] : first[b] + len(words)], torch.stack(expected))
+
+
+def test_gradients_reach_everything_and_are_right():
+    torch.manual_seed(2)
+    module = DependencyUnits(3).double()
+    sentences = [([1, -1, 1], [0, 0, 1, 2, 2, 3]), ([-2, -2], [0, 1, 2])]
+    mask, starts, parents, _ = columns_of(sentences, False)
+    embedded = torch.randn(*mask.shape, 3, dtype=torch.double, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: module(x, mask, starts, parents), embedded)
+    module(embedded, mask, starts, parents).square().sum().backward()
+    assert all(parameter.grad.any() for parameter in module.parameters())
+    assert embedded.grad[0, :5].any(dim=1).all() and not embedded.grad[1].any()
+
+
+def test_units_that_are_too_small_for_the_convolutions():
+    with pytest.raises(ValueError, match="at least 10"):
+        DependencyUnits(4, 9)
