@@ -92,6 +92,16 @@ def build_parser() -> argparse.ArgumentParser:
         action="store_true",
         help="accept sentences whose HEAD column is _ throughout; they are counted and translated without syntax",
     )
+    group.add_argument(
+        "--allow-broken",
+        nargs="?",
+        type=float,
+        const=1.0,
+        default=0.0,
+        metavar="PERCENT",
+        help="accept up to PERCENT of the trees of a split (1 without a value) that are broken or do not fit their "
+        "sentence; these are counted and translated without syntax (default: 0, every one is an error)",
+    )
     group.add_argument("--overwrite", action="store_true", help="replace what --destdir holds already")
     return parser
 
@@ -108,6 +118,8 @@ def main(argv: list[str] | None = None) -> None:
         parser.error("--only-syntax and --dict-only exclude each other")
     if args.dataset_impl not in ("mmap", "raw"):
         parser.error(f"--dataset-impl {args.dataset_impl}: choose mmap or raw")
+    if not 0 <= args.allow_broken <= 100:
+        parser.error(f"--allow-broken {args.allow_broken:g}: give 0 to 100")
     if args.workers < 1:
         parser.error(f"--workers {args.workers}: give 1 or more")
     if args.joined_dictionary and args.srcdict and args.tgtdict:
@@ -304,7 +316,7 @@ def _binarize_text(args: argparse.Namespace, staging: Path) -> None:
 
 
 def _binarize_trees(args: argparse.Namespace, splits: dict[str, str], staging: Path, destination: Path) -> dict:
-    options = Options(args.subword_type, not args.no_distances, args.allow_unparsed)
+    options = Options(args.subword_type, not args.no_distances, args.allow_unparsed, args.allow_broken)
     tokens = destination if args.only_syntax else staging
     writers, counts = {}, {}
     for split, prefix in splits.items():
@@ -386,6 +398,7 @@ def _manifest(args, splits, counts, staging: Path, destination: Path) -> dict:
                     "trees": str(_trees_path(args, prefix)),
                     "distances": not args.no_distances,
                     "allow_unparsed": args.allow_unparsed,
+                    "allow_broken": args.allow_broken,
                     **counts[split]._asdict(),
                 }
                 for split, prefix in splits.items()

@@ -2,6 +2,7 @@
 
 import collections
 import itertools
+import logging
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, closing
@@ -14,11 +15,13 @@ from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import MMapIndexedDataset, data_file_path
 
 from ..trees.alignment import align_tree
-from ..trees.conllu import Sentence, TreeFormatError, numbered_lines, open_text, parse_block, read_blocks
+from ..trees.conllu import UNPARSED, Sentence, TreeFormatError, numbered_lines, open_text, parse_block, read_blocks
 from ..trees.distances import pack_distances, tree_distances
 from ..trees.projection import parent_positions
 from ..trees.subwords import join_subwords
 from .arrays import ARRAY_TYPES, TAG_DICTIONARIES, ArrayReader, ArrayWriter
+
+logger = logging.getLogger("fairseq_syntax.preprocess")
 
 CHUNK = 1000
 """Sentences that a worker converts at a time."""
@@ -28,6 +31,9 @@ MAX_TOKENS = 2**15 - 1
 
 MAX_TAGS = 60000
 """Different tags of a split: their indices must fit into 16 bits."""
+
+SHOWN = 5
+"""Broken trees of a split that are logged."""
 
 TAGS = tuple(TAG_DICTIONARIES)
 
@@ -40,11 +46,14 @@ class Options:
         subword_type: how the text is cut, a `SubwordType`.
         distances: whether to store distance matrices.
         allow_unparsed: whether sentences without a parse are accepted (and counted) rather than an error.
+        allow_broken: percentage of the sentences of a split whose trees may be broken; they are then taken as having no
+            parse. 0: a broken tree is an error.
     """
 
     subword_type: str
     distances: bool = True
     allow_unparsed: bool = False
+    allow_broken: float = 0.0
 
 
 class Example(NamedTuple):
@@ -57,12 +66,13 @@ class Example(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """What a split held."""
+    """What a split held; of the `unparsed` sentences, `broken` had a tree that is none."""
 
     sentences: int
     tokens: int
     words: int
     unparsed: int
+    broken: int
 
 
 def pair_examples(text_path: Path, trees_path: Path) -> Iterator[Example]:
@@ -109,19 +119,28 @@ def _has_words(block: list[str]) -> bool:
     return any(line[0] != "#" for line in block)
 
 
-def convert(examples: list[Example], text_path: str, trees_path: str, options: Options) -> tuple[dict, dict, Counts]:
+def without_parse(words: list[str]) -> Sentence:
+    """What stands in for the tree of a sentence that has none."""
+    unknown = ["_"] * len(words)
+    return Sentence(words, [UNPARSED] * len(words), unknown, unknown)
+
+
+def convert(
+    examples: list[Example], text_path: str, trees_path: str, options: Options
+) -> tuple[dict, dict, Counts, list[str]]:
     """Arrays of some sentences.
 
     Returns:
         name -> (flat values, sizes), where tags are indices into the chunk's own vocabulary; tag name -> that
-        vocabulary; counts.
+        vocabulary; counts; what is wrong with each broken tree.
 
     Raises:
-        TreeFormatError: a tree is broken or does not fit its line.
+        TreeFormatError: a tree is broken or does not fit its line, and no broken ones are allowed; or the line is not
+            what it should be.
     """
     lists = {name: [] for name in ARRAY_TYPES if options.distances or name != "distances"}
     tags = {name: [] for name in TAGS}
-    unparsed = 0
+    unparsed, broken = 0, []
     for example in examples:
         place = f"{text_path}:{example.line}"
         try:
@@ -132,17 +151,22 @@ def convert(examples: list[Example], text_path: str, trees_path: str, options: O
             raise TreeFormatError(
                 f"{place}: {len(word_of_token)} tokens; a sentence has at most {MAX_TOKENS - 1}, split it"
             )
-        tree = parse_block(example.tree, trees_path, example.tree_line)
         if example.tree:
             place += f" ({trees_path}:{example.tree_line})"
-        tree = align_tree(tree, words, place)
-        if not tree.is_parsed:
-            unparsed += 1
-            if not options.allow_unparsed:
+        try:
+            tree = align_tree(parse_block(example.tree, trees_path, example.tree_line), words, place)
+        except TreeFormatError as error:
+            if not options.allow_broken:
+                raise
+            broken.append(str(error))
+            tree = without_parse(words)
+        else:
+            if not tree.is_parsed and not options.allow_unparsed:
                 raise TreeFormatError(
                     f"{place}: the sentence has no parse; parse it, or give --allow-unparsed to translate such "
                     "sentences without syntax"
                 )
+        unparsed += not tree.is_parsed
         heads = np.array(tree.heads, dtype=np.int64)
         token_words = np.array([*word_of_token, len(words)])
         lists["words"].append(token_words)
@@ -160,8 +184,8 @@ def convert(examples: list[Example], text_path: str, trees_path: str, options: O
     sizes = {name: np.array([len(array) for array in arrays]) for name, arrays in lists.items()}
     sizes.update(dict.fromkeys(TAGS, sizes["heads"]))
     arrays = {name: (np.concatenate(values).astype(ARRAY_TYPES[name]), sizes[name]) for name, values in lists.items()}
-    counts = Counts(len(examples), int(sizes["words"].sum()), int(sizes["heads"].sum()), unparsed)
-    return arrays, vocabularies, counts
+    counts = Counts(len(examples), int(sizes["words"].sum()), int(sizes["heads"].sum()), unparsed, len(broken))
+    return arrays, vocabularies, counts, broken
 
 
 def packed_distances(heads: list[np.ndarray]) -> list[np.ndarray]:
@@ -206,9 +230,12 @@ class SplitWriter:
         Args:
             workers: processes; 1 converts in this one.
             progress: has `update(n)`, told the number of finished sentences.
+
+        Raises:
+            TreeFormatError: see `pair_examples` and `convert`; or more trees are broken than are allowed.
         """
         names = [n for n in ARRAY_TYPES if self.options.distances or n != "distances"]
-        total = Counts(0, 0, 0, 0)
+        total, broken = Counts(0, 0, 0, 0, 0), []
         with ExitStack() as stack:
             writers = {
                 name: stack.enter_context(closing(ArrayWriter(f"{self.prefix}.{name}", ARRAY_TYPES[name])))
@@ -216,15 +243,32 @@ class SplitWriter:
             }
             chunks = _chunked(pair_examples(text_path, trees_path))
             jobs = ((chunk, str(text_path), str(trees_path), self.options) for chunk in chunks)
-            for arrays, vocabularies, counts in _map_in_order(convert, jobs, workers):
+            for arrays, vocabularies, counts, messages in _map_in_order(convert, jobs, workers):
                 for name in TAGS:
                     values, sizes = arrays[name]
                     arrays[name] = (self._provisional(name, values, vocabularies[name]), sizes)
                 for name in names:
                     writers[name].append(*arrays[name])
                 total = Counts(*map(sum, zip(total, counts, strict=True)))
+                shown = messages[: SHOWN - len(broken)]
+                broken += shown
+                for message in shown:
+                    logger.warning("broken tree: %s", message)
                 progress.update(counts.sentences)
+        if broken:
+            self._judge(total, trees_path, broken[0])
         return total
+
+    def _judge(self, counts: Counts, trees_path: Path, first: str) -> None:
+        """Log how many trees are broken; raise TreeFormatError if that is too many."""
+        rate, limit = 100 * counts.broken / counts.sentences, self.options.allow_broken
+        found = f"{trees_path}: {counts.broken} of {counts.sentences} trees are broken ({rate:.2f}%)"
+        if rate > limit:
+            raise TreeFormatError(
+                f"{found}, more than --allow-broken {limit:g} permits; parse the text again with "
+                f"fairseq-syntax-parse, or give a higher percentage; the first: {first}"
+            )
+        logger.warning("%s; these sentences have no parse", found)
 
     def _provisional(self, name: str, values: np.ndarray, vocabulary: list[str]) -> np.ndarray:
         known = self._vocabularies[name]

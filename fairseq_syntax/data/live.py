@@ -1,14 +1,18 @@
 """Trees of raw text, made when it is translated."""
 
+import logging
 from collections.abc import Mapping
 
 import numpy as np
 
 from ..trees.alignment import align_tree
-from ..trees.conllu import TreeFormatError
+from ..trees.conllu import ROOT, Sentence, TreeFormatError, find_cycle
 from ..trees.subwords import join_subwords
+from .binarize import without_parse
 from .inputs import TokenSyntax
-from .parsers import Parser
+from .parsers import ConlluParser, Parser
+
+logger = logging.getLogger(__name__)
 
 
 class LiveSyntax:
@@ -18,18 +22,26 @@ class LiveSyntax:
         parser: makes trees of words.
         subword_type: how the text is cut, a `SubwordType`.
         dictionaries: "deprels"/"upos" -> fairseq dictionary, where the model needs these.
+        accept_unparsed: whether sentences that cannot be parsed go without a parse, with a warning each.
+
+    Attributes:
+        sentences, unparsed: how many came, and how many of them went without a parse.
     """
 
-    def __init__(self, parser: Parser, subword_type: str, dictionaries: Mapping | None = None):
+    def __init__(
+        self, parser: Parser, subword_type: str, dictionaries: Mapping | None = None, accept_unparsed: bool = False
+    ):
         self.parser = parser
         self.subword_type = subword_type
         self.dictionaries = dict(dictionaries or {})
+        self.accept_unparsed = accept_unparsed
+        self.sentences = self.unparsed = 0
 
     def __call__(self, texts: list[str]) -> list[TokenSyntax]:
         """Parse sentences given as subwords separated by spaces.
 
         Raises:
-            TreeFormatError: a sentence cannot be parsed or ends inside a word.
+            TreeFormatError: a sentence cannot be parsed, unless that is accepted; or it ends inside a word.
         """
         joined = []
         for text in texts:
@@ -37,12 +49,10 @@ class LiveSyntax:
                 joined.append(join_subwords(text.split(), self.subword_type))
             except ValueError as error:
                 raise TreeFormatError(f"input {text!r}: {error}") from None
-        trees = self.parser.parse([words for words, _ in joined])
+        sentences = [words for words, _ in joined]
+        trees = (self._parse_or_not if self.accept_unparsed else self._parse)(texts, sentences)
         result = []
-        for text, (words, word_of_token), tree in zip(texts, joined, trees, strict=True):
-            tree = align_tree(tree, words, f"input {text!r}")
-            if not tree.is_parsed:
-                raise TreeFormatError(f"input {text!r}: the tree that was given has no heads; parse the sentence")
+        for (words, word_of_token), tree in zip(joined, trees, strict=True):
             indices = {
                 name: np.array([dictionary.index(tag) for tag in getattr(tree, name)], dtype=np.int64)
                 for name, dictionary in self.dictionaries.items()
@@ -55,3 +65,39 @@ class LiveSyntax:
                 )
             )
         return result
+
+    def _parse(self, texts: list[str], sentences: list[list[str]]) -> list[Sentence]:
+        """A tree of each sentence, or an error."""
+        trees = []
+        for text, words, tree in zip(texts, sentences, self.parser.parse(sentences), strict=True):
+            tree = align_tree(tree, words, f"input {text!r}")
+            if not tree.is_parsed:
+                raise TreeFormatError(
+                    f"input {text!r}: the tree that was given has no heads; parse the sentence, or give "
+                    "--unparsed-input accept to translate it without syntax"
+                )
+            if any(not ROOT <= head < len(words) for head in tree.heads) or find_cycle(tree.heads):
+                raise TreeFormatError(f"input {text!r}: the heads {tree.heads} that were given are no tree; correct it")
+            trees.append(tree)
+        return trees
+
+    def _parse_or_not(self, texts: list[str], sentences: list[list[str]]) -> list[Sentence]:
+        """A tree of each sentence that can be parsed."""
+        self.sentences += len(texts)
+        # ConlluParser gives out the trees of equal sentences in turn: those of a call that fails would be skipped
+        if not isinstance(self.parser, ConlluParser):
+            try:
+                return self._parse(texts, sentences)
+            except Exception:  # of whatever sort: one sentence, or too many at once
+                logger.info("some of %d sentences cannot be parsed; trying them one by one", len(texts))
+        trees, before = [], self.unparsed
+        for text, words in zip(texts, sentences, strict=True):
+            try:
+                trees += self._parse([text], [words])
+            except Exception as error:
+                logger.warning("translated without a parse: %r (%s: %s)", text, type(error).__name__, error)
+                trees.append(without_parse(words))
+                self.unparsed += 1
+        if self.unparsed > before:
+            logger.warning("%d of %d sentences had no parse", self.unparsed, self.sentences)
+        return trees

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Protocol
 
 from tqdm import tqdm
 
-from ..trees.conllu import Sentence, TreeFormatError, read_conllu
+from ..trees.conllu import Sentence, TreeFormatError, open_text, parse_block, read_blocks
 
 if TYPE_CHECKING:
     import stanza
+
+logger = logging.getLogger(__name__)
 
 # A CoNLL-U line cannot hold these inside a word; every other character, spaces of all kinds
 # included, survives.
@@ -229,22 +231,32 @@ class ConlluParser:
 
     Args:
         path: CoNLL-U file, `.gz` or plain. It is read at once and kept: about 3 kB a sentence.
+        skip_broken: leave out broken trees, with a warning each; their sentences then have none.
 
     Raises:
         TreeFormatError: see `read_conllu`.
     """
 
-    def __init__(self, path: str | Path):
+    def __init__(self, path: str | Path, skip_broken: bool = False):
         self.path = path
         self._trees: dict[tuple[str, ...], list[Sentence]] = {}
         self._used: dict[tuple[str, ...], int] = {}
-        for sentence in read_conllu(path):
-            candidates = [replace(sentence, ranges=[])]
-            if sentence.ranges:
-                candidates.append(sentence.collapse_ranges())
-            # a range may span one word and change nothing; it must not stand in the queue twice
-            for words, tree in {tuple(tree.forms): tree for tree in candidates}.items():
-                self._trees.setdefault(words, []).append(tree)
+        with open_text(path) as lines:
+            for start, block in read_blocks(lines, str(path)):
+                try:
+                    self._add(parse_block(block, str(path), start))
+                except TreeFormatError as error:
+                    if not skip_broken:
+                        raise
+                    logger.warning("left out: %s", error)
+
+    def _add(self, sentence: Sentence) -> None:
+        candidates = [replace(sentence, ranges=[])]
+        if sentence.ranges:
+            candidates.append(sentence.collapse_ranges())
+        # a range may span one word and change nothing; it must not stand in the queue twice
+        for words, tree in {tuple(tree.forms): tree for tree in candidates}.items():
+            self._trees.setdefault(words, []).append(tree)
 
     def parse(self, sentences: list[list[str]], progress: bool = False) -> list[Sentence]:
         """See `Parser.parse`.

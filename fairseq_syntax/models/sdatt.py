@@ -5,8 +5,9 @@ from enum import StrEnum
 from typing import Optional
 
 import torch
+from fairseq.logging import metrics
 from fairseq.models import register_model, register_model_architecture
-from torch import nn
+from torch import Tensor, nn
 
 from ..modules.additive_attention import AdditiveAttention, AdditiveMemory, SourceWeights
 from ..modules.dependency_units import SMALLEST_UNIT
@@ -19,7 +20,7 @@ from ..modules.syntax_directed_attention import (
     SyntaxDirectedWeights,
 )
 from ..modules.two_sequence_attention import TwoSequenceAttention
-from ..modules.window_attention import FlexibleWeights, LocalSoftmax, LocalWeights
+from ..modules.window_attention import FlexibleWeights, LocalSoftmax, LocalWeights, centre_row
 from .conditional_gru import ConditionalGRUDecoder
 from .dependency_units import UNIT_INPUTS, TwoMemories, TwoSequenceEncoder, TwoStateDecoder, UnitEncoder
 from .recurrent import CellType, RecurrentEncoder, RecurrentModel, RecurrentOptions
@@ -142,6 +143,14 @@ class SyntaxDirectedModel(RecurrentModel):
         """Whether a sentence without a parse is an error."""
         return any(getattr(part, "missing", None) == MissingParse.error for part in (self.encoder, self.encoder.memory))
 
+    def forward(self, src_tokens, src_lengths, prev_output_tokens, src_syntax=None, features_only=False):
+        """As of the base; in validation, what the predicted positions are like goes into fairseq's log."""
+        scores, extra = super().forward(src_tokens, src_lengths, prev_output_tokens, src_syntax, features_only)
+        if not self.training and "position" in extra:
+            source, target = self.encoder.dictionary.pad(), self.decoder.dictionary.pad()
+            _log_positions(extra, src_tokens.ne(source), prev_output_tokens.ne(target))
+        return scores, extra
+
     @classmethod
     def check_options(cls, args, task):
         super().check_options(args, task)
@@ -218,6 +227,25 @@ class SyntaxDirectedModel(RecurrentModel):
             return super().build_decoder(args, task, embed_tokens, attention, context_size)
         fed = context_size if args.double_context_state == ContextState.both else 2 * args.encoder_hidden_size
         return ConditionalGRUDecoder(task.target_dictionary, args, embed_tokens, attention, context_size, fed)
+
+
+def _log_positions(extra, of_source: Tensor, of_target: Tensor) -> None:
+    """Log how far predicted positions are from where attention is strongest, and how much they vary.
+
+    A predictor that has not learned anything has a spread near 0: it points at the same share of every sentence.
+
+    Args:
+        extra: of the decoder: "attn" [(B, S, T)] and "position" (B, S).
+        of_source, of_target: (B, T) and (B, S), True at real tokens.
+    """
+    length = of_source.sum(dim=1, keepdim=True)
+    first = of_source.int().argmax(dim=1, keepdim=True)
+    strongest = extra["attn"][0].argmax(dim=2) - first
+    position = extra["position"]
+    away = (centre_row(position, length) - strongest).abs()[of_target]
+    share = (position / length)[of_target]
+    metrics.log_scalar("position_error", away.float().mean(), weight=len(away), round=2)
+    metrics.log_scalar("position_spread", share.std(correction=0), weight=len(share), round=3)
 
 
 def _check_units(args) -> None:

@@ -148,6 +148,11 @@ class SyntaxDirectedTransformerModel(SyntaxTransformerModel):
         """Distances, if any head is directed by syntax."""
         return ("distances",) if self.encoder.directs else ()
 
+    @property
+    def refuses_unparsed(self):
+        """Whether a sentence without a parse is an error."""
+        return self.encoder.directs and self.encoder.cfg.sdatt_missing == MissingParse.error
+
     @classmethod
     def check_options(cls, args, task):
         heads = args.decoder_attention_heads

@@ -7,8 +7,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Optional
 
+import numpy as np
 from fairseq import utils
 from fairseq.data import ConcatDataset
+from fairseq.data.indexed_dataset import data_file_path
 from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
@@ -18,7 +20,7 @@ from ..data.dataset import EpochPart, SplitSyntax, SyntaxPairDataset, check_size
 from ..data.inputs import check_input_names, collate_syntax
 from ..data.live import LiveSyntax
 from ..data.parsers import ConlluParser, StanzaParser
-from ..trees.conllu import TreeFormatError
+from ..trees.conllu import UNPARSED, TreeFormatError
 from ..trees.subwords import SubwordType
 
 logger = logging.getLogger(__name__)
@@ -29,6 +31,13 @@ class ParserChoice(StrEnum):
 
     stanza = "stanza"
     conllu = "conllu"
+
+
+class UnparsedInput(StrEnum):
+    """What becomes of raw text that cannot be parsed."""
+
+    error = "error"
+    accept = "accept"
 
 
 @dataclass
@@ -72,10 +81,22 @@ class SyntaxTranslationConfig(TranslationConfig):
     stanza_device: Optional[str] = field(
         default=None, metadata={"help": "device of Stanza (cpu, cuda, …); default: its choice"}
     )
+    unparsed_input: UnparsedInput = field(
+        default=UnparsedInput.error,
+        metadata={
+            "help": "sentences of raw text that cannot be parsed are an error, or are translated without a parse "
+            "(accept), with a warning"
+        },
+    )
     gold_parses: bool = field(
         default=False,
         metadata={"help": "LISA: attend by the given trees at test time, not the predicted ones"},
     )
+
+
+_OTHER_POLICY = (
+    "choose --sdatt-missing global or linear (of a trained model: --model-overrides \"{'sdatt_missing': 'global'}\")"
+)
 
 
 @register_task("syntax_translation", dataclass=SyntaxTranslationConfig)
@@ -83,7 +104,8 @@ class SyntaxTranslationTask(TranslationTask):
     """`translation`, plus the arrays that the built model declares it needs.
 
     A model states `syntax_inputs` (always needed) and `training_syntax_inputs` (needed to train; taken at inference
-    if they are there); see `data.inputs.INPUTS`. Models that state nothing, fairseq's own, run as they always do.
+    if they are there); see `data.inputs.INPUTS`. For one with `refuses_unparsed`, data with a sentence that has no
+    parse are not loaded. Models that state nothing, fairseq's own, run as they always do.
 
     Raises (when it is set up or loads data):
         ValueError: options that cannot be combined with trees.
@@ -100,6 +122,7 @@ class SyntaxTranslationTask(TranslationTask):
             raise ValueError(f"--epoch-parts {cfg.epoch_parts}: must be at least 1")
         self.required_inputs: set[str] = set()
         self.optional_inputs: set[str] = set()
+        self.refuses_unparsed = False
         self._live = None
         # trees of the lines that fairseq-interactive is translating, by token ids; see `inference_step`
         self._pending = collections.defaultdict(collections.deque)
@@ -132,6 +155,12 @@ class SyntaxTranslationTask(TranslationTask):
             self.optional_inputs |= training
         else:
             self.required_inputs |= required | training
+        self.refuses_unparsed |= bool(getattr(model, "refuses_unparsed", False))
+        if self.refuses_unparsed and self.cfg.unparsed_input == UnparsedInput.accept:
+            raise ValueError(
+                "--unparsed-input accept: the model refuses sentences without a parse; leave the option out, or "
+                f"{_OTHER_POLICY}"
+            )
         return model
 
     def build_generator(self, models, args, *rest, **kwargs):
@@ -211,15 +240,39 @@ class SyntaxTranslationTask(TranslationTask):
                     f"{own}: differs from {used}, by which the model reads its tags; preprocess {data_path} again "
                     f"with --syntax-dicts {paths[0]}"
                 )
+        for other in paths if self.refuses_unparsed and split == self.cfg.train_subset else ():
+            # now, not in the middle of the training, when it is the turn of that directory
+            entry = (read_manifest(other, source, target) or {}).get("splits", {}).get(split, {})
+            self._refuse_unparsed(other, split, entry.get("unparsed"), entry.get("sentences"))
         parts = [SplitSyntax(first, inputs, data_path)]
+        self._count_unparsed(parts[0], split, manifest, data_path)
         while combine:
-            prefix = split_prefix(data_path, f"{split}{len(parts)}", source, target)
+            name = f"{split}{len(parts)}"
+            prefix = split_prefix(data_path, name, source, target)
             if prefix is None:
                 break
             parts.append(SplitSyntax(prefix, inputs, data_path))
+            self._count_unparsed(parts[-1], name, manifest, data_path)
         if len(parts) == 1:
             return parts[0]
         return ConcatDataset(parts, [self.cfg.upsample_primary] + [1] * (len(parts) - 1))
+
+    def _count_unparsed(self, syntax, split, manifest, data_path):
+        """Log how many sentences of a split have no parse; raise TreeFormatError if there may be none."""
+        count = manifest.get("splits", {}).get(split, {}).get("unparsed")
+        if count is None:
+            count = _unparsed(syntax.readers["heads"])
+        size = len(syntax)
+        self._refuse_unparsed(data_path, split, count, size)
+        rate = 100 * count / max(size, 1)
+        logger.info("%s: split %r: %d of %d sentences have no parse (%.2f%%)", data_path, split, count, size, rate)
+
+    def _refuse_unparsed(self, data_path, split, count, size):
+        if count and self.refuses_unparsed:
+            raise TreeFormatError(
+                f"{data_path}: {count} of {size} sentences of split {split!r} have no parse, and the model refuses "
+                f"them; parse them with fairseq-syntax-parse and preprocess again, or {_OTHER_POLICY}"
+            )
 
     # --- raw text -----------------------------------------------------------------------------------------------
 
@@ -232,10 +285,11 @@ class SyntaxTranslationTask(TranslationTask):
         """
         if self._live is None:
             cfg = self.cfg
+            accept = cfg.unparsed_input == UnparsedInput.accept
             if cfg.syntax_parser == ParserChoice.conllu or cfg.syntax_conllu:
                 if not cfg.syntax_conllu:
                     raise ValueError("--syntax-parser conllu: name the file with --syntax-conllu")
-                parser = ConlluParser(cfg.syntax_conllu)
+                parser = ConlluParser(cfg.syntax_conllu, skip_broken=accept)
             else:
                 parser = StanzaParser(
                     language=cfg.stanza_language or cfg.source_lang,
@@ -244,12 +298,16 @@ class SyntaxTranslationTask(TranslationTask):
                     parser=cfg.stanza_parser,
                     device=cfg.stanza_device,
                 )
+                if accept:
+                    # a parser that cannot be loaded is an error still
+                    parser.parse([["."]])
             data_path = utils.split_paths(cfg.data)[0]
             manifest = read_manifest(data_path, cfg.source_lang, cfg.target_lang) or {}
             self._live = LiveSyntax(
                 parser,
                 manifest.get("subword_type", str(SubwordType.subword_nmt)),
                 {name: self.syntax_dictionary(name) for name in TAG_DICTIONARIES.keys() & self.required_inputs},
+                accept_unparsed=accept,
             )
         return self._live
 
@@ -334,6 +392,12 @@ class SyntaxTranslationTask(TranslationTask):
                 },
             }
         return super().inference_step(generator, models, sample, prefix_tokens, constraints)
+
+
+def _unparsed(heads) -> int:
+    """How many sentences have no parse, from their stored heads."""
+    starts = (np.cumsum(heads.sizes) - heads.sizes)[heads.sizes > 0]
+    return int((np.fromfile(data_file_path(heads.prefix), heads.dtype)[starts] == UNPARSED).sum())
 
 
 # fairseq-generate and -interactive ask for `translation`, fairseq-validate for nothing at all

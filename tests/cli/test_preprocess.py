@@ -396,10 +396,12 @@ def test_manifest_says_what_is_there(tmp_path, corpus):
             "trees": str(tmp_path / "text" / f"{split}.en.conllu"),
             "distances": True,
             "allow_unparsed": False,
+            "allow_broken": 0.0,
             "sentences": len(items),
             "tokens": sum(len(item.word_of_token) for item in items),
             "words": sum(len(item.heads) for item in items),
             "unparsed": 0,
+            "broken": 0,
         }
 
 

@@ -25,7 +25,9 @@ from integration import commands
 
 from fairseq_syntax.cli import preprocess
 from fairseq_syntax.data import binarize
+from fairseq_syntax.data.live import LiveSyntax
 from fairseq_syntax.data.parsers import StanzaParser
+from fairseq_syntax.trees.conllu import UNPARSED, Sentence
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CASES = {}
@@ -302,6 +304,22 @@ def _(world):
     return world.refused()
 
 
+@case(
+    "trees are broken (…%), more than --allow-broken … permits",
+    "test.en.conllu: 1 of 1 trees are broken (100.00%), more than --allow-broken 1 permits; parse the text again",
+    "the first: ",
+    "test.en.conllu:1: the heads form a cycle",
+)
+def _(world):
+    world.tree([row(1, "a", 2), row(2, "b", 1)])
+    return world.refused("--allow-broken")
+
+
+@case("--allow-broken …: give 0 to 100", "--allow-broken 101: ")
+def _(world):
+    return world.refused("--allow-broken", 101, status=2)
+
+
 @case("tokens; a sentence has at most … split it", "test.en:1: 40000 tokens; a sentence has at most 32766")
 def _(world):
     (world.text / "test.en").write_text("a " * 40000 + "\n")
@@ -545,17 +563,41 @@ def _(world):
     return world.error("--checkpoint-activations", arch="lisa_transformer_tiny")
 
 
-@case("the tree that was given has no heads", "input 'a b'")
-def _(world):
-    from fairseq_syntax.data.live import LiveSyntax
-    from fairseq_syntax.trees.conllu import UNPARSED, Sentence
-
+def parsed(*heads):
+    """What is said of a sentence of which a parser makes this tree."""
     parser = SimpleNamespace(
-        parse=lambda texts: [Sentence(words, [UNPARSED] * 2, ["_"] * 2, ["_"] * 2) for words in texts]
+        parse=lambda texts: [Sentence(words, list(heads), ["_"] * 2, ["_"] * 2) for words in texts]
     )
     with pytest.raises(ValueError) as caught:
         LiveSyntax(parser, "none")(["a b"])
     return str(caught.value)
+
+
+@case("the tree that was given has no heads", "input 'a b'", "--unparsed-input accept")
+def _(world):
+    return parsed(UNPARSED, UNPARSED)
+
+
+@case("that were given are no tree; correct it", "input 'a b': the heads [1, 0] that")
+def _(world):
+    return parsed(1, 0)
+
+
+@case(
+    "have no parse, and the model refuses them",
+    "/bin: 1 of 1 sentences of split 'test' have no parse",
+    "fairseq-syntax-parse",
+    "--sdatt-missing global",
+)
+def _(world):
+    world.tree([row(1, "a", "_"), row(2, "b", "_")])
+    world.preprocess("--overwrite", "--allow-unparsed")
+    return world.error("--sdatt-missing", "error", arch="sdatt_tiny", load="test")
+
+
+@case("--unparsed-input accept: the model refuses sentences without a parse", "--model-overrides")
+def _(world):
+    return world.error("--unparsed-input", "accept", "--sdatt-missing", "error", arch="sdatt_tiny")
 
 
 @case("has no trees; use --task syntax_translation, or none", "LisaTransformerModel: the task TranslationTask")

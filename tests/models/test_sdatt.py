@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from fairseq.data import Dictionary
+from fairseq.logging import metrics
 from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 from oracles import directed_translation as oracle
 
@@ -395,6 +396,32 @@ def test_half_precision_and_autocast_stay_near(build, arch, decoder):
     half, extra = model.eval().half()(*batch())
     assert half.dtype == torch.float16 and extra["attn"][0].dtype == torch.float32
     torch.testing.assert_close(half.double(), expected, atol=0.01, rtol=0)
+
+
+@pytest.mark.parametrize("arch", ["local_att", "sdatt", "global_plus_sdatt"])
+@pytest.mark.parametrize("left_pad", [False, True])
+def test_positions_are_logged_in_validation(build, arch, left_pad):
+    model = build(arch, **narrow(arch))
+    given = batch(left_pad)
+    given[2][1, 3:] = PAD  # a shorter target
+    with metrics.aggregate(new_root=True) as log:
+        extra = model(*given)[1]
+    away, shares = [], []
+    for row, sentence in enumerate(SENTENCES):
+        start = given[0].shape[1] - len(sentence) if left_pad else 0
+        for step in range(3 if row == 1 else 5):
+            place = float(extra["position"][row, step])
+            strongest = int(extra["attn"][0][row, step].argmax()) - start
+            away.append(abs(min(math.floor(place), len(sentence) - 1) - strongest))
+            shares.append(place / len(sentence))
+    spread = float(np.std(shares))
+    found = log.get_smoothed_values()
+    assert found == {"position_error": round(float(np.mean(away)), 2), "position_spread": round(spread, 3)}
+    assert spread > 0.01 and sum(away) > 0
+    with metrics.aggregate(new_root=True) as log:
+        model.train()(*given)
+        build("global_att")(*given)
+    assert not log.get_smoothed_values()
 
 
 # --- sizes, first values, options -------------------------------------------------------------------------------------

@@ -1,0 +1,520 @@
+"""Sentences whose parse is missing or broken: what is made of them, and that they are counted."""
+
+import json
+import logging
+import re
+import shutil
+
+import pytest
+import torch
+from corpora import Item, expected_arrays, random_items, read_tags, write_split
+from fairseq import options, tasks
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+
+from fairseq_syntax.cli import preprocess
+from fairseq_syntax.data import binarize
+from fairseq_syntax.data.arrays import ArrayReader, read_manifest
+from fairseq_syntax.data.live import LiveSyntax
+from fairseq_syntax.data.parsers import ConlluParser
+from fairseq_syntax.trees.conllu import Sentence, TreeFormatError
+
+ARRAYS = ["words", "heads", "parents", "distances", "deprels", "upos"]
+# number of the sentence -> what its tree looks like instead, from its rows, and what the message says of it
+BROKEN = {
+    2: (lambda rows: [change(rows[0], 6, 2), change(rows[1], 6, 1), *rows[2:]], "the heads form a cycle"),
+    8: (lambda rows: [change(rows[0], 6, 77), *rows[1:]], "head 77 of word"),
+    9: (lambda rows: [*rows[:-1], change(rows[-1], 6, "x")], "head 'x' of word"),
+    17: (lambda rows: [*rows[:-1], rows[-1].rsplit("\t", 1)[0]], "9 columns"),
+    18: (lambda rows: [change(rows[0], 1, "other"), *rows[1:]], "but the parse has 'other'"),
+    23: (lambda rows: rows[:-1], "but the parse has the end"),
+    24: (lambda rows: ["# only a comment"], "but the parse has the end"),
+}
+MISSING = [0, 12]
+SIZE = 25
+
+
+def change(row, column, value):
+    cells = row.split("\t")
+    cells[column] = str(value)
+    return "\t".join(cells)
+
+
+def spoil(prefix, broken):
+    """Break trees of a split on disk; returns line numbers at which the trees begin."""
+    path = prefix.with_name(f"{prefix.name}.en.conllu")
+    blocks = path.read_text(encoding="utf-8").split("\n\n")[:-1]
+    for number, (breaks, _) in broken.items():
+        blocks[number] = "\n".join(breaks(blocks[number].split("\n")))
+    path.write_text("".join(f"{block}\n\n" for block in blocks), encoding="utf-8")
+
+
+def two_or_more(items):
+    return [item if len(item.heads) > 1 else Item([["a"], ["b", "c"]], [1, -1]) for item in items]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    """Folder with train and valid, of which train has missing and broken trees; the items of train as they come out."""
+    folder = tmp_path_factory.mktemp("text")
+    items = two_or_more(random_items(SIZE, seed=1))
+    for number in MISSING:
+        items[number] = Item(items[number].pieces, [-2] * len(items[number].heads))
+    write_split(folder / "train", items)
+    spoil(folder / "train", BROKEN)
+    for number in BROKEN:
+        size = len(items[number].heads)
+        items[number] = Item(items[number].pieces, [-2] * size, ["_"] * size, ["_"] * size)
+    write_split(folder / "valid", random_items(4, seed=2))
+    return folder, items
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch):
+    monkeypatch.setattr(binarize, "CHUNK", 4)
+
+
+def run(folder, destination, *extra):
+    prefixes = ["--trainpref", str(folder / "train"), "--validpref", str(folder / "valid")]
+    preprocess.main(["-s", "en", "-t", "de", *prefixes, "--destdir", str(destination), *map(str, extra)])
+    return destination
+
+
+@pytest.fixture(scope="module")
+def data(corpus, tmp_path_factory):
+    """The corpus, binarized."""
+    return run(corpus[0], tmp_path_factory.mktemp("data") / "bin", "--allow-unparsed", "--allow-broken", 30)
+
+
+def fails(capsys, *arguments):
+    """The one line that the program says; nothing is written."""
+    destination = arguments[1]
+    with pytest.raises(SystemExit) as caught:
+        run(*arguments)
+    assert caught.value.code == 1
+    assert not list(destination.parent.glob("*bin*"))
+    lines = capsys.readouterr().err.splitlines()
+    (said,) = [line for line in lines if line.startswith("fairseq-syntax-preprocess: ")]
+    return said
+
+
+# --- preprocessing ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_broken_trees_are_logged_counted_and_stored_as_missing(corpus, data, tmp_path, capsys, workers):
+    folder, items = corpus
+    extra = ["--allow-unparsed", "--allow-broken", 30, "--workers", workers]
+    made = run(folder, tmp_path / "bin", *extra)
+    error = capsys.readouterr().err
+    shown = re.findall(r"broken tree: (.*)", error)
+    assert len(shown) == binarize.SHOWN < len(BROKEN)
+    for message, (number, (_, what)) in zip(shown, BROKEN.items(), strict=False):
+        assert what in message and re.search(r"train\.en\.conllu:\d+", message)
+        assert number != 18 or "train.en:19 (" in message
+    assert "train.en.conllu: 7 of 25 trees are broken (28.00%); these sentences have no parse" in error
+    splits = read_manifest(made, "en", "de")["splits"]
+    assert (splits["train"]["unparsed"], splits["train"]["broken"]) == (len(BROKEN) + len(MISSING), len(BROKEN))
+    assert (splits["valid"]["unparsed"], splits["valid"]["broken"]) == (0, 0)
+    assert splits["train"]["allow_broken"] == 30
+
+    tags = [read_tags(made / f"dict.en.{name}.txt") for name in ("deprel", "upos")]
+    assert "_" in tags[0] and "_" in tags[1]
+    expected = [expected_arrays(item, *tags) for item in items]
+    for name in ARRAYS:
+        reader = ArrayReader(made / f"train.en-de.en.{name}")
+        assert [reader[i].tolist() for i in range(SIZE)] == [arrays[name] for arrays in expected]
+
+    # the number of workers changes nothing
+    files = sorted(path.name for path in data.iterdir() if path.suffix != ".log")
+    assert files == sorted(path.name for path in made.iterdir() if path.suffix != ".log")
+    assert all((data / name).read_bytes() == (made / name).read_bytes() for name in files)
+
+
+def test_a_broken_tree_is_an_error_unless_it_is_allowed(corpus, tmp_path, capsys):
+    for extra in ([], ["--allow-broken", 0]):
+        error = fails(capsys, corpus[0], tmp_path / "bin", "--allow-unparsed", *extra)
+        assert "train.en.conllu:" in error and "the heads form a cycle" in error
+
+
+def test_broken_and_missing_trees_are_allowed_separately(corpus, tmp_path, capsys):
+    error = fails(capsys, corpus[0], tmp_path / "bin", "--allow-broken", 30)
+    assert "train.en:1 (" in error and "give --allow-unparsed" in error
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_too_many_broken_trees_are_an_error(corpus, tmp_path, capsys, workers):
+    extra = ["--allow-unparsed", "--allow-broken", 27.9, "--workers", workers]
+    error = fails(capsys, corpus[0], tmp_path / "bin", *extra)
+    assert "train.en.conllu: 7 of 25 trees are broken (28.00%), more than --allow-broken 27.9 permits" in error
+    assert "fairseq-syntax-parse" in error and re.search(r"the first: \S*train\.en\.conllu:\d+: the heads form", error)
+    run(corpus[0], tmp_path / "bin", "--allow-unparsed", "--allow-broken", 28)
+
+
+def test_one_percent_is_what_is_allowed_without_a_number(tmp_path, capsys):
+    breaks = BROKEN[8]
+    for name, size in (("train", 100), ("valid", 3)):
+        write_split(tmp_path / name, two_or_more(random_items(size, seed=3)))
+    spoil(tmp_path / "train", {50: breaks})
+    assert read_manifest(run(tmp_path, tmp_path / "first", "--allow-broken"), "en", "de")["splits"]["train"] == {
+        **read_manifest(tmp_path / "first", "en", "de")["splits"]["train"],
+        **{"allow_broken": 1.0, "broken": 1, "unparsed": 1, "sentences": 100},
+    }
+    spoil(tmp_path / "train", {60: breaks})
+    error = fails(capsys, tmp_path, tmp_path / "bin", "--allow-broken")
+    assert "2 of 100 trees are broken (2.00%), more than --allow-broken 1 permits" in error
+
+
+@pytest.mark.parametrize("file", ["en.conllu", "en"])
+def test_files_out_of_step_are_an_error_still(tmp_path, capsys, file):
+    """One sentence of text or trees is lost; all after it do not fit, but that is not the trees' fault."""
+    for name, size in (("train", 20), ("valid", 3)):
+        write_split(tmp_path / name, random_items(size, seed=4))
+    path, end = tmp_path / f"train.{file}", "\n\n" if file == "en.conllu" else "\n"
+    parts = path.read_text(encoding="utf-8").split(end)
+    path.write_text(end.join(parts[:5] + parts[6:]), encoding="utf-8")
+    if file == "en":
+        lines = (tmp_path / "train.de").read_text(encoding="utf-8").splitlines(keepends=True)
+        (tmp_path / "train.de").write_text("".join(lines[1:]), encoding="utf-8")
+    error = fails(capsys, tmp_path, tmp_path / "bin", "--allow-broken", 100)
+    assert ("ends after 19 sentences" if file == "en.conllu" else "tree 20, but") in error
+
+
+def test_a_bad_line_of_text_is_an_error_still(tmp_path, capsys):
+    for name in ("train", "valid"):
+        write_split(tmp_path / name, random_items(4, seed=5))
+    lines = (tmp_path / "train.en").read_text(encoding="utf-8").splitlines()
+    (tmp_path / "train.en").write_text("\n".join([lines[0] + " cut@@", *lines[1:]]) + "\n", encoding="utf-8")
+    assert "train.en:1: the text ends inside a word" in fails(capsys, tmp_path, tmp_path / "bin", "--allow-broken", 100)
+
+
+# --- policies, from data on disk ----------------------------------------------------------------------------------
+
+ARCHITECTURES = ["sdatt_tiny", "sdatt_transformer_tiny", "dasa_transformer_tiny", "pascal_transformer_tiny"]
+POLICIES = ["global", "linear", "error"]
+
+
+def configuration(data, arch, *extra):
+    argv = [str(data), "--task", "syntax_translation", "-s", "en", "-t", "de", "--arch", arch, *map(str, extra)]
+    parser = options.get_training_parser(default_task="syntax_translation")
+    return convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, argv))
+
+
+def set_up(data, arch, *extra):
+    """(task, model, in eval mode and double precision) as fairseq-train makes them; parameters always the same."""
+    config = configuration(data, arch, *extra)
+    task = tasks.setup_task(config.task)
+    torch.manual_seed(3)
+    model = task.build_model(config.model).double().eval()
+    for parameter in model.parameters():
+        # far enough from 0 that distances make a difference
+        torch.nn.init.uniform_(parameter, -0.5, 0.5)
+    return task, model
+
+
+def batch_of(task, numbers):
+    dataset = task.dataset("train")
+    return dataset.collater([dataset[i] for i in numbers])
+
+
+def outputs(task, model, numbers):
+    """Number of the sentence -> scores of the words of its translation."""
+    batch = batch_of(task, numbers)
+    scores, _ = model(**batch["net_input"])
+    lengths = batch["target"].ne(task.target_dictionary.pad()).sum(1).tolist()
+    return {i: scores[row, : lengths[row]] for row, i in enumerate(batch["id"].tolist())}
+
+
+MIXED = [*range(1, 8), *BROKEN, *MISSING]
+"""Sentences with and without a parse."""
+
+
+@pytest.mark.parametrize("padding", [[], ["--left-pad-source"]], ids=["right", "left"])
+@pytest.mark.parametrize(
+    ("arch", "extra"),
+    [
+        *(("sdatt_tiny", ["--sdatt-missing", policy]) for policy in POLICIES[:2]),
+        *(("sdatt_transformer_tiny", ["--sdatt-missing", policy]) for policy in POLICIES[:2]),
+        ("dasa_transformer_tiny", []),
+        ("pascal_transformer_tiny", []),
+    ],
+)
+def test_a_batch_with_and_without_parses_is_its_sentences(data, arch, extra, padding):
+    task, model = set_up(data, arch, *extra, *padding)
+    task.load_dataset("train")
+    together = outputs(task, model, MIXED)
+    assert together.keys() == set(MIXED)
+    for number in MIXED:
+        alone = outputs(task, model, [number])[number]
+        # the Gaussians of these two are in single precision, and their last bit depends on the size of the tensor
+        tolerance = 1e-6 if arch.startswith(("dasa", "pascal")) else 1e-11
+        torch.testing.assert_close(together[number], alone, atol=tolerance, rtol=0)
+
+
+@pytest.mark.parametrize("padding", [[], ["--left-pad-source"]], ids=["right", "left"])
+@pytest.mark.parametrize("arch", ["sdatt_tiny", "sdatt_transformer_tiny"])
+def test_linear_is_the_distance_in_the_sentence(data, arch, padding):
+    """A model that is given |i - j| as the distances of just these sentences."""
+    narrow = ["--sdatt-n", 1.5, *padding]
+    task, linear = set_up(data, arch, "--sdatt-missing", "linear", *narrow)
+    _, other = set_up(data, arch, *narrow)
+    task.load_dataset("train")
+    batch = batch_of(task, MIXED)
+    found, plain = (model(**batch["net_input"])[0] for model in (linear, other))
+    syntax, tokens = batch["net_input"]["src_syntax"], batch["net_input"]["src_tokens"]
+    columns = torch.arange(tokens.shape[1])
+    unparsed = torch.tensor([i in BROKEN or i in MISSING for i in batch["id"].tolist()])
+    real = (tokens != 1)[:, :, None] & (tokens != 1)[:, None, :] & unparsed[:, None, None]
+    given = torch.where(real, (columns[:, None] - columns).abs().to(torch.uint8), syntax["distances"])
+    syntax["distances"] = given
+    expected, _ = other(**batch["net_input"])
+    torch.testing.assert_close(found, expected, atol=1e-12, rtol=0)
+    # the distances do matter, and only those of these sentences were changed
+    changed = (found - plain).abs().amax((1, 2))
+    assert (changed[unparsed] > 1e-6).sum() > unparsed.sum() / 2 and not changed[~unparsed].any()
+
+
+def test_global_is_global_attention(data):
+    task, directed = set_up(data, "sdatt_tiny", "--sdatt-n", 1.5)
+    task.load_dataset("train")
+    _, plain = set_up(data, "global_att_tiny")
+    directed.load_state_dict(plain.state_dict(), strict=False)
+    found, expected = (outputs(task, model, MIXED) for model in (directed, _ignoring(plain)))
+    for number in MIXED:
+        difference = (found[number] - expected[number]).abs().max()
+        if number in BROKEN or number in MISSING:
+            assert difference < 1e-12
+        elif len(found[number]) > 3:
+            assert difference > 1e-6
+
+
+def _ignoring(model):
+    """A model that reads no trees, given batches that have some."""
+    return lambda src_syntax, **net_input: model(**net_input)
+
+
+REFUSING = [
+    ("sdatt_tiny", []),
+    ("global_plus_sdatt_tiny", []),
+    ("sdatt_transformer_tiny", []),
+    ("global_att_tiny", ["--sdr", 1]),
+]
+
+
+@pytest.mark.parametrize(("arch", "extra"), REFUSING)
+def test_models_that_refuse_are_told_when_the_data_are_loaded(data, arch, extra):
+    task, model = set_up(data, arch, "--sdatt-missing", "error", *extra)
+    assert model.refuses_unparsed and task.refuses_unparsed
+    message = r"9 of 25 sentences of split 'train' have no parse, and the model refuses them; .* --sdatt-missing global"
+    with pytest.raises(TreeFormatError, match=message):
+        task.load_dataset("train")
+    task.load_dataset("valid")  # has all its parses
+    for policy in POLICIES[:1]:
+        task, model = set_up(data, arch, "--sdatt-missing", policy, *extra)
+        assert not model.refuses_unparsed
+        task.load_dataset("train")
+
+
+@pytest.mark.parametrize("arch", ["global_att_tiny", "sdatt_transformer_tiny"])
+def test_models_without_syntax_refuse_nothing(data, arch):
+    extra = ["--syntax-heads", 0] if "transformer" in arch else []
+    task, model = set_up(data, arch, "--sdatt-missing", "error", *extra)
+    assert not model.refuses_unparsed
+    task.load_dataset("train")
+
+
+def test_an_ensemble_refuses_if_one_of_its_models_does(data):
+    task, _ = set_up(data, "sdatt_tiny")
+    for policy in ("error", "global"):
+        task.build_model(configuration(data, "sdatt_tiny", "--sdatt-missing", policy).model, from_checkpoint=True)
+    with pytest.raises(TreeFormatError, match="9 of 25 sentences of split 'train' have no parse"):
+        task.load_dataset("train")
+
+
+def test_directories_whose_turn_comes_later_are_looked_at_first(data, tmp_path):
+    """Training must not fail in its second epoch."""
+    for name in ("train", "valid"):
+        write_split(tmp_path / name, random_items(6, seed=6))
+    whole = run(tmp_path, tmp_path / "bin", "--srcdict", data / "dict.en.txt", "--tgtdict", data / "dict.de.txt")
+    task, _ = set_up(f"{whole}:{data}", "sdatt_tiny", "--sdatt-missing", "error")
+    with pytest.raises(TreeFormatError, match=f"{data}: 9 of 25 sentences of split 'train'"):
+        task.load_dataset("train", epoch=1)
+    task.load_dataset("valid")
+
+
+@pytest.mark.parametrize("manifest", ["new", "old", "without counts"])
+def test_loading_a_split_logs_how_many_sentences_have_no_parse(data, tmp_path, caplog, manifest):
+    copy = shutil.copytree(data, tmp_path / "copy")
+    path = copy / "syntax-en-de.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    gone = {"new": (), "old": ("broken", "allow_broken"), "without counts": ("broken", "allow_broken", "unparsed")}
+    for entry in content["splits"].values():
+        for name in gone[manifest]:
+            del entry[name]
+    path.write_text(json.dumps(content), encoding="utf-8")
+    task, _ = set_up(copy, "sdatt_tiny")
+    with caplog.at_level(logging.INFO):
+        task.load_dataset("train")
+        task.load_dataset("valid")
+    assert "split 'train': 9 of 25 sentences have no parse (36.00%)" in caplog.text
+    assert "split 'valid': 0 of 4 sentences have no parse (0.00%)" in caplog.text
+    task, _ = set_up(copy, "sdatt_tiny", "--sdatt-missing", "error")
+    with pytest.raises(TreeFormatError, match="9 of 25 sentences of split 'train' have no parse"):
+        task.load_dataset("train")
+
+
+def test_counts_of_a_further_training_set_come_from_its_heads(data, tmp_path, caplog):
+    """fairseq's train1 was put there by hand, and the manifest knows nothing of it."""
+    copy = shutil.copytree(data, tmp_path / "copy")
+    for path in list(copy.glob("train.*")):
+        shutil.copy(path, copy / path.name.replace("train.", "train1."))
+    task, _ = set_up(copy, "sdatt_tiny")
+    with caplog.at_level(logging.INFO):
+        task.load_dataset("train", combine=True)
+    assert "split 'train1': 9 of 25 sentences have no parse" in caplog.text
+    assert len(task.dataset("train")) == 2 * SIZE
+
+
+def test_models_without_trees_log_nothing_of_them(data, caplog):
+    task, _ = set_up(data, "global_att_tiny")
+    with caplog.at_level(logging.INFO):
+        task.load_dataset("train")
+    assert "no parse" not in caplog.text
+
+
+# --- raw text -----------------------------------------------------------------------------------------------------
+
+
+def chain(words):
+    return Sentence(words, [i - 1 for i in range(len(words))], ["dep"] * len(words), ["X"] * len(words))
+
+
+class Picky:
+    """Makes chains, and fails on some sentences; counts its calls."""
+
+    def __init__(self, bad):
+        self.bad = bad
+        self.calls = 0
+
+    def parse(self, sentences, progress=False):
+        self.calls += 1
+        trees = [chain(words) for words in sentences]
+        for words, tree in zip(sentences, trees, strict=True):
+            if words[:1] == ["bad"]:
+                self.bad(tree)
+        return trees
+
+
+def fail(tree):
+    raise RuntimeError("index out of range in self")
+
+
+def refuse(tree):
+    raise TreeFormatError("cannot be parsed")
+
+
+def cycle(tree):
+    tree.heads[:2] = [1, 0]
+
+
+def far(tree):
+    tree.heads[0] = 9
+
+
+def headless(tree):
+    tree.heads[:] = [-2] * len(tree)
+
+
+def half_headless(tree):
+    tree.heads[-1] = -2
+
+
+def other_words(tree):
+    tree.forms = ["good", *tree.forms[1:]]
+
+
+TEXTS = ["a@@ b c", "", "bad d@@ e", "f", "bad x"]
+
+
+@pytest.mark.parametrize("bad", [fail, refuse, cycle, far, headless, half_headless, other_words])
+def test_sentences_that_cannot_be_parsed_go_without_a_parse(bad, caplog):
+    parser = Picky(bad)
+    live = LiveSyntax(parser, "subword_nmt", accept_unparsed=True)
+    assert [s.heads.tolist() for s in live(TEXTS[:2])] == [[-1, 0], []] and parser.calls == 1
+    found = live(TEXTS)
+    assert parser.calls == 2 + len(TEXTS)
+    assert [s.heads.tolist() for s in found] == [[-1, 0], [], [-2, -2], [-1], [-2, -2]]
+    assert [s.words.tolist() for s in found] == [[0, 0, 1, 2], [0], [0, 1, 1, 2], [0, 1], [0, 1, 2]]
+    warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert [text for text in TEXTS if any(f"{text!r} (" in line for line in warnings)] == [TEXTS[2], TEXTS[4]]
+    assert len(warnings) == 3 and warnings[-1] == "2 of 7 sentences had no parse"
+    live(["good"])
+    assert (live.unparsed, live.sentences) == (2, 8)
+
+    with pytest.raises((TreeFormatError, RuntimeError)):
+        LiveSyntax(Picky(bad), "subword_nmt")(TEXTS)
+
+
+def test_tags_of_a_sentence_without_a_parse(corpus, data):
+    """As preprocessing stores them: the tag `_`."""
+    task, _ = set_up(data, "tag_transformer_tiny")
+    dictionaries = {name: task.syntax_dictionary(name) for name in ("deprels", "upos")}
+    number = next(iter(BROKEN))
+    text = corpus[1][number].text()
+    parser = Picky(fail)
+    parser.parse = lambda sentences, progress=False: fail(None)
+    (found,) = LiveSyntax(parser, "subword_nmt", dictionaries, accept_unparsed=True)([text])
+    for name in ("words", "heads", "deprels", "upos"):
+        stored = ArrayReader(data / f"train.en-de.en.{name}")[number]
+        assert getattr(found, name).tolist() == stored.tolist()
+
+
+def test_a_line_that_ends_inside_a_word_is_an_error_still():
+    with pytest.raises(TreeFormatError, match="the text ends inside a word"):
+        LiveSyntax(Picky(fail), "subword_nmt", accept_unparsed=True)(["a@@"])
+
+
+def test_a_file_that_lacks_a_tree(tmp_path, caplog):
+    """Those of equal sentences are given out in their order, also around the one that is missing."""
+    rows = [["a", "b"], ["c"], ["a", "b"]]
+    first, third = chain(rows[0]), Sentence(rows[2], [1, -1], ["dep"] * 2, ["X"] * 2)
+    path = tmp_path / "trees.conllu"
+    lines = [
+        "".join(f"{i + 1}\t{word}\t_\tX\t_\t_\t{tree.heads[i] + 1}\tdep\t_\t_\n" for i, word in enumerate(tree.forms))
+        for tree in (first, chain(["c"]), third)
+    ]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    texts = ["a b", "not there", "c", "a b"]
+    live = LiveSyntax(ConlluParser(path), "subword_nmt", accept_unparsed=True)
+    assert [s.heads.tolist() for s in live(texts)] == [[-1, 0], [-2, -2], [-1], [1, -1]]
+    assert "no tree for the sentence 'not there'" in caplog.text
+    assert "1 of 4 sentences had no parse" in caplog.text
+    with pytest.raises(TreeFormatError, match="no tree for the sentence 'not there'"):
+        LiveSyntax(ConlluParser(path), "subword_nmt")(texts)
+
+
+@pytest.mark.parametrize("accepted", [False, True])
+def test_a_file_with_broken_trees(corpus, data, caplog, accepted):
+    folder, items = corpus
+    extra = ["--syntax-conllu", folder / "train.en.conllu", *(["--unparsed-input", "accept"] if accepted else [])]
+    task, _ = set_up(data, "sdatt_tiny", *extra)
+    texts = [items[number].text() for number in (1, 2, 3, *MISSING)]
+    if not accepted:
+        with pytest.raises(TreeFormatError, match=r"train\.en\.conllu:\d+: the heads form a cycle"):
+            task.live(texts)
+        return
+    assert [s.heads.tolist() for s in task.live(texts)] == [items[number].heads for number in (1, 2, 3, *MISSING)]
+    assert re.search(r"left out: \S*train\.en\.conllu:\d+: the heads form a cycle", caplog.text)
+    assert "3 of 5 sentences had no parse" in caplog.text
+
+
+def test_accepting_does_not_hide_that_there_is_no_parser(data, tmp_path):
+    missing = tmp_path / "none.pt"
+    extra = ["--unparsed-input", "accept", "--stanza-tagger", missing, "--stanza-parser", missing]
+    task, _ = set_up(data, "sdatt_tiny", *extra)
+    with pytest.raises(TreeFormatError, match=r"none\.pt: no such file"):
+        task.get_interactive_tokens_and_lengths(["a b"], lambda line: line)
+
+
+def test_accepting_is_no_option_for_a_model_that_refuses(data):
+    with pytest.raises(ValueError, match="--unparsed-input accept: the model refuses sentences without a parse"):
+        set_up(data, "sdatt_tiny", "--sdatt-missing", "error", "--unparsed-input", "accept")

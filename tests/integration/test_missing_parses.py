@@ -1,0 +1,118 @@
+"""Missing and broken parses through the commands: refused before training, counted, and the same wherever they come."""
+
+import pytest
+from integration import commands
+from integration.commands import DECODING, OPTIONS, assert_same_hypotheses, binarize
+
+from fairseq_syntax.models.sdatt import SyntaxDirectedModel
+from fairseq_syntax.trees.conllu import TreeFormatError
+
+ARCH = "sdatt_tiny"
+# fast and rough: other sentences get other translations
+BRIEF = [*OPTIONS[ARCH], "--init-range", "0.2", "--lr", "0.02", "--max-update", "12"]
+LINES = 14
+MISSING, BROKEN = 3, 9
+SEARCH = {"beam": 3, "max_len_a": 0, "max_len_b": 25}
+
+
+def no_heads(row):
+    cells = row.split("\t")
+    return "\t".join([*cells[:6], "_", *cells[7:]])
+
+
+@pytest.fixture(scope="module")
+def text(corpus, tmp_path_factory):
+    """Prefix of some sentences, of which one has no parse and one a cycle; `lacking.conllu` has neither's tree."""
+    folder = tmp_path_factory.mktemp("missing")
+    for language in ("en", "de"):
+        lines = (corpus / f"test.{language}").read_text(encoding="utf-8").splitlines(keepends=True)[:LINES]
+        assert language == "de" or (lines.count(lines[MISSING]), lines.count(lines[BROKEN])) == (1, 1)
+        (folder / f"text.{language}").write_text("".join(lines), encoding="utf-8")
+    blocks = (corpus / "test.en.conllu").read_text(encoding="utf-8").split("\n\n")[:LINES]
+    rest = [block for number, block in enumerate(blocks) if number not in (MISSING, BROKEN)]
+    (folder / "lacking.conllu").write_text("".join(f"{block}\n\n" for block in rest), encoding="utf-8")
+    rows = blocks[MISSING].split("\n")
+    blocks[MISSING] = "\n".join(row if row[0] == "#" else no_heads(row) for row in rows)
+    rows = blocks[BROKEN].split("\n")
+    words = [i for i, row in enumerate(rows) if row[0] != "#"]
+    for here, there in ((0, 1), (1, 0)):
+        cells = rows[words[here]].split("\t")
+        rows[words[here]] = "\t".join([*cells[:6], str(there + 1), *cells[7:]])
+    blocks[BROKEN] = "\n".join(rows)
+    (folder / "text.en.conllu").write_text("".join(f"{block}\n\n" for block in blocks), encoding="utf-8")
+    return folder / "text"
+
+
+@pytest.fixture(scope="module")
+def data(text, data_bin):
+    """The text as `train` and as `test`, in the dictionaries of `data_bin`."""
+    options = ["--srcdict", data_bin / "dict.en.txt", "--tgtdict", data_bin / "dict.de.txt", "--syntax-dicts", data_bin]
+    splits = {"train": text, "test": text}
+    return binarize(splits, text.parent / "data", *options, "--allow-unparsed", "--allow-broken", 10)
+
+
+@pytest.fixture(scope="module")
+def checkpoint(data_bin, tmp_path_factory):
+    directory = tmp_path_factory.mktemp(ARCH)
+    log = commands.train(data_bin, directory, ARCH, *BRIEF)
+    assert "split 'train': 0 of 403 sentences have no parse (0.00%)" in log
+    return directory / "checkpoint_last.pt"
+
+
+def override(policy):
+    return ["--model-overrides", f"{{'sdatt_missing': '{policy}'}}"]
+
+
+@pytest.fixture(scope="module")
+def expected(data, checkpoint):
+    """Policy -> translations of the binarized data."""
+    return {policy: commands.generate(data, checkpoint, *override(policy)) for policy in ("global", "linear")}
+
+
+def test_training_is_refused_before_it_begins(data, tmp_path):
+    with pytest.raises(
+        TreeFormatError, match="2 of 14 sentences of split 'train' have no parse, and the model refuses them"
+    ):
+        commands.train(data, tmp_path / "model", ARCH, *BRIEF, "--sdatt-missing", "error")
+    assert not list(tmp_path.glob("**/*.pt"))
+    log = commands.train(data, tmp_path / "model", ARCH, *BRIEF, "--max-update", 1)
+    assert "split 'train': 2 of 14 sentences have no parse (14.29%)" in log
+
+
+def test_translation_is_refused_with_the_count(data, checkpoint):
+    with pytest.raises(TreeFormatError, match="2 of 14 sentences of split 'test' have no parse"):
+        commands.generate(data, checkpoint, *override("error"))
+
+
+def test_policies_differ_just_where_there_is_no_parse(expected):
+    found = [expected[policy] for policy in ("global", "linear")]
+    differ = {i for i in range(LINES) if abs(found[0][i][0] - found[1][i][0]) > 1e-4}
+    assert differ == {MISSING, BROKEN}
+
+
+@pytest.mark.parametrize("policy", ["global", "linear"])
+def test_raw_text_that_cannot_be_parsed_is_translated_alike(data_bin, text, checkpoint, expected, policy):
+    options = [*DECODING, "--syntax-conllu", text.parent / "lacking.conllu", *override(policy)]
+    arguments = [data_bin, "--path", checkpoint, "--input", f"{text}.en", *options]
+    with pytest.raises(TreeFormatError, match="no tree for the sentence"):
+        commands.run("fairseq-interactive", *arguments)
+    arguments += ["--unparsed-input", "accept"]
+    for batches in ([], ["--buffer-size", 100, "--batch-size", 5]):
+        output = commands.run("fairseq-interactive", *arguments, *batches)
+        assert_same_hypotheses(commands.hypotheses(output), expected[policy])
+        assert output.count("translated without a parse: ") == 2
+        assert f"2 of {LINES if batches else BROKEN + 1} sentences had no parse" in output
+
+
+def test_a_model_that_refuses_accepts_nothing(data_bin, text, checkpoint):
+    options = ["--syntax-conllu", text.parent / "lacking.conllu", *override("error"), "--unparsed-input", "accept"]
+    with pytest.raises(ValueError, match="--unparsed-input accept: the model refuses sentences without a parse"):
+        commands.interactive(data_bin, checkpoint, f"{text}.en", *options)
+
+
+def test_the_hub_translates_what_cannot_be_parsed(data_bin, text, checkpoint, expected):
+    options = {"syntax_conllu": str(text.parent / "lacking.conllu"), "unparsed_input": "accept"}
+    hub = SyntaxDirectedModel.from_pretrained(str(checkpoint.parent), checkpoint.name, str(data_bin), **options).eval()
+    lines = text.with_suffix(".en").read_text(encoding="utf-8").splitlines()
+    assert hub.translate(lines, **SEARCH) == [expected["global"][i][1] for i in range(LINES)]
+    assert (hub.task.live.unparsed, hub.task.live.sentences) == (2, LINES)
