@@ -12,10 +12,13 @@ from timing import report, side_by_side
 
 import fairseq_syntax  # noqa: F401
 from fairseq_syntax.data.inputs import TokenSyntax, collate_syntax
+from fairseq_syntax.models.sdatt import SYSTEMS
 from fairseq_syntax.tasks.syntax_translation import SyntaxTranslationConfig, SyntaxTranslationTask
 
 VOCABULARY = 8000
 TRANSFORMERS = ("transformer", "pascal_transformer", "lisa_transformer", "tag_transformer")
+# those that go by tree distances, and their peer
+DISTANCE_TRANSFORMERS = ("transformer", "dasa_transformer", "sdatt_transformer")
 RECURRENT = ("lstm", "nmt_lstm", "fa_nmt_shared", "sa_nmt_shared")
 CRITERIONS = {"lisa_transformer": "label_smoothed_cross_entropy_with_heads"}
 
@@ -83,9 +86,9 @@ def with_syntax(batches: list[dict], names) -> list[dict]:
     return result
 
 
-def transformers(size: str, **options) -> dict[str, dict]:
+def transformers(size: str, systems: tuple[str, ...] = TRANSFORMERS, **options) -> dict[str, dict]:
     """Options of the stock Transformer (the peer comes first) and of ours, at a size of fairseq's."""
-    return {system: {"arch": f"{system}{size}", "dropout": 0.1, **options} for system in TRANSFORMERS}
+    return {system: {"arch": f"{system}{size}", "dropout": 0.1, **options} for system in systems}
 
 
 def recurrent(width: int) -> dict[str, dict]:
@@ -96,6 +99,14 @@ def recurrent(width: int) -> dict[str, dict]:
     # fairseq's LSTM asks for the criterion, to tell whether to build an adaptive softmax
     stock["criterion"] = "cross_entropy"
     return {system: {"arch": system, **shared, **(stock if system == "lstm" else {})} for system in RECURRENT}
+
+
+def directed(width: int) -> dict[str, dict]:
+    """Options of global attention (the peer) and of all systems compared with it: states of `width`, and embeddings in
+    the proportion of the paper, whose width is 1000."""
+    shared = dict.fromkeys(("encoder_hidden_size", "decoder_hidden_size"), width)
+    shared |= dict.fromkeys(("encoder_embed_dim", "decoder_embed_dim"), width * 62 // 100)
+    return {system: {"arch": system, **shared} for system in sorted(SYSTEMS, key=lambda name: name != "global_att")}
 
 
 def build(options: dict, from_checkpoint: bool = False):
@@ -141,10 +152,13 @@ def training(systems: dict[str, dict], sentences: int, length: int, rounds: int,
         contestants[system] = step
     # a multiple of the number of batches, so that all systems time the same ones
     seconds = side_by_side(contestants, rounds * 4, warm_up=4)
-    report(f"training step, {sentences} sentences of {length} tokens", seconds, next(iter(systems)), target)
+    words = sum(batch["ntokens"] for batch in shared) / len(shared)
+    report(f"training step, {sentences} sentences of {length} tokens", seconds, next(iter(systems)), target, words)
 
 
-def generation(systems: dict[str, dict], sentences: int, length: int, beam: int, rounds: int, target: str) -> None:
+def generation(
+    systems: dict[str, dict], sentences: int, length: int, beam: int, rounds: int, target: str | None = None
+) -> None:
     """The models are untrained, so every hypothesis is made to be as long as its source."""
     contestants = {}
     shared = make_batches(sentences, length, 1)
@@ -170,12 +184,13 @@ def generation(systems: dict[str, dict], sentences: int, length: int, beam: int,
             generator, [model], batch
         )
     seconds = side_by_side(contestants, rounds, warm_up=1)
-    report(f"generation, beam {beam}, {sentences} sentences of {length} tokens", seconds, next(iter(systems)), target)
+    title = f"generation, beam {beam}, {sentences} sentences of {length} tokens"
+    report(title, seconds, next(iter(systems)), target, sentences * length)
 
 
 def memory(system: str, size: str) -> None:
     """Peak memory of this process after three training steps (run in a process of its own)."""
-    _, model, criterion = build(transformers(size)[system])
+    _, model, criterion = build(transformers(size, (system,))[system])
     for batch in with_syntax(make_batches(32, 40, 3), needed_inputs(model, training=True)):
         loss, _, _ = criterion(model.train(), batch)
         loss.backward()
@@ -191,7 +206,7 @@ def compare_memory(size: str) -> None:
                 [sys.executable, __file__, "--memory", system, size], capture_output=True, text=True, check=True
             ).stdout.split()[-1]
         )
-        for system in TRANSFORMERS
+        for system in dict.fromkeys(TRANSFORMERS + DISTANCE_TRANSFORMERS)
     }
     print("\npeak memory of a process that trains (32 sentences of 40 tokens)")
     for system, peak in peaks.items():

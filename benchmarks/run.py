@@ -3,6 +3,8 @@
 import argparse
 import platform
 
+import attention
+import distances
 import marginals
 import models
 import preprocessing
@@ -13,8 +15,9 @@ def main() -> None:
     """Run and print everything."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="tiny sizes; the figures mean nothing")
-    parts = ["models", "recurrent", "marginals", "preprocessing", "distances", "memory"]
+    parts = ["models", "recurrent", "attention", "marginals", "preprocessing", "distances", "memory"]
     parser.add_argument("--only", choices=parts, help="one part")
+    parser.add_argument("--paper-size", action="store_true", help="attention: also the size of the paper, many minutes")
     args = parser.parse_args()
     print(
         f"{platform.processor() or platform.machine()}, torch {torch.__version__}, {torch.get_num_threads()} thread(s)"
@@ -33,12 +36,15 @@ def main() -> None:
             sizes = {32: (4, 8, 1), 256: (64, 20, 5), 1024: (32, 25, 3)}[width]
             models.training(systems, *sizes, target)
             models.generation(systems, *((2, 4, 5, 1) if args.quick else (16, 20, 5, 3)), target)
+    if args.only in (None, "attention"):
+        attention.run(args.quick, args.paper_size)
     if args.only in (None, "marginals"):
         marginals.run(quick=args.quick)
     if args.only in (None, "preprocessing"):
         preprocessing.arrays(200 if args.quick else 20000, 1 if args.quick else 5)
     if args.only in (None, "distances"):
-        preprocessing.distances(1 if args.quick else 5)
+        distances.computing(1 if args.quick else 5)
+        distances.fetching(*((20, 4, 1) if args.quick else (1000, 64, 11)))
     if args.only in (None, "memory"):
         models.compare_memory(size)
 

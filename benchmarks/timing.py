@@ -24,8 +24,11 @@ def side_by_side(contestants: dict[str, Callable[[], object]], rounds: int, warm
     return {name: statistics.median(values) for name, values in times.items()}
 
 
-def report(title: str, seconds: dict[str, float], peer: str, target: str) -> None:
-    """Print seconds and speed relative to the peer (more is faster)."""
-    print(f"\n{title}; target {target}")
+def report(
+    title: str, seconds: dict[str, float], peer: str, target: str | None = None, words: float | None = None
+) -> None:
+    """Print seconds and speed relative to the peer (more is faster); with the `words` of a run also words a second."""
+    print(f"\n{title}" + (f"; target {target}" if target else ""))
     for name, value in seconds.items():
-        print(f"  {name:28} {value * 1e3:10.1f} ms   {seconds[peer] / value:6.3f} x {peer}")
+        rate = "" if words is None else f" {words / value:9.0f} words/s"
+        print(f"  {name:28} {value * 1e3:10.1f} ms{rate}   {seconds[peer] / value:6.3f} x {peer}")

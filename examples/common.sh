@@ -8,7 +8,7 @@ export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}"
 # glibc gives large tensors back to the system after every operation and fetches them again; on a CPU, keeping them
 # saves a good part of the time (as much as half where page faults are dear, as on virtual machines).
 export MALLOC_MMAP_THRESHOLD_="${MALLOC_MMAP_THRESHOLD_:-4294967296}" MALLOC_TRIM_THRESHOLD_="${MALLOC_TRIM_THRESHOLD_:-17179869184}"
-SYSTEMS="transformer, pascal, lisa, tag or multitask"
+SYSTEMS="transformer, pascal, lisa, tag, multitask, sdatt_transformer or dasa_transformer"
 
 # Print a command; run it unless DRY_RUN is set.
 run() {
@@ -50,6 +50,7 @@ system_options() {
         ARCH=(--arch "tag_transformer_$size")
         SHARING=(--share-decoder-input-output-embed) # source embeddings are narrower
         ;;
+    sdatt_transformer | dasa_transformer) ARCH=(--arch "${1}_$size") ;;
     multitask)
         ARCH=(--arch "transformer_$size")
         DATA_BIN="$5-multitask"
@@ -84,6 +85,50 @@ multitask_data() {
 # Translations in the order of the corpus, from the output of fairseq-generate: hypotheses GENERATED FILE
 hypotheses() {
     [[ -n "$DRY_RUN" ]] || sed -n 's/^H-\([0-9]*\)\t[^\t]*\t/\1\t/p' "$1" | sort -n | cut -f2 > "$2"
+}
+
+# For quick runs, which print little and keep what programs say in logs: say, failed, logged, logged_to, at_once.
+say() { printf '[%3ds] %s\n' "$SECONDS" "$*"; }
+
+failed() { # command, log
+    echo "failed: $1; the end of $2:" >&2
+    tail -n 20 "$2" | cut -c1-300 >&2
+    exit 1
+}
+
+# Print a command, run it, and have its output in a log: logged LOG COMMAND …
+logged() {
+    printf '+ %s\n' "$(printf '%q ' "${@:2}")" >&2
+    [[ -n "$DRY_RUN" ]] || "${@:2}" >> "$1" 2>&1 || failed "$2" "$1"
+}
+
+# The same, but what it says on the standard output goes to a file of its own: logged_to LOG FILE COMMAND …
+logged_to() {
+    printf '+ %s> %q\n' "$(printf '%q ' "${@:3}")" "$2" >&2
+    [[ -n "$DRY_RUN" ]] || "${@:3}" > "$2" 2>> "$1" || failed "$3" "$1"
+}
+
+# Do something for several systems at the same time, with their progress every ten seconds: at_once COMMAND SYSTEM …
+#   OUT: folder of the logs of training, SYSTEM.log
+at_once() {
+    local command="$1" system job jobs=()
+    shift
+    # Ctrl-C does not reach jobs in the background
+    trap 'kill $(jobs -p) 2> /dev/null || true' EXIT
+    for system in "$@"; do
+        "$command" "$system" &
+        jobs+=($!)
+    done
+    while [[ -z "$DRY_RUN" ]] && kill -0 "${jobs[@]}" 2> /dev/null; do
+        sleep 10
+        for system in "$@"; do
+            { grep -o 'num_updates=[0-9]*' "$OUT/$system.log" 2> /dev/null || true; } | tail -n 1 |
+                sed "s/num_updates=/$system /"
+        done | paste -sd ' ' | sed "s/^/        updates: /"
+    done
+    for job in "${jobs[@]}"; do
+        wait "$job"
+    done
 }
 
 # Text of a split of Multi30k (task 1, English and German): multi30k_text FOLDER SPLIT NAME

@@ -1,11 +1,12 @@
-# Shared by the WMT recipes: nc11 and wmt16, which reproduce Bugliarello & Okazaki (2020), and wmt17, which reproduces
-# Tran & Bisk (2018) and takes the text, the subwords and the scores from here. Sourced by their settings.sh, after their
-# own settings.
+# Shared by the WMT recipes: nc11 and wmt16, which reproduce Bugliarello & Okazaki (2020), wmt17, which reproduces
+# Tran & Bisk (2018) and takes the text, the subwords and the scores from here, and wmt14, which reproduces Chen et al.
+# (2018) and takes the trees, too. Sourced by their settings.sh, after their own settings.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 : "${VALID_SET:=wmt15}" "${TEST_SET:=wmt16}"  # newstest2015 and newstest2016, as sacrebleu calls them; there may be
                                               # several test sets, "wmt16 wmt17": the splits test, test1, …
 : "${MAX_WORDS:=80}" "${MAX_RATIO:=9}"        # of a training sentence; longer : shorter side
 : "${IDENTIFY:=}"                             # set to drop pairs in wrong languages (needs langid)
+: "${MULTITASK=1}"                            # empty: no corpus for the multi-task system
 : "${WORKERS:=4}"                             # processes that prepare text
 : "${SHARDS:=1}"                              # parts in which the training text is parsed
 : "${STANZA_TAGGER:=}" "${STANZA_PARSER:=}"   # model files, instead of Stanza's own models
@@ -141,8 +142,8 @@ prepare_data() {
     apply_codes "$OUT/bpe.codes"
     run fairseq-syntax-preprocess --source-lang "$SOURCE" --target-lang "$TARGET" --joined-dictionary \
         --workers "$WORKERS" --no-distances --trainpref "$BPE/train" --validpref "$BPE/valid" \
-        --testpref "$(test_prefixes "$BPE")" --destdir "$DATA" --overwrite # none of the systems reads distances
-    multitask_data "$BPE" "$OUT/bpe-multitask-$PAIR" "$DATA-multitask" "${SPLITS[@]}"
+        --testpref "$(test_prefixes "$BPE")" --destdir "$DATA" --overwrite # distances are computed when they are needed
+    [[ -z "$MULTITASK" ]] || multitask_data "$BPE" "$OUT/bpe-multitask-$PAIR" "$DATA-multitask" "${SPLITS[@]}"
 }
 
 # The steps of prepare.sh, all of them or one: prepare "$@"; the recipe defines `text`.

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Train one system: bash examples/multi30k/train.sh {transformer,pascal,lisa,tag,multitask} [options of fairseq-train]
+# Train one system: bash examples/multi30k/train.sh SYSTEM [options of fairseq-train]
+#   SYSTEM: transformer, pascal, lisa, tag, multitask, sdatt_transformer or dasa_transformer
 # Interrupted? The same command goes on where it stopped, to the same numbers.
 source "$(dirname "$0")/settings.sh"
 system="${1:?give a system: $SYSTEMS}"

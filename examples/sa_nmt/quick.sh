@@ -13,25 +13,6 @@ if [[ -e "$OUT" && ! -e "$log" ]]; then
 fi
 run rm -rf "$OUT"
 run mkdir -p "$OUT"
-# Ctrl-C does not reach jobs in the background
-trap 'kill $(jobs -p) 2> /dev/null || true' EXIT
-say() { printf '[%3ds] %s\n' "$SECONDS" "$*"; }
-failed() { # command, log
-    echo "failed: $1; the end of $2:" >&2
-    tail -n 20 "$2" | cut -c1-300 >&2
-    exit 1
-}
-# Print a command, run it, and have its output in a log: logged LOG COMMAND …
-logged() {
-    printf '+ %s\n' "$(printf '%q ' "${@:2}")" >&2
-    [[ -n "$DRY_RUN" ]] || "${@:2}" >> "$1" 2>&1 || failed "$2" "$1"
-}
-# The same, but what it says on the standard output goes to a file of its own: logged_to LOG FILE COMMAND …
-logged_to() {
-    printf '+ %s> %q\n' "$(printf '%q ' "${@:3}")" "$2" >&2
-    [[ -n "$DRY_RUN" ]] || "${@:3}" > "$2" 2>> "$1" || failed "$3" "$1"
-}
-
 say "making the agreement corpus (English-like to German-like, with gold trees for the comparison)"
 logged "$log" python "$ROOT/examples/agreement/generate.py" --output "$OUT/corpus" --seed "$SEED"
 say "binarizing the text; whole words, no trees"
@@ -60,22 +41,7 @@ all_of_it() { # architecture
 }
 # one process a core: both systems at the same time, under the same budget
 say "training and translating with ${systems[*]} at the same time, $UPDATES updates each"
-jobs=()
-for system in "${systems[@]}"; do
-    all_of_it "$system" &
-    jobs+=($!)
-done
-# the progress of both, every ten seconds, until both are done
-while [[ -z "$DRY_RUN" ]] && kill -0 "${jobs[@]}" 2> /dev/null; do
-    sleep 10
-    for system in "${systems[@]}"; do
-        { grep -o 'num_updates=[0-9]*' "$OUT/$system.log" 2> /dev/null || true; } | tail -n 1 |
-            sed "s/num_updates=/$system /"
-    done | paste -sd ' ' | sed "s/^/        updates: /"
-done
-for job in "${jobs[@]}"; do
-    wait "$job"
-done
+at_once all_of_it "${systems[@]}"
 for system in "${systems[@]}"; do
     echo
     echo "== $system"

@@ -13,10 +13,11 @@ from contract.command_lines import REPOSITORY, console_scripts, parse
 from fairseq_syntax.models.options import fill_defaults
 from fairseq_syntax.models.pascal_transformer import PascalOptions
 from fairseq_syntax.models.sa_nmt import SyntaxAttentionOptions
+from fairseq_syntax.models.sdatt import SyntaxDirectedOptions
 
 EXAMPLES = REPOSITORY / "examples"
 SCRIPTS = sorted(EXAMPLES.rglob("*.sh"))
-SYSTEMS = ("transformer", "pascal", "lisa", "tag", "multitask")
+SYSTEMS = ("transformer", "pascal", "lisa", "tag", "multitask", "sdatt_transformer", "dasa_transformer")
 DIRECTIONS = {
     "multi30k": [("en", "de")],
     "nc11": [("en", "de"), ("de", "en")],
@@ -43,6 +44,21 @@ LATENT_SYSTEMS = {
     "sa_nmt_hard": ("tree", "shared", True),
     "sa_nmt_1set": ("tree", "one-set", False),
 }
+
+# recipes of Chen et al. (2018); architecture -> attention, double context, dependency units (specs: systems to build)
+DIRECTED_SYSTEMS = {
+    "global_att": ("global", False, 0),
+    "local_att": ("local", False, 0),
+    "flexible_att": ("flexible", False, 0),
+    "chen17": ("global", False, 1),
+    "sdatt": ("sdatt", False, 0),
+    "global_plus_local": ("local", True, 0),
+    "global_plus_flexible": ("flexible", True, 0),
+    "global_plus_chen17": ("global", False, 2),
+    "global_plus_sdatt": ("sdatt", True, 0),
+}
+DIRECTED_TRANSFORMERS = ("transformer", "sdatt_transformer", "dasa_transformer")
+DIRECTED_RECIPES = ("sdatt", "wmt14")
 
 
 def name(script: Path) -> str:
@@ -80,7 +96,7 @@ def fairseq_commands(commands: list[list[str]]) -> list[list[str]]:
 
 def test_scripts_are_found():
     assert len(SCRIPTS) >= 12
-    for recipe in (*DIRECTIONS, *LATENT_DIRECTIONS):
+    for recipe in (*DIRECTIONS, *LATENT_DIRECTIONS, *DIRECTED_RECIPES):
         assert {"prepare.sh", "train.sh", "evaluate.sh", "settings.sh"} <= {
             script.name for script in SCRIPTS if script.parent.name == recipe
         }
@@ -155,7 +171,8 @@ def test_train_and_evaluate_are_accepted(recipe, pair, system):
     commands = recipe_commands(recipe, pair, "evaluate", system)
     (generate,) = fairseq_commands(commands)
     training, generation = parse(train), parse(generate)
-    arch = {"multitask": "transformer"}.get(system, system if system == "transformer" else f"{system}_transformer")
+    name_of = {"multitask": "transformer", "pascal": "pascal_transformer", "lisa": "lisa_transformer"}
+    arch = {**name_of, "tag": "tag_transformer"}.get(system, system)
     assert training.arch.startswith(f"{arch}_") and training.task == "translation"
     assert (training.source_lang, training.target_lang) == pair
     # what is trained is what is scored
@@ -225,16 +242,17 @@ def test_variables_and_options_of_the_user_win():
     assert parse(command).max_update == 7
 
 
-@pytest.mark.parametrize("recipe", [*DIRECTIONS, *LATENT_DIRECTIONS])
+@pytest.mark.parametrize("recipe", [*DIRECTIONS, *LATENT_DIRECTIONS, *DIRECTED_RECIPES])
 @pytest.mark.parametrize("script", ["train", "evaluate"])
 def test_unknown_system_is_refused(recipe, script):
     dry_run(EXAMPLES / recipe / f"{script}.sh", "pascall", status=2)
 
 
-@pytest.mark.parametrize("recipe", ["nc11", "wmt16", "wmt17"])
-def test_split_that_does_not_exist_is_refused(recipe):
-    system = "sa_nmt" if recipe == "wmt17" else "pascal"
-    dry_run(EXAMPLES / recipe / "evaluate.sh", system, "test2", status=2)
+@pytest.mark.parametrize(
+    ("recipe", "system"), [("nc11", "pascal"), ("wmt16", "pascal"), ("wmt17", "sa_nmt"), ("wmt14", "sdatt")]
+)
+def test_split_that_does_not_exist_is_refused(recipe, system):
+    dry_run(EXAMPLES / recipe / "evaluate.sh", system, "test3", status=2)
 
 
 def test_several_test_sets():
@@ -409,6 +427,218 @@ def test_the_quick_run_is_accepted():
             assert Path(args.path).parent in {Path(training.save_dir) for training in trainings.values()}
     assert sum(command[0] == "fairseq-generate" for command in ours) == 4
     assert {"fairseq-syntax-trees", "fairseq-syntax-attachment", "fairseq-syntax-attention"} <= {c[0] for c in ours}
+    assert not (REPOSITORY / "nowhere").exists(), "DRY_RUN=1 has made a folder"
+
+
+# --- syntax-directed attention --------------------------------------------------------------------------------------
+
+
+def directed_commands(script: str, *arguments: str, **variables: str) -> list[list[str]]:
+    """Of the recipe sdatt, whose data is not in OUT."""
+    folders = {"OUT": "nowhere/out", "MULTI30K": "nowhere/multi30k"}
+    return dry_run(EXAMPLES / "sdatt" / f"{script}.sh", *arguments, **{**folders, **variables})
+
+
+def settings_of(args, but: tuple[str, ...]) -> dict:
+    return {key: value for key, value in vars(args).items() if key not in but}
+
+
+FILES = ("save_dir", "log_file")
+
+
+def test_data_of_syntax_directed_attention_are_those_of_multi30k():
+    assert directed_commands("prepare") == recipe_commands("multi30k", ("en", "de"), "prepare", OUT="nowhere/multi30k")
+    commands = fairseq_commands(directed_commands("prepare", SIZE="paper"))
+    assert parse(commands[-3]).input == "nowhere/multi30k/bpe/test"
+    assert not (REPOSITORY / "nowhere").exists(), "DRY_RUN=1 has made a folder"
+
+
+def test_data_that_are_there_are_not_made_again(tmp_path):
+    (tmp_path / "data-bin").mkdir()
+    (tmp_path / "data-bin" / "dict.en.txt").write_text("a 1\n")
+    assert directed_commands("prepare", MULTI30K=str(tmp_path)) == []
+
+
+@pytest.mark.parametrize("size", ["cpu", "paper"])
+@pytest.mark.parametrize("system", [*DIRECTED_SYSTEMS, *DIRECTED_TRANSFORMERS])
+def test_directed_training_and_evaluation_are_accepted(system, size):
+    (train,) = fairseq_commands(directed_commands("train", system, SIZE=size))
+    commands = directed_commands("evaluate", system, "test1", SIZE=size)
+    (generate,) = fairseq_commands(commands)
+    training, generation = parse(train), parse(generate)
+    preset = f"{system}_iwslt_de_en" if system in DIRECTED_TRANSFORMERS else system
+    assert (training.arch, training.task) == (preset, "translation")
+    for args in (training, generation):
+        assert (args.source_lang, args.target_lang) == ("en", "de")
+        assert args.cpu == (size == "cpu")
+    prepared = {parse(c).destdir for c in fairseq_commands(directed_commands("prepare")) if "preprocess" in c[0]}
+    assert training.data == generation.data == "nowhere/multi30k/data-bin" and training.data in prepared
+    assert training.save_dir == f"nowhere/out/checkpoints/{system}-1"
+    assert training.log_file == f"nowhere/out/{system}-1.log"
+    assert Path(generation.path) == Path(training.save_dir) / "checkpoint_best.pt"
+    assert (generation.gen_subset, generation.beam) == ("test1", 5)
+    (score,) = [command for command in commands if command[0] == "sacrebleu"]
+    assert score[1] == "nowhere/multi30k/text/test1.de" and "none" in score
+
+
+def test_recurrent_systems_have_one_budget():
+    trainings = {s: parse(fairseq_commands(directed_commands("train", s))[0]) for s in DIRECTED_SYSTEMS}
+    for args in trainings.values():
+        fill_defaults(args, SyntaxDirectedOptions)
+    systems = {s: (args.attention, args.double_context, args.sdr) for s, args in trainings.items()}
+    assert systems == DIRECTED_SYSTEMS
+    but = ("arch", "attention", "double_context", "sdr", *FILES)
+    first, *others = [settings_of(args, but) for args in trainings.values()]
+    assert all(other == first for other in others)
+    args = trainings["sdatt"]
+    sizes = (args.encoder_embed_dim, args.encoder_hidden_size, args.decoder_embed_dim, args.decoder_hidden_size)
+    assert sizes == (256, 128, 256, 256) and args.share_all_embeddings and args.init_range == 0.08
+    assert (args.criterion, args.optimizer, args.clip_norm) == ("cross_entropy", "adam", 1.0)
+    assert (args.lr, args.lr_scheduler, args.warmup_updates) == ([2e-3], "inverse_sqrt", 300)
+    assert (args.batch_size, args.max_epoch, args.num_workers) == (64, 6, 0)
+
+
+@pytest.mark.parametrize(("size", "there"), [("cpu", "cpu"), ("paper", "gpu")])
+@pytest.mark.parametrize("system", DIRECTED_TRANSFORMERS)
+def test_transformers_are_trained_as_in_multi30k(system, size, there):
+    (command,) = fairseq_commands(directed_commands("train", system, SIZE=size))
+    folder = {"OUT": "nowhere/multi30k", "SIZE": there}
+    (same,) = recipe_commands("multi30k", ("en", "de"), "train", system, **folder)
+    but = (*FILES, "max_epoch")
+    assert settings_of(parse(command), but) == settings_of(parse(same), but)
+    recurrent = parse(fairseq_commands(directed_commands("train", "sdatt", SIZE=size))[0])
+    assert parse(command).max_epoch == recurrent.max_epoch
+
+
+@pytest.mark.parametrize("system", ["sdatt", "sdatt_transformer"])
+def test_variables_and_options_of_the_user_win_for_directed_systems(system):
+    variables = {"SEED": "7", "MAX_EPOCH": "2", "LR": "0.5", "WARMUP": "11"}
+    (command,) = fairseq_commands(directed_commands("train", system, "--sdatt-n", "3", **variables))
+    args = parse(command)
+    assert (args.seed, args.max_epoch, args.lr, args.warmup_updates, args.sdatt_n) == (7, 2, [0.5], 11, 3.0)
+    assert args.save_dir.endswith(f"{system}-7") and args.log_file.endswith(f"{system}-7.log")
+    dry_run(EXAMPLES / "sdatt" / "train.sh", system, SIZE="large", status=2)
+
+
+def test_all_systems_are_compared_with_the_baseline_of_their_kind():
+    recurrent, transformers = directed_commands("compare", "test1", SEED="3")
+    for command, systems in ((recurrent, [*DIRECTED_SYSTEMS]), (transformers, [*DIRECTED_TRANSFORMERS])):
+        args = parse(command)
+        assert args.names == systems and systems[0] in ("global_att", "transformer")
+        outputs = [f"nowhere/out/{system}-3.test1.generated" for system in systems]
+        assert [args.baseline, *args.systems] == outputs
+        assert (args.reference, args.source) == (["nowhere/multi30k/text/test1.de"], "nowhere/multi30k/text/test1.en")
+        assert args.plot.endswith(".svg") and args.tokenize == "none"
+    assert parse(recurrent).plot != parse(transformers).plot
+
+
+def test_comparison_takes_what_has_been_evaluated(tmp_path):
+    lines = {"global_att": "a b c d", "sdatt": "a b c d e", "dasa_transformer": "a"}
+    for system, line in lines.items():
+        (tmp_path / f"{system}-1.test.generated").write_text(f"S-0\tx y\nT-0\ta b c d e\nH-0\t-1.0\t{line}\n")
+    (tmp_path / "text").mkdir()
+    (tmp_path / "text" / "test.en").write_text("x y\n")
+    (tmp_path / "text" / "test.de").write_text("a b c d e\n")
+    environment = {**os.environ, "OUT": str(tmp_path), "MULTI30K": str(tmp_path)}
+
+    def compare():
+        script = str(EXAMPLES / "sdatt" / "compare.sh")
+        return subprocess.run(["bash", script], env=environment, capture_output=True, text=True, timeout=120)
+
+    done = compare()
+    assert done.returncode == 0, done.stderr[-1000:]
+    assert re.search(r"^sdatt +100\.00 ", done.stdout, re.MULTILINE) and "dasa_transformer" not in done.stdout
+    assert "evaluate transformer and another system first (there: dasa_transformer)" in done.stderr
+    assert (tmp_path / "recurrent-1.test.txt").is_file() and (tmp_path / "recurrent-1.test.svg").is_file()
+    (tmp_path / "sdatt-1.test.generated").unlink()
+    assert compare().returncode == 1
+
+
+@pytest.mark.parametrize("recipe", DIRECTED_RECIPES)
+@pytest.mark.parametrize("system", DIRECTED_SYSTEMS)
+def test_settings_of_the_paper_for_directed_systems(recipe, system):
+    variables = {"OUT": "nowhere/out", "SIZE": "paper"}
+    (command,) = fairseq_commands(dry_run(EXAMPLES / recipe / "train.sh", system, **variables))
+    args = parse(command)
+    fill_defaults(args, SyntaxDirectedOptions)
+    assert (args.attention, args.double_context, args.sdr) == DIRECTED_SYSTEMS[system]
+    assert (args.encoder_embed_dim, args.decoder_embed_dim) == (620, 620)
+    assert (args.encoder_hidden_size, args.decoder_hidden_size) == (1000, 1000)
+    assert (args.encoder_layers, args.cell, args.decoder_kind) == (1, "gru", "conditional-gru")
+    assert (args.share_all_embeddings, args.untied_output, args.output_bias) == (False, True, True)
+    assert (args.dropout, args.init_range) == (0.2, None)
+    assert (args.sdatt_n, args.sdatt_sigma, args.sdatt_combine, args.local_window) == (4, None, None, 10)
+    assert (args.optimizer, args.lr, args.adadelta_rho, args.adadelta_eps) == ("adadelta", [1.0], 0.95, 1e-6)
+    assert (args.lr_scheduler, args.clip_norm) == ("fixed", 1.0) and not args.force_anneal
+    assert (args.criterion, args.sentence_avg, args.batch_size) == ("cross_entropy", True, 80)
+    assert args.max_update == (400_000 if recipe == "wmt14" else 0)
+
+
+def test_data_of_wmt14_are_those_of_the_paper():
+    commands = recipe_commands("wmt14", ("en", "de"), "prepare")
+    for command in fairseq_commands(commands):
+        parse(command)
+    programs = {command[0] for command in fairseq_commands(commands)}
+    assert programs == {"fairseq-syntax-parse", "fairseq-syntax-preprocess"}, "no corpus for the multi-task system"
+    (joined,) = [command for command in commands if command[0] == "cat" and command[1].endswith(".en")]
+    corpora = ["europarl-v7.de-en", "commoncrawl.de-en", "news-commentary-v9.de-en"]
+    assert [Path(file).stem for file in joined[1:]] == corpora
+    fetched = [command[-1] for command in commands if command[0] == "curl"]
+    assert len(fetched) == 3 and fetched[-1].endswith("wmt14/training-parallel-nc-v9.tgz")
+    echoed = [command[2] for command in commands if command[0] == "sacrebleu" and command[-1] == "src"]
+    assert echoed == ["wmt12", "wmt13", "wmt14/full", "wmt15"]
+    (clean,) = [command for command in commands if "clean" in command]
+    assert clean[clean.index("--max-words") + 1] == "80"
+    (learn,) = [command for command in commands if command[:2] == ["subword-nmt", "learn-joint-bpe-and-vocab"]]
+    assert learn[learn.index("-s") + 1] == "50000"
+    assert not any("nowhere/out" not in " ".join(command) for command in fairseq_commands(commands))
+    assert not (REPOSITORY / "nowhere").exists(), "DRY_RUN=1 has made a folder"
+
+
+@pytest.mark.parametrize("system", DIRECTED_SYSTEMS)
+def test_evaluation_of_wmt14_is_that_of_the_paper(system):
+    (train,) = recipe_commands("wmt14", ("en", "de"), "train", system)
+    prepared = recipe_commands("wmt14", ("en", "de"), "prepare", "binarize")
+    names = {"valid": "wmt12", "test": "wmt13", "test1": "wmt14/full", "test2": "wmt15"}
+    for split, name_there in names.items():
+        commands = recipe_commands("wmt14", ("en", "de"), "evaluate", system, split)
+        (generate,) = fairseq_commands(commands)
+        args = parse(generate)
+        assert (args.gen_subset, args.beam) == (split, 12)
+        assert (args.data, Path(args.path).parent) == (parse(train).data, Path(parse(train).save_dir))
+        assert args.data == parse(fairseq_commands(prepared)[-1]).destdir
+        cased, lowercased = [command for command in commands if command[0] == "sacrebleu"]
+        assert lowercased == [*cased, "--lowercase"] and cased[2] == name_there
+
+
+@pytest.mark.parametrize(("gpus", "batch"), [(1, 80), (2, 40), (4, 20)])
+def test_an_update_has_80_sentences_on_any_machine(gpus, batch):
+    (command,) = recipe_commands("wmt14", ("en", "de"), "train", "sdatt", GPUS=str(gpus))
+    args = parse(command)
+    assert (args.distributed_world_size, args.batch_size) == (gpus, batch)
+    dry_run(EXAMPLES / "wmt14" / "train.sh", "sdatt", GPUS="3", status=2)
+
+
+def test_the_quick_run_of_directed_systems_is_accepted():
+    script = EXAMPLES / "sdatt" / "quick.sh"
+    commands = dry_run(script, "--sdatt-combine", "add", OUT="nowhere/quick", UPDATES="5")
+    ours = fairseq_commands(commands)
+    trainings = {args.arch: args for args in map(parse, ours) if getattr(args, "arch", None)}
+    for args in trainings.values():
+        fill_defaults(args, SyntaxDirectedOptions)
+    assert set(trainings) == {"global_att_tiny", "sdatt_tiny", "global_plus_sdatt_tiny"}
+    first, *others = [settings_of(a, ("arch", "attention", "double_context", "save_dir")) for a in trainings.values()]
+    assert others == [first, first], "one budget for all"
+    assert (first["max_update"], first["sdatt_combine"]) == (5, "add")
+    (prepared,) = [parse(command) for command in ours if command[0] == "fairseq-syntax-preprocess"]
+    generations = [parse(command) for command in ours if command[0] == "fairseq-generate"]
+    assert len(generations) == 6
+    for args in (*trainings.values(), *generations):
+        assert args.data == prepared.destdir
+    assert {Path(args.path).parent for args in generations} == {Path(args.save_dir) for args in trainings.values()}
+    compared = parse(ours[-1])
+    assert [compared.baseline, *compared.systems] == [f"nowhere/quick/{name}.test.generated" for name in compared.names]
+    assert compared.names[0] == "global_att"
     assert not (REPOSITORY / "nowhere").exists(), "DRY_RUN=1 has made a folder"
 
 

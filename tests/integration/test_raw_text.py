@@ -76,7 +76,9 @@ def open_hub(cls, directory: Path, data: Path, **options):
 )
 def test_generate_interactive_and_hub_agree(trained, data_bin, raw, arch, side):
     padding = SIDES[side]
-    model = trained(arch, *padding)
+    # the first values of Nematus are too small for trees to make a difference soon
+    fast = ["--init-range", "0.2"] if MODELS[arch] is SyntaxDirectedModel else []
+    model = trained(arch, *padding, *fast)
     checkpoint, trees = model / "checkpoint_last.pt", f"{raw}.en.conllu"
     lines = Path(f"{raw}.en").read_text(encoding="utf-8").splitlines()
     expected = commands.generate(raw.parent / "data", checkpoint, "--batch-size", 5, *padding)

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# BLEU beside the baseline, significance, and BLEU by source length with a picture, of all systems that have been
+# evaluated: bash examples/sdatt/compare.sh [test|test1|valid]
+#   recurrent systems against global_att, Transformers against transformer
+source "$(dirname "$0")/settings.sh"
+subset="${1:-test}"
+compared=""
+compare() { # name of the comparison, baseline, system …
+    local system outputs=() names=()
+    for system in "${@:2}"; do
+        [[ -n "$DRY_RUN" || -s "$OUT/$system-$SEED.$subset.generated" ]] || continue
+        outputs+=("$OUT/$system-$SEED.$subset.generated")
+        names+=("$system")
+    done
+    if [[ "${names[0]:-}" != "$2" || ${#names[@]} -lt 2 ]]; then
+        echo "compare.sh: $1: evaluate $2 and another system first (there: ${names[*]:-none})" >&2
+        return
+    fi
+    compared+=" $1"
+    run_to "$OUT/$1-$SEED.$subset.txt" fairseq-syntax-compare "${outputs[@]}" --names "${names[@]}" \
+        --reference "$MULTI30K/text/$subset.$TARGET" --source "$MULTI30K/text/$subset.$SOURCE" \
+        --plot "$OUT/$1-$SEED.$subset.svg" --overwrite
+    [[ -n "$DRY_RUN" ]] || { echo "== $1, $subset" && cat "$OUT/$1-$SEED.$subset.txt" && echo; }
+}
+compare recurrent "${PAPER_SYSTEMS[@]}"
+compare transformers "${TRANSFORMERS[@]}"
+[[ -n "$compared" ]] || exit 1
