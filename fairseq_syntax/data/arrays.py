@@ -74,7 +74,8 @@ class ArrayReader:
 
     def _open(self) -> None:
         path = Path(data_file_path(self.prefix))
-        index = MMapIndexedDataset.Index(index_file_path(self.prefix))
+        # fairseq's index, if there is no such file, complains once more when it is collected
+        index = MMapIndexedDataset.Index(str(Path(index_file_path(self.prefix)).resolve(strict=True)))
         self.dtype = index.dtype
         self.sizes = np.array(index.sizes, dtype=np.int64)
         self._starts = np.concatenate([[0], np.cumsum(self.sizes)])
