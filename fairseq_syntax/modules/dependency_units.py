@@ -11,6 +11,8 @@ from torch import Tensor, nn
 SMALLEST_UNIT = 10
 """Two convolutions of width 3, each followed by a pooling of width 2, leave one row of ten."""
 
+_BLOCK = 64
+
 
 def dependency_units(parents: Tensor, starts: Tensor, size: int) -> Tensor:
     """The words in the unit of every word, all words given by the column of their first piece.
@@ -101,8 +103,10 @@ class DependencyUnits(nn.Module):
         units = dependency_units(parents, starts, self.size)
         members = number.gather(1, units.clamp(min=0).flatten(1)).view_as(units)[starts]  # (words, size)
         members = members.masked_fill(units[starts] < 0, words)
-        # one unit without members for all that is no word
-        members = torch.cat((members, members.new_full((1, self.size), words)))
+        # one unit without members for all that is no word, and more of them until there are so many units as in other
+        # batches, too: on a CPU, a convolution keeps memory for every number of inputs that it has seen
+        empty = 1 + (-words - 1) % _BLOCK
+        members = torch.cat((members, members.new_full((empty, self.size), words)))
         return self._convolve(vectors[members])[number]
 
     def _convolve(self, units: Tensor) -> Tensor:

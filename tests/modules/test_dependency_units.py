@@ -93,6 +93,17 @@ def test_gradients_reach_everything_and_are_right():
     assert embedded.grad[0, :5].any(dim=1).all() and not embedded.grad[1].any()
 
 
+def test_the_convolution_sees_few_sizes(monkeypatch):
+    """Regression: for each of them, memory is kept on a CPU, which were gigabytes in the end."""
+    module, seen = DependencyUnits(2), set()
+    convolve = module._convolve
+    monkeypatch.setattr(module, "_convolve", lambda units: (seen.add(len(units)), convolve(units))[1])
+    for words in range(0, 200, 7):
+        mask, starts, parents, _ = columns_of([(list(range(-1, words - 1)), list(range(words + 1)))], False)
+        module(torch.randn(*mask.shape, 2), mask, starts, parents)
+    assert seen == {64, 128, 192, 256}
+
+
 def test_units_that_are_too_small_for_the_convolutions():
     with pytest.raises(ValueError, match="at least 10"):
         DependencyUnits(4, 9)
