@@ -13,6 +13,8 @@ settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 sys.path.append(str(REPOSITORY / "tests"))  # for `strategies` and `oracles`
+# The programs of this environment, also where it is not activated.
+os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
 
 def pytest_addoption(parser):

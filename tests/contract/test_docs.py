@@ -105,11 +105,10 @@ def test_the_example_of_the_data_format_is_there():
 def run_commands(commands: str, folder: Path, timeout: int = 240) -> str:
     """Run shell commands; returns what they print."""
     inherited = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", commands],
         cwd=folder,
-        env={**inherited, "PATH": path},
+        env=inherited,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -113,7 +113,6 @@ def run_process(*command, cwd: Path, status: int = 0, **environment: str) -> str
         environment: variables to set.
     """
     env = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", **environment}
-    env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}"
     # a file, not a pipe: workers that outlive a killed process would hold the pipe open
     with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
         process = subprocess.Popen(
