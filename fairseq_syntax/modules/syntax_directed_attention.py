@@ -171,10 +171,11 @@ def weights_around(
     inner = middle + (torch.minimum(middle.clamp(min=0), last) - middle).detach()
     low = torch.minimum(inner.detach().floor(), (last - 1).clamp(min=0)).long()
     high = torch.minimum(low + 1, length - 1)
-    share = inner - low
-    if gradient == PositionGradient.ste:
-        chosen = ((row == high) & (high != low)).to(share)
-        # in this order the value is that of `chosen`, exactly
-        share = chosen + (share - share.detach())
-    share = share.unsqueeze(-1)
-    return (1 - share) * weigh(low) + share * weigh(high)
+    share = (inner - low).unsqueeze(-1)
+    if gradient == PositionGradient.mix:
+        return (1 - share) * weigh(low) + share * weigh(high)
+    weights = weigh(row)  # the row is one of the two
+    with torch.no_grad():
+        other = weigh(low + high - row)
+        slope = torch.where((row == low).unsqueeze(-1), other - weights, weights - other)
+    return weights + (share - share.detach()) * slope
