@@ -148,3 +148,18 @@ multi30k_text() {
         run mv "$goal.part" "$goal"
     done
 }
+
+# Translate a split of Multi30k and score it: multi30k_evaluate TEXT SYSTEM SPLIT OPTION …
+#   TEXT: folder of the references;  SYSTEM: name in files and checkpoints;  OPTIONs: batch size of fairseq-generate
+# The score is sacreBLEU against the tokenised, lower-cased references, hence --tokenize none.
+multi30k_evaluate() {
+    local name="$OUT/$2-$SEED.$3"
+    run_to "$name.generated" \
+        fairseq-generate "$DATA_BIN" --user-dir "$USER_DIR" "${DEVICE[@]}" \
+        --source-lang "$SOURCE" --target-lang "$TARGET" --gen-subset "$3" \
+        --path "$OUT/checkpoints/$2-$SEED/checkpoint_best.pt" --beam "$BEAM" "${@:4}" \
+        --max-len-a 1.5 --max-len-b 10 --remove-bpe
+    hypotheses "$name.generated" "$name.hypotheses"
+    run_to "$name.bleu" sacrebleu "$1/$3.$TARGET" --input "$name.hypotheses" --tokenize none --metrics bleu
+    [[ -n "$DRY_RUN" ]] || cat "$name.bleu"
+}
