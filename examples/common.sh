@@ -87,50 +87,6 @@ hypotheses() {
     [[ -n "$DRY_RUN" ]] || sed -n 's/^H-\([0-9]*\)\t[^\t]*\t/\1\t/p' "$1" | sort -n | cut -f2 > "$2"
 }
 
-# For quick runs, which print little and keep what programs say in logs: say, failed, logged, logged_to, at_once.
-say() { printf '[%3ds] %s\n' "$SECONDS" "$*"; }
-
-failed() { # command, log
-    echo "failed: $1; the end of $2:" >&2
-    tail -n 20 "$2" | cut -c1-300 >&2
-    exit 1
-}
-
-# Print a command, run it, and have its output in a log: logged LOG COMMAND …
-logged() {
-    printf '+ %s\n' "$(printf '%q ' "${@:2}")" >&2
-    [[ -n "$DRY_RUN" ]] || "${@:2}" >> "$1" 2>&1 || failed "$2" "$1"
-}
-
-# The same, but what it says on the standard output goes to a file of its own: logged_to LOG FILE COMMAND …
-logged_to() {
-    printf '+ %s> %q\n' "$(printf '%q ' "${@:3}")" "$2" >&2
-    [[ -n "$DRY_RUN" ]] || "${@:3}" > "$2" 2>> "$1" || failed "$3" "$1"
-}
-
-# Do something for several systems at the same time, with their progress every ten seconds: at_once COMMAND SYSTEM …
-#   OUT: folder of the logs of training, SYSTEM.log
-at_once() {
-    local command="$1" system job jobs=()
-    shift
-    # Ctrl-C does not reach jobs in the background
-    trap 'kill $(jobs -p) 2> /dev/null || true' EXIT
-    for system in "$@"; do
-        "$command" "$system" &
-        jobs+=($!)
-    done
-    while [[ -z "$DRY_RUN" ]] && kill -0 "${jobs[@]}" 2> /dev/null; do
-        sleep 10
-        for system in "$@"; do
-            { grep -o 'num_updates=[0-9]*' "$OUT/$system.log" 2> /dev/null || true; } | tail -n 1 |
-                sed "s/num_updates=/$system /"
-        done | paste -sd ' ' | sed "s/^/        updates: /"
-    done
-    for job in "${jobs[@]}"; do
-        wait "$job"
-    done
-}
-
 # Text of a split of Multi30k (task 1, English and German): multi30k_text FOLDER SPLIT NAME
 #   FOLDER: for SPLIT.en and SPLIT.de;  NAME: of the split there;  DATA: folder of a local copy, otherwise it is downloaded
 multi30k_text() {

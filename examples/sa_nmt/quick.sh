@@ -2,19 +2,13 @@
 # A first run with latent trees: make a small corpus with gold trees, train the LSTM baseline and SA-NMT on its text
 # alone, translate, score BLEU and verb agreement; then ask whether the trees that SA-NMT has found for itself attach the
 # subject to its verb, and draw one. Everything lands in $OUT.
-source "$(dirname "$0")/../common.sh"
+source "$(dirname "$0")/../quick_common.sh"
 : "${OUT:=outputs/sa_nmt_quick}"
 : "${UPDATES:=900}"
 : "${SENTENCE:=9}"                  # of the test set, to draw
 log="$OUT/quick.log"
-if [[ -e "$OUT" && ! -e "$log" ]]; then
-    echo "quick.sh: OUT=$OUT exists and is not from an earlier run; name another folder" >&2
-    exit 1
-fi
-run rm -rf "$OUT"
-run mkdir -p "$OUT"
-say "making the agreement corpus (English-like to German-like, with gold trees for the comparison)"
-logged "$log" python "$ROOT/examples/agreement/generate.py" --output "$OUT/corpus" --seed "$SEED"
+fresh_out "$log"
+agreement_corpus "$log"
 say "binarizing the text; whole words, no trees"
 logged "$log" fairseq-preprocess --source-lang en --target-lang de --trainpref "$OUT/corpus/train" \
     --validpref "$OUT/corpus/valid" --testpref "$OUT/corpus/test,$OUT/corpus/challenge" --destdir "$OUT/data-bin"
@@ -29,30 +23,14 @@ train() { # architecture
         --num-workers 0 --no-epoch-checkpoints --disable-validation --log-format simple --log-interval 20 \
         --save-dir "$OUT/$1"
 }
-translate() { # architecture, split of the data, split of the corpus
-    logged_to "$OUT/$1.log" "$OUT/$1.$3.generated" fairseq-generate "$OUT/data-bin" --user-dir "$USER_DIR" --cpu \
-        --path "$OUT/$1/checkpoint_last.pt" --gen-subset "$2" --beam 2 --batch-size 64 --max-len-a 1.5 --max-len-b 10
-    hypotheses "$OUT/$1.$3.generated" "$OUT/$1.$3.de"
-}
 all_of_it() { # architecture
     train "$1"
-    translate "$1" test test
-    translate "$1" test1 challenge
+    translate "$1" --batch-size 64
 }
 # one process a core: both systems at the same time, under the same budget
 say "training and translating with ${systems[*]} at the same time, $UPDATES updates each"
 at_once all_of_it "${systems[@]}"
-for system in "${systems[@]}"; do
-    echo
-    echo "== $system"
-    run_to "$OUT/$system.bleu" sacrebleu "$OUT/corpus/test.de" --input "$OUT/$system.test.de" --tokenize none --force \
-        --format text
-    [[ -n "$DRY_RUN" ]] || cat "$OUT/$system.bleu"
-    run python "$ROOT/examples/agreement/score.py" --challenge "$OUT/corpus/challenge.tsv" \
-        --hypotheses "$OUT/$system.challenge.de"
-done
-
-echo
+scores "${systems[@]}"
 say "the trees that sa_nmt_shared has found in the test sentences, against the gold trees"
 model=("$OUT/data-bin" --path "$OUT/sa_nmt_shared/checkpoint_last.pt" --cpu)
 logged "$log" fairseq-syntax-trees "${model[@]}" --input "$OUT/corpus/test.en.conllu" --output "$OUT/trees.conllu"

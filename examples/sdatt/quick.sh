@@ -2,30 +2,19 @@
 # A first run with syntax-directed attention: make a small corpus with gold trees, train global attention, SDAtt, and both
 # together under one budget, translate, score BLEU and verb agreement, and compare. Everything lands in $OUT.
 #   bash examples/sdatt/quick.sh [options of fairseq-train, for all three]
-source "$(dirname "$0")/../common.sh"
+source "$(dirname "$0")/../quick_common.sh"
 : "${OUT:=outputs/sdatt_quick}"
 : "${UPDATES:=900}"
 systems=(global_att sdatt global_plus_sdatt)
 options=("$@")
 log="$OUT/quick.log"
-if [[ -e "$OUT" && ! -e "$log" ]]; then
-    echo "quick.sh: OUT=$OUT exists and is not from an earlier run; name another folder" >&2
-    exit 1
-fi
-run rm -rf "$OUT"
-run mkdir -p "$OUT"
+fresh_out "$log"
 
-say "making the agreement corpus (English-like to German-like, with gold trees)"
-logged "$log" python "$ROOT/examples/agreement/generate.py" --output "$OUT/corpus" --seed "$SEED"
+agreement_corpus "$log"
 say "binarizing text and trees; whole words"
 logged "$log" fairseq-syntax-preprocess --source-lang en --target-lang de --trainpref "$OUT/corpus/train" \
     --validpref "$OUT/corpus/valid" --testpref "$OUT/corpus/test,$OUT/corpus/challenge" --destdir "$OUT/data-bin"
 
-translate() { # architecture, split of the data, split of the corpus
-    logged_to "$OUT/$1.log" "$OUT/$1.$3.generated" fairseq-generate "$OUT/data-bin" --user-dir "$USER_DIR" --cpu \
-        --path "$OUT/$1/checkpoint_last.pt" --gen-subset "$2" --beam 2 --batch-size 64 --max-len-a 1.5 --max-len-b 10
-    hypotheses "$OUT/$1.$3.generated" "$OUT/$1.$3.de"
-}
 train_and_translate() { # architecture
     logged "$OUT/$1.log" fairseq-train "$OUT/data-bin" --user-dir "$USER_DIR" --arch "${1}_tiny" --cpu --seed "$SEED" \
         --encoder-embed-dim 256 --encoder-hidden-size 128 --decoder-embed-dim 256 --decoder-hidden-size 256 \
@@ -33,23 +22,11 @@ train_and_translate() { # architecture
         --warmup-updates 200 --criterion label_smoothed_cross_entropy --label-smoothing 0.1 --batch-size 32 \
         --max-update "$UPDATES" --num-workers 0 --no-epoch-checkpoints --disable-validation --log-format simple \
         --log-interval 20 --save-dir "$OUT/$1" "${options[@]}"
-    translate "$1" test test
-    translate "$1" test1 challenge
+    translate "$1" --batch-size 64
 }
 say "training and translating with ${systems[*]} at the same time, $UPDATES updates each"
 at_once train_and_translate "${systems[@]}"
-
-for system in "${systems[@]}"; do
-    echo
-    echo "== $system"
-    run_to "$OUT/$system.bleu" sacrebleu "$OUT/corpus/test.de" --input "$OUT/$system.test.de" --tokenize none --force \
-        --format text
-    [[ -n "$DRY_RUN" ]] || cat "$OUT/$system.bleu"
-    run python "$ROOT/examples/agreement/score.py" --challenge "$OUT/corpus/challenge.tsv" \
-        --hypotheses "$OUT/$system.challenge.de"
-done
-
-echo
+scores "${systems[@]}"
 say "do they differ, and at which lengths of the source?"
 outputs=("${systems[@]/#/$OUT/}")
 logged_to "$log" "$OUT/compare.txt" fairseq-syntax-compare "${outputs[@]/%/.test.generated}" --names "${systems[@]}" \

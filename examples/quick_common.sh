@@ -1,0 +1,91 @@
+# Shared by the quick runs: a small corpus with gold trees, several systems under one budget at the same time, scores.
+# They print little and keep what programs say in logs. Everything lands in $OUT.
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+say() { printf '[%3ds] %s\n' "$SECONDS" "$*"; }
+
+failed() { # command, log
+    echo "failed: $1; the end of $2:" >&2
+    tail -n 20 "$2" | cut -c1-300 >&2
+    exit 1
+}
+
+# Print a command, run it, and have its output in a log: logged LOG COMMAND …
+logged() {
+    printf '+ %s\n' "$(printf '%q ' "${@:2}")" >&2
+    [[ -n "$DRY_RUN" ]] || "${@:2}" >> "$1" 2>&1 || failed "$2" "$1"
+}
+
+# The same, but what it says on the standard output goes to a file of its own: logged_to LOG FILE COMMAND …
+logged_to() {
+    printf '+ %s> %q\n' "$(printf '%q ' "${@:3}")" "$2" >&2
+    [[ -n "$DRY_RUN" ]] || "${@:3}" > "$2" 2>> "$1" || failed "$3" "$1"
+}
+
+# Do something for several systems at the same time, with their progress every ten seconds: at_once COMMAND SYSTEM …
+#   OUT: folder of the logs of training, SYSTEM.log
+at_once() {
+    local command="$1" system job jobs=()
+    shift
+    set -m # each job in a process group of its own, by which it can be stopped with all that it has started
+    for system in "$@"; do
+        "$command" "$system" &
+        jobs+=($!)
+        # Ctrl-C does not reach jobs in the background
+        trap "kill -- ${jobs[*]/#/-} 2> /dev/null || true" EXIT
+    done
+    set +m
+    while [[ -z "$DRY_RUN" ]] && kill -0 "${jobs[@]}" 2> /dev/null; do
+        sleep 10
+        for system in "$@"; do
+            { grep -o 'num_updates=[0-9]*' "$OUT/$system.log" 2> /dev/null || true; } | tail -n 1 |
+                sed "s/num_updates=/$system /"
+        done | paste -sd ' ' | sed "s/^/        updates: /"
+    done
+    for job in "${jobs[@]}"; do
+        wait "$job"
+    done
+    trap - EXIT
+}
+
+# Start in an empty folder $OUT, unless it holds what is of no earlier run: fresh_out LOG
+fresh_out() {
+    if [[ -e "$OUT" && ! -e "$1" ]]; then
+        echo "$(basename "$0"): OUT=$OUT exists and is not from an earlier run; name another folder" >&2
+        exit 1
+    fi
+    run rm -rf "$OUT"
+    run mkdir -p "$OUT"
+}
+
+# Make the agreement corpus in $OUT/corpus: agreement_corpus LOG
+agreement_corpus() {
+    say "making the agreement corpus (English-like to German-like, with gold trees)"
+    logged "$1" python "$ROOT/examples/agreement/generate.py" --output "$OUT/corpus" --seed "$SEED"
+}
+
+# Translate the test and the challenge set: translate SYSTEM OPTION …
+#   $OUT/data-bin: the data, its `test1` is the challenge set;  OPTIONs of fairseq-generate, such as the batch size
+translate() {
+    local split
+    for split in test challenge; do
+        logged_to "$OUT/$1.log" "$OUT/$1.$split.generated" fairseq-generate "$OUT/data-bin" --user-dir "$USER_DIR" \
+            --cpu --path "$OUT/$1/checkpoint_last.pt" --gen-subset "${split/challenge/test1}" --beam 2 "${@:2}" \
+            --max-len-a 1.5 --max-len-b 10
+        hypotheses "$OUT/$1.$split.generated" "$OUT/$1.$split.de"
+    done
+}
+
+# Print BLEU of the test set and agreement in the challenge set: scores SYSTEM …
+scores() {
+    local system
+    for system in "$@"; do
+        printf '\n== %s\n' "$system"
+        run_to "$OUT/$system.bleu" sacrebleu "$OUT/corpus/test.de" --input "$OUT/$system.test.de" --tokenize none \
+            --force --format text
+        [[ -n "$DRY_RUN" ]] || cat "$OUT/$system.bleu"
+        run python "$ROOT/examples/agreement/score.py" --challenge "$OUT/corpus/challenge.tsv" \
+            --hypotheses "$OUT/$system.challenge.de"
+    done
+    echo
+}
