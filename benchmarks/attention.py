@@ -161,7 +161,7 @@ def run(quick: bool, paper_size: bool) -> None:
     print("\n== Transformers with tree distances")
     options = {"encoder_layers": 2, "decoder_layers": 2} if quick else {}
     systems = models.transformers("_tiny" if quick else "_iwslt_de_en", models.DISTANCE_TRANSFORMERS, **options)
-    models.training(systems, *((4, 8, 1) if quick else (48, 25, 6)), ">= 0.95 (dasa_transformer)")
+    models.training(systems, *((4, 8, 1) if quick else (24, 25, 5)), ">= 0.95 (dasa_transformer)")
     models.generation(systems, *((2, 4, 5, 1) if quick else (16, 20, 5, 5)))
 
 

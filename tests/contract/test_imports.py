@@ -33,6 +33,7 @@ ROOMS = {
     "search": {"modules", "trees"},
     "tasks": {"data", "trees", "search", "compat"},
     "criterions": {"trees"},
+    "optim": set(),
     "analysis": {"trees"},
     "compat": set(),
     "version": set(),
