@@ -42,7 +42,7 @@ PAPER = Shape(80, 25, 1000)
 def variants(width: int) -> dict[str, dict]:
     """Options of every attention over the words, global attention first, and of the other ways of SDAtt.
 
-    Left out are the systems with dependency units, whose attention is the global one.
+    Left out are the systems with dependency units, which have the attention of the others.
     """
     systems = {name: options for name, options in models.directed(width).items() if not SYSTEMS[name].get("sdr")}
     for gradient in (PositionGradient.hard, PositionGradient.mix):

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # BLEU beside the baseline, significance, and BLEU by source length with a picture, of all systems that have been
-# evaluated: bash examples/sdatt/compare.sh [test|test1|valid]
+# evaluated: bash examples/sdatt/compare.sh [test|test1|valid] [options of fairseq-syntax-compare]
 #   recurrent systems against global_att, Transformers against transformer
 source "$(dirname "$0")/settings.sh"
 subset="${1:-test}"
+options=("${@:2}")
 compared=""
 compare() { # name of the comparison, baseline, system …
     local system outputs=() names=()
@@ -19,7 +20,8 @@ compare() { # name of the comparison, baseline, system …
     compared+=" $1"
     run_to "$OUT/$1-$SEED.$subset.txt" fairseq-syntax-compare "${outputs[@]}" --names "${names[@]}" \
         --reference "$MULTI30K/text/$subset.$TARGET" --source "$MULTI30K/text/$subset.$SOURCE" \
-        --plot "$OUT/$1-$SEED.$subset.svg" --overwrite
+        --plot "$OUT/$1-$SEED.$subset.svg" --overwrite \
+        "${options[@]}"
     [[ -n "$DRY_RUN" ]] || { echo "== $1, $subset" && cat "$OUT/$1-$SEED.$subset.txt" && echo; }
 }
 compare recurrent "${PAPER_SYSTEMS[@]}"

@@ -330,6 +330,14 @@ def _binarize_trees(args: argparse.Namespace, splits: dict[str, str], staging: P
                 raise FileNotFoundError(f"{index}: split {split!r} is not binarized there; leave --only-syntax out")
             check_lengths(_prefix(args, staging, split), token_sizes(index), text)
         logger.info("[%s] %s: %s", args.source_lang, trees, counts[split]._asdict())
+        share = 100 * counts[split].unparsed / max(counts[split].sentences, 1)
+        if share > 1:
+            logger.warning(
+                "[%s] %s: %.1f %% of the sentences have no parse and will be read without syntax",
+                args.source_lang,
+                trees,
+                share,
+            )
     dictionaries = _tag_dictionaries(args, writers, staging, destination)
     for writer in writers.values():
         writer.finish(dictionaries)

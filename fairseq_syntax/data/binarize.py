@@ -15,7 +15,15 @@ from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import MMapIndexedDataset, data_file_path
 
 from ..trees.alignment import align_tree
-from ..trees.conllu import UNPARSED, Sentence, TreeFormatError, numbered_lines, open_text, parse_block, read_blocks
+from ..trees.conllu import (
+    Sentence,
+    TreeFormatError,
+    numbered_lines,
+    open_text,
+    parse_block,
+    read_blocks,
+    without_parse,
+)
 from ..trees.distances import pack_distances, tree_distances
 from ..trees.projection import parent_positions
 from ..trees.subwords import join_subwords
@@ -117,12 +125,6 @@ def _open_tokens(path: Path):
 
 def _has_words(block: list[str]) -> bool:
     return any(line[0] != "#" for line in block)
-
-
-def without_parse(words: list[str]) -> Sentence:
-    """What stands in for the tree of a sentence that has none."""
-    unknown = ["_"] * len(words)
-    return Sentence(words, [UNPARSED] * len(words), unknown, unknown)
 
 
 def convert(

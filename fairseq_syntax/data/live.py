@@ -6,9 +6,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..trees.alignment import align_tree
-from ..trees.conllu import ROOT, Sentence, TreeFormatError, find_cycle
+from ..trees.conllu import ROOT, Sentence, TreeFormatError, find_cycle, without_parse
 from ..trees.subwords import join_subwords
-from .binarize import without_parse
 from .inputs import TokenSyntax
 from .parsers import ConlluParser, Parser
 

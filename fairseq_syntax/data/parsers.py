@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Protocol
 
 from tqdm import tqdm
 
-from ..trees.conllu import Sentence, TreeFormatError, open_text, parse_block, read_blocks
+from ..trees.conllu import (
+    Sentence,
+    TreeFormatError,
+    block_forms,
+    open_text,
+    parse_block,
+    read_blocks,
+    without_parse,
+)
 
 if TYPE_CHECKING:
     import stanza
@@ -231,7 +239,7 @@ class ConlluParser:
 
     Args:
         path: CoNLL-U file, `.gz` or plain. It is read at once and kept: about 3 kB a sentence.
-        skip_broken: leave out broken trees, with a warning each; their sentences then have none.
+        skip_broken: leave out broken trees, with a warning each; their sentences then have no parse.
 
     Raises:
         TreeFormatError: see `read_conllu`.
@@ -249,6 +257,8 @@ class ConlluParser:
                     if not skip_broken:
                         raise
                     logger.warning("left out: %s", error)
+                    # in the place of the tree, or an equal sentence further down would lose its own
+                    self._add(without_parse(block_forms(block)))
 
     def _add(self, sentence: Sentence) -> None:
         candidates = [replace(sentence, ranges=[])]

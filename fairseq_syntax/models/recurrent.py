@@ -22,6 +22,7 @@ from omegaconf import DictConfig, OmegaConf
 from torch import Tensor, nn
 
 from ..modules.recurrent_cells import GRUCell, LSTMCell
+from ..modules.rotation import Rotation
 from ..modules.source_attention import GlobalAttention, GlobalMemory, Source, SourceAttention, SourceMemory
 from ..modules.variational_dropout import VariationalDropout
 from .hub import HubModel
@@ -119,19 +120,13 @@ class RecurrentEncoder(FairseqEncoder):
         Returns:
             (annotations (B, T, 2H), 0 at padding; final states, each (B, layers, 2H), the output first).
         """
-        lengths = (~padding_mask).sum(dim=1)
-        length = x.shape[1]
-        # packing wants the padding on the right: rotate what has it on the left, and the result back
-        positions = torch.arange(length, device=x.device)
-        shift = torch.where(padding_mask[:, 0], length - lengths, 0).unsqueeze(1)
-        rotate = bool(shift.any())
-        if rotate:
-            x = x.gather(1, ((positions + shift) % length).unsqueeze(2).expand_as(x))
-        packed = nn.utils.rnn.pack_padded_sequence(self.dropout(x), lengths.cpu(), True, enforce_sorted=False)
+        rotation = Rotation(padding_mask)
+        lengths = (~padding_mask).sum(dim=1).cpu()
+        x = self.dropout(rotation.right(x))
+        packed = nn.utils.rnn.pack_padded_sequence(x, lengths, True, enforce_sorted=False)
         packed, final = layers(packed)
-        x, _ = nn.utils.rnn.pad_packed_sequence(packed, batch_first=True, total_length=length)
-        if rotate:
-            x = x.gather(1, ((positions - shift) % length).unsqueeze(2).expand_as(x))
+        x, _ = nn.utils.rnn.pad_packed_sequence(packed, batch_first=True, total_length=x.shape[1])
+        x = rotation.back(x)
         # (layers x 2, B, H) -> (B, layers, 2H)
         final = [
             state.unflatten(0, (-1, 2)).permute(2, 0, 1, 3).flatten(2)
@@ -201,6 +196,10 @@ class RecurrentDecoder(FairseqIncrementalDecoder):
         self.need_attn = True
         self._max_positions = args.max_target_positions
 
+    def embed(self, tokens: Tensor) -> Tensor:
+        """Embeddings (B, S, E) of the words before (B, S)."""
+        return self.dropout(self.embed_tokens(tokens))
+
     def initial_state(self, encoder_out) -> Dict[str, object]:
         """State before the first step."""
         raise AssertionError("a subclass defines the state")
@@ -237,7 +236,7 @@ class RecurrentDecoder(FairseqIncrementalDecoder):
             state = self.initial_state(encoder_out)
         else:
             prev_output_tokens = prev_output_tokens[:, -1:]
-        embedded = self.dropout(self.embed_tokens(prev_output_tokens))
+        embedded = self.embed(prev_output_tokens)
         outputs, findings = [], []
         for ahead in self.project_ahead(embedded.transpose(0, 1)).unbind(0):
             output, found, state = self.step(ahead, state, encoder_out["memory"])

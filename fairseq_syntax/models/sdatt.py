@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from ..modules.additive_attention import AdditiveAttention, AdditiveMemory, SourceWeights
 from ..modules.dependency_units import SMALLEST_UNIT
-from ..modules.recurrent_cells import GRUCell, LSTMCell
+from ..modules.recurrent_cells import GRUCell, LSTMCell, RecurrentCell
 from ..modules.syntax_directed_attention import (
     Combine,
     MissingParse,
@@ -97,7 +97,11 @@ class SyntaxDirectedOptions(RecurrentOptions):
         default=PositionGradient.ste, metadata={"help": "gradient of the predicted position"}
     )
     sdatt_missing: MissingParse = field(
-        default=MissingParse.all_equal, metadata={"help": "what a sentence without a parse gets"}
+        default=MissingParse.all_equal,
+        metadata={
+            "help": "what a sentence without a parse gets: global, all words as near as any (and units of themselves "
+            "alone); linear, distances in the sentence, not for units; error, it is refused"
+        },
     )
     variational_dropout: bool = field(
         default=False, metadata={"help": "drop the same components at all positions of a sentence, as Nematus does"}
@@ -105,7 +109,8 @@ class SyntaxDirectedOptions(RecurrentOptions):
     sdr: int = field(
         default=0,
         metadata={
-            "help": "dependency units: 0 none, 1 the encoder reads them beside the words, 2 an encoder of their own"
+            "help": "dependency units, as wide as --encoder-embed-dim: 0 none, 1 the encoder reads them beside the "
+            "words, 2 an encoder of their own"
         },
     )
     sdr_lambda: float = field(
@@ -166,6 +171,11 @@ class SyntaxDirectedModel(RecurrentModel):
             )
         if args.decoder_kind == DecoderKind.input_feeding and args.variational_dropout:
             raise ValueError("--variational-dropout: needs --decoder-kind conditional-gru")
+        if args.variational_dropout and args.encoder_layers > 1:
+            raise ValueError(
+                f"--variational-dropout: needs --encoder-layers 1, not {args.encoder_layers}; between layers, PyTorch "
+                "drops anew at every position"
+            )
         if args.double_context_state == ContextState.readout and (
             not args.double_context or args.decoder_kind == DecoderKind.input_feeding
         ):
@@ -186,6 +196,9 @@ class SyntaxDirectedModel(RecurrentModel):
         if args.init_range is not None:
             return super().initialize(model, args)
         gates = (GRUCell if args.cell == CellType.gru else LSTMCell).gates
+        # matrices of all gates, one below the other
+        layers = [module for module in model.modules() if isinstance(module, (nn.RNNBase, RecurrentCell))]
+        of_gates = {id(parameter) for layer in layers for parameter in layer.parameters()}
         for name, parameter in model.named_parameters():
             if parameter.dim() == 1:
                 nn.init.zeros_(parameter)
@@ -193,14 +206,16 @@ class SyntaxDirectedModel(RecurrentModel):
                 # convolutions, which Nematus does not have, keep the values that PyTorch gives them
                 continue
             elif "weight_hh" in name or "recurrent" in name:
-                # the matrices of all gates stand in one, in an LSTM of ours those of the input before the recurrent
+                # in an LSTM of ours the input comes first
                 nn.init.normal_(parameter, std=0.01)
                 for gate in parameter.chunk(gates):
                     nn.init.orthogonal_(gate[:, -len(gate) :])
-            elif parameter.shape[0] == parameter.shape[1]:
-                nn.init.orthogonal_(parameter)
             else:
-                nn.init.normal_(parameter, std=0.01)
+                for matrix in parameter.chunk(gates) if id(parameter) in of_gates else (parameter,):
+                    if matrix.shape[0] == matrix.shape[1]:
+                        nn.init.orthogonal_(matrix)
+                    else:
+                        nn.init.normal_(matrix, std=0.01)
 
     @classmethod
     def build_attention(cls, args, task):

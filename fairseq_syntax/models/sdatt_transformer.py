@@ -3,14 +3,17 @@
 from dataclasses import dataclass, field
 from typing import Optional
 
+import torch
 from fairseq.dataclass import FairseqDataclass
 from fairseq.distributed import fsdp_wrap
+from fairseq.logging import metrics
 from fairseq.models import register_model
 from fairseq.models.transformer import TransformerDecoderBase
 from fairseq.modules.checkpoint_activations import checkpoint_wrapper
 from fairseq.modules.transformer_layer import TransformerDecoderLayerBase
+from torch import Tensor
 
-from ..modules.syntax_cross_attention import SyntaxCrossAttention, tree_penalty
+from ..modules.syntax_cross_attention import HeadPositions, SyntaxCrossAttention, tree_penalty
 from ..modules.syntax_directed_attention import MissingParse, PositionGradient, complete_distances
 from .layer_choice import chosen_layers
 from .syntax_encoder import SyntaxEncoder
@@ -40,7 +43,11 @@ class SyntaxDirectedTransformerOptions(FairseqDataclass):
         default=PositionGradient.ste, metadata={"help": "gradient of the predicted position"}
     )
     sdatt_missing: MissingParse = field(
-        default=MissingParse.all_equal, metadata={"help": "what a sentence without a parse gets"}
+        default=MissingParse.all_equal,
+        metadata={
+            "help": "what a sentence without a parse gets: global, all words as near as any; linear, distances in the "
+            "sentence; error, it is refused"
+        },
     )
 
 
@@ -152,6 +159,30 @@ class SyntaxDirectedTransformerModel(SyntaxTransformerModel):
     def refuses_unparsed(self):
         """Whether a sentence without a parse is an error."""
         return self.encoder.directs and self.encoder.cfg.sdatt_missing == MissingParse.error
+
+    def forward(self, src_tokens, src_lengths, prev_output_tokens, **kwargs):
+        """As in fairseq; outside training, it logs how much the predicted positions vary.
+
+        A predictor that has not learned anything has a spread near 0: it points at the same share of every sentence.
+        """
+        if self.training or not self.encoder.directs:
+            return super().forward(src_tokens, src_lengths, prev_output_tokens, **kwargs)
+        positions: list[Tensor] = []
+        predictors = [module for module in self.modules() if isinstance(module, HeadPositions)]
+        hooks = [
+            module.register_forward_hook(lambda _, inputs, output: positions.append(output)) for module in predictors
+        ]
+        try:
+            result = super().forward(src_tokens, src_lengths, prev_output_tokens, **kwargs)
+        finally:
+            for hook in hooks:
+                hook.remove()
+        length = src_tokens.ne(self.encoder.dictionary.pad()).sum(dim=1)
+        shares = torch.cat(positions, dim=1) / length[:, None, None]  # (B, heads of all layers, S)
+        of_target = prev_output_tokens.ne(self.decoder.dictionary.pad())
+        shares = shares.transpose(1, 2)[of_target]
+        metrics.log_scalar("position_spread", shares.std(dim=0, correction=0).mean(), weight=len(shares), round=3)
+        return result
 
     @classmethod
     def check_options(cls, args, task):

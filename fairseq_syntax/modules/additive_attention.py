@@ -47,8 +47,8 @@ class PositionNet(nn.Module):
 
     def forward(self, query: Tensor, length: Tensor) -> Tensor:
         """(B,) positions, in float32 at least, of states (B, H) in sentences of so many tokens (B,)."""
-        share = torch.sigmoid(self.output(torch.tanh(self.hidden(query))).squeeze(1))
-        return length * share.to(torch.promote_types(share.dtype, torch.float32))
+        scores = self.output(torch.tanh(self.hidden(query))).squeeze(1)
+        return length * torch.sigmoid(scores.to(torch.promote_types(scores.dtype, torch.float32)))
 
 
 class SourceWeights(nn.Module):

@@ -169,7 +169,7 @@ def weights_around(
     middle = position - 0.5
     last = (length - 1).to(position)
     inner = middle + (torch.minimum(middle.clamp(min=0), last) - middle).detach()
-    low = torch.minimum(inner.detach().floor(), (last - 1).clamp(min=0)).long()
+    low = torch.minimum(inner.detach().floor(), (last - 1).clamp(min=0)).long().clamp(min=0)
     high = torch.minimum(low + 1, length - 1)
     share = (inner - low).unsqueeze(-1)
     if gradient == PositionGradient.mix:

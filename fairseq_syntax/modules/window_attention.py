@@ -17,7 +17,8 @@ class LocalSoftmax(StrEnum):
 
 def centre_row(position: Tensor, length: Tensor) -> Tensor:
     """Token (B,) long at the real-valued position p in (0, L): token j owns [j, j + 1)."""
-    return torch.minimum(position.detach().floor(), (length - 1).to(position)).clamp(min=0).long()
+    # the clamp comes last: a position that is NaN must not become an index, so that the NaN is seen where it shows
+    return torch.minimum(position.detach().floor(), (length - 1).to(position)).long().clamp(min=0)
 
 
 class LocalWeights(SourceWeights):

@@ -180,6 +180,18 @@ def read_blocks(lines: Iterable[str], name: str) -> Iterator[tuple[int, list[str
         yield start, block
 
 
+def without_parse(words: list[str]) -> Sentence:
+    """What stands in for the tree of a sentence that has none."""
+    unknown = ["_"] * len(words)
+    return Sentence(words, [UNPARSED] * len(words), unknown, unknown)
+
+
+def block_forms(block: list[str]) -> list[str]:
+    """The words in the lines of one sentence, as far as they can be told; heads may be anything."""
+    rows = (line.split("\t") for line in block if line[0] != "#")
+    return [columns[1] for columns in rows if len(columns) > 1 and columns[0].isdecimal()]
+
+
 def parse_block(block: list[str], name: str = "CoNLL-U", start: int = 1) -> Sentence:
     """The tree in the lines of one sentence.
 

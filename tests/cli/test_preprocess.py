@@ -367,6 +367,7 @@ def test_unparsed_sentences_are_refused_or_counted(tmp_path, corpus, capsys):
     error = fails(capsys, tmp_path)
     assert "test.en:5 (" in error and "has no parse" in error and "--allow-unparsed" in error
     directory = run(tmp_path, "--allow-unparsed")
+    assert "test.en.conllu: 20.0 % of the sentences have no parse" in "".join(capsys.readouterr())
     check_split(directory, "test", items)
     assert ArrayReader(directory / "test.en-de.en.parents")[4].tolist() == [65535, 65535, 65535, 65535]
     splits = read_manifest(directory, "en", "de")["splits"]

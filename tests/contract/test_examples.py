@@ -455,8 +455,9 @@ def test_data_of_syntax_directed_attention_are_those_of_multi30k():
 
 def test_data_that_are_there_are_not_made_again(tmp_path):
     (tmp_path / "data-bin").mkdir()
-    (tmp_path / "data-bin" / "dict.en.txt").write_text("a 1\n")
+    (tmp_path / "data-bin" / "syntax-en-de.json").write_text("{}")
     assert directed_commands("prepare", MULTI30K=str(tmp_path)) == []
+    assert directed_commands("prepare", MULTI30K=str(tmp_path), SOURCE="de", TARGET="en") != []
 
 
 @pytest.mark.parametrize("size", ["cpu", "paper"])

@@ -13,7 +13,7 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
 from fairseq_syntax.cli import preprocess
 from fairseq_syntax.data import binarize
-from fairseq_syntax.data.arrays import ArrayReader, read_manifest
+from fairseq_syntax.data.arrays import ArrayReader, manifest_path, read_manifest
 from fairseq_syntax.data.live import LiveSyntax
 from fairseq_syntax.data.parsers import ConlluParser
 from fairseq_syntax.trees.conllu import Sentence, TreeFormatError
@@ -308,6 +308,17 @@ def test_models_that_refuse_are_told_when_the_data_are_loaded(data, arch, extra)
     with pytest.raises(TreeFormatError, match=message):
         task.load_dataset("train")
     task.load_dataset("valid")  # has all its parses
+    # nor is the training begun if a directory has them further on, or in a part that is read with the others
+    path = manifest_path(data, "en", "de")
+    manifest = json.loads(path.read_text())
+    try:
+        splits = manifest["splits"]
+        changed = {**splits, "train": {**splits["train"], "unparsed": 0}, "train1": splits["train"]}
+        path.write_text(json.dumps({**manifest, "splits": changed}))
+        with pytest.raises(TreeFormatError, match="9 of 25 sentences of split 'train1' have no parse"):
+            task.load_dataset("train")
+    finally:
+        path.write_text(json.dumps(manifest))
     for policy in POLICIES[:1]:
         task, model = set_up(data, arch, "--sdatt-missing", policy, *extra)
         assert not model.refuses_unparsed
@@ -490,6 +501,16 @@ def test_a_file_that_lacks_a_tree(tmp_path, caplog):
     assert "1 of 4 sentences had no parse" in caplog.text
     with pytest.raises(TreeFormatError, match="no tree for the sentence 'not there'"):
         LiveSyntax(ConlluParser(path), "subword_nmt")(texts)
+
+
+def test_a_sentence_keeps_its_place_among_equal_ones_when_its_tree_is_broken(tmp_path):
+    path = tmp_path / "trees.conllu"
+    row = "{}\t{}\t_\tX\t_\t_\t{}\tdep\t_\t_\n"
+    cycle = row.format(1, "a", 2) + row.format(2, "b", 1)
+    path.write_text("\n".join([cycle, row.format(1, "a", 2) + row.format(2, "b", 0)]), encoding="utf-8")
+    live = LiveSyntax(ConlluParser(path, skip_broken=True), "subword_nmt", accept_unparsed=True)
+    assert [s.heads.tolist() for s in live(["a b", "a b"])] == [[-2, -2], [1, -1]]
+    assert live.unparsed == 1
 
 
 @pytest.mark.parametrize("accepted", [False, True])

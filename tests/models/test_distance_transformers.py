@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 from fairseq.data import Dictionary
+from fairseq.logging import metrics
 from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 from fairseq.models.transformer import TransformerModel
 from fairseq.sequence_generator import SequenceGenerator
@@ -380,3 +381,26 @@ def test_choice_of_layers(text, expected):
 def test_wrong_choice_of_layers(text):
     with pytest.raises(ValueError, match=r"^--x"):
         chosen_layers(text, 3, "--x")
+
+
+@pytest.mark.parametrize("left_pad", [False, True])
+def test_spread_of_positions_is_logged_in_validation(build, left_pad):
+    model = build(SDATT)
+    given = inputs(left_pad=left_pad)
+    found = [[] for _ in range(3)]
+    for layer, seen in zip(model.decoder.layers, found, strict=True):
+        layer.encoder_attn.position.register_forward_hook(lambda _, arguments, output, seen=seen: seen.append(output))
+    with metrics.aggregate(new_root=True) as log:
+        model(**given)
+    (values,) = zip(*found, strict=True)
+    lengths, real = given["src_lengths"], given["prev_output_tokens"].ne(PAD)
+    spreads = []
+    for layer in values:
+        for head in range(layer.shape[1]):
+            spreads.append(float((layer[:, head] / lengths[:, None])[real].std(correction=0)))
+    assert len(spreads) == 6 and min(spreads) > 0.01
+    assert log.get_smoothed_values() == {"position_spread": round(sum(spreads) / 6, 3)}
+    with metrics.aggregate(new_root=True) as log:
+        model.train()(**given)
+        build(SDATT, syntax_heads=0)(**plain(given))
+    assert not log.get_smoothed_values()

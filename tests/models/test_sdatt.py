@@ -497,7 +497,8 @@ def test_first_values_are_those_of_nematus(build, decoder):
             assert not parameter.any(), name
             continue
         own = parameter[:, inputs.get(name, 0) :]
-        blocks = own.chunk(gates) if "_hh" in name or "recurrent" in name else [own]
+        of_gates = any(part in name for part in ("_ih", "_hh", ".recurrent.", ".ahead.", ".input."))
+        blocks = own.chunk(gates) if of_gates else [own]
         for block in blocks:
             if block.shape[0] == block.shape[1]:
                 kinds["gates" if len(blocks) > 1 else "square"] += 1
@@ -509,12 +510,18 @@ def test_first_values_are_those_of_nematus(build, decoder):
                 assert block.std() == pytest.approx(0.01, rel=0.35) and abs(block.mean()) < 0.005, name
         rest = parameter[:, : inputs.get(name, 0)]
         assert not rest.numel() or rest.std() == pytest.approx(0.01, rel=0.2)
-    assert kinds["gates"] >= 2 * gates and kinds["square"] >= 2 and min(kinds.values()) > 0
+    # two states of the encoder, one of the decoder at least, whose input is square, too
+    assert kinds["gates"] >= 4 * gates and kinds["square"] >= 2 and min(kinds.values()) > 0
     # the first positions are in the middle
     _, extra = model(*batch())
     lengths = torch.tensor([len(sentence) for sentence in SENTENCES]).double()
     torch.testing.assert_close(extra["position"], (lengths / 2)[:, None].expand(-1, 5), atol=0.1, rtol=0)
     assert not model.encoder.embed_tokens.weight[PAD].any() and model.decoder.embed_tokens.weight[EOS].any()
+
+
+def test_variational_dropout_is_for_one_layer(build):
+    with pytest.raises(ValueError, match="--variational-dropout: needs --encoder-layers 1, not 2"):
+        build("sdatt", variational_dropout=True, encoder_layers=2)
 
 
 def test_first_values_may_be_uniform(build):

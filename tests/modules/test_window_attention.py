@@ -34,6 +34,11 @@ def make_memory(lengths, left_pad=False, width=None):
     return {"keep": keep, "length": length, "start": start, "values": torch.zeros(len(lengths), width, 2).double()}
 
 
+def test_a_position_that_is_no_number_is_no_index():
+    row = centre_row(torch.tensor([math.nan, 2.5]), torch.tensor([4, 4]))
+    assert row.tolist() == [0, 2]
+
+
 def local(positions, lengths, scores, left_pad=False, width=None, **options):
     """Weights around given positions."""
     positions = torch.as_tensor(positions, dtype=torch.double)
