@@ -4,6 +4,7 @@ import argparse
 import platform
 
 import attention
+import blackout
 import distances
 import marginals
 import models
@@ -15,7 +16,7 @@ def main() -> None:
     """Run and print everything."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="tiny sizes; the figures mean nothing")
-    parts = ["models", "recurrent", "attention", "marginals", "preprocessing", "distances", "memory"]
+    parts = ["models", "recurrent", "attention", "marginals", "preprocessing", "distances", "blackout", "memory"]
     parser.add_argument("--only", choices=parts, help="one part")
     parser.add_argument("--paper-size", action="store_true", help="attention: also the size of the paper, many minutes")
     args = parser.parse_args()
@@ -45,6 +46,8 @@ def main() -> None:
     if args.only in (None, "distances"):
         distances.computing(1 if args.quick else 5)
         distances.fetching(*((20, 4, 1) if args.quick else (1000, 64, 11)))
+    if args.only in (None, "blackout"):
+        blackout.run(args.quick)
     if args.only in (None, "memory"):
         models.compare_memory(size)
 

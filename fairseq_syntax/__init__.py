@@ -16,7 +16,13 @@ __path__ = SamePath(__path__)
 
 _PLUGINS = (
     "criterions.label_smoothed_cross_entropy_with_heads",
+    "criterions.blackout",
+    "criterions.joint_parsing",
+    "optim.decayed_sgd",
+    "optim.halve_on_drop",
+    "optim.inverse_epoch",
     "tasks.syntax_translation",
+    "tasks.dependency_parsing",
     "models.pascal_transformer",
     "models.lisa_transformer",
     "models.tag_transformer",
@@ -25,6 +31,8 @@ _PLUGINS = (
     "models.sdatt",
     "models.sdatt_transformer",
     "models.dasa_transformer",
+    "models.lgp_parser",
+    "models.lgp",
 )
 
 

@@ -17,7 +17,7 @@ from ..trees.conllu import Sentence, TreeFormatError, read_conllu
 from ..trees.subwords import SubwordType, join_subwords
 from .checkpoints import Loaded, add_checkpoint_arguments, load
 
-_WITH_TREES = "fa_nmt, fa_nmt_shared, sa_nmt, sa_nmt_shared, sa_nmt_hard, sa_nmt_1set"
+_WITH_TREES = "fa_nmt, fa_nmt_shared, sa_nmt, sa_nmt_shared, sa_nmt_hard, sa_nmt_1set, lgp_nmt, lgp_parser"
 
 
 class Decoder(StrEnum):
@@ -218,6 +218,10 @@ class TreeInducer:
                     f"{source.place}: {len(source.pieces)} tokens and the end of the sentence, but the model reads "
                     f"{self.longest}; cut the sentence or leave it out"
                 )
+        # models that read words by their spelling shall read unseen ones, too
+        learn = getattr(self.loaded.task, "learn_source_words", None)
+        if learn is not None:
+            learn(" ".join(source.pieces) for source in sources)
         trees: list[list[int]] = [[] for _ in sources]
         order = sorted((i for i, s in enumerate(sources) if s.pieces), key=lambda i: -len(sources[i].pieces))
         for start in range(0, len(order), self.batch_size):

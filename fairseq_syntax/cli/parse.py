@@ -1,9 +1,10 @@
-"""fairseq-syntax-parse: dependency trees of a tokenised text, one a line, with Stanza."""
+"""fairseq-syntax-parse: dependency trees of a tokenised text, one a line, with Stanza or a parser of the suite."""
 
 import argparse
 import fcntl
 import gzip
 import json
+import logging
 import os
 import shutil
 import sys
@@ -36,6 +37,10 @@ Split over four processes, or machines (the sizes of the shards differ by one se
 With model files, and text that is already cut into subwords:
   fairseq-syntax-parse --input train.bpe.en --output train.bpe.en.conllu.gz \\
     --subword-type subword_nmt --tagger tagger.pt --parser parser.pt
+
+With a parser that fairseq-train made (--task dependency_parsing --arch lgp_parser), without Stanza's
+models:
+  fairseq-syntax-parse --input train.en --output train.en.conllu.gz --parser checkpoint_best.pt
 """
 
 
@@ -99,7 +104,7 @@ def get_parser() -> argparse.ArgumentParser:
     """The command line of fairseq-syntax-parse."""
     parser = argparse.ArgumentParser(
         prog="fairseq-syntax-parse",
-        description="Dependency trees (CoNLL-U) of a tokenised text, with Stanza.",
+        description="Dependency trees (CoNLL-U) of a tokenised text, with Stanza or a parser of this suite.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -127,7 +132,17 @@ def get_parser() -> argparse.ArgumentParser:
         help="Stanza's models, downloaded to if missing (default: Stanza's own)",
     )
     parser.add_argument("--tagger", metavar="FILE", help="a tagger trained with Stanza; needs --parser")
-    parser.add_argument("--parser", metavar="FILE", help="a parser trained with Stanza; needs --tagger")
+    parser.add_argument(
+        "--parser",
+        metavar="FILE",
+        help="with --tagger, a parser trained with Stanza; alone, a checkpoint of --arch lgp_parser, which tags, too",
+    )
+    parser.add_argument(
+        "--decoder",
+        choices=["mst", "eisner", "greedy"],
+        help="with a checkpoint: mst: the best tree, arcs may cross; eisner: the best tree without crossing arcs; "
+        "greedy: the best head of every word, which may make cycles or several roots (default: mst)",
+    )
     parser.add_argument("--device", metavar="NAME", help="cpu, cuda, cuda:1, … (default: a GPU if there is one)")
     parser.add_argument(
         "--subword-type",
@@ -165,8 +180,10 @@ def main(argv: list[str] | None = None) -> int:
     """
     parser = get_parser()
     args = parser.parse_args(argv)
-    if (args.tagger is None) != (args.parser is None):
-        parser.error("--tagger and --parser go together: give both or neither")
+    if args.tagger is not None and args.parser is None:
+        parser.error("--tagger needs --parser: give both files of Stanza")
+    if args.decoder is not None and not _is_own(args):
+        parser.error("--decoder is of use with a checkpoint only: --parser without --tagger")
     try:
         _run(args)
     except KeyboardInterrupt:
@@ -191,6 +208,23 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
+def _is_own(args: argparse.Namespace) -> bool:
+    """Whether the parser is one of this suite."""
+    return args.parser is not None and args.tagger is None
+
+
+def _load_parser(args: argparse.Namespace) -> Parser:
+    if not _is_own(args):
+        return StanzaParser(args.language, args.model_dir, args.tagger, args.parser, args.device)
+    try:
+        # it needs fairseq, which Stanza does not
+        from ..tasks.own_parser import OwnParser
+    except ImportError as error:
+        raise TreeFormatError(f"{args.parser}: reading a checkpoint needs fairseq ({error})") from None
+    logging.basicConfig(level="WARNING", force=True)
+    return OwnParser(args.parser, args.decoder or "mst", args.device)
+
+
 def _part(output: str) -> Path:
     return Path(output + ".part")
 
@@ -203,7 +237,7 @@ def _run(args: argparse.Namespace) -> None:
             raise TreeFormatError(f"{output}: exists already; give --overwrite to replace it")
         if args.input != STDIO and output.samefile(args.input):
             raise TreeFormatError(f"{output}: is the input; give another --output")
-    parser = StanzaParser(args.language, args.model_dir, args.tagger, args.parser, args.device)
+    parser = _load_parser(args)
     with ExitStack() as stack:
         source = stack.enter_context(_seekable(args.input))
         name = "stdin" if args.input == STDIO else args.input
@@ -264,6 +298,8 @@ def _header(args: argparse.Namespace) -> bytes:
         if path is not None and os.path.exists(path)
     }
     settings = {"language": args.language, "subword_type": args.subword_type, **models}
+    if _is_own(args):
+        settings["decoder"] = args.decoder or "mst"
     return f"# fairseq-syntax-parse {json.dumps(settings)}\n".encode()
 
 
@@ -305,11 +341,11 @@ def _resume(part: IO[bytes], header: bytes, words: Iterator[list[str]], chunk: i
     while len(group := list(islice(blocks, chunk))) == chunk:
         for number, block in enumerate(group, kept + 1):
             expected = next(words, None)
-            tree = parse_block(block.decode("utf-8").rstrip("\n").split("\n"), part.name)
-            if tree.forms != expected:
+            forms = _forms(block, part.name)
+            if forms != expected:
                 line = "the end" if expected is None else repr(" ".join(expected))
                 raise TreeFormatError(
-                    f"{part.name}: sentence {number} is {' '.join(tree.forms)!r}, but in {name} "
+                    f"{part.name}: sentence {number} is {' '.join(forms)!r}, but in {name} "
                     f"it is {line}; "
                     "give the same --input and --shard to resume, or delete the part file to "
                     "start over"
@@ -319,6 +355,13 @@ def _resume(part: IO[bytes], header: bytes, words: Iterator[list[str]], chunk: i
     part.seek(end)
     part.truncate()
     return kept
+
+
+def _forms(block: bytes, name: str) -> list[str]:
+    """The words of a tree that this program wrote; its heads may form cycles (`--decoder greedy`)."""
+    lines = [line.split("\t") for line in block.decode("utf-8").rstrip("\n").split("\n") if line[0] != "#"]
+    headless = ["\t".join([*fields[:6], "_", *fields[7:]]) for fields in lines]
+    return parse_block(headless, name).forms
 
 
 def _complete_blocks(lines: Iterable[bytes]) -> Iterator[bytes]:

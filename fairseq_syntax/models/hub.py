@@ -12,6 +12,7 @@ class SyntaxHubInterface(hub_utils.GeneratorHubInterface):
         if isinstance(sentences, str):
             return self.translate([sentences], beam=beam, verbose=verbose, **kwargs)[0]
         texts = [self.apply_bpe(self.tokenize(sentence)) for sentence in sentences]
+        self.task.learn_source_words(texts)
         tokens = [self.binarize(text) for text in texts]
         self.task.attach_syntax(texts, tokens)
         hypotheses = self.generate(tokens, beam, verbose, **kwargs)
@@ -26,6 +27,7 @@ class SyntaxHubInterface(hub_utils.GeneratorHubInterface):
     def encode(self, sentence: str):
         """Token ids of a sentence; the tensor carries the sentence's tree, a copy of it does not."""
         text = self.apply_bpe(self.tokenize(sentence))
+        self.task.learn_source_words([text])
         tokens = self.binarize(text)
         self.task.attach_syntax([text], [tokens])
         return tokens

@@ -2,6 +2,7 @@
 
 import collections
 import logging
+import weakref
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -18,10 +19,14 @@ from .. import compat
 from ..data.arrays import TAG_DICTIONARIES, read_manifest, split_prefix, tag_dictionary_path
 from ..data.dataset import EpochPart, SplitSyntax, SyntaxPairDataset, check_sizes
 from ..data.inputs import check_input_names, collate_syntax
+from ..data.length_table import length_table_path, read_length_table
 from ..data.live import LiveSyntax
 from ..data.parsers import ConlluParser, StanzaParser
+from ..search.length_prior import use_length_prior
+from ..search.unknown_words import aligning_generator
 from ..trees.conllu import UNPARSED, TreeFormatError
 from ..trees.subwords import SubwordType
+from .own_parser import OwnParser
 
 logger = logging.getLogger(__name__)
 
@@ -31,6 +36,7 @@ class ParserChoice(StrEnum):
 
     stanza = "stanza"
     conllu = "conllu"
+    checkpoint = "checkpoint"
 
 
 class UnparsedInput(StrEnum):
@@ -60,13 +66,16 @@ class SyntaxTranslationConfig(TranslationConfig):
     syntax_parser: ParserChoice = field(
         default=ParserChoice.stanza,
         metadata={
-            "help": "what parses raw text in fairseq-interactive and the hub: stanza, or conllu (a file of trees "
-            "given with --syntax-conllu)"
+            "help": "what parses raw text in fairseq-interactive and the hub: stanza, conllu (a file of trees given "
+            "with --syntax-conllu), or checkpoint (a parser of ours, given with --syntax-checkpoint)"
         },
     )
     syntax_conllu: Optional[str] = field(
         default=None,
         metadata={"help": "CoNLL-U file with a tree for every sentence of raw text that comes"},
+    )
+    syntax_checkpoint: Optional[str] = field(
+        default=None, metadata={"help": "checkpoint of a parser, trained with --task dependency_parsing"}
     )
     stanza_language: Optional[str] = field(
         default=None, metadata={"help": "language of Stanza's models; default: the source language"}
@@ -85,12 +94,27 @@ class SyntaxTranslationConfig(TranslationConfig):
         default=UnparsedInput.error,
         metadata={
             "help": "sentences of raw text that cannot be parsed are an error, or are translated without a parse "
-            "(accept), with a warning"
+            "(accept), with a warning; one that ends inside a word (@@) is an error always"
         },
     )
     gold_parses: bool = field(
         default=False,
         metadata={"help": "LISA: attend by the given trees at test time, not the predicted ones"},
+    )
+    length_prior: str = field(
+        default="off",
+        metadata={
+            "help": "beam search with the probability of the translation's length given the source's: off, auto (the "
+            "table in the data directory, made by fairseq-syntax-length-prior), or the path of a table; not used by "
+            "--eval-bleu"
+        },
+    )
+    length_prior_rerank: bool = field(
+        default=False,
+        metadata={
+            "help": "--length-prior: orders finished hypotheses only, and does not decide when hypotheses end (by "
+            "default it does both)"
+        },
     )
 
 
@@ -124,6 +148,12 @@ class SyntaxTranslationTask(TranslationTask):
         self.optional_inputs: set[str] = set()
         self.refuses_unparsed = False
         self._live = None
+        self._validates = False
+        # unknown words of raw text get names behind the model's words, if they are to be copied, or models read them
+        self._names_unknown = False
+        self._readers: weakref.WeakSet = weakref.WeakSet()
+        self._all_read = True
+        self._source_words = len(src_dict)
         # trees of the lines that fairseq-interactive is translating, by token ids; see `inference_step`
         self._pending = collections.defaultdict(collections.deque)
 
@@ -146,7 +176,16 @@ class SyntaxTranslationTask(TranslationTask):
 
     def build_model(self, cfg, from_checkpoint=False):
         """Build the model and note which inputs it needs."""
-        model = super().build_model(cfg, from_checkpoint)
+        # the generator of --eval-bleu is built there
+        self._validates = True
+        try:
+            model = super().build_model(cfg, from_checkpoint)
+        finally:
+            self._validates = False
+        if hasattr(model, "add_symbols"):
+            self._readers.add(model)
+        else:
+            self._all_read = False
         required = set(getattr(model, "syntax_inputs", ()))
         training = set(getattr(model, "training_syntax_inputs", ()))
         check_input_names(required | training, type(model).__name__)
@@ -163,8 +202,11 @@ class SyntaxTranslationTask(TranslationTask):
             )
         return model
 
-    def build_generator(self, models, args, *rest, **kwargs):
-        """fairseq's generator; an ensemble must not mix models with and without `src_syntax`."""
+    def build_generator(self, models, args, seq_gen_cls=None, *rest, **kwargs):
+        """fairseq's generator, with the length prior, and alignments where unknown words are to be replaced.
+
+        An ensemble must not mix models with and without `src_syntax`.
+        """
         takes_syntax = [bool(getattr(model, "takes_syntax", False)) for model in models]
         if (self.required_inputs or self.optional_inputs) and not all(takes_syntax):
             raise ValueError(
@@ -172,7 +214,20 @@ class SyntaxTranslationTask(TranslationTask):
                 "warm-start the plain one as pascal_transformer with --encoder-pascal-heads 0 "
                 "(--finetune-from-model) and use that"
             )
-        return super().build_generator(models, args, *rest, **kwargs)
+        self._names_unknown = getattr(args, "replace_unk", None) is not None
+        if self._names_unknown:
+            dictionaries = self.src_dict, self.tgt_dict
+            seq_gen_cls = aligning_generator(models, args, seq_gen_cls, self.cfg.left_pad_source, dictionaries)
+        generator = super().build_generator(models, args, seq_gen_cls, *rest, **kwargs)
+        if self.cfg.length_prior != "off" and not self._validates:
+            use_length_prior(generator, self._length_table(), self.cfg.length_prior_rerank)
+        return generator
+
+    def _length_table(self):
+        cfg = self.cfg
+        languages = cfg.source_lang, cfg.target_lang
+        beside = length_table_path(utils.split_paths(cfg.data)[0], *languages)
+        return read_length_table(beside if cfg.length_prior == "auto" else cfg.length_prior, *languages)
 
     def syntax_dictionary(self, name):
         """Dictionary of tags, by the name of the input: "deprels" or "upos".
@@ -242,8 +297,11 @@ class SyntaxTranslationTask(TranslationTask):
                 )
         for other in paths if self.refuses_unparsed and split == self.cfg.train_subset else ():
             # now, not in the middle of the training, when it is the turn of that directory
-            entry = (read_manifest(other, source, target) or {}).get("splits", {}).get(split, {})
-            self._refuse_unparsed(other, split, entry.get("unparsed"), entry.get("sentences"))
+            splits = (read_manifest(other, source, target) or {}).get("splits", {})
+            for name, entry in splits.items():
+                # train, and train1, train2, …, which are read with it
+                if name.rstrip("0123456789") == split:
+                    self._refuse_unparsed(other, name, entry.get("unparsed"), entry.get("sentences"))
         parts = [SplitSyntax(first, inputs, data_path)]
         self._count_unparsed(parts[0], split, manifest, data_path)
         while combine:
@@ -290,6 +348,10 @@ class SyntaxTranslationTask(TranslationTask):
                 if not cfg.syntax_conllu:
                     raise ValueError("--syntax-parser conllu: name the file with --syntax-conllu")
                 parser = ConlluParser(cfg.syntax_conllu, skip_broken=accept)
+            elif cfg.syntax_parser == ParserChoice.checkpoint or cfg.syntax_checkpoint:
+                if not cfg.syntax_checkpoint:
+                    raise ValueError("--syntax-parser checkpoint: name it with --syntax-checkpoint")
+                parser = OwnParser(cfg.syntax_checkpoint)
             else:
                 parser = StanzaParser(
                     language=cfg.stanza_language or cfg.source_lang,
@@ -310,6 +372,26 @@ class SyntaxTranslationTask(TranslationTask):
                 accept_unparsed=accept,
             )
         return self._live
+
+    def learn_source_words(self, texts):
+        """Add the unseen words of texts to the source dictionary, if that is of use.
+
+        It is where all models read words by their spelling (`add_symbols`, called with the new words), and where
+        unknown words are copied, which fairseq does as the dictionary spells them.
+
+        Args:
+            texts: sentences as the model reads them: subwords, separated by spaces.
+        """
+        reads = self._all_read and len(self._readers) > 0
+        if not (reads or self._names_unknown):
+            return
+        before = len(self.src_dict)
+        for text in texts:
+            self.src_dict.encode_line(text, add_if_not_exist=True)
+        if reads:
+            for model in self._readers:
+                model.add_symbols(self.src_dict.symbols[before:])
+            self._source_words = len(self.src_dict)
 
     def attach_syntax(self, texts, tokens):
         """Parse encoded sentences and attach the trees to their token ids, which carry them to the translation.
@@ -339,6 +421,7 @@ class SyntaxTranslationTask(TranslationTask):
     def get_interactive_tokens_and_lengths(self, lines, encode_fn):
         """Encode raw lines as fairseq does, and parse them if the model needs trees."""
         texts = [encode_fn(line) for line in lines]
+        self.learn_source_words(texts)
         tokens, lengths = super().get_interactive_tokens_and_lengths(texts, lambda text: text)
         self.attach_syntax(texts, tokens)
         # a buffer is translated before the next is read; what is left of it was too long and skipped
@@ -375,8 +458,8 @@ class SyntaxTranslationTask(TranslationTask):
         fairseq-interactive passes on tokens and lengths of a batch and nothing else, so trees cannot come with it.
         """
         net_input = sample["net_input"]
+        tokens = net_input["src_tokens"]
         if self.required_inputs and "src_syntax" not in net_input:
-            tokens = net_input["src_tokens"]
             rows = [row[row != self.src_dict.pad()].tolist() for row in tokens]
             syntax = collate_syntax(
                 [self._recall_syntax(row) for row in rows],
@@ -384,13 +467,11 @@ class SyntaxTranslationTask(TranslationTask):
                 tokens.shape[1],
                 self.cfg.left_pad_source,
             )
-            sample = {
-                **sample,
-                "net_input": {
-                    **net_input,
-                    "src_syntax": {k: v.to(tokens.device) for k, v in syntax.items()},
-                },
-            }
+            net_input = {**net_input, "src_syntax": {k: v.to(tokens.device) for k, v in syntax.items()}}
+        if len(self.src_dict) > self._source_words:
+            known = tokens.masked_fill(tokens >= self._source_words, self.src_dict.unk())
+            net_input = {**net_input, "src_tokens": known}
+        sample = {**sample, "net_input": net_input}
         return super().inference_step(generator, models, sample, prefix_tokens, constraints)
 
 

@@ -352,7 +352,7 @@ def test_missing_model_is_one_message(text, tmp_path, capsys):
     "options",
     [
         ["--shard", "4/4"], ["--shard", "-1/4"], ["--shard", "1"], ["--shard", "0/0"],
-        ["--chunk", "0"], ["--chunk", "x"], ["--tagger", "t"], ["--parser", "p"],
+        ["--chunk", "0"], ["--chunk", "x"], ["--tagger", "t"],
         ["--subword-type", "bpe"], ["--unknown"],
     ],
 )  # fmt: skip

@@ -16,15 +16,19 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 from corpora import Item, random_items, write_split
 from fairseq import options, tasks
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from fairseq.optim import build_optimizer
+from fairseq.optim.lr_scheduler import build_lr_scheduler
 from integration import commands
 
 from fairseq_syntax.cli import preprocess
 from fairseq_syntax.data import binarize
+from fairseq_syntax.data.length_table import length_table_path, write_length_table
 from fairseq_syntax.data.live import LiveSyntax
 from fairseq_syntax.data.parsers import StanzaParser
 from fairseq_syntax.trees.conllu import UNPARSED, Sentence
@@ -981,6 +985,97 @@ def world(made, models, tmp_path, capsys, monkeypatch):
     world = World(tmp_path, capsys)
     world.monkeypatch, world.models = monkeypatch, models
     return world
+
+
+# --- training recipes, averaging, lengths -----------------------------------------------------------------------
+
+
+@case("no words; give the training text that will be binarized", "empty.en: ")
+def _(world):
+    (world.text / "empty.en").write_text("\n")
+    arguments = ["--train", world.text / "empty.en", "--output", world.folder / "dict.txt"]
+    return world.program("dictionary", *arguments, model=False)
+
+
+@case("vectors of … numbers, but the table has … columns", "vectors.txt:1: vectors of 3 numbers", "has 16 columns")
+def _(world):
+    path = world.text / "vectors.txt"
+    path.write_text("the 0.1 0.2 0.3\n")
+    return world.error("--lgp-word-vectors", path, arch="lgp_tiny")
+
+
+def optimizer(world, *extra):
+    """The error of building optimizer and scheduler."""
+    world.set_up(*extra, arch="lgp_tiny")
+    with pytest.raises(ValueError) as caught:
+        built = build_optimizer(world.config.optimizer, list(world.model.parameters()))
+        build_lr_scheduler(world.config.lr_scheduler, built)
+    return str(caught.value)
+
+
+@case("trains in single precision, because in half precision it cannot tell embeddings", "--fp16 and --bf16")
+def _(world):
+    return optimizer(world, "--optimizer", "lgp_sgd", "--fp16")
+
+
+@case("halve_on_drop starts with one learning rate and lowers it itself", "--lr [1.0, 0.5]: ")
+def _(world):
+    return optimizer(world, "--optimizer", "lgp_sgd", "--lr-scheduler", "halve_on_drop", "--lr", "1.0,0.5")
+
+
+@case("not with an adaptive softmax; leave --adaptive-softmax-cutoff out", "--criterion blackout: ")
+def _(world):
+    adaptive = ["--adaptive-softmax-cutoff", "6,9"]
+    world.set_up("--criterion", "blackout", "--blackout-k", "5", *adaptive, arch="transformer_tiny")
+    world.task.load_dataset("train")
+    batch = world.task.datasets["train"].collater([world.task.datasets["train"][i] for i in range(2)])
+    with pytest.raises(ValueError) as caught:
+        world.criterion(world.model.train(), batch)
+    return str(caught.value)
+
+
+def average(world, *inputs):
+    arguments = [*inputs, "--output", world.folder / "average.pt"]
+    return world.program("average", "--inputs", *arguments, model=False)
+
+
+@case("average checkpoints of one training", "nmt_lstm_tiny")
+def _(world):
+    return average(world, world.checkpoint("sa_nmt_shared_tiny"), world.checkpoint("nmt_lstm_tiny"))
+
+
+@case("no checkpointN.pt in this folder; train without --no-epoch-checkpoints", "sa_nmt_shared_tiny: ")
+def _(world):
+    return average(world, world.checkpoint("sa_nmt_shared_tiny").parent)
+
+
+def generator(world, *extra, **options):
+    """The error of building a generator."""
+    task = world.set_up(*extra, arch="nmt_lstm_tiny")
+    with pytest.raises((ValueError, OSError)) as caught:
+        task.build_generator([world.model], argparse.Namespace(beam=2, **options))
+    return str(caught.value)
+
+
+@case("no table of lengths; make it with …", "length_prior.en-de.npz", "fairseq-syntax-length-prior")
+def _(world):
+    return generator(world, "--length-prior", "auto")
+
+
+@case("scores are divided by the length, which is --lenpen 1; leave out …", "--length-prior: ")
+def _(world):
+    meta = {"source": "en", "target": "de"}
+    write_length_table(length_table_path(world.bin, "en", "de"), np.zeros((3, 3)), meta)
+    return generator(world, "--length-prior", "auto", lenpen=0.5)
+
+
+@case("needs the heads and labels of the source words (src_syntax); use --task", "--lgp-graph dep ")
+def _(world):
+    world.set_up("--lgp-graph", "dep", arch="lgp_tiny")
+    tokens = torch.tensor([[4, 5, 2]])
+    with pytest.raises(ValueError) as caught:
+        world.model(tokens, torch.tensor([3]), tokens)
+    return str(caught.value)
 
 
 @pytest.mark.parametrize("fragment", CASES)

@@ -159,6 +159,8 @@ def option_problems(cls: type) -> list[str]:
     for field in dataclasses.fields(cls):
         if field.name in inherited and field.name not in inspect.get_annotations(cls):
             continue
+        if str(field.default).startswith("${"):
+            continue  # an option of another component, whose value is taken over
         where = f"{cls.__name__}.{field.name}"
         if isinstance(field.type, str):
             problems.append(f"{where}: fairseq needs types, not text; no `from __future__ import annotations`")

@@ -65,6 +65,7 @@ OPTIONS = {
     "global_plus_chen17_tiny": ["--sdr-unit-size", "11", "--sdr-lambda", "0.3", "--sdr-depthwise"],
     "sdatt_transformer_tiny": ["--share-all-embeddings"],
     "dasa_transformer_tiny": ["--share-all-embeddings"],
+    "lgp_tiny": ["--lgp-dropout-in"],
 }
 # those that take no trees: how the task is named makes no difference to them
 RECURRENT = [arch for arch in OPTIONS if "_nmt" in arch or arch.startswith("nmt")]

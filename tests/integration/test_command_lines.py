@@ -21,6 +21,7 @@ CLASSES = {
 DIRECTED = ["global_att", "local_att", "flexible_att", "chen17", "sdatt"]
 DIRECTED += [f"global_plus_{kind}" for kind in ("local", "flexible", "chen17", "sdatt")]
 SYSTEMS = ["fa_nmt", "fa_nmt_shared", "sa_nmt", "sa_nmt_shared", "sa_nmt_hard", "sa_nmt_1set"]
+GRAPHS = ["lgp_nmt", "lgp_tiny", "lgp_small", "lgp_medium", "lgp_large"]
 FEW = ["--max-update", "3"]
 SHORT = ["--gen-subset", "valid", "--beam", "1", "--max-len-b", "5"]
 VALID = list(range(61))
@@ -158,6 +159,8 @@ def test_orders_of_import(tmp_path, steps):
         own[f"nmt_lstm{size}"] = "fairseq_syntax.models.recurrent.RecurrentModel"
         own |= {f"{system}{size}": "fairseq_syntax.models.sa_nmt.SyntaxAttentionModel" for system in SYSTEMS}
         own |= {f"{system}{size}": "fairseq_syntax.models.sdatt.SyntaxDirectedModel" for system in DIRECTED}
+    own |= dict.fromkeys(GRAPHS, "fairseq_syntax.models.lgp.LatentGraphModel")
+    own |= dict.fromkeys(("lgp_parser", "lgp_parser_tiny"), "fairseq_syntax.models.lgp_parser.LatentGraphParserModel")
     # no name was fairseq's before, none of fairseq's is changed
     assert not own.keys() & found["before"].keys()
     assert {name: cls for name, cls in found["after"].items() if found["before"].get(name) != cls} == own

@@ -1,0 +1,113 @@
+"""fairseq-syntax-dictionary: an open source dictionary, in which no word loses its spelling."""
+
+import argparse
+import logging
+import sys
+from collections import Counter
+
+from fairseq.data import Dictionary
+from fairseq.tokenizer import tokenize_line
+
+from .outputs import exit_status, refuse_existing, written
+from .parse import read_lines
+
+_EPILOG = """\
+The parser inside LGP (Hashimoto & Tsuruoka 2017) reads character n-grams, of rare and unseen words, too, so their
+spelling must not be lost when text is binarized. This dictionary has all words of the training text with their counts,
+frequent ones first, then those words of other texts that it does not have, with count 0. The model itself says which
+words are frequent enough for a vector of their own.
+
+example:
+  fairseq-syntax-dictionary --train train.en --extra valid.en test.en --output dict.en.txt
+  fairseq-preprocess -s en -t ja --trainpref train --validpref valid --testpref test --srcdict dict.en.txt \\
+      --thresholdtgt 2 --destdir data-bin"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The program's options."""
+    parser = argparse.ArgumentParser(
+        prog="fairseq-syntax-dictionary",
+        description="All words of the training text, and others with count 0, as a dictionary of fairseq.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add(
+        "--train",
+        nargs="+",
+        required=True,
+        metavar="FILE",
+        help="training text, one sentence a line, words separated by blanks; also .gz",
+    )
+    add(
+        "--extra",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="texts that will be translated, such as development and test sets; their words do not change the counts",
+    )
+    add("--output", required=True, metavar="FILE", help="the dictionary; - is stdout")
+    add("--overwrite", action="store_true", help="replace the output if it exists")
+    return parser
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Entry point. Exit status: 0, 1 for bad data, 2 for bad usage."""
+    parser = build_parser()
+    args = parser.parse_args(argv)
+    logging.basicConfig(level="WARNING", force=True)
+    return exit_status(parser.prog, lambda: run(args))
+
+
+def run(args: argparse.Namespace) -> None:
+    """Write the dictionary; its sizes on stderr.
+
+    Raises:
+        ValueError: a text cannot be read, the training text is empty, or the output exists.
+        OSError: the output cannot be written.
+    """
+    refuse_existing([args.output], args.overwrite)
+    dictionary = open_dictionary(args.train, args.extra)
+    with written(args.output) as file:
+        dictionary.save(file)
+    seen = sum(count > 0 for count in dictionary.count[dictionary.nspecial :])
+    unseen = len(dictionary) - dictionary.nspecial - seen
+    print(
+        f"fairseq-syntax-dictionary: {args.output}: {seen} words of the training text, {unseen} others with count 0",
+        file=sys.stderr,
+    )
+
+
+def open_dictionary(train: list[str], extra: list[str]) -> Dictionary:
+    """Words of some files with their counts, the most frequent first, then new words of others with count 0.
+
+    The order is the same whatever the order of lines and training files. A further file of other words, given last,
+    changes no number of those before.
+
+    Raises:
+        ValueError: a text cannot be read, or the training text has no word.
+    """
+    dictionary = Dictionary()
+    for path in train:
+        for word, count in count_words(path).items():
+            dictionary.add_symbol(word, count)
+    if len(dictionary) == dictionary.nspecial:
+        raise ValueError(f"{', '.join(train)}: no words; give the training text that will be binarized")
+    # fairseq would fill the dictionary up with words that it makes up, to a multiple of 8
+    dictionary.finalize(threshold=0, padding_factor=1)
+    for path in extra:
+        for word in sorted(count_words(path)):
+            dictionary.add_symbol(word, 0)
+    return dictionary
+
+
+def count_words(path: str) -> Counter:
+    """How often each word occurs in a text, words separated as fairseq separates them."""
+    counts = Counter()
+    for line in read_lines(path):
+        counts.update(tokenize_line(line))
+    return counts
+
+
+if __name__ == "__main__":
+    sys.exit(main())

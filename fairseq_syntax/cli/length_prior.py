@@ -1,0 +1,139 @@
+"""fairseq-syntax-length-prior: how long translations are, for the beam search of Hashimoto & Tsuruoka (2017)."""
+
+import argparse
+import itertools
+import logging
+import sys
+from pathlib import Path
+
+import numpy as np
+from fairseq import utils
+
+from ..data.length_table import length_table_path, split_lengths, write_length_table
+from ..search.length_prior import Smoothing, Unseen, length_table, log_probabilities
+from .latent import positive
+from .outputs import exit_status, refuse_existing
+
+_EPILOG = """\
+Lengths are those of the training pairs, in tokens, EOS not counted. The table goes into the data directory, as
+length_prior.SOURCE-TARGET.npz; translate with fairseq-generate --length-prior auto.
+
+Printed are -log p(target length | source length), in nats, the mean over the valid split; less is better. A
+table of unseen lengths as by the author has no such number: its rows need not sum to one.
+
+examples:
+  fairseq-syntax-length-prior data-bin -s en -t ja
+  fairseq-syntax-length-prior data-bin -s en -t ja --smoothing raw --unseen author --overwrite"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The program's options."""
+    parser = argparse.ArgumentParser(
+        prog="fairseq-syntax-length-prior",
+        description="Estimate the probabilities of target lengths given source lengths from the training data.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("data", metavar="DATA", help="data directory; of several, joined with colons, the first gets the table")
+    add("-s", "--source-lang", required=True, metavar="LANG", help="source language")
+    add("-t", "--target-lang", required=True, metavar="LANG", help="target language")
+    add(
+        "--smoothing",
+        choices=[str(kind) for kind in Smoothing],
+        default=str(Smoothing.kernel),
+        help="kernel: neighbouring source lengths count, too, and a log-normal distribution of the ratio of lengths "
+        "stands behind them; raw: relative frequencies, the paper's (default: kernel)",
+    )
+    add(
+        "--bin",
+        type=positive,
+        default=1,
+        metavar="N",
+        help="count source lengths together in groups of N, for very small data (default: 1)",
+    )
+    add(
+        "--unseen",
+        choices=[str(kind) for kind in Unseen],
+        default=str(Unseen.floor),
+        help="lengths that no training pair has: floor: they are very improbable; author: with a source length that "
+        "was seen they are forbidden, any other source length adds nothing (needs --smoothing raw; default: floor)",
+    )
+    add("--overwrite", action="store_true", help="replace the table that is there")
+    return parser
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Entry point. Exit status: 0, 1 for bad data, 2 for bad usage."""
+    parser = build_parser()
+    args = parser.parse_args(argv)
+    if args.unseen == Unseen.author and args.smoothing != Smoothing.raw:
+        parser.error("--unseen author needs --smoothing raw: the kernel leaves no length unseen")
+    if args.source_lang == args.target_lang:
+        parser.error("--source-lang and --target-lang are the same")
+    logging.basicConfig(level="WARNING", force=True)
+    return exit_status(parser.prog, lambda: run(args))
+
+
+def run(args: argparse.Namespace) -> None:
+    """Write the table; print what was measured.
+
+    Raises:
+        ValueError: the directory has no training data of these languages; see also `split_lengths`.
+        OSError: a file is missing, or is there already.
+    """
+    languages = args.source_lang, args.target_lang
+    paths = utils.split_paths(args.data)
+    output = length_table_path(paths[0], *languages)
+    refuse_existing([str(output)], args.overwrite)
+    reverse = not any(Path(paths[0]).glob(f"train.{'-'.join(languages)}.*"))
+    found = [lengths for path in paths for lengths in _train_lengths(path, *languages)]
+    source, target = (np.concatenate(side) for side in zip(*found, strict=True))
+    tables = {kind: length_table(source, target, kind, bin_size=args.bin) for kind in Smoothing}
+    own = Smoothing(args.smoothing)
+    table = tables[own]
+    if args.unseen == Unseen.author:
+        table = length_table(source, target, own, args.unseen, args.bin)
+    options = {"smoothing": str(own), "unseen": args.unseen, "bin": args.bin}
+    meta = {"source": languages[0], "target": languages[1], "pairs": len(source), **options}
+    write_length_table(output, table, meta)
+
+    print(f"training pairs: {len(source)}")
+    print(f"longest source: {source.max()} tokens")
+    print(f"longest target: {target.max()} tokens")
+    valid = split_lengths(paths[0], "valid", *languages)
+    if valid is not None and len(valid[0]):
+        for kind in Smoothing:
+            print(f"valid, {kind}: {-log_probabilities(tables[kind], *valid).mean():.4f} nats a sentence")
+        unit = 1 + max(target.max(), valid[1].max())
+        unseen = ~np.isin(valid[0] * unit + valid[1], source * unit + target)
+        print(f"valid, unseen in training: {int(unseen.sum())} of {len(unseen)} pairs of lengths")
+    else:
+        print("no valid split: nothing was scored")
+    print(f"wrote {output}")
+    if reverse:
+        print(
+            f"fairseq-syntax-length-prior: {paths[0]} is named for the other direction, and fairseq infers a direction "
+            "from any of its names: give -s and -t wherever you use it",
+            file=sys.stderr,
+        )
+
+
+def _train_lengths(path: str, source: str, target: str):
+    """Lengths of train, train1, … as fairseq trains on them."""
+    found = split_lengths(path, "train", source, target)
+    if found is None:
+        raise ValueError(
+            f"{path}: no split train of {source} and {target}; give the directory that preprocessing wrote, and its "
+            "languages"
+        )
+    yield found
+    for number in itertools.count(1):
+        found = split_lengths(path, f"train{number}", source, target)
+        if found is None:
+            return
+        yield found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,203 @@
+"""BlackOut: the loss of an output layer from the target words and a sample of the others (Ji et al., 2016).
+
+With q = 1/Q of the noise distribution Q and logits u, the target y and the noise words s_1..s_K have
+
+    p_w = q_w e^{u_w} / (q_y e^{u_y} + Σ_j q_{s_j} e^{u_{s_j}}),     loss = -log p_y - Σ_j log(1 - p_{s_j}).
+
+A *score* below is u + log q, so that p is the softmax of the scores.
+"""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+
+class NoiseSharing(StrEnum):
+    """Which target words share their noise words."""
+
+    batch = "batch"
+    sentence = "sentence"
+    token = "token"
+
+
+class Collisions(StrEnum):
+    """What becomes of noise words that are the target."""
+
+    keep = "keep"
+    mask = "mask"
+
+
+class Noise(NamedTuple):
+    """Where noise words come from.
+
+    Fields:
+        probabilities: Q (V,), float64; 0 for words that are never drawn.
+        log_weights: log q (V,), natural log, float64. Words that are never drawn have that of the rarest one that is,
+            so that a target among them keeps the loss finite.
+    """
+
+    probabilities: Tensor
+    log_weights: Tensor
+
+    def draw(self, *shape: int) -> Tensor:
+        """Word ids of that shape, independent of each other, from PyTorch's global generator."""
+        count = int(np.prod(shape))
+        return torch.multinomial(self.probabilities, count, replacement=True).view(shape)
+
+    def to(self, device: torch.device) -> "Noise":
+        """The same on a device."""
+        return Noise(*(tensor.to(device) for tensor in self))
+
+
+class OutputLayer(NamedTuple):
+    """A linear map from features to logits.
+
+    Fields:
+        weight: (V, C).
+        bias: (V,) or None.
+    """
+
+    weight: Tensor
+    bias: Tensor | None
+
+
+def noise_distribution(counts: np.ndarray, alpha: float, never: list[int]) -> Noise:
+    """Q(w) ∝ count(w)^alpha over the words with a count.
+
+    Args:
+        counts: (V,) how often each word occurs as a target.
+        alpha: 0 draws all words alike, 1 as often as they occur.
+        never: words not to be drawn, whatever their count.
+
+    Raises:
+        ValueError: no word is left.
+    """
+    counts = torch.as_tensor(counts, dtype=torch.float64).clone()
+    counts[never] = 0
+    drawn = counts > 0
+    if not drawn.any():
+        raise ValueError("no word of the target side can be drawn: the training data holds no text")
+    log_q = -alpha * counts.clamp(min=counts[drawn].min()).log()
+    # not 0 ** alpha, which is 1 for alpha = 0
+    probabilities = torch.where(drawn, (-log_q).exp(), 0)
+    return Noise(probabilities / probabilities.sum(), log_q + probabilities.sum().log())
+
+
+def blackout_loss(target: Tensor, noise: Tensor) -> Tensor:
+    """-log p_y - Σ_j log(1 - p_j), exact also where a p is all but 1.
+
+    Only the greatest p can exceed ½. Its 1 - p is computed from the sum of the others, which log(1 - p) of a rounded
+    p would lose; for all others log1p(-p) is exact.
+
+    Args:
+        target: scores of the target words (...).
+        noise: scores of their noise words (..., K), K > 0. The lowest finite number, not -inf, leaves one out.
+
+    Returns:
+        (...) natural log.
+    """
+    top, place = noise.max(dim=-1)
+    target_leads = target >= top
+    best, lesser = torch.where(target_leads, target, top), torch.where(target_leads, top, target)
+    # all columns but the best: where that is a noise word, the target takes its place
+    others = noise.scatter(-1, place.unsqueeze(-1), lesser.unsqueeze(-1))
+    others_total = others.logsumexp(dim=-1)
+    margin = best - others_total
+    # softplus: F.softplus rounds that of more than 20 to the argument
+    above, below = -F.logsigmoid(-margin), -F.logsigmoid(margin)
+    total = others_total + above
+    rejections = -torch.log1p(-(others - total.unsqueeze(-1)).exp())
+    rejected = rejections.sum(dim=-1)
+    if_target_leads = below + rejected
+    # the best of the noise: -log(1 - p) = softplus(margin); and the target among `others` is not rejected
+    if_noise_leads = (total - target) + above + rejected - rejections.gather(-1, place.unsqueeze(-1)).squeeze(-1)
+    return torch.where(target_leads, if_target_leads, if_noise_leads)
+
+
+def _shared_scores(features: Tensor, target: Tensor, words: Tensor, layer: OutputLayer, log_q: Tensor):
+    """Scores of the targets (G, T) and the noise (G, T, K) of G groups, each with its words (G, K).
+
+    Args:
+        features: (G, T, C).
+        target: (G, T).
+    """
+    ids = torch.cat([words, target], dim=1)
+    sizes = [words.shape[1], target.shape[1]]
+    # one look-up for both: each has a gradient of the size of the whole matrix
+    noise_rows, target_rows = F.embedding(ids, layer.weight).to(features.dtype).split(sizes, dim=1)
+    offsets = log_q[ids]
+    if layer.bias is not None:
+        offsets = offsets + F.embedding(ids, layer.bias.unsqueeze(1)).squeeze(2).to(features.dtype)
+    noise_offsets, target_offsets = offsets.split(sizes, dim=1)
+    noise = torch.baddbmm(noise_offsets.unsqueeze(1), features, noise_rows.transpose(1, 2))
+    return (features * target_rows).sum(dim=2) + target_offsets, noise
+
+
+def _own_scores(features: Tensor, target: Tensor, words: Tensor, layer: OutputLayer, log_q: Tensor):
+    """Scores of the targets (N,) and of their own noise words (N, K).
+
+    All logits are computed: that is less than the (N, K, C) rows of so many words.
+
+    Args:
+        features: (N, C).
+        target: (N,).
+        words: (N, K).
+    """
+    bias = None if layer.bias is None else layer.bias.to(features.dtype)
+    scores = F.linear(features, layer.weight.to(features.dtype), bias) + log_q
+    return scores.gather(1, target.unsqueeze(1)).squeeze(1), scores.gather(1, words)
+
+
+def sampled_losses(
+    features: Tensor,
+    target: Tensor,
+    counted: Tensor,
+    layer: OutputLayer,
+    noise: Noise,
+    size: int,
+    share: NoiseSharing = NoiseSharing.batch,
+    collisions: Collisions = Collisions.keep,
+) -> Tensor:
+    """BlackOut losses of the output layer, in float32 at least, with newly drawn noise.
+
+    Args:
+        features: (B, T, C) what the output layer is applied to.
+        target: (B, T) word ids.
+        counted: (B, T) True where there is a target, N places in all.
+        layer: the output layer.
+        noise: of the same device as the features.
+        size: K, noise words of a target.
+        share: one sample for all targets of the batch, one a sentence, or one a target (as slow as all logits).
+        collisions: whether noise words that are the target count, or are left out.
+
+    Returns:
+        (N,) natural log, in the order of the batch.
+    """
+    features = features.to(torch.promote_types(features.dtype, torch.float32))
+    log_q = noise.log_weights.to(features.dtype)
+    # half precision stops here, --amp included
+    with torch.autocast(features.device.type, enabled=False):
+        if share == NoiseSharing.sentence:
+            words = noise.draw(len(target), size)
+            scores = _shared_scores(features, target, words, layer, log_q)
+            target_scores, noise_scores = (score[counted] for score in scores)
+            if collisions == Collisions.mask:
+                collides = (words.unsqueeze(1) == target.unsqueeze(2))[counted]
+        else:
+            features, target = features[counted], target[counted]
+            if share == NoiseSharing.batch:
+                words = noise.draw(1, size)
+                scores = _shared_scores(features.unsqueeze(0), target.unsqueeze(0), words, layer, log_q)
+                target_scores, noise_scores = (score.squeeze(0) for score in scores)
+            else:
+                words = noise.draw(len(target), size)
+                target_scores, noise_scores = _own_scores(features, target, words, layer, log_q)
+            if collisions == Collisions.mask:
+                collides = words == target.unsqueeze(1)
+        if collisions == Collisions.mask:
+            noise_scores = noise_scores.masked_fill(collides, torch.finfo(noise_scores.dtype).min)
+        return blackout_loss(target_scores, noise_scores)

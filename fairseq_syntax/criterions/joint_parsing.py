@@ -1,0 +1,166 @@
+"""Loss of tags, heads and labels, and scores of all of them (Hashimoto & Tsuruoka, EMNLP 2017, Sec. 4.3)."""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from fairseq.criterions import FairseqCriterion, register_criterion
+from fairseq.criterions.cross_entropy import CrossEntropyCriterionConfig
+from fairseq.logging import metrics
+from torch import Tensor
+from torch.nn import functional as F
+
+from ..trees import spanning
+from ..trees.conllu import ROOT
+from ..trees.well_formed import are_trees
+
+_LOG_TINY = math.log(1e-12)
+MISSING = -1  # as in data.treebank: neither learned nor scored; lower numbers are scored as errors
+
+# what is logged -> (hits, of how many)
+_PERCENT = {
+    "pos": ("pos_hits", "pos_words"),
+    "uas": ("head_hits", "head_words"),
+    "las": ("label_hits", "head_words"),
+    "uas_no_punct": ("head_hits_np", "head_words_np"),
+    "las_no_punct": ("label_hits_np", "head_words_np"),
+}
+_PERCENT_DECODED = {
+    "trees": ("trees", "sentences"),
+    "uas_eisner": ("eisner_hits", "head_words"),
+    "uas_eisner_no_punct": ("eisner_hits_np", "head_words_np"),
+}
+_LOSSES = {"pos_loss": "pos_words", "head_loss": "head_words", "label_loss": "head_words"}
+
+
+@dataclass
+class JointParsingConfig(CrossEntropyCriterionConfig):
+    """Options of `joint_parsing`, and fairseq's `sentence_avg`."""
+
+    label_teacher_forcing: bool = field(
+        default=False,
+        metadata={"help": "learn labels from the state of the right head, not from the mean state of likely heads"},
+    )
+
+
+@register_criterion("joint_parsing", dataclass=JointParsingConfig)
+class JointParsingCriterion(FairseqCriterion):
+    """-Σ log p1(tag) in passes over tags, -Σ [log p(head) + log l(label)] in passes over trees, and both elsewhere.
+
+    All are sums over words; with `--sentence-avg`, as in the paper, they are divided by the number of sentences. The
+    task's successive regularisation is added to the quotient.
+
+    Logged are the losses (bits a word) and in percent of words `pos`, `uas` and `las`, of the most likely heads and
+    labels of every word alone; the latter two also without punctuation (`uas_no_punct`, `las_no_punct`). In
+    validations, also `trees` (% of sentences whose most likely heads are a tree with one root), and the score of the
+    best projective tree, `uas_eisner` and `uas_eisner_no_punct`.
+
+    Raises:
+        ValueError: the task is not `dependency_parsing`.
+    """
+
+    def __init__(self, task, sentence_avg, label_teacher_forcing=False):
+        super().__init__(task)
+        if not hasattr(task, "penalty"):
+            raise ValueError("--criterion joint_parsing: learns from treebanks; use --task dependency_parsing")
+        self.sentence_avg = sentence_avg
+        self.label_teacher_forcing = label_teacher_forcing
+
+    def forward(self, model, sample, reduce=True):
+        """(loss, sample size, what to log); see the class."""
+        kind = sample["pass"]
+        training = model.training
+        tags_only = training and kind == "pos"
+        graph = model(
+            **sample["net_input"],
+            teacher_heads=sample["heads"] if training and self.label_teacher_forcing else None,
+            tags_only=tags_only,
+        )
+        zero = graph.pos_log_probs.new_zeros(())
+        losses = {
+            "pos_loss": zero if kind == "dependency" else _nll(graph.pos_log_probs, sample["pos"]),
+            "head_loss": zero if kind == "pos" else _nll(graph.head_log_probs, sample["heads"]),
+            "label_loss": zero if kind == "pos" else _nll(graph.label_log_probs, sample["labels"]),
+        }
+        sample_size = sample["nsentences"] if self.sentence_avg else sample["ntokens"]
+        loss = sum(losses.values())
+        if training:
+            # the trainer divides everything by the sample size
+            loss = loss + self.task.penalty() * sample_size
+        log = {
+            "loss": loss.detach(),
+            "ntokens": sample["ntokens"],
+            "nsentences": sample["nsentences"],
+            "sample_size": sample_size,
+            **{name: value.detach() for name, value in losses.items()},
+            **_score(graph, sample, decoded=not training),
+        }
+        return loss, sample_size, log
+
+    @classmethod
+    def reduce_metrics(cls, logging_outputs) -> None:
+        """Log what the class says."""
+
+        def total(key: str) -> float:
+            return float(sum(log.get(key, 0) for log in logging_outputs))
+
+        size = total("sample_size")
+        metrics.log_scalar("loss", total("loss") / max(size, 1) / math.log(2), size, round=3)
+        for name, words in _LOSSES.items():
+            if total(name) > 0:
+                metrics.log_scalar(name, total(name) / max(total(words), 1) / math.log(2), total(words), round=3)
+        decoded = total("decoded") > 0
+        for name, (hits, words) in {**_PERCENT, **(_PERCENT_DECODED if decoded else {})}.items():
+            count = total(words)
+            # what a training pass does not compute is not logged; a metric to choose checkpoints by always is
+            if count or decoded:
+                metrics.log_scalar(name, 100 * total(hits) / max(count, 1), count or 1, round=2)
+
+    @staticmethod
+    def logging_outputs_can_be_summed() -> bool:
+        """True: fairseq's other way of gathering logs needs a GPU."""
+        return True
+
+
+def _nll(log_probs: Tensor, gold: Tensor) -> Tensor:
+    """-Σ log p of what is right: (B, S, C) and (B, S), below 0 where nothing is to be learned."""
+    return F.nll_loss(log_probs.flatten(0, 1), gold.clamp(min=MISSING).flatten(), ignore_index=MISSING, reduction="sum")
+
+
+@torch.no_grad()
+def _score(graph, sample: dict, decoded: bool) -> dict:
+    """Sums over a batch; the same keys for all batches, as fairseq adds them up."""
+    words = sample["pos"] != MISSING
+    counts = dict.fromkeys((key for pair in (*_PERCENT.values(), *_PERCENT_DECODED.values()) for key in pair), 0)
+    counts |= {"decoded": int(decoded), "pos_words": words.sum()}
+    counts["pos_hits"] = (words & (graph.pos_log_probs.argmax(2) == sample["pos"])).sum()
+    if graph.head_log_probs is None:
+        return counts
+    gold, lengths = sample["heads"], sample["net_input"]["src_lengths"]
+    words = gold != MISSING
+    heads = graph.head_log_probs.argmax(2)
+    hits = {"head_hits": words & (heads == gold)}
+    hits["label_hits"] = hits["head_hits"] & (graph.label_log_probs.argmax(2) == sample["labels"])
+    if decoded:
+        counts["sentences"] = len(lengths)
+        counts["trees"] = are_trees(heads, lengths).sum()
+        hits["eisner_hits"] = words & (_eisner(graph.head_log_probs, lengths) == gold)
+    hits["head_words"] = words
+    for name, hit in hits.items():
+        counts[name] = hit.sum()
+        counts[f"{name}_np"] = (hit & ~sample["punctuation"]).sum()
+    return counts
+
+
+def _eisner(head_log_probs: Tensor, lengths: Tensor) -> Tensor:
+    """(B, S) columns of the heads of the best projective trees, that of EOS for the root; -2 behind the words."""
+    scores = head_log_probs.clamp(min=_LOG_TINY).double().cpu().numpy()
+    sizes = (lengths - 1).tolist()
+    arcs = [row[:size, :size] for row, size in zip(scores, sizes, strict=True)]
+    roots = [row[:size, size] for row, size in zip(scores, sizes, strict=True)]
+    heads = np.full(scores.shape[:2], -2)
+    for row, (tree, size) in enumerate(zip(spanning.eisner(arcs, roots), sizes, strict=True)):
+        heads[row, :size] = tree
+        heads[row, :size][heads[row, :size] == ROOT] = size
+    return torch.from_numpy(heads).to(lengths.device)

@@ -1,0 +1,168 @@
+"""How often each word occurs on the target side of the binarized training data.
+
+fairseq's dictionaries cannot tell: they give `</s>` and `<unk>` a count of 1, and say what the text held that they
+were made of.
+"""
+
+import itertools
+import logging
+import os
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import torch
+from fairseq import utils
+from fairseq.data import Dictionary
+from fairseq.data.data_utils import load_indexed_dataset
+from fairseq.data.indexed_dataset import (
+    MMapIndexedDataset,
+    data_file_path,
+    dataset_exists,
+    index_file_path,
+    infer_dataset_impl,
+)
+
+logger = logging.getLogger(__name__)
+
+CACHED_SPLIT = "train"
+"""The split whose counts are kept beside the data."""
+_BLOCK_TOKENS = 1 << 22
+_BLOCK_SENTENCES = 1 << 14
+
+
+def unigram_path(data_path: str | Path, target: str) -> Path:
+    """Where the counts of a data directory are kept: an int64 array (V,) in NumPy's format."""
+    return Path(data_path, f"unigram.{target}.npy")
+
+
+def _prefixes(data_path: str, split: str, source: str, target: str, impl: str | None) -> list[str]:
+    """Path prefixes of the target side of `split`, `split1`, …, which fairseq trains on together."""
+    found = []
+    for number in itertools.count():
+        for pair in (f"{source}-{target}", f"{target}-{source}"):
+            stem = os.path.join(data_path, f"{split}{number or ''}.{pair}")
+            if dataset_exists(f"{stem}.{source}", impl):
+                found.append(f"{stem}.{target}")
+                break
+        else:
+            return found
+
+
+class _Text:
+    """One binarized text: `tokens`, how many there are, and `blocks`, arrays of their ids in turn."""
+
+    def __init__(self, prefix: str, dictionary: Dictionary, impl: str | None):
+        self._mapped = self._sentences = None
+        if (impl or infer_dataset_impl(prefix)) == "mmap":
+            index = MMapIndexedDataset.Index(index_file_path(prefix))
+            self.tokens = int(index.sizes.sum(dtype=np.int64))
+            # an empty file cannot be mapped
+            self._mapped = np.memmap(data_file_path(prefix), index.dtype, mode="r") if self.tokens else np.empty(0, int)
+        else:
+            self._sentences = load_indexed_dataset(prefix, dictionary, impl)
+            if self._sentences is None:
+                raise FileNotFoundError(f"{prefix}: no binarized text of the target side; binarize the data again")
+            self.tokens = int(np.sum(self._sentences.sizes, dtype=np.int64))
+
+    def blocks(self) -> Iterator[np.ndarray]:
+        if self._mapped is not None:
+            for start in range(0, len(self._mapped), _BLOCK_TOKENS):
+                yield self._mapped[start : start + _BLOCK_TOKENS]
+            return
+        for start in range(0, len(self._sentences), _BLOCK_SENTENCES):
+            numbers = range(start, min(start + _BLOCK_SENTENCES, len(self._sentences)))
+            if getattr(self._sentences, "supports_prefetch", False):
+                self._sentences.prefetch(numbers)
+            yield torch.cat([self._sentences[i] for i in numbers]).numpy()
+
+
+def _changed(prefixes: list[str]) -> int:
+    """When the files last changed, in nanoseconds."""
+    files = [file for prefix in prefixes for file in (prefix, data_file_path(prefix), index_file_path(prefix))]
+    return max(os.stat(file).st_mtime_ns for file in files if os.path.exists(file))
+
+
+def _kept(path: Path, prefixes: list[str], size: int, tokens: int) -> np.ndarray | None:
+    """The counts in a file, or None unless they were made of these very data."""
+    try:
+        if path.stat().st_mtime_ns <= _changed(prefixes):
+            return None
+        counts = np.load(path)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, EOFError) as error:
+        logger.warning("%s: not readable (%s); counting again", path, error)
+        return None
+    if counts.shape != (size,) or not np.issubdtype(counts.dtype, np.integer) or counts.sum() != tokens:
+        return None
+    return counts
+
+
+def _keep(path: Path, counts: np.ndarray) -> None:
+    """Write counts, if the directory lets us; several processes may do so at once."""
+    partial = path.with_name(f"{path.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        with open(partial, "wb") as file:
+            np.save(file, counts, allow_pickle=False)
+        partial.replace(path)
+    except OSError as error:
+        logger.info("%s: not kept (%s); the target words are counted again in the next run", path, error.strerror)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _count_directory(data_path: str, split: str, task) -> np.ndarray:
+    cfg, size = task.cfg, len(task.target_dictionary)
+    prefixes = _prefixes(data_path, split, cfg.source_lang, cfg.target_lang, cfg.dataset_impl)
+    if not prefixes:
+        raise FileNotFoundError(
+            f"{data_path}: no split {split!r} of {cfg.source_lang}-{cfg.target_lang}, whose target words "
+            "--criterion blackout has to count"
+        )
+    texts = [_Text(prefix, task.target_dictionary, cfg.dataset_impl) for prefix in prefixes]
+    # fairseq repeats the first of several texts
+    times = [max(int(cfg.upsample_primary), 1) if len(texts) > 1 else 1] + [1] * (len(texts) - 1)
+    tokens = sum(text.tokens * repeated for text, repeated in zip(texts, times, strict=True))
+    path = unigram_path(data_path, cfg.target_lang)
+    counts = _kept(path, prefixes, size, tokens) if split == CACHED_SPLIT else None
+    if counts is not None:
+        return counts
+    counts = np.zeros(size, dtype=np.int64)
+    for prefix, text, repeated in zip(prefixes, texts, times, strict=True):
+        for block in text.blocks():
+            found = np.bincount(block, minlength=size)
+            if len(found) > size:
+                raise ValueError(
+                    f"{prefix}: holds word number {len(found) - 1}, but dict.{cfg.target_lang}.txt ends at {size - 1}; "
+                    "it was binarized with another dictionary (--tgtdict)"
+                )
+            counts += repeated * found
+    if split == CACHED_SPLIT:
+        _keep(path, counts)
+    return counts
+
+
+def count_target_words(task) -> np.ndarray:
+    """Counts (V,), int64, of the target words in the whole training set: all directories of `data`, all parts.
+
+    `</s>` has one a sentence, and `<unk>` as many as there are unknown words. The counts of a directory are kept in
+    it, if it can be written, and made again when its data have changed.
+
+    Args:
+        task: `translation` or one derived from it.
+
+    Raises:
+        ValueError: the task is none of these, or the data do not fit its dictionary.
+        FileNotFoundError: there are no training data.
+    """
+    cfg = getattr(task, "cfg", None)
+    needed = ("data", "source_lang", "target_lang", "train_subset", "dataset_impl", "upsample_primary")
+    if not all(hasattr(cfg, name) for name in needed):
+        raise ValueError(
+            f"--criterion blackout counts the target words of parallel data, which the task {type(task).__name__} "
+            "has not; use --task translation or syntax_translation"
+        )
+    directories = utils.split_paths(cfg.data)
+    return sum(_count_directory(directory, cfg.train_subset, task) for directory in directories)

@@ -1,0 +1,115 @@
+"""Lengths of the sentences in a data directory, and the table made of them.
+
+`length_prior.<s>-<t>.npz` holds `table`, float32, log-probabilities of target lengths given source lengths, and `meta`,
+a JSON text that says how it was made.
+"""
+
+import json
+import zipfile
+from pathlib import Path
+
+import numpy as np
+from fairseq.data import Dictionary
+from fairseq.data.indexed_dataset import infer_dataset_impl, make_dataset
+
+FORMAT_VERSION = 1
+
+
+def split_lengths(data_path: str | Path, split: str, source: str, target: str) -> tuple[np.ndarray, np.ndarray] | None:
+    """Lengths of a split's sentences, whichever way round the languages stand in its name; None if it is absent.
+
+    Returns:
+        ((pairs,) source, (pairs,) target) in tokens, EOS not counted.
+
+    Raises:
+        ValueError: one language of the split is absent, or the sides differ in size.
+    """
+    for pair in (f"{source}-{target}", f"{target}-{source}"):
+        prefixes = {language: str(Path(data_path, f"{split}.{pair}.{language}")) for language in (source, target)}
+        kinds = {language: infer_dataset_impl(prefix) for language, prefix in prefixes.items()}
+        if not any(kinds.values()):
+            continue
+        for language, kind in kinds.items():
+            if kind is None:
+                raise ValueError(f"{prefixes[language]}: no such data, though the other language is there")
+        lengths = [_lengths(prefix, kinds[language], data_path, language) for language, prefix in prefixes.items()]
+        if len(lengths[0]) != len(lengths[1]):
+            raise ValueError(
+                f"{prefixes[source]}: {len(lengths[0])} sentences, but {len(lengths[1])} in {prefixes[target]}; "
+                "preprocess the data again"
+            )
+        return lengths[0], lengths[1]
+    return None
+
+
+def _lengths(prefix: str, kind: str, data_path: str | Path, language: str) -> np.ndarray:
+    path = Path(data_path, f"dict.{language}.txt")
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: not found; not a directory that fairseq-preprocess wrote")
+    # a name of its own: fairseq unmaps the file, and with it the sizes, when the data set is collected
+    dataset = make_dataset(prefix, kind, dictionary=Dictionary.load(str(path)))
+    return np.array(dataset.sizes) - 1
+
+
+def length_table_path(data_path: str | Path, source: str, target: str) -> Path:
+    """Where the table of a data directory stands."""
+    return Path(data_path, f"length_prior.{source}-{target}.npz")
+
+
+def write_length_table(path: str | Path, table: np.ndarray, meta: dict) -> None:
+    """Write a table, whole or not at all.
+
+    Args:
+        table: (X, Y) log-probabilities.
+        meta: at least "source" and "target", the languages; plain values.
+    """
+    path = Path(path)
+    partial = path.with_name(f"{path.name}.tmp")
+    try:
+        with open(partial, "wb") as file:
+            np.savez_compressed(
+                file,
+                table=np.asarray(table, dtype=np.float32),
+                meta=np.array(json.dumps({"format_version": FORMAT_VERSION, **meta}, sort_keys=True)),
+            )
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def read_length_table(path: str | Path, source: str, target: str) -> np.ndarray:
+    """(X, Y) float32 log-probabilities of a table for these languages.
+
+    Raises:
+        FileNotFoundError: there is none; the message names the command that makes it.
+        ValueError: it is of other languages, of a newer format, or no such table.
+    """
+    path = Path(path)
+    beside_data = path == length_table_path(path.parent, source, target)
+    command = f"fairseq-syntax-length-prior {path.parent if beside_data else 'DATA'} -s {source} -t {target}"
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no table of lengths; make it with {command}")
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            table, meta = file["table"], json.loads(str(file["meta"]))
+        version, languages = meta["format_version"], (meta["source"], meta["target"])
+    except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(
+            f"{path}: not a table of lengths ({error!r}); make it again with {command} --overwrite"
+        ) from None
+    if version > FORMAT_VERSION:
+        raise ValueError(
+            f"{path}: format version {version}, but this fairseq-syntax reads up to {FORMAT_VERSION}; "
+            "update fairseq-syntax or make the table again"
+        )
+    if languages != (source, target):
+        raise ValueError(
+            f"{path}: lengths of {languages[1]} given {languages[0]}, but the task translates {source} into {target}; "
+            f"make its table with {command}"
+        )
+    if table.ndim != 2 or not table.size or not np.isfinite(table).all():
+        raise ValueError(
+            f"{path}: a table of shape {table.shape} with values that are not finite, or empty; make it again with "
+            f"{command} --overwrite"
+        )
+    return table

@@ -1,0 +1,314 @@
+"""Treebanks to train a parser on: reading them, their vocabulary, and batches of them."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Optional
+
+import numpy as np
+import torch
+from fairseq.data import Dictionary, FairseqDataset, data_utils
+
+from .. import compat
+from ..trees.conllu import Sentence, TreeFormatError, open_text, parse_block, read_blocks
+
+UNKNOWN = "_"
+"""What CoNLL-U has where there is no tag or label."""
+
+MISSING = -1
+"""Number of a tag, head or label that the treebank does not give: neither learned nor scored."""
+
+UNSEEN = -2
+"""Number of a tag or label that the training data does not have: not learned, and scored as an error."""
+
+PTB_PUNCTUATION = frozenset(("``", "''", ":", ",", "."))
+
+
+class PosColumn(StrEnum):
+    """Which tags are learned."""
+
+    upos = "upos"
+    xpos = "xpos"
+
+
+class Pass(StrEnum):
+    """What a batch is there to teach."""
+
+    pos = "pos"
+    dependency = "dependency"
+    all = "all"
+
+
+@dataclass(frozen=True)
+class TreebankFormat:
+    """How a treebank is read.
+
+    Attributes:
+        pos_column: column of the tags.
+        strip_subtypes: whether `nmod:poss` becomes `nmod`.
+        collapse_ranges: whether a multi-word token becomes one word, "im" for "in" and "dem".
+        lowercase: whether words are lower-cased.
+    """
+
+    pos_column: str = PosColumn.upos
+    strip_subtypes: bool = False
+    collapse_ranges: bool = False
+    lowercase: bool = False
+
+
+@dataclass(frozen=True)
+class TaggedSentence:
+    """A sentence of a treebank; J words.
+
+    Attributes:
+        words: J, lower-cased if so desired.
+        tags: J, `_` where unknown.
+        tree: heads, labels, universal tags.
+        labels: J, without subtypes if so desired.
+        punctuation: J, whether each word is a punctuation mark.
+    """
+
+    words: list[str]
+    tags: list[str]
+    tree: Sentence
+    labels: list[str]
+    punctuation: list[bool]
+
+
+def find_treebank(folder: str, split: str) -> Path:
+    """The file of a split: FOLDER/SPLIT.conllu or FOLDER/SPLIT.conllu.gz.
+
+    Raises:
+        TreeFormatError: there is neither.
+    """
+    candidates = [Path(folder, f"{split}.conllu{ending}") for ending in ("", ".gz")]
+    for path in candidates:
+        if path.is_file():
+            return path
+    raise TreeFormatError(
+        f"{candidates[0]}: no such file, nor with .gz; give the folder of the treebank's CoNLL-U files"
+    )
+
+
+def read_treebank(path: str | Path, form: TreebankFormat, limit: Optional[int] = None) -> list[TaggedSentence]:
+    """The sentences of a CoNLL-U file that have words.
+
+    Args:
+        path: of the file, plain or .gz.
+        form: how to read it.
+        limit: read so many sentences, the first ones; None reads all.
+
+    Raises:
+        TreeFormatError: see `trees.conllu`; also a file without sentences.
+    """
+    sentences = []
+    with open_text(path) as lines:
+        for start, block in read_blocks(lines, str(path)):
+            if limit is not None and len(sentences) >= limit:
+                break
+            sentence = _tagged(parse_block(block, str(path), start), block, form)
+            if sentence.words:
+                sentences.append(sentence)
+    if not sentences:
+        raise TreeFormatError(f"{path}: no sentences; give a treebank in CoNLL-U")
+    return sentences
+
+
+def _tagged(tree: Sentence, block: list[str], form: TreebankFormat) -> TaggedSentence:
+    # only words have a whole number in the first column
+    columns = [line.split("\t") for line in block if line[0] != "#"]
+    xpos = replace(tree, upos=[fields[4] for fields in columns if fields[0].isdecimal()])
+    if form.collapse_ranges:
+        tree, xpos = tree.collapse_ranges(), xpos.collapse_ranges()
+    pairs = zip(tree.upos, xpos.upos, strict=True)
+    return TaggedSentence(
+        [word.lower() for word in tree.forms] if form.lowercase else tree.forms,
+        (xpos if form.pos_column == PosColumn.xpos else tree).upos,
+        tree,
+        [label.split(":")[0] for label in tree.deprels] if form.strip_subtypes else tree.deprels,
+        [upos == "PUNCT" or (upos == UNKNOWN and tag in PTB_PUNCTUATION) for upos, tag in pairs],
+    )
+
+
+# --- vocabulary ---------------------------------------------------------------------------------------------------
+
+
+def build_vocabulary(
+    tagged: Sequence[TaggedSentence], parsed: Sequence[TaggedSentence], translator: Optional[Dictionary] = None
+) -> dict[str, list]:
+    """Words, tags and labels of the training data, as plain lists, which a checkpoint can hold.
+
+    Args:
+        tagged: sentences that teach tags.
+        parsed: sentences that teach trees; may be the same object.
+        translator: source dictionary of a translator that is to use the parser.
+
+    Returns:
+        "words" (V), the translator's first; "counts" (V) of them in the treebank, and "translator_counts" (V); "pos"
+        and "labels", sorted.
+
+    Raises:
+        ValueError: the treebank has no tags, or no trees.
+    """
+    counts = Counter(
+        word
+        for sentences in ([tagged] if tagged is parsed else [tagged, parsed])
+        for s in sentences
+        for word in s.words
+    )
+    known = {}
+    if translator is not None:
+        pairs = zip(translator.symbols[translator.nspecial :], translator.count[translator.nspecial :], strict=True)
+        known = {word: count for word, count in pairs if count > 0}
+    # a word may be spelled like one of fairseq's own symbols; it counts as unknown
+    special = set(Dictionary().symbols)
+    words = [word for word in dict.fromkeys((*known, *counts)) if word not in special]
+    pos = {tag for sentence in tagged for tag in sentence.tags} - {UNKNOWN}
+    labels = {label for s in parsed if s.tree.is_parsed for label in s.labels} - {UNKNOWN}
+    if not pos:
+        raise ValueError("the training data has no part-of-speech tags in the column of --pos-column; choose the other")
+    if not labels:
+        raise ValueError("the training data has no trees (HEAD and DEPREL are _); give a treebank")
+    return {
+        "words": words,
+        "counts": [counts[word] for word in words],
+        "translator_counts": [int(known.get(word, 0)) for word in words],
+        "pos": sorted(pos),
+        "labels": sorted(labels),
+    }
+
+
+def vocabulary_dictionary(vocabulary: Mapping[str, list]) -> Dictionary:
+    """fairseq's dictionary of the words of `build_vocabulary`, with their counts in the treebank."""
+    dictionary = Dictionary()
+    for word, count in zip(vocabulary["words"], vocabulary["counts"], strict=True):
+        dictionary.add_symbol(word, n=count)
+    return dictionary
+
+
+def add_words(dictionary: Dictionary, sentences: Iterable[Iterable[str]]) -> list[str]:
+    """Append the words of sentences that a dictionary does not have, with count 0; returns them in order."""
+    new = [word for word in dict.fromkeys(word for words in sentences for word in words) if word not in dictionary]
+    for word in new:
+        dictionary.add_symbol(word, n=0)
+    return new
+
+
+def encode_words(words: Iterable[str], dictionary: Dictionary) -> torch.Tensor:
+    """Numbers (J + 1,) of words and of EOS; a word spelled like a special symbol is an unknown one."""
+    numbers = map(dictionary.index, words)
+    unknown = dictionary.unk()
+    return torch.tensor([*(n if n >= dictionary.nspecial else unknown for n in numbers), dictionary.eos()])
+
+
+# --- batches ------------------------------------------------------------------------------------------------------
+
+
+class TreebankDataset(FairseqDataset):
+    """Sentences of a treebank, in batches that are padded on the right.
+
+    A batch has "pass"; "net_input" with "src_tokens" (B, S) and "src_lengths" (B,), which count EOS; and, all (B, S),
+    "pos", "heads" (columns; that of EOS for roots) and "labels", below 0 where there is nothing to learn (`MISSING`,
+    `UNSEEN`), and "punctuation".
+
+    Args:
+        sentences: of the treebank.
+        dictionary: of their words.
+        pos, labels: the tags and labels that have numbers, in this order.
+        kind: what the batches are for.
+        batch_size: sentences of a batch, in the place of fairseq's `--batch-size`; None takes that.
+        shuffle: batches of random sentences; otherwise, of sentences of about one length.
+    """
+
+    def __init__(
+        self,
+        sentences: Sequence[TaggedSentence],
+        dictionary: Dictionary,
+        pos: Sequence[str],
+        labels: Sequence[str],
+        kind: Pass = Pass.all,
+        batch_size: Optional[int] = None,
+        shuffle: bool = False,
+    ):
+        super().__init__()
+        self.pad = dictionary.pad()
+        self.kind = Pass(kind)
+        self.batch_size = batch_size
+        self.shuffle = shuffle
+        pos_numbers, label_numbers = _numbers(pos), _numbers(labels)
+        self.tokens = [encode_words(sentence.words, dictionary) for sentence in sentences]
+        self.annotations = [_annotation(sentence, pos_numbers, label_numbers) for sentence in sentences]
+        self.sizes = np.array([len(tokens) for tokens in self.tokens])
+
+    def __len__(self):
+        return len(self.tokens)
+
+    def __getitem__(self, index):
+        return {"id": index, "tokens": self.tokens[index], "annotation": self.annotations[index]}
+
+    def collater(self, samples):
+        """A batch; see the class. None of no sentences."""
+        if not samples:
+            return None
+        tokens = data_utils.collate_tokens([sample["tokens"] for sample in samples], self.pad)
+        annotation = torch.nn.utils.rnn.pad_sequence(
+            [sample["annotation"] for sample in samples], batch_first=True, padding_value=MISSING
+        )
+        pos, heads, labels, punctuation = annotation.unbind(2)
+        lengths = torch.tensor([len(sample["tokens"]) for sample in samples])
+        return {
+            "id": torch.tensor([sample["id"] for sample in samples]),
+            "pass": str(self.kind),
+            "nsentences": len(samples),
+            "ntokens": int(lengths.sum()) - len(samples),
+            "net_input": {"src_tokens": tokens, "src_lengths": lengths},
+            "pos": pos,
+            "heads": heads,
+            "labels": labels,
+            "punctuation": punctuation == 1,
+        }
+
+    def num_tokens(self, index):
+        """Words and EOS."""
+        return int(self.sizes[index])
+
+    def num_tokens_vec(self, indices):
+        """Words and EOS of each."""
+        return self.sizes[indices]
+
+    size = num_tokens
+
+    def ordered_indices(self):
+        """In random order, drawn from NumPy's generator, which fairseq seeds; or the longest sentences first."""
+        if self.shuffle:
+            return np.random.permutation(len(self))  # noqa: NPY002
+        return np.argsort(-self.sizes, kind="stable")
+
+    def batch_by_size(self, indices, max_tokens=None, max_sentences=None, required_batch_size_multiple=1):
+        """Batches of `batch_size` sentences, of which none is lost; their sizes need be no multiple of anything."""
+        batches = super().batch_by_size(indices, max_tokens, self.batch_size or max_sentences, 1)
+        return compat.batches_without_loss(batches, indices)
+
+    @property
+    def can_reuse_epoch_itr_across_epochs(self):
+        """False: otherwise a resumed run sees other batches than the uninterrupted one."""
+        return False
+
+
+def _numbers(names: Sequence[str]) -> dict[str, int]:
+    return {UNKNOWN: MISSING, **{name: number for number, name in enumerate(names)}}
+
+
+def _annotation(sentence: TaggedSentence, pos: Mapping[str, int], labels: Mapping[str, int]) -> torch.Tensor:
+    """(J + 1, 4): tag, head, label, whether it is punctuation; EOS has none."""
+    size = len(sentence.words)
+    parsed = sentence.tree.is_parsed
+    rows = [
+        [pos.get(tag, UNSEEN) for tag in sentence.tags],
+        [size if head < 0 else head for head in sentence.tree.heads] if parsed else [MISSING] * size,
+        [labels.get(label, UNSEEN) for label in sentence.labels] if parsed else [MISSING] * size,
+        list(map(int, sentence.punctuation)),
+    ]
+    return torch.tensor([[*row, MISSING] for row in rows]).T

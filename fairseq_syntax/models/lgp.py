@@ -1,0 +1,377 @@
+"""LGP-NMT: translation with a latent graph parser of the source (Hashimoto & Tsuruoka, EMNLP 2017), and its rivals."""
+
+import argparse
+import logging
+from dataclasses import dataclass, field
+from typing import Optional
+
+import torch
+from fairseq.dataclass import FairseqDataclass
+from fairseq.models import register_model, register_model_architecture
+from omegaconf import DictConfig, OmegaConf
+from torch import Tensor, nn
+
+from ..modules.graph_attention import GraphAttention, graph_memory
+from ..modules.graph_layers import word_mask
+from ..modules.latent_graph_parser import Graph, GraphKind, HeadInit, LatentGraphParser, word_states
+from ..modules.recurrent_cells import LSTMCell
+from ..modules.rotation import Rotation
+from ..modules.source_attention import Source
+from ..modules.word_representation import WordRepresentation
+from .lgp_parser import ParserCheckpoint, WordCase, read_parser, token_heads
+from .options import fill_defaults
+from .recurrent import RecurrentDecoder, RecurrentEncoder, RecurrentModel
+from .word_vectors import fill_rows, load_vectors
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class LatentGraphOptions(FairseqDataclass):
+    """Options of LGP-NMT; defaults are those of the paper's medium size."""
+
+    lgp_graph: GraphKind = field(
+        default=GraphKind.latent,
+        metadata={
+            "help": "heads and labels of source words: latent (LGP), seq (none), dep (given), uni (all heads equal)"
+        },
+    )
+    lgp_size: int = field(default=256, metadata={"help": "d3, size of the translator's embeddings and states"})
+    lgp_parser_size: int = field(
+        default=100, metadata={"help": "d1, size of word vectors, n-gram vectors and states of the parser"}
+    )
+    lgp_pos_size: int = field(default=50, metadata={"help": "d2, size of the vector of a part of speech"})
+    lgp_num_pos: int = field(default=45, metadata={"help": "classes of parts of speech"})
+    lgp_num_labels: int = field(
+        default=46, metadata={"help": "dependency labels; with --lgp-graph dep, the data say how many"}
+    )
+    lgp_src_min_freq: int = field(
+        default=2, metadata={"help": "source words (and n-grams) that are rarer have no vector of their own"}
+    )
+    lgp_max_ngrams: int = field(default=96, metadata={"help": "n-grams of a word that are read, at most"})
+    lgp_unk_ngram: bool = field(
+        default=False, metadata={"help": "give words without any known n-gram a common vector instead of zeros"}
+    )
+    lgp_word_vectors: Optional[str] = field(default=None, metadata={"help": "file of pre-trained word vectors"})
+    lgp_ngram_vectors: Optional[str] = field(default=None, metadata={"help": "file of pre-trained n-gram vectors"})
+    lgp_word_case: WordCase = field(
+        default=WordCase.auto,
+        metadata={"help": "look words up in lower case, as written, or (auto) in lower case with --lgp-word-vectors"},
+    )
+    lgp_wdp_init: HeadInit = field(
+        default=HeadInit.xavier, metadata={"help": "first values of W_dp, which scores heads"}
+    )
+    lgp_classifier_hidden: int = field(
+        default=0,
+        metadata={"help": "size of a ReLU layer before the classifiers of parts of speech and labels; 0: none"},
+    )
+    lgp_parser_path: Optional[str] = field(
+        default=None,
+        metadata={
+            "help": "checkpoint of --arch lgp_parser to start parser, word and n-gram vectors from (LGP-NMT+); it says "
+            "how many parts of speech and labels there are"
+        },
+    )
+    lgp_decoder_bos: bool = field(
+        default=False,
+        metadata={"help": "take a step from the beginning of the sentence before the first word is predicted"},
+    )
+    lgp_dropout_in: bool = field(default=False, metadata={"help": "drop the input of eq. 8, too, not its output alone"})
+    dropout: float = field(default=0.2, metadata={"help": "dropout of the state that predicts a word (eq. 8)"})
+
+
+class LatentGraphEncoder(RecurrentEncoder):
+    """Word representations, latent graph parser and LSTM of the source (Sec. 2, eqs. 2 and 3).
+
+    Sentences may be padded on either side; inside, they are padded on the right.
+
+    Args:
+        dictionary: of the source; words are read by their spelling, too.
+        args: `LatentGraphOptions`.
+        words: representation of words for the parser.
+        parser: latent graph parser.
+    """
+
+    def __init__(self, dictionary, args, words: WordRepresentation, parser: LatentGraphParser):
+        size = args.lgp_size
+        table = nn.Embedding(words.num_rows, size, padding_idx=dictionary.pad())
+        super().__init__(dictionary, args, table, None, input_size=size + 2 * parser.size)
+        self.words = words
+        self.parser = parser
+        self.graph_projection = None  # W_dep
+        if parser.graph != GraphKind.seq:
+            self.graph_projection = nn.Linear(2 * size + parser.num_labels, size)
+
+    @staticmethod
+    def build_layers(args, input_size):
+        return nn.LSTM(input_size, args.lgp_size, batch_first=True)
+
+    def parse(self, source: Source, rotation: Rotation) -> tuple[Graph, Tensor, Tensor]:
+        """Graphs of a batch, its tokens and its lengths; all padded on the right."""
+        tokens = rotation.right(source.tokens)
+        lengths = (~source.padding_mask).sum(dim=1)
+        heads = labels = None
+        if self.parser.graph == GraphKind.dep:
+            heads, labels = self._given(source, rotation, lengths)
+        return self.parser(self.words(tokens), lengths, heads, labels), tokens, lengths
+
+    def _given(self, source: Source, rotation: Rotation, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """Columns of given heads, EOS for roots, and numbers of labels (B, T)."""
+        syntax = source.syntax or {}
+        if not {"parent_pieces", "deprels"} <= syntax.keys():
+            raise ValueError(
+                "--lgp-graph dep needs the heads and labels of the source words (src_syntax); use --task "
+                "syntax_translation and data of fairseq-syntax-preprocess"
+            )
+        heads = rotation.right(syntax["parent_pieces"].long())
+        heads = torch.where(heads < 0, heads, rotation.columns_right(heads))
+        own = torch.arange(heads.shape[1], device=heads.device)
+        # a root is stored as its own head
+        return torch.where(heads == own, lengths.unsqueeze(1) - 1, heads), rotation.right(syntax["deprels"].long())
+
+    def remember(self, source):
+        rotation = Rotation(source.padding_mask)
+        graph, tokens, lengths = self.parse(source, rotation)
+        x = torch.cat((self.embed_tokens(self.words.rows(tokens)), graph.states), dim=2)
+        packed = nn.utils.rnn.pack_padded_sequence(x, lengths.cpu(), True, enforce_sorted=False)
+        packed, (hidden, cell) = self.rnn(packed)
+        states, _ = nn.utils.rnn.pad_packed_sequence(packed, batch_first=True, total_length=tokens.shape[1])
+        dep = words = None
+        if self.graph_projection is not None:
+            hbar = word_states(graph.heads, states)
+            dep = torch.cat((states, hbar, graph.labels.to(states)), dim=2)
+            dep = rotation.back(torch.tanh(self.graph_projection(dep)))
+            words = rotation.back(word_mask(lengths, tokens.shape[1]))
+        memory = graph_memory(rotation.back(states), source.padding_mask, dep, words)
+        return {"memory": memory, "final": [hidden.transpose(0, 1), cell.transpose(0, 1)]}
+
+
+class LatentGraphDecoder(RecurrentDecoder):
+    """LSTM with input feeding, which predicts the first word from the encoder's last state (eqs. 4 to 9).
+
+    Args:
+        contexts: vectors that the attention returns.
+    """
+
+    def __init__(self, dictionary, args, embed_tokens, contexts: int):
+        size = args.lgp_size
+        super().__init__(dictionary, args, embed_tokens, GraphAttention(), size)
+        self.cell = LSTMCell(size, size, ahead_size=size)
+        self.output_state = nn.Linear((1 + contexts) * size, size)
+        self.reads_bos = args.lgp_decoder_bos
+        self.drops_input = args.lgp_dropout_in
+
+    def embed(self, tokens):
+        return self.embed_tokens(tokens)
+
+    def initial_state(self, encoder_out):
+        hidden, cell = (state[:, 0] for state in encoder_out["final"])
+        return {"lstm": (hidden, cell), "feed": torch.zeros_like(hidden), "begun": self.reads_bos}
+
+    def project_ahead(self, embedded):
+        return self.cell.project_ahead(embedded)
+
+    def step(self, ahead, state, memory):
+        lstm = self.cell(state["feed"], state["lstm"], ahead) if state["begun"] else state["lstm"]
+        context, found, _ = self.attention(lstm[0], memory, {})
+        x = torch.cat((lstm[0], context), dim=1)
+        if self.drops_input:
+            x = self.dropout(x)
+        x = self.dropout(torch.tanh(self.output_state(x)))
+        return x, found, {"lstm": lstm, "feed": x, "begun": True}
+
+
+@register_model("lgp_nmt")
+class LatentGraphModel(RecurrentModel):
+    """LGP-NMT, and with --lgp-graph its rivals SEQ, DEP and UNI."""
+
+    options = LatentGraphOptions
+
+    @property
+    def has_latent_trees(self):
+        """Whether there is a graph that tells heads apart."""
+        return self.encoder.parser.graph == GraphKind.latent
+
+    @property
+    def syntax_inputs(self):
+        """Heads and labels, if they are to be given."""
+        return ("parent_pieces", "deprels") if self.encoder.parser.graph == GraphKind.dep else ()
+
+    @classmethod
+    def check_options(cls, args, task):
+        for name in (
+            "lgp_size",
+            "lgp_parser_size",
+            "lgp_pos_size",
+            "lgp_num_pos",
+            "lgp_num_labels",
+            "lgp_src_min_freq",
+        ):
+            if getattr(args, name) < 1:
+                raise ValueError(f"--{name.replace('_', '-')} {getattr(args, name)}: must be at least 1")
+        if not 0 <= args.dropout < 1:
+            raise ValueError(f"--dropout {args.dropout}: must be at least 0 and less than 1")
+
+    @classmethod
+    def build_model(cls, args, task):
+        """Build the model.
+
+        Raises:
+            ValueError: options are out of range, or files of vectors do not fit.
+        """
+        if isinstance(args, DictConfig):
+            args = argparse.Namespace(**OmegaConf.to_container(args, resolve=True))
+        fill_defaults(args, cls.options)
+        cls.check_options(args, task)
+        for side in ("source", "target"):
+            name = f"max_{side}_positions"
+            setattr(args, name, getattr(args, name, None) or 1024)
+        # what `RecurrentDecoder` asks for
+        args.untied_output, args.output_bias = False, True
+        trained = read_parser(args.lgp_parser_path) if args.lgp_parser_path else None
+        if trained is not None:
+            adapt_options(args, trained)
+        if args.lgp_word_case == WordCase.auto:
+            args.lgp_word_case = str(WordCase.lower if args.lgp_word_vectors else WordCase.written)
+        words = build_words(args, task.source_dictionary)
+        labels = args.lgp_num_labels
+        if args.lgp_graph == GraphKind.dep:
+            labels = len(task.syntax_dictionary("deprels"))
+        parser = LatentGraphParser(
+            args.lgp_parser_size,
+            args.lgp_pos_size,
+            args.lgp_num_pos,
+            labels,
+            args.lgp_graph,
+            args.lgp_classifier_hidden,
+            args.lgp_wdp_init,
+        )
+        target = task.target_dictionary
+        table = nn.Embedding(len(target), args.lgp_size, padding_idx=target.pad())
+        encoder = LatentGraphEncoder(task.source_dictionary, args, words, parser)
+        contexts = 1 if encoder.graph_projection is None else 2
+        model = cls(encoder, LatentGraphDecoder(target, args, table, contexts))
+        initialize(model)
+        load_vectors(words, args.lgp_word_vectors, args.lgp_ngram_vectors)
+        if trained is not None:
+            take_over(encoder, trained, args.lgp_parser_path)
+        # all of that is in the model from now on: its checkpoints must load without the files
+        args.lgp_word_vectors = args.lgp_ngram_vectors = args.lgp_parser_path = None
+        return model
+
+    def add_symbols(self, words: list[str]) -> None:
+        """Read words by their spelling that were appended to the source dictionary."""
+        self.encoder.words.add_symbols(words)
+
+    @torch.no_grad()
+    def latent_heads(self, src_tokens, src_lengths=None):
+        """Scores log p and probabilities p of the heads of the source tokens, in their columns.
+
+        Returns:
+            "arc_scores" and "arc_marginals" (B, T, T), [dependent, head]; "root_scores" and "root_marginals" (B, T);
+            "word_mask" (B, T). The head of a root is EOS.
+        """
+        source = self.encoder.source(src_tokens)
+        rotation = Rotation(source.padding_mask)
+        graph, _, lengths = self.encoder.parse(source, rotation)
+        return token_heads(graph.heads, lengths, rotation, source.word_mask)
+
+
+def build_words(args, dictionary) -> WordRepresentation:
+    """The word representation of a source dictionary."""
+    return WordRepresentation(
+        dictionary.symbols,
+        dictionary.count,
+        set(range(dictionary.nspecial)),
+        pad=dictionary.pad(),
+        unk=dictionary.unk(),
+        size=args.lgp_parser_size,
+        minimum=args.lgp_src_min_freq,
+        max_ngrams=args.lgp_max_ngrams,
+        unk_ngram=args.lgp_unk_ngram,
+        lowercase=args.lgp_word_case == WordCase.lower,
+    )
+
+
+def adapt_options(args, trained: ParserCheckpoint) -> None:
+    """Take what a trained parser fixes from it.
+
+    Raises:
+        ValueError: an option contradicts it.
+    """
+    fixed = {
+        "lgp_parser_size": trained.size,
+        "lgp_pos_size": trained.pos_size,
+        "lgp_classifier_hidden": trained.classifier_hidden,
+        "lgp_unk_ngram": trained.unk_ngram,
+    }
+    case = str(WordCase.lower if trained.lowercase else WordCase.written)
+    if args.lgp_word_case != WordCase.auto:
+        fixed["lgp_word_case"] = case
+    for name, value in fixed.items():
+        if getattr(args, name) != value:
+            raise ValueError(
+                f"--{name.replace('_', '-')} {getattr(args, name)}: the parser {args.lgp_parser_path} has {value}; use "
+                "the same, or train a parser with the other"
+            )
+    args.lgp_word_case = case
+    args.lgp_num_pos, args.lgp_num_labels = len(trained.pos), len(trained.labels)
+
+
+def take_over(encoder: LatentGraphEncoder, trained: ParserCheckpoint, path: str) -> None:
+    """Copy a trained parser: its weights as they are, rows of words and n-grams by their strings (Sec. 4.3)."""
+    own = encoder.parser.state_dict()
+    # kinds of graphs without learned heads or labels lack what makes them; labels of a given graph are another matter
+    encoder.parser.load_state_dict({name: trained.parser[name] for name in own})
+    words = encoder.words
+    hits = fill_rows(
+        words.words.weight, words.row_symbols, dict(zip(trained.row_symbols, trained.word_vectors, strict=True)), path
+    )
+    vectors = dict(zip(trained.ngram_keys, trained.ngram_vectors, strict=True))
+    ngrams = fill_rows(words.ngrams.weight, [None, *words.vocabulary.keys], vectors, path)
+    total = len(words.vocabulary)
+    logger.info(f"{path}: vectors of {hits} of {words.num_rows} words and {ngrams} of {total} n-grams taken over")
+
+
+def initialize(model: LatentGraphModel) -> None:
+    """First values of the translator; words and parser have their own."""
+    encoder, decoder = model.encoder, model.decoder
+    modules = [encoder.embed_tokens, encoder.rnn, decoder.embed_tokens, decoder.cell, decoder.output_state]
+    if encoder.graph_projection is not None:
+        modules.append(encoder.graph_projection)
+    for module in modules:
+        for parameter in module.parameters():
+            if parameter.dim() > 1:
+                nn.init.uniform_(parameter, -0.1, 0.1)
+            else:
+                nn.init.zeros_(parameter)
+    nn.init.zeros_(decoder.output_projection.bias)
+    # forget gates, the second of four in torch's LSTM and in ours; torch has two biases, which it adds
+    size = encoder.rnn.hidden_size
+    for bias in (encoder.rnn.bias_ih_l0, decoder.cell.recurrent.bias):
+        nn.init.ones_(bias[size : 2 * size])
+    for table in (encoder.embed_tokens, decoder.embed_tokens):
+        nn.init.zeros_(table.weight[table.padding_idx])
+
+
+# the paper's sizes, by the number of sentence pairs; n-grams and words have the same threshold
+SIZES = {
+    "lgp_nmt": {},
+    "lgp_small": {"lgp_size": 128, "lgp_src_min_freq": 2},
+    "lgp_medium": {"lgp_size": 256, "lgp_src_min_freq": 2},
+    "lgp_large": {"lgp_size": 512, "lgp_src_min_freq": 3},
+    "lgp_tiny": {"lgp_size": 32, "lgp_parser_size": 16, "lgp_pos_size": 8},
+}
+
+
+def _register(name: str, settings: dict) -> None:
+    def architecture(args):
+        for option, value in settings.items():
+            if not hasattr(args, option):
+                setattr(args, option, value)
+
+    register_model_architecture("lgp_nmt", name)(architecture)
+
+
+for _name, _settings in SIZES.items():
+    _register(_name, _settings)

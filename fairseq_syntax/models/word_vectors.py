@@ -1,0 +1,156 @@
+"""Vectors of words and n-grams from text files, as word2vec, GloVe and charNgram2vec write them."""
+
+import gzip
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from typing import Dict, Optional
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..modules.word_representation import WordRepresentation, initialise
+
+logger = logging.getLogger(__name__)
+
+
+def read_vectors(path: str, size: int, wanted: Optional[Collection[str]] = None) -> Dict[str, np.ndarray]:
+    """Read a file with one `token v1 … vd` a line; the fields are separated by single blanks.
+
+    Tokens may contain blanks. A first line of two integers, as word2vec writes it, is no entry. A token that comes
+    again keeps its first vector. Lines that do not end in d finite numbers are passed over, and counted in the log.
+
+    Args:
+        path: of the file, gzipped if it ends in `.gz`. Bytes that are not UTF-8 do no harm.
+        size: d.
+        wanted: tokens whose vectors are needed, best as a set; None takes all.
+
+    Returns:
+        Token -> (d,) float32.
+
+    Raises:
+        ValueError: the first entry, or a word2vec header, has another size; the message names the line.
+        OSError: no such file.
+    """
+    vectors: Dict[str, np.ndarray] = {}
+    wrong = []  # numbers of lines
+    opened = gzip.open if str(path).endswith(".gz") else open
+    first = True
+    with opened(path, "rt", encoding="utf-8", errors="surrogateescape", newline="\n") as file:
+        for number, line in enumerate(file, 1):
+            line = line.rstrip(" \r\n")
+            if not line:
+                continue
+            if number == 1 and _is_header(line):
+                _check_size(int(line.split(" ")[1]), size, path, number)
+                continue
+            if first:
+                _check_size(_width(line), size, path, number)
+                first = False
+            token, *fields = line.rsplit(" ", size)
+            if (wanted is not None and token not in wanted and len(fields) == size) or token in vectors:
+                continue
+            vector = _numbers(fields)
+            if vector is None or len(vector) != size:
+                wrong.append(number)
+            else:
+                vectors[token] = vector
+    if wrong:
+        logger.warning(
+            f"{path}: {len(wrong)} lines do not end in {size} numbers, the first of them line {wrong[0]}; passed over"
+        )
+    return vectors
+
+
+def _is_header(line: str) -> bool:
+    """Whether a first line is `entries size`; integers of ASCII, for a token may be any other digit."""
+    fields = line.split(" ")
+    return len(fields) == 2 and all(field.isascii() and field.isdigit() for field in fields)
+
+
+def _width(line: str) -> int:
+    """How many numbers a line ends in, its first field not counted."""
+    width = 0
+    for field in reversed(line.split(" ")[1:]):
+        if _numbers([field]) is None:
+            break
+        width += 1
+    return width
+
+
+def _numbers(fields: Sequence[str]) -> Optional[np.ndarray]:
+    """Finite numbers, or None."""
+    try:
+        numbers = np.array(fields, dtype=np.float32)
+    except ValueError:
+        return None
+    return numbers if np.isfinite(numbers).all() else None
+
+
+def _check_size(found: int, size: int, path: str, number: int) -> None:
+    if found != size:
+        raise ValueError(
+            f"{path}:{number}: vectors of {found} numbers, but the table has {size} columns; give a file of vectors of "
+            f"size {size}, or make the model's word and n-gram vectors {found} wide"
+        )
+
+
+def fill_rows(
+    weight: Tensor, strings: Sequence[Optional[str]], vectors: Mapping[str, np.ndarray], name: str = "vectors"
+) -> int:
+    """Copy vectors into the rows of a table by string, and log how many were found; other rows stay.
+
+    Args:
+        weight: (R, d), changed in place, without a gradient.
+        strings: of the R rows; None is a row to leave alone.
+        vectors: string -> (d,), NumPy or torch.
+        name: what the log calls them.
+
+    Returns:
+        How many rows were filled.
+
+    Raises:
+        ValueError: not R strings, or a vector is not of size d.
+    """
+    if len(strings) != len(weight):
+        raise ValueError(f"{name}: {len(strings)} strings for a table of {len(weight)} rows; give one for each row")
+    rows = [row for row, string in enumerate(strings) if string is not None and string in vectors]
+    for row in rows:
+        if len(vectors[strings[row]]) != weight.shape[1]:
+            raise ValueError(
+                f"{name}: the vector of {strings[row]!r} has {len(vectors[strings[row]])} numbers, but the table has "
+                f"{weight.shape[1]} columns; give vectors of that size"
+            )
+    if rows:
+        found = torch.stack([torch.as_tensor(vectors[strings[row]]) for row in rows])
+        with torch.no_grad():
+            weight[torch.tensor(rows, device=weight.device)] = found.to(weight)
+    wanted = sum(string is not None for string in strings)
+    logger.info(f"{name}: {len(rows)} of {wanted} rows have a vector ({100 * len(rows) / max(1, wanted):.1f} %)")
+    return len(rows)
+
+
+def load_vectors(
+    representation: WordRepresentation, word_vectors: Optional[str] = None, ngram_vectors: Optional[str] = None
+) -> None:
+    """Start the tables of a word representation from files.
+
+    A table whose file is given starts at U[-1/d1, 1/d1] where the file has no vector, as in the authors' code. One
+    without a file stays as it is.
+
+    Args:
+        representation: changed in place.
+        word_vectors: file of word vectors, lower-cased ones if the representation looks words up like this.
+        ngram_vectors: file of n-gram vectors with keys such as `3gram-cat`.
+
+    Raises:
+        ValueError, OSError: see `read_vectors`.
+    """
+    words, ngrams = representation.words, representation.ngrams
+    of_rows = [None if row == words.padding_idx else symbol for row, symbol in enumerate(representation.row_symbols)]
+    of_ngrams = [None, *representation.vocabulary.keys]
+    for path, table, strings in ((word_vectors, words, of_rows), (ngram_vectors, ngrams, of_ngrams)):
+        if path:
+            vectors = read_vectors(path, representation.size, {string for string in strings if string is not None})
+            initialise(table, 1 / representation.size)
+            fill_rows(table.weight, strings, vectors, path)

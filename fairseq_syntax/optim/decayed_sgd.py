@@ -1,0 +1,122 @@
+"""SGD with momentum that decays weight matrices only (Hashimoto & Tsuruoka 2017, section 4.2)."""
+
+from dataclasses import dataclass, field
+from typing import List
+
+import torch
+from fairseq.dataclass import FairseqDataclass
+from fairseq.optim import FairseqOptimizer, register_optimizer
+from torch import nn
+from torch.nn.modules.module import register_module_parameter_registration_hook
+
+
+def _spare_embeddings(module, name, parameter):
+    """Mark the parameters of embeddings, as a hook of torch on every parameter that a module gets.
+
+    An optimizer of fairseq gets parameters without their modules, so they have to be told apart before. The mark stays
+    on a table that is the matrix of the softmax as well: a tied one is the same parameter.
+    """
+    if isinstance(module, (nn.Embedding, nn.EmbeddingBag)) and parameter is not None:
+        parameter.no_weight_decay = True
+
+
+register_module_parameter_registration_hook(_spare_embeddings)
+
+
+@dataclass
+class DecayedSGDConfig(FairseqDataclass):
+    """Options of `lgp_sgd`."""
+
+    momentum: float = field(
+        default=0.75, metadata={"help": "momentum, not Nesterov's (0.75 on small and medium data, 0.7 on large)"}
+    )
+    weight_decay: float = field(
+        default=0.0,
+        metadata={
+            "help": "L2 regularisation of weight matrices (1e-6 in the paper), added to their gradient; embeddings, "
+            "a softmax tied to them and biases have none",
+            "argparse_alias": "--wd",
+        },
+    )
+    # options of other parts
+    lr: List[float] = "${optimization.lr}"
+    fp16: bool = "${common.fp16}"
+    bf16: bool = "${common.bf16}"
+
+
+@register_optimizer("lgp_sgd", dataclass=DecayedSGDConfig)
+class DecayedSGD(FairseqOptimizer):
+    """`torch.optim.SGD` with momentum and a weight decay that depends on the parameter.
+
+    - None: vectors and scalars, i.e. biases; parameters with the attribute `no_weight_decay = True`, which those of
+      `nn.Embedding` and `nn.EmbeddingBag` get by themselves, shared with a softmax or not. A model sets it on tables
+      that are no such modules.
+    - That of the parameter, where a model has set its attribute `weight_decay` (a number).
+    - `--weight-decay`: all others.
+
+    A parameter without a gradient (`grad` is None) is left alone entirely: no decay, no momentum.
+
+    Attributes:
+        clip_value: norm at which gradients are clipped instead of `--clip-norm`; None: that of `--clip-norm`.
+
+    Raises:
+        ValueError: half precision, where fairseq hands over copies of the parameters without their attributes.
+    """
+
+    def __init__(self, cfg: DecayedSGDConfig, params):
+        super().__init__(cfg)
+        if cfg.fp16 or cfg.bf16:
+            raise ValueError(
+                "--optimizer lgp_sgd: trains in single precision, because in half precision it cannot tell embeddings "
+                "from other matrices; leave out --fp16 and --bf16 (--amp works)"
+            )
+        if not 0 <= cfg.momentum < 1:
+            raise ValueError(f"--momentum {cfg.momentum}: must be at least 0 and less than 1")
+        if cfg.weight_decay < 0:
+            raise ValueError(f"--weight-decay {cfg.weight_decay}: must not be negative")
+        self.clip_value: float | None = None
+        self._optimizer = torch.optim.SGD(decay_groups(params, cfg.weight_decay), **self.optimizer_config)
+
+    @property
+    def optimizer_config(self):
+        """Settings of all groups of parameters."""
+        return {"lr": self.cfg.lr[0], "momentum": self.cfg.momentum}
+
+    def load_state_dict(self, state_dict, optimizer_overrides=None):
+        """As in fairseq; of `--optimizer-overrides`, `weight_decay` stands for `--weight-decay`."""
+        overrides = dict(optimizer_overrides or {})
+        decay = overrides.pop("weight_decay", None)
+        super().load_state_dict(state_dict, overrides)
+        for group in self.param_groups:
+            if decay is not None and group["decay_of"] == "option":
+                group["weight_decay"] = decay
+
+    def clip_grad_norm(self, max_norm, aggregate_norm_fn=None):
+        """Scale all gradients so that their common norm is at most `max_norm`, or `clip_value` if that is set."""
+        limit = max_norm if self.clip_value is None else self.clip_value
+        return super().clip_grad_norm(limit, aggregate_norm_fn)
+
+
+def decay_groups(parameters, default: float) -> list[dict]:
+    """Groups of parameters for `torch.optim`, one a weight decay; see `DecayedSGD` for who gets which.
+
+    Args:
+        parameters: of a model.
+        default: weight decay of those that do not say.
+
+    Returns:
+        Groups with `params`, `weight_decay` and `decay_of`: "none", "parameter" or "option". Which groups there are
+        depends on the parameters only, so that a run resumes with another `default`, too.
+    """
+    groups = {}
+    for parameter in parameters:
+        own = getattr(parameter, "weight_decay", None)
+        if parameter.dim() < 2 or getattr(parameter, "no_weight_decay", False):
+            kind = "none", 0.0
+        elif own is not None:
+            kind = "parameter", float(own)
+        else:
+            kind = "option", float(default)
+        group = groups.setdefault(kind, {"params": [], "weight_decay": kind[1], "decay_of": kind[0]})
+        group["params"].append(parameter)
+    return list(groups.values())

@@ -1,0 +1,250 @@
+"""Training a dependency parser on treebanks in CoNLL-U, tags and trees in turns (Hashimoto et al., EMNLP 2017, JMT)."""
+
+import json
+import logging
+import weakref
+import zlib
+from dataclasses import dataclass, field
+from typing import Optional
+
+import torch
+from fairseq.data import Dictionary
+from fairseq.dataclass import FairseqDataclass
+from fairseq.tasks import FairseqTask, register_task
+
+from ..data.treebank import (
+    Pass,
+    PosColumn,
+    TreebankDataset,
+    TreebankFormat,
+    add_words,
+    build_vocabulary,
+    find_treebank,
+    read_treebank,
+    vocabulary_dictionary,
+)
+
+logger = logging.getLogger(__name__)
+
+TRAIN = "train"
+
+
+@dataclass
+class DependencyParsingConfig(FairseqDataclass):
+    """Options of `dependency_parsing`."""
+
+    data: Optional[str] = field(
+        default=None, metadata={"help": "folder with train.conllu and valid.conllu, plain or .gz, and other splits"}
+    )
+    pos_data: Optional[str] = field(
+        default=None, metadata={"help": "folder whose train.conllu teaches tags; default: the data folder"}
+    )
+    dep_data: Optional[str] = field(
+        default=None, metadata={"help": "folder whose train.conllu teaches trees; default: the data folder"}
+    )
+    first_k: Optional[int] = field(
+        default=None, metadata={"help": "train on the first K sentences of each training file; default: all"}
+    )
+    pos_column: PosColumn = field(default=PosColumn.upos, metadata={"help": "which tags are learned"})
+    strip_subtypes: bool = field(default=False, metadata={"help": "learn nmod for nmod:poss"})
+    collapse_ranges: bool = field(
+        default=False,
+        metadata={"help": 'make each multi-word token of a treebank one word ("im" for "in" and "dem")'},
+    )
+    lowercase: bool = field(
+        default=False, metadata={"help": "read words in lower case, for a parser of lower-cased text"}
+    )
+    mt_dict: Optional[str] = field(
+        default=None,
+        metadata={"help": "source dictionary of the translator to come, whose frequent words shall have vectors, too"},
+    )
+    pos_batch_size: int = field(default=25, metadata={"help": "sentences of a batch that teaches tags"})
+    dep_batch_size: int = field(default=15, metadata={"help": "sentences of a batch that teaches trees"})
+    max_source_positions: int = field(default=1024, metadata={"help": "tokens of a sentence, its end included"})
+    # programs that look into translators ask for these
+    source_lang: str = field(default="text", metadata={"help": "name of the language; of no consequence"})
+    target_lang: str = field(default="trees", metadata={"help": "of no consequence"})
+    left_pad_source: bool = field(
+        default=False, metadata={"help": "pad on the left in programs that look into models; of no consequence"}
+    )
+
+
+@register_task("dependency_parsing", dataclass=DependencyParsingConfig)
+class DependencyParsingTask(FairseqTask):
+    """Epochs of fairseq are passes: over the data of tags when their number is odd, over trees when it is even.
+
+    A pass over trees is kept near the parameters of tags that the pass before ended with; a pass over tags, near the
+    embeddings that the one over trees ended with (successive regularisation).
+
+    The vocabulary goes into `task.state`, so that a checkpoint can be used without the treebank.
+
+    Raises (when it loads data):
+        TreeFormatError: files are missing or broken.
+        ValueError: options out of their ranges, or data without tags or trees.
+    """
+
+    cfg: DependencyParsingConfig
+
+    def __init__(self, cfg):
+        super().__init__(cfg)
+        for name in ("pos_batch_size", "dep_batch_size", "max_source_positions", "first_k"):
+            if getattr(cfg, name) is not None and getattr(cfg, name) < 1:
+                raise ValueError(f"--{name.replace('_', '-')} {getattr(cfg, name)}: must be at least 1")
+        self.from_checkpoint = False
+        self.state.add_factory("vocabulary", self._build_vocabulary)
+        self._dictionary = None
+        self._models = weakref.WeakSet()
+        self._training = {}  # pass -> sentences
+        self._snapshot = {"epoch": 0, "values": {}}
+        self._anchors = []  # parameter, what it was, δ
+
+    @classmethod
+    def setup_task(cls, cfg, **kwargs):
+        """Make the task; files are opened when they are needed."""
+        return cls(cfg)
+
+    # --- words, tags and labels ---------------------------------------------------------------------------------
+
+    @property
+    def vocabulary(self) -> dict[str, list]:
+        """See `data.treebank.build_vocabulary`: of the checkpoint, if there is one, or else of the training data."""
+        return self.state.vocabulary
+
+    @property
+    def source_dictionary(self) -> Dictionary:
+        """Dictionary of the words, those of evaluation data that were loaded behind the others."""
+        if self._dictionary is None:
+            self._dictionary = vocabulary_dictionary(self.vocabulary)
+        return self._dictionary
+
+    @property
+    def target_dictionary(self):
+        """None: nothing is translated."""
+        return None
+
+    def load_state_dict(self, state_dict):
+        """Take over the vocabulary of a checkpoint."""
+        super().load_state_dict(state_dict)
+        self._dictionary = None
+
+    def _build_vocabulary(self) -> dict[str, list]:
+        translator = None
+        if self.cfg.mt_dict:
+            translator = Dictionary.load(self.cfg.mt_dict)
+        vocabulary = build_vocabulary(self._sentences(Pass.pos), self._sentences(Pass.dependency), translator)
+        logger.info("%d words, %d tags, %d labels", *(len(vocabulary[name]) for name in ("words", "pos", "labels")))
+        return vocabulary
+
+    def _fingerprint(self) -> int:
+        return zlib.crc32(json.dumps(self.vocabulary).encode())
+
+    # --- data ---------------------------------------------------------------------------------------------------
+
+    @property
+    def format(self) -> TreebankFormat:
+        """How treebanks are read."""
+        cfg = self.cfg
+        return TreebankFormat(str(cfg.pos_column), cfg.strip_subtypes, cfg.collapse_ranges, cfg.lowercase)
+
+    def _sentences(self, kind: Pass) -> list:
+        """Training sentences of a pass; the same list for both if they are of one file."""
+        folders = {Pass.pos: self.cfg.pos_data or self.cfg.data, Pass.dependency: self.cfg.dep_data or self.cfg.data}
+        if not folders[kind]:
+            raise ValueError("no data: name the folder with train.conllu and valid.conllu")
+        if kind not in self._training:
+            paths = {each: find_treebank(folder, TRAIN) for each, folder in folders.items() if folder}
+            sentences = read_treebank(paths[kind], self.format, self.cfg.first_k)
+            logger.info("%s: %d sentences to learn %s from", paths[kind], len(sentences), _CONTENT[kind])
+            self._training |= {each: sentences for each, path in paths.items() if path == paths[kind]}
+        return self._training[kind]
+
+    def has_sharded_data(self, split):
+        """True for the training data: every epoch loads that of its pass."""
+        return split == TRAIN
+
+    def load_dataset(self, split, epoch=1, combine=False, **kwargs):
+        """Load the treebank SPLIT.conllu of the data folder; of `train`, what the pass of the epoch is about."""
+        if split != TRAIN:
+            if not self.cfg.data:
+                raise ValueError(f"no data: name the folder with {split}.conllu")
+            sentences = read_treebank(find_treebank(self.cfg.data, split), self.format)
+            self.datasets[split] = self._dataset(sentences)
+            return
+        kind = pass_of(epoch)
+        sentences = self._sentences(kind)
+        if kind == Pass.dependency:
+            sentences = [sentence for sentence in sentences if sentence.tree.is_parsed]
+        size = self.cfg.pos_batch_size if kind == Pass.pos else self.cfg.dep_batch_size
+        self.datasets[split] = self._dataset(sentences, kind, size, shuffle=True)
+
+    def _dataset(self, sentences, *options, **named) -> TreebankDataset:
+        vocabulary = self.vocabulary
+        # a word that is new has no vector of its own, but it has n-grams
+        self._learn(sentence.words for sentence in sentences)
+        return TreebankDataset(
+            sentences, self.source_dictionary, vocabulary["pos"], vocabulary["labels"], *options, **named
+        )
+
+    def _learn(self, sentences) -> None:
+        new = add_words(self.source_dictionary, sentences)
+        for model in self._models:
+            model.add_symbols(new)
+
+    def learn_source_words(self, texts):
+        """Add the unseen words of texts, separated by spaces, to the dictionary, and let models read their spelling."""
+        self._learn(text.split() for text in texts)
+
+    def max_positions(self):
+        """Tokens of a sentence, EOS included."""
+        return self.cfg.max_source_positions
+
+    # --- model and training -------------------------------------------------------------------------------------
+
+    def build_model(self, cfg, from_checkpoint=False):
+        """Build the model; from a checkpoint, without the files of vectors that it began with."""
+        self.from_checkpoint = from_checkpoint
+        model = super().build_model(cfg, from_checkpoint)
+        self._models.add(model)
+        return model
+
+    def begin_epoch(self, epoch, model):
+        """Take a snapshot of what the pass is to keep, unless the run resumes in the middle of the pass."""
+        if pass_of(epoch) == Pass.dependency:
+            anchored = list(model.anchored())
+        else:
+            # before the first pass, there is nothing worth keeping
+            anchored = list(model.anchored_embeddings()) if epoch > 1 else []
+        if self._snapshot["epoch"] != epoch:
+            values = {name: parameter.detach().cpu().clone() for name, parameter, _ in anchored}
+            self._snapshot = {"epoch": epoch, "values": values}
+        values = self._snapshot["values"]
+        self._anchors = [(parameter, values[name].to(parameter), delta) for name, parameter, delta in anchored]
+
+    def penalty(self) -> torch.Tensor | float:
+        """Σ δ ‖θ − θ'‖² over what the pass is to keep; 0 where there is nothing."""
+        return sum((delta * (parameter - value).square().sum() for parameter, value, delta in self._anchors), 0.0)
+
+    def get_checkpoint_dict(self):
+        """The snapshot, for fairseq to put into a checkpoint; that does not hand `task.state` back on resuming."""
+        return {type(self).__name__: {"snapshot": self._snapshot, "fingerprint": self._fingerprint()}}
+
+    def set_checkpoint_dict(self, state):
+        """Go on where a run was interrupted.
+
+        Raises:
+            ValueError: it had other training data.
+        """
+        if state["fingerprint"] != self._fingerprint():
+            raise ValueError(
+                "the training data has other words, tags or labels than when the training began; give the same data "
+                "and options to resume, or another --save-dir to start over"
+            )
+        self._snapshot = state["snapshot"]
+
+
+_CONTENT = {Pass.pos: "tags", Pass.dependency: "trees"}
+
+
+def pass_of(epoch: int) -> Pass:
+    """What an epoch of fairseq, from 1, is about."""
+    return Pass.pos if epoch % 2 else Pass.dependency

@@ -1,0 +1,181 @@
+"""A parser that was trained with `dependency_parsing`, for any text."""
+
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+
+import numpy as np
+import torch
+from fairseq.data import data_utils
+from fairseq.models import MODEL_REGISTRY
+from tqdm import tqdm
+
+from ..data.treebank import UNKNOWN, PosColumn
+from ..trees import spanning
+from ..trees.conllu import ROOT, Sentence, TreeFormatError
+from ..trees.well_formed import are_trees
+
+# a CoNLL-U line cannot hold these inside a word
+_NOT_IN_CONLLU = ("\t", "\n", "\r")
+# words that the vocabulary may have grown by before it is cut back; each costs about 1 kB
+_MOST_ADDED = 100_000
+_TINY = 1e-12
+
+
+class TreeDecoder(StrEnum):
+    """How a tree is made of the probabilities of heads."""
+
+    mst = "mst"  # the best tree
+    eisner = "eisner"  # the best tree without crossing arcs
+    greedy = "greedy"  # the best head of every word: no tree in general
+
+
+class OwnParser:
+    """A latent graph parser as a `data.parsers.Parser`. Trees have one root; with `greedy` they need not be trees.
+
+    A word that the treebank did not have is read by its character n-grams. Tags are written if they are universal ones
+    (`--pos-column upos`).
+
+    Args:
+        path: checkpoint of `lgp_parser`; nothing else is needed.
+        decoder: a `TreeDecoder`.
+        device: "cpu", "cuda", …; None takes a GPU where there is one.
+        batch_tokens: words of a batch, padding included.
+
+    Raises:
+        TreeFormatError: not such a checkpoint, or no such device.
+        FileNotFoundError: no such file.
+        ValueError: no such decoder, or a batch of nothing.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        decoder: str = TreeDecoder.mst,
+        device: str | None = None,
+        batch_tokens: int = 2000,
+    ):
+        if batch_tokens < 1:
+            raise ValueError(f"OwnParser: batch_tokens is {batch_tokens}; it must be at least 1")
+        self.path = path
+        self.decoder = TreeDecoder(decoder)
+        self.batch_tokens = batch_tokens
+        try:
+            self.model, task = MODEL_REGISTRY["lgp_parser"].load(str(path))
+        except ValueError as error:
+            raise TreeFormatError(str(error)) from None
+        device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+        try:
+            self.device = torch.device(device)
+            self.model.to(self.device)
+        except (RuntimeError, AssertionError) as error:
+            raise TreeFormatError(f"device {device}: cannot be used ({str(error).splitlines()[0]})") from None
+        self.lowercase = bool(task.cfg.lowercase)
+        self.writes_tags = task.cfg.pos_column == PosColumn.upos
+        dictionary = task.source_dictionary
+        self._pad, self._eos = dictionary.pad(), dictionary.eos()
+        # a word spelled like a special symbol is an unknown one
+        self._known = {word: n for word, n in dictionary.indices.items() if n >= dictionary.nspecial}
+        self._size = len(dictionary)
+        self._added: dict[str, int] = {}
+
+    def parse(self, sentences: list[list[str]], progress: bool = False) -> list[Sentence]:
+        """See `data.parsers.Parser.parse`.
+
+        Raises:
+            TreeFormatError: an empty word or one that CoNLL-U cannot hold; a sentence longer than the model reads.
+        """
+        self._check(sentences)
+        trees = [Sentence([], [], [], []) for _ in sentences]
+        lengths = np.array([len(words) + 1 for words in sentences], dtype=np.int64)
+        order = np.argsort(lengths, kind="stable")
+        order = order[lengths[order] > 1]
+        if not len(order):
+            return trees
+        numbers = self._encode(sentences)
+        batches = data_utils.batch_by_size(
+            order,
+            lambda i: int(lengths[i]),
+            num_tokens_vec=lengths[order],
+            max_tokens=max(self.batch_tokens, int(lengths.max())),
+        )
+        with tqdm(total=len(order), unit="sent", disable=not progress) as bar:
+            for batch in batches:
+                for i, parsed in zip(batch, self._batch([numbers[i] for i in batch]), strict=True):
+                    trees[i] = Sentence(list(sentences[i]), *parsed)
+                bar.update(len(batch))
+        return trees
+
+    def _check(self, sentences: list[list[str]]) -> None:
+        for words in sentences:
+            if len(words) >= self.model.longest:
+                raise TreeFormatError(
+                    f"sentence {' '.join(words[:8])!r} …: {len(words)} words and the end of the sentence, but the "
+                    f"parser reads {self.model.longest}; cut the sentence or leave it out"
+                )
+            for word in words:
+                if not word or any(character in word for character in _NOT_IN_CONLLU):
+                    raise TreeFormatError(
+                        f"sentence {' '.join(words)!r}: the word {word!r} cannot be parsed; words are not empty and "
+                        "hold no tab or line end; clean the text"
+                    )
+
+    def _encode(self, sentences: list[list[str]]) -> list[torch.Tensor]:
+        """Numbers of words, and of EOS; words that are new are made known by their spelling."""
+        if self.lowercase:
+            sentences = [[word.lower() for word in words] for words in sentences]
+        if len(self._added) > _MOST_ADDED:
+            self._forget()
+        new = {word for words in sentences for word in words} - self._known.keys() - self._added.keys()
+        new = sorted(new)
+        self.model.add_symbols(new)
+        start = self._size + len(self._added)
+        self._added |= {word: start + i for i, word in enumerate(new)}
+        every = self._known | self._added
+        return [torch.tensor([*map(every.__getitem__, words), self._eos]) for words in sentences]
+
+    def _forget(self) -> None:
+        """Cut the vocabulary back to that of the checkpoint."""
+        words = self.model.words
+        words.word_row, words.bag = words.word_row[: self._size], words.bag[: self._size]
+        words.train()  # drops what it has computed for the longer dictionary
+        words.eval()
+        self._added = {}
+
+    @torch.no_grad()
+    def _batch(self, numbers: list[torch.Tensor]) -> Iterator[tuple[list, list, list]]:
+        """Heads, labels and tags of each sentence."""
+        tokens = data_utils.collate_tokens(numbers, self._pad).to(self.device)
+        sizes = [len(row) - 1 for row in numbers]
+        lengths = torch.tensor(sizes, device=self.device) + 1
+        graph = self.model(tokens, lengths)
+        heads = self._decode(graph.head_log_probs, lengths, sizes)
+        labels = graph.label_log_probs.argmax(2).tolist()
+        tags = graph.pos_log_probs.argmax(2).tolist()
+        names, pos = self.model.labels, self.model.pos
+        for tree, label, tag, size in zip(heads, labels, tags, sizes, strict=True):
+            written = [pos[i] for i in tag[:size]] if self.writes_tags else [UNKNOWN] * size
+            yield tree, [names[i] for i in label[:size]], written
+
+    def _decode(self, log_probs: torch.Tensor, lengths: torch.Tensor, sizes: list[int]) -> list[list[int]]:
+        best = log_probs.argmax(2)
+        heads = [
+            [ROOT if head == size else head for head in row[:size]]
+            for row, size in zip(best.tolist(), sizes, strict=True)
+        ]
+        if self.decoder == TreeDecoder.greedy:
+            return heads
+        if self.decoder == TreeDecoder.mst:
+            # best heads that form a tree are the best tree
+            chosen = (~are_trees(best, lengths)).nonzero().flatten().tolist()
+            decode = spanning.chu_liu_edmonds
+        else:
+            chosen, decode = range(len(sizes)), spanning.eisner
+        if not chosen:
+            return heads
+        scores = log_probs.clamp(min=float(np.log(_TINY))).double().cpu().numpy()
+        arcs = [scores[i, : sizes[i], : sizes[i]] for i in chosen]
+        roots = [scores[i, : sizes[i], sizes[i]] for i in chosen]
+        for i, tree in zip(chosen, decode(arcs, roots), strict=True):
+            heads[i] = tree
+        return heads

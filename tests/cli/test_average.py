@@ -1,0 +1,345 @@
+"""fairseq-syntax-average on models that were really trained, against NumPy."""
+
+import random
+import re
+import shutil
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from corpora import Item, write_split
+from fairseq import checkpoint_utils
+from integration import commands
+from sacrebleu.metrics import BLEU
+
+from fairseq_syntax.cli import average
+from fairseq_syntax.cli.average import Checkpoint, candidate_starts
+
+OPTIONS = ["--eval-bleu", "--eval-bleu-args", '{"max_len_b": 12}', "--best-checkpoint-metric", "bleu"]
+
+
+def easy_items(count, seed):
+    """Sentences of four to six of seven words: a model of few updates gets some n-grams right."""
+    rng = random.Random(seed)
+    sizes = rng.choices((4, 5, 6), k=count)
+    return [Item([[f"w{rng.randrange(7)}"] for _ in range(size)], range(-1, size - 1)) for size in sizes]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """A data directory; the test split has 17 sentences."""
+    folder = tmp_path_factory.mktemp("average")
+    for seed, (split, count) in enumerate((("train", 120), ("valid", 16), ("test", 17))):
+        write_split(folder / split, easy_items(count, seed))
+    return commands.binarize({split: folder / split for split in ("train", "valid", "test")}, folder / "bin")
+
+
+def train(data, directory, arch, *options):
+    """One checkpoint an epoch, all validated."""
+    left_out = ("--disable-validation", "--no-epoch-checkpoints")
+    training = [part for part in commands.TRAINING if part not in left_out]
+    metric = [*OPTIONS, "--maximize-best-checkpoint-metric"]
+    commands.run("fairseq-train", data, "--arch", arch, *training, *metric, "--save-dir", directory, *options)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def recurrent(data, tmp_path_factory):
+    """Folder with checkpoint1.pt to checkpoint9.pt of a small recurrent model with a tied softmax."""
+    directory = tmp_path_factory.mktemp("recurrent")
+    return train(data, directory, "nmt_lstm_tiny", "--max-epoch", "9", "--max-tokens", "150")
+
+
+@pytest.fixture(scope="module")
+def stock(data, tmp_path_factory):
+    """Folder with checkpoint1.pt to checkpoint3.pt of fairseq's own Transformer."""
+    directory = tmp_path_factory.mktemp("stock")
+    options = ["--max-epoch", "3", "--share-decoder-input-output-embed", "--max-tokens", "300"]
+    return train(data, directory, "transformer_tiny", *options)
+
+
+def run(*arguments) -> int:
+    return average.main([str(argument) for argument in arguments])
+
+
+def refused(capsys, *arguments) -> str:
+    capsys.readouterr()
+    assert run(*arguments) == 1
+    error = capsys.readouterr().err
+    assert "Traceback" not in error
+    (said,) = [line for line in error.splitlines() if line.startswith("fairseq-syntax-average: ")]
+    return said.removeprefix("fairseq-syntax-average: ")
+
+
+def read(path):
+    return torch.load(path, weights_only=True)
+
+
+def numpy_mean(paths) -> dict[str, np.ndarray]:
+    models = [commands.parameters(path) for path in paths]
+    return {name: np.mean([model[name].numpy().astype(np.float64) for model in models], axis=0) for name in models[0]}
+
+
+@pytest.mark.parametrize("family", ["recurrent", "stock"])
+def test_the_mean_is_that_of_numpy(request, tmp_path, family):
+    folder, output = request.getfixturevalue(family), tmp_path / "deep" / "average.pt"
+    assert run("--inputs", folder, "--from", 2, "--to", 3, "--output", output) == 0
+    paths = [folder / "checkpoint2.pt", folder / "checkpoint3.pt"]
+    found, last = read(output), read(paths[1])
+    expected = numpy_mean(paths)
+    assert found["model"].keys() == last["model"].keys()
+    for name, value in found["model"].items():
+        assert value.dtype == last["model"][name].dtype
+        assert np.array_equal(value.numpy(), expected[name].astype(value.numpy().dtype)), name
+    assert any(not torch.equal(value, last["model"][name]) for name, value in found["model"].items())
+    assert "last_optimizer_state" not in found and output.stat().st_size < 0.6 * paths[1].stat().st_size
+    assert found["extra_state"] == {
+        "train_iterator": last["extra_state"]["train_iterator"],
+        "averaged_checkpoints": ["checkpoint2.pt", "checkpoint3.pt"],
+    }
+    assert str(found["cfg"]) == str(last["cfg"])
+    assert [path.name for path in output.parent.iterdir()] == ["average.pt"]
+
+
+def test_files_are_the_same_as_a_folder(recurrent, tmp_path, capsys):
+    files = [recurrent / f"checkpoint{n}.pt" for n in (7, 8, 9)]
+    assert run("--inputs", *files, "--output", tmp_path / "files.pt") == 0
+    assert "mean of 3 checkpoints, checkpoint7.pt to checkpoint9.pt" in capsys.readouterr().err
+    assert run("--inputs", recurrent, "--from", 7, "--output", tmp_path / "folder.pt") == 0
+    first, second = (commands.parameters(tmp_path / name) for name in ("files.pt", "folder.pt"))
+    assert all(torch.equal(first[name], value) for name, value in second.items())
+
+
+def test_one_checkpoint_is_its_own_mean(recurrent, tmp_path):
+    assert run("--inputs", recurrent / "checkpoint4.pt", "--output", tmp_path / "average.pt") == 0
+    found, expected = (commands.parameters(path) for path in (tmp_path / "average.pt", recurrent / "checkpoint4.pt"))
+    assert all(torch.equal(found[name], value) for name, value in expected.items())
+
+
+def test_tied_tensors_stay_tied(recurrent, stock, tmp_path):
+    names = ("decoder.embed_tokens.weight", "decoder.output_projection.weight")
+    for folder in (stock, recurrent):
+        output = tmp_path / f"{folder.name}.pt"
+        assert run("--inputs", folder, "--output", output) == 0
+        found = commands.parameters(output)
+        first, second = (found[name].data_ptr() for name in names)
+        assert first == second
+        # other tables were never one
+        assert found["encoder.embed_tokens.weight"].data_ptr() != first
+
+
+def edited(path, output, edit):
+    """A copy of a checkpoint with other parameters."""
+    state = read(path)
+    edit(state["model"])
+    torch.save(state, output)
+    return output
+
+
+def test_tied_in_one_file_only(stock, tmp_path):
+    """As after a move from a GPU, which makes two tensors of one."""
+
+    def part(model):
+        name = "decoder.output_projection.weight"
+        model[name] = model[name].clone() + 1
+
+    other = edited(stock / "checkpoint1.pt", tmp_path / "other.pt", part)
+    inputs = [other, stock / "checkpoint2.pt"]
+    assert run("--inputs", *inputs, "--output", tmp_path / "average.pt") == 0
+    found, expected = commands.parameters(tmp_path / "average.pt"), numpy_mean(inputs)
+    for name, value in found.items():
+        assert np.array_equal(value.numpy(), expected[name].astype(np.float32)), name
+
+
+def test_integers_are_not_averaged(recurrent, tmp_path, capsys):
+    """Equal ones are silently kept; others are the last checkpoint's, which is said."""
+    files = []
+    for number in (1, 2):
+
+        def edit(model, number=number):
+            model["encoder.steps"] = torch.tensor([number, 7])
+            model["encoder.flags"] = torch.tensor([True, False])
+            model["encoder.empty"] = torch.zeros(0)
+            model["encoder.none"] = torch.zeros(0)
+            model["encoder.half"] = torch.full((3,), 60000.0 if number == 1 else 2000.0, dtype=torch.float16)
+
+        files.append(edited(recurrent / f"checkpoint{number}.pt", tmp_path / f"{number}.pt", edit))
+    assert run("--inputs", *files, "--output", tmp_path / "average.pt") == 0
+    error = capsys.readouterr().err
+    found = commands.parameters(tmp_path / "average.pt")
+    assert found["encoder.steps"].tolist() == [2, 7] and found["encoder.flags"].tolist() == [True, False]
+    # the sum is beyond half precision, the mean (31000) is rounded to it
+    assert found["encoder.half"].tolist() == [31008.0] * 3
+    assert found["encoder.half"].dtype == torch.float16
+    assert re.search(rf"not the same everywhere: encoder.steps; taken from {files[1]}$", error, re.MULTILINE)
+
+
+def test_fairseq_generate_translates_with_the_mean(data, recurrent, tmp_path):
+    """As a real command. The mean of two copies translates as the model, that of different ones does not."""
+    output = tmp_path / "average.pt"
+    assert run("--inputs", recurrent, "--from", 4, "--output", output) == 0
+    command = ["fairseq-generate", data, "--user-dir", commands.PACKAGE, *commands.DECODING, "--path", output]
+    found = commands.hypotheses(commands.run_process(*command, cwd=tmp_path))
+    assert len(found) == 17
+    again = commands.generate(data, output)
+    commands.assert_same_hypotheses(found, again)
+    last = commands.generate(data, recurrent / "checkpoint9.pt")
+    assert any(found[number][0] != pytest.approx(last[number][0], abs=1e-3) for number in found)
+    copy = tmp_path / "copy.pt"
+    shutil.copy(recurrent / "checkpoint9.pt", copy)
+    assert run("--inputs", copy, recurrent / "checkpoint9.pt", "--output", output, "--overwrite") == 0
+    commands.assert_same_hypotheses(commands.generate(data, output), last)
+
+
+def test_training_goes_on_from_the_mean(data, stock, tmp_path):
+    output = tmp_path / "average.pt"
+    assert run("--inputs", stock, "--output", output) == 0
+    arguments = [data, tmp_path / "tuned", "transformer_tiny", "--share-decoder-input-output-embed"]
+    log = commands.train(*arguments, "--finetune-from-model", output, "--max-update", "1", "--lr", "0")
+    assert "loading pretrained model from" in log
+    tuned, expected = (commands.parameters(path) for path in (tmp_path / "tuned/checkpoint_last.pt", output))
+    assert all(torch.equal(tuned[name], value) for name, value in expected.items())
+
+
+def test_the_hub_loads_the_mean(data, recurrent, tmp_path):
+    from fairseq_syntax.models.recurrent import RecurrentModel
+
+    assert run("--inputs", recurrent, "--output", tmp_path / "average.pt") == 0
+    hub = RecurrentModel.from_pretrained(str(tmp_path), "average.pt", str(data))
+    assert isinstance(hub.translate(["w1 w2 w3 w4"])[0], str)
+
+
+# --- choosing a range ---------------------------------------------------------------------------------------------
+
+
+def greedy_bleu(checkpoint, data, split) -> float:
+    """BLEU of a checkpoint, sentence by sentence, by sacrebleu on fairseq's generator."""
+    models, _, task = checkpoint_utils.load_model_ensemble_and_task([str(checkpoint)], {"data": str(data)})
+    task.load_dataset(split)
+    generator = task.build_generator(models, SimpleNamespace(beam=1, max_len_a=2, max_len_b=20))
+    dataset, dictionary = task.dataset(split), task.target_dictionary
+    hypotheses, references = [], []
+    for i in range(len(dataset)):
+        batch = dataset.collater([dataset[i]])
+        with torch.no_grad():
+            tokens = task.inference_step(generator, [models[0].eval()], batch)[0][0]["tokens"]
+        hypotheses.append(dictionary.string(tokens, "@@ "))
+        references.append(dictionary.string(dataset.tgt[i], "@@ ", escape_unk=True))
+    return BLEU(tokenize="none", force=True).corpus_score(hypotheses, [references]).score
+
+
+def test_the_range_with_the_highest_bleu_is_kept(data, recurrent, tmp_path, capsys):
+    output = tmp_path / "average.pt"
+    # one sentence a batch: lengths of translations do not depend on neighbours
+    options = ["--select-on", "valid", "--data", data, "--cpu", "--remove-bpe", "--batch-size", 1]
+    assert run("--inputs", recurrent, *options, "--output", output, "--format", "tsv") == 0
+    header, *rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert header == ["range", "files", "checkpoints", "BLEU valid"]
+    scores = {n: read(recurrent / f"checkpoint{n}.pt")["extra_state"]["val_loss"] for n in range(1, 10)}
+    best = max(scores, key=lambda n: (scores[n], n))
+    ranges = {"all": 1, "from best/2": -(-best // 2), "last 8": 2, "last 5": 5, "last 3": 7}
+    expected = {}
+    for name, first in ranges.items():
+        if first in [start for start, _ in expected.values()]:
+            continue
+        mean = tmp_path / f"{first}.pt"
+        assert run("--inputs", recurrent, "--from", first, "--output", mean) == 0
+        expected[name] = first, greedy_bleu(mean, data, "valid")
+    assert [row[0].removesuffix(" *") for row in rows] == list(expected)
+    for name, files, count, score in rows:
+        first, value = expected[name.removesuffix(" *")]
+        assert (files, count) == (f"checkpoint{first}.pt to checkpoint9.pt", str(10 - first))
+        assert float(score) == pytest.approx(value, abs=0.006)
+    assert len({round(value, 2) for _, value in expected.values()}) > 1
+    winner, _ = max(expected.values(), key=lambda entry: (entry[1], -entry[0]))
+    assert [row[0].endswith(" *") for row in rows] == [first == winner for first, _ in expected.values()]
+    found, mean = read(output), commands.parameters(tmp_path / f"{winner}.pt")
+    # summed in another order
+    assert all(torch.allclose(found["model"][name], value, rtol=1e-6, atol=0) for name, value in mean.items())
+    assert found["extra_state"]["averaged_checkpoints"] == [f"checkpoint{n}.pt" for n in range(winner, 10)]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "best", "expected"),
+    [
+        (range(1, 13), 10, {"all": 0, "from best/2": 4, "last 8": 4, "last 5": 7, "last 3": 9}),
+        (range(1, 13), 9, {"all": 0, "from best/2": 4, "last 8": 4, "last 5": 7, "last 3": 9}),
+        (range(1, 13), 7, {"all": 0, "from best/2": 3, "last 8": 4, "last 5": 7, "last 3": 9}),
+        (range(1, 13), None, {"all": 0, "last 8": 4, "last 5": 7, "last 3": 9}),
+        (range(11, 18), 15, {"all": 0, "last 5": 2, "last 3": 4}),
+        (range(1, 4), 3, {"all": 0, "from best/2": 1}),
+        ([2, 4, 6], 6, {"all": 0, "from best/2": 1}),
+        ([5], 5, {"all": 0}),
+    ],
+)
+def test_ranges(tmp_path, numbers, best, expected):
+    found = candidate_starts([Checkpoint(n, tmp_path / f"checkpoint{n}.pt") for n in numbers], best)
+    assert {start: name for name, start in found.items()} == {start: name for name, start in reversed(expected.items())}
+
+
+# --- what cannot be averaged --------------------------------------------------------------------------------------
+
+
+def test_wrong_inputs(recurrent, tmp_path, capsys):
+    output = ["--output", tmp_path / "average.pt"]
+    one = recurrent / "checkpoint1.pt"
+    assert refused(capsys, "--inputs", tmp_path / "no.pt", *output) == (
+        f"{tmp_path}/no.pt: no such checkpoint; give files that fairseq-train wrote"
+    )
+    assert refused(capsys, "--inputs", one, recurrent, *output) == (
+        f"{recurrent}: is a folder; give one folder, or files only"
+    )
+    assert refused(capsys, "--inputs", one, one, *output) == f"{one}: is named twice"
+    assert refused(capsys, "--inputs", recurrent, "--from", 12, *output) == (
+        f"{recurrent}: no checkpointN.pt with N from 12 to the last; there are 1 to 9"
+    )
+    assert "no checkpointN.pt in this folder" in refused(capsys, "--inputs", tmp_path, *output)
+    (tmp_path / "text.pt").write_text("not a checkpoint\n")
+    (tmp_path / "empty.pt").touch()
+    torch.save({"model": {}}, tmp_path / "other.pt")
+    for name in ("text.pt", "empty.pt", "other.pt"):
+        assert refused(capsys, "--inputs", one, tmp_path / name, *output).startswith(
+            f"{tmp_path}/{name}: not a checkpoint of fairseq ("
+        )
+    assert not (tmp_path / "average.pt").exists()
+
+
+def test_different_models(recurrent, stock, tmp_path, capsys):
+    one, output = recurrent / "checkpoint1.pt", ["--output", tmp_path / "average.pt"]
+    error = refused(capsys, "--inputs", stock / "checkpoint1.pt", one, *output)
+    assert error.startswith(f"{stock}/checkpoint1.pt: of another model than {one}: transformer_tiny, not nmt_lstm_tiny")
+
+    name = "decoder.embed_tokens.weight"
+    edits = {
+        "lacks decoder.embed_tokens.weight; average": lambda model: model.pop(name),
+        "has aaa (and 1 more); average": lambda model: model.update(aaa=torch.ones(1), bbb=torch.ones(1)),
+        f"{name} is (3, 4), not": lambda model: model.update({name: torch.ones(3, 4)}),
+        f"{name} is torch.float16, but torch.float32": lambda model: model.update({name: model[name].half()}),
+    }
+    for message, edit in edits.items():
+        other = edited(recurrent / "checkpoint2.pt", tmp_path / "other.pt", edit)
+        assert message in refused(capsys, "--inputs", other, one, *output)
+
+
+def test_an_existing_output_is_replaced_only_if_asked(recurrent, tmp_path, capsys):
+    output = tmp_path / "average.pt"
+    output.write_text("old")
+    assert refused(capsys, "--inputs", recurrent, "--output", output).endswith("give --overwrite to replace it")
+    assert output.read_text() == "old"
+    assert run("--inputs", recurrent, "--to", 2, "--output", output, "--overwrite") == 0
+    assert commands.parameters(output)
+
+
+def test_wrong_splits(data, recurrent, tmp_path, capsys):
+    options = ["--inputs", recurrent, "--from", 9, "--data", data, "--output", tmp_path / "average.pt", "--cpu"]
+    assert "--subset dev: " in refused(capsys, *options, "--select-on", "dev")
+    for arguments, message in (
+        (["--inputs", recurrent, "--select-on", "valid"], "name the data directory with --data"),
+        (["--inputs", recurrent, "--data", data], "--data is of use with --select-on only"),
+        (["--inputs", recurrent / "checkpoint1.pt", "--from", 1], "choose among the checkpoints of a folder"),
+    ):
+        with pytest.raises(SystemExit) as stopped:
+            run(*arguments, "--output", tmp_path / "average.pt")
+        assert stopped.value.code == 2 and message in capsys.readouterr().err
+    assert not (tmp_path / "average.pt").exists()

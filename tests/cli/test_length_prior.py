@@ -1,0 +1,314 @@
+"""fairseq-syntax-length-prior and --length-prior: the table of a directory, and what fairseq does with it."""
+
+import json
+import math
+import re
+import shutil
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from fairseq import checkpoint_utils
+from fairseq.dataclass.configs import GenerationConfig
+from integration import commands
+from integration.commands import DECODING, PACKAGE, hypotheses
+
+from fairseq_syntax.cli import length_prior
+from fairseq_syntax.data.length_table import read_length_table, write_length_table
+from fairseq_syntax.search.length_prior import LengthPriorBeamSearch, length_table, log_probabilities
+
+LANGUAGES = ["-s", "en", "-t", "de"]
+
+
+@pytest.fixture
+def data(latent, tmp_path):
+    """The corpus, in a directory of its own."""
+    return shutil.copytree(latent.data, tmp_path / "bin")
+
+
+@pytest.fixture
+def run(capsys):
+    """Function: options -> what the program printed; stderr is in `run.said`."""
+
+    def call(*options):
+        status = length_prior.main([*map(str, options)])
+        output = capsys.readouterr()
+        call.said = output.err
+        assert status == 0, output.err
+        return output.out
+
+    return call
+
+
+def refused(capsys, *arguments):
+    """What the program says when it refuses."""
+    assert length_prior.main([*map(str, arguments)]) == 1
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said.startswith("fairseq-syntax-length-prior: ")
+    return said
+
+
+def lengths_of(latent, split):
+    """Lengths of the text itself."""
+    return [
+        np.array([len(line.split()) for line in latent.text.with_name(f"{split}.{language}").read_text().splitlines()])
+        for language in ("en", "de")
+    ]
+
+
+# --- the program ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "arguments"),
+    [
+        ([], []),
+        (["--smoothing", "raw"], ["raw"]),
+        (["--smoothing", "raw", "--unseen", "author", "--bin", "2"], ["raw", "author", 2]),
+        (["--bin", "3"], ["kernel", "floor", 3]),
+    ],
+)
+def test_the_table_is_that_of_the_text(latent, data, run, options, arguments):
+    output = run(data, *LANGUAGES, *options)
+    path = data / "length_prior.en-de.npz"
+    source, target = lengths_of(latent, "train")
+    table = read_length_table(path, "en", "de")
+    assert table.dtype == np.float32
+    np.testing.assert_allclose(table, length_table(source, target, *arguments), rtol=1e-6)
+    with np.load(path, allow_pickle=False) as file:
+        meta = json.loads(str(file["meta"]))
+    assert (meta["pairs"], meta["source"], meta["target"]) == (len(source), "en", "de")
+    assert f"training pairs: {len(source)}\n" in output
+    assert f"longest source: {source.max()} tokens\nlongest target: {target.max()} tokens\n" in output
+    valid = lengths_of(latent, "valid")
+    for kind in ("raw", "kernel"):
+        bins = arguments[2] if len(arguments) > 2 else 1
+        nats = -log_probabilities(length_table(source, target, kind, "floor", bins), *valid).mean()
+        assert f"valid, {kind}: {nats:.4f} nats a sentence\n" in output
+    seen = set(zip(source.tolist(), target.tolist(), strict=True))
+    unseen = sum(pair not in seen for pair in zip(*(side.tolist() for side in valid), strict=True))
+    assert f"valid, unseen in training: {unseen} of {len(valid[0])} pairs of lengths" in output
+    assert f"wrote {path}" in output and not list(data.glob("*.tmp"))
+
+
+def test_all_training_data_count(latent, data, run, tmp_path):
+    """train, train1 and those of a second directory; a directory without a valid split."""
+    for path in data.glob("valid.*"):
+        path.unlink()
+    for path in latent.data.glob("test.en-de.*"):
+        shutil.copy(path, data / path.name.replace("test", "train1"))
+    assert "no valid split" in run(f"{data}:{latent.data}", *LANGUAGES)
+    train, test = lengths_of(latent, "train"), lengths_of(latent, "test")
+    both = [np.concatenate([a, b, a]) for a, b in zip(train, test, strict=True)]
+    table = read_length_table(data / "length_prior.en-de.npz", "en", "de")
+    np.testing.assert_allclose(table, length_table(*both), rtol=1e-6)
+    assert not (latent.data / "length_prior.en-de.npz").exists()
+
+
+def test_plain_text_counts_as_binarized(latent, data, run):
+    run(data, *LANGUAGES)
+    expected = read_length_table(data / "length_prior.en-de.npz", "en", "de")
+    for language in ("en", "de"):
+        shutil.copy(latent.text.with_name(f"train.{language}"), data / f"train.en-de.{language}")
+        for kind in ("bin", "idx"):
+            (data / f"train.en-de.{language}.{kind}").unlink()
+    run(data, *LANGUAGES, "--overwrite")
+    assert (read_length_table(data / "length_prior.en-de.npz", "en", "de") == expected).all()
+
+
+def test_the_other_direction(latent, data, run):
+    run(data, *LANGUAGES)
+    assert run.said == ""
+    run(data, "-s", "de", "-t", "en")
+    assert "give -s and -t" in run.said
+    expected = length_table(*reversed(lengths_of(latent, "train")))
+    np.testing.assert_allclose(read_length_table(data / "length_prior.de-en.npz", "de", "en"), expected, rtol=1e-6)
+
+
+def test_bad_data(data, run, capsys):
+    run(data, *LANGUAGES)
+    before = (data / "length_prior.en-de.npz").read_bytes()
+    assert "give --overwrite" in refused(capsys, data, *LANGUAGES)
+    assert (data / "length_prior.en-de.npz").read_bytes() == before
+    assert "no split train of en and fr" in refused(capsys, data, "-s", "en", "-t", "fr")
+    for kind in ("bin", "idx"):
+        (data / f"train.en-de.de.{kind}").unlink()
+    assert "train.en-de.de: no such data" in refused(capsys, data, *LANGUAGES, "--overwrite")
+    for side in ("bin", "idx"):
+        shutil.copy(data / f"valid.en-de.de.{side}", data / f"train.en-de.de.{side}")
+    assert "80 sentences, but 10 in" in refused(capsys, data, *LANGUAGES, "--overwrite")
+    (data / "dict.de.txt").unlink()
+    assert "dict.de.txt: not found" in refused(capsys, data, *LANGUAGES, "--overwrite")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--unseen", "author"], "needs --smoothing raw"),
+        (["--bin", "0"], "is not a positive number"),
+        (["-t", "en"], "are the same"),
+    ],
+)
+def test_bad_usage(data, capsys, options, message):
+    with pytest.raises(SystemExit) as caught:
+        length_prior.main([str(data), *LANGUAGES, *options])
+    assert caught.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+# --- the task ---------------------------------------------------------------------------------------------------------
+
+
+def write_sloped(data, slope):
+    """No probabilities, but clear: EOS is the last resort (positive slope), or comes as soon as it may (negative)."""
+    table = np.tile(slope * np.arange(30.0), (2, 1)) - math.copysign(300, slope)
+    write_length_table(data / "length_prior.en-de.npz", table, {"source": "en", "target": "de"})
+
+
+def load(paths, data, **overrides):
+    overrides = {"data": str(data), "user_dir": str(PACKAGE), **overrides}
+    models, _, task = checkpoint_utils.load_model_ensemble_and_task([str(p) for p in paths], arg_overrides=overrides)
+    task.load_dataset("test")
+    return [model.eval() for model in models], task, task.dataset("test")
+
+
+def settings(**options):
+    return SimpleNamespace(**{**vars(GenerationConfig()), "beam": 3, "max_len_a": 0, "max_len_b": 12, **options})
+
+
+def model_score(models, task, example, dataset, tokens):
+    """Sum of the ensemble's log p of a translation, by itself."""
+    batch = dataset.collater([example])["net_input"]
+    previous = torch.cat([torch.tensor([task.target_dictionary.eos()]), tokens[:-1]])[None]
+    with torch.no_grad():
+        outputs = [
+            model.get_normalized_probs(model(**{**batch, "prev_output_tokens": previous}), log_probs=False)
+            for model in models
+        ]
+    return float(torch.stack(outputs).mean(dim=0)[0].log().gather(1, tokens[:, None]).sum())
+
+
+@pytest.mark.parametrize("left_pad", [False, True], ids=["right", "left"])
+@pytest.mark.parametrize(
+    "architectures",
+    [["nmt_lstm_tiny"], ["pascal_transformer_tiny"], ["sdatt_tiny"], ["nmt_lstm_tiny", "sa_nmt_shared_tiny"]],
+    ids="+".join,
+)
+def test_scores_of_any_system(latent, data, trained, run, architectures, left_pad):
+    run(data, *LANGUAGES)
+    table = read_length_table(data / "length_prior.en-de.npz", "en", "de")
+    paths = [trained(arch) for arch in architectures]
+    models, task, dataset = load(paths, data, left_pad_source=left_pad, length_prior="auto")
+    generator = task.build_generator(models, settings())
+    examples = [dataset[number] for number in range(6)]
+    batch = dataset.collater(examples)
+    compared = 0
+    for number, beam in zip(batch["id"].tolist(), task.inference_step(generator, models, batch), strict=True):
+        for hypothesis in beam:
+            tokens = hypothesis["tokens"]
+            words = len(examples[number]["source"]) - 1
+            (prior,) = log_probabilities(table, np.array([words]), np.array([len(tokens) - 1]))
+            expected = model_score(models, task, examples[number], dataset, tokens) + prior
+            assert float(hypothesis["score"]) * len(tokens) == pytest.approx(expected, abs=1e-3)
+            compared += 1
+    assert compared == 18
+
+
+def test_generate_and_interactive_use_it(latent, data, trained):
+    def translate(*options):
+        given = [data, "--path", trained("nmt_lstm_tiny"), *DECODING, "--max-len-b", "12", *options]
+        return hypotheses(commands.run("fairseq-generate", *given))
+
+    def words(found):
+        return sum(len(text.split()) for _, text in found.values())
+
+    plain = translate()
+    write_sloped(data, 9.0)
+    assert translate("--length-prior", "off") == plain
+    long = translate("--length-prior", "auto")
+    assert {len(text.split()) for _, text in long.values()} == {12}
+    table = (data / "length_prior.en-de.npz").rename(data.with_name("elsewhere.npz"))
+    assert translate("--length-prior", table) == long
+    write_sloped(data, -9.0)
+    short = translate("--length-prior", "auto")
+    assert {len(text.split()) for _, text in short.values()} == {1}
+    # only among what the search finds anyway
+    reranked = translate("--length-prior", "auto", "--length-prior-rerank")
+    assert words(short) < words(reranked) < words(long)
+
+    source = f"{latent.text}.en"
+    given = ["--path", trained("nmt_lstm_tiny"), "--input", source, *DECODING, "--max-len-b", "12"]
+    output = commands.run("fairseq-interactive", data, *given, "--length-prior", "auto", "-s", "en", "-t", "de")
+    assert {n: t for n, (_, t) in hypotheses(output).items()} == {n: t for n, (_, t) in short.items()}
+
+
+def test_validation_in_training_does_without(latent, data, tmp_path):
+    """There is no table: the generator of --eval-bleu never asks for it; nor does it mind other searches."""
+    arguments = [part for part in commands.TRAINING if part != "--disable-validation"]
+    log = commands.run(
+        *("fairseq-train", data, "--arch", "nmt_lstm_tiny", *arguments, "--max-update", "2", "--save-dir", tmp_path),
+        *("--length-prior", "auto", "--eval-bleu", "--eval-bleu-args", '{"beam": 2, "lenpen": 0.5, "max_len_b": 5}'),
+    )
+    assert re.search(r"valid_bleu", log)
+
+
+def test_what_is_built(latent, data, trained):
+    write_sloped(data, 1.0)
+    models, task, _ = load([trained("nmt_lstm_tiny")], data, length_prior="auto", length_prior_rerank=True)
+    search = task.build_generator(models, settings()).search
+    assert isinstance(search, LengthPriorBeamSearch) and search.rerank
+    models, task, _ = load([trained("nmt_lstm_tiny")], data)
+    assert not isinstance(task.build_generator(models, settings()).search, LengthPriorBeamSearch)
+
+
+def test_both_options_together(latent, data, trained):
+    """Unknown words are aligned in hypotheses that the prior has chosen."""
+    write_sloped(data, 9.0)
+    models, task, dataset = load([trained("nmt_lstm_tiny")], data, length_prior="auto")
+    generator = task.build_generator(models, settings(replace_unk=""))
+    for beam in task.inference_step(generator, models, dataset.collater([dataset[0], dataset[1]])):
+        assert len(beam[0]["tokens"]) == 13 and len(beam[0]["alignment"]) == 13
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"sampling": True, "nbest": 3}, "--sampling"),
+        ({"diverse_beam_groups": 3}, "--diverse-beam-groups"),
+        ({"lenpen": 2.0}, "--lenpen 1"),
+        ({"unkpen": 1.0}, "--unkpen 1"),
+    ],
+)
+def test_other_searches_are_refused(data, trained, options, message):
+    write_sloped(data, 1.0)
+    models, task, _ = load([trained("nmt_lstm_tiny")], data, length_prior="auto")
+    with pytest.raises(ValueError, match=message):
+        task.build_generator(models, settings(**options))
+
+
+def test_bad_tables(data, trained):
+    def built(value="auto", **meta):
+        models, task, _ = load([trained("nmt_lstm_tiny")], data, length_prior=str(value))
+        return task.build_generator(models, settings())
+
+    path = data / "length_prior.en-de.npz"
+    command = f"fairseq-syntax-length-prior {data} -s en -t de"
+    with pytest.raises(FileNotFoundError, match=re.escape(f"make it with {command}")):
+        built()
+    with pytest.raises(FileNotFoundError, match="fairseq-syntax-length-prior DATA -s en"):
+        built(data / "other.npz")
+    languages = {"source": "en", "target": "de"}
+    write_length_table(path, np.zeros((3, 3)), {"source": "de", "target": "en"})
+    with pytest.raises(ValueError, match="lengths of en given de, but the task translates en into de"):
+        built()
+    write_length_table(path, np.full((3, 3), -math.inf), languages)
+    with pytest.raises(ValueError, match="not finite"):
+        built()
+    write_length_table(path, np.zeros((3, 3)), {**languages, "format_version": 9})
+    with pytest.raises(ValueError, match="format version 9"):
+        built()
+    for content in (b"", b"no archive", path.read_bytes()[:60]):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=f"not a table of lengths .* {re.escape(command)} --overwrite"):
+            built()

@@ -1,0 +1,668 @@
+"""BlackOut against loops from its definition; word counts against text; training with every kind of model."""
+
+import math
+import os
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from fairseq import options, tasks
+from fairseq.criterions.cross_entropy import CrossEntropyCriterion
+from fairseq.data import Dictionary
+from fairseq.distributed import ModuleProxyWrapper
+from fairseq.logging import metrics
+from fairseq.models.lstm import LSTMDecoder
+from fairseq_cli import preprocess
+from hypothesis import given
+from hypothesis import strategies as st
+from integration import commands
+from integration.conftest import corpus, data_bin  # noqa: F401  fixtures
+from oracles import blackout as oracle
+from torch import nn
+from torch.nn import functional as F
+from torch.nn.parallel import DistributedDataParallel
+
+from fairseq_syntax.criterions import unigrams
+from fairseq_syntax.criterions.blackout import BlackOutCriterion, output_features, output_layer
+from fairseq_syntax.criterions.blackout_loss import (
+    Collisions,
+    NoiseSharing,
+    OutputLayer,
+    blackout_loss,
+    noise_distribution,
+    sampled_losses,
+)
+from fairseq_syntax.criterions.unigrams import count_target_words, unigram_path
+
+SHARES = list(NoiseSharing)
+COLLISIONS = list(Collisions)
+
+
+def draw_case(seed, rows, words, size, scale=2.0, dtype=torch.double):
+    """Logits (rows, words), targets (rows,), noise words (rows, size) with targets among them, log q (words,)."""
+    generator = torch.Generator().manual_seed(seed)
+    logits = (torch.randn(rows, words, generator=generator, dtype=torch.double) * scale).to(dtype)
+    target = torch.randint(words, (rows,), generator=generator)
+    noise = torch.randint(words, (rows, size), generator=generator)
+    log_q = torch.rand(words, generator=generator, dtype=torch.double).to(dtype) * 3
+    return logits, target, noise, log_q
+
+
+def from_logits(logits, target, noise, log_q):
+    """`blackout_loss` of all rows."""
+    scores = logits + log_q
+    return blackout_loss(scores.gather(1, target.unsqueeze(1)).squeeze(1), scores.gather(1, noise))
+
+
+def naive(logits, target, noise, log_q):
+    """The formula as it stands, in tensors."""
+    parts = log_q.exp() * logits.exp()
+    both = torch.cat([parts.gather(1, target.unsqueeze(1)), parts.gather(1, noise)], dim=1)
+    p = both / both.sum(dim=1, keepdim=True)
+    return -p[:, 0].log() - (1 - p[:, 1:]).log().sum(dim=1)
+
+
+# --- the loss of given noise ------------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 9999), st.integers(1, 4), st.integers(2, 9), st.integers(1, 12))
+def test_stable_equals_naive_and_loops(seed, rows, words, size):
+    case = draw_case(seed, rows, words, size)
+    found = from_logits(*case)
+    torch.testing.assert_close(found, naive(*case), rtol=1e-12, atol=1e-12)
+    logits, target, noise, log_q = case
+    q = log_q.exp().tolist()
+    for row in range(rows):
+        expected = oracle.loss(logits[row].tolist(), int(target[row]), noise[row].tolist(), q)
+        assert float(found[row]) == pytest.approx(expected, rel=1e-12)
+
+
+@given(st.integers(0, 9999), st.integers(2, 9), st.integers(1, 12))
+def test_gradient_is_that_of_the_formula(seed, words, size):
+    logits, target, noise, log_q = draw_case(seed, 3, words, size)
+    logits.requires_grad_()
+    from_logits(logits, target, noise, log_q).sum().backward()
+    q = log_q.exp().tolist()
+    for row in range(3):
+        expected = oracle.gradient(logits[row].tolist(), int(target[row]), noise[row].tolist(), q)
+        assert logits.grad[row].tolist() == pytest.approx(expected, rel=1e-9, abs=1e-11)
+
+
+def test_gradcheck_of_the_loss():
+    for seed in range(4):  # the target leads, or a noise word, or they are the same word
+        logits, target, noise, log_q = draw_case(seed, 3, 5, 7)
+        logits.requires_grad_()
+        assert torch.autograd.gradcheck(lambda u: from_logits(u, target, noise, log_q), (logits,))  # noqa: B023
+
+
+def test_logits_of_90_are_exact_in_single_precision():
+    """Every way in which p can be all but 1: at the target, at a noise word, at both, at two noise words."""
+    logits = torch.tensor([[90.0, -90.0, 3.0, -90.0, 90.0]]).repeat(5, 1)
+    target = torch.tensor([0, 1, 0, 2, 1])
+    noise = torch.tensor([[1, 2, 3], [0, 2, 3], [0, 1, 2], [0, 4, 1], [3, 3, 1]])
+    log_q = torch.tensor([0.0, 1.0, 0.5, 2.0, 0.25])
+    assert not naive(logits, target, noise, log_q).isfinite().all()  # what this is for
+    logits.requires_grad_()
+    found = from_logits(logits, target, noise, log_q)
+    found.sum().backward()
+    q = log_q.double().exp().tolist()
+    for row in range(5):
+        one = logits[row].tolist(), int(target[row]), noise[row].tolist(), q
+        assert float(found[row]) == pytest.approx(oracle.loss(*one), rel=1e-5, abs=1e-30)
+        assert logits.grad[row].tolist() == pytest.approx(oracle.gradient(*one), rel=1e-4, abs=1e-6)
+
+
+def test_all_other_words_as_even_noise_are_the_full_softmax():
+    """alpha = 0 and S = all other words: -log p_y - Σ log(1 - p_j) of the softmax over the vocabulary."""
+    logits, target, _, _ = draw_case(3, 6, 11, 1)
+    log_q = noise_distribution(np.arange(1, 12), 0.0, []).log_weights
+    noise = torch.stack([torch.tensor([w for w in range(11) if w != y]) for y in target.tolist()])
+    log_p = logits.log_softmax(1)
+    rejected = torch.log1p(-log_p.exp()).scatter(1, target.unsqueeze(1), 0)
+    expected = F.nll_loss(log_p, target, reduction="none") - rejected.sum(1)
+    torch.testing.assert_close(from_logits(logits, target, noise, log_q), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_two_words_by_hand():
+    """p = 3/4 for the target, 1/4 for the noise word."""
+    found = blackout_loss(torch.tensor([math.log(3)]), torch.tensor([[0.0]]))
+    assert float(found) == pytest.approx(2 * math.log(4 / 3))
+
+
+# --- noise ------------------------------------------------------------------------------------------------------
+
+COUNTS = np.array([7, 9, 50, 3, 100, 0, 10, 1])  # <s> <pad> </s> <unk> …
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.4, 1.0])
+def test_noise_is_drawn_in_proportion_to_a_power_of_the_counts(alpha):
+    noise = noise_distribution(COUNTS, alpha, [0, 1])
+    power = [0 if word in (0, 1, 5) else float(count) ** alpha for word, count in enumerate(COUNTS)]
+    expected = torch.tensor(power, dtype=torch.double) / sum(power)
+    torch.testing.assert_close(noise.probabilities, expected, rtol=1e-12, atol=0)
+    drawn = expected > 0
+    torch.testing.assert_close(noise.log_weights[drawn], -expected[drawn].log())
+    assert noise.log_weights.isfinite().all() and float(noise.log_weights[5]) == float(noise.log_weights[7])
+    torch.manual_seed(1)
+    found = torch.bincount(noise.draw(400, 100).flatten(), minlength=8) / 40000
+    assert not found[~drawn].any()
+    deviation = (expected * (1 - expected) / 40000).sqrt()
+    assert ((found - expected).abs() <= 5 * deviation).all()
+
+
+def test_no_word_to_draw_is_an_error():
+    with pytest.raises(ValueError, match="no word of the target side can be drawn"):
+        noise_distribution(np.array([3, 5, 0, 0]), 0.4, [0, 1])
+
+
+# --- the output layer with drawn noise --------------------------------------------------------------------------
+
+
+def batch(seed=0, dtype=torch.double):
+    """Features (3, 4, 5), targets with padding on both sides, a layer of 8 words with a bias."""
+    generator = torch.Generator().manual_seed(seed)
+    features = torch.randn(3, 4, 5, generator=generator, dtype=dtype)
+    target = torch.tensor([[4, 6, 2, 1], [1, 1, 7, 2], [4, 4, 3, 2]])
+    weight = torch.randn(8, 5, generator=generator, dtype=dtype)
+    return features, target, OutputLayer(weight, torch.randn(8, generator=generator, dtype=dtype))
+
+
+@pytest.mark.parametrize("with_bias", [True, False])
+@pytest.mark.parametrize("collisions", COLLISIONS)
+@pytest.mark.parametrize("share", SHARES)
+def test_sampled_losses_are_those_of_the_words_drawn(share, collisions, with_bias):
+    features, target, layer = batch()
+    layer = layer if with_bias else OutputLayer(layer.weight, None)
+    noise = noise_distribution(COUNTS, 0.4, [0, 1])
+    torch.manual_seed(5)
+    found = sampled_losses(features, target, target != 1, layer, noise, 6, share, collisions)
+    torch.manual_seed(5)
+    words = noise.draw({NoiseSharing.batch: 1, NoiseSharing.sentence: 3, NoiseSharing.token: 9}[share], 6)
+    q = noise.log_weights.exp().tolist()
+    expected = []
+    for b, t in (target != 1).nonzero().tolist():
+        row = {NoiseSharing.batch: 0, NoiseSharing.sentence: b, NoiseSharing.token: len(expected)}[share]
+        logits = (layer.weight @ features[b, t] + (layer.bias if with_bias else 0)).tolist()
+        mask = collisions == Collisions.mask
+        expected.append(oracle.loss(logits, int(target[b, t]), words[row].tolist(), q, mask))
+    assert found.tolist() == pytest.approx(expected, rel=1e-11)
+    assert any(int(y) in words for y in target[target != 1])  # or collisions make no difference
+
+
+@pytest.mark.parametrize("collisions", COLLISIONS)
+@pytest.mark.parametrize("share", SHARES)
+def test_gradcheck_of_the_output_layer(share, collisions):
+    features, target, layer = batch(1)
+    noise = noise_distribution(COUNTS, 0.4, [0, 1])
+    inputs = [tensor.requires_grad_() for tensor in (features, *layer)]
+
+    def losses(features, weight, bias):
+        torch.manual_seed(2)
+        layer = OutputLayer(weight, bias)
+        return sampled_losses(features, target, target != 1, layer, noise, 4, share, collisions)
+
+    assert torch.autograd.gradcheck(losses, inputs)
+
+
+@pytest.mark.parametrize("share", SHARES)
+def test_noise_that_is_all_the_target_costs_nothing_when_masked(share):
+    """Only word 2 is ever drawn, and is the target of one place."""
+    features, target, layer = batch()
+    features.requires_grad_()
+    noise = noise_distribution(np.eye(8)[2], 0.4, [])
+    losses = sampled_losses(features, target, target != 1, layer, noise, 3, share, Collisions.mask)
+    eos = target[target != 1] == 2
+    assert not losses[eos].any() and (losses[~eos] > 0).all()
+    losses.sum().backward()
+    assert features.grad.isfinite().all()
+    assert not features.grad[(target == 2) | (target == 1)].any()
+
+
+def test_words_that_are_never_drawn_can_be_targets():
+    features, target, layer = batch()
+    noise = noise_distribution(COUNTS, 0.4, [0, 1])
+    losses = sampled_losses(features, target.where(target != 6, 5), target != 1, layer, noise, 6)
+    assert losses.isfinite().all()
+
+
+@pytest.mark.parametrize("dtype", [torch.half, torch.bfloat16])
+@pytest.mark.parametrize("share", SHARES)
+def test_half_precision_is_computed_in_single(share, dtype):
+    features, target, layer = batch(dtype=dtype)
+    noise = noise_distribution(COUNTS, 0.4, [0, 1])
+    results = []
+    for cast in (lambda tensor: tensor, torch.Tensor.float):
+        inputs = [cast(tensor).detach().requires_grad_() for tensor in (features, *layer)]
+        torch.manual_seed(3)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            losses = sampled_losses(inputs[0], target, target != 1, OutputLayer(*inputs[1:]), noise, 6, share)
+        losses.sum().backward()
+        results.append((losses, inputs[0].grad))
+    assert results[0][0].dtype == torch.float
+    torch.testing.assert_close(results[0][0], results[1][0])
+    torch.testing.assert_close(results[0][1], results[1][1].to(dtype))
+
+
+def test_noise_follows_the_global_generator():
+    features, target, layer = batch()
+    noise = noise_distribution(COUNTS, 0.4, [0, 1])
+    found = []
+    for seed in (1, 2, 1):
+        torch.manual_seed(seed)
+        found.append(sampled_losses(features, target, target != 1, layer, noise, 6))
+    assert torch.equal(found[0], found[2]) and not torch.equal(found[0], found[1])
+
+
+# --- counts of the training data --------------------------------------------------------------------------------
+
+TRAIN = ["a b a c", "b a", "rare a", "c c b a unseen", ""]
+TRAIN1 = ["a a b", "c"]
+
+
+def binarize(folder: Path, destination: str, train=TRAIN, extra=None, impl="mmap", dictionary=None) -> Path:
+    """Text on both sides, by fairseq-preprocess; target words seen once are unknown. `extra` becomes train1."""
+    for name, lines in (("train", train), ("valid", ["a b", "c rare"]), ("extra", extra or [])):
+        for language in ("en", "de"):
+            (folder / f"{name}.{language}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    out = folder / destination
+    known = ["--srcdict", dictionary / "dict.en.txt", "--tgtdict", dictionary / "dict.de.txt"] if dictionary else []
+    arguments = [
+        *("--source-lang", "en", "--target-lang", "de", "--trainpref", folder / "train", "--destdir", out),
+        *("--validpref", folder / "valid", "--dataset-impl", impl),
+        *(known or ["--thresholdtgt", 2]),
+    ]
+    parser = options.get_preprocessing_parser()
+    preprocess.main(parser.parse_args([str(argument) for argument in arguments]))
+    if extra:
+        binarize(folder, f"{destination}-extra", extra, impl=impl, dictionary=out)
+        for path in (folder / f"{destination}-extra").glob("train.*"):
+            path.rename(out / path.name.replace("train.", "train1."))
+    return out
+
+
+def task_of(data, *more, name="translation"):
+    """The task that fairseq-train would set up."""
+    arguments = [str(data), "--task", name, "--arch", "transformer_tiny", *map(str, more)]
+    args = options.parse_args_and_arch(options.get_training_parser(name), input_args=arguments)
+    from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+
+    return tasks.setup_task(convert_namespace_to_omegaconf(args).task)
+
+
+def expected_counts(task, *lines):
+    return oracle.count_words([line for part in lines for line in part], task.target_dictionary.symbols)
+
+
+@pytest.mark.parametrize("impl", ["mmap", "lazy", "cached", "raw"])
+def test_words_are_counted_in_the_binarized_data(impl, tmp_path):
+    """`</s>` is the number of sentences and `<unk>` that of unknown words, which the dictionary does not know."""
+    task = task_of(binarize(tmp_path, "bin", impl=impl), *(("--dataset-impl", impl) if impl == "raw" else ()))
+    counts = count_target_words(task)
+    assert counts.tolist() == expected_counts(task, TRAIN)
+    words = task.target_dictionary
+    assert counts[words.eos()] == 5 and counts[words.unk()] == 2 and counts[words.index("a")] == 5
+    assert words.count[words.eos()] == words.count[words.unk()] == 1
+
+
+@pytest.mark.parametrize("name", ["translation", "syntax_translation"])
+def test_all_directories_and_parts_of_the_training_set_count(name, tmp_path):
+    first = binarize(tmp_path, "first", extra=TRAIN1)
+    second = binarize(tmp_path, "second", TRAIN[:2], dictionary=first)
+    task = task_of(f"{first}:{second}", "--upsample-primary", 2, name=name)
+    assert count_target_words(task).tolist() == expected_counts(task, TRAIN, TRAIN, TRAIN1, TRAIN[:2])
+
+
+def test_a_part_of_an_epoch_does_not_change_the_counts(tmp_path):
+    task = task_of(binarize(tmp_path, "bin"), "--epoch-parts", 2, name="syntax_translation")
+    task.load_dataset("train", epoch=1, combine=True)
+    assert len(task.dataset("train").ordered_indices()) < len(TRAIN)
+    assert count_target_words(task).tolist() == expected_counts(task, TRAIN)
+
+
+def test_languages_may_stand_the_other_way_round_in_the_file_names(tmp_path):
+    data = binarize(tmp_path, "bin")
+    task = task_of(data, "-s", "de", "-t", "en")
+    # no threshold on that side
+    assert count_target_words(task).tolist() == expected_counts(task, TRAIN)
+    assert unigram_path(data, "en").is_file()
+
+
+def test_counts_in_blocks(tmp_path, monkeypatch):
+    monkeypatch.setattr(unigrams, "_BLOCK_TOKENS", 3)
+    monkeypatch.setattr(unigrams, "_BLOCK_SENTENCES", 2)
+    for impl in ("mmap", "cached"):
+        task = task_of(binarize(tmp_path, impl, impl=impl))
+        assert count_target_words(task).tolist() == expected_counts(task, TRAIN)
+
+
+def test_counts_are_kept_beside_the_data_until_they_change(tmp_path):
+    data = binarize(tmp_path, "bin")
+    task = task_of(data)
+    path = unigram_path(data, "de")
+    true = count_target_words(task)
+    assert path.name == "unigram.de.npy" and np.load(path).tolist() == true.tolist()
+    assert not list(data.glob("*.tmp"))
+
+    planted = np.roll(true, 1)  # as many words, so that only the file can be where it comes from
+    np.save(path, planted)
+    later = time.time_ns() + 10**9
+    os.utime(path, ns=(later, later))
+    assert count_target_words(task).tolist() == planted.tolist()
+
+    changed = data / "train.en-de.de.bin"
+    os.utime(changed, ns=(later, later))  # not older than the counts
+    assert count_target_words(task).tolist() == true.tolist()
+    assert np.load(path).tolist() == true.tolist()
+
+    for wrong in (true[:-1], true + 1, true.astype(float)):  # another dictionary, other data with an old date
+        np.save(path, wrong)
+        os.utime(path, ns=(later + 10**9,) * 2)
+        assert count_target_words(task).tolist() == true.tolist()
+
+
+def test_counts_of_another_subset_are_not_kept(tmp_path):
+    data = binarize(tmp_path, "bin")
+    task = task_of(data, "--train-subset", "valid")
+    assert count_target_words(task).tolist() == expected_counts(task, ["a b", "c rare"])
+    assert not unigram_path(data, "de").exists()
+
+
+def test_a_damaged_file_of_counts_is_replaced(tmp_path, caplog):
+    data = binarize(tmp_path, "bin")
+    task = task_of(data)
+    path = unigram_path(data, "de")
+    path.write_bytes(b"\x93NUMPY")
+    os.utime(path, ns=(time.time_ns() + 10**9,) * 2)
+    assert count_target_words(task).tolist() == expected_counts(task, TRAIN)
+    assert f"{path}: not readable" in caplog.text
+    assert np.load(path).tolist() == expected_counts(task, TRAIN)
+
+
+def test_a_directory_that_cannot_be_written_is_no_error(tmp_path):
+    data = binarize(tmp_path, "bin")
+    task = task_of(data)
+    (unigram_path(data, "de") / "in the way").mkdir(parents=True)  # stops even who may write everywhere
+    assert count_target_words(task).tolist() == expected_counts(task, TRAIN)
+    assert not list(data.glob("*.tmp"))
+
+
+def test_data_without_a_training_set_and_of_another_dictionary_are_refused(tmp_path):
+    data = binarize(tmp_path, "bin")
+    with pytest.raises(FileNotFoundError, match=r"bin: no split 'absent' of en-de, whose target words"):
+        count_target_words(task_of(data, "--train-subset", "absent"))
+    other = binarize(tmp_path, "other", ["x y z", "x y z v w", "v w"])
+    (other / "dict.de.txt").write_text("x 2\n")
+    with pytest.raises(ValueError, match=r"train.en-de.de: holds word number 8, but dict.de.txt ends at 4; it was"):
+        count_target_words(task_of(other))
+    with pytest.raises(ValueError, match="the task SimpleNamespace has not; use --task translation"):
+        count_target_words(SimpleNamespace(cfg=SimpleNamespace(data="x")))
+
+
+# --- output layers ----------------------------------------------------------------------------------------------
+
+
+def build(data, arch, *more):
+    """(task, model) of an architecture, by fairseq's own way."""
+    from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+
+    arguments = [str(data), "--task", "translation", "--arch", arch, *more]
+    cfg = convert_namespace_to_omegaconf(
+        options.parse_args_and_arch(options.get_training_parser("translation"), input_args=arguments)
+    )
+    task = tasks.setup_task(cfg.task)
+    torch.manual_seed(1)
+    return task, task.build_model(cfg.model)
+
+
+LSTM = ["--encoder-embed-dim", "8", "--encoder-hidden-size", "8", "--decoder-embed-dim", "8"]
+LSTM += ["--decoder-hidden-size", "8", "--decoder-out-embed-dim", "8", "--dropout", "0"]
+NMT = ["--encoder-embed-dim", "8", "--encoder-hidden-size", "4", "--decoder-embed-dim", "8"]
+NMT += ["--decoder-hidden-size", "8", "--dropout", "0"]
+MODELS = {
+    "transformer, tied": ["transformer_tiny", "--share-decoder-input-output-embed", "--dropout", "0"],
+    "transformer": ["transformer_tiny", "--dropout", "0"],
+    "lstm, tied": ["lstm", *LSTM, "--share-decoder-input-output-embed"],
+    "lstm": ["lstm", *LSTM, "--decoder-out-embed-dim", "6"],
+    "nmt_lstm, tied": ["nmt_lstm_tiny", *NMT],
+    "nmt_lstm": ["nmt_lstm_tiny", *NMT, "--untied-output", "--output-bias"],
+}
+
+
+@pytest.fixture(scope="module")
+def small_data(tmp_path_factory):
+    return binarize(tmp_path_factory.mktemp("small"), "bin")
+
+
+def sample_of(task):
+    """All training sentences as one batch."""
+    task.load_dataset("train")
+    dataset = task.dataset("train")
+    return dataset.collater([dataset[i] for i in range(len(dataset))])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_features_and_output_layer_make_the_scores(small_data, name):
+    task, model = build(small_data, *MODELS[name])
+    net_input = sample_of(task)["net_input"]
+    layer = output_layer(model.decoder)
+    found = F.linear(output_features(model.train(), net_input), *layer)
+    torch.testing.assert_close(found, model(**net_input)[0])
+    assert (layer.bias is not None) == (name in ("lstm", "nmt_lstm"))
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("sentence_avg", [False, True])
+def test_evaluation_is_cross_entropy(small_data, name, sentence_avg):
+    task, model = build(small_data, *MODELS[name])
+    sample = sample_of(task)
+    model.eval()
+    loss, size, log = BlackOutCriterion(task, sentence_avg)(model, sample)
+    expected, expected_size, expected_log = CrossEntropyCriterion(task, sentence_avg)(model, sample)
+    assert torch.equal(loss, expected) and size == expected_size and log == expected_log
+    assert logged([log]) == logged([expected_log], CrossEntropyCriterion) and "ppl" in logged([log])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_training_loss_is_the_sum_over_the_target_words(small_data, name):
+    """Of the scores that the model gives to the words drawn; padding is no target."""
+    task, model = build(small_data, *MODELS[name])
+    sample = sample_of(task)
+    criterion = BlackOutCriterion(task, True, blackout_k=5)
+    noise = noise_distribution(np.array(expected_counts(task, TRAIN)), 0.4, [0, 1])
+    model.train()
+    with torch.no_grad():
+        scores = model(**sample["net_input"])[0] + noise.log_weights.float()
+    criterion(model, sample)  # the first one counts the words
+    torch.manual_seed(4)
+    loss, size, log = criterion(model, sample)
+    torch.manual_seed(4)
+    words, target = noise.draw(5), sample["target"]
+    expected = blackout_loss(scores.gather(2, target.unsqueeze(2)).squeeze(2), scores[..., words])
+    expected = expected.masked_fill(target == 1, 0)
+    torch.testing.assert_close(loss, expected.sum())
+    assert size == log["sample_size"] == log["nsentences"] == 5 and log["ntokens"] == int((target != 1).sum())
+    torch.manual_seed(4)
+    apart, _, _ = criterion(model, sample, reduce=False)
+    torch.testing.assert_close(apart, expected.view(-1))
+    assert BlackOutCriterion(task, False, blackout_k=5)(model, sample)[1] == sample["ntokens"]
+    loss.backward()
+    assert all(parameter.grad is not None for parameter in model.parameters())
+
+
+def logged(logs, criterion=BlackOutCriterion):
+    with metrics.aggregate(new_root=True) as aggregator:
+        criterion.reduce_metrics(logs)
+    return aggregator.get_smoothed_values()
+
+
+def test_training_logs_bits_and_no_perplexity():
+    logs = [
+        {"loss": torch.tensor(size * math.log(2)), "bo_loss": torch.tensor(size * math.log(2)), **rest}
+        for size, rest in (
+            (24.0, {"ntokens": 5, "nsentences": 1, "sample_size": 1}),
+            (16.0, {"ntokens": 3, "nsentences": 3, "sample_size": 3}),
+        )
+    ]
+    assert logged(logs) == {"loss": pytest.approx(10.0), "bo_loss": pytest.approx(5.0)}
+    summed = {key: sum(log[key] for log in logs) for key in logs[0]}
+    assert logged([summed]) == logged(logs) and BlackOutCriterion.logging_outputs_can_be_summed()
+
+
+def test_models_without_a_linear_output_layer_are_refused(small_data):
+    task, model = build(small_data, "transformer_tiny", "--adaptive-softmax-cutoff", "4")
+    with pytest.raises(ValueError, match="not with an adaptive softmax; leave --adaptive-softmax-cutoff out"):
+        BlackOutCriterion(task, True)(model, sample_of(task))
+    task, model = build(small_data, "fconv_iwslt_de_en")
+    with pytest.raises(ValueError, match="FConvDecoder has no linear output layer"):
+        output_layer(model.decoder)
+    task, model = build(small_data, "lightconv_iwslt_de_en")
+    with pytest.raises(ValueError, match="LightConvModel does not give the features before its output layer"):
+        BlackOutCriterion(task, True)(model, sample_of(task))
+
+
+def test_output_layers_that_do_more_are_refused(small_data, monkeypatch):
+    task, model = build(small_data, *MODELS["lstm"])
+    stock = LSTMDecoder.output_layer
+    monkeypatch.setattr(LSTMDecoder, "output_layer", lambda decoder, x: 30 * stock(decoder, x).tanh())
+    with pytest.raises(ValueError, match="LSTMDecoder does more in its output layer than the linear map"):
+        BlackOutCriterion(task, True)(model, sample_of(task))
+    model.decoder.fc_out = nn.Linear(6, 5)
+    with pytest.raises(ValueError, match="LSTMDecoder scores 5 words, its dictionary has 8"):
+        BlackOutCriterion(task, True)(model, sample_of(task))
+
+
+def test_features_come_through_the_wrapper_that_gathers_gradients(small_data, tmp_path):
+    """PyTorch's, which must see every forward; a model that has no way through it is refused."""
+    torch.distributed.init_process_group("gloo", init_method=f"file://{tmp_path}/group", rank=0, world_size=1)
+    try:
+        for name in ("transformer", "nmt_lstm", "lstm"):
+            task, model = build(small_data, *MODELS[name])
+            sample = sample_of(task)
+            wrapped = ModuleProxyWrapper(DistributedDataParallel(model))
+            if name == "lstm":
+                with pytest.raises(ValueError, match="the gradients; give --ddp-backend legacy_ddp"):
+                    output_features(wrapped, sample["net_input"])
+                continue
+            forwards = []
+            wrapped.module.register_forward_hook(lambda *_, seen=forwards: seen.append(1))
+            loss, _, _ = BlackOutCriterion(task, True, blackout_k=5)(wrapped, sample)
+            loss.backward()
+            assert forwards and all(parameter.grad is not None for parameter in model.parameters())
+    finally:
+        torch.distributed.destroy_process_group()
+
+
+def test_wrong_options_are_refused():
+    task = SimpleNamespace(target_dictionary=Dictionary())
+    for wrong, message in (
+        ({"blackout_k": 0}, "--blackout-k 0: must be at least 1"),
+        ({"blackout_alpha": -0.1}, "--blackout-alpha -0.1: must be 0 or greater"),
+        ({"blackout_alpha": math.nan}, "--blackout-alpha nan: must be 0 or greater"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            BlackOutCriterion(task, True, **wrong)
+
+
+# --- training ---------------------------------------------------------------------------------------------------
+
+BLACKOUT = ["--criterion", "blackout", "--blackout-k", "60", "--sentence-avg", "--clip-norm", "1.0"]
+
+
+def train(data, directory, arch, *more) -> list[dict]:
+    """Records of the log of a training with BlackOut; `commands.TRAINING` has another criterion."""
+    arguments = [*commands.TRAINING, "--save-dir", directory, *more]
+    at = arguments.index("--label-smoothing")
+    del arguments[at : at + 2]
+    arguments += ["--arch", arch, *BLACKOUT]
+    return commands.records(commands.run("fairseq-train", data, *arguments))
+
+
+@pytest.mark.parametrize("arch", ["transformer_tiny", "nmt_lstm_tiny", "lstm"])
+def test_models_learn_by_blackout(arch, data_bin, tmp_path):  # noqa: F811
+    small = {"lstm": ["--encoder-embed-dim", "32", "--decoder-embed-dim", "32", "--decoder-out-embed-dim", "32"]}
+    more = small.get(arch, [])
+    log = train(data_bin, tmp_path, arch, *more, "--max-epoch", "3", "--disable-validation")
+    updates = [record for record in log if "bo_loss" in record]
+    assert len(updates) > 10
+    losses = [float(record["bo_loss"]) for record in updates]
+    assert all(map(math.isfinite, losses)) and sum(losses[-4:]) < 0.9 * sum(losses[:4])
+    assert not any("ppl" in record or "nll_loss" in record for record in updates)
+    for record in updates:  # per sentence, per target word
+        words = float(record["wpb"]) / float(record["bsz"])
+        assert float(record["loss"]) / float(record["bo_loss"]) == pytest.approx(words, rel=0.01)
+    assert unigram_path(data_bin, "de").is_file()
+
+
+def test_validation_is_of_all_words(data_bin, tmp_path):  # noqa: F811
+    """What a checkpoint is chosen by is what cross_entropy finds for the same checkpoint."""
+    log = train(data_bin, tmp_path, "nmt_lstm_tiny", "--max-update", "6", "--validate-interval-updates", "6")
+    assert not any("valid_loss" in record for record in log)  # switched off in `commands.TRAINING`
+    found = {}
+    for criterion in ("blackout", "cross_entropy"):
+        output = commands.run(
+            *("fairseq-validate", data_bin, "--path", tmp_path / "checkpoint_last.pt", "--task", "translation"),
+            *("--criterion", criterion, "--valid-subset", "valid", "--cpu", "--max-tokens", "900"),
+            *("--num-workers", "0", "--log-format", "json"),
+        )
+        found[criterion] = [line for line in output.splitlines() if "ppl" in line][-1].split("{", 1)[-1]
+    assert found["blackout"] == found["cross_entropy"] and '"valid_ppl"' in found["blackout"]
+
+
+def test_resumed_training_draws_the_same_noise(data_bin, tmp_path):  # noqa: F811
+    """Within the first epoch: 4 updates and 4 more are 8, dropout and noise included."""
+    one, two = tmp_path / "one", tmp_path / "two"
+    saving = ["--save-interval-updates", "4"]
+    whole = train(data_bin, one, "nmt_lstm_tiny", "--max-update", "8", *saving)
+    train(data_bin, two, "nmt_lstm_tiny", "--max-update", "4", *saving)
+    train(data_bin, two, "nmt_lstm_tiny", "--max-update", "8", *saving)
+    assert len([record for record in whole if "bo_loss" in record]) >= 8
+    first, second = (commands.parameters(folder / "checkpoint_last.pt") for folder in (one, two))
+    assert all(torch.equal(first[name], second[name]) for name in first)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arch", commands.OPTIONS)
+def test_every_model_of_the_suite_trains(arch, data_bin, tmp_path):  # noqa: F811
+    log = train(data_bin, tmp_path, arch, *commands.OPTIONS[arch], "--max-update", "2")
+    losses = [float(record["bo_loss"]) for record in log if "bo_loss" in record]
+    assert len(losses) >= 2 and all(map(math.isfinite, losses))
+
+
+# --- what is learnt ---------------------------------------------------------------------------------------------
+
+
+def learn(weighted=True, collisions=Collisions.keep, updates=1500, seed=1) -> float:
+    """KL(true || learnt), nats, of a table of logits (3 contexts, 40 words) learnt with K = 20 and alpha = 0.4."""
+    generator = torch.Generator().manual_seed(seed)
+    true = (torch.randn(3, 40, generator=generator, dtype=torch.double) * 1.5).softmax(1)
+    noise = noise_distribution((true.mean(0) * 1e6).round().numpy(), 0.4, [])
+    if not weighted:
+        noise = noise._replace(log_weights=torch.zeros_like(noise.log_weights))
+    table = torch.zeros(40, 3, requires_grad=True)
+    optimizer = torch.optim.Adam([table], lr=0.05)
+    averaged = torch.zeros(3, 40, dtype=torch.double)
+    torch.manual_seed(seed)
+    for update in range(updates):
+        optimizer.param_groups[0]["lr"] = 0.05 * (1 - update / updates) + 1e-4
+        # 64 sentences of 4 words; the features of a word name its context
+        contexts = torch.randint(3, (64, 4))
+        target = torch.multinomial(true[contexts.flatten()], 1).view(64, 4)
+        features = F.one_hot(contexts, 3).float()
+        counted = torch.ones_like(target, dtype=torch.bool)
+        layer = OutputLayer(table, None)
+        losses = sampled_losses(features, target, counted, layer, noise, 20, NoiseSharing.sentence, collisions)
+        optimizer.zero_grad()
+        losses.mean().backward()
+        optimizer.step()
+        averaged += table.detach().T.double() / updates * 4 * (update >= updates * 3 // 4)
+    return float((true * (true.log() - averaged.log_softmax(1))).sum(1).mean())
+
+
+def test_only_weighted_noise_with_collisions_learns_the_distribution():
+    kept = learn()
+    assert kept < 0.002
+    assert learn(weighted=False) > 0.03
+    assert learn(collisions=Collisions.mask) > max(0.004, 5 * kept)

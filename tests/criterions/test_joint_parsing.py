@@ -1,0 +1,241 @@
+"""The loss of tags, heads and labels: against loops, with teacher forcing, successive regularisation, overfitting."""
+
+import argparse
+import gzip
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+import treebanks
+from fairseq.logging import metrics
+from oracles.joint_parsing import losses, scores
+
+from fairseq_syntax.criterions.joint_parsing import JointParsingCriterion
+from fairseq_syntax.tasks.dependency_parsing import DependencyParsingConfig, DependencyParsingTask
+from fairseq_syntax.trees import spanning
+
+GAPS = """\
+1\tAch\t_\t_\tUH\t_\t_\t_\t_\t_
+2\t,\t_\tPUNCT\t,\t_\t_\t_\t_\t_
+
+1\tthe\t_\tX\tFW\t_\t0\troot\t_\t_
+2\tdog\t_\tNOUN\tNN\t_\t1\tdislocated\t_\t_
+3\tseeing\t_\t_\tVV\t_\t2\tobj\t_\t_
+
+"""
+
+
+def build(folder):
+    """(task, model in double precision with parameters far from zero)."""
+    task = DependencyParsingTask(DependencyParsingConfig(data=str(folder)))
+    torch.manual_seed(3)
+    sizes = {"lgp_parser_size": 5, "lgp_pos_size": 3}
+    model = task.build_model(argparse.Namespace(arch="lgp_parser_tiny", **sizes)).double()
+    for parameter in model.parameters():
+        torch.nn.init.uniform_(parameter, -0.8, 0.8)
+    return task, model
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = treebanks.make(tmp_path_factory.mktemp("treebank"), train=30, valid=7)
+    with open(folder / "valid.conllu", "a", encoding="utf-8") as file:
+        file.write(GAPS)
+    return folder
+
+
+def batch_of(task, split="valid", epoch=1):
+    task.load_dataset(split, epoch=epoch)
+    dataset = task.dataset(split)
+    return dataset.collater([dataset[i] for i in range(len(dataset))])
+
+
+def one_by_one(model, sample):
+    """Probabilities and gold numbers of each sentence alone, as lists."""
+    graphs, gold, punctuation = [], [], []
+    for row, length in enumerate(sample["net_input"]["src_lengths"].tolist()):
+        tokens = sample["net_input"]["src_tokens"][row : row + 1, :length]
+        graph = model(tokens, torch.tensor([length]))
+        size = length - 1
+        parts = {"pos": graph.pos_log_probs, "heads": graph.head_log_probs, "labels": graph.label_log_probs}
+        graphs.append({key: value[0, :size].exp().tolist() for key, value in parts.items()})
+        gold.append({key: sample[key][row, :size].tolist() for key in parts})
+        punctuation.append(sample["punctuation"][row, :size].tolist())
+    return graphs, gold, punctuation
+
+
+def test_validation_against_loops(folder):
+    task, model = build(folder)
+    sample = batch_of(task)
+    model.eval()
+    loss, size, log = JointParsingCriterion(task, sentence_avg=True)(model, sample)
+    graphs, gold, punctuation = one_by_one(model, sample)
+    expected = losses(graphs, gold)
+    assert all(math.isclose(float(log[name]), value) and value > 1 for name, value in expected.items())
+    assert math.isclose(float(loss), sum(expected.values()))
+    assert size == log["nsentences"] == 9 and log["ntokens"] == sum(map(len, punctuation))
+    counts = scores(graphs, gold, punctuation)
+    # neither words without annotation nor unseen labels make it through unnoticed
+    assert counts["head_words"] == log["ntokens"] - 2 and counts["pos_words"] == log["ntokens"] - 2
+    assert {name: int(log[name]) for name in counts if name in log} == {n: v for n, v in counts.items() if n in log}
+    assert {"pos_hits", "head_hits", "label_hits", "head_hits_np", "label_hits_np", "head_words_np"} <= log.keys()
+
+    # the best projective trees
+    hits = without = trees = 0
+    for graph, sentence, marks in zip(graphs, gold, punctuation, strict=True):
+        p = np.log(np.maximum(np.array(graph["heads"]), 1e-12))
+        (tree,) = spanning.eisner([p[:, :-1]], [p[:, -1]])
+        (best,) = spanning.greedy([p[:, :-1]], [p[:, -1]])
+        for word, (head, mark) in enumerate(zip(tree, marks, strict=True)):
+            right = sentence["heads"][word] == (len(tree) if head == -1 else head)
+            hits, without = hits + right, without + (right and not mark)
+        # a tree is what can be walked up to one root
+        ends = set()
+        for word in range(len(best)):
+            for _ in best:
+                word = best[word] if word >= 0 else word
+            ends.add(word)
+        trees += best.count(-1) == 1 and ends == {-1}
+    assert (int(log["eisner_hits"]), int(log["eisner_hits_np"]), int(log["trees"])) == (hits, without, trees)
+
+
+@pytest.mark.parametrize(("epoch", "names"), [(1, {"pos_loss"}), (2, {"head_loss", "label_loss"})])
+def test_passes(folder, epoch, names):
+    """Spec, section 8: what a pass teaches, whom it changes, what it is divided by."""
+    task, model = build(folder)
+    sample = batch_of(task, "train", epoch)
+    model.train()
+    task.begin_epoch(epoch, model)
+    loss, size, log = JointParsingCriterion(task, sentence_avg=False)(model, sample)
+    assert size == log["ntokens"]
+    graphs, gold, _ = one_by_one(model, sample)
+    expected = losses(graphs, gold)
+    assert math.isclose(float(loss), sum(expected[name] for name in names))
+    assert all((float(log[name]) > 0) == (name in names) for name in expected)
+    loss.backward()
+    # parameters that a pass does not change have no gradient at all, and so no decay
+    changed = {name for name, parameter in model.named_parameters() if parameter.grad is not None}
+    of_tags = {
+        name for name, _ in model.named_parameters() if name.startswith(("words", "parser.layer1", "parser.pos_c"))
+    }
+    assert changed == (of_tags if epoch == 1 else {name for name, _ in model.named_parameters()})
+    assert all(model.get_parameter(name).grad.abs().sum() > 0 for name in changed)
+
+
+def test_same_keys_in_all_logs(folder):
+    """fairseq adds up logs of processes that may be at different batches."""
+    task, model = build(folder)
+    criterion = JointParsingCriterion(task, True)
+    keys = []
+    for epoch in (1, 2):
+        keys.append(set(criterion(model.train(), batch_of(task, "train", epoch))[2]))
+    keys.append(set(criterion(model.eval(), batch_of(task))[2]))
+    assert keys[0] <= keys[1] | {"sentences"} and keys[1] == keys[2] == keys[0]
+
+
+def test_labels_from_the_right_head(folder):
+    task, model = build(folder)
+    sample = batch_of(task, "train", 2)
+    model.train()
+    forced = JointParsingCriterion(task, True, label_teacher_forcing=True)
+    _, _, log = forced(model, sample)
+    net = sample["net_input"]
+    taught = model(**net, teacher_heads=sample["heads"])
+    expected = losses(
+        [{"pos": [], "heads": [], "labels": row.exp().tolist()} for row in taught.label_log_probs],
+        [{"pos": [], "heads": [], "labels": row.tolist()} for row in sample["labels"]],
+    )
+    assert math.isclose(float(log["label_loss"]), expected["label_loss"])
+    _, _, soft = JointParsingCriterion(task, True)(model, sample)
+    assert float(soft["label_loss"]) != float(log["label_loss"])
+    assert float(soft["head_loss"]) == float(log["head_loss"])
+    # never in validation
+    model.eval()
+    assert float(forced(model, sample)[2]["label_loss"]) == float(soft["label_loss"])
+
+
+@pytest.mark.parametrize("sentence_avg", [True, False])
+def test_regularisation_is_not_divided(folder, sentence_avg):
+    """The trainer divides by the sample size, which the term must not notice."""
+    task, model = build(folder)
+    sample = batch_of(task, "train", 2)
+    criterion = JointParsingCriterion(task, sentence_avg)
+    model.train()
+    task.begin_epoch(2, model)
+    for _, _, delta in list(model.anchored()):
+        assert delta in (1e-2, 1e-3)
+    weight, bias = model.parser.pos_classifier.output.weight, model.parser.pos_classifier.output.bias
+    with torch.no_grad():
+        weight += 0.1
+    task_before = float(task.penalty())
+    assert math.isclose(task_before, 1e-2 * 0.1**2 * weight.numel(), rel_tol=1e-9)
+    with torch.no_grad():
+        bias += 0.2
+        model.parser.layer1.left_to_right.weight_hh_l0 += 0.3
+    expected = task_before + 1e-2 * 0.2**2 * bias.numel() + 1e-3 * 0.3**2 * 4 * 5 * 5
+    assert math.isclose(float(task.penalty()), expected, rel_tol=1e-9)
+    loss, size, _ = criterion(model, sample)
+    task._anchors = []
+    assert math.isclose(float(loss - criterion(model, sample)[0]), expected * size, rel_tol=1e-6)
+    # nothing is added in validation
+    assert float(criterion(model.eval(), sample)[0]) == float(criterion(model.train(), sample)[0])
+
+
+def test_metrics():
+    logs = [
+        {"loss": 4.0, "sample_size": 2, "pos_loss": 4.0, "pos_words": 8, "pos_hits": 6, "head_words": 5, "head_hits": 4,
+         "label_hits": 3, "head_words_np": 4, "head_hits_np": 2, "label_hits_np": 1, "decoded": 1, "sentences": 2,
+         "trees": 1, "eisner_hits": 2, "eisner_hits_np": 0},
+        {"loss": 2.0, "sample_size": 1, "pos_loss": 0.0, "pos_words": 0, "decoded": 1, "sentences": 2, "trees": 2},
+    ]  # fmt: skip
+    with metrics.aggregate(new_root=True) as found:
+        JointParsingCriterion.reduce_metrics(logs)
+    values = found.get_smoothed_values()
+    assert values == {
+        "loss": round(2 / math.log(2), 3),
+        "pos_loss": round(0.5 / math.log(2), 3),
+        **{"pos": 75.0, "uas": 80.0, "las": 60.0, "uas_no_punct": 50.0, "las_no_punct": 25.0},
+        **{"trees": 75.0, "uas_eisner": 40.0, "uas_eisner_no_punct": 0.0},
+    }
+
+
+def test_metrics_of_nothing():
+    """What the best checkpoint is chosen by is there also if no word has a head."""
+    with metrics.aggregate(new_root=True) as found:
+        JointParsingCriterion.reduce_metrics([{"loss": 0.0, "sample_size": 1, "decoded": 1}])
+    assert found.get_smoothed_values()["las"] == 0.0
+
+
+def test_other_tasks_are_refused():
+    with pytest.raises(ValueError, match="--task dependency_parsing"):
+        JointParsingCriterion(SimpleNamespace(target_dictionary=None), True)
+
+
+@pytest.mark.slow
+def test_overfits(real_data, tmp_path):
+    """Spec, check 16: 32 sentences by heart in 200 updates."""
+    with gzip.open(real_data / "ud" / "en_ewt.train.conllu.gz", "rt", encoding="utf-8") as file:
+        blocks = file.read(200_000).split("\n\n")[:32]
+    (tmp_path / "train.conllu").write_text("\n\n".join(blocks) + "\n\n", encoding="utf-8")
+    (tmp_path / "all.conllu").write_text("\n\n".join(blocks) + "\n\n", encoding="utf-8")
+    task = DependencyParsingTask(DependencyParsingConfig(data=str(tmp_path), strip_subtypes=True))
+    torch.manual_seed(1)
+    model = task.build_model(argparse.Namespace(arch="lgp_parser", lgp_src_min_freq=1))
+    sample = batch_of(task, "all")
+    criterion = JointParsingCriterion(task, True)
+    optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
+    model.train()
+    for _ in range(200):
+        loss, size, _ = criterion(model, sample)
+        optimizer.zero_grad()
+        (loss / size).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 2.0)
+        optimizer.step()
+    _, _, log = criterion(model.eval(), sample)
+    assert log["pos_hits"] == log["pos_words"] == log["ntokens"]
+    assert log["head_hits"] == log["label_hits"] == log["head_words"] == log["ntokens"]
+    assert log["trees"] == 32
+    # one of the trees has crossing arcs
+    assert log["ntokens"] - 3 <= log["eisner_hits"] < log["ntokens"]

@@ -1,0 +1,174 @@
+"""Training a parser with fairseq's commands: passes, frozen tables, resuming, checkpoints that need nothing else."""
+
+import math
+import re
+import shutil
+
+import pytest
+import torch
+import treebanks
+from fairseq import checkpoint_utils
+from integration import commands
+
+from fairseq_syntax.cli import attachment, trees
+from fairseq_syntax.trees.conllu import read_conllu
+
+# three updates of tags and four of trees an epoch of the paper
+OPTIONS = [
+    *treebanks.TRAINING,
+    *("--cpu", "--num-workers", "0", "--seed", "1", "--log-format", "json", "--log-interval", "1"),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return treebanks.make(tmp_path_factory.mktemp("treebank"))
+
+
+def train(folder, directory, *options) -> list[dict]:
+    return commands.records(commands.run("fairseq-train", folder, *OPTIONS, "--save-dir", directory, *options))
+
+
+@pytest.fixture(scope="module")
+def trained(folder, tmp_path_factory):
+    """(directory, records) of 40 passes."""
+    directory = tmp_path_factory.mktemp("run")
+    return directory, train(folder, directory, "--max-epoch", "40")
+
+
+def values(records, key):
+    return [float(record[key]) for record in records if key in record]
+
+
+def test_it_learns(trained):
+    """The grammar is regular: a parser of a few updates knows nearly all of it."""
+    _, records = trained
+    assert values(records, "valid_pos")[-1] > 95
+    assert values(records, "valid_uas")[-1] > 90 and values(records, "valid_las")[-1] > 85
+    assert values(records, "valid_uas_eisner")[-1] > 90 and values(records, "valid_trees")[-1] > 60
+    assert {"valid_uas_no_punct", "valid_las_no_punct", "valid_uas_eisner_no_punct"} <= set().union(*records)
+    assert max(values(records, "valid_las")) == values(records, "valid_best_las")[-1]
+
+
+def test_passes_take_turns(trained):
+    """Spec, check 14."""
+    directory, records = trained
+    updates = [record for record in records if "loss" in record]
+    kinds = {}
+    for record in updates:
+        # meters of fairseq begin anew with every epoch
+        names = [name for name in ("pos_loss", "head_loss", "label_loss") if record.get(name) is not None]
+        kinds.setdefault(int(record["epoch"]), []).append(names)
+    assert [kinds[epoch] for epoch in sorted(kinds)] == [[["pos_loss"]] * 3, [["head_loss", "label_loss"]] * 4] * 20
+    rates = {int(record["epoch"]): float(record["lr"]) for record in updates}
+    for epoch, rate in rates.items():
+        assert math.isclose(rate, 1 / (1 + 0.3 * ((epoch + 1) // 2 - 1)), rel_tol=1e-3)
+    # what a pass over tags leaves alone
+    states = [commands.parameters(directory / f"checkpoint{epoch}.pt") for epoch in (2, 3, 4)]
+    for name in states[0]:
+        of_tags = name.startswith(("words", "parser.layer1", "parser.pos_classifier"))
+        assert torch.equal(states[0][name], states[1][name]) == (not of_tags), name
+        assert not torch.equal(states[1][name], states[2][name]), name
+
+
+def test_frozen_tables_do_not_change(folder, tmp_path):
+    """Spec, check 14: bit for bit."""
+    train(folder, tmp_path, "--max-epoch", "4", "--lgp-embeddings", "freeze", "--weight-decay", "0.1")
+    first, last = (commands.parameters(tmp_path / f"checkpoint{epoch}.pt") for epoch in (1, 4))
+    same = {name for name in first if torch.equal(first[name], last[name])}
+    assert same == {"words.words.weight", "words.ngrams.weight"}
+
+
+@pytest.mark.parametrize("updates", [2, 5, 9, 10], ids=["tags", "trees", "tags again", "between"])
+def test_resuming(folder, tmp_path, trained, updates):
+    """A run that stops and goes on is the run that did not: every loss, every parameter."""
+    directory, records = trained
+    before = train(folder, tmp_path, "--max-epoch", "40", "--max-update", updates)
+    after = train(folder, tmp_path, "--max-epoch", "6")
+    for key in ("loss", "valid_loss", "valid_las"):
+        found = [record for record in before + after if key in record]
+        # a stop in mid-epoch validates once more
+        found = {record[f"{'valid_' if 'valid' in key else ''}num_updates"]: record[key] for record in found}
+        expected = {
+            record[f"{'valid_' if 'valid' in key else ''}num_updates"]: record[key]
+            for record in records
+            if key in record and record["epoch"] <= 6
+        }
+        assert expected.items() <= found.items()
+    resumed = commands.parameters(tmp_path / "checkpoint_last.pt")
+    expected = commands.parameters(directory / "checkpoint6.pt")
+    assert all(torch.equal(resumed[name], value) for name, value in expected.items())
+
+
+def test_resuming_with_other_data(folder, tmp_path, trained):
+    other = tmp_path / "other"
+    shutil.copytree(folder, other)
+    text = (other / "train.conllu").read_text()
+    # same sizes, other words
+    (other / "train.conllu").write_text(re.sub(r"\bdog\b", "god", text))
+    train(folder, tmp_path / "run", "--max-epoch", "1", "--lgp-src-min-freq", "100")
+    with pytest.raises(ValueError, match="other words, tags or labels"):
+        train(other, tmp_path / "run", "--max-epoch", "2", "--lgp-src-min-freq", "100")
+
+
+def test_a_checkpoint_needs_nothing_else(trained, tmp_path, monkeypatch):
+    directory, _ = trained
+    path = tmp_path / "parser.pt"
+    shutil.copy(directory / "checkpoint_best.pt", path)
+    monkeypatch.chdir(tmp_path)
+    (model,), _, task = checkpoint_utils.load_model_ensemble_and_task([str(path)], arg_overrides={"data": "nowhere"})
+    tokens = torch.tensor([[*map(task.source_dictionary.index, "the dog runs .".split()), 2]])
+    graph = model.eval()(tokens, torch.tensor([5]))
+    heads = graph.head_log_probs.argmax(2)[0, :4].tolist()
+    assert heads == [1, 2, 4, 2]
+    assert [model.pos[i] for i in graph.pos_log_probs.argmax(2)[0, :4]] == ["DET", "NOUN", "VERB", "PUNCT"]
+
+
+def test_validation(folder, trained):
+    directory, records = trained
+    path = directory / "checkpoint_last.pt"
+    options = ["--task", "dependency_parsing", "--path", path, "--cpu", "--batch-size", "7"]
+    log = commands.run("fairseq-validate", folder, *options)
+    assert f"las {values(records, 'valid_las')[-1]:g} " in log
+
+
+def test_programs_that_look_into_models(folder, trained, tmp_path, capsys):
+    directory, records = trained
+    gold, path = folder / "valid.conllu", directory / "checkpoint_last.pt"
+    options = [str(folder), "--path", str(path), "--cpu"]
+    assert attachment.main([*options, "--gold", str(gold), "--decoder", "eisner", "--format", "tsv"]) == 0
+    rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    own = next(row for row in rows if row[0] == "lgp_parser_tiny")
+    assert abs(float(own[3]) - values(records, "valid_uas_eisner")[-1]) < 0.1
+    assert trees.main([*options, "--input", str(gold), "--output", str(tmp_path / "out.conllu")]) == 0
+    found, expected = list(read_conllu(tmp_path / "out.conllu")), list(read_conllu(gold))
+    assert [tree.forms for tree in found] == [tree.forms for tree in expected]
+    right = sum(
+        a == b for one, two in zip(found, expected, strict=True) for a, b in zip(one.heads, two.heads, strict=True)
+    )
+    assert right > 0.9 * sum(map(len, expected))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--pos-column", "xpos", "--first-k", "0"], "--first-k 0"),
+        (["--dep-data", "nowhere"], r"nowhere/train\.conllu: no such file"),
+        (["--mt-dict", "nowhere.txt"], "nowhere.txt"),
+    ],
+)
+def test_wrong_options(folder, tmp_path, options, message):
+    with pytest.raises((ValueError, OSError), match=message):
+        train(folder, tmp_path, "--max-epoch", "1", *options)
+
+
+@pytest.mark.slow
+def test_a_treebank(real_data, tmp_path):
+    """Spec, check 17: the first 2000 sentences of EWT, ten epochs of the paper."""
+    for split, name in (("train", "train"), ("valid", "dev")):
+        shutil.copy(real_data / "ud" / f"en_ewt.{name}.conllu.gz", tmp_path / f"{split}.conllu.gz")
+    options = ["--first-k", "2000", "--arch", "lgp_parser", "--strip-subtypes", "--max-epoch", "20"]
+    records = train(tmp_path, tmp_path / "run", *options, "--no-epoch-checkpoints", "--log-interval", "1000")
+    assert values(records, "valid_uas")[-1] >= 70
+    assert values(records, "valid_las")[-1] >= 62
+    assert values(records, "valid_pos")[-1] >= 80

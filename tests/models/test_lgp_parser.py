@@ -1,0 +1,214 @@
+"""The parser as a model: what it is built of, padding on either side, what others take over from it."""
+
+import argparse
+
+import numpy as np
+import pytest
+import torch
+import treebanks
+from fairseq.data import Dictionary
+
+from fairseq_syntax.models.lgp_parser import LatentGraphParserModel, read_parser
+from fairseq_syntax.modules.latent_graph_parser import LatentGraphParser
+from fairseq_syntax.optim.decayed_sgd import decay_groups
+from fairseq_syntax.tasks.dependency_parsing import DependencyParsingConfig, DependencyParsingTask
+
+SIZES = {"lgp_parser_size": 5, "lgp_pos_size": 3}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return treebanks.make(tmp_path_factory.mktemp("treebank"), train=30, valid=6)
+
+
+@pytest.fixture
+def build(folder):
+    """Function: options of the model -> the model in double precision and eval mode; `task` are options of the task."""
+
+    def get(task=None, **options):
+        found = DependencyParsingTask(DependencyParsingConfig(data=str(folder), **(task or {})))
+        torch.manual_seed(3)
+        return LatentGraphParserModel.build_model(argparse.Namespace(**{**SIZES, **options}), found).double().eval()
+
+    return get
+
+
+def spread(model):
+    """Parameters far from zero."""
+    for parameter in model.parameters():
+        torch.nn.init.uniform_(parameter, -0.8, 0.8)
+    for table in (model.words.words, model.words.ngrams):
+        torch.nn.init.zeros_(table.weight[table.padding_idx])
+    return model
+
+
+TOKENS = torch.tensor([[5, 6, 7, 8, 2], [9, 4, 10, 2, 1], [6, 2, 1, 1, 1], [2, 1, 1, 1, 1]])
+LENGTHS = torch.tensor([5, 4, 2, 1])
+
+
+def test_sizes(build):
+    model = build(lgp_parser_size=100, lgp_pos_size=50)
+    assert sorted(model.pos) == model.pos == ["ADJ", "DET", "NOUN", "PUNCT", "VERB"]
+    assert model.labels == ["amod", "det", "nsubj:outer", "obj", "punct", "root"]
+    assert "nsubj" in build(task={"strip_subtypes": True}).labels
+    # spec, section 5
+    d1, d2, pos, labels = 100, 50, 5, 6
+
+    def lstm(i, h):
+        return 4 * (i * h + h * h + 2 * h)
+
+    expected = 2 * lstm(2 * d1, d1) + (2 * d1 + 1) * pos + pos * d2 + 2 * lstm(3 * d1 + d2, d1) + 4 * d1 * d1
+    assert sum(p.numel() for p in model.parser.parameters()) == expected + (4 * d1 + 1) * labels
+    assert all(value.is_floating_point() for value in model.state_dict().values())
+
+
+def test_tags_only(build):
+    model = spread(build())
+    full, tags = model(TOKENS, LENGTHS), model(TOKENS, LENGTHS, tags_only=True)
+    assert torch.equal(full.pos_log_probs, tags.pos_log_probs)
+    assert tags.heads is None and tags.head_log_probs is None and tags.labels is None and tags.label_log_probs is None
+
+
+def test_latent_heads_on_either_side(build):
+    model = spread(build())
+    found = model.latent_heads(TOKENS, LENGTHS)
+    graph = model(TOKENS, LENGTHS)
+    left = torch.tensor([[5, 6, 7, 8, 2], [1, 9, 4, 10, 2], [1, 1, 1, 6, 2], [1, 1, 1, 1, 2]])
+    turned = model.latent_heads(left, LENGTHS)
+    for row, length in enumerate(LENGTHS.tolist()):
+        size = length - 1
+        for name, expected in (
+            ("arc_marginals", graph.heads[row, :size, :size]),
+            ("root_marginals", graph.heads[row, :size, size]),
+        ):
+            right = found[name][row, :size]
+            right = right[:, :size] if right.dim() == 2 else right
+            assert torch.equal(right, expected)
+            from_left = turned[name][row, 5 - length : 4]
+            from_left = from_left[:, 5 - length : 4] if from_left.dim() == 2 else from_left
+            torch.testing.assert_close(from_left, expected, rtol=0, atol=1e-12)
+        # every word has one head, or is a root
+        sums = found["arc_marginals"][row, :size, :size].sum(1) + found["root_marginals"][row, :size]
+        np.testing.assert_allclose(sums, np.ones(size), atol=1e-12)
+        assert found["word_mask"][row].tolist() == [i < size for i in range(5)]
+        assert turned["word_mask"][row].tolist() == [5 - length <= i < 4 for i in range(5)]
+    assert torch.isfinite(found["arc_scores"]).all() and torch.isfinite(found["root_scores"]).all()
+    chosen = found["arc_marginals"] > 1e-12
+    assert torch.equal(found["arc_scores"][chosen].exp(), found["arc_scores"].exp()[chosen])
+
+
+def test_words_with_rows(build, folder, tmp_path):
+    counts = {}
+    for line in (folder / "train.conllu").read_text().splitlines():
+        if line:
+            counts[line.split("\t")[1]] = counts.get(line.split("\t")[1], 0) + 1
+    rare = min(counts.values()) + 1
+    model = build(lgp_src_min_freq=rare)
+    frequent = {word for word, count in counts.items() if count >= rare}
+    assert set(model.words.row_symbols[4:]) == frequent and frequent != set(counts)
+
+    translator = Dictionary()
+    other = next(word for word in counts if word not in frequent)
+    for word, count in (("unheard", rare), (other, rare), ("seldom", rare - 1)):
+        translator.add_symbol(word, n=count)
+    translator.save(str(tmp_path / "dict.txt"))
+    model = build({"mt_dict": str(tmp_path / "dict.txt")}, lgp_src_min_freq=rare)
+    assert set(model.words.row_symbols[4:]) == frequent | {"unheard", other}
+    assert {"3gram-hea", "2gram-#BEGIN#u"} <= set(model.words.vocabulary.keys)
+    assert "3gram-eld" not in model.words.vocabulary
+
+
+def test_decay(build):
+    """Spec, section 8: 1e-6 for LSTM matrices, 1e-5 for classifiers; none for biases and embeddings."""
+    model = build()
+    decays = {id(p): g["weight_decay"] for g in decay_groups(model.parameters(), 0.5) for p in g["params"]}
+    for name, parameter in model.named_parameters():
+        if name.startswith("words") or parameter.dim() < 2:
+            expected = 0.0
+        else:
+            expected = 1e-6 if ".layer" in name else 1e-5
+        assert decays[id(parameter)] == expected, name
+
+
+def test_embeddings_are_frozen_if_given(build, tmp_path, caplog):
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text("dog 1 2 3 4 5\nthe 5 4 3 2 1\n")
+    model = build(lgp_word_vectors=str(vectors))
+    assert not model.words.words.weight.requires_grad and model.words.ngrams.weight.requires_grad
+    assert model.words.lowercase
+    row = model.words.row_symbols.index("dog")
+    assert model.words.words.weight[row].tolist() == [1, 2, 3, 4, 5]
+    trained = build(lgp_word_vectors=str(vectors), lgp_embeddings="train", lgp_word_case="written")
+    assert trained.words.words.weight.requires_grad and not trained.words.lowercase
+    assert build().words.words.weight.requires_grad
+    caplog.clear()
+    frozen = build(lgp_embeddings="freeze")
+    assert not frozen.words.words.weight.requires_grad and not frozen.words.ngrams.weight.requires_grad
+    assert "the word vectors are random and stay so" in caplog.text
+
+
+@pytest.mark.parametrize("option", ["lgp_parser_size", "lgp_pos_size", "lgp_src_min_freq", "lgp_max_ngrams"])
+def test_options_out_of_range(build, option):
+    with pytest.raises(ValueError, match=f"--{option.replace('_', '-')} 0"):
+        build(**{option: 0})
+
+
+def test_needs_its_task():
+    with pytest.raises(ValueError, match="--task dependency_parsing"):
+        LatentGraphParserModel.build_model(argparse.Namespace(), argparse.Namespace())
+
+
+@pytest.fixture(scope="module")
+def checkpoint(folder, tmp_path_factory):
+    from integration import commands
+
+    directory = tmp_path_factory.mktemp("run")
+    options = ["--cpu", "--num-workers", "0", "--max-epoch", "2", "--no-epoch-checkpoints", "--lgp-unk-ngram"]
+    commands.run("fairseq-train", folder, *treebanks.TRAINING, *options, "--save-dir", directory)
+    return directory / "checkpoint_last.pt"
+
+
+def test_what_others_take_over(checkpoint):
+    """Spec, section 8: everything a translator needs; check 15 on the parser's side: the same p from the parts."""
+    model, task = LatentGraphParserModel.load(checkpoint)
+    parts = read_parser(checkpoint)
+    assert (parts.size, parts.pos_size, parts.classifier_hidden) == (16, 8, 0)
+    assert not parts.lowercase and parts.unk_ngram and "<UNK>" in parts.ngram_keys
+    assert parts.pos == model.pos and parts.labels == model.labels
+    assert parts.word_vectors.shape == (len(parts.row_symbols), 16) and not parts.word_vectors.requires_grad
+    assert parts.ngram_vectors.shape == (len(parts.ngram_keys), 16)
+
+    parser = LatentGraphParser(parts.size, parts.pos_size, len(parts.pos), len(parts.labels)).eval()
+    parser.load_state_dict(parts.parser)
+    sentence = "the big dog sees a tree".split()
+    rows = dict(zip(parts.row_symbols, parts.word_vectors, strict=True))
+    ngrams = dict(zip(parts.ngram_keys, parts.ngram_vectors, strict=True))
+    from fairseq_syntax.modules.char_ngrams import character_ngrams
+
+    x = [
+        torch.cat((rows[w], torch.stack([ngrams[k] for k in set(character_ngrams(w)) if k in ngrams]).mean(0)))
+        for w in sentence
+    ]
+    x.append(torch.cat((rows["</s>"], torch.zeros(16))))
+    graph = parser(torch.stack(x).unsqueeze(0), torch.tensor([7]))
+    tokens = torch.tensor([[*map(task.source_dictionary.index, sentence), 2]])
+    expected = model(tokens, torch.tensor([7]))
+    for name in ("heads", "labels", "pos_log_probs"):
+        torch.testing.assert_close(getattr(graph, name), getattr(expected, name), rtol=0, atol=1e-6)
+
+
+def test_wrong_checkpoints(checkpoint, tmp_path):
+    with pytest.raises(FileNotFoundError, match="no such file"):
+        read_parser(tmp_path / "none.pt")
+    (tmp_path / "text.pt").write_text("no checkpoint")
+    with pytest.raises(ValueError, match="not a checkpoint of fairseq"):
+        read_parser(tmp_path / "text.pt")
+    torch.save({"model": {}}, tmp_path / "other.pt")
+    with pytest.raises(ValueError, match="not a checkpoint of fairseq"):
+        read_parser(tmp_path / "other.pt")
+    state = torch.load(checkpoint, weights_only=True)
+    state["task_state"] = {}
+    state["cfg"]["model"].arch = "lgp_nmt"
+    torch.save(state, tmp_path / "translator.pt")
+    with pytest.raises(ValueError, match="a checkpoint of lgp_nmt, not of a parser"):
+        read_parser(tmp_path / "translator.pt")

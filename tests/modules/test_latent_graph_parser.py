@@ -1,0 +1,408 @@
+"""The latent graph parser against its equations, sentence by sentence and word by word."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles.latent_graph import parse
+
+from fairseq_syntax.modules.graph_layers import arc_mask, reversal, reverse, valid_mask, word_mask
+from fairseq_syntax.modules.latent_graph_parser import GraphKind, LatentGraphParser, word_states
+
+SIZE, POS_SIZE, TAGS, LABELS = 3, 2, 4, 5
+LENGTHS = st.lists(st.integers(1, 6), min_size=1, max_size=4)  # 1: EOS alone
+KINDS = list(GraphKind)
+
+
+def randomized(graph="latent", hidden=0, seed=0):
+    """Double precision; no parameter stays at zero, where it would hide a mistake."""
+    torch.manual_seed(seed)
+    parser = LatentGraphParser(SIZE, POS_SIZE, TAGS, LABELS, graph, hidden).double()
+    with torch.no_grad():
+        for parameter in parser.parameters():
+            parameter.normal_()
+    return parser
+
+
+def batch_of(lengths, extra=0, seed=1):
+    """x (B, S, 2 SIZE) with noise in the padding, and what a kind may need: heads and labels (B, S)."""
+    noise = torch.Generator().manual_seed(seed)
+    width = max(lengths) + extra
+    x = torch.randn(len(lengths), width, 2 * SIZE, generator=noise, dtype=torch.double)
+    heads = torch.randint(-9, 99, (len(lengths), width), generator=noise)  # stays so at EOS and in padding
+    labels = torch.randint(-9, 99, (len(lengths), width), generator=noise)
+    for b, length in enumerate(lengths):
+        for word in range(length - 1):
+            others = [k for k in range(length) if k != word]
+            heads[b, word] = others[int(heads[b, word]) % len(others)]
+            labels[b, word] %= LABELS
+    return x, torch.tensor(lengths), heads, labels
+
+
+def defined(graph, b, length):
+    """All that a result says of sentence b, padding and what has no meaning at EOS cut away; None left out."""
+    words = length - 1
+    parts = (
+        graph.pos_log_probs[b, :length],
+        None if graph.head_log_probs is None else graph.head_log_probs[b, :words, :length][off_diagonal(words)],
+        None if graph.heads is None else graph.heads[b, :length, :length],
+        None if graph.label_log_probs is None else graph.label_log_probs[b, :words],
+        None if graph.labels is None else graph.labels[b, :length],
+        graph.states[b, :length],
+    )
+    return [part for part in parts if part is not None]
+
+
+def off_diagonal(words):
+    return ~torch.eye(words, words + 1, dtype=torch.bool)
+
+
+def close(found, expected, atol=1e-10):
+    torch.testing.assert_close(found, expected, atol=atol, rtol=0)
+
+
+def expected_of(parser, x, length, heads, labels, teacher=None):
+    """The oracle's answer for one sentence."""
+    words = length - 1
+    return parse(
+        dict(parser.named_parameters()),
+        list(x[:length]),
+        graph=parser.graph.value,
+        heads=heads[:words].tolist(),
+        labels=labels[:words].tolist(),
+        num_labels=LABELS,
+        teacher=teacher,
+    )
+
+
+@pytest.mark.parametrize("hidden", [0, 3])
+@pytest.mark.parametrize("kind", KINDS)
+@given(lengths=LENGTHS, seed=st.integers(0, 99))
+def test_graphs_equal_the_equations(kind, hidden, lengths, seed):
+    parser = randomized(kind, hidden, seed)
+    x, sizes, heads, labels = batch_of(lengths, seed=seed + 1)
+    graph = parser(x, sizes, heads, labels)
+    learned = {"latent": (True, True), "uni": (False, True), "dep": (False, False), "seq": (False, False)}[kind]
+    assert (graph.head_log_probs is not None, graph.label_log_probs is not None) == learned
+    assert (graph.heads is None) == (graph.labels is None) == (kind == "seq")
+    for b, length in enumerate(lengths):
+        tags, arcs, named, states = expected_of(parser, x[b], length, heads[b], labels[b])
+        words = length - 1
+        close(graph.pos_log_probs[b, :length], torch.stack(tags).log())
+        close(graph.states[b, :length], torch.stack(states))
+        if kind == "seq" or not words:
+            continue
+        arcs, named = torch.stack([torch.stack(row) for row in arcs]), torch.stack(list(named))
+        close(graph.heads[b, :words, :length], arcs)
+        close(graph.labels[b, :words], named)
+        if learned[0]:
+            close(graph.head_log_probs[b, :words, :length][off_diagonal(words)], arcs[off_diagonal(words)].log())
+        if learned[1]:
+            close(graph.label_log_probs[b, :words], named.log())
+
+
+@pytest.mark.parametrize("kind", ["latent", "uni"])
+def test_gradients_are_those_of_the_equations(kind):
+    parser = randomized(kind, 2)
+    lengths = [4, 1, 6]
+    x, sizes, heads, labels = batch_of(lengths)
+    weights = torch.randn(6, 6, dtype=torch.double), torch.randn(6, LABELS, dtype=torch.double)
+    leaves = [x.requires_grad_(), *parser.parameters()]
+    graph = parser(x, sizes)
+    score = graph.pos_log_probs[valid_mask(sizes, 6)].sum() + (graph.states[valid_mask(sizes, 6)] ** 2).sum()
+    score = score + (graph.heads * weights[0]).sum() + (graph.labels * weights[1]).sum()
+    wanted = 0
+    for b, length in enumerate(lengths):
+        tags, arcs, named, states = expected_of(parser, x[b], length, heads[b], labels[b])
+        wanted = wanted + torch.stack(tags).log().sum() + (torch.stack(states) ** 2).sum()
+        for i in range(length - 1):
+            wanted = wanted + (torch.stack(arcs[i]) * weights[0][i, :length]).sum() + (named[i] * weights[1][i]).sum()
+    close(score, wanted)
+    for mine, theirs in zip(torch.autograd.grad(score, leaves), torch.autograd.grad(wanted, leaves), strict=True):
+        assert mine.abs().sum() > 0
+        close(mine, theirs)
+
+
+@pytest.mark.parametrize("kind", ["latent", "uni", "dep"])
+@given(lengths=LENGTHS)
+def test_heads_are_distributions_over_what_can_be_a_head(kind, lengths):
+    x, sizes, heads, labels = batch_of(lengths, extra=2)
+    graph = randomized(kind)(x, sizes, heads, labels)
+    for b, length in enumerate(lengths):
+        for i in range(x.shape[1]):
+            word = int(i < length - 1)
+            assert float(graph.heads[b, i].sum()) == pytest.approx(word, abs=1e-12)
+            assert float(graph.labels[b, i].sum()) == pytest.approx(word, abs=1e-12)
+            for k in range(x.shape[1]):
+                possible = word and k < length and k != i
+                assert bool(arc_mask(sizes, x.shape[1])[b, i, k]) == possible
+                assert possible or graph.heads[b, i, k] == 0
+    assert all(torch.isfinite(part).all() for part in graph if part is not None)
+
+
+def test_a_head_is_scored_by_the_product_from_its_side():
+    """m(i, k) = h_k . (W_dp h_i): rows are normalised over k, and W_dp transposed is another parser."""
+    parser = randomized()
+    x, sizes, *_ = batch_of([5])
+    graph = parser(x, sizes)
+    states, matrix = graph.states[0], parser.head_scorer.weight
+    scores = [float(states[k] @ (matrix @ states[1])) for k in (0, 2, 3, 4)]
+    differences = (graph.head_log_probs[0, 1, [2, 3, 4]] - graph.head_log_probs[0, 1, 0]).tolist()
+    assert differences == pytest.approx([score - scores[0] for score in scores[1:]], abs=1e-10)
+    with torch.no_grad():
+        parser.head_scorer.weight.copy_(matrix.t().clone())
+    assert (parser(x, sizes).heads - graph.heads).abs().max() > 1e-3
+
+
+def test_each_direction_of_layer_2_reads_its_own_direction_of_layer_1():
+    """Without tags in between, what comes later does not reach the forward states, nor what came before the others."""
+    parser = randomized()
+    with torch.no_grad():
+        parser.pos_input.weight.zero_()
+    x, sizes, *_ = batch_of([5, 3])
+    states = parser(x, sizes).states
+    for changed in range(5):
+        other = x.clone()
+        other[0, changed] += 1
+        moved = (parser(other, sizes).states[0] - states[0]).abs()
+        for column in range(5):
+            assert (float(moved[column, :SIZE].sum()) > 1e-6) == (column >= changed)
+            assert (float(moved[column, SIZE:].sum()) > 1e-6) == (column <= changed)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(lengths=LENGTHS, extra=st.integers(0, 3), garbage=st.sampled_from([0.0, 1e9, math.inf, math.nan]))
+def test_a_sentence_is_the_same_in_any_company(kind, lengths, extra, garbage):
+    parser = randomized(kind)
+    x, sizes, heads, labels = batch_of(lengths, extra)
+    with_garbage = x.masked_fill(~valid_mask(sizes, x.shape[1]).unsqueeze(2), garbage)
+    together = parser(with_garbage, sizes, heads, labels)
+    for b, length in enumerate(lengths):
+        one = slice(b, b + 1)
+        alone = parser(x[one, :length], sizes[one], heads[one, :length], labels[one, :length])
+        for mine, theirs in zip(defined(together, b, length), defined(alone, 0, length), strict=True):
+            close(mine, theirs, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_gradients_are_finite_beside_a_sentence_of_eos_alone_and_garbage(kind):
+    """Sentences without words have no possible head; NaN in padding must not come back through a product with zero."""
+    parser = randomized(kind).float()
+    for lengths in ([4, 1, 2], [1, 1]):
+        x, sizes, heads, labels = batch_of(lengths, extra=1)
+        x = x.float().masked_fill(~valid_mask(sizes, x.shape[1]).unsqueeze(2), math.nan).requires_grad_()
+        parser.zero_grad()
+        graph = parser(x, sizes, heads, labels)
+        parts = [part for part in graph if part is not None]
+        assert all(torch.isfinite(part).all() for part in parts)
+        loss = sum(part.clamp(min=-50).sum() for part in parts)
+        if graph.heads is not None:
+            loss = loss + (word_states(graph.heads, graph.states) ** 2).sum()
+        loss.backward()
+        assert torch.isfinite(x.grad).all()
+        assert (x.grad[~valid_mask(sizes, x.shape[1])] == 0).all()
+        for name, parameter in parser.named_parameters():
+            assert parameter.grad is not None and torch.isfinite(parameter.grad).all(), name
+            if 4 in lengths:
+                assert parameter.grad.abs().sum() > 0, name
+
+
+def test_differences_give_the_gradients_of_heads_and_labels():
+    parser = randomized()
+    x, sizes, *_ = batch_of([3, 1])
+    names = [name for name, _ in parser.named_parameters()]
+
+    def heads_and_labels(x, *parameters):
+        graph = torch.func.functional_call(parser, dict(zip(names, parameters, strict=True)), (x, sizes))
+        return graph.heads, graph.labels, word_states(graph.heads, graph.states)
+
+    assert torch.autograd.gradcheck(heads_and_labels, (x.requires_grad_(), *parser.parameters()))
+
+
+def test_given_heads_lead_to_the_states_of_the_heads_and_roots_to_that_of_eos():
+    latent, parser = randomized("latent"), randomized("dep")
+    shared = {name: value for name, value in latent.state_dict().items() if name in parser.state_dict()}
+    parser.load_state_dict(shared)
+    x, sizes, heads, labels = batch_of([4, 3])
+    heads[0, :3], labels[0, :3] = torch.tensor([1, 3, 0]), torch.tensor([2, 0, 4])
+    graph = parser(x, sizes, heads, labels)
+    close(word_states(graph.heads, graph.states)[0], torch.stack((*graph.states[0, [1, 3, 0]], torch.zeros(6))), 0)
+    assert graph.labels[0, :3].argmax(1).tolist() == [2, 0, 4]
+    # layers below heads and labels are those of the learned graph
+    learned = latent(x, sizes)
+    close(graph.states, learned.states, 0)
+    close(graph.pos_log_probs, learned.pos_log_probs, 0)
+
+
+@pytest.mark.parametrize("head", [-1, 1, 4, 99], ids=["no parse", "itself", "padding", "outside"])
+def test_what_cannot_be_a_head_makes_no_arc(head):
+    x, sizes, heads, labels = batch_of([4, 5])
+    heads[0, 1], labels[0, 1] = head, -1
+    graph = randomized("dep")(x, sizes, heads, labels)
+    assert graph.heads[0].sum(1).tolist() == [1, 0, 1, 0, 0]
+    assert graph.labels[0].sum(1).tolist() == [1, 0, 1, 0, 0]
+
+
+def test_uniform_heads_are_all_other_words_and_eos():
+    """Not the mean with the word itself, and not 1 / (N + 1)."""
+    x, sizes, *_ = batch_of([5, 2, 1])
+    graph = randomized("uni")(x, sizes)
+    means = word_states(graph.heads, graph.states)
+    for b, length in enumerate([5, 2]):
+        for i in range(length - 1):
+            close(means[b, i], (graph.states[b, :length].sum(0) - graph.states[b, i]) / (length - 1), 1e-14)
+    assert graph.heads[1, 0].tolist() == [0, 1, 0, 0, 0]  # of a single word, ROOT is the head
+    assert (graph.heads[2] == 0).all()
+
+
+@pytest.mark.parametrize("kind", ["latent", "uni"])
+def test_labels_may_be_predicted_from_the_heads_of_a_treebank(kind):
+    parser = randomized(kind, 2)
+    x, sizes, heads, _ = batch_of([5, 3, 1])
+    heads[0, 2] = -1  # keeps its soft head
+    soft = parser(x, sizes)
+    taught = parser(x, sizes, teacher_heads=heads)
+    close(taught.heads, soft.heads, 0)
+    close(taught.labels[0, 2], soft.labels[0, 2])
+    for b, length in enumerate([5, 3]):
+        gold = [max(int(head), 0) for head in heads[b, : length - 1]]
+        *_, named, _ = expected_of(parser, x[b], length, heads[b], heads[b], teacher=gold)
+        for i in range(length - 1):
+            if (b, i) != (0, 2):
+                close(taught.labels[b, i], named[i])
+                assert (taught.labels[b, i] - soft.labels[b, i]).abs().max() > 1e-6
+    assert (taught.labels[~word_mask(sizes, 5)] == 0).all()
+
+
+def test_tagging_trains_layer_1_and_its_classifier_alone():
+    parser = randomized()
+    x, sizes, *_ = batch_of([4, 2])
+    parser(x, sizes).pos_log_probs[word_mask(sizes, 4)][:, 0].sum().backward()
+    below, above = list(parser.pos_parameters()), list(parser.dependency_parameters())
+    assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in below)
+    assert all(p.grad is None for p in above)
+    assert sorted(map(id, below + above)) == sorted(map(id, parser.parameters()))
+
+
+@given(LENGTHS)
+def test_sentences_are_turned_round_inside_their_length(lengths):
+    width = max(lengths) + 2
+    x = torch.randn(len(lengths), width, 2)
+    columns = reversal(torch.tensor(lengths), width)
+    turned = reverse(x, columns)
+    for b, length in enumerate(lengths):
+        assert turned[b].tolist() == x[b, :length].tolist()[::-1] + x[b, length:].tolist()
+    assert torch.equal(reverse(turned, columns), x)
+
+
+USED = {
+    "latent": {"pos_input", "head_scorer", "label_classifier"},
+    "uni": {"pos_input", "label_classifier"},
+    "dep": {"pos_input"},
+    "seq": {"pos_input"},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_parameters_are_as_many_as_the_formula_says(kind):
+    d1, d2, tags, labels = 100, 50, 45, 46
+
+    def lstm(inputs, hidden):
+        return 4 * (inputs * hidden + hidden * hidden + 2 * hidden)
+
+    parser = LatentGraphParser(d1, d2, tags, labels, kind)
+    expected = 2 * lstm(2 * d1, d1) + (2 * d1 + 1) * tags + tags * d2 + 2 * lstm(3 * d1 + d2, d1)
+    expected += 4 * d1 * d1 if "head_scorer" in USED[kind] else 0
+    expected += (4 * d1 + 1) * labels if "label_classifier" in USED[kind] else 0
+    assert sum(parameter.numel() for parameter in parser.parameters()) == expected
+    if kind == "latent":
+        assert expected == 672_941
+    names = {name.split(".")[0] for name in parser.state_dict()}
+    assert names == {"layer1", "layer2", "pos_classifier"} | USED[kind]
+    assert all(value.is_floating_point() for value in parser.state_dict().values())
+
+
+def fills(matrix, bound):
+    """Uniform in [-bound, bound]: inside, near its ends, and of its variance."""
+    assert matrix.abs().max() <= bound
+    assert matrix.abs().max() > 0.99 * bound
+    assert float(matrix.std()) == pytest.approx(bound / math.sqrt(3), rel=0.03)
+
+
+@pytest.mark.parametrize("hidden", [0, 80])
+def test_parameters_start_as_the_paper_says(hidden):
+    torch.manual_seed(0)
+    d1, d2, tags, labels = 100, 50, 45, 46
+    parser = LatentGraphParser(d1, d2, tags, labels, classifier_hidden=hidden)
+    for layer, inputs in ((parser.layer1, 2 * d1), (parser.layer2, 3 * d1 + d2)):
+        for lstm in (layer.left_to_right, layer.right_to_left):
+            assert lstm.input_size == inputs
+            for matrix in (*lstm.weight_ih_l0.chunk(4), *lstm.weight_hh_l0.chunk(4)):
+                fills(matrix, math.sqrt(6 / (d1 + inputs + d1)))
+            take, keep, new, show = (lstm.bias_ih_l0 + lstm.bias_hh_l0).chunk(4)
+            assert (keep == 1).all() and not any(bias.any() for bias in (take, new, show))
+    fills(parser.pos_input.weight, math.sqrt(6 / (tags + d2)))
+    fills(parser.head_scorer.weight, math.sqrt(6 / (4 * d1)))
+    for classifier, size in ((parser.pos_classifier, 2 * d1), (parser.label_classifier, 4 * d1)):
+        assert not classifier.output.weight.any() and not classifier.output.bias.any()
+        if hidden:
+            fills(classifier.hidden.weight, math.sqrt(6 / (size + hidden)))
+            assert not classifier.hidden.bias.any()
+    graph = parser(torch.randn(2, 5, 2 * d1), torch.tensor([5, 3]))
+    close(graph.pos_log_probs.exp(), torch.full((2, 5, tags), 1 / tags), 1e-6)
+    close(graph.labels[0, :4], torch.full((4, labels), 1 / labels), 1e-6)
+
+
+def test_all_heads_are_equally_likely_at_first_where_their_matrix_is_zero():
+    parser = LatentGraphParser(SIZE, POS_SIZE, TAGS, LABELS, wdp_init="zero").double()
+    x, sizes, *_ = batch_of([5, 2])
+    graph = parser(x, sizes)
+    close(graph.heads, arc_mask(sizes, 5) / (sizes - 1).view(-1, 1, 1).double(), 1e-14)
+    graph.heads[0, 0, 1].backward()
+    assert parser.head_scorer.weight.grad.abs().sum() > 0
+    with pytest.raises(ValueError, match="'ones' is not a valid HeadInit"):
+        LatentGraphParser(SIZE, POS_SIZE, TAGS, LABELS, wdp_init="ones")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_probabilities_of_a_half_precise_parser_are_float32(kind):
+    x, sizes, heads, labels = batch_of([5, 3])
+    parser = randomized(kind)
+    exact = parser(x, sizes, heads, labels)
+    graph = parser.bfloat16()(x.bfloat16(), sizes, heads, labels)
+    assert graph.states.dtype == torch.bfloat16
+    for name in ("pos_log_probs", "head_log_probs", "heads", "label_log_probs", "labels"):
+        part = getattr(graph, name)
+        assert part is None or part.dtype == torch.float32
+    if kind != "seq":
+        close(graph.heads.sum(2), word_mask(sizes, 5).float(), 1e-6)
+        close(graph.heads.double(), exact.heads, 0.2)
+
+
+def test_large_scores_leave_one_head():
+    parser = randomized().float()
+    with torch.no_grad():
+        parser.head_scorer.weight.mul_(1e6)
+    x, sizes, *_ = batch_of([6, 4, 1])
+    graph = parser(x.float(), sizes)
+    assert all(torch.isfinite(part).all() for part in graph)
+    close(graph.heads.max(2).values, word_mask(sizes, 6).float(), 1e-6)
+    graph.heads.square().sum().backward()
+    assert all(p.grad is None or torch.isfinite(p.grad).all() for p in parser.parameters())
+
+
+def test_wrong_shapes_and_a_missing_parse_are_named():
+    x, sizes, heads, labels = batch_of([4, 3])
+    parser = randomized("dep")
+    for wrong, message in (
+        ((x[..., :5], sizes, heads, labels), r"x has the shape \(2, 4, 5\); expected \(sentences, tokens, 6\)"),
+        ((x, sizes[:1], heads, labels), r"lengths have the shape \(1,\); expected \(2,\)"),
+        ((x, sizes, None, labels), "no heads came with the sentences"),
+        ((x, sizes, heads), "no labels came with the sentences"),
+        ((x, sizes, heads[:, 1:], labels), r"heads have the shape \(2, 3\); expected \(2, 4\)"),
+        ((x, sizes, heads, labels[:1]), r"labels have the shape \(1, 4\); expected \(2, 4\)"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            parser(*wrong)

@@ -1,0 +1,174 @@
+"""Half epochs, SGD and a learning rate that follows BLEU, in real training runs: fairseq-train with the recipe."""
+
+import json
+import random
+import sys
+
+import pytest
+import torch
+from corpora import Item, write_split
+from integration import commands
+
+import fairseq_syntax.optim.decayed_sgd
+import fairseq_syntax.optim.halve_on_drop
+import fairseq_syntax.optim.inverse_epoch  # noqa: F401
+
+# a learning rate that is too high for so small a model: BLEU goes up and down
+RECIPE = [
+    *("--cpu", "--distributed-world-size", "1", "--num-workers", "0", "--log-format", "json", "--log-interval", "1"),
+    *("--arch", "nmt_lstm_tiny", "--criterion", "cross_entropy", "--seed", "1", "--dropout", "0.2"),
+    *("--batch-size", "8", "--optimizer", "lgp_sgd", "--momentum", "0.75", "--weight-decay", "1e-6", "--lr", "1.0"),
+    *("--sentence-avg", "--clip-norm", "1.0", "--epoch-parts", "2"),
+    *("--eval-bleu", "--eval-tokenized-bleu", "--best-checkpoint-metric", "bleu", "--maximize-best-checkpoint-metric"),
+    *("--eval-bleu-args", json.dumps({"beam": 1, "max_len_a": 0, "max_len_b": 12}), "--no-epoch-checkpoints"),
+]
+HALVE = ["--lr-scheduler", "halve_on_drop", "--lr-halve-after", "1"]
+CHECKS = 9
+
+
+def easy_items(count, seed):
+    """Sentences of four to six of seven words: a model of few updates gets some n-grams right."""
+    rng = random.Random(seed)
+    sizes = rng.choices((4, 5, 6), k=count)
+    return [Item([[f"w{rng.randrange(7)}"] for _ in range(size)], range(-1, size - 1)) for size in sizes]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("recipe")
+    for seed, (split, count) in enumerate((("train", 121), ("valid", 16))):
+        write_split(folder / split, easy_items(count, seed))
+    return commands.binarize({split: folder / split for split in ("train", "valid")}, folder / "bin")
+
+
+def train(data, directory, *options) -> list[dict]:
+    return commands.records(commands.run("fairseq-train", data, *RECIPE, "--save-dir", directory, *options))
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(data, tmp_path_factory):
+    directory = tmp_path_factory.mktemp("uninterrupted")
+    found = train(data, directory, *HALVE, "--max-epoch", CHECKS)
+    return found, directory / "checkpoint_last.pt"
+
+
+def bleu(found) -> list[float]:
+    return [float(record["valid_bleu"]) for record in found if "valid_bleu" in record]
+
+
+def rates(found) -> dict[int, set[float]]:
+    """Epoch of fairseq -> learning rates that its updates logged."""
+    result = {}
+    for record in found:
+        if "loss" in record:
+            result.setdefault(record["epoch"], set()).add(float(record["lr"]))
+    return result
+
+
+def test_the_learning_rate_is_halved_exactly_when_bleu_drops(uninterrupted):
+    found, _ = uninterrupted
+    scores = bleu(found)
+    assert len(scores) == CHECKS
+    rate, expected = 1.0, [1.0]
+    for check in range(2, CHECKS + 1):
+        expected.append(rate)
+        # the two checks of the first epoch are spared
+        if check > 2 and scores[check - 1] < scores[check - 2]:
+            rate /= 2
+    assert [rates(found)[epoch] for epoch in range(1, CHECKS + 1)] == [{value} for value in expected]
+    # the comparison is worth something: there were drops that took effect, and not only drops
+    assert 2**-6 <= expected[-1] < 1
+    # fairseq ends an epoch of the data with the even checks; those within one count, too
+    drops = {check % 2 for check in range(3, CHECKS) if expected[check] < expected[check - 1]}
+    assert drops == {0, 1}
+
+
+def test_half_epochs_hold_all_sentences(uninterrupted):
+    updates = [record for record in uninterrupted[0] if "loss" in record]
+    for epoch in range(1, CHECKS + 1):
+        sentences = sum(float(record["bsz"]) for record in updates if record["epoch"] == epoch)
+        assert sentences == (61 if epoch % 2 else 60)
+
+
+@pytest.mark.parametrize("drops", [True, False])
+def test_a_resumed_run_is_the_uninterrupted_one(data, uninterrupted, tmp_path, drops):
+    """Stopped after a check at which BLEU has dropped, or risen: fairseq saves before it adapts the learning rate."""
+    found, last = uninterrupted
+    scores = bleu(found)
+    stop = next(c for c in range(3, CHECKS) if (scores[c - 1] < scores[c - 2]) == drops)
+    train(data, tmp_path, *HALVE, "--max-epoch", stop)
+    resumed = train(data, tmp_path, *HALVE, "--max-epoch", CHECKS)
+    assert bleu(resumed) == bleu(found)[stop:]
+    assert rates(resumed) == {epoch: values for epoch, values in rates(found).items() if epoch > stop}
+    expected, actual = (torch.load(path, weights_only=True) for path in (last, tmp_path / "checkpoint_last.pt"))
+    assert all(torch.equal(actual["model"][name], value) for name, value in expected["model"].items())
+    states = [state["optimizer_history"][-1]["lr_scheduler_state"] for state in (actual, expected)]
+    assert states[0] == states[1] and states[0].keys() == {"lr", "prev"}
+
+
+def test_a_run_that_stops_within_a_half_epoch_resumes(data, uninterrupted, tmp_path):
+    found, last = uninterrupted
+    updates = [record for record in found if "loss" in record]
+    stop = next(int(record["num_updates"]) for record in updates if record["epoch"] == 6) + 3
+    train(data, tmp_path, *HALVE, "--max-update", stop)
+    resumed = train(data, tmp_path, *HALVE, "--max-epoch", CHECKS)
+    assert next(record["epoch"] for record in resumed if "loss" in record) == 6
+    assert bleu(resumed)[-4:] == bleu(found)[-4:]
+    actual, expected = commands.parameters(tmp_path / "checkpoint_last.pt"), commands.parameters(last)
+    assert all(torch.equal(actual[name], value) for name, value in expected.items())
+
+
+def test_epochs_of_two_passes(data, tmp_path):
+    options = ["--lr-scheduler", "inverse_epoch", "--lr-rho", "1", "--pass-clip-norms", "0.001,2"]
+    found = train(data, tmp_path, *options, "--max-epoch", "4")
+    assert rates(found) == {1: {1.0}, 2: {1.0}, 3: {0.5}, 4: {0.5}}
+
+
+def test_only_matrices_decay_in_a_real_run(data, tmp_path):
+    """A decay so strong that whatever has it vanishes: at lr 1, 1 - 1 x 0.999 a step."""
+    options = ["--momentum", "0", "--weight-decay", "0.999", "--lr-scheduler", "fixed", "--clip-norm", "0.0001"]
+    train(data, tmp_path, *options, "--max-epoch", "1")
+    cfg = torch.load(tmp_path / "checkpoint_last.pt", weights_only=True)["cfg"]["optimizer"]
+    assert cfg["weight_decay"] == 0.999 and cfg["lr"] == [1.0]
+    for name, value in commands.parameters(tmp_path / "checkpoint_last.pt").items():
+        spared = value.dim() < 2 or "embed" in name or "output_projection" in name
+        size = float(value.float().abs().mean())
+        assert value.dim() < 2 or (size > 1e-2) == spared, (name, size)
+
+
+HYDRA = """
+import fairseq_syntax.optim.decayed_sgd, fairseq_syntax.optim.halve_on_drop
+from fairseq_cli.hydra_train import cli_main
+cli_main()
+"""
+
+
+def test_hydra(data, tmp_path):
+    """The schedule finds the parts of an epoch where options of two components are two things."""
+    overrides = [
+        *("common.cpu=true", "distributed_training.distributed_world_size=1", "common.log_format=json"),
+        *(
+            "dataset.batch_size=8",
+            "dataset.num_workers=0",
+            "common.log_interval=1",
+            f"common.user_dir={commands.PACKAGE}",
+        ),
+        *("+task._name=syntax_translation", f"+task.data={data}", "+task.epoch_parts=2"),
+        *("+model._name=nmt_lstm_tiny", "optimization.lr=[1.0]", "optimization.max_epoch=5"),
+        *("+optimizer._name=lgp_sgd", "+optimizer.momentum=0.5", f"checkpoint.save_dir={tmp_path / 'run'}"),
+        # a loss that falls is worse by this measure: every check after the first two lowers the learning rate
+        *(
+            "~lr_scheduler",
+            "+lr_scheduler._name=halve_on_drop",
+            "+lr_scheduler.lr_halve_after=1",
+            "+lr_scheduler.lr_shrink=0.999",
+        ),
+        *("checkpoint.maximize_best_checkpoint_metric=true", "optimization.clip_norm=0.1"),
+    ]
+    log = commands.run_process(sys.executable, "-c", HYDRA, *overrides, cwd=tmp_path)
+    found = commands.records(log)
+    losses = [float(record["valid_loss"]) for record in found if "valid_loss" in record]
+    assert losses == sorted(losses, reverse=True) and len(set(losses)) == 5
+    assert [rates(found)[epoch] for epoch in range(1, 6)] == [{1.0}, {1.0}, {1.0}, {0.999}, {0.998001}]
+    cfg = torch.load(tmp_path / "run" / "checkpoint_last.pt", weights_only=True)["cfg"]
+    assert cfg["optimizer"]["momentum"] == 0.5 and cfg["lr_scheduler"]["epoch_parts"] == 2

@@ -1,0 +1,74 @@
+"""Probabilities of lengths pair by pair, and the best translation under eq. 10 of Hashimoto & Tsuruoka (2017)."""
+
+import math
+from itertools import product
+from statistics import NormalDist, fmean, pstdev
+
+
+def counts(pairs, bin_size=1):
+    """(bin, target length) -> how many pairs."""
+    found = {}
+    for source, target in pairs:
+        key = source // bin_size, target
+        found[key] = found.get(key, 0) + 1
+    return found
+
+
+def raw(pairs, source, targets, bin_size=1):
+    """Relative frequencies of the lengths 0 … targets - 1 with this source length; None if it was not seen."""
+    if source > max(source for source, _ in pairs):
+        return None
+    found = counts(pairs, bin_size)
+    row = [found.get((source // bin_size, target), 0) for target in range(targets)]
+    return [count / sum(row) for count in row] if sum(row) else None
+
+
+def kernel(pairs, source, targets, bin_size=1):
+    """Weighted counts of bins up to 2 away, and 5 pseudo-counts of the log-normal ratio; the last holds its tail.
+
+    Of sentences longer than any, nothing is known but the ratio.
+    """
+    found = counts(pairs, bin_size) if source <= max(source for source, _ in pairs) else {}
+    ratios = [math.log((target + 1) / (source + 1)) for source, target in pairs]
+    normal = NormalDist(fmean(ratios), max(pstdev(ratios), 0.01))
+    row = []
+    for target in range(targets):
+        low = normal.cdf(math.log((target + 0.5) / (source + 1))) if target else 0.0
+        high = normal.cdf(math.log((target + 1.5) / (source + 1))) if target < targets - 1 else 1.0
+        count = 5 * (high - low)
+        for distance in range(-2, 3):
+            count += (1 - abs(distance) / 3) * found.get((source // bin_size + distance, target), 0)
+        row.append(count)
+    return [count / sum(row) for count in row]
+
+
+def floored(row, targets):
+    """No probability below 1e-8, then normalised; lengths that were not seen at all are equally probable."""
+    row = [max(value, 1e-8) for value in row] if row else [1.0] * targets
+    return [value / sum(row) for value in row]
+
+
+def translations(log_probability, symbols, longest):
+    """Every translation of 1 … longest symbols and EOS, with the sum of its log-probabilities.
+
+    Args:
+        log_probability: function: symbols so far, next symbol or None for EOS -> log p.
+        longest: EOS is all that is left after so many symbols, at its own probability.
+    """
+    for length in range(1, longest + 1):
+        for words in product(symbols, repeat=length):
+            total = sum(log_probability(words[:t], word) for t, word in enumerate(words))
+            yield words, total + log_probability(words, None)
+
+
+def best_translation(log_probability, log_prior, symbols, longest):
+    """(symbols, score) that maximise eq. 10.
+
+    Args:
+        log_prior: function: length without EOS -> log p(L_y | L_x).
+    """
+    scored = (
+        (words, (total + log_prior(len(words))) / (len(words) + 1))
+        for words, total in translations(log_probability, symbols, longest)
+    )
+    return max(scored, key=lambda found: found[1])

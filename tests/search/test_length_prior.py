@@ -1,0 +1,342 @@
+"""The prior over lengths: its table against loops over pairs, its search against all translations there are."""
+
+import itertools
+import math
+from argparse import Namespace
+
+import numpy as np
+import pytest
+import torch
+from fairseq.data import Dictionary
+from fairseq.models import FairseqDecoder, FairseqEncoder, FairseqEncoderDecoderModel
+from fairseq.sequence_generator import SequenceGenerator
+from fairseq.tasks.fairseq_task import FairseqTask
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import length_prior as oracle
+
+from fairseq_syntax.search.length_prior import (
+    FORBIDDEN,
+    LONGEST,
+    length_table,
+    log_probabilities,
+    use_length_prior,
+)
+
+# --- the table --------------------------------------------------------------------------------------------------------
+
+PAIRS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 12)), min_size=1, max_size=30)
+
+
+def table_of(pairs, *options):
+    return length_table(*np.array(pairs).T, *options)
+
+
+@given(PAIRS, st.integers(1, 4))
+def test_tables_are_those_of_loops(pairs, bin_size):
+    size = (max(source for source, _ in pairs) + 2, max(target for _, target in pairs) + 2)
+    for smoothing, estimate in (("raw", oracle.raw), ("kernel", oracle.kernel)):
+        table = table_of(pairs, smoothing, "floor", bin_size)
+        assert table.shape == size and np.isfinite(table).all()
+        np.testing.assert_allclose(np.exp(table).sum(axis=1), 1, atol=1e-12)
+        expected = [oracle.floored(estimate(pairs, x, size[1], bin_size), size[1]) for x in range(size[0])]
+        np.testing.assert_allclose(np.exp(table), expected, rtol=1e-6, atol=1e-12)
+
+
+@given(PAIRS, st.integers(1, 4))
+def test_unseen_lengths_as_by_the_author(pairs, bin_size):
+    table = table_of(pairs, "raw", "author", bin_size)
+    assert np.isfinite(table).all()
+    for source, row in enumerate(table):
+        expected = oracle.raw(pairs, source, len(row), bin_size)
+        if expected is None:
+            assert (row == 0).all()
+        else:
+            np.testing.assert_allclose(row, [math.log(p) if p else FORBIDDEN for p in expected], atol=1e-12)
+
+
+def test_the_kernel_is_wide_and_backed_by_the_ratio():
+    pairs = [(4, 8)] * 50 + [(9, 18)] * 50
+    table = np.exp(table_of(pairs))
+    # twice as long: of 6 words nothing is known but the neighbour 4, and the ratio, which says 12
+    assert table[6].argmax() == 8 and table[6, 12] > 0.1
+    assert table[4, 8] > 0.9
+    # of more words than in any sentence, whose neighbours say nothing: longer than any translation
+    assert table[10].argmax() == 19 and table[10, 19] > 0.9
+
+
+def test_very_long_sentences_are_not_told_apart():
+    table = table_of([(3, 4), (5000, 6000), (7000, 6000)], "raw")
+    assert table.shape == (LONGEST + 2, LONGEST + 2)
+    source, target = np.array([9000, 3, 3]), np.array([8000, 4, 9])
+    np.testing.assert_allclose(log_probabilities(table, source, target), [0, 0, math.log(1e-8)], atol=1e-4)
+
+
+def test_smoothing_is_better_on_few_pairs():
+    """Lengths with a ratio of 1.2, rounded: 300 to count, 3000 to predict."""
+    rng = np.random.default_rng(3)
+    source = rng.integers(1, 40, 3300)
+    target = np.maximum(1, np.rint(source * rng.lognormal(np.log(1.2), 0.2, 3300))).astype(int)
+    losses = {}
+    for kind in ("raw", "kernel"):
+        table = length_table(source[:300], target[:300], kind)
+        losses[kind] = -log_probabilities(table, source[300:], target[300:]).mean()
+    assert losses["kernel"] < 3.2 < 5 < losses["raw"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([], []), "no sentence pairs"),
+        (([1], [1], "kernel", "author"), "choose --smoothing raw"),
+        (([1], [1], "raw", "floor", 0), "must be at least 1"),
+    ],
+)
+def test_wrong_arguments(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        length_table(*arguments)
+
+
+# --- the search -------------------------------------------------------------------------------------------------------
+
+MAX_LENGTH = 5
+LETTERS = "abc"
+
+
+def dictionary(size):
+    """Three letters, and others that no model ever chooses."""
+    words = Dictionary()
+    for letter in LETTERS:
+        words.add_symbol(letter)
+    while len(words) < size:
+        words.add_symbol(f"never{len(words)}")
+    return words
+
+
+class ToyEncoder(FairseqEncoder):
+    def forward(self, src_tokens, src_lengths=None, **kwargs):
+        # words by themselves, whatever the generator says of lengths
+        special = src_tokens.eq(self.dictionary.pad()) | src_tokens.eq(self.dictionary.eos())
+        return {"words": (~special).sum(dim=1)}
+
+    def reorder_encoder_out(self, encoder_out, new_order):
+        return {"words": encoder_out["words"][new_order]}
+
+
+class ToyDecoder(FairseqDecoder):
+    """p(next | previous, step, source length), drawn at random; over letters and EOS."""
+
+    def __init__(self, words, seed):
+        super().__init__(words)
+        generator = torch.Generator().manual_seed(seed)
+        self.choices = [*(words.index(letter) for letter in LETTERS), words.eos()]
+        logits = torch.randn(8, MAX_LENGTH + 1, len(words), 4, generator=generator) * 1.5
+        self.register_buffer("scores", logits.log_softmax(-1))
+
+    def forward(self, prev_output_tokens, encoder_out=None, **kwargs):
+        batch, steps = prev_output_tokens.shape
+        output = torch.full((batch, steps, len(self.dictionary)), -math.inf, device=prev_output_tokens.device)
+        step = torch.arange(steps, device=output.device)
+        output[:, :, self.choices] = self.scores[encoder_out["words"][:, None], step, prev_output_tokens]
+        return output, None
+
+
+class Toy(FairseqEncoderDecoderModel):
+    def __init__(self, words, seed):
+        super().__init__(ToyEncoder(words), ToyDecoder(words, seed))
+
+    def max_decoder_positions(self):
+        return 100
+
+
+def batch_of(words, lengths, left_pad=False):
+    """Sources of so many words."""
+    width = max(lengths) + 1
+    tokens = torch.full((len(lengths), width), words.pad())
+    for row, length in zip(tokens, lengths, strict=True):
+        start = width - length - 1 if left_pad else 0
+        row[start : start + length] = words.index("a")
+        row[start + length] = words.eos()
+    return {"net_input": {"src_tokens": tokens, "src_lengths": torch.tensor(lengths) + 1}}
+
+
+def generator_of(models, beam, table=None, rerank=False, **options):
+    generator = SequenceGenerator(
+        models, models[0].decoder.dictionary, **{"beam_size": beam, "max_len_b": MAX_LENGTH, **options}
+    )
+    if table is not None:
+        use_length_prior(generator, table, rerank)
+    return generator
+
+
+def random_table(seed, rows=6, columns=MAX_LENGTH + 1):
+    return torch.randn(rows, columns, generator=torch.Generator().manual_seed(seed)).mul(2).log_softmax(-1).numpy()
+
+
+def prior_of(table, source, target):
+    return float(table[min(source, len(table) - 1)][min(target, len(table[0]) - 1)])
+
+
+def model_scores(models, source):
+    """Function: symbols so far, next one or None -> log p of the ensemble."""
+    eos = models[0].decoder.dictionary.eos()
+
+    def log_probability(before, word):
+        previous = models[0].decoder.dictionary.index(before[-1]) if before else eos
+        column = 3 if word is None else LETTERS.index(word)
+        values = [model.decoder.scores[source, len(before), previous, column].exp() for model in models]
+        return math.log(sum(map(float, values)) / len(models))
+
+    return log_probability
+
+
+def letters(words, tokens):
+    return tuple(words[token] for token in tokens.tolist()[:-1])
+
+
+@pytest.mark.parametrize("members", [1, 2])
+@pytest.mark.parametrize("left_pad", [False, True], ids=["right", "left"])
+def test_with_a_wide_beam_the_best_of_all_translations_is_found(members, left_pad):
+    words = dictionary(2048)
+    # longer sentences than the table knows, on both sides
+    lengths, table = [2, 7], random_table(1, 4, 5)
+    models = [Toy(words, member) for member in range(members)]
+    for rerank in (False, True)[: 3 - members]:
+        found = generator_of(models, 900, table, rerank).generate(models, batch_of(words, lengths, left_pad))
+        for source, beam in zip(lengths, found, strict=True):
+            expected, score = oracle.best_translation(
+                model_scores(models, source), lambda target, x=source: prior_of(table, x, target), LETTERS, MAX_LENGTH
+            )
+            assert letters(words, beam[0]["tokens"]) == expected
+            assert float(beam[0]["score"]) == pytest.approx(score, abs=1e-5)
+
+
+def test_the_prior_makes_a_difference():
+    """Without this, the comparisons would hold for a search that knows no prior."""
+    words = dictionary(16)
+    models = [Toy(words, 0)]
+    batch = batch_of(words, [2, 4, 5, 1])
+    plain, own = (generator_of(models, 4, table).generate(models, batch) for table in (None, random_table(1)))
+    assert any(one[0]["tokens"].tolist() != other[0]["tokens"].tolist() for one, other in zip(plain, own, strict=True))
+
+
+@pytest.mark.parametrize("beam", [1, 3, 8])
+@pytest.mark.parametrize("rerank", [False, True])
+def test_a_prior_of_nothing_is_fairseqs_search(beam, rerank):
+    words = dictionary(16)
+    for seed in range(5):
+        models = [Toy(words, seed)]
+        batch = batch_of(words, [3, 1, 5, 2])
+        plain = generator_of(models, beam).generate(models, batch)
+        own = generator_of(models, beam, np.zeros((3, 4)), rerank).generate(models, batch)
+        for one, other in zip(plain, own, strict=True):
+            assert [h["tokens"].tolist() for h in one] == [h["tokens"].tolist() for h in other]
+            assert [float(h["score"]) for h in one] == [float(h["score"]) for h in other]
+            for a, b in zip(one, other, strict=True):
+                torch.testing.assert_close(a["positional_scores"], b["positional_scores"], rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("rerank", [False, True])
+def test_scores_are_those_of_the_equation(rerank):
+    """(sum log p + log prior) / T, for every hypothesis; T counts EOS, the prior's length does not."""
+    words = dictionary(16)
+    lengths, compared = [3, 1, 5], 0
+    for seed in range(40):
+        models, table = [Toy(words, seed)], random_table(seed)
+        for beam in (2, 4, 12):
+            found = generator_of(models, beam, table, rerank).generate(models, batch_of(words, lengths))
+            for source, hypotheses in zip(lengths, found, strict=True):
+                log_probability = model_scores(models, source)
+                for hypothesis in hypotheses:
+                    symbols = letters(words, hypothesis["tokens"])
+                    total = sum(log_probability(symbols[:t], word) for t, word in enumerate((*symbols, None)))
+                    total += prior_of(table, source, len(symbols))
+                    assert float(hypothesis["score"]) * (len(symbols) + 1) == pytest.approx(total, abs=1e-4)
+                    assert float(hypothesis["positional_scores"].sum()) == pytest.approx(total, abs=1e-4)
+                    compared += 1
+    assert compared > 40 * 3 * 6
+
+
+def test_a_prior_within_the_beam_is_nearer_to_the_best():
+    words = dictionary(16)
+    gaps = dict.fromkeys(itertools.product((False, True), (2, 4)), 0.0)
+    for seed in range(40):
+        models, table = [Toy(words, seed)], random_table(seed)
+        _, best = oracle.best_translation(
+            model_scores(models, 3), lambda target, own=table: prior_of(own, 3, target), LETTERS, MAX_LENGTH
+        )
+        for rerank, beam in gaps:
+            found = generator_of(models, beam, table, rerank).generate(models, batch_of(words, [3]))
+            gap = best - float(found[0][0]["score"])
+            assert gap > -1e-5
+            gaps[rerank, beam] += gap / 40
+    assert gaps[False, 2] < gaps[True, 2] and gaps[False, 4] < gaps[True, 4]
+    assert gaps[False, 4] < gaps[False, 2]
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+@pytest.mark.parametrize("rerank", [False, True])
+def test_no_length_is_impossible(beam, rerank):
+    """Where every length is forbidden, the search still ends; -inf would leave it with nothing."""
+    words = dictionary(16)
+    models, batch = [Toy(words, 0)], batch_of(words, [3, 1])
+    table = length_table(np.array([3, 3, 1]), np.array([9, 9, 9]), "raw", "author")
+    for hypotheses in generator_of(models, beam, table, rerank).generate(models, batch):
+        assert hypotheses and all(math.isfinite(h["score"]) for h in hypotheses)
+    if not rerank:
+        with pytest.raises(AssertionError):
+            generator_of(models, beam, np.full((4, 10), -np.inf)).generate(models, batch)
+
+
+def test_prefixes_and_least_lengths_are_kept():
+    words = dictionary(16)
+    models, table = [Toy(words, 2)], random_table(3)
+    generator = generator_of(models, 4, table, min_len=3)
+    batch = batch_of(words, [2, 4])
+    prefix = torch.tensor([[words.index("b"), words.index("c")], [words.index("a"), words.pad()]])
+    first, second = generator.generate(models, batch, prefix_tokens=prefix)
+    assert all(letters(words, h["tokens"])[:2] == ("b", "c") for h in first)
+    assert all(letters(words, h["tokens"])[:1] == ("a",) for h in second)
+    for beam in generator.generate(models, batch):
+        assert all(len(h["tokens"]) >= 4 for h in beam)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+def test_on_a_gpu_as_on_the_cpu():
+    words = dictionary(16)
+    model, table, batch = Toy(words, 4), random_table(5), batch_of(words, [3, 1, 5])
+    expected = generator_of([model], 4, table).generate([model], batch)
+    model = model.to("cuda")
+    batch = {"net_input": {key: value.to("cuda") for key, value in batch["net_input"].items()}}
+    for rerank in (False, True):
+        found = generator_of([model], 4, table, rerank).generate([model], batch)
+        if not rerank:
+            for one, other in zip(expected, found, strict=True):
+                assert [h["tokens"].tolist() for h in one] == [h["tokens"].tolist() for h in other]
+
+
+# --- what does not go together ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"sampling": True}, "--sampling"),
+        ({"diverse_beam_groups": 2, "beam": 4}, "--diverse-beam-groups"),
+        ({"diversity_rate": 0.5}, "--diversity-rate"),
+        ({"match_source_len": True}, "--match-source-len"),
+        ({"constraints": "ordered"}, "--constraints"),
+        ({"score_reference": True}, "--score-reference"),
+        ({"prefix_allowed_tokens_fn": lambda number, tokens: [4]}, "allowed prefixes"),
+        ({"lenpen": 0.6}, "--lenpen 1"),
+        ({"unnormalized": True}, "--unnormalized"),
+        ({"unkpen": 0.5}, "--unkpen 0.5"),
+    ],
+)
+def test_other_searches_are_refused(options, message):
+    words = dictionary(16)
+    task = type("Task", (FairseqTask,), {"target_dictionary": words})(Namespace())
+    generator = task.build_generator([Toy(words, 0)], Namespace(**options))
+    with pytest.raises(ValueError, match=message):
+        use_length_prior(generator, random_table(0))

@@ -1,0 +1,308 @@
+"""Treebanks as a parser is trained on them: columns, vocabulary, batches, passes, snapshots."""
+
+import argparse
+import gzip
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+import treebanks
+from fairseq.data import Dictionary
+
+from fairseq_syntax.data.treebank import (
+    MISSING,
+    UNSEEN,
+    Pass,
+    TreebankDataset,
+    TreebankFormat,
+    build_vocabulary,
+    find_treebank,
+    read_treebank,
+    vocabulary_dictionary,
+)
+from fairseq_syntax.tasks.dependency_parsing import DependencyParsingConfig, DependencyParsingTask
+from fairseq_syntax.trees.conllu import TreeFormatError
+
+TREEBANK = """\
+# sent_id = 1
+1-2\tIm\t_\t_\t_\t_\t_\t_\t_\t_
+1\tIn\t_\tADP\tIN\t_\t3\tcase\t_\t_
+2\tdem\t_\tDET\tDT\t_\t3\tdet:def\t_\t_
+3\tHaus\t_\tNOUN\tNN\t_\t0\troot\t_\t_
+3.1\tist\t_\tAUX\tVB\t_\t_\t_\t_\t_
+4\t.\t_\tPUNCT\t.\t_\t3\tpunct\t_\t_
+
+1\tAch\t_\t_\tUH\t_\t_\t_\t_\t_
+2\t,\t_\t_\t,\t_\t_\t_\t_\t_
+
+1\t<unk>\t_\tX\tFW\t_\t0\troot\t_\t_
+2\tHaus\t_\tNOUN\tNN\t_\t1\tnmod:poss\t_\t_
+
+"""
+
+
+@pytest.fixture
+def path(tmp_path):
+    (tmp_path / "train.conllu").write_text(TREEBANK, encoding="utf-8")
+    return tmp_path / "train.conllu"
+
+
+def task_of(**options) -> DependencyParsingTask:
+    return DependencyParsingTask.setup_task(DependencyParsingConfig(**options))
+
+
+# --- reading ------------------------------------------------------------------------------------------------------
+
+
+def test_words_tags_and_labels(path):
+    first, second, third = read_treebank(path, TreebankFormat())
+    assert first.words == ["In", "dem", "Haus", "."]
+    assert first.tags == ["ADP", "DET", "NOUN", "PUNCT"]
+    assert first.tree.heads == [2, 2, -1, 2] and first.labels == ["case", "det:def", "root", "punct"]
+    assert first.punctuation == [False, False, False, True]
+    # without universal tags, those of the Penn Treebank tell what is punctuation
+    assert second.tags == ["_", "_"] and not second.tree.is_parsed and second.punctuation == [False, True]
+    assert third.labels == ["root", "nmod:poss"]
+
+
+def test_formats(path):
+    first, second, third = read_treebank(path, TreebankFormat("xpos", True, lowercase=True))
+    assert first.words == ["in", "dem", "haus", "."] and first.tree.forms[0] == "In"
+    assert first.tags == ["IN", "DT", "NN", "."] and second.tags == ["UH", ","]
+    assert first.labels == ["case", "det", "root", "punct"] and third.labels == ["root", "nmod"]
+    assert first.punctuation == [False, False, False, True]
+    collapsed = read_treebank(path, TreebankFormat("xpos", collapse_ranges=True))[0]
+    assert collapsed.words == ["Im", "Haus", "."] and collapsed.tags == ["IN", "NN", "."]
+    assert collapsed.tree.heads == [1, -1, 1]
+
+
+def test_the_first_sentences(path):
+    assert [len(s.words) for s in read_treebank(path, TreebankFormat(), 2)] == [4, 2]
+
+
+def test_packed_and_missing_files(path, tmp_path):
+    packed = tmp_path / "packed"
+    packed.mkdir()
+    (packed / "dev.conllu.gz").write_bytes(gzip.compress(TREEBANK.encode()))
+    assert len(read_treebank(find_treebank(packed, "dev"), TreebankFormat())) == 3
+    with pytest.raises(TreeFormatError, match=r"train\.conllu: no such file, nor with \.gz"):
+        find_treebank(packed, "train")
+    (tmp_path / "empty.conllu").write_text("# nothing\n\n")
+    with pytest.raises(TreeFormatError, match="no sentences"):
+        read_treebank(tmp_path / "empty.conllu", TreebankFormat())
+
+
+# --- vocabulary ---------------------------------------------------------------------------------------------------
+
+
+def test_vocabulary(path):
+    sentences = read_treebank(path, TreebankFormat())
+    vocabulary = build_vocabulary(sentences, sentences)
+    assert vocabulary == {
+        "words": ["In", "dem", "Haus", ".", "Ach", ","],
+        "counts": [1, 1, 2, 1, 1, 1],
+        "translator_counts": [0] * 6,
+        "pos": ["ADP", "DET", "NOUN", "PUNCT", "X"],
+        "labels": ["case", "det:def", "nmod:poss", "punct", "root"],
+    }
+    dictionary = vocabulary_dictionary(vocabulary)
+    assert dictionary.symbols[dictionary.nspecial :] == vocabulary["words"]
+    assert dictionary.count[dictionary.index("Haus")] == 2
+
+
+def test_vocabulary_with_that_of_a_translator(path):
+    sentences = read_treebank(path, TreebankFormat())
+    translator = Dictionary()
+    for word, count in (("ein", 5), ("Haus", 3), ("madeupword0000", 0)):
+        translator.add_symbol(word, n=count)
+    vocabulary = build_vocabulary(sentences[:1], sentences[2:], translator)
+    assert vocabulary["words"] == ["ein", "Haus", "In", "dem", "."]
+    assert vocabulary["counts"] == [0, 2, 1, 1, 1]
+    assert vocabulary["translator_counts"] == [5, 3, 0, 0, 0]
+    # tags are of the one treebank, labels of the other
+    assert "X" not in vocabulary["pos"] and vocabulary["labels"] == ["nmod:poss", "root"]
+
+
+def test_treebanks_without_tags_or_trees(path):
+    one, bare, _ = read_treebank(path, TreebankFormat())
+    with pytest.raises(ValueError, match="no part-of-speech tags"):
+        build_vocabulary([bare], [one])
+    with pytest.raises(ValueError, match="no trees"):
+        build_vocabulary([one], [bare])
+
+
+# --- batches ------------------------------------------------------------------------------------------------------
+
+
+def test_batch(path):
+    sentences = read_treebank(path, TreebankFormat())
+    vocabulary = build_vocabulary(sentences, sentences)
+    dictionary = vocabulary_dictionary(vocabulary)
+    dataset = TreebankDataset(sentences, dictionary, ["NOUN", "DET", "PUNCT"], ["root", "case"])
+    batch = dataset.collater([dataset[0], dataset[1], dataset[2]])
+    eos, pad, unk = dictionary.eos(), dictionary.pad(), dictionary.unk()
+    tokens = batch["net_input"]["src_tokens"]
+    haus = dictionary.index("Haus")
+    assert tokens[0].tolist()[2:] == [haus, dictionary.index("."), eos]
+    # a word that is spelled like a special symbol
+    assert tokens[2].tolist() == [unk, haus, eos, pad, pad]
+    assert batch["net_input"]["src_lengths"].tolist() == [5, 3, 3]
+    assert (batch["ntokens"], batch["nsentences"], batch["pass"]) == (8, 3, "all")
+    assert batch["pos"].tolist() == [
+        [UNSEEN, 1, 0, 2, MISSING],
+        [MISSING] * 5,
+        [UNSEEN, 0, MISSING, MISSING, MISSING],
+    ]
+    # the head of a root is the column of EOS
+    assert batch["heads"].tolist() == [[2, 2, 4, 2, MISSING], [MISSING] * 5, [2, 0, MISSING, MISSING, MISSING]]
+    assert batch["labels"].tolist() == [
+        [1, UNSEEN, 0, UNSEEN, MISSING],
+        [MISSING] * 5,
+        [0, UNSEEN, MISSING, MISSING, MISSING],
+    ]
+    assert batch["punctuation"].tolist() == [
+        [False, False, False, True, False],
+        [False, True, False, False, False],
+        [False] * 5,
+    ]
+    assert dataset.collater([]) is None
+
+
+def test_batches_lose_nothing(tmp_path):
+    treebanks.make(tmp_path, train=53)
+    sentences = read_treebank(tmp_path / "train.conllu", TreebankFormat())
+    vocabulary = build_vocabulary(sentences, sentences)
+    of = (sentences, vocabulary_dictionary(vocabulary), vocabulary["pos"], vocabulary["labels"])
+    dataset = TreebankDataset(*of, Pass.pos, 25, shuffle=True)
+    orders = []
+    for seed in (1, 1, 2):
+        np.random.seed(seed)  # noqa: NPY002
+        orders.append(dataset.ordered_indices())
+    assert (orders[0] == orders[1]).all() and (orders[0] != orders[2]).any()
+    batches = dataset.batch_by_size(orders[0], max_sentences=4, required_batch_size_multiple=8)
+    assert [len(batch) for batch in batches] == [25, 25, 3]
+    assert sorted(i for batch in batches for i in batch) == list(range(53))
+    validation = TreebankDataset(*of)
+    assert (np.diff(validation.sizes[validation.ordered_indices()]) <= 0).all()
+    batches = validation.batch_by_size(validation.ordered_indices(), max_sentences=10, required_batch_size_multiple=8)
+    assert [len(batch) for batch in batches] == [10] * 5 + [3]
+
+
+# --- passes -------------------------------------------------------------------------------------------------------
+
+
+def test_passes_take_turns(tmp_path):
+    """Spec, check 14."""
+    treebanks.make(tmp_path / "tags", train=30)
+    treebanks.make(tmp_path / "trees", train=9)
+    data = treebanks.make(tmp_path / "data", train=1)
+    options = {"pos_data": str(tmp_path / "tags"), "dep_data": str(tmp_path / "trees"), "data": str(data)}
+    task = task_of(**options, first_k=20)
+    assert task.has_sharded_data("train") and not task.has_sharded_data("valid")
+    for epoch, kind, sentences, size in ((1, "pos", 20, 25), (2, "dependency", 9, 15), (3, "pos", 20, 25)):
+        task.load_dataset("train", epoch=epoch)
+        dataset = task.dataset("train")
+        assert (str(dataset.kind), len(dataset), dataset.batch_size, dataset.shuffle) == (kind, sentences, size, True)
+    task.load_dataset("valid")
+    assert (task.dataset("valid").kind, len(task.dataset("valid"))) == (Pass.all, 20)
+
+
+def test_trees_are_learned_from_parsed_sentences_only(path):
+    task = task_of(data=str(path.parent))
+    task.load_dataset("train", epoch=1)
+    assert len(task.dataset("train")) == 3
+    task.load_dataset("train", epoch=2)
+    assert len(task.dataset("train")) == 2
+
+
+@pytest.mark.parametrize("option", ["pos_batch_size", "dep_batch_size", "first_k", "max_source_positions"])
+def test_options_out_of_range(option):
+    with pytest.raises(ValueError, match=f"--{option.replace('_', '-')} 0: must be at least 1"):
+        task_of(**{option: 0})
+
+
+def test_no_data():
+    with pytest.raises(ValueError, match="name the folder"):
+        _ = task_of().vocabulary
+
+
+class Model:
+    """Two parameters, one of each kind that passes keep."""
+
+    def __init__(self):
+        self.tagger, self.table = (torch.nn.Parameter(torch.ones(3)) for _ in range(2))
+
+    def anchored(self):
+        yield "tagger", self.tagger, 0.5
+
+    def anchored_embeddings(self):
+        yield "table", self.table, 0.1
+
+
+def test_snapshots():
+    """Spec, check 14: the term is zero right after the snapshot, and grows with the distance from it."""
+    task, model = task_of(), Model()
+    task.state.merge_state_dict({"vocabulary": {"words": ["a"]}})
+    task.begin_epoch(1, model)
+    model.tagger.data += 7
+    assert task.penalty() == 0
+    task.begin_epoch(2, model)
+    assert float(task.penalty()) == 0
+    model.tagger.data += 2
+    model.table.data += 5
+    assert float(task.penalty()) == 0.5 * 3 * 2**2
+    (gradient,) = torch.autograd.grad(task.penalty(), model.tagger)
+    assert gradient.tolist() == [2 * 0.5 * 2] * 3
+
+    # another process that resumes in the middle of the pass
+    stored = task.get_checkpoint_dict()["DependencyParsingTask"]
+    resumed = task_of()
+    resumed.state.merge_state_dict({"vocabulary": {"words": ["a"]}})
+    resumed.set_checkpoint_dict(stored)
+    resumed.begin_epoch(2, model)
+    assert float(resumed.penalty()) == 6
+    resumed.begin_epoch(3, model)
+    assert float(resumed.penalty()) == 0
+    model.table.data += 1
+    assert float(resumed.penalty()) == pytest.approx(0.1 * 3)
+
+    other = task_of()
+    other.state.merge_state_dict({"vocabulary": {"words": ["b"]}})
+    with pytest.raises(ValueError, match="other words, tags or labels"):
+        other.set_checkpoint_dict(stored)
+
+
+def test_unseen_words_have_ngrams(path, tmp_path):
+    """Spec, check 1: words of other splits are unknown, but not their spelling; in whatever order things are loaded."""
+    for name in ("valid", "test"):
+        text = TREEBANK.replace("Haus", "Hausboot" if name == "valid" else "Rathaus").replace("dem", "</s>")
+        (tmp_path / f"{name}.conllu").write_text(text, encoding="utf-8")
+    task = task_of(data=str(tmp_path))
+    task.load_dataset("valid")
+    options = argparse.Namespace(arch="lgp_parser_tiny", lgp_parser_size=4, lgp_pos_size=2)
+    first = task.build_model(options)
+    task.load_dataset("test")
+    second = task.build_model(options)
+    dictionary = task.source_dictionary
+    unseen = [dictionary.index("Hausboot"), dictionary.index("Rathaus")]
+    assert dictionary.unk() not in unseen and [dictionary.count[i] for i in unseen] == [0, 0]
+    for model in (first, second):
+        assert len(model.words.word_row) == len(dictionary)
+        rows = model.words.rows(torch.tensor(unseen)).tolist()
+        assert rows == [model.words.rows(torch.tensor(dictionary.unk()))] * 2
+        assert (model.words.ngram_means(torch.tensor([unseen])).abs().sum(2) > 0).all()
+    assert torch.equal(first.words.bag[unseen[0]].unique(), second.words.bag[unseen[0]].unique())
+    # what a checkpoint holds is not touched
+    assert "Hausboot" not in task.state_dict()["vocabulary"]["words"]
+    tokens = task.dataset("test")[0]["tokens"].tolist()
+    assert tokens[1:3] == [dictionary.unk(), unseen[1]]
+
+
+def test_vocabulary_of_a_checkpoint_wins(path):
+    task = task_of(data=str(path.parent))
+    assert "Haus" in task.source_dictionary
+    state = SimpleNamespace(**task.state_dict())
+    other = task_of()
+    other.load_state_dict({"vocabulary": {**state.vocabulary, "words": ["x"], "counts": [3]}})
+    assert other.source_dictionary.symbols[-1] == "x"
