@@ -1,25 +1,21 @@
 """LGP-NMT: translation with a latent graph parser of the source (Hashimoto & Tsuruoka, EMNLP 2017), and its rivals."""
 
-import argparse
 import logging
 from dataclasses import dataclass, field
 from typing import Optional
 
 import torch
-from fairseq.dataclass import FairseqDataclass
 from fairseq.models import register_model, register_model_architecture
-from omegaconf import DictConfig, OmegaConf
 from torch import Tensor, nn
 
 from ..modules.graph_attention import GraphAttention, graph_memory
 from ..modules.graph_layers import word_mask
-from ..modules.latent_graph_parser import Graph, GraphKind, HeadInit, LatentGraphParser, word_states
+from ..modules.latent_graph_parser import Graph, GraphKind, LatentGraphParser, word_states
 from ..modules.recurrent_cells import LSTMCell
 from ..modules.rotation import Rotation
 from ..modules.source_attention import Source
 from ..modules.word_representation import WordRepresentation
-from .lgp_parser import ParserCheckpoint, WordCase, read_parser, token_heads
-from .options import fill_defaults
+from .lgp_parser import GraphParserOptions, ParserCheckpoint, WordCase, read_parser, token_heads
 from .recurrent import RecurrentDecoder, RecurrentEncoder, RecurrentModel
 from .word_vectors import fill_rows, load_vectors
 
@@ -27,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass
-class LatentGraphOptions(FairseqDataclass):
+class LatentGraphOptions(GraphParserOptions):
     """Options of LGP-NMT; defaults are those of the paper's medium size."""
 
     lgp_graph: GraphKind = field(
@@ -37,33 +33,9 @@ class LatentGraphOptions(FairseqDataclass):
         },
     )
     lgp_size: int = field(default=256, metadata={"help": "d3, size of the translator's embeddings and states"})
-    lgp_parser_size: int = field(
-        default=100, metadata={"help": "d1, size of word vectors, n-gram vectors and states of the parser"}
-    )
-    lgp_pos_size: int = field(default=50, metadata={"help": "d2, size of the vector of a part of speech"})
     lgp_num_pos: int = field(default=45, metadata={"help": "classes of parts of speech"})
     lgp_num_labels: int = field(
         default=46, metadata={"help": "dependency labels; with --lgp-graph dep, the data say how many"}
-    )
-    lgp_src_min_freq: int = field(
-        default=2, metadata={"help": "source words (and n-grams) that are rarer have no vector of their own"}
-    )
-    lgp_max_ngrams: int = field(default=96, metadata={"help": "n-grams of a word that are read, at most"})
-    lgp_unk_ngram: bool = field(
-        default=False, metadata={"help": "give words without any known n-gram a common vector instead of zeros"}
-    )
-    lgp_word_vectors: Optional[str] = field(default=None, metadata={"help": "file of pre-trained word vectors"})
-    lgp_ngram_vectors: Optional[str] = field(default=None, metadata={"help": "file of pre-trained n-gram vectors"})
-    lgp_word_case: WordCase = field(
-        default=WordCase.auto,
-        metadata={"help": "look words up in lower case, as written, or (auto) in lower case with --lgp-word-vectors"},
-    )
-    lgp_wdp_init: HeadInit = field(
-        default=HeadInit.xavier, metadata={"help": "first values of W_dp, which scores heads"}
-    )
-    lgp_classifier_hidden: int = field(
-        default=0,
-        metadata={"help": "size of a ReLU layer before the classifiers of parts of speech and labels; 0: none"},
     )
     lgp_parser_path: Optional[str] = field(
         default=None,
@@ -219,13 +191,7 @@ class LatentGraphModel(RecurrentModel):
         Raises:
             ValueError: options are out of range, or files of vectors do not fit.
         """
-        if isinstance(args, DictConfig):
-            args = argparse.Namespace(**OmegaConf.to_container(args, resolve=True))
-        fill_defaults(args, cls.options)
-        cls.check_options(args, task)
-        for side in ("source", "target"):
-            name = f"max_{side}_positions"
-            setattr(args, name, getattr(args, name, None) or 1024)
+        args = cls.complete_options(args, task)
         # what `RecurrentDecoder` asks for
         args.untied_output, args.output_bias = False, True
         trained = read_parser(args.lgp_parser_path) if args.lgp_parser_path else None

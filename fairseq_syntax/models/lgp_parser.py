@@ -50,18 +50,15 @@ class WordCase(StrEnum):
 
 
 @dataclass
-class LatentGraphParserOptions(FairseqDataclass):
-    """Options of `lgp_parser`; defaults are those of the paper."""
+class GraphParserOptions(FairseqDataclass):
+    """Options of the parser and of what it reads, by itself as in a translator; defaults are those of the paper."""
 
     lgp_parser_size: int = field(
         default=100, metadata={"help": "d1, size of word vectors, n-gram vectors and states of the parser"}
     )
     lgp_pos_size: int = field(default=50, metadata={"help": "d2, size of the vector of a part of speech"})
     lgp_src_min_freq: int = field(
-        default=2,
-        metadata={
-            "help": "words (and n-grams) that are rarer, in the treebank as in --mt-dict, have no vector of their own"
-        },
+        default=2, metadata={"help": "source words (and n-grams) that are rarer have no vector of their own"}
     )
     lgp_max_ngrams: int = field(default=96, metadata={"help": "n-grams of a word that are read, at most"})
     lgp_unk_ngram: bool = field(
@@ -73,19 +70,25 @@ class LatentGraphParserOptions(FairseqDataclass):
         default=WordCase.auto,
         metadata={"help": "look words up in lower case, as written, or (auto) in lower case with --lgp-word-vectors"},
     )
-    lgp_embeddings: Embeddings = field(
-        default=Embeddings.auto,
-        metadata={
-            "help": "train word and n-gram vectors, freeze them, or (auto) freeze those that a file was given for, as "
-            "in the paper, and train others, without which little is learned"
-        },
-    )
     lgp_wdp_init: HeadInit = field(
         default=HeadInit.xavier, metadata={"help": "first values of W_dp, which scores heads"}
     )
     lgp_classifier_hidden: int = field(
         default=0,
         metadata={"help": "size of a ReLU layer before the classifiers of parts of speech and labels; 0: none"},
+    )
+
+
+@dataclass
+class LatentGraphParserOptions(GraphParserOptions):
+    """Options of `lgp_parser`. With --mt-dict, a word that is frequent there or in the treebank has a vector."""
+
+    lgp_embeddings: Embeddings = field(
+        default=Embeddings.auto,
+        metadata={
+            "help": "train word and n-gram vectors, freeze them, or (auto) freeze those that a file was given for, as "
+            "in the paper, and train others, without which little is learned"
+        },
     )
     lgp_lstm_decay: float = field(
         default=1e-6, metadata={"help": "weight decay of LSTM matrices, with --optimizer lgp_sgd"}

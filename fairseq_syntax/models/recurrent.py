@@ -363,8 +363,8 @@ class RecurrentModel(HubModel, FairseqEncoderDecoderModel):
         return InputFeedingDecoder(task.target_dictionary, args, embed_tokens, attention, context_size)
 
     @classmethod
-    def build_model(cls, args, task):
-        """Build the model.
+    def complete_options(cls, args, task) -> argparse.Namespace:
+        """All options with a value, checked.
 
         Raises:
             ValueError: options that contradict each other or are out of range.
@@ -377,6 +377,16 @@ class RecurrentModel(HubModel, FairseqEncoderDecoderModel):
             name = f"max_{side}_positions"
             # the task has these options, too, and fairseq puts them into the same namespace
             setattr(args, name, getattr(args, name, None) or 1024)
+        return args
+
+    @classmethod
+    def build_model(cls, args, task):
+        """Build the model.
+
+        Raises:
+            ValueError: options that contradict each other or are out of range.
+        """
+        args = cls.complete_options(args, task)
         memory, attention = cls.build_attention(args, task)
         source_table = _embeddings(task.source_dictionary, args.encoder_embed_dim)
         target_table = source_table
