@@ -56,6 +56,7 @@ setup(
             "fairseq-syntax-gates = fairseq_syntax.cli.gates:main",
             "fairseq-syntax-compare = fairseq_syntax.cli.compare:main",
             "fairseq-syntax-dictionary = fairseq_syntax.cli.dictionary:main",
+            "fairseq-syntax-graph = fairseq_syntax.cli.graph:main",
             "fairseq-syntax-average = fairseq_syntax.cli.average:main",
             "fairseq-syntax-length-prior = fairseq_syntax.cli.length_prior:main",
         ]

@@ -82,6 +82,20 @@ multitask_data() {
         --testpref "$(IFS=,; echo "${tests[*]}")" --destdir "$data"
 }
 
+# Run a command unless its file is there: unless_there FILE COMMAND …
+unless_there() {
+    if [[ -s "$1" ]]; then
+        echo "= $1 is there" >&2
+    else
+        "${@:2}"
+    fi
+}
+
+download() { # file, URL
+    run curl --fail --location --silent --show-error -o "$1.part" "$2"
+    run mv "$1.part" "$1"
+}
+
 # Translations in the order of the corpus, from the output of fairseq-generate: hypotheses GENERATED FILE
 hypotheses() {
     [[ -n "$DRY_RUN" ]] || sed -n 's/^H-\([0-9]*\)\t[^\t]*\t/\1\t/p' "$1" | sort -n | cut -f2 > "$2"

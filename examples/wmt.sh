@@ -39,20 +39,6 @@ newstest() {
     [[ "$1" == valid ]] && echo "$VALID_SET" || echo "${TEST_SETS[${number:-0}]}"
 }
 
-# Run a command unless its file is there: unless_there FILE COMMAND …
-unless_there() {
-    if [[ -s "$1" ]]; then
-        echo "= $1 is there" >&2
-    else
-        "${@:2}"
-    fi
-}
-
-download() { # file, URL
-    run curl --fail --location --silent --show-error -o "$1.part" "$2"
-    run mv "$1.part" "$1"
-}
-
 # Text up to tokens: prepare_text URL … -- CORPUS …   (CORPUS: path in the archives, without language)
 prepare_text() {
     local archives="$OUT/archives" url archive language split subset side

@@ -2,7 +2,7 @@
 
 import argparse
 from argparse import Namespace
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -41,6 +41,12 @@ _DECODERS: dict[str, Callable] = {
     Decoder.greedy: spanning.greedy,
 }
 
+# what `latent_heads` calls the arcs and the roots
+_NAMES: dict[str, tuple[str, str]] = {
+    Evidence.scores: ("arc_scores", "root_scores"),
+    Evidence.marginals: ("arc_marginals", "root_marginals"),
+}
+
 
 @dataclass(frozen=True)
 class Source:
@@ -57,6 +63,19 @@ class Source:
     word_of_token: list[int]
     words: int
     place: str
+
+
+@dataclass(frozen=True)
+class WordGraph:
+    """What a model makes of a sentence of J words.
+
+    Attributes:
+        heads: of the tree, one a word, 0-based, -1 for roots.
+        probabilities: (J, J + 1), [dependent, head]; column 0 is ROOT, column h is word h - 1. Rows add up to 1.
+    """
+
+    heads: list[int]
+    probabilities: np.ndarray
 
 
 # --- options ------------------------------------------------------------------------------------------------------
@@ -197,9 +216,7 @@ class TreeInducer:
     def __init__(self, loaded: Loaded, decoder: str, evidence: str, batch_size: int):
         self.loaded = loaded
         self.decode = _DECODERS[decoder]
-        self.names = (
-            ("arc_scores", "root_scores") if evidence == Evidence.scores else ("arc_marginals", "root_marginals")
-        )
+        self.names = _NAMES[evidence]
         self.batch_size = batch_size
         self.tokens = self.unknown = 0
         limits = utils.resolve_max_positions(loaded.task.max_positions(), loaded.model.max_positions())
@@ -211,6 +228,37 @@ class TreeInducer:
         Raises:
             TreeFormatError: a sentence is longer than the model can read.
         """
+        trees: list[list[int]] = [[] for _ in sources]
+        for chosen, found in self._through_model(sources, bar):
+            for i, tree in zip(chosen, self._trees(found, [sources[i] for i in chosen]), strict=True):
+                trees[i] = tree
+        return trees
+
+    def graphs(self, sources: list[Source], bar: tqdm | None = None) -> list[WordGraph]:
+        """The tree of every sentence, and the probabilities of all arcs.
+
+        Those of a word in pieces are the mean over its pieces, and of a head in pieces the sum; an arc inside the word
+        counts as ROOT, as `collapse_to_words` has it.
+
+        Raises:
+            TreeFormatError: a sentence is longer than the model can read.
+        """
+        graphs = [WordGraph([], np.zeros((0, 1)))] * len(sources)
+        for chosen, found in self._through_model(sources, bar):
+            batch = [sources[i] for i in chosen]
+            marginals = _of_words(found, _NAMES[Evidence.marginals], batch)
+            for i, heads, (arcs, roots) in zip(chosen, self._trees(found, batch), marginals, strict=True):
+                pieces = np.bincount(sources[i].word_of_token, minlength=sources[i].words)
+                graphs[i] = WordGraph(heads, np.column_stack((roots, arcs)) / pieces[:, None])
+        return graphs
+
+    def token_ids(self, source: Source) -> torch.Tensor:
+        """(T + 1,) what the model reads, with EOS."""
+        dictionary = self.loaded.task.source_dictionary
+        return torch.tensor([*map(dictionary.index, source.pieces), dictionary.eos()], dtype=torch.long)
+
+    def _through_model(self, sources: list[Source], bar: tqdm | None) -> Iterator[tuple[list[int], dict]]:
+        """Batches: which sentences, and the model's `latent_heads` of them as arrays."""
         dictionary = self.loaded.task.source_dictionary
         for source in sources:
             if len(source.pieces) >= self.longest:
@@ -222,42 +270,35 @@ class TreeInducer:
         learn = getattr(self.loaded.task, "learn_source_words", None)
         if learn is not None:
             learn(" ".join(source.pieces) for source in sources)
-        trees: list[list[int]] = [[] for _ in sources]
         order = sorted((i for i, s in enumerate(sources) if s.pieces), key=lambda i: -len(sources[i].pieces))
         for start in range(0, len(order), self.batch_size):
             chosen = order[start : start + self.batch_size]
-            ids = [
-                torch.tensor([*map(dictionary.index, sources[i].pieces), dictionary.eos()], dtype=torch.long)
-                for i in chosen
-            ]
+            ids = [self.token_ids(sources[i]) for i in chosen]
             self.tokens += sum(map(len, ids)) - len(ids)
             self.unknown += sum(int((row == dictionary.unk()).sum()) for row in ids)
-            for i, tree in zip(chosen, self._batch(ids, [sources[i] for i in chosen]), strict=True):
-                trees[i] = tree
+            yield chosen, self._latent_heads(ids)
             if bar is not None:
                 bar.update(len(chosen))
         if bar is not None:
             bar.update(len(sources) - len(order))
-        return trees
 
-    def _batch(self, ids: list[torch.Tensor], sources: list[Source]) -> list[list[int]]:
+    def _latent_heads(self, ids: list[torch.Tensor]) -> dict[str, np.ndarray]:
         loaded = self.loaded
         tokens = data_utils.collate_tokens(
             ids, loaded.task.source_dictionary.pad(), left_pad=bool(loaded.task.cfg.left_pad_source)
         )
         lengths = torch.tensor([len(row) for row in ids])
         found = loaded.model.latent_heads(tokens.to(loaded.device), lengths.to(loaded.device))
-        arcs, roots, mask = (found[name].cpu().numpy() for name in (*self.names, "word_mask"))
-        of_words = [
-            collapse.collapse_to_words(arcs[b][np.ix_(mask[b], mask[b])], roots[b][mask[b]], source.word_of_token)
-            for b, source in enumerate(sources)
-        ]
+        return {name: values.cpu().numpy() for name, values in found.items()}
+
+    def _trees(self, found: dict[str, np.ndarray], sources: list[Source]) -> list[list[int]]:
+        of_words = _of_words(found, self.names, sources)
         try:
             return self.decode([arc for arc, _ in of_words], [root for _, root in of_words])
         except ValueError as error:
             raise ValueError(
-                f"{loaded.path}: no tree can be made of the scores for {sources[0].place} and what is batched with it "
-                f"({error})"
+                f"{self.loaded.path}: no tree can be made of the scores for {sources[0].place} and what is batched "
+                f"with it ({error})"
             ) from None
 
     def note(self) -> str:
@@ -269,6 +310,17 @@ class TreeInducer:
             f"{self.unknown} of {self.tokens} tokens ({share:.1f} %) are unknown to the model; the text must be cut "
             "and cased as in training (--bpe, --lowercase)"
         )
+
+
+def _of_words(
+    found: dict[str, np.ndarray], names: tuple[str, str], sources: list[Source]
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Arcs (J, J) and roots (J,) of each sentence of a batch, summed over the pieces of words."""
+    arcs, roots, mask = (found[name] for name in (*names, "word_mask"))
+    return [
+        collapse.collapse_to_words(arcs[b][np.ix_(mask[b], mask[b])], roots[b][mask[b]], source.word_of_token)
+        for b, source in enumerate(sources)
+    ]
 
 
 # --- against a treebank -------------------------------------------------------------------------------------------

@@ -90,19 +90,19 @@ def run(args: argparse.Namespace) -> None:
     """
     refuse_existing([args.output, args.draw], args.overwrite)
     if not args.path:
-        tree = _nth(_read_trees(args), args.sentence or 0)
+        tree = nth(_read_trees(args), args.sentence or 0)
         if not tree.is_parsed:
             raise TreeFormatError(f"{args.input}:{tree.line}: the sentence has no tree (HEAD is _)")
         _draw(args, tree, tree.heads, None, args.input)
         return
     loaded = load_with_trees(args)
     inducer = TreeInducer(loaded, args.decoder, args.evidence, args.batch_size)
-    sentences = _read(args, loaded)
+    sentences = read_text(args, loaded)
     if args.draw:
         # the one sentence first: a number that does not exist should not take long
         if args.output:
             sentences = list(sentences)
-        sentence, source = _nth(sentences, args.sentence or 0)
+        sentence, source = nth(sentences, args.sentence or 0)
         gold = sentence.heads if sentence.is_parsed and len(sentence) else None
         _draw(args, sentence, inducer([source])[0], gold, loaded.name)
     if args.output or not args.draw:
@@ -148,7 +148,8 @@ def _is_conllu(path: str) -> bool:
     return path.removesuffix(".gz").endswith(".conllu")
 
 
-def _nth(items: Iterable, number: int):
+def nth(items: Iterable, number: int):
+    """The item of this number, from 0; ValueError if there are not so many."""
     count = 0
     for count, item in enumerate(items, 1):
         if count == number + 1:
@@ -161,7 +162,7 @@ def _read_trees(args: argparse.Namespace) -> Iterator[Sentence]:
         yield sentence.collapse_ranges() if args.collapse_ranges else sentence
 
 
-def _read(args: argparse.Namespace, loaded: Loaded) -> Iterator[tuple[Sentence, Source]]:
+def read_text(args: argparse.Namespace, loaded: Loaded) -> Iterator[tuple[Sentence, Source]]:
     """Sentences to write, with what is shown to the model."""
     cutter = Cutter(args, loaded.subword_type(args.subword_type))
     if args.subset:

@@ -19,6 +19,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+import treebanks
 from corpora import Item, random_items, write_split
 from fairseq import options, tasks
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
@@ -985,6 +986,37 @@ def world(made, models, tmp_path, capsys, monkeypatch):
     world = World(tmp_path, capsys)
     world.monkeypatch, world.models = monkeypatch, models
     return world
+
+
+@case("give one of --gold, --input and --subset", "error: ")
+def _(world):
+    return world.program("graph", status=2)
+
+
+@case("--input and --subset need --draw or --edges", "error: ")
+def _(world):
+    return world.program("graph", "--subset", "test", status=2)
+
+
+@case("--draw and --edges are of use with --input or --subset", "error: ")
+def _(world):
+    return world.program("graph", "--gold", treebank(world), "--draw", world.folder / "graph.svg", status=2)
+
+
+@case("--decoder and --from are of use with --gold only", "error: ")
+def _(world):
+    options = ["--subset", "test", "--draw", world.folder / "graph.svg", "--decoder", "eisner"]
+    return world.program("graph", *options, status=2)
+
+
+@case("are treebanks; give --input FILE.conllu", "--subset ")
+def _(world):
+    folder = treebanks.make(world.text / "treebank")
+    run = world.text / "parser"
+    few = ["--cpu", "--num-workers", 0, "--max-update", 1, "--no-epoch-checkpoints", "--disable-validation"]
+    commands.run("fairseq-train", folder, *treebanks.TRAINING, *few, "--save-dir", run)
+    options = ["--subset", "valid", "--draw", world.folder / "graph.svg"]
+    return world.program("graph", *options, data=folder, path=run / "checkpoint_last.pt")
 
 
 # --- training recipes, averaging, lengths -----------------------------------------------------------------------

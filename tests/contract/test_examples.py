@@ -1,5 +1,7 @@
 """The recipes: they are sound shell, and what they would run is accepted and is what the paper did."""
 
+import gzip
+import json
 import os
 import re
 import shlex
@@ -9,7 +11,9 @@ from pathlib import Path
 
 import pytest
 from contract.command_lines import REPOSITORY, console_scripts, parse
+from fairseq import options
 
+from fairseq_syntax.models.lgp import LatentGraphOptions
 from fairseq_syntax.models.options import fill_defaults
 from fairseq_syntax.models.pascal_transformer import PascalOptions
 from fairseq_syntax.models.sa_nmt import SyntaxAttentionOptions
@@ -60,6 +64,17 @@ DIRECTED_SYSTEMS = {
 DIRECTED_TRANSFORMERS = ("transformer", "sdatt_transformer", "dasa_transformer")
 DIRECTED_RECIPES = ("sdatt", "wmt14")
 
+# recipes of Hashimoto & Tsuruoka (2017); system -> --lgp-graph
+GRAPH_SYSTEMS = {"seq": "seq", "lgp": "latent", "lgp_plus": "latent", "dep": "dep", "uni": "uni"}
+GRAPH_RECIPES = ("lgp", "aspec")
+# size -> d3, training pairs, words' least frequency in source and target, noise words, momentum, epochs before the
+# learning rate may fall, beam, sentences of the treebank (specs: the tables of settings)
+GRAPH_SIZES = {
+    "small": (128, "20000", 2, 2, 2000, 0.75, 5, 12, 10_000),
+    "medium": (256, "100000", 2, 2, 2000, 0.75, 5, 12, None),
+    "large": (512, None, 3, 5, 2500, 0.70, 0, 50, None),
+}
+
 
 def name(script: Path) -> str:
     return str(script.relative_to(EXAMPLES))
@@ -96,7 +111,7 @@ def fairseq_commands(commands: list[list[str]]) -> list[list[str]]:
 
 def test_scripts_are_found():
     assert len(SCRIPTS) >= 12
-    for recipe in (*DIRECTIONS, *LATENT_DIRECTIONS, *DIRECTED_RECIPES):
+    for recipe in (*DIRECTIONS, *LATENT_DIRECTIONS, *DIRECTED_RECIPES, *GRAPH_RECIPES):
         assert {"prepare.sh", "train.sh", "evaluate.sh", "settings.sh"} <= {
             script.name for script in SCRIPTS if script.parent.name == recipe
         }
@@ -242,14 +257,21 @@ def test_variables_and_options_of_the_user_win():
     assert parse(command).max_update == 7
 
 
-@pytest.mark.parametrize("recipe", [*DIRECTIONS, *LATENT_DIRECTIONS, *DIRECTED_RECIPES])
+@pytest.mark.parametrize("recipe", [*DIRECTIONS, *LATENT_DIRECTIONS, *DIRECTED_RECIPES, *GRAPH_RECIPES])
 @pytest.mark.parametrize("script", ["train", "evaluate"])
 def test_unknown_system_is_refused(recipe, script):
     dry_run(EXAMPLES / recipe / f"{script}.sh", "pascall", status=2)
 
 
 @pytest.mark.parametrize(
-    ("recipe", "system"), [("nc11", "pascal"), ("wmt16", "pascal"), ("wmt17", "sa_nmt"), ("wmt14", "sdatt")]
+    ("recipe", "system"),
+    [
+        ("nc11", "pascal"),
+        ("wmt16", "pascal"),
+        ("wmt17", "sa_nmt"),
+        ("wmt14", "sdatt"),
+        *((r, "seq") for r in GRAPH_RECIPES),
+    ],
 )
 def test_split_that_does_not_exist_is_refused(recipe, system):
     dry_run(EXAMPLES / recipe / "evaluate.sh", system, "test3", status=2)
@@ -641,6 +663,301 @@ def test_the_quick_run_of_directed_systems_is_accepted():
     assert [compared.baseline, *compared.systems] == [f"nowhere/quick/{name}.test.generated" for name in compared.names]
     assert compared.names[0] == "global_att"
     assert not (REPOSITORY / "nowhere").exists(), "DRY_RUN=1 has made a folder"
+
+
+# --- latent graphs --------------------------------------------------------------------------------------------------
+
+
+def graph_commands(recipe: str, script: str, *arguments: str, **variables: str) -> list[list[str]]:
+    folders = {"OUT": "nowhere/out"}
+    return dry_run(EXAMPLES / recipe / f"{script}.sh", *arguments, **{**folders, **variables})
+
+
+def parse_validation(command: list[str]):
+    assert command[0] == "fairseq-validate"
+    return options.parse_args_and_arch(options.get_validation_parser(), input_args=command[1:])
+
+
+def touch(folder: Path, *names: str) -> dict[str, str]:
+    """Empty files of a corpus that a recipe looks for."""
+    for file in names:
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / file).touch()
+    return {"DATA": str(folder)}
+
+
+ASPEC_FILES = ("train/train-1.txt", "train/train-2.txt", "dev/dev.txt", "devtest/devtest.txt", "test/test.txt")
+TANAKA_FILES = [f"{split}.{language}.gz" for split in ("train", "dev", "test") for language in ("en", "ja")]
+
+
+@pytest.mark.parametrize("recipe", GRAPH_RECIPES)
+@pytest.mark.parametrize("parses", ["own", "none"])
+def test_data_of_latent_graphs_are_accepted(tmp_path, recipe, parses):
+    data = touch(tmp_path, *ASPEC_FILES) if recipe == "aspec" else {}
+    commands = graph_commands(recipe, "prepare", PARSES=parses, **data)
+    ours = [parse(command) for command in fairseq_commands(commands)]
+    programs = [command[0].removeprefix("fairseq-").removeprefix("syntax-") for command in fairseq_commands(commands)]
+    splits = ["valid", "test", "test1"][: 3 if recipe == "aspec" else 2]
+    parsing = ["train", *["parse"] * (1 + len(splits))] if parses == "own" else []
+    assert programs == ["dictionary", *parsing, "preprocess", "length-prior"]
+    dictionary, *_, binarized, prior = ours
+    (binarize,) = [command for command in fairseq_commands(commands) if command[0].endswith("preprocess")]
+    assert (binarize[0] == "fairseq-preprocess") == (parses == "none")
+    # an open dictionary: words of all texts, and the spelling of rare ones
+    assert [Path(file).name for file in (*dictionary.train, *dictionary.extra)] == [
+        f"{split}.en" for split in ("train", *splits)
+    ]
+    assert binarized.srcdict == dictionary.output and not binarized.joined_dictionary
+    assert (binarized.thresholdsrc, binarized.thresholdtgt) == (0, 2)
+    assert [Path(file).name for file in binarized.testpref.split(",")] == splits[1:]
+    assert prior.data == binarized.destdir
+    if parses == "own":
+        parser, *parsed = ours[1:-2]
+        for args, split in zip(parsed, ("train", *splits), strict=True):
+            assert Path(args.input) == Path(dictionary.train[0]).parent / f"{split}.en"
+            assert Path(args.parser) == Path(parser.save_dir) / "checkpoint_last.pt"
+            assert ["cp", args.output, f"{args.input}.conllu"] in commands
+        assert parser.first_k == (None if recipe == "aspec" else 10_000), (
+            "the paper's parser for DEP has learned from all"
+        )
+        assert parser.mt_dict == dictionary.output
+    fetched = [command[-1] for command in commands if command[0] == "curl"]
+    assert [Path(url).name for url in fetched[-2:]] == ["en_ewt-ud-train.conllu", "en_ewt-ud-dev.conllu"]
+    assert len(fetched) == (2 if recipe == "aspec" else 8)
+    assert not any("nowhere/out" not in " ".join(command) for command in fairseq_commands(commands))
+    assert not (REPOSITORY / "nowhere").exists(), "DRY_RUN=1 has made a folder"
+
+
+@pytest.mark.parametrize("pairs", ["300", "all"])
+def test_local_copies_of_text_trees_and_treebank_are_taken(tmp_path, pairs):
+    trees = [f"{split}.en.conllu.gz" for split in ("train", "dev", "test")]
+    data = touch(tmp_path / "tanaka", *TANAKA_FILES, *trees)
+    touch(tmp_path / "ud", "en_ewt.train.conllu.gz", "en_ewt-ud-dev.conllu")
+    commands = graph_commands("lgp", "prepare", PAIRS=pairs, UD=str(tmp_path / "ud"), **data)
+    assert not [command for command in commands if command[0] == "curl"]
+    programs = [command[0] for command in fairseq_commands(commands)]
+    assert programs == ["fairseq-syntax-dictionary", "fairseq-syntax-preprocess", "fairseq-syntax-length-prior"]
+    unpacked = {Path(command[-1]).name for command in commands if command[0] == "gzip"}
+    assert unpacked == {*TANAKA_FILES, *trees, "en_ewt.train.conllu.gz", "en_ewt-ud-dev.conllu"}
+    cut = [command[-1] for command in commands if command[0] in ("head", "awk")]
+    full = [f"nowhere/out/full/{name}" for name in ("train.en", "train.ja", "train.en.conllu")]
+    assert cut == ([] if pairs == "all" else full)
+    own = fairseq_commands(graph_commands("lgp", "prepare", PARSES="own", **data))
+    assert "fairseq-syntax-parse" in {command[0] for command in own}
+    dry_run(EXAMPLES / "lgp" / "prepare.sh", PARSES="some", status=2)
+
+
+def test_first_pairs_and_their_trees_are_taken(tmp_path):
+    """Text and trees are really cut, up to the dictionary."""
+    data = tmp_path / "data"
+    data.mkdir()
+    words = ["a", "b", "c"]
+    for split in ("train", "dev", "test"):
+        for language in ("en", "ja"):
+            (data / f"{split}.{language}").write_text("".join(f"{word}\n" for word in words))
+        trees = "".join(f"# text = {word}\n1\t{word}\t_\tX\t_\t_\t0\troot\t_\t_\n\n" for word in words)
+        (data / f"{split}.en.conllu.gz").write_bytes(gzip.compress(trees.encode()))
+    treebank = tmp_path / "treebank"
+    touch(treebank, "x")
+    for split in ("train", "valid"):
+        (treebank / f"{split}.conllu").write_text(trees)
+    out = tmp_path / "out"
+    variables = {"DATA": str(data), "OUT": str(out), "TREEBANK": str(treebank), "PAIRS": "2"}
+    environment = {**os.environ, **variables, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    for step in ("text", "trees"):
+        script = str(EXAMPLES / "lgp" / "prepare.sh")
+        done = subprocess.run(["bash", script, step], env=environment, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr[-1000:]
+    text = out / "2" / "text"
+    assert (text / "train.en").read_text() == (text / "train.ja").read_text() == "a\nb\n"
+    assert (text / "valid.en").read_text() == (text / "test.ja").read_text() == "a\nb\nc\n"
+    assert (text / "train.en.conllu").read_text() == trees[: trees.index("# text = c")]
+    assert (text / "test.en.conllu").read_text() == trees
+
+
+@pytest.mark.parametrize("recipe", GRAPH_RECIPES)
+@pytest.mark.parametrize("system", GRAPH_SYSTEMS)
+def test_systems_of_latent_graphs_are_accepted(recipe, system):
+    (train,) = fairseq_commands(graph_commands(recipe, "train", system))
+    (average,) = fairseq_commands(graph_commands(recipe, "average", system))
+    training, averaged = parse(train), parse(average)
+    fill_defaults(training, LatentGraphOptions)
+    assert (training.task, training.arch) == ("syntax_translation", "lgp_small")
+    assert (training.source_lang, training.target_lang) == ("en", "ja")
+    assert str(training.lgp_graph) == GRAPH_SYSTEMS[system]
+    (parser,) = [parse(command) for command in fairseq_commands(graph_commands(recipe, "pretrain"))]
+    expected = f"{parser.save_dir}/checkpoint_last.pt" if system == "lgp_plus" else None
+    assert training.lgp_parser_path == expected
+    assert averaged.inputs == [training.save_dir] and averaged.select_on == "valid"
+    assert averaged.data == training.data and averaged.cpu == training.cpu == (recipe == "lgp")
+    for variables, checkpoint in (({}, "checkpoint_best.pt"), ({"AVERAGED": "1"}, "average.pt")):
+        commands = graph_commands(recipe, "evaluate", system, "valid", **variables)
+        generate, validate = fairseq_commands(commands)
+        generation = parse(generate)
+        assert generation.path == parse_validation(validate).path == f"{training.save_dir}/{checkpoint}"
+        assert generation.data == parse_validation(validate).data == training.data
+        assert generation.gen_subset == parse_validation(validate).valid_subset == "valid"
+        assert (generation.beam, generation.lenpen, generation.length_prior) == (12, 1, "auto")
+        assert (generation.max_len_a, generation.max_len_b, generation.cpu) == (2, 20, training.cpu)
+        (score,) = [command for command in commands if command[0] == "sacrebleu"]
+        assert score[1].endswith("/text/valid.ja") and score[score.index("--tokenize") + 1] == "none"
+    assert averaged.output == f"{training.save_dir}/average.pt"
+
+
+@pytest.mark.parametrize("recipe", GRAPH_RECIPES)
+@pytest.mark.parametrize("system", ["lgp", "dep"])
+def test_unknown_words_are_copied_by_the_program_that_can(recipe, system):
+    variables = {"COPY_UNKNOWN": "1", "PRIOR": "off"}
+    translate, _ = fairseq_commands(graph_commands(recipe, "evaluate", system, **variables))
+    args = parse(translate)
+    assert translate[0] == "fairseq-interactive" and args.replace_unk == "" and args.length_prior == "off"
+    assert Path(args.input).name == "test.en" and args.buffer_size >= args.batch_size > 1
+    assert args.syntax_conllu == (f"{args.input}.conllu" if system == "dep" else None)
+    assert str(args.syntax_parser) == ("conllu" if system == "dep" else "stanza")
+    dry_run(EXAMPLES / recipe / "evaluate.sh", system, PRIOR="on", status=2)
+
+
+def test_translations_made_otherwise_have_other_names():
+    made = [{}, {"AVERAGED": "1"}, {"PRIOR": "off"}, {"COPY_UNKNOWN": "1"}, {"SEED": "2"}]
+    scored = []
+    for variables in made:
+        commands = graph_commands("lgp", "evaluate", "seq", **variables)
+        (score,) = [command for command in commands if command[0] == "sacrebleu"]
+        hypotheses = score[score.index("--input") + 1]
+        (compared,) = [parse(command) for command in graph_commands("lgp", "compare", **variables)]
+        assert compared.baseline == hypotheses.replace(".hypotheses", ".generated"), "compared is what was evaluated"
+        assert compared.names == list(GRAPH_SYSTEMS) and len(compared.systems) == 4
+        assert compared.reference == [score[1]] and compared.tokenize == "none"
+        scored += [hypotheses, compared.plot]
+    assert len(set(scored)) == 2 * len(made)
+
+
+def test_graphs_without_a_baseline_are_not_compared():
+    script = str(EXAMPLES / "lgp" / "compare.sh")
+    environment = {**os.environ, "OUT": "nowhere/out"}
+    done = subprocess.run(["bash", script], env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "evaluate seq and another system first" in done.stderr
+
+
+def test_one_budget_for_all_graphs():
+    trainings = [parse(*graph_commands("lgp", "train", system)[-1:]) for system in GRAPH_SYSTEMS]
+    first, *others = [settings_of(args, ("lgp_graph", "lgp_parser_path", *FILES)) for args in trainings]
+    assert all(other == first for other in others)
+    args = trainings[0]
+    assert (args.criterion, args.max_epoch, args.epoch_parts) == ("cross_entropy", 20, 2)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "size"), [("lgp", "cpu"), ("lgp", "paper"), *(("aspec", size) for size in GRAPH_SIZES)]
+)
+@pytest.mark.parametrize("system", ["seq", "lgp_plus"])
+def test_settings_of_the_paper_for_latent_graphs(recipe, size, system):
+    width, _, source, _, noise, momentum, halve, beam, k = GRAPH_SIZES[size if recipe == "aspec" else "small"]
+    variables = {"SIZE": size}
+    args = parse(graph_commands(recipe, "train", system, **variables)[-1])
+    fill_defaults(args, LatentGraphOptions)
+    assert (args.lgp_parser_size, args.lgp_pos_size, args.lgp_size, args.dropout) == (100, 50, width, 0.2)
+    assert args.lgp_src_min_freq == source
+    assert (args.optimizer, args.momentum, args.weight_decay, args.lr) == ("lgp_sgd", momentum, 1e-6, [1.0])
+    assert (args.lr_scheduler, args.lr_halve_after, args.lr_shrink) == ("halve_on_drop", halve, 0.5)
+    assert (args.batch_size, args.update_freq, args.max_tokens, args.distributed_world_size) == (128, [1], None, 1)
+    assert (args.clip_norm, args.sentence_avg, args.epoch_parts) == (1.0, True, 2)
+    assert args.eval_bleu and args.eval_tokenized_bleu and json.loads(args.eval_bleu_args)["beam"] == 1
+    assert (args.best_checkpoint_metric, args.maximize_best_checkpoint_metric) == ("bleu", True)
+    assert not args.no_epoch_checkpoints, "they are averaged"
+    if size == "cpu":
+        assert args.criterion == "cross_entropy" and args.cpu
+    else:
+        assert (args.criterion, args.blackout_k, args.blackout_alpha) == ("blackout", noise, 0.4)
+    generate, _ = fairseq_commands(graph_commands(recipe, "evaluate", system, **variables))
+    assert parse(generate).beam == beam
+    parser = parse(graph_commands(recipe, "pretrain", **variables)[-1])
+    assert (parser.arch, parser.task, parser.criterion) == ("lgp_parser", "dependency_parsing", "joint_parsing")
+    assert (parser.first_k, parser.max_epoch, parser.lr, parser.lr_rho) == (k, 20, [1.0], 0.3)
+    assert (parser.momentum, parser.pass_clip_norms, parser.sentence_avg) == (0, [1.0, 2.0], True)
+    assert (parser.pos_batch_size, parser.dep_batch_size, parser.lgp_src_min_freq) == (25, 15, source)
+    assert parser.strip_subtypes and parser.lowercase == (recipe == "lgp")
+    assert parser.mt_dict and Path(parser.mt_dict).parent == Path(args.data).parent
+
+
+@pytest.mark.parametrize("size", GRAPH_SIZES)
+def test_data_of_aspec_are_those_of_the_paper(tmp_path, size):
+    data = touch(tmp_path, *ASPEC_FILES)
+    commands = graph_commands("aspec", "prepare", SIZE=size, **data)
+    (clean,) = [command for command in commands if "clean" in command]
+    assert clean[clean.index("--max-words") + 1] == clean[clean.index("--max-ratio") + 1] == "50"
+    extracted = [command for command in commands if command[0] == "awk" and command[-1].endswith("train-2.txt")]
+    assert len(extracted) == 2 and all("NR <= 1500000 " in command[3] for command in extracted)
+    assert {command[3].split("print ")[1] for command in extracted} == {"$NF }", "$(NF - 1) }"}
+    pairs, target = GRAPH_SIZES[size][1], GRAPH_SIZES[size][3]
+    cut = [command[:3] for command in commands if command[0] == "head"]
+    assert cut == ([] if pairs is None else [["head", "-n", pairs]] * 2)
+    (binarize,) = [command for command in fairseq_commands(commands) if command[0].endswith("preprocess")]
+    assert parse(binarize).thresholdtgt == target
+    assert (binarize[0] == "fairseq-preprocess") == (size == "large"), "the paper has no DEP of this size"
+    assert sum(command[0] == "kytea" for command in commands) == 4
+    dry_run(EXAMPLES / "aspec" / "prepare.sh", SIZE=size, status=1)  # where is the corpus?
+
+
+def test_text_of_aspec_is_read_from_its_fields(tmp_path):
+    """Up to the dictionary, with commands that leave the text as it is."""
+    data, out = tmp_path / "aspec", tmp_path / "out"
+    touch(data, *ASPEC_FILES)
+    for part in (1, 2):
+        lines = [f"0.9 ||| A-{part} ||| {n} ||| 本 {part}{n} ||| word {part}{n}\n" for n in range(3)]
+        (data / "train" / f"train-{part}.txt").write_text("".join(lines))
+    for split in ("dev", "devtest", "test"):
+        (data / split / f"{split}.txt").write_text(f"A ||| 1 ||| 本 {split} ||| word {split}\n")
+    treebank = tmp_path / "treebank"
+    touch(treebank, "x")
+    for split in ("train", "valid"):
+        (treebank / f"{split}.conllu").write_text("1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n\n")
+    given = {"DATA": data, "OUT": out, "TREEBANK": treebank, "FIRST_PAIRS": 5, "PAIRS": 4, "WORKERS": 1}
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "TOKENIZE_EN": "cat", "SEGMENT_JA": "cat"}
+    environment.update({key: str(value) for key, value in given.items()})
+    script = str(EXAMPLES / "aspec" / "prepare.sh")
+    done = subprocess.run(["bash", script, "text"], env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr[-1000:]
+    text = out / "small" / "text"
+    assert (text / "train.en").read_text() == "word 10\nword 11\nword 12\nword 20\n"
+    assert (text / "train.ja").read_text() == "本 10\n本 11\n本 12\n本 20\n"
+    for split, there in (("valid", "dev"), ("test", "test"), ("test1", "devtest")):
+        assert (text / f"{split}.en").read_text() == f"word {there}\n"
+    assert len((out / "full" / "kept.en").read_text().splitlines()) == 5
+
+
+@pytest.mark.parametrize("recipe", GRAPH_RECIPES)
+def test_variables_and_options_of_the_user_win_for_latent_graphs(recipe):
+    variables = {"SEED": "7", "MAX_EPOCH": "3", "CRITERION": "blackout", "NOISE": "9", "FIRST_K": "60"}
+    vectors = {"WORD_VECTORS": "w.txt", "NGRAM_VECTORS": "n.txt"}
+    command = graph_commands(recipe, "train", "lgp_plus", "--lr", "0.5", "--lgp-decoder-bos", **variables, **vectors)[
+        -1
+    ]
+    args = parse(command)
+    assert (args.seed, args.max_epoch, args.lr, args.blackout_k, args.lgp_decoder_bos) == (7, 3, [0.5], 9, True)
+    assert args.save_dir.endswith("lgp_plus-7") and args.log_file.endswith("lgp_plus-7.log")
+    parser = parse(graph_commands(recipe, "pretrain", "--max-epoch", "4", **variables, **vectors)[-1])
+    assert (parser.first_k, parser.max_epoch) == (60, 4) and Path(args.lgp_parser_path).parent == Path(parser.save_dir)
+    for each in (args, parser):
+        assert (each.lgp_word_vectors, each.lgp_ngram_vectors) == ("w.txt", "n.txt")
+    dry_run(EXAMPLES / recipe / "train.sh", "seq", SIZE="huge", status=2)
+    dry_run(EXAMPLES / recipe / "train.sh", "seq", CRITERION="hinge", status=2)
+
+
+@pytest.mark.parametrize("recipe", GRAPH_RECIPES)
+@pytest.mark.parametrize("system", ["lgp", "lgp_plus", "parser"])
+def test_what_looks_at_the_graphs_is_accepted(recipe, system):
+    commands = fairseq_commands(graph_commands(recipe, "graph", system))
+    attachment, trees = [parse(command) for command in commands]
+    trained = graph_commands(recipe, *(["pretrain"] if system == "parser" else ["train", system]))[-1]
+    for args in (attachment, trees):
+        assert Path(args.path).parent == Path(parse(trained).save_dir) and args.data == parse(trained).data
+        assert str(args.decoder) == "eisner" and args.lowercase == (recipe == "lgp")
+    treebank = parse(graph_commands(recipe, "pretrain")[-1]).data
+    assert attachment.gold == trees.input == f"{treebank}/valid.conllu"
+    for other in ("seq", "uni", "dep"):
+        dry_run(EXAMPLES / recipe / "graph.sh", other, status=2)
 
 
 def test_wrong_option_would_be_found():

@@ -1,0 +1,317 @@
+# The systems of Hashimoto & Tsuruoka (2017) on any data: shared by the recipes lgp and aspec, whose settings.sh source it,
+# choose what differs between them and call `settle`.
+source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
+LGP_SYSTEMS=(seq lgp lgp_plus dep uni) # the first one is the baseline
+EWT=https://raw.githubusercontent.com/UniversalDependencies/UD_English-EWT/master
+
+# The settings of both recipes; each can be overridden from the environment. Numbers are the paper's unless said otherwise.
+#   WORK: folder of the recipe's files;  DEVICE: --cpu, or nothing
+settle() {
+    : "${TREEBANK:=$OUT/treebank}"    # folder with train.conllu and valid.conllu, plain or .gz
+    : "${FIRST_K:=10000}"             # sentences of it that lgp_plus learns from, or all
+    : "${DEP_FIRST_K:=$FIRST_K}"      # the same, of the parser that parses for dep
+    : "${PARSER_EPOCHS:=20}"          # passes, over tags and over trees in turns
+    : "${PARSER_SEED:=1}"
+    : "${PARSER:=$(parser_folder "$FIRST_K")/checkpoint_last.pt}"
+    : "${PARSE_DEVICE:=}"             # cpu, cuda, … (default: a GPU if there is one)
+    : "${WORD_VECTORS:=}" "${NGRAM_VECTORS:=}" # files of pre-trained vectors, of which the paper has some
+    : "${ARCH:=lgp_small}"
+    : "${MIN_FREQUENCY:=2}" "${MIN_FREQUENCY_TARGET:=2}" # of words that have a vector of their own
+    : "${CRITERION:=blackout}" "${NOISE:=2000}"
+    : "${MOMENTUM:=0.75}" "${LR:=1.0}"
+    : "${HALVE_AFTER:=5}"             # epochs before the learning rate may fall: the author's code
+    : "${BATCH_SIZE:=128}"            # sentences an update
+    : "${MAX_EPOCH:=60}"              # half epochs; ours
+    : "${BEAM:=12}" "${BATCH_GENERATE:=32}"
+    : "${PRIOR:=auto}"                # off: beam search without the probability of lengths
+    : "${AVERAGED:=}"                 # set to translate with the mean of checkpoints, which average.sh makes
+    : "${COPY_UNKNOWN:=}"             # set to copy source words to where the model says "unknown"
+    : "${WORKERS:=2}"
+    TEXT="$WORK/text" DATA_BIN="$WORK/data-bin" DICTIONARY="$WORK/dict.$SOURCE.txt"
+    VECTORS=(${WORD_VECTORS:+--lgp-word-vectors "$WORD_VECTORS"} ${NGRAM_VECTORS:+--lgp-ngram-vectors "$NGRAM_VECTORS"})
+    RUNNING=(--num-workers 0 --log-format simple --log-interval 50 --distributed-world-size 1)
+    case "$CRITERION" in
+    cross_entropy) LOSS=(--criterion cross_entropy) ;;
+    blackout) LOSS=(--criterion blackout --blackout-k "$NOISE" --blackout-alpha 0.4) ;; # alpha: the author's code
+    *)
+        echo "CRITERION=$CRITERION: choose cross_entropy or blackout" >&2
+        exit 2
+        ;;
+    esac
+    case "$PRIOR" in
+    auto | off) ;;
+    *)
+        echo "PRIOR=$PRIOR: choose auto or off" >&2
+        exit 2
+        ;;
+    esac
+}
+
+# Folder of a parser that has learned from K sentences, or all: parser_folder K
+parser_folder() {
+    echo "$WORK/checkpoints/parser-$1-$PARSER_SEED"
+}
+
+# Checkpoints of a system: system_folder SYSTEM
+system_folder() {
+    echo "$WORK/checkpoints/$1-$SEED"
+}
+
+# Beginning of the names of a system's translations, which tell how they were made: translation_name SYSTEM SPLIT
+translation_name() {
+    local made=""
+    [[ -z "$AVERAGED" ]] || made+=-averaged
+    [[ "$PRIOR" == auto ]] || made+=-noprior
+    [[ -z "$COPY_UNKNOWN" ]] || made+=-copied
+    echo "$WORK/$1-$SEED$made.$2"
+}
+
+# System -> options that make it: GRAPH.  graph_options SYSTEM
+graph_options() {
+    case "$1" in
+    lgp) GRAPH=(--lgp-graph latent) ;;
+    lgp_plus) GRAPH=(--lgp-graph latent --lgp-parser-path "$PARSER") ;;
+    seq | dep | uni) GRAPH=(--lgp-graph "$1") ;;
+    *)
+        echo "system $1: choose among ${LGP_SYSTEMS[*]}" >&2
+        exit 2
+        ;;
+    esac
+}
+
+# The split is there, or stop: check_split SPLIT
+check_split() {
+    [[ " ${SPLITS[*]} " == *" $1 "* ]] && return
+    echo "split $1: choose among ${SPLITS[*]}" >&2
+    exit 2
+}
+
+# The first of some files that is there, or stop: existing FILE …
+existing() {
+    local file
+    for file; do
+        [[ ! -f "$file" ]] || { echo "$file" && return; }
+    done
+    echo "missing: $1 (or ${*:2})" >&2
+    return 1
+}
+
+# The first N lines of a file, or all: first_lines N FILE GOAL
+first_lines() {
+    if [[ "$1" == all ]]; then
+        run cp "$2" "$3"
+    else
+        run_to "$3" head -n "$1" "$2"
+    fi
+}
+
+# The first N trees of a file of CoNLL-U, or all: first_trees N FILE GOAL
+first_trees() {
+    if [[ "$1" == all ]]; then
+        run cp "$2" "$3"
+    else
+        run_to "$3" awk -v RS= -v ORS='\n\n' "NR <= $1" "$2"
+    fi
+}
+
+# --- data -------------------------------------------------------------------------------------------------------------
+
+# UD English-EWT, from UD=folder or downloaded, unless there is a treebank.
+treebank() {
+    local split name file
+    run mkdir -p "$TREEBANK"
+    for split in train valid; do
+        [[ ! -s "$TREEBANK/$split.conllu.gz" ]] || continue
+        [[ "$split" == valid ]] && name=dev || name=train
+        if [[ -s "$TREEBANK/$split.conllu" ]]; then
+            echo "= $TREEBANK/$split.conllu is there" >&2
+        elif [[ -z "${UD:-}" ]]; then
+            download "$TREEBANK/$split.conllu" "$EWT/en_ewt-ud-$name.conllu"
+        else
+            file="$(existing "$UD/en_ewt-ud-$name.conllu" "$UD/en_ewt-ud-$name.conllu.gz" "$UD/en_ewt.$name.conllu" \
+                "$UD/en_ewt.$name.conllu.gz")"
+            run_to "$TREEBANK/$split.conllu" gzip -dcf "$file"
+        fi
+    done
+}
+
+# All words of the source; rare and unseen ones, too, are read by their spelling.
+dictionary() {
+    local extra=("${SPLITS[@]/#/$TEXT/}")
+    run fairseq-syntax-dictionary --train "$TEXT/train.$SOURCE" --extra "${extra[@]/%/.$SOURCE}" \
+        --output "$DICTIONARY" --overwrite
+}
+
+# Trees of the source side, by a parser of our own.
+parse() {
+    local split trees parser
+    parser="$(parser_folder "$DEP_FIRST_K")"
+    for split in train "${SPLITS[@]}"; do
+        trees="$WORK/trees-$DEP_FIRST_K-$PARSER_SEED/$split.$SOURCE.conllu"
+        run mkdir -p "$(dirname "$trees")"
+        unless_there "$trees" run fairseq-syntax-parse --input "$TEXT/$split.$SOURCE" --output "$trees" \
+            --parser "$parser/checkpoint_last.pt" ${PARSE_DEVICE:+--device "$PARSE_DEVICE"}
+        run cp "$trees" "$TEXT/$split.$SOURCE.conllu"
+    done
+}
+
+# Text, trees unless PARSES=none, and probabilities of lengths.
+binarize() {
+    local program=(fairseq-syntax-preprocess --no-distances) tests=("${SPLITS[@]:1}")
+    [[ "$PARSES" != none ]] || program=(fairseq-preprocess)
+    tests=("${tests[@]/#/$TEXT/}")
+    run rm -rf "$DATA_BIN"
+    run "${program[@]}" --source-lang "$SOURCE" --target-lang "$TARGET" --workers "$WORKERS" \
+        --trainpref "$TEXT/train" --validpref "$TEXT/valid" --testpref "$(IFS=, && echo "${tests[*]}")" \
+        --srcdict "$DICTIONARY" --thresholdtgt "$MIN_FREQUENCY_TARGET" --destdir "$DATA_BIN"
+    run fairseq-syntax-length-prior "$DATA_BIN" --source-lang "$SOURCE" --target-lang "$TARGET" --overwrite
+}
+
+# The steps of prepare.sh, all or one of them: prepare "$@".  The recipe defines `text`; `given_trees` if it has any.
+prepare() {
+    case "$PARSES" in
+    given | own | none) ;;
+    *)
+        echo "PARSES=$PARSES: choose given, own or none" >&2
+        exit 2
+        ;;
+    esac
+    case "${1:-all}" in
+    all)
+        prepare text
+        [[ "$PARSES" != own ]] || pretrain "$DEP_FIRST_K"
+        prepare trees
+        prepare binarize
+        ;;
+    text)
+        run mkdir -p "$TEXT"
+        text
+        dictionary
+        treebank
+        ;;
+    trees)
+        case "$PARSES" in
+        given) given_trees ;;
+        own) parse ;;
+        esac
+        ;;
+    binarize) binarize ;;
+    *)
+        echo "prepare.sh $1: choose text, trees or binarize; nothing does all three" >&2
+        exit 2
+        ;;
+    esac
+}
+
+# --- training ---------------------------------------------------------------------------------------------------------
+
+# The parser, on a treebank: pretrain K [options of fairseq-train]
+pretrain() {
+    local folder
+    folder="$(parser_folder "$1")"
+    local first=(--first-k "$1")
+    [[ "$1" != all ]] || first=()
+    run mkdir -p "$WORK"
+    run fairseq-train "$TREEBANK" --user-dir "$USER_DIR" --task dependency_parsing "${DEVICE[@]}" --arch lgp_parser \
+        --lgp-src-min-freq "$MIN_FREQUENCY" "${VECTORS[@]}" --criterion joint_parsing \
+        --optimizer lgp_sgd --momentum 0 --lr 1.0 --lr-scheduler inverse_epoch --lr-rho 0.3 --pass-clip-norms 1,2 \
+        --sentence-avg --batch-size 100 --max-epoch "$PARSER_EPOCHS" "${first[@]}" --strip-subtypes \
+        ${LOWERCASE:+--lowercase} --mt-dict "$DICTIONARY" --best-checkpoint-metric las --maximize-best-checkpoint-metric \
+        --no-epoch-checkpoints "${RUNNING[@]}" --seed "$PARSER_SEED" --save-dir "$folder" \
+        --log-file "$WORK/$(basename "$folder").log" "${@:2}"
+}
+
+# A system: train SYSTEM [options of fairseq-train]
+train() {
+    local system="${1:?give a system: ${LGP_SYSTEMS[*]}}"
+    graph_options "$system"
+    run mkdir -p "$WORK"
+    run fairseq-train "$DATA_BIN" --user-dir "$USER_DIR" --task syntax_translation "${DEVICE[@]}" --arch "$ARCH" \
+        --lgp-src-min-freq "$MIN_FREQUENCY" "${GRAPH[@]}" "${VECTORS[@]}" \
+        --source-lang "$SOURCE" --target-lang "$TARGET" --optimizer lgp_sgd --momentum "$MOMENTUM" --weight-decay 1e-6 \
+        --lr "$LR" --lr-scheduler halve_on_drop --lr-halve-after "$HALVE_AFTER" --clip-norm 1.0 --sentence-avg \
+        --batch-size "$BATCH_SIZE" "${LOSS[@]}" --epoch-parts 2 --max-epoch "$MAX_EPOCH" --dropout 0.2 \
+        --eval-bleu --eval-tokenized-bleu --eval-bleu-args '{"beam":1,"max_len_a":2,"max_len_b":20}' \
+        --best-checkpoint-metric bleu --maximize-best-checkpoint-metric "${RUNNING[@]}" --seed "$SEED" \
+        --save-dir "$(system_folder "$system")" --log-file "$WORK/$system-$SEED.log" "${@:2}"
+}
+
+# The mean of a system's checkpoints: average SYSTEM [options of fairseq-syntax-average]
+average() {
+    local system="${1:?give a system: ${LGP_SYSTEMS[*]}}" folder
+    graph_options "$system"
+    folder="$(system_folder "$system")"
+    run fairseq-syntax-average --inputs "$folder" --select-on valid --data "$DATA_BIN" --output "$folder/average.pt" \
+        --overwrite "${DEVICE[@]}" "${@:2}"
+}
+
+# --- what has been learned ----------------------------------------------------------------------------------------------
+
+# Translate, score, and measure the perplexity: evaluate SYSTEM [SPLIT]
+evaluate() {
+    local system="${1:?give a system: ${LGP_SYSTEMS[*]}}" split="${2:-test}" name checkpoint
+    graph_options "$system"
+    check_split "$split"
+    name="$(translation_name "$system" "$split")"
+    checkpoint="$(system_folder "$system")/checkpoint_best.pt"
+    [[ -z "$AVERAGED" ]] || checkpoint="$(system_folder "$system")/average.pt"
+    local model=("$DATA_BIN" --user-dir "$USER_DIR" --task syntax_translation "${DEVICE[@]}"
+        --source-lang "$SOURCE" --target-lang "$TARGET" --path "$checkpoint")
+    local search=(--beam "$BEAM" --batch-size "$BATCH_GENERATE" --max-len-a 2 --max-len-b 20 --length-prior "$PRIOR")
+    local trees=()
+    if [[ -z "$COPY_UNKNOWN" ]]; then
+        run_to "$name.generated" fairseq-generate "${model[@]}" --gen-subset "$split" "${search[@]}"
+    else # which fairseq-generate does not do with binarized text, so the text is given
+        [[ "$system" != dep ]] || trees=(--syntax-parser conllu --syntax-conllu "$TEXT/$split.$SOURCE.conllu")
+        run_to "$name.generated" fairseq-interactive "${model[@]}" --input "$TEXT/$split.$SOURCE" "${trees[@]}" \
+            --buffer-size 1000 --replace-unk '' "${search[@]}"
+    fi
+    hypotheses "$name.generated" "$name.hypotheses"
+    run_to "$name.bleu" sacrebleu "$TEXT/$split.$TARGET" --input "$name.hypotheses" --tokenize none --metrics bleu
+    [[ -n "$DRY_RUN" ]] || cat "$name.bleu"
+    run_to "$name.validated" fairseq-validate "${model[@]}" --valid-subset "$split" --batch-size "$BATCH_SIZE" \
+        --log-format simple
+    [[ -n "$DRY_RUN" ]] || sed -n 's/.* valid on .* | ppl \([0-9.]*\) .*/perplexity: \1/p' "$name.validated"
+}
+
+# BLEU, RIBES and significance beside seq, of all systems that have been evaluated: compare [SPLIT] [options]
+compare() {
+    local split="${1:-test}" system name outputs=() names=()
+    check_split "$split"
+    for system in "${LGP_SYSTEMS[@]}"; do
+        name="$(translation_name "$system" "$split").generated"
+        [[ -n "$DRY_RUN" || -s "$name" ]] || continue
+        outputs+=("$name")
+        names+=("$system")
+    done
+    if [[ "${names[0]:-}" != "${LGP_SYSTEMS[0]}" || ${#names[@]} -lt 2 ]]; then
+        echo "compare.sh: evaluate ${LGP_SYSTEMS[0]} and another system first, with the same AVERAGED, PRIOR and" \
+            "COPY_UNKNOWN (there: ${names[*]:-none})" >&2
+        exit 1
+    fi
+    name="$(translation_name comparison "$split")"
+    run_to "$name.txt" fairseq-syntax-compare "${outputs[@]}" --names "${names[@]}" \
+        --reference "$TEXT/$split.$TARGET" --source "$TEXT/$split.$SOURCE" --plot "$name.svg" --overwrite "${@:2}"
+    [[ -n "$DRY_RUN" ]] || cat "$name.txt"
+}
+
+# How near a system's graphs are to a treebank's trees, and one of them drawn: graph SYSTEM|parser [options]
+graph() {
+    local system="${1:?give lgp, lgp_plus or parser}" checkpoint data gold="$TREEBANK/valid.conllu" name
+    checkpoint="$(system_folder "$system")/checkpoint_best.pt" data="$DATA_BIN" name="$WORK/$system-$SEED"
+    [[ -z "$AVERAGED" ]] || checkpoint="$(system_folder "$system")/average.pt" name="$name-averaged"
+    case "$system" in
+    lgp | lgp_plus) ;;
+    parser) checkpoint="$PARSER" data="$TREEBANK" name="$WORK/$(basename "$(dirname "$PARSER")")" ;;
+    *)
+        echo "system $system: choose among lgp lgp_plus parser; no other one learns a graph" >&2
+        exit 2
+        ;;
+    esac
+    [[ ! -s "$gold.gz" ]] || gold="$gold.gz"
+    local model=("$data" --path "$checkpoint" "${DEVICE[@]}" ${LOWERCASE:+--lowercase} --decoder eisner)
+    run_to "$name.attachment.txt" fairseq-syntax-attachment "${model[@]}" --gold "$gold" "${@:2}"
+    [[ -n "$DRY_RUN" ]] || cat "$name.attachment.txt"
+    run fairseq-syntax-trees "${model[@]}" --input "$gold" --sentence "${SENTENCE:-3}" --draw "$name.tree.svg" --overwrite
+    echo "picture: $name.tree.svg" >&2
+}

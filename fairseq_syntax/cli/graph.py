@@ -1,0 +1,281 @@
+"""fairseq-syntax-graph: the weighted graph that a model has found (Hashimoto & Tsuruoka 2017, Sec. 6.2)."""
+
+import argparse
+import logging
+import sys
+from collections.abc import Iterable
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import torch
+from tqdm import tqdm
+
+from ..analysis.attachment import Treebank
+from ..analysis.figures import save_figure
+from ..analysis.graph_drawing import draw_graph
+from ..analysis.latent_graphs import Scores, edges, sharpness
+from ..analysis.tables import format_table
+from ..models.lgp_parser import LatentGraphParserModel
+from ..tasks.dependency_parsing import DependencyParsingTask
+from ..trees.conllu import Sentence, read_conllu
+from .attachment import add_format
+from .checkpoints import Loaded
+from .latent import (
+    Cutter,
+    Decoder,
+    Evidence,
+    Source,
+    TreeInducer,
+    WordGraph,
+    add_tree_arguments,
+    check_tree_arguments,
+    load_with_trees,
+)
+from .outputs import exit_status, refuse_existing, written
+from .trees import nth, read_text
+
+_EPILOG = """\
+The graph holds, of every word, the probabilities of its heads: the other words and ROOT. Of words in pieces, they are
+averaged over the pieces of the dependent and summed over those of the head; an arc inside a word counts as ROOT.
+
+--gold prints, over the sentences with trees:
+  entropy       mean entropy of the heads of a word, in nats: 0 if there is no doubt
+  % of log N    the same in percent of its greatest value, of which N is the number of words of the sentence
+  max p         mean probability of the most probable head
+  % trees       of graphs of which the most probable heads form a tree
+  UAS           % of words whose head is right, after --decoder
+  UAS no punct  the same of words that are not punctuation (UPOS PUNCT)
+and which gold relations the right arcs have, without punctuation: words that have the relation, how many of these are
+right, what percentage of all right ones that is (share), and what percentage of the words (recall).
+
+--edges writes tab-separated columns: sentence, from 0; number of the word, from 1; word; number of the head, 0 for
+ROOT; head; probability.
+
+examples:
+  fairseq-syntax-graph data-bin --path checkpoint_best.pt --gold en_ewt.dev.conllu.gz --lowercase --decoder eisner
+  fairseq-syntax-graph data-bin --path checkpoint_best.pt --input en_ewt.dev.conllu.gz --lowercase --sentence 3 \\
+      --draw graph.svg
+  fairseq-syntax-graph data-bin --path checkpoint_best.pt --subset test --edges edges.tsv --threshold 0.05"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The program's options."""
+    parser = argparse.ArgumentParser(
+        prog="fairseq-syntax-graph",
+        description="Latent graphs: how sure they are and what of a treebank is in them; pictures and tables of arcs.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_tree_arguments(parser)
+    add = parser.add_argument
+    add("--gold", metavar="FILE", help="treebank, CoNLL-U, plain or .gz: describe the graphs of its words")
+    add(
+        "--min-share",
+        type=_percentage,
+        default=3.0,
+        metavar="PERCENT",
+        help="leave out relations with a lower share of the arcs that are right (default: 3, as in the paper)",
+    )
+    add_format(parser)
+    add("--input", metavar="FILE", help="text, or CoNLL-U if it ends in .conllu; also .gz; - is text from stdin")
+    add("--subset", help="take a split of DATA instead of --input")
+    add(
+        "--collapse-ranges",
+        action="store_true",
+        help='make each multi-word token of CoNLL-U one word ("im" for "in" and "dem"), as models read it',
+    )
+    add(
+        "--draw",
+        metavar="PICTURE",
+        help="draw the graph of one sentence (.svg, .png or .pdf); with the tree of the CoNLL-U, if it has one, below "
+        "the words, and with the labels of a parser",
+    )
+    add("--sentence", type=int, metavar="N", help="number of the sentence to draw, from 0 (default: 0)")
+    add("--edges", metavar="FILE", help="write the arcs of all sentences, tab-separated; also .gz; - is stdout")
+    add(
+        "--threshold",
+        type=_probability,
+        default=0.1,
+        metavar="P",
+        help="draw and write arcs whose probability is greater (default: 0.1)",
+    )
+    add("--overwrite", action="store_true", help="replace the output if it exists")
+    return parser
+
+
+def _number(text: str, most: float, what: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= most:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a {what}")
+    return number
+
+
+def _percentage(text: str) -> float:
+    return _number(text, 100, "percentage from 0 to 100")
+
+
+def _probability(text: str) -> float:
+    return _number(text, 1, "probability from 0 to 1")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Entry point. Exit status: 0, 1 for bad data, 2 for bad usage."""
+    parser = build_parser()
+    # to tell whether they are given
+    parser.set_defaults(decoder=None, evidence=None)
+    args = parser.parse_args(argv)
+    logging.basicConfig(level="WARNING", force=True)
+    check_tree_arguments(parser, args)
+    if not args.path:
+        parser.error("give DATA and --path")
+    if sum(text is not None for text in (args.gold, args.input, args.subset)) != 1:
+        parser.error("give one of --gold, --input and --subset")
+    if args.gold and (args.draw or args.edges):
+        parser.error("--draw and --edges are of use with --input or --subset")
+    if not args.gold and not (args.draw or args.edges):
+        parser.error("--input and --subset need --draw or --edges")
+    if not args.gold and (args.decoder or args.evidence):
+        parser.error("--decoder and --from are of use with --gold only; what is drawn and written are all arcs")
+    if args.sentence is not None and not args.draw:
+        parser.error("--sentence is of use with --draw only")
+    if args.draw and Path(args.draw).suffix not in (".svg", ".png", ".pdf"):
+        parser.error(f"--draw {args.draw}: give a name that ends in .svg, .png or .pdf")
+    if args.subset and args.bpe:
+        parser.error("--bpe: a --subset is cut already")
+    args.decoder, args.evidence = args.decoder or Decoder.mst, args.evidence or Evidence.scores
+    return exit_status(parser.prog, lambda: run(args))
+
+
+def run(args: argparse.Namespace) -> None:
+    """Print the tables, or draw and write the arcs.
+
+    Raises:
+        ValueError: the model has no graph, or the text does not fit it; also a treebank without trees.
+        OSError: a file is missing.
+    """
+    refuse_existing([args.draw, args.edges], args.overwrite)
+    loaded = load_with_trees(args)
+    if args.subset and isinstance(loaded.task, DependencyParsingTask):
+        raise ValueError(f"--subset {args.subset}: the data of {loaded.name} are treebanks; give --input FILE.conllu")
+    inducer = TreeInducer(loaded, args.decoder, args.evidence, args.batch_size)
+    if args.gold:
+        _describe(args, loaded, inducer)
+    else:
+        sentences = read_text(args, loaded)
+        if args.draw:
+            # the one sentence first: a number that does not exist should not take long
+            if args.edges:
+                sentences = list(sentences)
+            _draw(args, *nth(sentences, args.sentence or 0), inducer)
+        if args.edges:
+            _write(args, sentences, inducer)
+    if inducer.note():
+        print(f"fairseq-syntax-graph: {inducer.note()}", file=sys.stderr)
+
+
+# --- against a treebank -------------------------------------------------------------------------------------------
+
+
+def _describe(args: argparse.Namespace, loaded: Loaded, inducer: TreeInducer) -> None:
+    gold = list(read_conllu(args.gold))
+    if args.collapse_ranges:
+        gold = [sentence.collapse_ranges() for sentence in gold]
+    # the sentences that fairseq-syntax-attachment scores
+    kept = [sentence for sentence, keep in zip(gold, Treebank(gold).kept, strict=True) if keep]
+    if not kept:
+        raise ValueError(f"{args.gold}: no sentence with a tree; give a treebank")
+    cutter = Cutter(args, loaded.subword_type(args.subword_type))
+    with tqdm(total=len(kept), unit="sent") as bar:
+        graphs = inducer.graphs([cutter.of_words(s.forms, f"{args.gold}:{s.line}") for s in kept], bar)
+    found = sharpness([graph.probabilities for graph in graphs])
+    scores = Scores(kept, [graph.heads for graph in graphs])
+    header = ["system", "entropy", "% of log N", "max p", "% trees", "UAS", "UAS no punct"]
+    row = [loaded.architecture, f"{found.entropy:.3f}", found.share, f"{found.top:.3f}", found.trees]
+    print(format_table(header, [[*row, scores.uas, scores.uas_without_punctuation]], args.format))
+    relations = scores.relations()
+    rows = [
+        (relation.name, relation.words, relation.right, relation.share, relation.recall)
+        for relation in relations
+        if relation.share >= args.min_share
+    ]
+    print()
+    print(format_table(["relation", "words", "right", "share", "recall"], rows, args.format))
+    print(
+        f"{len(kept)} sentences, {sum(map(len, kept))} words, {sum(relation.words for relation in relations)} of them "
+        f"not punctuation; {len(gold) - len(kept)} sentences left out (no tree, or no word but punctuation)",
+        file=sys.stderr,
+    )
+
+
+# --- arcs ---------------------------------------------------------------------------------------------------------
+
+
+def _draw(args: argparse.Namespace, sentence: Sentence, source: Source, inducer: TreeInducer) -> None:
+    if not len(sentence):
+        raise ValueError(f"--sentence {args.sentence or 0}: has no words; give another")
+    (graph,) = inducer.graphs([source])
+    gold = sentence.heads if sentence.is_parsed else None
+    title = f"{inducer.loaded.name}: {args.subset or args.input} {args.sentence or 0}, p > {args.threshold:g}"
+    if gold is not None:
+        title += "  (below: the given tree; dashed: not in it)"
+    tags = sentence.upos if any(tag != "_" for tag in sentence.upos) else None
+    figure = draw_graph(
+        sentence.forms,
+        graph.probabilities,
+        threshold=args.threshold,
+        tags=tags,
+        labels=own_labels(inducer, source),
+        gold=gold,
+        title=title,
+    )
+    save_figure(figure, args.draw)
+    print(args.draw, file=sys.stderr)
+
+
+@torch.no_grad()
+def own_labels(inducer: TreeInducer, source: Source) -> list[str] | None:
+    """The most probable label of the arc of each word, or None of a model that has no names for them.
+
+    Of a word in pieces, the probabilities are summed over these.
+
+    Args:
+        inducer: that the words of the source were given to before.
+        source: with a word or more.
+    """
+    model = inducer.loaded.model
+    if not isinstance(model, LatentGraphParserModel):
+        return None
+    tokens = inducer.token_ids(source)[None].to(inducer.loaded.device)
+    graph = model(tokens, torch.tensor([tokens.shape[1]], device=tokens.device))
+    starts = np.flatnonzero(np.diff(source.word_of_token, prepend=-1))
+    of_words = np.add.reduceat(graph.labels[0, :-1].double().cpu().numpy(), starts, axis=0)
+    return [model.labels[number] for number in of_words.argmax(axis=1)]
+
+
+def _write(args: argparse.Namespace, sentences: Iterable[tuple[Sentence, Source]], inducer: TreeInducer) -> None:
+    sentences = iter(sentences)
+    number = 0
+    with written(args.edges) as out, tqdm(unit="sent") as bar:
+        print("sentence", "number", "word", "head_number", "head", "probability", sep="\t", file=out)
+        # many batches at once, so that sentences of one length meet
+        while chunk := list(islice(sentences, 64 * args.batch_size)):
+            graphs = inducer.graphs([source for _, source in chunk], bar)
+            for (sentence, _), graph in zip(chunk, graphs, strict=True):
+                out.writelines(_rows(number, sentence.forms, graph, args.threshold))
+                number += 1
+
+
+def _rows(number: int, words: list[str], graph: WordGraph, threshold: float) -> list[str]:
+    names = ["ROOT", *words]
+    return [
+        f"{number}\t{word + 1}\t{words[word]}\t{head}\t{names[head]}\t{graph.probabilities[word, head]:.4f}\n"
+        for word, head in edges(graph.probabilities, threshold).tolist()
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
