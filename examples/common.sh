@@ -10,6 +10,12 @@ export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}"
 export MALLOC_MMAP_THRESHOLD_="${MALLOC_MMAP_THRESHOLD_:-4294967296}" MALLOC_TRIM_THRESHOLD_="${MALLOC_TRIM_THRESHOLD_:-17179869184}"
 SYSTEMS="transformer, pascal, lisa, tag, multitask, sdatt_transformer or dasa_transformer"
 
+# The programs must be there: stop early, and say what to do.
+if [[ -z "$DRY_RUN" ]] && ! command -v fairseq-train > /dev/null; then
+    echo "$(basename "$0"): no fairseq-train; activate the environment first: . $ROOT/.venv/bin/activate" >&2
+    exit 1
+fi
+
 # Print a command; run it unless DRY_RUN is set.
 run() {
     printf '+ %s\n' "$(printf '%q ' "$@")" >&2
@@ -82,6 +88,14 @@ multitask_data() {
         --testpref "$(IFS=,; echo "${tests[*]}")" --destdir "$data"
 }
 
+# Stop unless a file or folder is there: there PATH WHAT_TO_DO
+there() {
+    if [[ -z "$DRY_RUN" && ! -e "$1" ]]; then
+        echo "$(basename "$0"): $1 is not there: $2" >&2
+        exit 1
+    fi
+}
+
 # Run a command unless its file is there: unless_there FILE COMMAND …
 unless_there() {
     if [[ -s "$1" ]]; then
@@ -123,6 +137,11 @@ multi30k_text() {
 #   TEXT: folder of the references;  SYSTEM: name in files and checkpoints;  OPTIONs: batch size of fairseq-generate
 # The score is sacreBLEU against the tokenised, lower-cased references, hence --tokenize none.
 multi30k_evaluate() {
+    if [[ ! " valid test test1 " =~ " $3 " ]]; then
+        echo "$(basename "$0"): no split $3: choose test, test1 or valid" >&2
+        exit 2
+    fi
+    there "$OUT/checkpoints/$2-$SEED/checkpoint_best.pt" "train $2 first"
     local name="$OUT/$2-$SEED.$3"
     run_to "$name.generated" \
         fairseq-generate "$DATA_BIN" --user-dir "$USER_DIR" "${DEVICE[@]}" \

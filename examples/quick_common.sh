@@ -25,7 +25,7 @@ logged_to() {
 # Do something for several systems at the same time, with their progress every ten seconds: at_once COMMAND SYSTEM …
 #   OUT: folder of the logs of training, SYSTEM.log
 at_once() {
-    local command="$1" system job jobs=()
+    local command="$1" system job updates jobs=()
     shift
     set -m # each job in a process group of its own, by which it can be stopped with all that it has started
     for system in "$@"; do
@@ -38,8 +38,9 @@ at_once() {
     while [[ -z "$DRY_RUN" ]] && kill -0 "${jobs[@]}" 2> /dev/null; do
         sleep 10
         for system in "$@"; do
-            { grep -o 'num_updates=[0-9]*' "$OUT/$system.log" 2> /dev/null || true; } | tail -n 1 |
-                sed "s/num_updates=/$system /"
+            updates="$({ grep -o 'num_updates=[0-9]*' "$OUT/$system.log" 2> /dev/null || true; } | tail -n 1)"
+            if [[ -e "$OUT/$system.test.generated" ]]; then updates=translating; fi
+            echo "$system ${updates#num_updates=}"
         done | paste -sd ' ' | sed "s/^/        updates: /"
     done
     for job in "${jobs[@]}"; do
@@ -50,7 +51,8 @@ at_once() {
 
 # Start in an empty folder $OUT, unless it holds what is of no earlier run: fresh_out LOG
 fresh_out() {
-    if [[ -e "$OUT" && ! -e "$1" ]]; then
+    # checkpoints/ is of the recipes, which write below OUT, too
+    if [[ -e "$OUT/checkpoints" ]] || [[ -n "$(ls -A "$OUT" 2> /dev/null)" && ! -e "$1" ]]; then
         echo "$(basename "$0"): OUT=$OUT exists and is not from an earlier run; name another folder" >&2
         exit 1
     fi

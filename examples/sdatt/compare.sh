@@ -14,7 +14,7 @@ compare() { # name of the comparison, baseline, system …
         names+=("$system")
     done
     if [[ "${names[0]:-}" != "$2" || ${#names[@]} -lt 2 ]]; then
-        echo "compare.sh: $1: evaluate $2 and another system first (there: ${names[*]:-none})" >&2
+        echo "compare.sh: $1, $subset: evaluate $2 and another system first (in $OUT: ${names[*]:-none})" >&2
         return
     fi
     compared+=" $1"

@@ -7,6 +7,7 @@ source "$(dirname "$0")/settings.sh"
 system="${1:?give a system: ${PAPER_SYSTEMS[*]} ${TRANSFORMERS[*]}}"
 shift
 check_system "$system" "${PAPER_SYSTEMS[@]}" "${TRANSFORMERS[@]}"
+there "$DATA_BIN" "run bash examples/sdatt/prepare.sh, or set MULTI30K"
 files=(--save-dir "$OUT/checkpoints/$system-$SEED" --log-file "$OUT/$system-$SEED.log")
 run mkdir -p "$OUT"
 if [[ "$system" == *transformer ]]; then

@@ -22,3 +22,11 @@ def fill_defaults(args, options: type[FairseqDataclass]) -> None:
         elif choices and getattr(args, field.name) not in choices:
             name = field.name.replace("_", "-")
             raise ValueError(f"--{name} {getattr(args, field.name)}: choose from {', '.join(choices)}")
+
+
+def require_trees(model: type, task) -> None:
+    """Raise ValueError if a task knows nothing of trees, which a model needs."""
+    if not hasattr(task, "attach_syntax"):
+        raise ValueError(
+            f"{model.__name__}: the task {type(task).__name__} has no trees; use --task syntax_translation, or none"
+        )

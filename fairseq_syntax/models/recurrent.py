@@ -26,7 +26,7 @@ from ..modules.rotation import Rotation
 from ..modules.source_attention import GlobalAttention, GlobalMemory, Source, SourceAttention, SourceMemory
 from ..modules.variational_dropout import VariationalDropout
 from .hub import HubModel
-from .options import fill_defaults
+from .options import fill_defaults, require_trees
 
 
 class CellType(StrEnum):
@@ -396,6 +396,8 @@ class RecurrentModel(HubModel, FairseqEncoderDecoderModel):
             cls.build_encoder(args, task, source_table, memory),
             cls.build_decoder(args, task, target_table, attention, memory.context_size),
         )
+        if model.syntax_inputs:
+            require_trees(cls, task)
         cls.initialize(model, args)
         _load_embeddings(source_table, args.encoder_embed_path, task.source_dictionary, "--encoder-embed-path")
         if not args.share_all_embeddings:

@@ -19,7 +19,7 @@ from fairseq.models.transformer import (
 from omegaconf import DictConfig, OmegaConf
 
 from .hub import HubModel
-from .options import fill_defaults
+from .options import fill_defaults, require_trees
 
 logger = logging.getLogger(__name__)
 
@@ -62,10 +62,7 @@ class SyntaxTransformerModel(HubModel, TransformerModel):
         Raises:
             ValueError: options that contradict each other, or a task that knows nothing of trees.
         """
-        if not hasattr(task, "attach_syntax"):
-            raise ValueError(
-                f"{cls.__name__}: the task {type(task).__name__} has no trees; use --task syntax_translation, or none"
-            )
+        require_trees(cls, task)
         if isinstance(args, DictConfig):
             # fairseq's TransformerConfig would drop options it does not know
             args = argparse.Namespace(**OmegaConf.to_container(args, resolve=True))

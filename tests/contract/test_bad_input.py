@@ -618,6 +618,11 @@ def _(world):
     return str(caught.value)
 
 
+@case("give 0 to … (--decoder-attention-heads)", "--syntax-heads 99: ")
+def _(world):
+    return world.error("--syntax-heads", 99, arch="sdatt_transformer_tiny")
+
+
 @case("tag embeddings must leave room for tokens", "--tag-embed-dim 64: 1 tag", "--encoder-embed-dim 64")
 def _(world):
     return world.error("--tag-embed-dim", 64, arch="tag_transformer_tiny")

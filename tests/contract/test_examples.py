@@ -571,7 +571,7 @@ def test_comparison_takes_what_has_been_evaluated(tmp_path):
     done = compare()
     assert done.returncode == 0, done.stderr[-1000:]
     assert re.search(r"^sdatt +100\.00 ", done.stdout, re.MULTILINE) and "dasa_transformer" not in done.stdout
-    assert "evaluate transformer and another system first (there: dasa_transformer)" in done.stderr
+    assert f"evaluate transformer and another system first (in {tmp_path}: dasa_transformer)" in done.stderr
     assert (tmp_path / "recurrent-1.test.txt").is_file() and (tmp_path / "recurrent-1.test.svg").is_file()
     (tmp_path / "sdatt-1.test.generated").unlink()
     assert compare().returncode == 1
@@ -1013,3 +1013,37 @@ def test_tokens_are_words_not_escapes():
     tokens = wmt_text("tokenize", "--language", "en", input=text.encode()).stdout
     assert b"&amp;" not in tokens and b"Rock & Roll" in tokens and b"<" in tokens
     assert wmt_text("detokenize", "--language", "en", input=tokens).stdout.decode().startswith("Rock & Roll [is]")
+
+
+def run_script(script, *arguments, **environment):
+    """A script, not run dry: its exit status and what it says."""
+    inherited = {key: value for key, value in os.environ.items() if key != "DRY_RUN"}
+    command = ["bash", str(EXAMPLES / script), *arguments]
+    done = subprocess.run(command, env={**inherited, **environment}, capture_output=True, text=True, timeout=60)
+    return done.returncode, done.stderr.strip()
+
+
+def test_scripts_say_what_comes_first(tmp_path):
+    place = {"OUT": str(tmp_path / "out"), "MULTI30K": str(tmp_path / "multi30k")}
+    status, message = run_script("sdatt/train.sh", "sdatt", **place)
+    assert status == 1 and "data-bin is not there: run bash examples/sdatt/prepare.sh" in message
+    (tmp_path / "multi30k" / "data-bin").mkdir(parents=True)
+    status, message = run_script("sdatt/evaluate.sh", "sdatt", **place)
+    assert status == 1 and message.endswith("checkpoint_best.pt is not there: train sdatt first")
+    status, message = run_script("sdatt/evaluate.sh", "sdatt", "bogus", **place)
+    assert status == 2 and "no split bogus: choose test, test1 or valid" in message
+    assert not (tmp_path / "out").exists()
+
+
+def test_scripts_without_an_environment_say_so(tmp_path):
+    status, message = run_script("sdatt/quick.sh", PATH="/usr/bin:/bin", OUT=str(tmp_path / "out"))
+    assert status == 1 and "no fairseq-train; activate the environment first" in message
+    assert not (tmp_path / "out").exists()
+
+
+def test_quick_runs_leave_checkpoints_of_recipes_alone(tmp_path):
+    (tmp_path / "quick.log").write_text("")
+    (tmp_path / "checkpoints").mkdir()
+    status, message = run_script("sdatt/quick.sh", OUT=str(tmp_path))
+    assert status == 1 and "is not from an earlier run" in message
+    assert (tmp_path / "checkpoints").is_dir()

@@ -28,7 +28,7 @@ def task() -> SimpleNamespace:
         source.add_symbol(symbol)
     for i in range(7):
         target.add_symbol(f"v{i}")
-    return SimpleNamespace(source_dictionary=source, target_dictionary=target)
+    return SimpleNamespace(source_dictionary=source, target_dictionary=target, attach_syntax=None)
 
 
 @pytest.fixture

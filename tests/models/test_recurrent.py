@@ -149,7 +149,9 @@ def test_options_that_contradict_each_other(build, arch, given, message):
 @pytest.fixture
 def joined(task):
     """A task with one dictionary of both languages."""
-    return SimpleNamespace(source_dictionary=task.source_dictionary, target_dictionary=task.source_dictionary)
+    return SimpleNamespace(
+        source_dictionary=task.source_dictionary, target_dictionary=task.source_dictionary, attach_syntax=None
+    )
 
 
 @pytest.mark.parametrize(

@@ -461,7 +461,9 @@ def paper_size(arch, **options):
     args = argparse.Namespace(untied_output=True, output_bias=True, **options)
     ARCH_CONFIG_REGISTRY[arch](args)
     with torch.device("meta"):
-        return SyntaxDirectedModel.build_model(args, SimpleNamespace(source_dictionary=words, target_dictionary=words))
+        return SyntaxDirectedModel.build_model(
+            args, SimpleNamespace(source_dictionary=words, target_dictionary=words, attach_syntax=None)
+        )
 
 
 @pytest.mark.parametrize("arch", SYSTEMS)
@@ -647,7 +649,7 @@ def toy_accuracy(arch, seed, updates=240, **options):
     args = argparse.Namespace(**TOY, **options)
     ARCH_CONFIG_REGISTRY[f"{arch}_tiny"](args)
     torch.manual_seed(seed)
-    task = SimpleNamespace(source_dictionary=dictionary, target_dictionary=dictionary)
+    task = SimpleNamespace(source_dictionary=dictionary, target_dictionary=dictionary, attach_syntax=None)
     model = SyntaxDirectedModel.build_model(args, task).train()
     generator = torch.Generator().manual_seed(seed)
     optimizer = torch.optim.Adam([p for p in model.parameters() if p.requires_grad], lr=2e-3)
