@@ -13,6 +13,7 @@ from timing import report, side_by_side
 import fairseq_syntax  # noqa: F401
 from fairseq_syntax.data.inputs import TokenSyntax, collate_syntax
 from fairseq_syntax.models.sdatt import SYSTEMS
+from fairseq_syntax.modules.latent_graph_parser import GraphKind
 from fairseq_syntax.tasks.syntax_translation import SyntaxTranslationConfig, SyntaxTranslationTask
 
 VOCABULARY = 8000
@@ -101,6 +102,17 @@ def recurrent(width: int) -> dict[str, dict]:
     return {system: {"arch": system, **shared, **(stock if system == "lstm" else {})} for system in RECURRENT}
 
 
+def graphs(size: int) -> dict[str, dict]:
+    """Options of fairseq's LSTM (the peer), with one layer in one direction, and of LGP-NMT and its rivals, which have
+    three layers below: embeddings and states of `size`, the parser of the paper's size."""
+    shared = dict.fromkeys(("encoder_embed_dim", "encoder_hidden_size", "decoder_embed_dim"), size)
+    shared |= dict.fromkeys(("decoder_hidden_size", "decoder_out_embed_dim"), size)
+    stock = {"arch": "lstm", "criterion": "cross_entropy", "encoder_layers": 1, "decoder_layers": 1, "dropout": 0.2}
+    stock |= {"share_decoder_input_output_embed": True, **shared}
+    own = {f"lgp, {graph}": {"arch": "lgp_nmt", "lgp_size": size, "lgp_graph": graph} for graph in GraphKind}
+    return {"lstm": stock, **dict(sorted(own.items(), key=lambda item: item[0] != "lgp, seq"))}
+
+
 def directed(width: int) -> dict[str, dict]:
     """Options of global attention (the peer) and of all systems compared with it: states of `width`, and embeddings in
     the proportion of the paper, whose width is 1000."""
@@ -131,7 +143,7 @@ def needed_inputs(model, training: bool) -> list[str]:
     return sorted({wanted for name in names for wanted in getattr(model, name, ())})
 
 
-def training(systems: dict[str, dict], sentences: int, length: int, rounds: int, target: str) -> None:
+def training(systems: dict[str, dict], sentences: int, length: int, rounds: int, target: str | None) -> None:
     """Forward, backward and update, against the first of the systems."""
     contestants = {}
     shared = make_batches(sentences, length, 4)

@@ -16,8 +16,18 @@ def main() -> None:
     """Run and print everything."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="tiny sizes; the figures mean nothing")
-    parts = ["models", "recurrent", "attention", "marginals", "preprocessing", "distances", "blackout", "memory"]
-    parser.add_argument("--only", choices=parts, help="one part")
+    parts = [
+        "models",
+        "recurrent",
+        "attention",
+        "graphs",
+        "marginals",
+        "preprocessing",
+        "distances",
+        "blackout",
+        "memory",
+    ]
+    parser.add_argument("--only", choices=[*parts, "memory"], help="one part")
     parser.add_argument("--paper-size", action="store_true", help="attention: also the size of the paper, many minutes")
     args = parser.parse_args()
     print(
@@ -39,6 +49,13 @@ def main() -> None:
             models.generation(systems, *((2, 4, 5, 1) if args.quick else (16, 20, 5, 3)), target)
     if args.only in (None, "attention"):
         attention.run(args.quick, args.paper_size)
+    if args.only in (None, "graphs"):
+        for size in (32,) if args.quick else (128, 512):
+            systems = models.graphs(size)
+            print(f"\n== latent graph parsing, embeddings and states of {size}")
+            models.training(systems, *((4, 8, 1) if args.quick else (128, 12, 2)), None)
+            for beam in (12,) if args.quick else (12, 50):
+                models.generation(systems, *((2, 4) if args.quick else (16, 12)), beam, 1 if args.quick else 3)
     if args.only in (None, "marginals"):
         marginals.run(quick=args.quick)
     if args.only in (None, "preprocessing"):

@@ -1,0 +1,56 @@
+"""The recipe of latent graph parsing from beginning to end, on a little real data (spec, check 18)."""
+
+import os
+import re
+import subprocess
+
+import pytest
+
+
+@pytest.mark.slow
+def test_all_systems_from_text_to_scores(repository, real_data, tmp_path):
+    out = tmp_path / "lgp"
+    settings = {
+        **{"OUT": str(out), "DATA": str(real_data / "tanaka"), "UD": str(real_data / "ud"), "PAIRS": "500"},
+        **{"FIRST_K": "100", "PARSER_EPOCHS": "2", "MAX_EPOCH": "2", "ARCH": "lgp_tiny", "BEAM": "3"},
+    }
+    # a parser of the translator's size
+    tiny = ["--lgp-parser-size", "16", "--lgp-pos-size", "8"]
+
+    def run(script, *arguments, **more):
+        done = subprocess.run(
+            ["bash", repository / "examples" / "lgp" / script, *arguments],
+            cwd=repository,
+            env={**os.environ, **settings, **more},
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+        assert done.returncode == 0, done.stderr[-2000:]
+        return done.stdout + done.stderr
+
+    run("prepare.sh")
+    run("pretrain.sh", *tiny)
+    systems = ("seq", "lgp", "lgp_plus", "dep", "uni")
+    for system in systems:
+        run("train.sh", system)
+        run("evaluate.sh", system, PRIOR="auto")
+    run("average.sh", "lgp")
+    run("evaluate.sh", "lgp", AVERAGED="1", COPY_UNKNOWN="1", PRIOR="off")
+    compared = run("compare.sh")
+    for system in systems:
+        assert re.search(rf"^{system} +[\d.]+ ", compared, re.MULTILINE), compared[-2000:]
+
+    folder = out / "500"
+    paths = ":".join(str(folder / "checkpoints" / f"{system}-1" / "checkpoint_last.pt") for system in systems[:3])
+    output = subprocess.run(
+        [
+            *("fairseq-generate", folder / "data-bin", "--user-dir", repository / "fairseq_syntax", "--cpu"),
+            *("--task", "syntax_translation", "-s", "en", "-t", "ja", "--path", paths, "--length-prior", "auto"),
+            *("--beam", "3", "--max-len-b", "20"),
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert len(re.findall(r"^H-\d+\t", output, re.MULTILINE)) == 500
