@@ -3,13 +3,13 @@
 import argparse
 import logging
 import math
-import pickle
 import re
 import sys
 import zipfile
 from argparse import Namespace
 from dataclasses import dataclass
 from pathlib import Path
+from pickle import UnpicklingError
 
 import torch
 from fairseq import utils
@@ -189,7 +189,7 @@ def read_checkpoint(path: Path) -> dict:
     try:
         # torch maps files of its present format only
         state = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
-    except (pickle.UnpicklingError, EOFError, RuntimeError, KeyError, TypeError) as error:
+    except (UnpicklingError, EOFError, RuntimeError, KeyError, TypeError) as error:
         first = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
         raise ValueError(f"{path}: not a checkpoint of fairseq ({first[:200]})") from None
     if not isinstance(state, dict) or not isinstance(state.get("model"), dict) or not _options(state):
