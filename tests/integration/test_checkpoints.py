@@ -131,7 +131,9 @@ def test_checkpoint_of_training_with_bleu_generates(data_bin, tmp_path):
     assert len(found) == 61
 
 
-@pytest.mark.parametrize("arch", [*SYNTAX, RECURRENT])
+@pytest.mark.parametrize(
+    "arch", [SYNTAX[0], RECURRENT, *(pytest.param(arch, marks=pytest.mark.slow) for arch in SYNTAX[1:])]
+)
 def test_ensemble_of_one_model_twice_is_the_model(trained, data_bin, arch):
     path = trained(arch) / "checkpoint_last.pt"
     single, twice = (commands.generate(data_bin, paths, "--gen-subset", "valid") for paths in (path, f"{path}:{path}"))

@@ -8,6 +8,8 @@ from integration.commands import OPTIONS, assert_same_hypotheses
 from fairseq_syntax.models.sdatt import SYSTEMS
 
 ARCHITECTURES = [*(f"{arch}_tiny" for arch in SYSTEMS), "sdatt_transformer_tiny", "dasa_transformer_tiny"]
+# of all of them, in double precision and without fairseq's commands: tests/models
+QUICK = ["sdatt_tiny", "global_plus_sdatt_tiny", "global_plus_chen17_tiny", "sdatt_transformer_tiny"]
 
 
 def options_of(arch):
@@ -42,7 +44,9 @@ def test_a_resumed_run_is_the_uninterrupted_one(data_bin, tmp_path, brief, arch)
     assert all(torch.equal(found[name], value) for name, value in expected.items())
 
 
-@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize(
+    "arch", [arch if arch in QUICK else pytest.param(arch, marks=pytest.mark.slow) for arch in ARCHITECTURES]
+)
 def test_batches_and_padding_sides_translate_alike(data_bin, brief, arch):
     options = ["--gen-subset", "valid", "--max-len-b", 12, "--batch-size"]
     checkpoint = brief(arch) / "checkpoint_last.pt"

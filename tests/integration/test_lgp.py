@@ -16,6 +16,7 @@ from fairseq_syntax.models.lgp import LatentGraphModel
 from fairseq_syntax.models.lgp_parser import LatentGraphParserModel
 
 GRAPHS = ["latent", "seq", "dep", "uni"]
+SLOW = pytest.mark.slow  # the same in double precision, without fairseq's commands: tests/models/test_lgp.py
 
 
 def options_of(graph):
@@ -48,7 +49,7 @@ def test_a_resumed_run_is_the_uninterrupted_one(data_bin, tmp_path, brief, graph
     assert all(torch.equal(found[name], value) for name, value in expected.items())
 
 
-@pytest.mark.parametrize("graph", GRAPHS)
+@pytest.mark.parametrize("graph", ["latent", "dep", *(pytest.param(graph, marks=SLOW) for graph in ("seq", "uni"))])
 def test_batches_and_padding_sides_translate_alike(data_bin, brief, graph):
     options = ["--gen-subset", "valid", "--max-len-b", 12, "--batch-size"]
     checkpoint = brief(graph) / "checkpoint_last.pt"

@@ -21,6 +21,7 @@ from fairseq_syntax.search.unknown_words import AligningGenerator, aligning_gene
 from fairseq_syntax.trees.conllu import Sentence, format_sentence
 
 ARCHITECTURES = ["nmt_lstm_tiny", "pascal_transformer_tiny", "global_plus_sdatt_tiny"]
+QUICK = {"nmt_lstm_tiny": "both", "pascal_transformer_tiny": "left"}
 WORDS = {"the": "die", "dog": "hund", "sees": "sieht", "small": "klein", "and": "und"}
 RARE = 3  # of the words of a sentence, every third occurs nowhere else
 SIDES = {"right": (), "left": ("--left-pad-source",)}
@@ -166,8 +167,15 @@ def expected_lines(rare, paths, entries):
     return found
 
 
-@pytest.mark.parametrize("side", SIDES)
-@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize(
+    ("arch", "side"),
+    [
+        # the others tell no more than these three, and take long
+        pytest.param(arch, side, marks=() if QUICK.get(arch) in (side, "both") else pytest.mark.slow)
+        for arch in ARCHITECTURES
+        for side in SIDES
+    ],
+)
 def test_generate_replaces_unknown_words(rare, checkpoint, tmp_path, arch, side):
     paths = [checkpoint(arch)]
     entries = tmp_path / "entries"
