@@ -185,14 +185,21 @@ class RNNG(nn.Module):
         return Memory(padded(keys), padded(values), mask.unflatten(0, shape))
 
     def scores(
-        self, replay: Replay, trees: Constituents, actions: np.ndarray, symbols: np.ndarray, limits: Limits
+        self,
+        replay: Replay,
+        trees: Constituents,
+        actions: np.ndarray,
+        symbols: np.ndarray,
+        legal: np.ndarray,
+        capped: np.ndarray,
     ) -> TreeScores:
         """How probable actions and symbols are (Sec. 2.1), one product with each weight for all of them.
 
-        Raises:
-            ValueError: an action is not legal.
+        Args:
+            replay: states.
+            trees, actions, symbols: see `replay`.
+            legal, capped: see `legality`.
         """
-        legal, capped = legality(actions, limits)
         states = replay.states
         device = states.device
         where = torch.from_numpy((actions != Action.NOP).ravel()).to(device).nonzero().squeeze(1)
@@ -244,6 +251,7 @@ class RNNG(nn.Module):
         limits: Limits,
         memory: Memory | None = None,
         roots: Tensor | None = None,
+        most: np.ndarray | None = None,
     ) -> tuple[TreeScores, Replay]:
         """Scores of given trees.
 
@@ -252,11 +260,16 @@ class RNNG(nn.Module):
             text: (B, n + 1) symbols, each sentence followed by its end and padding.
             limits: how large a tree may be.
             memory, roots: see `replay`.
+            most: see `legality`.
+
+        Raises:
+            ValueError: an action is not legal, or the actions do not fit the text.
         """
+        legal, capped = legality(actions, (text != self.padding).sum(1) - 1, limits, most)
         trees = constituents(actions)
         symbols = generated_symbols(actions, text, self.padding)
         replay = self.replay(trees, actions, symbols, memory, roots)
-        return self.scores(replay, trees, actions, symbols, limits), replay
+        return self.scores(replay, trees, actions, symbols, legal, capped), replay
 
 
 def generated_symbols(actions: np.ndarray, text: np.ndarray, padding: int) -> np.ndarray:

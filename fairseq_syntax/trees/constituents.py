@@ -58,7 +58,7 @@ def constituents(actions: np.ndarray) -> Constituents:
     """What the actions of B sentences build.
 
     Args:
-        actions: (B, T) of `Action`, filled up with NOP; legal and complete (see `transitions.legal_actions`).
+        actions: (B, T) of `Action`, filled up with NOP; legal and complete (see `legality`).
 
     Returns:
         The constituents.

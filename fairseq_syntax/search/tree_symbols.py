@@ -1,0 +1,79 @@
+"""Which symbols a grammar may generate, and the most probable ones."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class SymbolChoice:
+    """What generation allows.
+
+    Args:
+        never: symbols that are not generated.
+        pad: what stands behind the end.
+        eos: the end of the sentence.
+        unk: the unknown symbol.
+        min_symbols: how many must stand before the end.
+        unkpen: taken from the score of the unknown symbol.
+        temperature: that scores are divided by before they become probabilities.
+    """
+
+    never: tuple[int, ...]
+    pad: int
+    eos: int
+    unk: int
+    min_symbols: int = 0
+    unkpen: float = 0
+    temperature: float = 1
+
+    def scores(self, grammar, hidden: Tensor, generated: Tensor, most: Tensor) -> Tensor:
+        """(n, V) log probabilities of symbols; -inf for those that are not allowed.
+
+        Args:
+            grammar: the target's.
+            hidden: (n, H) states of the stack.
+            generated: (n,) symbols before.
+            most: (n,) symbols that there may be, after which only the end is allowed.
+
+        Raises:
+            FloatingPointError: a probability is not a number.
+        """
+        scores = (grammar.output(hidden).float() / self.temperature).log_softmax(1)
+        if torch.isnan(scores).any():
+            raise FloatingPointError(
+                f"the probability of symbol {int(generated.max())} of a translation is not a number: {grammar.norms()}"
+            )
+        scores[:, list(self.never)] = -torch.inf
+        scores[:, self.unk] -= self.unkpen
+        scores[generated < self.min_symbols, self.eos] = -torch.inf
+        only_end = generated >= most
+        end = scores[:, self.eos].clone()
+        scores.masked_fill_(only_end[:, None], -torch.inf)
+        scores[:, self.eos] = end
+        return scores
+
+    def greedy(self, grammar, most: Tensor) -> "GreedySymbols":
+        """The most probable symbols, for `modules.tree_growing.grow_trees`."""
+        return GreedySymbols(self, grammar, most)
+
+
+class GreedySymbols:
+    """Gives the most probable symbol each time, and keeps them.
+
+    Attributes:
+        text: (B, n + 1) symbols of all sentences, their ends included, and padding.
+    """
+
+    def __init__(self, choice: SymbolChoice, grammar, most: Tensor):
+        self.choice = choice
+        self.grammar = grammar
+        self.most = most
+        self.text = torch.full((len(most), int(most.max()) + 1), choice.pad, device=most.device)
+
+    def __call__(self, rows: Tensor, hidden: Tensor, generated: Tensor) -> tuple[Tensor, Tensor]:
+        scores = self.choice.scores(self.grammar, hidden, generated, self.most[rows])
+        symbols = scores.argmax(1)
+        self.text[rows, generated] = symbols
+        return symbols, symbols == self.choice.eos
