@@ -20,7 +20,7 @@ from .options import fill_defaults
 class RootInput(StrEnum):
     """What the decoder's root is pushed as."""
 
-    encoder_root = "encoder-root"  # the phrase embedding of the source's root
+    encoder = "encoder"  # the phrase embedding of the source's root
     attend = "attend"  # what attention gives without any context: the mean of all source constituents
     learned = "learned"  # a vector of its own
 
@@ -55,7 +55,7 @@ class LatentTreeOptions(FairseqDataclass):
         default=False, metadata={"help": "one table of embeddings for both sides, with a joined dictionary"}
     )
     root_input: RootInput = field(
-        default=RootInput.encoder_root, metadata={"help": "what the root of the target is begun with"}
+        default=RootInput.encoder, metadata={"help": "what the root of the target is begun with"}
     )
     attn_key: AttentionKey = field(
         default=AttentionKey.open,
@@ -213,7 +213,7 @@ class LatentTreeRNNG(BaseFairseqModel):
 
     def roots(self, memory: Memory) -> Tensor | None:
         """(B, H) what the roots of the target are pushed as; None for a learned vector."""
-        if self.root_input == RootInput.encoder_root:
+        if self.root_input == RootInput.encoder:
             return memory.values[:, 0]
         if self.root_input == RootInput.attend:
             # the state of an empty stack is zero, and so are all dot products with it

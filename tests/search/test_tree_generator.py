@@ -5,51 +5,14 @@ import itertools
 import numpy as np
 import pytest
 import torch
-from fairseq.data import Dictionary
+from latent_trees import build, sample
 from oracles.rnng_trees import all_action_rows
 
-from fairseq_syntax.models.latent_tree_rnng import LatentTreeOptions, LatentTreeRNNG
 from fairseq_syntax.modules.tree_growing import grow_trees
 from fairseq_syntax.search.tree_beam import beam_search
 from fairseq_syntax.search.tree_generator import Sentence, TreeGenerator, symbol_attention
 from fairseq_syntax.trees.brackets import from_brackets
 from fairseq_syntax.trees.transitions import Action, Limits
-
-
-class Task:
-    """What a model asks of its task."""
-
-    builds_trees = True
-
-    def __init__(self, symbols="abc"):
-        self.source_dictionary = Dictionary()
-        for symbol in symbols:
-            self.source_dictionary.add_symbol(symbol)
-        self.target_dictionary = self.source_dictionary
-
-
-def build(size=6, seed=0, sharpness=4.0, **options):
-    """A task and a model whose choices differ clearly."""
-    task = Task()
-    torch.manual_seed(seed)
-    model = LatentTreeRNNG.build_model(LatentTreeOptions(rnng_size=size, **options), task).eval()
-    for grammar in (model.encoder, model.decoder):
-        for head in (grammar.policy, grammar.output):
-            head.weight.data *= sharpness
-    return task, model
-
-
-def sample(task, *sentences, left=False):
-    """A batch of fairseq's."""
-    rows = [task.source_dictionary.encode_line(" ".join(text), add_if_not_exist=False).long() for text in sentences]
-    width = max(map(len, rows))
-    pad = task.source_dictionary.pad()
-    tokens = torch.full((len(rows), width), pad)
-    for row, ids in zip(tokens, rows, strict=True):
-        row[width - len(ids) :] = ids if left else row[width - len(ids) :]
-        if not left:
-            row[: len(ids)] = ids
-    return {"net_input": {"src_tokens": tokens, "src_lengths": torch.tensor([len(ids) for ids in rows])}}
 
 
 def generator(task, **options):

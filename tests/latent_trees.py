@@ -1,0 +1,52 @@
+"""Small latent-tree translators and their batches."""
+
+import torch
+from fairseq.data import Dictionary
+
+from fairseq_syntax.models.latent_tree_rnng import LatentTreeOptions, LatentTreeRNNG
+
+
+class Task:
+    """What a model asks of its task."""
+
+    builds_trees = True
+
+    def __init__(self, symbols="abc"):
+        self.source_dictionary = Dictionary()
+        for symbol in symbols:
+            self.source_dictionary.add_symbol(symbol)
+        self.target_dictionary = self.source_dictionary
+
+
+def build(size=6, seed=0, sharpness=4.0, **options):
+    """A task and a model whose choices differ clearly."""
+    task = Task()
+    torch.manual_seed(seed)
+    model = LatentTreeRNNG.build_model(LatentTreeOptions(rnng_size=size, **options), task).eval()
+    for grammar in (model.encoder, model.decoder):
+        for head in (grammar.policy, grammar.output):
+            head.weight.data *= sharpness
+    return task, model
+
+
+def sample(task, *sentences, left=False):
+    """A batch of fairseq's."""
+    rows = [task.source_dictionary.encode_line(" ".join(text), add_if_not_exist=False).long() for text in sentences]
+    width = max(map(len, rows))
+    pad = task.source_dictionary.pad()
+    tokens = torch.full((len(rows), width), pad)
+    for row, ids in zip(tokens, rows, strict=True):
+        row[width - len(ids) :] = ids if left else row[width - len(ids) :]
+        if not left:
+            row[: len(ids)] = ids
+    return {"net_input": {"src_tokens": tokens, "src_lengths": torch.tensor([len(ids) for ids in rows])}}
+
+
+def pairs(task, sources, targets, left=False):
+    """A batch for training."""
+    batch = sample(task, *sources, left=left)
+    batch["target"] = sample(task, *targets, left=left)["net_input"]["src_tokens"]
+    batch["nsentences"] = len(sources)
+    batch["ntokens"] = int(batch["target"].ne(task.target_dictionary.pad()).sum())
+    batch["id"] = torch.arange(len(sources))
+    return batch

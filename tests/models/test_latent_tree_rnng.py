@@ -1,0 +1,208 @@
+"""The latent-tree translator as a model: padding, options, and its gradients against all trees there are."""
+
+import resource
+
+import numpy as np
+import pytest
+import torch
+from latent_trees import Task, build, pairs
+from oracles.rnng_trees import all_action_rows
+
+from fairseq_syntax.criterions.reinforce_options import ReinforceTreeConfig
+from fairseq_syntax.criterions.reinforce_tree import ReinforceTreeCriterion
+from fairseq_syntax.models.latent_tree_rnng import LatentTreeOptions, LatentTreeRNNG
+from fairseq_syntax.trees.transitions import Action
+
+SOURCES, TARGETS = ("abca", "", "c", "bbbaac"), ("cab", "a", "", "bccab")
+
+
+def scores(model, batch, **options):
+    """What the model says of a batch with its most probable trees."""
+    return model(**batch["net_input"], target=batch["target"], trees="greedy", **options)
+
+
+def test_padding_and_company_change_nothing():
+    task, model = build()
+    together = scores(model, pairs(task, SOURCES, TARGETS))
+    left = scores(model, pairs(task, SOURCES, TARGETS, left=True))
+    for row in range(len(SOURCES)):
+        alone = scores(model, pairs(task, SOURCES[row : row + 1], TARGETS[row : row + 1]))
+        for side in ("source", "target"):
+            for name in ("log_policy", "symbol_loss", "entropy"):
+                one = getattr(getattr(alone, side), name)[0]
+                for batch in (together, left):
+                    other = getattr(getattr(batch, side), name)[row]
+                    torch.testing.assert_close(other[: len(one)], one, atol=1e-5, rtol=1e-5)
+                    assert not other[len(one) :].any()
+        shape = alone.attention.shape[1:]
+        torch.testing.assert_close(together.attention[row, : shape[0], : shape[1]], alone.attention[0])
+        assert together.attended[row].sum() == shape[1] and together.attending[row].sum() == alone.attending.sum()
+
+
+def test_given_trees_are_taken():
+    task, model = build()
+    batch = pairs(task, ["ab"], ["c"])
+    given = [Action.NT, Action.GEN, Action.GEN, Action.REDUCE, Action.GEN]
+    flat = [Action.GEN, Action.GEN]
+    found = scores(model, batch, src_actions=torch.tensor([given]), tgt_actions=torch.tensor([flat]))
+    assert found.source.actions[0].tolist() == given and found.target.actions[0].tolist() == flat
+    assert found.attention.shape == (1, 0, 2)
+    with pytest.raises(ValueError, match="row 0, step 0: REDUCE is not legal"):
+        scores(model, batch, src_actions=torch.tensor([[Action.REDUCE, Action.GEN, Action.GEN, Action.GEN]]))
+    with pytest.raises(ValueError, match="row 0: the actions generate 2 of 3 symbols"):
+        scores(model, batch, src_actions=torch.tensor([flat]))
+
+
+def test_sampling_is_repeatable():
+    task, model = build(sharpness=1.0)
+    batch = pairs(task, SOURCES, TARGETS)
+
+    def sampled(seed):
+        generator = torch.Generator().manual_seed(seed)
+        pair = model(**batch["net_input"], target=batch["target"], generator=generator)
+        return pair.source.actions, pair.target.actions
+
+    first, same, other = sampled(1), sampled(1), sampled(2)
+    assert all(torch.equal(one, two) for one, two in zip(first, same, strict=True))
+    assert any(one.shape != two.shape or not torch.equal(one, two) for one, two in zip(first, other, strict=True))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"root_input": "attend"},
+        {"root_input": "learned"},
+        {"attn_key": "closed"},
+        {"attn_scale": "sqrt"},
+        {"share_all_embeddings": True},
+        {"value_head": True},
+        {"tree_wait": 0.0},
+    ],
+    ids=lambda options: "-".join(map(str, *options.items())),
+)
+def test_options_train_all_weights(options):
+    task, model = build(sharpness=1.0, **options)
+    model.train()
+    criterion = ReinforceTreeCriterion(
+        task, ReinforceTreeConfig(seed=1, baseline="value" if "value_head" in options else "ema")
+    )
+    torch.manual_seed(4)
+    loss, _, _ = criterion(model, pairs(task, SOURCES * 4, TARGETS * 4))
+    loss.backward()
+    untrained = [name for name, parameter in model.named_parameters() if parameter.grad is None]
+    assert not untrained
+    assert all(parameter.grad.any() for parameter in model.parameters())
+
+
+def test_what_the_target_sees_of_the_source():
+    """The root alone, if the target opens no constituents; nothing, with a learned root."""
+    for root, sees in (("encoder", True), ("attend", True), ("learned", False)):
+        task, model = build(root_input=root)
+        losses = []
+        for source in ("ab", "ca"):
+            batch = pairs(task, [source], ["ab"])
+            flat = torch.full((1, 3), int(Action.GEN))
+            losses.append(scores(model, batch, tgt_actions=flat).target.symbol_loss)
+        assert torch.equal(*losses) != sees
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"tree_wait": 2.0}, "--tree-wait 2.0"),
+        ({"rnng_size": 0}, "--rnng-size 0"),
+        ({"max_open": 0}, "limits of trees"),
+        ({"root_input": "nothing"}, "--root-input nothing: choose from encoder, attend, learned"),
+    ],
+)
+def test_options_that_cannot_be(options, message):
+    with pytest.raises(ValueError, match=message):
+        LatentTreeRNNG.build_model(LatentTreeOptions(**options), Task())
+
+
+def test_tasks_and_dictionaries_that_do_not_fit():
+    class Stock:
+        pass
+
+    with pytest.raises(ValueError, match="use --task tree_translation"):
+        LatentTreeRNNG.build_model(LatentTreeOptions(), Stock())
+    task = Task()
+    task.target_dictionary = Task("xyz").source_dictionary
+    with pytest.raises(ValueError, match="--joined-dictionary"):
+        LatentTreeRNNG.build_model(LatentTreeOptions(share_all_embeddings=True), task)
+
+
+def all_pairs(model, task, source, target, budget):
+    """Every pair of trees of a sentence pair, as a batch."""
+    limits = model.limits
+    sides = []
+    for text in (source, target):
+        rows = all_action_rows(len(text), limits.max_open, limits.max_consecutive, limits.max_actions(len(text)))
+        width = max(map(len, rows))
+        sides.append(np.array([[*row, *[int(Action.NOP)] * (width - len(row))] for row in rows]))
+    first, second = (index.ravel() for index in np.indices([len(side) for side in sides]))
+    assert len(first) == budget
+    batch = pairs(task, [source] * len(first), [target] * len(first))
+    given = {"src_actions": torch.from_numpy(sides[0][first]), "tgt_actions": torch.from_numpy(sides[1][second])}
+    return model(**batch["net_input"], target=batch["target"], **given)
+
+
+@pytest.mark.parametrize("baseline", ["none", "ema"])
+def test_the_gradient_is_that_of_the_expected_cost(baseline):
+    """The mean of the estimator over all 70 x 70 pairs of ways to build trees of two symbols each, with their
+    probabilities, is the gradient of the expected cost, where the policies answer for all they bring about."""
+    task, model = build(size=5, max_open=3, max_consecutive=2, actions_per_symbol=6, sharpness=2.0)
+    model = model.double()
+    options = ReinforceTreeConfig(
+        seed=1,
+        baseline=baseline,
+        cross_reward="scg",
+        reward_discount=1.0,
+        policy_weight=1.0,
+        source_weight=0.7,
+        coverage_weight=1.3,
+    )
+    criterion = ReinforceTreeCriterion(task, options)
+    if baseline == "ema":
+        generator = torch.Generator().manual_seed(0)
+        for name in model.baselines.NAMES:
+            buffer = getattr(model.baselines, name)
+            buffer.copy_(torch.rand(buffer.shape, generator=generator))
+            getattr(model.baselines, f"{name}_seen").fill_(True)
+    pair = all_pairs(model, task, "ab", "ca", 70 * 70)
+    log_probability = pair.source.log_policy.sum(1) + pair.target.log_policy.sum(1)
+    probability = log_probability.exp()
+    assert probability.sum().item() == pytest.approx(1, abs=1e-12)
+    losses = criterion.losses(pair, model.baselines)
+    estimator = (probability.detach() * losses.total).sum()
+    found = torch.autograd.grad(estimator, model.parameters(), retain_graph=True, allow_unused=True)
+    differentiable = 0.7 * pair.source.symbol_loss.sum(1) + pair.target.symbol_loss.sum(1) + 1.3 * losses.coverage
+    rewards = sum(side.tree_total() for side in losses.sides)
+    expected = torch.autograd.grad(
+        (probability * (differentiable - rewards)).sum(), model.parameters(), allow_unused=True
+    )
+    size = max(float(gradient.norm()) for gradient in expected if gradient is not None)
+    for (name, _), mine, exact in zip(model.named_parameters(), found, expected, strict=True):
+        assert (mine is None) == (exact is None), name
+        if mine is not None:
+            assert float((mine - exact).norm()) < 1e-9 * size, name
+
+
+@pytest.mark.slow
+def test_memory_is_flat():
+    """Between 50 and 500 updates."""
+    task, model = build(size=32, sharpness=1.0)
+    model.train()
+    criterion = ReinforceTreeCriterion(task, ReinforceTreeConfig(seed=1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    random = np.random.default_rng(0)
+    sizes = {}
+    for update in range(501):
+        texts = ["".join(random.choice(list("abc"), random.integers(1, 40))) for _ in range(16)]
+        loss, _, _ = criterion(model, pairs(task, texts, texts[::-1]))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if update in (50, 500):
+            sizes[update] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert sizes[500] < 1.05 * sizes[50]
