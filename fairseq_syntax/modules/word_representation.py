@@ -171,12 +171,12 @@ class WordRepresentation(nn.Module):
         bag = self._bags(words).to(self.bag.device)
         if self._means_are_valid():
             with torch.no_grad():
-                self._means = torch.cat((self._means, self.ngrams(bag)))
+                self._means = _append(self._means, self.ngrams(bag))
         else:
             self._means = None
-        self.word_row = torch.cat((self.word_row, self.word_row.new_tensor(rows)))
+        self.word_row = _append(self.word_row, self.word_row.new_tensor(rows))
         width = max(self.bag.shape[1], bag.shape[1])
-        self.bag = torch.cat([nn.functional.pad(part, (0, width - part.shape[1])) for part in (self.bag, bag)])
+        self.bag = _append(*(_widen(part, width) for part in (self.bag, bag)))
 
     def train(self, mode: bool = True):
         """As in nn.Module."""
@@ -221,3 +221,26 @@ class WordRepresentation(nn.Module):
             unknown = (bag[:, 0] == 0) & torch.tensor([bool(word) for word in words])
             bag[unknown, 0] = self.vocabulary.index(UNK_NGRAM)
         return bag
+
+
+def _widen(table: Tensor, width: int) -> Tensor:
+    """A table with columns of zeros up to a width; the same one if it is as wide."""
+    return nn.functional.pad(table, (0, width - table.shape[1])) if table.shape[1] < width else table
+
+
+def _append(table: Tensor, rows: Tensor) -> Tensor:
+    """The rows of both. They are written behind `table` in its memory, which is made greater by a quarter when it ends.
+
+    So the cost of adding words does not depend on how many there are. `table` itself stays as it is.
+    """
+    start, end = len(table), len(table) + len(rows)
+    stride = table[:1].numel()
+    room = table.untyped_storage().nbytes() // table.element_size() - table.storage_offset()
+    # tensors of inference mode cannot be written outside it
+    if table.is_inference() or not table.is_contiguous() or room < end * stride:
+        larger = table.new_empty(end + end // 4, *table.shape[1:])
+        larger[:start] = table
+    else:
+        larger = table.as_strided((end, *table.shape[1:]), table.stride())
+    larger[start:end] = rows
+    return larger[:end]

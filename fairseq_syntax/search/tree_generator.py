@@ -74,7 +74,7 @@ class TreeGenerator:
             For each sentence hypotheses from the best on: tokens, score, positional_scores, attention and alignment as
             fairseq has them; src_tree and tgt_tree (str), src_spans and tgt_spans (lists of (start, end)) of
             constituents in the order of opening, the source's root among them and the target's not; node_attention
-            (J, I) between them.
+            (J, I) between them; src_capped and tgt_capped (bool), whether the budget of actions forbade a constituent.
 
         Raises:
             ValueError: several models, prefixes or constraints.
@@ -139,6 +139,8 @@ class TreeGenerator:
                     "src_spans": at[1].spans,
                     "tgt_spans": at[0].spans[1:],
                     "node_attention": attention,
+                    "src_capped": bool(source.capped[row]),
+                    "tgt_capped": bool(scores.capped[number]),
                 }
             )
         return [sorted(hypotheses, key=lambda one: -float(one["score"])) for hypotheses in result]

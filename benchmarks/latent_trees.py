@@ -1,0 +1,212 @@
+"""Latent-tree RNNGs: whole batches against a sentence and an action at a time, and against fairseq's LSTM."""
+
+import argparse
+import platform
+import resource
+import subprocess
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+import numpy as np
+import torch
+from fairseq.data import Dictionary
+from timing import report, side_by_side
+
+import fairseq_syntax  # noqa: F401
+from fairseq_syntax.criterions.reinforce_options import ReinforceTreeConfig
+from fairseq_syntax.criterions.reinforce_tree import ReinforceTreeCriterion
+from fairseq_syntax.models.latent_tree_rnng import LatentTreeOptions, LatentTreeRNNG
+from fairseq_syntax.modules.rnng import RNNG
+from fairseq_syntax.modules.tree_growing import given_text, grow_trees
+from fairseq_syntax.search.tree_generator import TreeGenerator
+from fairseq_syntax.tasks.tree_translation import TreeTranslationConfig, TreeTranslationTask
+from fairseq_syntax.trees.transitions import Action, Limits, Transitions
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from oracles import rnng as naive
+
+CHARACTERS = 99
+POLICY = (0.13, 0.66, 0.21)  # NT, GEN, REDUCE, where legal: about 1.4 actions a character
+
+
+def random_batch(sentences: int, characters: int, pad: int, eos: int, seed: int = 1) -> tuple[torch.Tensor, np.ndarray]:
+    """Texts of equal length with their ends, (B, n + 1), and random trees of them, (B, T)."""
+    generator = torch.Generator().manual_seed(seed)
+    text = torch.randint(max(pad, eos) + 2, CHARACTERS, (sentences, characters + 1), generator=generator)
+    text[:, -1] = eos
+    state = Transitions(torch.full((sentences,), characters), Limits())
+    actions = []
+    while state.live.any():
+        chosen = torch.multinomial(torch.tensor(POLICY) * state.legal(), 1, generator=generator).squeeze(1)
+        actions.append(torch.where(state.live, chosen, int(Action.NOP)))
+        state.step(actions[-1])
+    return text, torch.stack(actions, 1).numpy()
+
+
+def one_side(size: int, sentences: int, characters: int, rounds: int) -> None:
+    """The loss of a language model with trees, forward and backward: trees given, and drawn first."""
+    torch.manual_seed(1)
+    grammar, limits = RNNG(CHARACTERS, 1, size), Limits()
+    text, actions = random_batch(sentences, characters, 1, 2)
+    lengths = torch.full((sentences,), characters)
+    number = int((actions != Action.NOP).sum())
+
+    def replay(trees=actions):
+        grammar.zero_grad()
+        scores, _ = grammar(trees, text.numpy(), limits)
+        (scores.symbol_loss.sum() - scores.log_policy.sum()).backward()
+
+    def draw_and_replay():
+        generator = torch.Generator().manual_seed(1)
+        replay(grow_trees(grammar, lengths, limits, given_text(text, lengths), generator=generator).numpy())
+
+    def action_by_action():
+        grammar.zero_grad()
+        for taken, line in zip(actions, text.tolist(), strict=True):
+            result = naive.run(grammar, limits, taken[taken != Action.NOP].tolist(), line)
+            policy = sum(naive.log_policy(*entry)[0] for entry in result["policies"])
+            (sum(result["symbol_loss"]) - policy).backward()
+
+    seconds = side_by_side(
+        {"an action at a time": action_by_action, "trees given": replay, "trees drawn first": draw_and_replay},
+        rounds,
+        warm_up=1,
+    )
+    title = f"one side, size {size}, {sentences} sentences of {characters} characters ({number} actions)"
+    report(title, seconds, "an action at a time", "trees given >= 5, drawn first >= 3")
+    for name, value in seconds.items():
+        print(f"  {name:28} {number / value:10.0f} actions/s")
+
+
+def dictionary() -> Dictionary:
+    """As many symbols as German text has characters."""
+    result = Dictionary()
+    for number in range(CHARACTERS - len(result)):
+        result.add_symbol(f"c{number}")
+    return result
+
+
+def translators(size: int) -> dict:
+    """Name -> (task, model, criterion) of fairseq's LSTM with two layers and of ours."""
+    from models import BenchmarkTask, SyntaxTranslationConfig
+
+    symbols = dictionary()
+    widths = ("encoder_embed_dim", "encoder_hidden_size", "decoder_embed_dim", "decoder_hidden_size")
+    lstm = dict.fromkeys((*widths, "decoder_out_embed_dim"), size)
+    lstm |= {"arch": "lstm", "criterion": "cross_entropy", "encoder_layers": 2, "decoder_layers": 2, "dropout": 0.1}
+    stock = BenchmarkTask(SyntaxTranslationConfig(data=".", source_lang="a", target_lang="b"), symbols, symbols)
+    task = TreeTranslationTask(TreeTranslationConfig(data=".", source_lang="a", target_lang="b"), symbols, symbols)
+    torch.manual_seed(1)
+    criterion = stock.build_criterion(Namespace(_name=None, criterion="cross_entropy", sentence_avg=False))
+    ours = LatentTreeRNNG.build_model(LatentTreeOptions(rnng_size=size), task)
+    return {
+        "lstm": (stock, stock.build_model(Namespace(**lstm)), criterion),
+        "latent_tree_rnng": (task, ours, ReinforceTreeCriterion(task, ReinforceTreeConfig(seed=1))),
+    }
+
+
+def sentence_pairs(task, sentences: int, characters: int) -> dict:
+    """A batch of random text."""
+    symbols = task.source_dictionary
+    source, target = (random_batch(sentences, characters, symbols.pad(), symbols.eos(), seed)[0] for seed in (1, 2))
+    lengths = torch.full((sentences,), characters + 1)
+    net_input = {"src_tokens": source, "src_lengths": lengths, "prev_output_tokens": target.roll(1, 1)}
+    batch = {"id": torch.arange(sentences), "nsentences": sentences, "ntokens": target.numel()}
+    return {**batch, "target": target, "net_input": net_input}
+
+
+def training_step(system, batch: dict):
+    """One update of a system, as a function."""
+    _, model, criterion = system
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
+
+    def step():
+        model.train()
+        optimizer.zero_grad()
+        loss, size, _ = criterion(model, batch)
+        (loss / size).backward()
+        optimizer.step()
+
+    return step
+
+
+def whole_models(size: int, sentences: int, characters: int, rounds: int) -> None:
+    """Training steps and greedy translation."""
+    systems = translators(size)
+    batch = sentence_pairs(systems["lstm"][0], sentences, characters)
+    steps = {name: training_step(system, batch) for name, system in systems.items()}
+    seconds = side_by_side(steps, rounds, warm_up=1)
+    title = f"training step, size {size}, {sentences} pairs of {characters} characters"
+    report(title, seconds, "lstm", ">= 0.45 (2.2 x the time)", 2 * batch["target"].numel())
+
+    stock, lstm, _ = systems["lstm"]
+    limit = {"min_len": characters, "max_len_a": 0, "max_len_b": characters}
+    beam = stock.build_generator([lstm.eval()], Namespace(beam=1, **limit))
+    task, model, _ = systems["latent_tree_rnng"]
+    trees = TreeGenerator(task.source_dictionary, task.target_dictionary, **limit)
+    lines = [
+        {"net_input": {name: value[row : row + 1] for name, value in batch["net_input"].items()}}
+        for row in range(sentences)
+    ]
+    seconds = side_by_side(
+        {
+            "lstm": lambda: stock.inference_step(beam, [lstm], batch),
+            "latent_tree_rnng": lambda: trees.generate([model], batch),
+            "a sentence at a time": lambda: [trees.generate([model], line) for line in lines],
+        },
+        max(1, rounds // 2),
+        warm_up=1,
+    )
+    title = f"greedy translation, size {size}, {sentences} sentences of {characters} characters"
+    report(title, seconds, "lstm", None, sentences * characters)
+    taken = sum(len(hypothesis[0]["tokens"]) for hypothesis in trees.generate([model], batch))
+    assert taken == sentences * (characters + 1), "all translations are to have the same length"
+
+
+def memory(name: str, size: int, sentences: int, characters: int) -> None:
+    """Print the peak memory, in MiB, of this process after three training steps."""
+    system = translators(size)[name]
+    step = training_step(system, sentence_pairs(system[0], sentences, characters))
+    for _ in range(3):
+        step()
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+
+def compare_memory(size: int, sentences: int, characters: int) -> None:
+    """Peak memory of a process that trains."""
+    arguments = [str(number) for number in (size, sentences, characters)]
+    peaks = {}
+    for name in ("lstm", "latent_tree_rnng"):
+        command = [sys.executable, __file__, "--memory", name, *arguments]
+        peaks[name] = float(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()[-1])
+    print(f"\npeak memory of a process that trains (size {size}, {sentences} pairs of {characters} characters)")
+    for name, peak in peaks.items():
+        print(f"  {name:28} {peak:10.0f} MiB  {peak / peaks['lstm']:6.3f} x lstm")
+
+
+def run(quick: bool) -> None:
+    """All of it.
+
+    Args:
+        quick: tiny sizes, one round.
+    """
+    size, characters = (16, 8) if quick else (384, 66)
+    for sentences in (3,) if quick else (10, 64):
+        one_side(size, sentences, characters, 1 if quick else 3 if sentences > 10 else 7)
+    for sentences in (3,) if quick else (10, 64):
+        whole_models(size, sentences, characters, 1 if quick else 5)
+    compare_memory(size, 3 if quick else 64, characters)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--memory"]:
+        memory(sys.argv[2], *map(int, sys.argv[3:]))
+    else:
+        parser = argparse.ArgumentParser(description=__doc__)
+        parser.add_argument("--quick", action="store_true", help="tiny sizes; the figures mean nothing")
+        print(
+            f"{platform.processor() or platform.machine()}, torch {torch.__version__}, "
+            f"{torch.get_num_threads()} thread(s)"
+        )
+        run(parser.parse_args().quick)
