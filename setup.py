@@ -59,6 +59,8 @@ setup(
             "fairseq-syntax-graph = fairseq_syntax.cli.graph:main",
             "fairseq-syntax-average = fairseq_syntax.cli.average:main",
             "fairseq-syntax-length-prior = fairseq_syntax.cli.length_prior:main",
+            "fairseq-syntax-characters = fairseq_syntax.cli.characters:main",
+            "fairseq-syntax-constituents = fairseq_syntax.cli.constituents:main",
         ]
     },
 )

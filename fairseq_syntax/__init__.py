@@ -18,11 +18,13 @@ _PLUGINS = (
     "criterions.label_smoothed_cross_entropy_with_heads",
     "criterions.blackout",
     "criterions.joint_parsing",
+    "criterions.reinforce_tree",
     "optim.decayed_sgd",
     "optim.halve_on_drop",
     "optim.inverse_epoch",
     "tasks.syntax_translation",
     "tasks.dependency_parsing",
+    "tasks.tree_translation",
     "models.pascal_transformer",
     "models.lisa_transformer",
     "models.tag_transformer",
@@ -33,6 +35,7 @@ _PLUGINS = (
     "models.dasa_transformer",
     "models.lgp_parser",
     "models.lgp",
+    "models.latent_tree_rnng",
 )
 
 
@@ -45,11 +48,13 @@ def register() -> None:
     Raises:
         ImportError: fairseq is missing or cannot be imported.
     """
-    from .compat import allow_checkpoint_classes, step_after_resuming, whole_copies
+    from .compat import allow_checkpoint_classes, close_loaders, keep_unknown_words, step_after_resuming, whole_copies
 
     allow_checkpoint_classes()
     whole_copies()
     step_after_resuming()
+    keep_unknown_words()
+    close_loaders()
     for plugin in _PLUGINS:
         importlib.import_module(f"{__name__}.{plugin}")
 

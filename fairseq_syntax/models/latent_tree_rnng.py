@@ -6,13 +6,14 @@ from enum import StrEnum
 import numpy as np
 import torch
 from fairseq.dataclass import FairseqDataclass
+from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.models import BaseFairseqModel, register_model, register_model_architecture
 from torch import Tensor
 
 from ..modules.moving_baselines import MovingBaselines
 from ..modules.rnng import RNNG, AttentionKey, Replay, TreePair, TreeScores
 from ..modules.stack_lstm import Memory
-from ..modules.tree_growing import given_text, grow_trees
+from ..modules.tree_growing import given_text, grow_trees, left_justified
 from ..trees.transitions import Limits
 from .options import fill_defaults
 
@@ -85,7 +86,7 @@ class LatentTreeOptions(FairseqDataclass):
     )
 
 
-@register_model("latent_tree_rnng", dataclass=LatentTreeOptions)
+@register_model("latent_tree_rnng")
 class LatentTreeRNNG(BaseFairseqModel):
     """Encoder and decoder build trees over characters as they read or write them.
 
@@ -95,6 +96,7 @@ class LatentTreeRNNG(BaseFairseqModel):
         limits: how large trees may be.
     """
 
+    options = LatentTreeOptions
     builds_trees = True
 
     def __init__(self, args, encoder: RNNG, decoder: RNNG, limits: Limits):
@@ -106,6 +108,11 @@ class LatentTreeRNNG(BaseFairseqModel):
         self.attn_key = AttentionKey(args.attn_key)
         self.wait = args.tree_wait
         self.baselines = MovingBaselines(encoder.vocabulary, decoder.vocabulary)
+
+    @classmethod
+    def add_args(cls, parser):
+        """Add the options, without defaults: presets would not have any effect."""
+        gen_parser_from_dataclass(parser, cls.options(), delete_default=True)
 
     @classmethod
     def build_model(cls, args, task):
@@ -225,16 +232,14 @@ class LatentTreeRNNG(BaseFairseqModel):
         return (int(1e5), int(1e5))
 
 
-def left_justified(tokens: Tensor, padding: int) -> tuple[Tensor, Tensor]:
-    """(B, n + 1) sentences with their padding on the right, and their lengths (B,) without the end."""
-    blank = tokens.eq(padding)
-    order = blank.long().sort(dim=1, stable=True).indices
-    return tokens.gather(1, order), (~blank).sum(1) - 1
-
-
 def as_numpy(values: Tensor) -> np.ndarray:
     """On the CPU, where trees are planned."""
     return values.cpu().numpy()
+
+
+@register_model_architecture("latent_tree_rnng", "latent_tree_rnng")
+def latent_tree_rnng(args):
+    """The paper's size, that of the options' defaults."""
 
 
 @register_model_architecture("latent_tree_rnng", "latent_tree_rnng_tiny")

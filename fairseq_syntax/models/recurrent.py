@@ -476,7 +476,21 @@ def base_architecture(args):
 @register_model_architecture("nmt_lstm", "nmt_lstm_tiny")
 def tiny_architecture(args):
     """A size for tests and first runs."""
-    for name, value in TINY.items():
+    _prefer(args, TINY)
+
+
+@register_model_architecture("nmt_lstm", "char_lstm")
+def char_architecture(args):
+    """The baseline of latent-tree RNNGs, "two layers and 384 hidden units from the OpenNMT project" (Bradbury & Socher
+    2017, Sec. 3): OpenNMT's attentional LSTM, with input feeding, an output layer of its own and a bias in it, and its
+    way of starting parameters. The encoder is OpenNMT's with `-brnn`, of 192 units in each direction.
+    """
+    _prefer(args, CHAR)
+
+
+def _prefer(args, values: Dict[str, object]) -> None:
+    """Give options that are not given the values of a preset."""
+    for name, value in values.items():
         if not hasattr(args, name):
             setattr(args, name, value)
 
@@ -486,5 +500,18 @@ TINY = {
     "encoder_hidden_size": 32,
     "decoder_embed_dim": 64,
     "decoder_hidden_size": 64,
+    "init_range": 0.1,
+}
+
+CHAR = {
+    "encoder_embed_dim": 384,
+    "encoder_hidden_size": 192,
+    "encoder_layers": 2,
+    "decoder_embed_dim": 384,
+    "decoder_hidden_size": 384,
+    "decoder_layers": 2,
+    "dropout": 0.1,
+    "untied_output": True,
+    "output_bias": True,
     "init_range": 0.1,
 }

@@ -94,3 +94,10 @@ def given_text(text: Tensor, lengths: Tensor) -> NextSymbols:
         return text[rows, generated], generated == lengths[rows]
 
     return next_symbols
+
+
+def left_justified(tokens: Tensor, padding: int) -> tuple[Tensor, Tensor]:
+    """(B, n + 1) sentences with their padding on the right, and their lengths (B,) without the end."""
+    blank = tokens.eq(padding)
+    order = blank.long().sort(dim=1, stable=True).indices
+    return tokens.gather(1, order), (~blank).sum(1) - 1

@@ -1,19 +1,15 @@
 """Translation by grammars that build trees: greedily, as the paper does, or by beam search. For `fairseq-generate`."""
 
-import logging
-
 import numpy as np
 import torch
 from torch import Tensor
 
-from ..modules.tree_growing import grow_trees
+from ..modules.tree_growing import given_text, grow_trees, left_justified
 from ..trees.brackets import to_brackets
 from ..trees.constituents import NONE, Constituents
 from ..trees.transitions import Action
 from .tree_beam import beam_search
 from .tree_symbols import SymbolChoice
-
-logger = logging.getLogger(__name__)
 
 
 class TreeGenerator:
@@ -93,17 +89,22 @@ class TreeGenerator:
         source, _, memory = model.encode(tokens)
         roots = model.roots(memory)
         lengths = torch.from_numpy(source.constituents.lengths).to(tokens.device)
+        rows, actions, text, most = self._targets(model, sample, memory, roots, lengths)
+        return self._hypotheses(model, source, memory, roots, rows, actions, text, most)
+
+    def _targets(self, model, sample, memory, roots, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """(N,) sentence of each hypothesis, (N, T) actions and (N, n + 1) symbols; (B,) the most symbols there may be.
+
+        Args:
+            lengths: (B,) of the source.
+        """
         most = (self.max_len_a * (lengths + 1) + self.max_len_b).long().clamp(min=max(self.choice.min_symbols, 1))
         if self.beam == 1:
             chosen = self.choice.greedy(model.decoder, most)
             actions = grow_trees(model.decoder, most, model.limits, chosen, memory, roots, greedy=True, wait=model.wait)
-            rows = torch.arange(len(tokens), device=tokens.device)
-            text = chosen.text
-        else:
-            rows, actions, text = beam_search(
-                model.decoder, most, model.limits, self.choice, memory, roots, self.beam, self.power
-            )
-        return self._hypotheses(model, source, memory, roots, rows, actions, text, most)
+            return torch.arange(len(most), device=most.device), actions, chosen.text, most
+        found = beam_search(model.decoder, most, model.limits, self.choice, memory, roots, self.beam, self.power)
+        return *found, most
 
     def _hypotheses(self, model, source, memory, roots, rows, actions, text, most) -> list[list[dict]]:
         """Hypotheses of the sentences `rows`, with what a replay of their trees tells."""
@@ -144,6 +145,16 @@ class TreeGenerator:
                 }
             )
         return [sorted(hypotheses, key=lambda one: -float(one["score"])) for hypotheses in result]
+
+
+class TreeScorer(TreeGenerator):
+    """Gives reference translations their most probable trees, and scores them: `--score-reference`."""
+
+    def _targets(self, model, sample, memory, roots, lengths):
+        text, most = left_justified(sample["target"], self.choice.pad)
+        symbols = given_text(text, most)
+        actions = grow_trees(model.decoder, most, model.limits, symbols, memory, roots, greedy=True, wait=model.wait)
+        return torch.arange(len(most), device=most.device), actions, text, most
 
 
 class Sentence:

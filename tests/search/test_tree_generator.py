@@ -5,12 +5,12 @@ import itertools
 import numpy as np
 import pytest
 import torch
-from latent_trees import build, sample
+from latent_trees import build, pairs, sample
 from oracles.rnng_trees import all_action_rows
 
 from fairseq_syntax.modules.tree_growing import grow_trees
 from fairseq_syntax.search.tree_beam import beam_search
-from fairseq_syntax.search.tree_generator import Sentence, TreeGenerator, symbol_attention
+from fairseq_syntax.search.tree_generator import Sentence, TreeGenerator, TreeScorer, symbol_attention
 from fairseq_syntax.trees.brackets import from_brackets
 from fairseq_syntax.trees.transitions import Action, Limits
 
@@ -165,3 +165,16 @@ def test_sentences_of_a_batch():
 
     assert Sentence(Trees, 0).spans == [(0, 3), (1, 2)]
     assert Sentence(Trees, 1).local(np.array([2, -1])).tolist() == [0, -1]
+
+
+def test_references_get_trees_and_scores():
+    task, model = build(seed=5)
+    targets = ("cab", "a", "", "bccab")
+    scorer = TreeScorer(task.source_dictionary, task.target_dictionary)
+    batch = pairs(task, TEXTS, targets)
+    forced = model(**batch["net_input"], target=batch["target"], trees="greedy")
+    for row, (hypothesis,) in enumerate(scorer.generate([model], batch)):
+        assert from_brackets(hypothesis["tgt_tree"])[1] == list(targets[row])
+        assert from_brackets(hypothesis["src_tree"])[1] == list(TEXTS[row])
+        total = forced.target.log_policy[row].sum() - forced.target.symbol_loss[row].sum()
+        assert float(hypothesis["positional_scores"].sum()) == pytest.approx(float(total), abs=1e-5)

@@ -1,0 +1,239 @@
+"""Latent trees through fairseq's commands: from text in characters to translations with trees (spec, check 13)."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import torch
+from fairseq import options
+from fairseq_cli import preprocess
+from integration import commands
+from integration.commands import PACKAGE, TRAINING, hypotheses, records
+
+from fairseq_syntax.data.characters import to_characters, to_text
+from fairseq_syntax.trees.brackets import from_brackets
+
+TRAIN, TEST = 603, 21
+NOUNS = {"Hund": "dog", "Ball": "ball", "Kind (klein)": "child (small)", "Haus": "house"}
+VERBS = {"sieht": "sees", "hat": "has", "mag": "likes"}
+
+
+def pair(number: int) -> tuple[str, str]:
+    """A sentence and its translation, with brackets in some."""
+    nouns, verbs = list(NOUNS.items()), list(VERBS.items())
+    subject, verb, thing = nouns[number % 4], verbs[number // 4 % 3], nouns[number // 12 % 4]
+    german, english = zip(subject, verb, thing, strict=True)
+    return " ".join(german), " ".join(english)
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory) -> Path:
+    """train, valid and test .de and .en, plain; and the same in characters, .char."""
+    folder = tmp_path_factory.mktemp("latent_tree")
+    for split, count in (("train", TRAIN), ("valid", 9), ("test", TEST)):
+        lines = [pair(i * 5) for i in range(count)]
+        if split == "test":
+            lines[3] = ("", "nothing")
+        for place, language in enumerate(("de", "en")):
+            plain = [line[place] for line in lines]
+            (folder / f"{split}.{language}").write_text("".join(f"{line}\n" for line in plain), encoding="utf-8")
+            characters = "".join(f"{to_characters(line)}\n" for line in plain)
+            (folder / f"{split}.char.{language}").write_text(characters, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def data(text) -> Path:
+    given = [f"--{split}pref={text / split}.char" for split in ("train", "valid", "test")]
+    parser = options.get_preprocessing_parser()
+    preprocess.main(
+        parser.parse_args(["-s", "de", "-t", "en", *given, "--padding-factor", "1", "--destdir", str(text / "bin")])
+    )
+    return text / "bin"
+
+
+BLEU = ["--eval-bleu", "--eval-bleu-args", '{"beam": 1, "max_len_a": 0, "max_len_b": 30}']
+BEST = ["--best-checkpoint-metric", "bleu", "--maximize-best-checkpoint-metric"]
+LATENT = [
+    *("--task", "tree_translation", "--criterion", "reinforce_tree"),
+    *("--batch-size", "30", "--max-tokens", "9999", "--required-batch-size-multiple", "1"),
+]
+DECODING = ["--cpu", "--beam", "1", "--max-len-a", "0", "--max-len-b", "30", "--bpe", "syntax_char"]
+TASK = ["--task", "tree_translation"]
+
+
+def train(data, folder, *more, arch="latent_tree_rnng_tiny"):
+    """Records of the log; with validation."""
+    training = [option for option in TRAINING if option != "--disable-validation"]
+    # they smooth labels
+    training = [*training[: training.index("--criterion")], *training[training.index("--seed") :]]
+    given = [*training, *more, "--save-dir", folder]
+    return records(commands.run("fairseq-train", data, "--arch", arch, *given))
+
+
+@pytest.fixture(scope="module")
+def trained(data, tmp_path_factory):
+    """A model of 20 updates, an epoch; and the log."""
+    folder = tmp_path_factory.mktemp("trained")
+    return folder, train(data, folder, *LATENT, *BLEU, *BEST, "--max-epoch", "1", "--save-interval-updates", "10")
+
+
+def lines_of(output: str, label: str) -> dict[int, str]:
+    """Number -> last field of the lines that start with a label."""
+    return {int(n): value for n, value in re.findall(rf"^{label}-(\d+)\t(?:\S+\t)?(.*)$", output, re.MULTILINE)}
+
+
+def test_training_reports_and_keeps_the_best(trained):
+    folder, log = trained
+    validated = [record for record in log if "valid_bleu" in record]
+    assert len(validated) == 3
+    for record in validated:
+        assert 0 <= float(record["valid_bleu"]) < 100 and float(record["valid_loss"]) > 0
+    assert (folder / "checkpoint_best.pt").exists()
+    # 603 sentences by 30 are 21 updates: no sentence is dropped
+    assert max(int(record["train_num_updates"]) for record in log if "train_num_updates" in record) == 21
+
+
+def test_validation_by_itself_reports_the_same(data, trained):
+    """Trees are drawn, always the same ones for a batch; the checkpoint says which task it is."""
+    folder, log = trained
+    given = ["--cpu", "--path", folder / "checkpoint_last.pt", "--batch-size", "30", "--log-format", "json"]
+    output = commands.run("fairseq-validate", data, *given, "--required-batch-size-multiple", "1")
+    last = [record for record in log if "valid_loss" in record][-1]
+    values = re.findall(r'"(?:valid_)?loss": "?([\d.]+)', output)
+    assert [float(value) for value in values] == [pytest.approx(float(last["valid_loss"]), abs=2e-3)]
+
+
+def test_moving_averages_are_in_the_checkpoint(trained):
+    found = commands.parameters(trained[0] / "checkpoint_last.pt")
+    averages = {name: value for name, value in found.items() if name.startswith("baselines.")}
+    assert averages and all(torch.isfinite(value.double()).all() for value in averages.values())
+    assert any(value.double().abs().sum() > 0 for value in averages.values())
+
+
+def test_resuming_is_exact(data, trained, tmp_path):
+    checkpoint = trained[0] / "checkpoint_1_10.pt"
+    log = train(data, tmp_path, *LATENT, *BLEU, *BEST, "--max-epoch", "1", "--restore-file", checkpoint)
+    losses = [{r["num_updates"]: r["loss"] for r in each if "num_updates" in r} for each in (log, trained[1])]
+    assert len(losses[0]) == 11
+    assert losses[0].items() <= losses[1].items()
+    one, other = (commands.parameters(folder / "checkpoint_last.pt") for folder in (tmp_path, trained[0]))
+    assert all(torch.equal(one[name], other[name]) for name in other)
+
+
+@pytest.fixture(scope="module")
+def translated(data, trained, tmp_path_factory) -> tuple[str, Path]:
+    """Output of fairseq-generate, and the file of trees."""
+    path = tmp_path_factory.mktemp("translated") / "trees"
+    checkpoint = trained[0] / "checkpoint_last.pt"
+    given = [*TASK, "--path", checkpoint, *DECODING, "--batch-size", "4", "--scoring", "sacrebleu"]
+    return commands.run("fairseq-generate", data, *given, "--tree-output", path), path
+
+
+def test_every_sentence_is_translated_and_scored(text, translated):
+    output, _ = translated
+    sources = (text / "test.de").read_text(encoding="utf-8").splitlines()
+    assert lines_of(output, "S") == dict(enumerate(sources))
+    found = hypotheses(output)
+    assert sorted(found) == list(range(TEST))
+    assert {i: to_text(line) for i, (_, line) in found.items()} == lines_of(output, "D")
+    scores = {int(i): values for i, values in re.findall(r"^P-(\d+)\t(.*)$", output, re.MULTILINE)}
+    for i, (score, line) in found.items():
+        positional = [float(value) for value in scores[i].split()]
+        assert len(positional) == len(line.split()) + 1
+        assert sum(positional) / len(positional) == pytest.approx(score, abs=1e-3)
+    assert re.search(r"Generate test with beam=1: BLEU = [\d.]+ ", output), "fairseq's own is called BLEU4"
+
+
+def test_yields_of_trees_are_the_sentences(translated):
+    output, path = translated
+    trees = path.read_text(encoding="utf-8")
+    sources, targets = lines_of(output, "S"), hypotheses(output)
+    attention = {int(i): json.loads(value) for i, value in re.findall(r"^TA-(\d+)\t(.*)$", trees, re.MULTILINE)}
+    for label, expected in (
+        ("TS", {i: to_characters(line).split() for i, line in sources.items()}),
+        ("TT", {i: line.split() for i, (_, line) in targets.items()}),
+    ):
+        found = dict(re.findall(rf"^{label}-(\d+)\t(.*)$", trees, re.MULTILINE))
+        assert {int(i): from_brackets(tree)[1] for i, tree in found.items()} == expected
+    for i, values in attention.items():
+        assert values["source_spans"][0] == [0, len(to_characters(sources[i]).split())]
+        assert [len(row) for row in values["attention"]] == [len(values["source_spans"])] * len(values["target_spans"])
+        assert all(sum(row) == pytest.approx(1, abs=0.01) for row in values["attention"])
+
+
+def test_raw_text_is_translated_alike(data, text, trained, translated, tmp_path):
+    """fairseq-interactive, in buffers; padding on the left makes no difference, neither do neighbours."""
+    given = [*TASK, "--path", trained[0] / "checkpoint_last.pt", *DECODING, "--input", text / "test.de"]
+    path = tmp_path / "trees"
+    more = ["--buffer-size", "5", "--batch-size", "3", "--tree-output", path, "--left-pad-source"]
+    found = hypotheses(commands.run("fairseq-interactive", data, *given, *more))
+    commands.assert_same_hypotheses(found, hypotheses(translated[0]))
+    one, other = (sorted(p.read_text(encoding="utf-8").splitlines()) for p in (path, translated[1]))
+    assert [line for line in one if line[:2] != "TA"] == [line for line in other if line[:2] != "TA"]
+
+
+def test_hub_translates_raw_text(data, trained, translated):
+    from fairseq import hub_utils
+
+    loaded = hub_utils.from_pretrained(
+        str(trained[0]), "checkpoint_last.pt", str(data), bpe="syntax_char", user_dir=str(PACKAGE)
+    )
+    hub = hub_utils.GeneratorHubInterface(loaded["args"], loaded["task"], loaded["models"])
+    lines = lines_of(translated[0], "S")
+    given = [lines[0], lines[7]]
+    found = hub.translate(given, beam=1, max_len_a=0, max_len_b=30)
+    expected = lines_of(translated[0], "D")
+    assert found == [expected[0], expected[7]]
+
+
+def brackets_of_words(line: str) -> str:
+    """The tree with a constituent for each word."""
+    escaped = {"(": "-LRB-", ")": "-RRB-"}
+    words = [" ".join(escaped.get(symbol, symbol) for symbol in word) for word in line.split()]
+    return f"(X {' ▁ '.join(f'(X {word} )' for word in words)} )"
+
+
+def test_trees_that_are_given_are_learned(data, text, tmp_path):
+    """Of words: the policy then builds them itself."""
+    forced = ["--forced-trees", "words", "--action-xent", "1", "--lr", "0.02", "--max-epoch", "3"]
+    train(data, tmp_path, *LATENT, *forced)
+    path = tmp_path / "trees"
+    given = [*TASK, "--path", tmp_path / "checkpoint_last.pt", *DECODING, "--gen-subset", "valid"]
+    commands.run("fairseq-generate", data, *given, "--tree-output", path)
+    found = dict(re.findall(r"^TS-(\d+)\t(.*)$", path.read_text(encoding="utf-8"), re.MULTILINE))
+    expected = [brackets_of_words(line) for line in (text / "valid.de").read_text(encoding="utf-8").splitlines()]
+    right = sum(found[str(i)] == tree for i, tree in enumerate(expected))
+    assert len(expected) == 9 and right >= 8, found
+
+
+def test_baseline_of_characters(data, text, tmp_path):
+    """The LSTM under fairseq's default task, scored in words while it learns."""
+    small = ["--encoder-embed-dim", "16", "--encoder-hidden-size", "8", "--decoder-embed-dim", "16"]
+    more = ["--decoder-hidden-size", "16", "--criterion", "cross_entropy", "--eval-bleu-detok", "syntax_char"]
+    log = train(data, tmp_path, *small, *more, *BLEU, *BEST, "--max-epoch", "1", arch="char_lstm")
+    assert any("valid_bleu" in record for record in log)
+    output = commands.run("fairseq-generate", data, "--path", tmp_path / "checkpoint_best.pt", *DECODING)
+    sources = (text / "test.de").read_text(encoding="utf-8").splitlines()
+    assert lines_of(output, "S") == dict(enumerate(sources))
+    assert {i: to_text(line) for i, (_, line) in hypotheses(output).items()} == lines_of(output, "D")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (["--arch", "latent_tree_rnng_tiny", *LATENT[2:]], "use --task tree_translation"),
+        (["--arch", "nmt_lstm_tiny", *LATENT], "builds no trees; give --arch latent_tree_rnng"),
+        (["--arch", "latent_tree_rnng_tiny", *TASK], "--criterion cross_entropy: does not learn trees"),
+    ],
+)
+def test_parts_that_do_not_belong_together(data, tmp_path, wrong, message):
+    given = ["--cpu", "--max-update", "1", "--batch-size", "9", "--optimizer", "adam", "--save-dir", tmp_path]
+    with pytest.raises(ValueError, match=message):
+        commands.run("fairseq-train", data, *wrong, *given)
+
+
+def test_another_task_cannot_translate_with_trees(data, trained):
+    with pytest.raises(ValueError, match="use --task tree_translation"):
+        commands.run("fairseq-generate", data, "--path", trained[0] / "checkpoint_last.pt", *DECODING)
