@@ -117,6 +117,55 @@ def step_after_resuming() -> None:
     Trainer.load_checkpoint = load_and_step
 
 
+def close_loaders() -> None:
+    """Let the worker processes that load an epoch end with it, not when the garbage collector comes by.
+
+    fairseq's iterators and the frames that made them hold each other, so nothing but the garbage collector frees them.
+    That closes the queue to a DataLoader worker before the worker is told to stop, and then waits five seconds for it,
+    anywhere in the training. Where fairseq keeps one iterator for all epochs nothing is freed; here every epoch and
+    every validation has one of its own, and their workers piled up. An iterator that is through is closed when the
+    next one is made. Can go when fairseq closes its iterators.
+    """
+    from fairseq.tasks import FairseqTask
+
+    get = FairseqTask.get_batch_iterator
+    if get.__module__ == __name__:
+        return
+    made = []  # not to be freed before they are closed
+
+    def close_and_get(self, *args, **options):
+        # one that has not begun, or stands where a run resumes, has no current epoch yet
+        for iterator in [each for each in made if each._cur_epoch_itr is not None and each.end_of_epoch()]:
+            made.remove(iterator)
+            loader, iterator.dataloader = iterator.dataloader, None  # another epoch of it gets a new one
+            workers = getattr(loader, "_iterator", None)
+            if workers is not None:
+                workers._shutdown_workers()
+        iterator = get(self, *args, **options)
+        if iterator.num_workers and iterator not in self.dataset_to_epoch_iter.values():
+            made.append(iterator)
+        return iterator
+
+    FairseqTask.get_batch_iterator = close_and_get
+
+
+def keep_unknown_words() -> None:
+    """Let `--replace-unk` leave unknown words alone in the translation of an empty line.
+
+    fairseq would take the end of the source, and write `<eos>`. Can go when it does not.
+    """
+    from fairseq import utils
+
+    replace = utils.replace_unk
+    if replace.__module__ == __name__:
+        return
+
+    def replace_by_words(hypo_str, src_str, *rest):
+        return replace(hypo_str, src_str, *rest) if (src_str or "").split() else hypo_str
+
+    utils.replace_unk = replace_by_words
+
+
 def default_task(task_class: type, names: tuple) -> None:
     """Make `task_class` what fairseq finds under `names` of its task registry.
 

@@ -13,7 +13,10 @@
 #   PARSES        own: a parser is trained for the trees, as by pretrain.sh;  given: train.en.conllu.gz … are in DATA, of
 #                 the sentences that are kept;  none: no trees, which dep alone needs (large)
 source "$(dirname "$0")/settings.sh"
-: "${DATA:?give the folder of the corpus, which its owners give out: https://jipsti.jst.go.jp/aspec/}"
+if [[ -z "${DATA:-}" ]]; then
+    echo "prepare.sh: give the folder of the corpus, DATA=…; its owners give it out: https://jipsti.jst.go.jp/aspec/" >&2
+    exit 2
+fi
 : "${PARSES:=own}"
 : "${TOKENIZE_EN:=python $ROOT/examples/wmt_text.py tokenize --language en --workers $WORKERS}"
 : "${SEGMENT_JA:=kytea -out tok}"

@@ -13,6 +13,7 @@ case "$SIZE" in
 cpu)
     : "${CRITERION:=cross_entropy}" # faster, and learns more in few epochs, with so few words
     : "${MAX_EPOCH:=20}"            # half epochs
+    : "${PRIOR:=off}"               # it lowers BLEU here (docs/results.md)
     : "${PARSE_DEVICE:=cpu}"
     DEVICE=(--cpu)
     ;;

@@ -52,18 +52,29 @@ parser_folder() {
     echo "$WORK/checkpoints/parser-$1-$PARSER_SEED"
 }
 
+# A system and what it was made with; lgp_plus has its parser in the name, so that no other one is gone on with:
+# system_name SYSTEM
+system_name() {
+    local folder from=""
+    if [[ "$1" == lgp_plus ]]; then
+        folder="$(basename "$(dirname "$PARSER")")"
+        from="-${folder#parser-}"
+    fi
+    echo "$1$from-$SEED"
+}
+
 # Checkpoints of a system: system_folder SYSTEM
 system_folder() {
-    echo "$WORK/checkpoints/$1-$SEED"
+    echo "$WORK/checkpoints/$(system_name "$1")"
 }
 
 # Beginning of the names of a system's translations, which tell how they were made: translation_name SYSTEM SPLIT
 translation_name() {
     local made=""
     [[ -z "$AVERAGED" ]] || made+=-averaged
-    [[ "$PRIOR" == auto ]] || made+=-noprior
+    [[ "$PRIOR" == off ]] || made+=-prior
     [[ -z "$COPY_UNKNOWN" ]] || made+=-copied
-    echo "$WORK/$1-$SEED$made.$2"
+    echo "$WORK/$(system_name "$1")$made.$2"
 }
 
 # System -> options that make it: GRAPH.  graph_options SYSTEM
@@ -72,6 +83,10 @@ graph_options() {
     lgp) GRAPH=(--lgp-graph latent) ;;
     lgp_plus) GRAPH=(--lgp-graph latent --lgp-parser-path "$PARSER") ;;
     seq | dep | uni) GRAPH=(--lgp-graph "$1") ;;
+    "")
+        echo "$(basename "$0"): give a system: ${LGP_SYSTEMS[*]}" >&2
+        exit 2
+        ;;
     *)
         echo "system $1: choose among ${LGP_SYSTEMS[*]}" >&2
         exit 2
@@ -211,6 +226,7 @@ pretrain() {
     folder="$(parser_folder "$1")"
     local first=(--first-k "$1")
     [[ "$1" != all ]] || first=()
+    there "$DICTIONARY" "run prepare.sh text first"
     run mkdir -p "$WORK"
     run fairseq-train "$TREEBANK" --user-dir "$USER_DIR" --task dependency_parsing "${DEVICE[@]}" --arch lgp_parser \
         --lgp-src-min-freq "$MIN_FREQUENCY" "${VECTORS[@]}" --criterion joint_parsing \
@@ -223,8 +239,10 @@ pretrain() {
 
 # A system: train SYSTEM [options of fairseq-train]
 train() {
-    local system="${1:?give a system: ${LGP_SYSTEMS[*]}}"
+    local system="${1:-}"
     graph_options "$system"
+    there "$DATA_BIN" "run prepare.sh first"
+    [[ "$system" != lgp_plus ]] || there "$PARSER" "run pretrain.sh first, with the same FIRST_K"
     run mkdir -p "$WORK"
     run fairseq-train "$DATA_BIN" --user-dir "$USER_DIR" --task syntax_translation "${DEVICE[@]}" --arch "$ARCH" \
         --lgp-src-min-freq "$MIN_FREQUENCY" "${GRAPH[@]}" "${VECTORS[@]}" \
@@ -233,28 +251,41 @@ train() {
         --batch-size "$BATCH_SIZE" "${LOSS[@]}" --epoch-parts 2 --max-epoch "$MAX_EPOCH" --dropout 0.2 \
         --eval-bleu --eval-tokenized-bleu --eval-bleu-args '{"beam":1,"max_len_a":2,"max_len_b":20}' \
         --best-checkpoint-metric bleu --maximize-best-checkpoint-metric "${RUNNING[@]}" --seed "$SEED" \
-        --save-dir "$(system_folder "$system")" --log-file "$WORK/$system-$SEED.log" "${@:2}"
+        --save-dir "$(system_folder "$system")" --log-file "$WORK/$(system_name "$system").log" "${@:2}"
 }
 
 # The mean of a system's checkpoints: average SYSTEM [options of fairseq-syntax-average]
 average() {
-    local system="${1:?give a system: ${LGP_SYSTEMS[*]}}" folder
+    local system="${1:-}" folder
     graph_options "$system"
     folder="$(system_folder "$system")"
+    there "$folder" "train $system first"
     run fairseq-syntax-average --inputs "$folder" --select-on valid --data "$DATA_BIN" --output "$folder/average.pt" \
         --overwrite "${DEVICE[@]}" "${@:2}"
 }
 
 # --- what has been learned ----------------------------------------------------------------------------------------------
 
+# The checkpoint to look at, or stop: trained SYSTEM
+trained() {
+    local folder
+    folder="$(system_folder "$1")"
+    there "$folder/checkpoint_best.pt" "train $1 first"
+    if [[ -n "$AVERAGED" ]]; then
+        there "$folder/average.pt" "run average.sh $1 first"
+        echo "$folder/average.pt"
+    else
+        echo "$folder/checkpoint_best.pt"
+    fi
+}
+
 # Translate, score, and measure the perplexity: evaluate SYSTEM [SPLIT]
 evaluate() {
-    local system="${1:?give a system: ${LGP_SYSTEMS[*]}}" split="${2:-test}" name checkpoint
+    local system="${1:-}" split="${2:-test}" name checkpoint
     graph_options "$system"
     check_split "$split"
     name="$(translation_name "$system" "$split")"
-    checkpoint="$(system_folder "$system")/checkpoint_best.pt"
-    [[ -z "$AVERAGED" ]] || checkpoint="$(system_folder "$system")/average.pt"
+    checkpoint="$(trained "$system")"
     local model=("$DATA_BIN" --user-dir "$USER_DIR" --task syntax_translation "${DEVICE[@]}"
         --source-lang "$SOURCE" --target-lang "$TARGET" --path "$checkpoint")
     local search=(--beam "$BEAM" --batch-size "$BATCH_GENERATE" --max-len-a 2 --max-len-b 20 --length-prior "$PRIOR")
@@ -297,12 +328,20 @@ compare() {
 
 # How near a system's graphs are to a treebank's trees, and one of them drawn: graph SYSTEM|parser [options]
 graph() {
-    local system="${1:?give lgp, lgp_plus or parser}" checkpoint data gold="$TREEBANK/valid.conllu" name
-    checkpoint="$(system_folder "$system")/checkpoint_best.pt" data="$DATA_BIN" name="$WORK/$system-$SEED"
-    [[ -z "$AVERAGED" ]] || checkpoint="$(system_folder "$system")/average.pt" name="$name-averaged"
+    local system="${1:-}" checkpoint data="$DATA_BIN" gold="$TREEBANK/valid.conllu" name
     case "$system" in
-    lgp | lgp_plus) ;;
-    parser) checkpoint="$PARSER" data="$TREEBANK" name="$WORK/$(basename "$(dirname "$PARSER")")" ;;
+    lgp | lgp_plus)
+        checkpoint="$(trained "$system")"
+        name="$WORK/$(system_name "$system")${AVERAGED:+-averaged}"
+        ;;
+    parser)
+        there "$PARSER" "run pretrain.sh first, with the same FIRST_K"
+        checkpoint="$PARSER" data="$TREEBANK" name="$WORK/$(basename "$(dirname "$PARSER")")"
+        ;;
+    "")
+        echo "$(basename "$0"): give lgp, lgp_plus or parser" >&2
+        exit 2
+        ;;
     *)
         echo "system $system: choose among lgp lgp_plus parser; no other one learns a graph" >&2
         exit 2

@@ -16,7 +16,7 @@ class Bucket:
     """Sentences of similar length.
 
     Attributes:
-        label: the most words that a sentence has; `>k` of the last one, which is open.
+        label: the numbers of words that its sentences have, "11-20"; ">50" of the last one, which is open.
         sentences: (n,) their indices, ascending.
     """
 
@@ -28,7 +28,7 @@ class Bucket:
 
 
 def length_buckets(lengths: Sequence[int], width: int = 10, longest: int = 50) -> list[Bucket]:
-    """Put sentences into buckets: the one labelled k has those of k - width < words <= k ("50": 41 to 50 words).
+    """Put sentences into buckets: "1-10", "11-20", …, of `width` numbers of words each.
 
     Args:
         lengths: N numbers of words, without the end of the sentence; 0 counts as 1.
@@ -45,13 +45,13 @@ def length_buckets(lengths: Sequence[int], width: int = 10, longest: int = 50) -
         raise ValueError(f"the last bucket begins after {longest} words, which is no multiple of the width {width}")
     closed = longest // width
     numbers = np.minimum((np.maximum(np.asarray(lengths, dtype=np.int64), 1) - 1) // width, closed)
-    labels = [str(width * (i + 1)) for i in range(closed)] + [f">{longest}"]
+    labels = [f"{width * i + 1}-{width * (i + 1)}" for i in range(closed)] + [f">{longest}"]
     used = int(numbers.max()) + 1 if len(numbers) else 0
     return [Bucket(labels[i], np.flatnonzero(numbers == i)) for i in range(used)]
 
 
 def draw_buckets(
-    buckets: Sequence[Bucket], names: Sequence[str], scores: Sequence[Sequence[float]], width: int, score: str = "BLEU"
+    buckets: Sequence[Bucket], names: Sequence[str], scores: Sequence[Sequence[float]], score: str = "BLEU"
 ):
     """A line for each system over the buckets, and the number of sentences under each: a matplotlib figure.
 
@@ -59,7 +59,6 @@ def draw_buckets(
         buckets: B of them.
         names: of the S systems.
         scores: S times B; NaN leaves a gap.
-        width: of the buckets, in words.
         score: its name.
     """
     figure, axis = plt.subplots(figsize=(max(4.5, 0.9 * len(buckets) + 1.5), 3.6))
@@ -72,7 +71,7 @@ def draw_buckets(
     for text in axis.legend(lines, names, fontsize="small").get_texts():
         text.set_parse_math(False)
     axis.set_xticks(range(len(buckets)), [f"{bucket.label}\nn = {len(bucket)}" for bucket in buckets])
-    axis.set_xlabel(f"source words (k: k - {width} < words ≤ k), number of sentences")
+    axis.set_xlabel("source words, number of sentences")
     axis.set_ylabel(score)
     axis.grid(axis="y", alpha=0.3)
     return figure

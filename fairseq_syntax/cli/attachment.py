@@ -101,9 +101,10 @@ def run(args: argparse.Namespace) -> None:
         print()
         print(format_table(header, rows, args.format))
     kept = int(treebank.kept.sum())
+    short = f"fewer than {args.min_words} words" if args.min_words > 1 else "no word but punctuation"
     print(
         f"{kept} sentences, {treebank.words} words, {treebank.scored} of them not punctuation; "
-        f"{len(compared.gold) - kept} sentences left out (no tree, or fewer than {args.min_words} words)",
+        f"{len(compared.gold) - kept} sentences left out (no tree, or {short})",
         file=sys.stderr,
     )
     if compared.note:

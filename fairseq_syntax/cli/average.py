@@ -9,7 +9,6 @@ import zipfile
 from argparse import Namespace
 from dataclasses import dataclass
 from pathlib import Path
-from pickle import UnpicklingError
 
 import torch
 from fairseq import utils
@@ -20,7 +19,7 @@ import fairseq_syntax  # noqa: F401  (registers the models, and what checkpoints
 
 from ..analysis.bleu import TOKENIZERS, Bleu
 from ..analysis.tables import TableFormat, format_table
-from .checkpoints import Loaded, load
+from .checkpoints import Loaded, load, reason
 from .latent import positive
 from .outputs import exit_status, refuse_existing
 
@@ -189,9 +188,10 @@ def read_checkpoint(path: Path) -> dict:
     try:
         # torch maps files of its present format only
         state = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
-    except (UnpicklingError, EOFError, RuntimeError, KeyError, TypeError) as error:
-        first = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
-        raise ValueError(f"{path}: not a checkpoint of fairseq ({first[:200]})") from None
+    except OSError:
+        raise
+    except Exception as error:  # what a file that is none raises depends on its first bytes
+        raise ValueError(f"{path}: not a checkpoint of fairseq ({reason(error)})") from None
     if not isinstance(state, dict) or not isinstance(state.get("model"), dict) or not _options(state):
         raise ValueError(f"{path}: not a checkpoint of fairseq (no model and options in it)")
     return state

@@ -84,8 +84,10 @@ def load(path: str, data: str, cpu: bool = False) -> Loaded:
         raise FileNotFoundError(f"{path}: no such checkpoint; give one file that fairseq-train wrote")
     try:
         state = checkpoint_utils.load_checkpoint_to_cpu(path, {"data": data})
-    except (UnpicklingError, EOFError, RuntimeError, KeyError, TypeError) as error:
-        raise ValueError(f"{path}: not a checkpoint of fairseq ({_first_line(error)})") from None
+    except OSError:
+        raise
+    except Exception as error:  # what a file that is none raises depends on its first bytes
+        raise ValueError(f"{path}: not a checkpoint of fairseq ({reason(error)})") from None
     cfg = state["cfg"].task
     first = utils.split_paths(data)[0]
     if not (cfg.source_lang and cfg.target_lang) and Path(first).is_dir():
@@ -99,14 +101,18 @@ def load(path: str, data: str, cpu: bool = False) -> Loaded:
         (model,), _ = checkpoint_utils.load_model_ensemble([path], task=task, state=state)
     except RuntimeError as error:
         raise ValueError(
-            f"{path}: does not fit the dictionaries in {data} ({_first_line(error)}); "
+            f"{path}: does not fit the dictionaries in {data} ({reason(error)}); "
             "give the data directory that the model was trained on"
         ) from None
     device = torch.device("cuda" if torch.cuda.is_available() and not cpu else "cpu")
     return Loaded(task, model.eval().to(device), str(architecture), path, device)
 
 
-def _first_line(error: Exception) -> str:
+def reason(error: Exception) -> str:
+    """What went wrong, for a message, in one line."""
+    if isinstance(error, UnpicklingError):
+        # torch says how to load it unsafely
+        return "it cannot be unpickled"
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     # torch names the tensor on the second line
     return " ".join(lines[:2])[:200] or type(error).__name__

@@ -47,7 +47,7 @@ text with --reference. D- lines are taken, or H- lines where there are none.
   better/worse sentences that raise/lower the baseline's BLEU when the system's translation replaces the baseline's
   p sign       sign test over these (Collins et al. 2005), two-sided
   p bootstrap  paired bootstrap, as by sacrebleu --paired-bs: of one tail, about half of a two-sided p
-  bucket k     sentences of more than k - 10 and at most k source words, the end of the sentence not counted
+  source words of the sentences of a bucket, the end of the sentence not counted
 
 examples:
   fairseq-syntax-compare baseline.generated system.generated --reference test.de --plot lengths.svg
@@ -189,7 +189,7 @@ def run(args: argparse.Namespace) -> None:
         if few:
             _warn(f"fewer than {FEW} sentences in bucket {', '.join(few)}: BLEU there says little")
         if args.plot:
-            save_figure(draw_buckets(buckets, corpus.names, by_bucket, args.buckets), args.plot)
+            save_figure(draw_buckets(buckets, corpus.names, by_bucket), args.plot)
     tables.append(_settings_table(corpus, bleu, args))
     print("\n\n".join(tables))
 

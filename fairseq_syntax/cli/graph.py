@@ -188,7 +188,7 @@ def _describe(args: argparse.Namespace, loaded: Loaded, inducer: TreeInducer) ->
     kept = [sentence for sentence, keep in zip(gold, Treebank(gold).kept, strict=True) if keep]
     if not kept:
         raise ValueError(f"{args.gold}: no sentence with a tree; give a treebank")
-    cutter = Cutter(args, loaded.subword_type(args.subword_type))
+    cutter = Cutter(args, loaded)
     with tqdm(total=len(kept), unit="sent") as bar:
         graphs = inducer.graphs([cutter.of_words(s.forms, f"{args.gold}:{s.line}") for s in kept], bar)
     found = sharpness([graph.probabilities for graph in graphs])

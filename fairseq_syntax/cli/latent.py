@@ -140,15 +140,15 @@ class Cutter:
 
     Args:
         args: options of `add_tree_arguments`.
-        subword_type: how text in pieces is cut.
+        loaded: the model; a parser that was trained with `--lowercase` is shown words in lower case in any case.
 
     Raises:
         ValueError, OSError: the codes or the model cannot be loaded.
     """
 
-    def __init__(self, args: Namespace, subword_type: str):
-        self.lowercase = args.lowercase
-        self.subword_type = subword_type
+    def __init__(self, args: Namespace, loaded: Loaded):
+        self.lowercase = args.lowercase or getattr(loaded.task.cfg, "lowercase", False)
+        self.subword_type = loaded.subword_type(args.subword_type)
         try:
             self.bpe = encoders.build_bpe(args)
         except ImportError as error:
@@ -195,7 +195,12 @@ def load_with_trees(args: Namespace) -> Loaded:
     """
     loaded = load(args.path, args.data, args.cpu)
     model = loaded.model
-    if getattr(model, "latent_heads", None) is None or not getattr(model, "has_latent_trees", True):
+    has_heads = getattr(model, "latent_heads", None) is not None
+    if has_heads and not getattr(model, "has_latent_trees", True):
+        raise ValueError(
+            f"{args.path}: --lgp-graph {model.encoder.parser.graph} learns no heads of words; only latent does"
+        )
+    if not has_heads:
         raise ValueError(
             f"{args.path}: the architecture {loaded.architecture} has no latent trees; "
             f"those that have are {_WITH_TREES}"
@@ -219,6 +224,8 @@ class TreeInducer:
         self.names = _NAMES[evidence]
         self.batch_size = batch_size
         self.tokens = self.unknown = 0
+        # words that are learned from the text to be read stand behind those of the training
+        self.known = len(loaded.task.source_dictionary)
         limits = utils.resolve_max_positions(loaded.task.max_positions(), loaded.model.max_positions())
         self.longest = int(limits[0] if isinstance(limits, tuple) else limits)
 
@@ -253,9 +260,12 @@ class TreeInducer:
         return graphs
 
     def token_ids(self, source: Source) -> torch.Tensor:
-        """(T + 1,) what the model reads, with EOS."""
+        """(T + 1,) what the model reads, with EOS. Text such as `</s>` or `<pad>` is an unknown word, not a sign."""
         dictionary = self.loaded.task.source_dictionary
-        return torch.tensor([*map(dictionary.index, source.pieces), dictionary.eos()], dtype=torch.long)
+        signs = {dictionary.bos(), dictionary.pad(), dictionary.eos()}
+        ids = [dictionary.index(piece) for piece in source.pieces]
+        ids = [dictionary.unk() if token in signs else token for token in ids]
+        return torch.tensor([*ids, dictionary.eos()], dtype=torch.long)
 
     def _through_model(self, sources: list[Source], bar: tqdm | None) -> Iterator[tuple[list[int], dict]]:
         """Batches: which sentences, and the model's `latent_heads` of them as arrays."""
@@ -275,7 +285,7 @@ class TreeInducer:
             chosen = order[start : start + self.batch_size]
             ids = [self.token_ids(sources[i]) for i in chosen]
             self.tokens += sum(map(len, ids)) - len(ids)
-            self.unknown += sum(int((row == dictionary.unk()).sum()) for row in ids)
+            self.unknown += sum(int(((row == dictionary.unk()) | (row >= self.known)).sum()) for row in ids)
             yield chosen, self._latent_heads(ids)
             if bar is not None:
                 bar.update(len(chosen))
@@ -370,7 +380,7 @@ def read_compared(args: Namespace) -> Compared:
         return Compared(gold, None, "")
     loaded = load_with_trees(args)
     inducer = TreeInducer(loaded, args.decoder, args.evidence, args.batch_size)
-    cutter = Cutter(args, loaded.subword_type(args.subword_type))
+    cutter = Cutter(args, loaded)
     sources = [cutter.of_words(sentence.forms, f"{args.gold}:{sentence.line}") for sentence in gold]
     with tqdm(total=len(gold), unit="sent") as bar:
         trees = inducer(sources, bar)

@@ -18,8 +18,12 @@ _EPILOG = """\
 Lengths are those of the training pairs, in tokens, EOS not counted. The table goes into the data directory, as
 length_prior.SOURCE-TARGET.npz; translate with fairseq-generate --length-prior auto.
 
-Printed are -log p(target length | source length), in nats, the mean over the valid split; less is better. A
-table of unseen lengths as by the author has no such number: its rows need not sum to one.
+A source length of which training says nothing takes no prior: shorter or longer than every sentence, or (with the
+kernel) no sentence within 2 of it.
+
+Printed are -log p(target length | source length), in nats, the mean over the sentences of the valid split whose source
+length is one of training; less is better. A table of unseen lengths as by the author has no such number: its rows need
+not sum to one.
 
 examples:
   fairseq-syntax-length-prior data-bin -s en -t ja
@@ -103,8 +107,10 @@ def run(args: argparse.Namespace) -> None:
     print(f"longest target: {target.max()} tokens")
     valid = split_lengths(paths[0], "valid", *languages)
     if valid is not None and len(valid[0]):
-        for kind in Smoothing:
-            print(f"valid, {kind}: {-log_probabilities(tables[kind], *valid).mean():.4f} nats a sentence")
+        # raw counts say nothing of other source lengths, and there are the kernel's numbers beside them
+        known = [lengths[np.isin(valid[0], source)] for lengths in valid]
+        for kind in Smoothing if len(known[0]) else ():
+            print(f"valid, {kind}: {-log_probabilities(tables[kind], *known).mean():.4f} nats a sentence")
         unit = 1 + max(target.max(), valid[1].max())
         unseen = ~np.isin(valid[0] * unit + valid[1], source * unit + target)
         print(f"valid, unseen in training: {int(unseen.sum())} of {len(unseen)} pairs of lengths")

@@ -18,7 +18,15 @@ from typing import IO
 from tqdm import tqdm
 
 from ..data.parsers import Parser, StanzaParser
-from ..trees.conllu import TreeFormatError, format_sentence, numbered_lines, open_text, parse_block
+from ..trees.conllu import (
+    Sentence,
+    TreeFormatError,
+    format_sentence,
+    numbered_lines,
+    open_text,
+    parse_block,
+    without_parse,
+)
 from ..trees.subwords import SubwordType, join_subwords
 
 STDIO = "-"
@@ -248,7 +256,7 @@ def _run(args: argparse.Namespace) -> None:
         )
         bar = stack.enter_context(tqdm(total=end - start, unit="sent"))
         if args.output == STDIO:
-            _parse_rest(words, parser, sys.stdout.buffer, args.chunk, bar)
+            _parse_rest(words, parser, sys.stdout.buffer, args.chunk, bar, name, start + 1)
             return
         output.parent.mkdir(parents=True, exist_ok=True)
         part = stack.enter_context(open(_part(args.output), "a+b"))
@@ -261,7 +269,7 @@ def _run(args: argparse.Namespace) -> None:
                 file=sys.stderr,
             )
             bar.update(done)
-        _parse_rest(words, parser, part, args.chunk, bar)
+        _parse_rest(words, parser, part, args.chunk, bar, name, start + done + 1)
         _finish(part, len(header), output)
 
 
@@ -374,14 +382,34 @@ def _complete_blocks(lines: Iterable[bytes]) -> Iterator[bytes]:
             block = []
 
 
-def _parse_rest(words: Iterator[list[str]], parser: Parser, out: IO[bytes], chunk: int, bar: tqdm) -> None:
-    """Parse what is left of `words` and write it; each chunk is on disk before the next begins."""
+def _parse_rest(
+    words: Iterator[list[str]], parser: Parser, out: IO[bytes], chunk: int, bar: tqdm, name: str, line: int
+) -> None:
+    """Parse what is left of `words`, from a line of the input on, and write it; each chunk is on disk before the next
+    begins.
+    """
     while group := list(islice(words, chunk)):
-        out.write("".join(map(format_sentence, parser.parse(group))).encode("utf-8"))
+        out.write("".join(map(format_sentence, _trees(group, parser, bar, name, line))).encode("utf-8"))
+        line += len(group)
         out.flush()
         if out is not sys.stdout.buffer:  # a pipe cannot be synced
             os.fsync(out.fileno())
         bar.update(len(group))
+
+
+def _trees(group: list[list[str]], parser: Parser, bar: tqdm, name: str, line: int) -> list[Sentence]:
+    """The trees of a chunk; a sentence that is too long for the parser goes without one, with a warning."""
+    longest = getattr(parser, "longest", sys.maxsize)
+    trees = parser.parse([words if len(words) <= longest else [] for words in group])
+    for number, words in enumerate(group):
+        if len(words) > longest:
+            bar.write(
+                f"fairseq-syntax-parse: {name}:{line + number}: {len(words)} words, but the parser reads {longest}; "
+                "written without a parse, which needs fairseq-syntax-preprocess --allow-unparsed; or cut the sentence",
+                file=sys.stderr,
+            )
+            trees[number] = without_parse(words)
+    return trees
 
 
 def _finish(part: IO[bytes], start: int, output: Path) -> None:

@@ -282,7 +282,8 @@ def _check_inputs(args: argparse.Namespace, splits: dict[str, str]) -> None:
             plain = f"{texts[0]}.{args.trees_suffix}"
             raise FileNotFoundError(
                 f"{plain}: no such trees (nor {Path(plain).name}.gz); make them with "
-                f"fairseq-syntax-parse --input {texts[0]} --subword-type {args.subword_type} --output {plain}"
+                f"fairseq-syntax-parse --input {texts[0]} --subword-type {args.subword_type} --output {plain}; "
+                "data of models that need no trees are made with fairseq-preprocess"
             )
 
 

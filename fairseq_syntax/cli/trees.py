@@ -164,7 +164,7 @@ def _read_trees(args: argparse.Namespace) -> Iterator[Sentence]:
 
 def read_text(args: argparse.Namespace, loaded: Loaded) -> Iterator[tuple[Sentence, Source]]:
     """Sentences to write, with what is shown to the model."""
-    cutter = Cutter(args, loaded.subword_type(args.subword_type))
+    cutter = Cutter(args, loaded)
     if args.subset:
         yield from _read_split(loaded, args.subset, cutter)
     elif _is_conllu(args.input):

@@ -10,6 +10,7 @@ from fairseq.criterions.cross_entropy import CrossEntropyCriterionConfig
 from fairseq.logging import metrics
 from torch import Tensor
 from torch.nn import functional as F
+from torch.nn.parallel import DistributedDataParallel
 
 from ..trees import spanning
 from ..trees.conllu import ROOT
@@ -68,7 +69,12 @@ class JointParsingCriterion(FairseqCriterion):
         self.label_teacher_forcing = label_teacher_forcing
 
     def forward(self, model, sample, reduce=True):
-        """(loss, sample size, what to log); see the class."""
+        """(loss, sample size, what to log); see the class.
+
+        Raises:
+            ValueError: PyTorch gathers the gradients of several processes.
+        """
+        _check_wrapper(model)
         kind = sample["pass"]
         training = model.training
         tags_only = training and kind == "pos"
@@ -89,13 +95,15 @@ class JointParsingCriterion(FairseqCriterion):
             # the trainer divides everything by the sample size
             loss = loss + self.task.penalty() * sample_size
         log = {
-            "loss": loss.detach(),
+            "loss": loss,
             "ntokens": sample["ntokens"],
             "nsentences": sample["nsentences"],
             "sample_size": sample_size,
-            **{name: value.detach() for name, value in losses.items()},
+            **losses,
             **_score(graph, sample, decoded=not training),
         }
+        # fairseq sums tensors and numbers apart, so each has to be the same in all processes, whatever their batches
+        log = {name: torch.as_tensor(value).detach().to(loss.device, torch.float64) for name, value in log.items()}
         return loss, sample_size, log
 
     @classmethod
@@ -121,6 +129,17 @@ class JointParsingCriterion(FairseqCriterion):
     def logging_outputs_can_be_summed() -> bool:
         """True: fairseq's other way of gathering logs needs a GPU."""
         return True
+
+
+def _check_wrapper(model) -> None:
+    """Raise ValueError if the model is wrapped by PyTorch, which wants gradients of all parameters in every pass."""
+    while isinstance(getattr(model, "module", None), torch.nn.Module):  # what fairseq wraps for several processes
+        model = model.module
+        if isinstance(model, DistributedDataParallel):
+            raise ValueError(
+                "--criterion joint_parsing: a pass over tags leaves parameters of the parser unused, which PyTorch's "
+                "way of gathering the gradients does not allow; give --ddp-backend legacy_ddp, or train in one process"
+            )
 
 
 def _nll(log_probs: Tensor, gold: Tensor) -> Tensor:

@@ -41,7 +41,7 @@ class LatentGraphOptions(GraphParserOptions):
         default=None,
         metadata={
             "help": "checkpoint of --arch lgp_parser to start parser, word and n-gram vectors from (LGP-NMT+); it says "
-            "how many parts of speech and labels there are"
+            "how many parts of speech and labels there are, and is needed to resume the training, too"
         },
     )
     lgp_decoder_bos: bool = field(
@@ -178,9 +178,12 @@ class LatentGraphModel(RecurrentModel):
             "lgp_num_pos",
             "lgp_num_labels",
             "lgp_src_min_freq",
+            "lgp_max_ngrams",
         ):
             if getattr(args, name) < 1:
                 raise ValueError(f"--{name.replace('_', '-')} {getattr(args, name)}: must be at least 1")
+        if args.lgp_classifier_hidden < 0:
+            raise ValueError(f"--lgp-classifier-hidden {args.lgp_classifier_hidden}: must not be negative")
         if not 0 <= args.dropout < 1:
             raise ValueError(f"--dropout {args.dropout}: must be at least 0 and less than 1")
 
@@ -189,12 +192,13 @@ class LatentGraphModel(RecurrentModel):
         """Build the model.
 
         Raises:
+            FileNotFoundError: there is no such parser.
             ValueError: options are out of range, or files of vectors do not fit.
         """
         args = cls.complete_options(args, task)
         # what `RecurrentDecoder` asks for
         args.untied_output, args.output_bias = False, True
-        trained = read_parser(args.lgp_parser_path) if args.lgp_parser_path else None
+        trained = _read_trained(args.lgp_parser_path) if args.lgp_parser_path else None
         if trained is not None:
             adapt_options(args, trained)
         if args.lgp_word_case == WordCase.auto:
@@ -259,6 +263,16 @@ def build_words(args, dictionary) -> WordRepresentation:
     )
 
 
+def _read_trained(path: str) -> ParserCheckpoint:
+    try:
+        return read_parser(path)
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"--lgp-parser-path {path}: no such file; a training needs the parser's checkpoint when it begins and when "
+            "it is resumed, put it there"
+        ) from None
+
+
 def adapt_options(args, trained: ParserCheckpoint) -> None:
     """Take what a trained parser fixes from it.
 
@@ -269,6 +283,7 @@ def adapt_options(args, trained: ParserCheckpoint) -> None:
         "lgp_parser_size": trained.size,
         "lgp_pos_size": trained.pos_size,
         "lgp_classifier_hidden": trained.classifier_hidden,
+        "lgp_max_ngrams": trained.max_ngrams,
         "lgp_unk_ngram": trained.unk_ngram,
     }
     case = str(WordCase.lower if trained.lowercase else WordCase.written)

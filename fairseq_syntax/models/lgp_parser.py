@@ -112,6 +112,7 @@ class ParserCheckpoint:
         size, pos_size: d1, d2.
         classifier_hidden: size of the ReLU layer in the classifiers, 0 for none.
         lowercase: whether words are looked up by their lower-cased spelling.
+        max_ngrams: n-grams of a word that are read, at most.
         unk_ngram: whether words without a known n-gram have a common one, which is in `ngram_keys`.
     """
 
@@ -126,6 +127,7 @@ class ParserCheckpoint:
     pos_size: int
     classifier_hidden: int
     lowercase: bool
+    max_ngrams: int
     unk_ngram: bool
 
 
@@ -267,10 +269,14 @@ class LatentGraphParserModel(BaseFairseqModel):
         try:
             state = checkpoint_utils.load_checkpoint_to_cpu(str(path))
             options = state["cfg"].model
-        except (UnpicklingError, EOFError, RuntimeError, KeyError, TypeError, AttributeError) as error:
-            reason = str(error).strip().split("\n")[0][:100]
+        except OSError:
+            raise
+        except Exception as error:  # what a file that is none raises depends on its first bytes
+            # of what cannot be unpickled, torch says how to do so unsafely
+            unsafe = isinstance(error, UnpicklingError) or not str(error).strip()
+            reason = "" if unsafe else f": {str(error).strip().splitlines()[0][:100]}"
             raise ValueError(
-                f"{path}: not a checkpoint of fairseq ({type(error).__name__}: {reason}); {advice}"
+                f"{path}: not a checkpoint of fairseq ({type(error).__name__}{reason}); {advice}"
             ) from None
         name = getattr(options, "arch", None) or getattr(options, "_name", None)
         if "vocabulary" not in (state.get("task_state") or {}):
@@ -355,6 +361,7 @@ def read_parser(path: str) -> ParserCheckpoint:
         parser.pos_input.out_features,
         0 if hidden is None else hidden.out_features,
         words.lowercase,
+        words.max_ngrams,
         words.unk_ngram,
     )
 

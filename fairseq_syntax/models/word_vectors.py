@@ -3,6 +3,7 @@
 import gzip
 import logging
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Dict, Optional
 
 import numpy as np
@@ -29,7 +30,8 @@ def read_vectors(path: str, size: int, wanted: Optional[Collection[str]] = None)
         Token -> (d,) float32.
 
     Raises:
-        ValueError: the first entry, or a word2vec header, has another size; the message names the line.
+        ValueError: not a file of vectors, or the first entry, or a word2vec header, has another size; the message
+            names the line.
         OSError: no such file.
     """
     vectors: Dict[str, np.ndarray] = {}
@@ -45,7 +47,13 @@ def read_vectors(path: str, size: int, wanted: Optional[Collection[str]] = None)
                 _check_size(int(line.split(" ")[1]), size, path, number)
                 continue
             if first:
-                _check_size(_width(line), size, path, number)
+                width = _width(line)
+                if not width:
+                    raise ValueError(
+                        f"{path}:{number}: {_excerpt(line)!r} is not a line of a file of vectors (a word, then {size} "
+                        "numbers, separated by single blanks); give another file"
+                    )
+                _check_size(width, size, path, number)
                 first = False
             token, *fields = line.rsplit(" ", size)
             if (wanted is not None and token not in wanted and len(fields) == size) or token in vectors:
@@ -76,6 +84,12 @@ def _width(line: str) -> int:
             break
         width += 1
     return width
+
+
+def _excerpt(line: str) -> str:
+    """The beginning of a line, as a message can show it."""
+    line = line.encode("utf-8", "replace").decode("utf-8")
+    return line if len(line) <= 40 else f"{line[:40]}…"
 
 
 def _numbers(fields: Sequence[str]) -> Optional[np.ndarray]:
@@ -144,13 +158,25 @@ def load_vectors(
         ngram_vectors: file of n-gram vectors with keys such as `3gram-cat`.
 
     Raises:
-        ValueError, OSError: see `read_vectors`.
+        ValueError: a file is missing, or has no vector that is of use; see also `read_vectors`.
     """
     words, ngrams = representation.words, representation.ngrams
     of_rows = [None if row == words.padding_idx else symbol for row, symbol in enumerate(representation.row_symbols)]
     of_ngrams = [None, *representation.vocabulary.keys]
-    for path, table, strings in ((word_vectors, words, of_rows), (ngram_vectors, ngrams, of_ngrams)):
-        if path:
-            vectors = read_vectors(path, representation.size, {string for string in strings if string is not None})
-            initialise(table, 1 / representation.size)
-            fill_rows(table.weight, strings, vectors, path)
+    given = (
+        ("--lgp-word-vectors", "word", word_vectors, words, of_rows),
+        ("--lgp-ngram-vectors", "n-gram", ngram_vectors, ngrams, of_ngrams),
+    )
+    for option, what, path, table, strings in given:
+        if not path:
+            continue
+        if not Path(path).is_file() or not Path(path).stat().st_size:
+            raise ValueError(f"{option} {path}: no such file of vectors, or it is empty")
+        vectors = read_vectors(path, representation.size, {string for string in strings if string is not None})
+        initialise(table, 1 / representation.size)
+        # they would stay random, for vectors that a file is given for are not trained unless the user says so
+        if not fill_rows(table.weight, strings, vectors, path):
+            raise ValueError(
+                f"{option} {path}: has a vector of no {what} of the data; give vectors of this language, in the case "
+                "of --lgp-word-case"
+            )

@@ -54,7 +54,11 @@ def length_table(
     `raw`: relative frequencies, the paper's. `kernel`: triangular weights over source lengths up to 2 away, and 5
     pseudo-counts of a log-normal distribution of (L_y + 1) / (L_x + 1) with mean and deviation of the data. Every
     probability is at least about 1e-8. Unseen lengths as by the `author`, with `raw` only: a pair that was not seen is
-    forbidden (`FORBIDDEN`), a source length that was not seen adds nothing.
+    forbidden (`FORBIDDEN`).
+
+    A source length adds nothing, and its row is 0, if the data say nothing of it: it is shorter or longer than every
+    source sentence, or no pair counts for it. The ratio alone would not do: where a model has seen no such sentence
+    either, the division by the length makes the most improbable lengths, which are great, the best.
 
     Args:
         source, target: (pairs,) lengths without EOS.
@@ -62,7 +66,7 @@ def length_table(
 
     Returns:
         (X + 2, Y + 2), finite, where X and Y are the longest lengths, `LONGEST` at most; the last row and column
-        stand for everything longer. exp of each row sums to 1, but not of `author`'s.
+        stand for everything longer. exp of each row that is not 0 sums to 1, but not of `author`'s.
 
     Raises:
         ValueError: no pairs; kernel with unseen lengths as by the author; bin_size below 1.
@@ -84,18 +88,21 @@ def length_table(
     known, longer = counts[:-1], counts[-1:]
     known = np.add.reduceat(known, np.arange(0, height - 1, bin_size))
     if smoothing == Smoothing.kernel:
+        shortest = known.any(axis=1).argmax()
         known = convolve1d(known, _KERNEL, axis=0, mode="constant")
+        known[:shortest] = 0
     counts = np.concatenate([known[np.arange(height - 1) // bin_size], longer])
+    told = counts.any(axis=1, keepdims=True)
     if smoothing == Smoothing.kernel:
         counts += _BACK_OFF * _ratios(source, target, height, width)
-    totals = counts.sum(axis=1, keepdims=True)
-    probabilities = counts / np.maximum(totals, 1)
+    probabilities = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     if unseen == Unseen.author:
         table = np.full_like(probabilities, FORBIDDEN)
         np.log(probabilities, out=table, where=probabilities > 0)
-        return np.where(totals > 0, table, 0.0)
-    probabilities = np.maximum(probabilities, FLOOR)
-    return np.log(probabilities / probabilities.sum(axis=1, keepdims=True))
+    else:
+        probabilities = np.maximum(probabilities, FLOOR)
+        table = np.log(probabilities / probabilities.sum(axis=1, keepdims=True))
+    return np.where(told, table, 0.0)
 
 
 def _ratios(source: np.ndarray, target: np.ndarray, height: int, width: int) -> np.ndarray:

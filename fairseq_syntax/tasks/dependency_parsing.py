@@ -10,6 +10,7 @@ from typing import Optional
 import torch
 from fairseq.data import Dictionary
 from fairseq.dataclass import FairseqDataclass
+from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
 from fairseq.tasks import FairseqTask, register_task
 
 from ..data.treebank import (
@@ -97,6 +98,7 @@ class DependencyParsingTask(FairseqTask):
         self._training = {}  # pass -> sentences
         self._snapshot = {"epoch": 0, "values": {}}
         self._anchors = []  # parameter, what it was, δ
+        self._resting = []  # parameters that the pass does not use
 
     @classmethod
     def setup_task(cls, cfg, **kwargs):
@@ -201,19 +203,50 @@ class DependencyParsingTask(FairseqTask):
     # --- model and training -------------------------------------------------------------------------------------
 
     def build_model(self, cfg, from_checkpoint=False):
-        """Build the model; from a checkpoint, without the files of vectors that it began with."""
+        """Build the model; from a checkpoint, without the files of vectors that it began with.
+
+        Raises:
+            ValueError: it is no parser.
+        """
+        name = getattr(cfg, "_name", None) or getattr(cfg, "arch", None)
+        if not hasattr(ARCH_MODEL_REGISTRY.get(name, MODEL_REGISTRY.get(name)), "anchored"):
+            raise ValueError(f"--arch {name}: --task dependency_parsing trains parsers; give --arch lgp_parser")
         self.from_checkpoint = from_checkpoint
         model = super().build_model(cfg, from_checkpoint)
         self._models.add(model)
         return model
 
+    def build_criterion(self, cfg, from_checkpoint=False):
+        """Build the criterion.
+
+        Raises:
+            ValueError: it learns no trees.
+        """
+        name = getattr(cfg, "_name", None) or getattr(cfg, "criterion", None)
+        if name != "joint_parsing":
+            raise ValueError(f"--criterion {name}: --task dependency_parsing needs --criterion joint_parsing")
+        return super().build_criterion(cfg, from_checkpoint)
+
+    def optimizer_step(self, optimizer, model, update_num):
+        """As in fairseq; what a pass does not use is left alone in several processes, too, as it is in one.
+
+        There fairseq fills gradients that are missing with zeros, with which parameters would decay.
+        """
+        for parameter in self._resting:
+            parameter.grad = None
+        super().optimizer_step(optimizer, model, update_num)
+
     def begin_epoch(self, epoch, model):
         """Take a snapshot of what the pass is to keep, unless the run resumes in the middle of the pass."""
         if pass_of(epoch) == Pass.dependency:
             anchored = list(model.anchored())
+            self._resting = []
         else:
             # before the first pass, there is nothing worth keeping
             anchored = list(model.anchored_embeddings()) if epoch > 1 else []
+            # tags teach what trees keep, and embeddings
+            taught = {id(parameter) for _, parameter, _ in (*model.anchored(), *model.anchored_embeddings())}
+            self._resting = [parameter for parameter in model.parameters() if id(parameter) not in taught]
         if self._snapshot["epoch"] != epoch:
             values = {name: parameter.detach().cpu().clone() for name, parameter, _ in anchored}
             self._snapshot = {"epoch": epoch, "values": values}

@@ -1,5 +1,6 @@
 """A parser that was trained with `dependency_parsing`, for any text."""
 
+from collections import ChainMap
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
@@ -42,6 +43,9 @@ class OwnParser:
         device: "cpu", "cuda", …; None takes a GPU where there is one.
         batch_tokens: words of a batch, padding included.
 
+    Attributes:
+        longest: words of a sentence that it reads.
+
     Raises:
         TreeFormatError: not such a checkpoint, or no such device.
         FileNotFoundError: no such file.
@@ -70,6 +74,7 @@ class OwnParser:
             self.model.to(self.device)
         except (RuntimeError, AssertionError) as error:
             raise TreeFormatError(f"device {device}: cannot be used ({str(error).splitlines()[0]})") from None
+        self.longest = self.model.longest - 1  # the end of the sentence is read, too
         self.lowercase = bool(task.cfg.lowercase)
         self.writes_tags = task.cfg.pos_column == PosColumn.upos
         dictionary = task.source_dictionary
@@ -108,7 +113,7 @@ class OwnParser:
 
     def _check(self, sentences: list[list[str]]) -> None:
         for words in sentences:
-            if len(words) >= self.model.longest:
+            if len(words) > self.longest:
                 raise TreeFormatError(
                     f"sentence {' '.join(words[:8])!r} …: {len(words)} words and the end of the sentence, but the "
                     f"parser reads {self.model.longest}; cut the sentence or leave it out"
@@ -126,12 +131,12 @@ class OwnParser:
             sentences = [[word.lower() for word in words] for words in sentences]
         if len(self._added) > _MOST_ADDED:
             self._forget()
-        new = {word for words in sentences for word in words} - self._known.keys() - self._added.keys()
-        new = sorted(new)
+        # never a walk over the vocabulary, which may be greater than the text
+        every = ChainMap(self._known, self._added)
+        new = sorted({word for words in sentences for word in words if word not in every})
         self.model.add_symbols(new)
         start = self._size + len(self._added)
         self._added |= {word: start + i for i, word in enumerate(new)}
-        every = self._known | self._added
         return [torch.tensor([*map(every.__getitem__, words), self._eos]) for words in sentences]
 
     def _forget(self) -> None:

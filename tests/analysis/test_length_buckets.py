@@ -16,18 +16,18 @@ def as_lists(buckets):
 def test_edges():
     lengths = [1, 10, 11, 20, 21, 40, 41, 50, 51, 300, 0]
     assert as_lists(length_buckets(lengths)) == {
-        "10": [0, 1, 10],
-        "20": [2, 3],
-        "30": [4],
-        "40": [5],
-        "50": [6, 7],
+        "1-10": [0, 1, 10],
+        "11-20": [2, 3],
+        "21-30": [4],
+        "31-40": [5],
+        "41-50": [6, 7],
         ">50": [8, 9],
     }
-    assert as_lists(length_buckets([3, 4, 6, 7], width=3, longest=6)) == {"3": [0], "6": [1, 2], ">6": [3]}
+    assert as_lists(length_buckets([3, 4, 6, 7], width=3, longest=6)) == {"1-3": [0], "4-6": [1, 2], ">6": [3]}
 
 
 def test_empty_buckets_stay_in_between_and_go_at_the_end():
-    assert as_lists(length_buckets([25, 5])) == {"10": [1], "20": [], "30": [0]}
+    assert as_lists(length_buckets([25, 5])) == {"1-10": [1], "11-20": [], "21-30": [0]}
     assert length_buckets([]) == []
 
 
@@ -41,7 +41,8 @@ def test_every_sentence_is_in_its_bucket(lengths, width, closed):
             if bucket.label.startswith(">"):
                 assert lengths[sentence] > int(bucket.label[1:]) == width * closed
             else:
-                assert int(bucket.label) - width < max(lengths[sentence], 1) <= int(bucket.label)
+                low, high = map(int, bucket.label.split("-"))
+                assert low <= max(lengths[sentence], 1) <= high == low + width - 1
 
 
 @pytest.mark.parametrize(("width", "longest"), [(10, 55), (10, 5), (7, 10)])
@@ -53,13 +54,13 @@ def test_last_bucket_begins_where_another_ends(width, longest):
 def test_picture():
     buckets = length_buckets([5, 6, 25, 60], longest=50)
     values = [[30.0, np.nan, 20.0, np.nan, np.nan, 10.0], [31.0, np.nan, 22.0, np.nan, np.nan, 15.0]]
-    figure = draw_buckets(buckets, ["_base$1", "a$b$"], values, 10)
+    figure = draw_buckets(buckets, ["_base$1", "a$b$"], values)
     (axis,) = figure.axes
     assert [tick.get_text() for tick in axis.get_xticklabels()] == [
-        *("10\nn = 2", "20\nn = 0", "30\nn = 1", "40\nn = 0", "50\nn = 0", ">50\nn = 1")
+        *("1-10\nn = 2", "11-20\nn = 0", "21-30\nn = 1", "31-40\nn = 0", "41-50\nn = 0", ">50\nn = 1")
     ]
     assert axis.get_xticks().tolist() == [0, 1, 2, 3, 4, 5]
-    assert "source words" in axis.get_xlabel() and "k - 10 < words ≤ k" in axis.get_xlabel()
+    assert axis.get_xlabel() == "source words, number of sentences"
     assert axis.get_ylabel() == "BLEU"
     legend = axis.get_legend()
     assert [text.get_text() for text in legend.get_texts()] == ["_base$1", "a$b$"]

@@ -62,7 +62,8 @@ def test_baselines_alone(gold, run):
     assert run("--gold", gold) == [
         [["system", "DA", "UA", "UAS"], ["L", "33.3", "66.7", "40.0"], ["R", "33.3", "66.7", "0.0"]]
     ]
-    assert "1 sentences, 5 words, 3 of them not punctuation; 2 sentences left out" in run.said
+    left_out = "2 sentences left out (no tree, or no word but punctuation)"
+    assert f"1 sentences, 5 words, 3 of them not punctuation; {left_out}" in run.said
 
 
 def test_trees_of_a_file(gold, run, tmp_path):
@@ -132,6 +133,7 @@ def test_short_sentences_can_be_left_out(gold, run, tmp_path):
     run("--gold", gold)
     assert run.said.startswith("2 sentences")
     run("--gold", gold, "--min-words", "2")
+    assert "(no tree, or fewer than 2 words)" in run.said
     assert run.said.startswith("1 sentences")
 
 

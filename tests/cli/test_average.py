@@ -260,6 +260,13 @@ def test_the_range_with_the_highest_bleu_is_kept(data, recurrent, tmp_path, caps
     assert found["extra_state"]["averaged_checkpoints"] == [f"checkpoint{n}.pt" for n in range(winner, 10)]
 
 
+def test_of_equal_ranges_that_of_most_checkpoints_is_kept(data, recurrent, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(average.Translator, "bleu", lambda self, name: 7.0)
+    options = ["--select-on", "valid", "--data", data, "--cpu", "--format", "tsv"]
+    assert run("--inputs", recurrent, *options, "--output", tmp_path / "average.pt") == 0
+    assert [row.split("\t")[0] for row in capsys.readouterr().out.splitlines() if " *" in row] == ["all *"]
+
+
 @pytest.mark.parametrize(
     ("numbers", "best", "expected"),
     [
@@ -297,8 +304,13 @@ def test_wrong_inputs(recurrent, tmp_path, capsys):
     assert "no checkpointN.pt in this folder" in refused(capsys, "--inputs", tmp_path, *output)
     (tmp_path / "text.pt").write_text("not a checkpoint\n")
     (tmp_path / "empty.pt").touch()
+    (tmp_path / "dot.pt").write_text(". begins it\n")
     torch.save({"model": {}}, tmp_path / "other.pt")
-    for name in ("text.pt", "empty.pt", "other.pt"):
+    # not torch's advice to read it unsafely
+    assert refused(capsys, "--inputs", one, tmp_path / "text.pt", *output) == (
+        f"{tmp_path}/text.pt: not a checkpoint of fairseq (it cannot be unpickled)"
+    )
+    for name in ("text.pt", "empty.pt", "dot.pt", "other.pt"):
         assert refused(capsys, "--inputs", one, tmp_path / name, *output).startswith(
             f"{tmp_path}/{name}: not a checkpoint of fairseq ("
         )

@@ -121,12 +121,12 @@ def test_systems(world, run):
 def test_buckets(world, run):
     _, table, _ = run(*world.pair(), "--names", "a", "b")
     assert table[0] == ["source words", "sentences", "a", "b", "delta b"]
-    assert [row[0] for row in table[1:]] == ["10", "20", "30", "40", "50", ">50"]
+    assert [row[0] for row in table[1:]] == ["1-10", "11-20", "21-30", "31-40", "41-50", ">50"]
     bleu = BLEU(tokenize="none", force=True)
     lengths = [len(source.split()) for source in world.sources]
     for label, count, *scores in table[1:]:
-        low, high = (50, 1000) if label == ">50" else (int(label) - 10, int(label))
-        chosen = [i for i, length in enumerate(lengths) if low < length <= high]
+        low, high = (51, 1000) if label == ">50" else map(int, label.split("-"))
+        chosen = [i for i, length in enumerate(lengths) if low <= length <= high]
         assert int(count) == len(chosen)
         if not chosen:
             assert scores == ["-", "-", "-"]
@@ -143,13 +143,13 @@ def test_buckets(world, run):
 def test_enough_sentences_need_no_warning(world, run):
     world.sources = ["ein wort"] * 120
     _, table, _ = run(*world.pair())
-    assert [row[:2] for row in table[1:]] == [["10", "120"]]
+    assert [row[:2] for row in table[1:]] == [["1-10", "120"]]
     assert run.said == ""
 
 
 def test_other_buckets(world, run):
     _, table, _ = run(*world.pair(), "--buckets", 5, "--longest", 20)
-    assert [row[0] for row in table[1:]] == ["5", "10", "15", "20", ">20"]
+    assert [row[0] for row in table[1:]] == ["1-5", "6-10", "11-15", "16-20", ">20"]
 
 
 def test_identical_systems(world, run):
@@ -268,7 +268,7 @@ def test_one_sentence(world, run):
     base = world.generated("a.generated", ["a b c x e"])
     table, buckets, _ = run(base, world.generated("b.generated", ["a b c d e"]))
     assert table[2][1] == "100.00" and table[2][5:8] == ["1", "0", "1"]
-    assert buckets[1][:2] == ["10", "1"]
+    assert buckets[1][:2] == ["1-10", "1"]
 
 
 def test_seed(world, run):

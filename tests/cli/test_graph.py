@@ -300,9 +300,28 @@ def refused(capsys, *arguments, status=1):
 
 def test_models_without_a_graph(latent, trained, capsys):
     text = ["--input", f"{latent.text}.en", "--edges", "-"]
-    for path in (trained("nmt_lstm_tiny"), trained("lgp_tiny", "--lgp-graph", "uni")):
-        said = refused(capsys, latent.data, "--path", path, "--cpu", *text)
-        assert "has no latent trees; those that have are" in said
+    for path, message in (
+        (trained("nmt_lstm_tiny"), "has no latent trees; those that have are"),
+        (trained("lgp_tiny", "--lgp-graph", "uni"), "--lgp-graph uni learns no heads of words; only latent does"),
+    ):
+        assert message in refused(capsys, latent.data, "--path", path, "--cpu", *text)
+
+
+@pytest.mark.parametrize("main", [graph.main, attachment.main], ids=["graph", "attachment"])
+def test_words_are_cased_as_the_parser_was_trained(treebank, parser, run, tmp_path, main):
+    """Words of another case are read by their spelling, but are unknown: this is said."""
+    gold, upper = treebank / "valid.conllu", tmp_path / "upper.conllu"
+    rows = [line.split("\t") for line in gold.read_text().splitlines()]
+    upper.write_text("".join("\t".join([*row[:1], *map(str.upper, row[1:2]), *row[2:]]) + "\n" for row in rows))
+    state = torch.load(parser, weights_only=True)
+    state["cfg"]["task"]["lowercase"] = True
+    torch.save(state, tmp_path / "lower.pt")
+    expected = tables(run(treebank, parser, "--gold", gold, "--format", "tsv", main=main))
+    assert "unknown to the model" not in run.said
+    found = tables(run(treebank, tmp_path / "lower.pt", "--gold", upper, "--format", "tsv", main=main))
+    assert found == expected and "unknown to the model" not in run.said
+    assert tables(run(treebank, parser, "--gold", upper, "--format", "tsv", main=main)) != expected
+    assert "are unknown to the model; the text must be cut and cased as in training" in run.said
 
 
 def test_data_that_do_not_fit(treebank, parser, latent, trained, tmp_path, capsys):

@@ -103,6 +103,23 @@ def test_unseen_words_are_read_by_their_spelling(checkpoint):
     assert not torch.equal(like, other)
 
 
+class Unwalked(dict):
+    """A vocabulary that can be looked into only."""
+
+    def refuse(self, *_):
+        raise AssertionError("the whole vocabulary was walked through")
+
+    __iter__ = __or__ = __ror__ = keys = values = items = copy = refuse
+
+
+def test_the_vocabulary_is_not_walked_through(checkpoint):
+    parser, fresh = (OwnParser(checkpoint, device="cpu") for _ in range(2))
+    sentences = [["the", "houndss", "sees", "qqq", "."], ["the", "dog", "."]]
+    fresh._known, fresh._added = Unwalked(fresh._known), Unwalked()
+    for _ in range(2):
+        assert fresh.parse(sentences) == parser.parse(sentences)
+
+
 def test_the_vocabulary_does_not_grow_without_end(checkpoint, monkeypatch):
     monkeypatch.setattr(own_parser, "_MOST_ADDED", 3)
     parser = OwnParser(checkpoint, device="cpu")
@@ -165,6 +182,17 @@ def test_program(checkpoint, text, tmp_path, monkeypatch):
     assert found[0].deprels[2] == "root"
     assert all(tree.heads.count(ROOT) == 1 for tree in found if tree.forms)
     assert sorted(os.listdir(moved.parent)) == ["parser.pt"]
+
+
+def test_a_sentence_that_is_too_long_goes_without_a_parse(checkpoint, tmp_path, capsys):
+    (tmp_path / "text").write_text("x\nthe dog runs .\nthe dog .\n" + "a " * 1024 + "\n")
+    for chunk in (1, 100):
+        target = tmp_path / f"out{chunk}"
+        assert run(tmp_path / "text", target, checkpoint, "--shard", "1/2", "--chunk", chunk) == 0
+        said = [line for line in capsys.readouterr().err.splitlines() if "without a parse" in line]
+        assert len(said) == 1 and f"{tmp_path}/text:4: 1024 words, but the parser reads 1023; " in said[0]
+        short, long = read_conllu(target)
+        assert not long.is_parsed and long.forms == ["a"] * 1024 and short.is_parsed
 
 
 def test_decoders(checkpoint, text, tmp_path):

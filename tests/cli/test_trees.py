@@ -241,6 +241,16 @@ def test_unknown_pieces_of_a_split_keep_their_words(latent, checkpoint, run, tmp
     assert forms[0].startswith("<unk>") and len(forms) == len(heads) == 2
 
 
+def test_signs_of_the_dictionary_in_a_text_are_unknown_words(run, tmp_path):
+    lines = ["the </s> dog .", "<pad> dog", "</s>", "the <s> <pad>", "the dog ."]
+    given, unknown = tmp_path / "signs.en", tmp_path / "unknown.en"
+    given.write_text("".join(f"{line}\n" for line in lines))
+    unknown.write_text(re.sub("<[^>]*>", "<unk>", given.read_text()))
+    found = run("--input", given)
+    assert [forms for forms, _ in found] == [line.split() for line in lines]
+    assert [heads for _, heads in found] == [heads for _, heads in run("--input", unknown)]
+
+
 # --- pictures -----------------------------------------------------------------------------------------------------
 
 
@@ -318,7 +328,7 @@ def test_files_that_are_not_what_they_should_be(latent, checkpoint, tmp_path, ca
     text = ["--input", f"{latent.text}.en", "--cpu"]
     assert "no.pt: no such checkpoint" in refused(capsys, latent.data, "--path", tmp_path / "no.pt", *text)
     wrong = tmp_path / "wrong.pt"
-    for content in (b"", b"no checkpoint"):
+    for content in (b"", b"no checkpoint", b". begins it", b"(in brackets)"):
         wrong.write_bytes(content)
         assert "wrong.pt: not a checkpoint" in refused(capsys, latent.data, "--path", wrong, *text)
     torch.save({"weights": torch.zeros(2)}, wrong)

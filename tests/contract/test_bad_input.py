@@ -23,15 +23,18 @@ import treebanks
 from corpora import Item, random_items, write_split
 from fairseq import options, tasks
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from fairseq.distributed import ModuleProxyWrapper
 from fairseq.optim import build_optimizer
 from fairseq.optim.lr_scheduler import build_lr_scheduler
 from integration import commands
+from torch.nn.parallel import DistributedDataParallel
 
-from fairseq_syntax.cli import preprocess
+from fairseq_syntax.cli import parse, preprocess
 from fairseq_syntax.data import binarize
 from fairseq_syntax.data.length_table import length_table_path, write_length_table
 from fairseq_syntax.data.live import LiveSyntax
 from fairseq_syntax.data.parsers import StanzaParser
+from fairseq_syntax.tasks.dependency_parsing import DependencyParsingTask
 from fairseq_syntax.trees.conllu import UNPARSED, Sentence
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -221,6 +224,7 @@ def _(world):
     "no such trees (nor …); make them with fairseq-syntax-parse",
     "test.en.conllu: no such trees (nor test.en.conllu.gz)",
     "--subword-type subword_nmt --output",
+    "that need no trees are made with fairseq-preprocess",
 )
 def _(world):
     (world.text / "test.en.conllu").unlink()
@@ -1014,14 +1018,79 @@ def _(world):
     return world.program("graph", *options, status=2)
 
 
-@case("are treebanks; give --input FILE.conllu", "--subset ")
-def _(world):
+def parser(world, *extra):
+    """Treebank and checkpoint of a parser of one update."""
     folder = treebanks.make(world.text / "treebank")
     run = world.text / "parser"
     few = ["--cpu", "--num-workers", 0, "--max-update", 1, "--no-epoch-checkpoints", "--disable-validation"]
-    commands.run("fairseq-train", folder, *treebanks.TRAINING, *few, "--save-dir", run)
+    commands.run("fairseq-train", folder, *treebanks.TRAINING, *few, "--save-dir", run, *extra)
+    return folder, run / "checkpoint_last.pt"
+
+
+@case("are treebanks; give --input FILE.conllu", "--subset ")
+def _(world):
+    folder, path = parser(world)
     options = ["--subset", "valid", "--draw", world.folder / "graph.svg"]
-    return world.program("graph", *options, data=folder, path=run / "checkpoint_last.pt")
+    return world.program("graph", *options, data=folder, path=path)
+
+
+@case("learns no heads of words; only latent does", "uni/checkpoint_last.pt: --lgp-graph uni ")
+def _(world):
+    commands.train(world.bin, world.models / "uni", "lgp_tiny", "--max-update", 1, "--lgp-graph", "uni")
+    return world.program("trees", "--subset", "test", path=world.models / "uni" / "checkpoint_last.pt")
+
+
+@case("written without a parse, which needs …", "text:2: 40 words, but the parser reads 39; ", "--allow-unparsed")
+def _(world):
+    _, path = parser(world, "--max-source-positions", 40)
+    text = world.text / "text"
+    text.write_text("x\n" + "x " * 40 + "\n")
+    world.capsys.readouterr()
+    arguments = ["--input", text, "--output", world.folder / "out", "--parser", path, "--device", "cpu"]
+    assert parse.main([str(argument) for argument in arguments]) == 0
+    (said,) = [line for line in world.capsys.readouterr().err.splitlines() if "fairseq-syntax-parse" in line]
+    return said
+
+
+def parser_refused(world, *options):
+    """The error of training a parser with other options."""
+    with pytest.raises(ValueError) as caught:
+        parser(world, *options)
+    return str(caught.value)
+
+
+@case("--task dependency_parsing trains parsers; give --arch", "--arch nmt_lstm_tiny: ", "lgp_parser")
+def _(world):
+    return parser_refused(world, "--arch", "nmt_lstm_tiny")
+
+
+@case("--task dependency_parsing needs --criterion", "--criterion cross_entropy: ", "joint_parsing")
+def _(world):
+    return parser_refused(world, "--criterion", "cross_entropy")
+
+
+@case("way of gathering the gradients does not allow", "--criterion joint_parsing: ", "give --ddp-backend legacy_ddp")
+def _(world):
+    torch.distributed.init_process_group("gloo", init_method=f"file://{world.folder}/group", rank=0, world_size=1)
+    world.monkeypatch.setattr(DependencyParsingTask, "build_model", wrapped(DependencyParsingTask.build_model))
+    try:
+        return parser_refused(world)
+    finally:
+        torch.distributed.destroy_process_group()
+
+
+def wrapped(build):
+    """`build_model` of a task, but with PyTorch's wrapper around the model, as fairseq does it on several GPUs."""
+
+    def build_wrapped(*args, **options):
+        return ModuleProxyWrapper(DistributedDataParallel(build(*args, **options)))
+
+    return build_wrapped
+
+
+@case("a training needs the parser's checkpoint when it begins and when it is resumed", "--lgp-parser-path gone.pt: ")
+def _(world):
+    return world.error("--lgp-parser-path", "gone.pt", arch="lgp_tiny")
 
 
 # --- training recipes, averaging, lengths -----------------------------------------------------------------------
@@ -1038,6 +1107,22 @@ def _(world):
 def _(world):
     path = world.text / "vectors.txt"
     path.write_text("the 0.1 0.2 0.3\n")
+    return world.error("--lgp-word-vectors", path, arch="lgp_tiny")
+
+
+@case("is not a line of a file of vectors (a word, then", "vectors.txt:1: 'A text without vectors.'", "16 numbers")
+def _(world):
+    path = world.text / "vectors.txt"
+    path.write_text("A text without vectors.\n")
+    return world.error("--lgp-word-vectors", path, arch="lgp_tiny")
+
+
+@case(
+    "has a vector of no …; give vectors of this language", "--lgp-word-vectors ", "vectors.txt: has a vector of no word"
+)
+def _(world):
+    path = world.text / "vectors.txt"
+    path.write_text(" ".join(["wort", *["0.1"] * 16]) + "\n")
     return world.error("--lgp-word-vectors", path, arch="lgp_tiny")
 
 

@@ -29,7 +29,7 @@ def test_quick_run_scores_and_compares_all_systems(repository, tmp_path):
     row = r"^(\w+) +[\d.]+ +(?:-|-?[\d.]+) +[\d.]+ +[\d.]+(?: +(?:-|[\d.E+-]+)){4}$"
     rows = re.findall(row, done.stdout, re.MULTILINE)
     assert rows == ["global_att", "sdatt", "global_plus_sdatt"]
-    buckets = re.findall(r"^>?\d+ +(\d+) +[\d.]+ ", done.stdout, re.MULTILINE)
+    buckets = re.findall(r"^(?:\d+-|>)\d+ +(\d+) +[\d.]+ ", done.stdout, re.MULTILINE)
     assert sum(map(int, buckets)) == 400
     assert "<svg" in (out / "lengths.svg").read_text()
 

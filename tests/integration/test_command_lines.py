@@ -161,6 +161,9 @@ def test_orders_of_import(tmp_path, steps):
         own |= {f"{system}{size}": "fairseq_syntax.models.sdatt.SyntaxDirectedModel" for system in DIRECTED}
     own |= dict.fromkeys(GRAPHS, "fairseq_syntax.models.lgp.LatentGraphModel")
     own |= dict.fromkeys(("lgp_parser", "lgp_parser_tiny"), "fairseq_syntax.models.lgp_parser.LatentGraphParserModel")
+    constituents = "fairseq_syntax.models.latent_tree_rnng.LatentTreeRNNG"
+    own |= dict.fromkeys(("latent_tree_rnng", "latent_tree_rnng_tiny"), constituents)
+    own["char_lstm"] = "fairseq_syntax.models.recurrent.RecurrentModel"
     # no name was fairseq's before, none of fairseq's is changed
     assert not own.keys() & found["before"].keys()
     assert {name: cls for name, cls in found["after"].items() if found["before"].get(name) != cls} == own

@@ -4,6 +4,7 @@ import json
 
 import pytest
 import torch
+import treebanks
 from integration import commands
 from integration.commands import OPTIONS, PACKAGE, run_process
 
@@ -57,6 +58,18 @@ def test_two_processes_with_parse_loss(launcher, data_bin, tmp_path):
     assert len(found) == len(expected) == 4
     for name in ("loss", "parse_loss", "head_accuracy", "uas"):
         assert [float(r[name]) for r in found] == pytest.approx([float(r[name]) for r in expected], abs=2e-3), name
+    assert_equal_parameters(two / "checkpoint_last.pt", one / "checkpoint_last.pt")
+
+
+def test_two_processes_train_a_parser(launcher, tmp_path):
+    """In place of a fourth batch of tags, fairseq takes one of the validation; what tags do not use rests."""
+    folder = treebanks.make(tmp_path / "treebank")
+    options = [*treebanks.TRAINING, "--lr", "0.1", "--max-epoch", "3", "--num-workers", "0", "--no-epoch-checkpoints"]
+    options += ["--lgp-lstm-decay", "0.1", "--lgp-classifier-decay", "0.1"]
+    one, two = tmp_path / "one", tmp_path / "two"
+    commands.run("fairseq-train", folder, *options, "--cpu", "--update-freq", 2, "--save-dir", one)
+    command = ["bash", launcher, folder, "--user-dir", PACKAGE, *options, "--save-dir", two]
+    run_process(*command, cwd=tmp_path, CPU_PROCESSES="2")
     assert_equal_parameters(two / "checkpoint_last.pt", one / "checkpoint_last.pt")
 
 

@@ -237,3 +237,30 @@ def test_parts_that_do_not_belong_together(data, tmp_path, wrong, message):
 def test_another_task_cannot_translate_with_trees(data, trained):
     with pytest.raises(ValueError, match="use --task tree_translation"):
         commands.run("fairseq-generate", data, "--path", trained[0] / "checkpoint_last.pt", *DECODING)
+
+
+def test_two_processes(data, repository, tmp_path):
+    """With given trees they equal two batches an update; with drawn ones they go through, and average together."""
+    small = ["--optimizer", "adam", "--lr", "0.01", "--seed", "1", "--num-workers", "0", "--no-epoch-checkpoints"]
+    given = ["--arch", "latent_tree_rnng_tiny", *LATENT, *small, "--disable-validation"]
+    forced = [*given, "--forced-trees", "words", "--action-xent", "1", "--max-update", "4"]
+    folders = [tmp_path / name for name in ("one", "two", "drawn")]
+    commands.run("fairseq-train", data, *forced, "--cpu", "--update-freq", "2", "--save-dir", folders[0])
+    for folder, more in zip(folders[1:], (forced, [*given, "--max-update", "2"]), strict=True):
+        command = [
+            "bash",
+            repository / "examples" / "distributed" / "launch.sh",
+            data,
+            "--user-dir",
+            PACKAGE,
+            *more,
+            "--save-dir",
+            folder,
+        ]
+        commands.run_process(*command, cwd=tmp_path, CPU_PROCESSES="2")
+    one, two, drawn = (commands.parameters(folder / "checkpoint_last.pt") for folder in folders)
+    for name, value in one.items():
+        if not name.startswith("baselines."):
+            torch.testing.assert_close(two[name], value, atol=1e-6, rtol=0, msg=name)
+    assert all(torch.isfinite(value.double()).all() for value in drawn.values())
+    assert drawn["baselines.tree_seen"].all()

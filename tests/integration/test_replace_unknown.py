@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 from corpora import random_heads
-from fairseq import checkpoint_utils
+from fairseq import checkpoint_utils, utils
 from fairseq.data import Dictionary
 from fairseq.dataclass.configs import GenerationConfig
 from fairseq.models.lstm import LSTMModel
@@ -262,6 +262,18 @@ def test_without_the_option_fairseq_is_left_alone(rare, checkpoint):
         assert not isinstance(generator, AligningGenerator)
         for beam in task.inference_step(generator, models, batch):
             assert isinstance(beam[0]["alignment"], kind) if kind else beam[0]["alignment"].numel() == 0
+
+
+def test_unknown_words_of_an_empty_line_stay():
+    """fairseq would write the end of the source, `<eos>`."""
+    words = Dictionary()
+    words.add_symbol("so")
+    tokens, alignment = torch.tensor([words.unk(), words.index("so"), words.eos()]), torch.zeros(3, dtype=torch.long)
+
+    def printed(source):
+        return utils.post_process_prediction(tokens, source, alignment, {}, words, None)[1]
+
+    assert printed("") == "<unk> so" and printed("dog") == "dog so"
 
 
 # --- what does not go together ----------------------------------------------------------------------------------------

@@ -9,6 +9,8 @@ from fairseq.data import Dictionary
 from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 from oracles.graph_translation import translate
 
+from fairseq_syntax.models.lgp import adapt_options
+from fairseq_syntax.models.lgp_parser import ParserCheckpoint
 from fairseq_syntax.modules.latent_graph_parser import word_states
 
 PAD, EOS, UNK = 1, 2, 3
@@ -262,12 +264,40 @@ def test_wrong_sizes_and_missing_trees_are_refused(build):
     for options, message in (
         ({"lgp_size": 0}, "--lgp-size 0"),
         ({"dropout": 1.0}, "--dropout 1.0"),
+        ({"lgp_max_ngrams": 0}, "--lgp-max-ngrams 0: must be at least 1"),
+        ({"lgp_classifier_hidden": -3}, "--lgp-classifier-hidden -3: must not be negative"),
+        ({"lgp_parser_path": "gone.pt"}, "--lgp-parser-path gone.pt: no such file; .* when it is resumed"),
         ({"lgp_graph": "tree"}, "--lgp-graph tree: choose from latent, seq, dep, uni"),
     ):
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises((ValueError, FileNotFoundError), match=message):
             build(**{"graph": "latent", **options} if "lgp_graph" not in options else {"graph": options["lgp_graph"]})
     with pytest.raises(ValueError, match="needs the heads and labels"):
         build("dep")(SOURCE, SOURCE.ne(PAD).sum(1), PREVIOUS)
+
+
+@pytest.mark.parametrize("dropped", [False, True])
+def test_dropout_of_the_state_and_of_what_makes_it(build, dropped):
+    """--lgp-dropout-in: state and both contexts, 3 times 5 numbers, before the 5 that predict a word."""
+    decoder = build(dropout=0.5, lgp_dropout_in=dropped).decoder
+    sizes = []
+    decoder.dropout.register_forward_pre_hook(lambda _, inputs: sizes.append(inputs[0].shape[-1]))
+    model = decoder, build().encoder(SOURCE, None)
+    model[0](PREVIOUS[:, :1], encoder_out=model[1])
+    assert sizes == ([15, 5] if dropped else [5])
+
+
+def test_options_of_a_trained_parser():
+    empty = torch.zeros(0)
+    trained = ParserCheckpoint({}, [], empty, [], empty, ["X"], ["root", "dep"], 3, 4, 0, True, 9, False)
+    fixed = {"lgp_parser_size": 3, "lgp_pos_size": 4, "lgp_classifier_hidden": 0, "lgp_unk_ngram": False}
+    fixed |= {"lgp_max_ngrams": 9, "lgp_parser_path": "parser.pt"}
+    args = argparse.Namespace(**fixed, lgp_word_case="auto")
+    adapt_options(args, trained)
+    assert (args.lgp_word_case, args.lgp_num_pos, args.lgp_num_labels) == ("lower", 1, 2)
+    for option, wrong in (("lgp_max_ngrams", 3), ("lgp_word_case", "written")):
+        args = argparse.Namespace(**{"lgp_word_case": "auto", **fixed, option: wrong})
+        with pytest.raises(ValueError, match=f"--{option.replace('_', '-')} {wrong}: the parser parser.pt has "):
+            adapt_options(args, trained)
 
 
 @pytest.mark.parametrize(

@@ -117,6 +117,13 @@ def test_words_with_rows(build, folder, tmp_path):
     assert {"3gram-hea", "2gram-#BEGIN#u"} <= set(model.words.vocabulary.keys)
     assert "3gram-eld" not in model.words.vocabulary
 
+    # counts of the two are not added up
+    translator = Dictionary()
+    translator.add_symbol(next(word for word, count in counts.items() if count == rare - 1), n=rare - 1)
+    translator.save(str(tmp_path / "dict.txt"))
+    model = build({"mt_dict": str(tmp_path / "dict.txt")}, lgp_src_min_freq=rare)
+    assert set(model.words.row_symbols[4:]) == frequent
+
 
 def test_decay(build):
     """Spec, section 8: 1e-6 for LSTM matrices, 1e-5 for classifiers; none for biases and embeddings."""
@@ -174,6 +181,7 @@ def test_what_others_take_over(checkpoint):
     parts = read_parser(checkpoint)
     assert (parts.size, parts.pos_size, parts.classifier_hidden) == (16, 8, 0)
     assert not parts.lowercase and parts.unk_ngram and "<UNK>" in parts.ngram_keys
+    assert parts.max_ngrams == model.words.max_ngrams == 96
     assert parts.pos == model.pos and parts.labels == model.labels
     assert parts.word_vectors.shape == (len(parts.row_symbols), 16) and not parts.word_vectors.requires_grad
     assert parts.ngram_vectors.shape == (len(parts.ngram_keys), 16)
@@ -201,8 +209,15 @@ def test_wrong_checkpoints(checkpoint, tmp_path):
     with pytest.raises(FileNotFoundError, match="no such file"):
         read_parser(tmp_path / "none.pt")
     (tmp_path / "text.pt").write_text("no checkpoint")
-    with pytest.raises(ValueError, match="not a checkpoint of fairseq"):
+    # not torch's advice
+    with pytest.raises(ValueError, match=r"not a checkpoint of fairseq \(UnpicklingError\); give one"):
         read_parser(tmp_path / "text.pt")
+    (tmp_path / "empty.pt").touch()
+    with pytest.raises(ValueError, match=r"not a checkpoint of fairseq \(EOFError"):
+        read_parser(tmp_path / "empty.pt")
+    (tmp_path / "dot.pt").write_text(". begins it")
+    with pytest.raises(ValueError, match=r"not a checkpoint of fairseq \(IndexError"):
+        read_parser(tmp_path / "dot.pt")
     torch.save({"model": {}}, tmp_path / "other.pt")
     with pytest.raises(ValueError, match="not a checkpoint of fairseq"):
         read_parser(tmp_path / "other.pt")

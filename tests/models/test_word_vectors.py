@@ -82,7 +82,7 @@ def test_wrong_lines_are_passed_over_and_reported(file, caplog, wanted):
 
 @pytest.mark.parametrize(
     ("content", "line", "found"),
-    [("a 1 2 3\n", 1, 3), ("a 1\n", 1, 1), ("\nword\n", 2, 0), ("5 3\na 1 2 3\n", 1, 3), ("1 2\na 1 2 3\n", 2, 3)],
+    [("a 1 2 3\n", 1, 3), ("a 1\n", 1, 1), ("5 3\na 1 2 3\n", 1, 3), ("1 2\na 1 2 3\n", 2, 3)],
 )
 def test_vectors_of_another_size_are_refused(file, content, line, found):
     path = file(content)
@@ -91,6 +91,24 @@ def test_vectors_of_another_size_are_refused(file, content, line, found):
     assert str(caught.value) == (
         f"{path}:{line}: vectors of {found} numbers, but the table has 2 columns; give a file of vectors of size 2, or "
         f"make the model's word and n-gram vectors {found} wide"
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "said"),
+    [
+        ("\nA text of no vectors .\n", 2, "'A text of no vectors .'"),
+        ("2 2\nword\n", 2, "'word'"),
+        (b"2 2\n\xff\x00" + 60 * b"\xe3", 2, repr("?\x00" + 38 * "?" + "…")),
+    ],
+)
+def test_files_of_no_vectors_are_refused(file, content, line, said):
+    path = file(content)
+    with pytest.raises(ValueError) as caught:
+        read_vectors(path, 2)
+    assert str(caught.value) == (
+        f"{path}:{line}: {said} is not a line of a file of vectors (a word, then 2 numbers, separated by single "
+        "blanks); give another file"
     )
 
 
@@ -159,6 +177,21 @@ def test_a_representation_starts_from_files(file):
     assert (module.ngrams.weight[cat] == 7).all() and (module.ngrams.weight[0] == 0).all()
     rest = module.ngrams.weight[others].detach()
     assert 0.9 / 50 < rest.abs().max() <= 1 / 50
+
+
+@pytest.mark.parametrize("option", ["--lgp-word-vectors", "--lgp-ngram-vectors"])
+def test_files_that_are_of_no_use_are_named_with_their_option(file, tmp_path, option):
+    def load(path):
+        with pytest.raises(ValueError) as caught:
+            load_vectors(representation(), *((path, None) if option == "--lgp-word-vectors" else (None, path)))
+        return str(caught.value)
+
+    for path in (str(tmp_path / "absent"), str(tmp_path), file("")):
+        assert load(path) == f"{option} {path}: no such file of vectors, or it is empty"
+    path = file(line_of("Haus", 1) + line_of("4gram-Haus", 2))
+    assert load(path).startswith(f"{option} {path}: has a vector of no {'word' if 'word' in option else 'n-gram'} of")
+    # a header, and nothing else
+    assert "has a vector of no " in load(file("0 50\n"))
 
 
 def test_a_table_without_a_file_stays(file):

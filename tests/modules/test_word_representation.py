@@ -199,6 +199,28 @@ def test_an_added_word_may_be_longer_than_all_others():
     assert module.word_row[-1] == UNK and module.ngram_means(torch.tensor([[len(module.bag) - 1]])).abs().sum() > 0
 
 
+def test_words_are_added_without_copying_the_tables():
+    words = [f"cat{number}" for number in range(40)]
+    whole, grown = build(unseen=words).eval(), build().eval()
+    tokens = torch.arange(len(whole.bag)).unsqueeze(0)
+    places = set()
+    with torch.no_grad():
+        expected = whole(tokens)
+        grown(tokens[:, : len(grown.bag)])
+        for word in words:
+            before = grown.bag
+            copy = before.clone()
+            grown.add_symbols([word])
+            assert torch.equal(before, copy)
+            places.add((grown.bag.data_ptr(), grown.word_row.data_ptr(), grown._means.data_ptr()))
+        assert torch.equal(grown.word_row, whole.word_row) and torch.equal(grown(tokens), expected)
+    assert len(places) < 16
+    # and when the dictionary is cut back, as the parser for raw text does it
+    grown.word_row, grown.bag = grown.word_row[:-9], grown.bag[:-9]
+    grown.train().add_symbols(words[-9:])
+    assert torch.equal(grown.eval()(tokens), expected)
+
+
 # --- means that are kept ------------------------------------------------------------------------------------------
 
 

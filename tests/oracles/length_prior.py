@@ -26,9 +26,13 @@ def raw(pairs, source, targets, bin_size=1):
 def kernel(pairs, source, targets, bin_size=1):
     """Weighted counts of bins up to 2 away, and 5 pseudo-counts of the log-normal ratio; the last holds its tail.
 
-    Of sentences longer than any, nothing is known but the ratio.
+    None if the length is in no bin between the shortest and the longest sentence, or no bin up to 2 away has pairs.
     """
-    found = counts(pairs, bin_size) if source <= max(source for source, _ in pairs) else {}
+    found = counts(pairs, bin_size)
+    lengths = [length for length, _ in pairs]
+    near = any(abs(length // bin_size - source // bin_size) <= 2 for length in lengths)
+    if source > max(lengths) or source // bin_size < min(lengths) // bin_size or not near:
+        return None
     ratios = [math.log((target + 1) / (source + 1)) for source, target in pairs]
     normal = NormalDist(fmean(ratios), max(pstdev(ratios), 0.01))
     row = []
@@ -43,8 +47,10 @@ def kernel(pairs, source, targets, bin_size=1):
 
 
 def floored(row, targets):
-    """No probability below 1e-8, then normalised; lengths that were not seen at all are equally probable."""
-    row = [max(value, 1e-8) for value in row] if row else [1.0] * targets
+    """No probability below 1e-8, then normalised; 1 throughout, which adds nothing, of a length without a row."""
+    if row is None:
+        return [1.0] * targets
+    row = [max(value, 1e-8) for value in row]
     return [value / sum(row) for value in row]
 
 

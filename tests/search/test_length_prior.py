@@ -38,7 +38,7 @@ def test_tables_are_those_of_loops(pairs, bin_size):
     for smoothing, estimate in (("raw", oracle.raw), ("kernel", oracle.kernel)):
         table = table_of(pairs, smoothing, "floor", bin_size)
         assert table.shape == size and np.isfinite(table).all()
-        np.testing.assert_allclose(np.exp(table).sum(axis=1), 1, atol=1e-12)
+        np.testing.assert_allclose(np.exp(table[table.any(axis=1)]).sum(axis=1), 1, atol=1e-12)
         expected = [oracle.floored(estimate(pairs, x, size[1], bin_size), size[1]) for x in range(size[0])]
         np.testing.assert_allclose(np.exp(table), expected, rtol=1e-6, atol=1e-12)
 
@@ -61,8 +61,21 @@ def test_the_kernel_is_wide_and_backed_by_the_ratio():
     # twice as long: of 6 words nothing is known but the neighbour 4, and the ratio, which says 12
     assert table[6].argmax() == 8 and table[6, 12] > 0.1
     assert table[4, 8] > 0.9
-    # of more words than in any sentence, whose neighbours say nothing: longer than any translation
-    assert table[10].argmax() == 19 and table[10, 19] > 0.9
+
+
+@pytest.mark.parametrize("smoothing", ["kernel", "raw"])
+def test_lengths_of_which_the_data_say_nothing_take_no_prior(smoothing):
+    """Shorter than any sentence, longer than any, and far from any: a model is left to itself there."""
+    table = table_of([(5, 7)] * 20 + [(6, 8)] * 20 + [(12, 15)] * 20, smoothing)
+    told = np.flatnonzero(table.any(axis=1))
+    assert told.tolist() == ([5, 6, 7, 8, 10, 11, 12] if smoothing == "kernel" else [5, 6, 12])
+    assert len(table) == 14  # the last row is of longer ones
+    words = dictionary(16)
+    models, batch = [Toy(words, 0)], batch_of(words, [1, 4, 7])
+    table = table_of([(5, 7)] * 20 + [(6, 2)] * 20, smoothing)
+    plain, own = (generator_of(models, 4, each).generate(models, batch) for each in (None, table))
+    for one, other in zip(plain, own, strict=True):
+        assert [h["tokens"].tolist() for h in one] == [h["tokens"].tolist() for h in other]
 
 
 def test_very_long_sentences_are_not_told_apart():

@@ -227,10 +227,26 @@ def test_no_data():
         _ = task_of().vocabulary
 
 
-class Model:
+@pytest.mark.parametrize("arch", ["transformer", "nmt_lstm_tiny", "lgp_tiny"])
+def test_translators_are_refused(path, arch):
+    task = task_of(data=str(path.parent))
+    with pytest.raises(ValueError, match=f"--arch {arch}: .*; give --arch lgp_parser"):
+        task.build_model(argparse.Namespace(arch=arch))
+
+
+@pytest.mark.parametrize("name", ["cross_entropy", "blackout"])
+def test_criterions_of_translation_are_refused(path, name):
+    task = task_of(data=str(path.parent))
+    with pytest.raises(ValueError, match=f"--criterion {name}: .* needs --criterion joint_parsing"):
+        task.build_criterion(argparse.Namespace(_name=name, sentence_avg=True))
+    assert task.build_criterion(argparse.Namespace(criterion="joint_parsing", sentence_avg=True)).sentence_avg
+
+
+class Model(torch.nn.Module):
     """Two parameters, one of each kind that passes keep."""
 
     def __init__(self):
+        super().__init__()
         self.tagger, self.table = (torch.nn.Parameter(torch.ones(3)) for _ in range(2))
 
     def anchored(self):
