@@ -2,7 +2,6 @@
 
 import argparse
 import platform
-import resource
 import subprocess
 import sys
 from argparse import Namespace
@@ -11,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from fairseq.data import Dictionary
-from timing import report, side_by_side
+from timing import peak_memory, report, side_by_side
 
 import fairseq_syntax  # noqa: F401
 from fairseq_syntax.criterions.reinforce_options import ReinforceTreeConfig
@@ -44,10 +43,17 @@ def random_batch(sentences: int, characters: int, pad: int, eos: int, seed: int 
     return text, torch.stack(actions, 1).numpy()
 
 
+def fix_policy(grammar: RNNG) -> None:
+    """Let a grammar draw trees as `random_batch` does: those of an untrained policy are deeper than all later ones."""
+    grammar.policy.weight.data.zero_()
+    grammar.policy.bias.data.copy_(torch.tensor(POLICY).log())
+
+
 def one_side(size: int, sentences: int, characters: int, rounds: int) -> None:
     """The loss of a language model with trees, forward and backward: trees given, and drawn first."""
     torch.manual_seed(1)
     grammar, limits = RNNG(CHARACTERS, 1, size), Limits()
+    fix_policy(grammar)
     text, actions = random_batch(sentences, characters, 1, 2)
     lengths = torch.full((sentences,), characters)
     number = int((actions != Action.NOP).sum())
@@ -100,6 +106,8 @@ def translators(size: int) -> dict:
     torch.manual_seed(1)
     criterion = stock.build_criterion(Namespace(_name=None, criterion="cross_entropy", sentence_avg=False))
     ours = LatentTreeRNNG.build_model(LatentTreeOptions(rnng_size=size), task)
+    for grammar in (ours.encoder, ours.decoder):
+        fix_policy(grammar)
     return {
         "lstm": (stock, stock.build_model(Namespace(**lstm)), criterion),
         "latent_tree_rnng": (task, ours, ReinforceTreeCriterion(task, ReinforceTreeConfig(seed=1))),
@@ -119,7 +127,8 @@ def sentence_pairs(task, sentences: int, characters: int) -> dict:
 def training_step(system, batch: dict):
     """One update of a system, as a function."""
     _, model, criterion = system
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
+    # the smallest of learning rates, so that the policy stays what it is
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-12)
 
     def step():
         model.train()
@@ -141,9 +150,14 @@ def whole_models(size: int, sentences: int, characters: int, rounds: int) -> Non
     report(title, seconds, "lstm", ">= 0.45 (2.2 x the time)", 2 * batch["target"].numel())
 
     stock, lstm, _ = systems["lstm"]
+    model = systems["latent_tree_rnng"][1]
+    for grammar in (model.encoder, model.decoder):
+        # Policies that are the same everywhere build flat trees when the most probable action is taken. These do not.
+        grammar.policy.reset_parameters()
+        grammar.policy.weight.data.mul_(20)
     limit = {"min_len": characters, "max_len_a": 0, "max_len_b": characters}
     beam = stock.build_generator([lstm.eval()], Namespace(beam=1, **limit))
-    task, model, _ = systems["latent_tree_rnng"]
+    task = systems["latent_tree_rnng"][0]
     trees = TreeGenerator(task.source_dictionary, task.target_dictionary, **limit)
     lines = [
         {"net_input": {name: value[row : row + 1] for name, value in batch["net_input"].items()}}
@@ -158,19 +172,20 @@ def whole_models(size: int, sentences: int, characters: int, rounds: int) -> Non
         max(1, rounds // 2),
         warm_up=1,
     )
+    found = [hypotheses[0] for hypotheses in trees.generate([model], batch)]
+    assert all(len(hypothesis["tokens"]) == characters + 1 for hypothesis in found), "all are to have the same length"
+    opened = sum(len(hypothesis["tgt_spans"]) for hypothesis in found) / (sentences * characters)
     title = f"greedy translation, size {size}, {sentences} sentences of {characters} characters"
-    report(title, seconds, "lstm", None, sentences * characters)
-    taken = sum(len(hypothesis[0]["tokens"]) for hypothesis in trees.generate([model], batch))
-    assert taken == sentences * (characters + 1), "all translations are to have the same length"
+    report(f"{title}, {opened:.2f} constituents a character", seconds, "lstm", None, sentences * characters)
 
 
 def memory(name: str, size: int, sentences: int, characters: int) -> None:
-    """Print the peak memory, in MiB, of this process after three training steps."""
+    """Print the peak memory, in MiB, of this process in three training steps."""
     system = translators(size)[name]
     step = training_step(system, sentence_pairs(system[0], sentences, characters))
     for _ in range(3):
         step()
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    print(peak_memory())
 
 
 def compare_memory(size: int, sentences: int, characters: int) -> None:

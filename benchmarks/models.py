@@ -1,6 +1,5 @@
 """Training steps and generation of each model against the stock model of the same size, in one process."""
 
-import resource
 import subprocess
 import sys
 from argparse import Namespace
@@ -8,7 +7,7 @@ from argparse import Namespace
 import numpy as np
 import torch
 from fairseq.data import Dictionary
-from timing import report, side_by_side
+from timing import peak_memory, report, side_by_side
 
 import fairseq_syntax  # noqa: F401
 from fairseq_syntax.data.inputs import TokenSyntax, collate_syntax
@@ -207,7 +206,7 @@ def memory(system: str, size: str) -> None:
         loss, _, _ = criterion(model.train(), batch)
         loss.backward()
         model.zero_grad()
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    print(peak_memory())
 
 
 def compare_memory(size: str) -> None:

@@ -6,6 +6,7 @@ import platform
 import attention
 import blackout
 import distances
+import latent_trees
 import marginals
 import models
 import preprocessing
@@ -25,6 +26,7 @@ def main() -> None:
         "preprocessing",
         "distances",
         "blackout",
+        "latent-trees",
         "memory",
     ]
     parser.add_argument("--only", choices=[*parts, "memory"], help="one part")
@@ -65,6 +67,8 @@ def main() -> None:
         distances.fetching(*((20, 4, 1) if args.quick else (1000, 64, 11)))
     if args.only in (None, "blackout"):
         blackout.run(args.quick)
+    if args.only in (None, "latent-trees"):
+        latent_trees.run(args.quick)
     if args.only in (None, "memory"):
         models.compare_memory(size)
 

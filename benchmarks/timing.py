@@ -1,8 +1,10 @@
 """Measuring side by side: the contestants take turns, so that a busy machine is busy for all of them."""
 
+import re
 import statistics
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 
 def side_by_side(contestants: dict[str, Callable[[], object]], rounds: int, warm_up: int = 2) -> dict[str, float]:
@@ -22,6 +24,12 @@ def side_by_side(contestants: dict[str, Callable[[], object]], rounds: int, warm
             if round_number >= warm_up:
                 times[name].append(time.perf_counter() - start)
     return {name: statistics.median(values) for name, values in times.items()}
+
+
+def peak_memory() -> float:
+    """MiB that this process has had at most; what its parent had before does not count, as it does for `getrusage`."""
+    status = Path("/proc/self/status").read_text()
+    return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) / 1024
 
 
 def report(

@@ -13,9 +13,11 @@ import os
 import re
 import shutil
 import sys
+from argparse import Namespace
 from pathlib import Path
 from types import SimpleNamespace
 
+import latent_trees
 import numpy as np
 import pytest
 import torch
@@ -30,12 +32,17 @@ from integration import commands
 from torch.nn.parallel import DistributedDataParallel
 
 from fairseq_syntax.cli import parse, preprocess
+from fairseq_syntax.criterions.reinforce_options import ReinforceTreeConfig
+from fairseq_syntax.criterions.reinforce_tree import ReinforceTreeCriterion
 from fairseq_syntax.data import binarize
 from fairseq_syntax.data.length_table import length_table_path, write_length_table
 from fairseq_syntax.data.live import LiveSyntax
 from fairseq_syntax.data.parsers import StanzaParser
 from fairseq_syntax.tasks.dependency_parsing import DependencyParsingTask
+from fairseq_syntax.tasks.tree_translation import TreeTranslationConfig, TreeTranslationTask
 from fairseq_syntax.trees.conllu import UNPARSED, Sentence
+from fairseq_syntax.trees.legality import legality
+from fairseq_syntax.trees.transitions import Limits
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CASES = {}
@@ -1067,6 +1074,81 @@ def _(world):
 @case("--task dependency_parsing needs --criterion", "--criterion cross_entropy: ", "joint_parsing")
 def _(world):
     return parser_refused(world, "--criterion", "cross_entropy")
+
+
+def trees_refused(world, *options):
+    """What training with latent constituents ends with, of words."""
+    with pytest.raises(ValueError) as caught:
+        commands.train(world.bin, world.folder / "trees", "latent_tree_rnng_tiny", "--max-update", "1", *options)
+    return str(caught.value)
+
+
+@case("does not translate trees; use --task tree_translation", "--arch latent_tree_rnng: ")
+def _(world):
+    return trees_refused(world)
+
+
+@case("builds no trees; give --arch latent_tree_rnng", "--task tree_translation: ")
+def _(world):
+    return trees_refused(world, "--task", "tree_translation", "--arch", "nmt_lstm_tiny")
+
+
+@case("does not learn trees; give --criterion reinforce_tree", "--criterion label_smoothed_cross_entropy: ")
+def _(world):
+    return trees_refused(world, "--task", "tree_translation")
+
+
+@case("learns latent trees; use --arch latent_tree_rnng", "--criterion reinforce_tree: ")
+def _(world):
+    criterion = ReinforceTreeCriterion(latent_trees.Task(), ReinforceTreeConfig(seed=1))
+    with pytest.raises(ValueError) as caught:
+        criterion(torch.nn.Linear(1, 1), latent_trees.pairs(latent_trees.Task(), ["a"], ["b"]))
+    return str(caught.value)
+
+
+def tree_search_refused(broken=lambda model: None, **options):
+    """What translation with latent constituents ends with."""
+    task, model = latent_trees.build()
+    broken(model)
+    task = TreeTranslationTask(
+        TreeTranslationConfig(source_lang="a", target_lang="b"), task.source_dictionary, task.target_dictionary
+    )
+    with pytest.raises((ValueError, FloatingPointError)) as caught:
+        count = options.pop("models", 1)
+        generator = task.build_generator([model], Namespace(**options))
+        generator.generate([model] * count, latent_trees.sample(task, "abc"))
+    return str(caught.value)
+
+
+@case("not available with --task tree_translation; leave it out", "--sampling: ")
+def _(world):
+    return tree_search_refused(sampling=True)
+
+
+@case("grammars build different trees, so only one can translate", "2 models: ", "fairseq-syntax-average")
+def _(world):
+    return tree_search_refused(models=2)
+
+
+@case("the policy gave a probability that is not a number", "at step 0 of a tree: ", "policy.bias nan")
+def _(world):
+    return tree_search_refused(lambda model: model.encoder.policy.bias.data.fill_(float("nan")))
+
+
+@case("is not legal there", "row 0, step 1: REDUCE ", "(2 constituents open, ")
+def _(world):
+    with pytest.raises(ValueError) as caught:
+        legality(np.array([[0, 2, 1, 1]]), np.array([1]), Limits())
+    return str(caught.value)
+
+
+@case("no dict.*.txt; make the directory with fairseq-preprocess --padding-factor 1", "fairseq-syntax-characters wrote")
+def _(world):
+    empty = world.folder / "empty-characters"
+    empty.mkdir()
+    with pytest.raises(FileNotFoundError) as caught:
+        TreeTranslationTask.setup_task(TreeTranslationConfig(data=str(empty)))
+    return str(caught.value)
 
 
 @case("way of gathering the gradients does not allow", "--criterion joint_parsing: ", "give --ddp-backend legacy_ddp")
