@@ -18,9 +18,9 @@ class Task:
         self.target_dictionary = self.source_dictionary
 
 
-def build(size=6, seed=0, sharpness=4.0, **options):
+def build(size=6, seed=0, sharpness=4.0, symbols="abc", **options):
     """A task and a model whose choices differ clearly."""
-    task = Task()
+    task = Task(symbols)
     torch.manual_seed(seed)
     model = LatentTreeRNNG.build_model(LatentTreeOptions(rnng_size=size, **options), task).eval()
     for grammar in (model.encoder, model.decoder):

@@ -174,7 +174,12 @@ class LatentTreeRNNG(BaseFairseqModel):
             ValueError: an action is not legal, or a sentence has no end.
             FloatingPointError: a probability is not a number.
         """
-        source, replay, memory = self.encode(src_tokens, trees, src_actions, generator)
+        # the loops over trees work in place, in one precision
+        with torch.autocast(src_tokens.device.type, enabled=False):
+            return self._score(src_tokens, target, trees, src_actions, tgt_actions, generator)
+
+    def _score(self, src_tokens, target, trees, src_actions, tgt_actions, generator) -> TreePair:
+        source, _, memory = self.encode(src_tokens, trees, src_actions, generator)
         text, lengths = left_justified(target, self.decoder.padding)
         roots = self.roots(memory)
         if tgt_actions is None:

@@ -7,6 +7,7 @@ closed phrase returns is the one it was (StackLSTM, Dyer et al. 2015).
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.autograd import Function
@@ -105,25 +106,18 @@ class DeviceStackPlan:
     plan: StackPlan
     below: Tensor  # (N,)
     code: Tensor  # (N,)
-    attending: list[Tensor]
-    row: list[Tensor]
-    column: list[Tensor]
+    attending: tuple[Tensor, ...]
+    row: tuple[Tensor, ...]
+    column: tuple[Tensor, ...]
 
     @classmethod
     def of(cls, plan: StackPlan, device: torch.device) -> "DeviceStackPlan":
         """The plan on a device."""
-        pieces = [
-            torch.from_numpy(array).to(device)
-            for name in ("attending", "row", "column")
-            for array in getattr(plan, name)
-        ]
-        levels = len(plan.sizes)
-        return cls(
-            plan,
-            torch.from_numpy(plan.below).to(device),
-            torch.from_numpy(plan.code).to(device),
-            *(pieces[start : start + levels] for start in range(0, 3 * levels, levels)),
-        )
+        numbers = [len(level) for level in plan.attending]
+        # one copy for each kind, not one for each place of the stack
+        levels = np.stack([np.concatenate(parts) for parts in (plan.attending, plan.row, plan.column)])
+        below, code, levels = (torch.from_numpy(array).to(device) for array in (plan.below, plan.code, levels))
+        return cls(plan, below, code, *(part.split(numbers) for part in levels))
 
     def levels(self):
         """(slice of states, its number) of each place of the stack, from the bottom."""

@@ -10,7 +10,9 @@ from oracles.rnng_trees import all_action_rows
 
 from fairseq_syntax.criterions.reinforce_options import ReinforceTreeConfig
 from fairseq_syntax.criterions.reinforce_tree import ReinforceTreeCriterion
+from fairseq_syntax.data.forced_trees import forced_actions
 from fairseq_syntax.models.latent_tree_rnng import LatentTreeOptions, LatentTreeRNNG
+from fairseq_syntax.search.tree_generator import TreeGenerator
 from fairseq_syntax.trees.transitions import Action
 
 SOURCES, TARGETS = ("abca", "", "c", "bbbaac"), ("cab", "a", "", "bccab")
@@ -37,6 +39,28 @@ def test_padding_and_company_change_nothing():
         shape = alone.attention.shape[1:]
         torch.testing.assert_close(together.attention[row, : shape[0], : shape[1]], alone.attention[0])
         assert together.attended[row].sum() == shape[1] and together.attending[row].sum() == alone.attending.sum()
+
+
+def test_mixed_precision_leaves_the_loops_alone():
+    task, model = build()
+    batch = pairs(task, SOURCES, TARGETS)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        mixed = scores(model, batch)
+    assert torch.equal(mixed.target.symbol_loss, scores(model, batch).target.symbol_loss)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision(dtype):
+    """Probabilities stay in single precision."""
+    task, model = build(sharpness=1.0)
+    batch = pairs(task, SOURCES, TARGETS)
+    expected = scores(model, batch)
+    given = {"src_actions": expected.source.actions, "tgt_actions": expected.target.actions}
+    found = scores(model.to(dtype), batch, **given)
+    assert found.target.log_policy.dtype == found.target.symbol_loss.dtype == torch.float32
+    torch.testing.assert_close(found.target.symbol_loss, expected.target.symbol_loss, atol=0.1, rtol=0.1)
+    (found.target.symbol_loss.sum() + found.attention.float().sum()).backward()
+    assert all(torch.isfinite(p.grad).all() for p in model.parameters() if p.grad is not None)
 
 
 def test_given_trees_are_taken():
@@ -207,3 +231,66 @@ def test_memory_is_flat():
             # pages that are in memory now; the greatest number of them would be that of other tests
             sizes[update] = int(Path("/proc/self/statm").read_text().split()[1])
     assert sizes[500] < 1.05 * sizes[50]
+
+
+def train(model, criterion, batches, updates, lr=3e-3):
+    """Logs of updates."""
+    model.train()
+    optimizer = torch.optim.Adam(model.parameters(), lr=lr)
+    logs = []
+    for update in range(updates):
+        loss, size, log = criterion(model, batches(update))
+        optimizer.zero_grad()
+        (loss / size).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 5.0)
+        optimizer.step()
+        logs.append(log)
+    return logs
+
+
+@pytest.mark.slow
+def test_given_trees_of_words_are_learned_by_heart():
+    """Check 11: 8 sentence pairs, translated freely and greedily."""
+    texts = [
+        ("ein mann", "a man"),
+        ("zwei hunde", "two dogs"),
+        ("das kind lacht", "the child laughs"),
+        ("ein hund", "a dog"),
+        ("die frau singt", "the woman sings"),
+        ("zwei kinder", "two children"),
+        ("der mann lacht", "the man laughs"),
+        ("ein kind", "a child"),
+    ]
+    sources, targets = ([text.replace(" ", "_") for text in side] for side in zip(*texts, strict=True))
+    task, model = build(size=96, sharpness=1.0, symbols="".join(sorted(set("".join(sources + targets)))))
+    batch = pairs(task, sources, targets)
+    dictionary = task.source_dictionary
+    for name, tokens in (("src", batch["net_input"]["src_tokens"]), ("tgt", batch["target"])):
+        inside = tokens != dictionary.index("_")
+        batch["net_input"][f"{name}_actions"] = forced_actions(tokens, inside, dictionary.pad(), dictionary.eos())
+    criterion = ReinforceTreeCriterion(task, ReinforceTreeConfig(seed=1, action_xent=1.0))
+    log = train(model, criterion, lambda update: batch, 200)[-1]
+    assert float(log["loss_tgt"]) / float(log["symbols_tgt"]) / np.log(2) < 0.1
+    found = TreeGenerator(dictionary, dictionary, max_len_b=30).generate([model], pairs(task, sources, targets))
+    exact = sum(
+        "".join(dictionary[i] for i in hypothesis["tokens"][:-1]) == target
+        for (hypothesis,), target in zip(found, targets, strict=True)
+    )
+    assert exact >= 7
+
+
+@pytest.mark.slow
+def test_rewards_alone_are_learned():
+    """Check 12: trees of random text, from which there is nothing else to be had."""
+    task, model = build(size=32, sharpness=1.0)
+    options = ReinforceTreeConfig(seed=1, source_weight=0.0, target_weight=0.0, coverage_weight=0.0)
+    criterion = ReinforceTreeCriterion(task, options)
+    random = np.random.default_rng(0)
+
+    def batch(update):
+        texts = ["".join(random.choice(list("abc"), 10)) for _ in range(64)]
+        return pairs(task, texts, texts)
+
+    logs = train(model, criterion, batch, 150)
+    first, last = (float(log["reward_src"]) / float(log["chars_src"]) for log in (logs[0], logs[-1]))
+    assert first < 1 and last > 3
