@@ -1,11 +1,11 @@
-"""A language of which all is known: words without spaces, translated word by word.
+"""A language of which all is known, translated word by word.
 
 Source words are over the letters a to h, target words over i to p, 3 to 6 letters each. In either language no word
 begins with another, so that a sentence can be cut in one way only. A sentence is some words drawn at random; its
 translation, the translations of the words in the same order (--order same) or from the last to the first (reversed).
 
 For each split and each of the languages src and tgt, two files:
-    train.src          characters, separated by spaces: b a d c a b e
+    train.src          characters, separated by spaces: b a d c a b e; with --spaces, b a d ▁ c a b e
     train.src.words    where the words are: bad cabe
 
     python examples/latent_tree/artificial.py --output corpus
@@ -50,7 +50,7 @@ def sentences(count: int, words: int, shortest: int, longest: int, random: np.ra
 def build_parser() -> argparse.ArgumentParser:
     """The program's options."""
     parser = argparse.ArgumentParser(
-        prog="artificial.py", description="Write sentence pairs of a language without spaces, and where its words are."
+        prog="artificial.py", description="Write sentence pairs of an artificial language, and where its words are."
     )
     add = parser.add_argument
     add("--output", required=True, metavar="FOLDER", help="folder for the files")
@@ -61,6 +61,7 @@ def build_parser() -> argparse.ArgumentParser:
     add("--shortest", type=int, default=2, metavar="N", help="words of a sentence, at least")
     add("--longest", type=int, default=6, metavar="N", help="words of a sentence, at most")
     add("--order", choices=["same", "reversed"], default="same", help="order of the words in the translation")
+    add("--spaces", action="store_true", help="write spaces between words; without, nothing tells where they begin")
     add("--seed", type=int, default=1, metavar="N", help="the same seed gives the same files")
     add("--overwrite", action="store_true", help="replace files that exist")
     return parser
@@ -93,11 +94,12 @@ def run(args: argparse.Namespace, sizes: dict[str, int]) -> None:
         for language, words in lexicons.items():
             step = -1 if args.order == "reversed" and language == "tgt" else 1
             contents[f"{split}.{language}"] = [[words[i] for i in pair[::step]] for pair in pairs]
+    between = " " if args.spaces else ""
     paths = {name: str(Path(args.output) / name) for name in contents}
     refuse_existing([*paths.values(), *(f"{path}.words" for path in paths.values())], args.overwrite)
     for name, lines in contents.items():
         with written(paths[name]) as characters, written(f"{paths[name]}.words") as words:
-            characters.writelines(f"{to_characters(''.join(line))}\n" for line in lines)
+            characters.writelines(f"{to_characters(between.join(line))}\n" for line in lines)
             words.writelines(f"{' '.join(line)}\n" for line in lines)
     lengths = {name: np.mean([len("".join(line)) for line in lines]) for name, lines in contents.items()}
     for (source, length), (_, other) in list(pairwise(lengths.items()))[::2]:

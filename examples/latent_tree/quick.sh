@@ -1,17 +1,22 @@
 #!/usr/bin/env bash
-# A first run with latent constituents: make text of a language whose words are known and not marked, train the latent-tree
-# RNNG and the LSTM baseline on its characters, translate, score; then ask whether constituents are words, and draw some.
+# A first run with latent constituents: make text of a language whose words are known, train the latent-tree RNNG and the
+# LSTM baseline on its characters, translate, score; then ask whether constituents are words, and draw some.
 # Everything lands in $OUT.
 #   bash examples/latent_tree/quick.sh [options of fairseq-train, for both]
+#   SPACES    between words, 1 (default) or, with nothing to tell where words begin, 0
+#   PRESET    --tree-preset of the latent-tree RNNG
 source "$(dirname "$0")/../quick_common.sh"
 : "${OUT:=outputs/latent_tree_quick}"
-: "${UPDATES:=600}"
+: "${UPDATES:=1200}" "${SPACES:=1}" "${PRESET:=shallow}"
 systems=(latent_tree_rnng char_lstm)
 options=("$@")
+corpus_options=()
+[[ "$SPACES" == 0 ]] || corpus_options=(--spaces)
 log="$OUT/quick.log"
 fresh_out "$log"
 say "making the artificial language"
-logged "$log" python "$ROOT/examples/latent_tree/artificial.py" --output "$OUT/corpus" --seed "$SEED"
+logged "$log" python "$ROOT/examples/latent_tree/artificial.py" --output "$OUT/corpus" --seed "$SEED" \
+    "${corpus_options[@]}"
 say "binarizing its characters"
 logged "$log" fairseq-preprocess --source-lang src --target-lang tgt --padding-factor 1 --trainpref "$OUT/corpus/train" \
     --validpref "$OUT/corpus/valid" --testpref "$OUT/corpus/test" --destdir "$OUT/data-bin"
@@ -21,7 +26,8 @@ train_and_translate() { # architecture
         --decoder-hidden-size 64 --criterion cross_entropy)
     local trees=()
     if [[ "$1" == latent_tree_rnng ]]; then
-        system=(--task tree_translation --arch "$1" --rnng-size 64 --criterion reinforce_tree)
+        system=(--task tree_translation --arch "$1" --rnng-size 64 --criterion reinforce_tree
+            --tree-preset "$PRESET")
         trees=(--task tree_translation --tree-output "$OUT/$1.test.trees")
     fi
     logged "$OUT/$1.log" fairseq-train "$OUT/data-bin" --user-dir "$USER_DIR" "${system[@]}" --cpu --seed "$SEED" \

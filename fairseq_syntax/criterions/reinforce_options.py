@@ -17,6 +17,7 @@ class TreePreset(StrEnum):
     default = "default"
     paper = "paper"
     pf = "pf"
+    shallow = "shallow"
 
 
 class Baseline(StrEnum):
@@ -68,6 +69,7 @@ PRESETS = {
     TreePreset.default: Preset(),
     TreePreset.paper: Preset(source_weight=10.0, coverage_weight=100.0),
     TreePreset.pf: Preset(10.0, 10.0, 10.0, nonterminal_reward=10.0, reward_forced=ForcedClosings.penalty),
+    TreePreset.shallow: Preset(coverage_weight=0.1, terminal_reward=1.0, nonterminal_reward=0.0),
 }
 
 
@@ -80,7 +82,8 @@ class ReinforceTreeConfig(FairseqDataclass):
         metadata={
             "help": "values of --source-weight, --target-weight, --coverage-weight, --policy-weight, "
             "--terminal-reward, --nonterminal-reward and --reward-forced that are not given themselves: "
-            "1 1 1 0.02 4 9 all (default), 10 1 100 0.02 4 9 all (paper), 10 10 10 0.02 4 10 penalty (pf)"
+            "1 1 1 0.02 4 9 all (default), 10 1 100 0.02 4 9 all (paper), 10 10 10 0.02 4 10 penalty (pf), "
+            "1 1 0.1 0.02 1 0 all (shallow: nesting earns nothing)"
         },
     )
     source_weight: Optional[float] = field(

@@ -472,6 +472,7 @@ def capped(pair):
 def test_presets_set_what_is_not_given():
     assert criterion().weights == PRESETS[TreePreset.default] == Preset(1, 1, 1, 0.02, 4, 9, ForcedClosings.all)
     assert criterion(tree_preset="paper").weights == Preset(10, 1, 100, 0.02, 4, 9, ForcedClosings.all)
+    assert criterion(tree_preset="shallow").weights == Preset(1, 1, 0.1, 0.02, 1, 0, ForcedClosings.all)
     pf = criterion(tree_preset="pf")
     assert pf.weights == Preset(10, 10, 10, 0.02, 4, 10, ForcedClosings.penalty)
     assert (pf.rewards.nonterminal_reward, pf.rewards.forced) == (10, ForcedClosings.penalty)

@@ -14,6 +14,7 @@ from contract.test_examples import EXAMPLES, dry_run, fairseq_commands
 FOLDER = EXAMPLES / "latent_tree"
 LATENT = {
     "latent": {},
+    "shallow": {"tree_preset": "shallow"},
     "paper": {"tree_preset": "paper"},
     "pf": {"tree_preset": "pf"},
     "flat": {"forced_trees": "flat", "action_xent": 1.0},
@@ -185,6 +186,10 @@ def test_the_same_seed_gives_the_same_files(artificial, tmp_path, capsys):
         assert artificial(tmp_path / name, *sizes, "--seed", seed) == 0
     a, b, c = ({p.name: p.read_bytes() for p in (tmp_path / name).iterdir()} for name in "abc")
     assert len(a) == 12 and a == b != c
+    assert artificial(tmp_path / "spaces", *sizes, "--seed", "3", "--spaces") == 0
+    spaces = {p.name: p.read_bytes() for p in (tmp_path / "spaces").iterdir()}
+    assert {name: text.replace("▁ ".encode(), b"") for name, text in spaces.items()} == a
+    assert all(("▁".encode() in text) != name.endswith(".words") for name, text in spaces.items())
     assert artificial(tmp_path / "a", *sizes) == 1
     assert "exists already; give --overwrite" in capsys.readouterr().err
     with pytest.raises(SystemExit) as caught:

@@ -5,6 +5,7 @@ import pytest
 import torch
 from oracles import rnng as naive
 from oracles.rnng_trees import all_action_rows
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from fairseq_syntax.modules.rnng import RNNG, AttentionKey
 from fairseq_syntax.modules.rnng_state import RNNGState
@@ -127,6 +128,37 @@ def test_a_second_backward_pass_gives_the_same():
     second = torch.autograd.grad(loss, sides.parameters(), allow_unused=True)
     for one, other in zip(first, second, strict=True):
         assert one is other is None or torch.equal(one, other)
+
+
+class Operations(TorchDispatchMode):
+    """How many tensor operations are done."""
+
+    def __init__(self):
+        super().__init__()
+        self.number = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.number += 1
+        return function(*args, **(kwargs or {}))
+
+
+def test_operations_are_of_steps_and_not_of_sentences():
+    """Check 14: there is no Python loop over a batch."""
+    sentences, length = 64, 66
+    grammar, generator = RNNG(VOCABULARY, PAD, 8), torch.Generator().manual_seed(0)
+    lengths = torch.full((sentences,), length)
+    actions = random_trees(lengths, (0.13, 0.66, 0.21), generator)
+    text = random_text(lengths, generator)
+    numbers = []
+    for rows in (slice(8), slice(sentences)):
+        with Operations() as operations:
+            scores, _ = grammar(actions[rows], text[rows], LIMITS)
+            (scores.symbol_loss.sum() - scores.log_policy.sum()).backward()
+        numbers.append(operations.number)
+    few, many = numbers
+    assert many < 25_000
+    # constituents of more sizes and places, not sentences, are what a larger batch has more of
+    assert many < 3 * few
 
 
 def test_gradients_of_gradients_are_refused():
