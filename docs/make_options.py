@@ -168,13 +168,16 @@ def page() -> str:
         dataclass = TASK_DATACLASS_REGISTRY[name]
         lines += [f"### `--task {name}`", "", first_line(cls), ""]
         lines += dataclass_table(dataclass, dataclass.__mro__[1])
-    lines += ["## Models", "", "Beside the options of fairseq's `transformer`.", ""]
+    lines += ["## Models", ""]
     stock = parser_of(TransformerModel.add_args)
     for name, cls in ours(MODEL_REGISTRY).items():
         presets = " ".join(f"`{arch}`" for arch in sorted(ARCH_MODEL_INV_REGISTRY[name]))
         lines += [f"### `--arch {name}`", "", first_line(cls), "", f"Presets: {presets}", ""]
+        base = stock if issubclass(cls, TransformerModel) else None
+        if base:
+            lines += ["Beside the options of fairseq's `transformer`:", ""]
         options = getattr(cls, "options", None)
-        actions = new_actions(parser_of(cls.add_args), stock)
+        actions = new_actions(parser_of(cls.add_args), base)
         defaults = field_defaults(options) if options else {}
         lines += table(actions, defaults | preset_defaults(name, actions, defaults))
     lines += ["## Criterion", ""]

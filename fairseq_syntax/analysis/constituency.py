@@ -15,7 +15,7 @@ from ..trees.constituents import NONE, Constituents
 from ..trees.transitions import Action
 
 SPACE = "\u2581"
-"""The symbol that stands for a space of the text."""
+"""The symbol that stands for a space of the text; as `data.characters` has it, which this room does not import."""
 
 
 def pad(rows: Sequence[Sequence[int]]) -> np.ndarray:

@@ -1,16 +1,13 @@
 """fairseq-syntax-characters: text to characters, and back."""
 
 import argparse
-import io
 import sys
-from collections.abc import Iterator
 
 from tqdm import tqdm
 
 from ..data.characters import SPACE, SPACE_IN_TEXT, Dedup, remove_repeats, to_characters, to_text
-from ..trees.conllu import numbered_lines
+from .inputs import input_lines
 from .outputs import STDIO, exit_status, refuse_existing, written
-from .parse import read_lines
 
 _EPILOG = f"""\
 Characters are separated by spaces, and the space itself is written {SPACE}: "Eine Gruppe" becomes
@@ -74,7 +71,7 @@ def run(args: argparse.Namespace) -> None:
         for path in args.input:
             # a bar for people who wait for a file, not between the lines of a terminal
             hidden = True if args.output == STDIO else None
-            for line in tqdm(_lines(path), unit="line", desc=path, disable=hidden):
+            for line in tqdm(input_lines(path), unit="line", desc=path, disable=hidden):
                 file.write(_restored(line, args.dedup) if args.restore else to_characters(line))
                 file.write("\n")
 
@@ -82,15 +79,6 @@ def run(args: argparse.Namespace) -> None:
 def _restored(line: str, rule: str) -> str:
     text = to_text(line)
     return text if rule == Dedup.none else remove_repeats(text, rule)
-
-
-def _lines(path: str) -> Iterator[str]:
-    if path != STDIO:
-        yield from read_lines(path)
-        return
-    text = io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig", newline="\n")
-    for _, line in numbered_lines(text, "stdin"):
-        yield line.rstrip("\r\n")
 
 
 if __name__ == "__main__":

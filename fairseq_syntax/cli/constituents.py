@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 
 from ..analysis.constituency import (
-    SPACE,
     Counts,
     Segmentation,
     Shape,
@@ -30,12 +29,13 @@ from ..analysis.constituency_drawing import draw_node_attention, draw_trees
 from ..analysis.figures import save_figure
 from ..analysis.tables import format_table
 from ..analysis.tree_files import Tree, TreePair, read_tree_file
-from ..data.characters import to_characters
-from ..trees.conllu import TreeFormatError, numbered_lines, open_text
+from ..data.characters import SPACE, to_characters
+from ..trees.conllu import TreeFormatError, numbered_lines
 from ..trees.constituents import NONE, Constituents, constituents
 from .attachment import add_format
+from .inputs import input_name, open_input
 from .latent import positive
-from .outputs import STDIO, exit_status, refuse_existing
+from .outputs import exit_status, refuse_existing
 from .parse import read_lines
 
 UNKNOWN = "<unk>"
@@ -165,10 +165,9 @@ def main(argv: list[str] | None = None) -> int:
 
 def read_pairs(path: str) -> list[TreePair]:
     """The trees in a file, which may be gzipped, or `-`; see `read_tree_file`."""
-    if path == STDIO:
-        return read_tree_file(numbered_lines(sys.stdin, "stdin"), "stdin")
-    with open_text(path) as lines:
-        return read_tree_file(numbered_lines(lines, path), path)
+    name = input_name(path)
+    with open_input(path) as lines:
+        return read_tree_file(numbered_lines(lines, name), name)
 
 
 # --- numbers ------------------------------------------------------------------------------------------------------

@@ -30,9 +30,10 @@ def written(path: str) -> Iterator[IO[str]]:
     """A UTF-8 text file, gzipped if it ends in `.gz`, that gets its name when the block ends without an error.
 
     Args:
-        path: of the file; its folder is made; `-` is stdout.
+        path: of the file; its folder is made; `-` is stdout, whatever encoding the locale has.
     """
     if path == STDIO:
+        sys.stdout.reconfigure(encoding="utf-8")
         yield sys.stdout
         sys.stdout.flush()
         return

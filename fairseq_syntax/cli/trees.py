@@ -15,11 +15,11 @@ from tqdm import tqdm
 from ..analysis.drawing import draw_tree
 from ..analysis.figures import save_figure
 from ..data.arrays import ArrayReader, split_prefix
-from ..trees.conllu import UNPARSED, Sentence, TreeFormatError, find_cycle, format_sentence, numbered_lines, read_conllu
+from ..trees.conllu import UNPARSED, Sentence, TreeFormatError, find_cycle, format_sentence, read_conllu
 from .checkpoints import Loaded
+from .inputs import input_lines, input_name
 from .latent import Cutter, Source, TreeInducer, add_tree_arguments, check_tree_arguments, load_with_trees
 from .outputs import STDIO, exit_status, refuse_existing, written
-from .parse import read_lines
 
 _EPILOG = """\
 Text has one sentence a line, its tokens separated by spaces, and a tree comes out for every line, also for empty ones.
@@ -171,13 +171,8 @@ def read_text(args: argparse.Namespace, loaded: Loaded) -> Iterator[tuple[Senten
         for sentence in _read_trees(args):
             yield sentence, cutter.of_words(sentence.forms, f"{args.input}:{sentence.line}")
     else:
-        name = "stdin" if args.input == STDIO else args.input
-        lines = (
-            (line.rstrip("\r\n") for _, line in numbered_lines(sys.stdin, name))
-            if args.input == STDIO
-            else read_lines(args.input)
-        )
-        for number, line in enumerate(lines, 1):
+        name = input_name(args.input)
+        for number, line in enumerate(input_lines(args.input), 1):
             words, source = cutter.of_tokens(line.split(), f"{name}:{number}")
             yield _plain(words), source
 

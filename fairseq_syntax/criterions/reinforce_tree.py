@@ -108,8 +108,12 @@ class ReinforceTreeCriterion(FairseqCriterion):
     Logged are, in bits, `loss` of target and `loss_src` of source symbols (the end counts as one) and `entropy_*` of an
     action; `att`, the coverage loss of a sentence; for both sides NTs (`nts_per_char_*`) and tree reward
     (`tree_reward_*`) per symbol without the end, `depth_*` of a tree, `flat_*` and `capped_*` (% of trees that are
-    nothing but a root, or met the limit of actions), and `adv_std_*`, the deviation of rewards from baselines. When a
-    validation begins, training trees since the last that are nearly all flat or capped are warned of.
+    nothing but a root, or met the limit of actions), and `adv_std_*`, the deviation of rewards from baselines.
+    `report_trees`, which the task calls when an epoch or a validation begins, warns of training trees that are nearly
+    all flat or capped: of those of the last epoch only with validation.
+
+    A batch that stands in for one (`sample` has a true stand_in), where a process has run out of data before the
+    others, neither moves the averages nor counts among those trees.
 
     Raises:
         ValueError: options out of range.
@@ -171,13 +175,13 @@ class ReinforceTreeCriterion(FairseqCriterion):
                     reference = model(**inputs, trees="greedy")
             pair = model(**inputs, trees="sample")
         else:
-            self._health.report()
             pair = model(**inputs, trees=str(self.valid_trees), generator=self._generator(sample))
         losses = self.losses(pair, model.baselines, _given(inputs), reference, learning=training)
         if not torch.isfinite(losses.total).all():
             raise FloatingPointError(_complaint(losses, sample, model, self.copies if training else 1))
+        stand_in = sample.get("stand_in", False)
         if training and self.baseline == Baseline.ema:
-            self.update(model.baselines, losses)
+            self.update(model.baselines, losses, stand_in)
         total = losses.total / (self.copies if training else 1)
         log = {
             "ntokens": sample["ntokens"],
@@ -187,7 +191,7 @@ class ReinforceTreeCriterion(FairseqCriterion):
         }
         for name, side, advantages in zip(SIDES, losses.sides, losses.advantages, strict=True):
             sums = sums_of(name, side.scores, side.tree_total(), advantages)
-            if training and not side.given:
+            if training and not side.given and not stand_in:
                 self._health.count(name, sums)
             log |= sums
         return total.sum() if reduce else total, sample["nsentences"], log
@@ -300,8 +304,12 @@ class ReinforceTreeCriterion(FairseqCriterion):
             ahead = ahead - units * baselines.of("cross", index, ahead / units)
         return added, ahead
 
-    def update(self, baselines, losses: Losses) -> None:
-        """Take a batch into the moving averages that are in use."""
+    def report_trees(self) -> None:
+        """Warn if nearly all trees that were drawn in training since the last call are flat or capped."""
+        self._health.report()
+
+    def update(self, baselines, losses: Losses, stand_in: bool = False) -> None:
+        """Take a batch into the moving averages that are in use; one that stands in takes part, but is of nothing."""
         totals = {}
         for name, side in zip(("source", "target"), losses.sides, strict=True):
             size = len(getattr(baselines, name))
@@ -312,6 +320,8 @@ class ReinforceTreeCriterion(FairseqCriterion):
         if self.cross_reward != CrossReward.none:
             units = [self._ahead_units(losses.sides, index).sum() for index in range(2)]
             totals["cross"] = (torch.stack([part.sum() for part in losses.ahead]), torch.stack(units))
+        if stand_in:
+            totals = {name: tuple(map(torch.zeros_like, parts)) for name, parts in totals.items()}
         baselines.update(**totals)
 
     def _generator(self, sample) -> torch.Generator:

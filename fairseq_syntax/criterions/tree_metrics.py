@@ -115,7 +115,8 @@ class TreeHealth:
             ):
                 if share > DEGENERATE and distributed_utils.get_global_rank() == 0:
                     logger.warning(
-                        "%.0f %% of the %s trees since the last validation %s, from which no trees are learned: %s",
+                        "%.0f %% of the %s trees since the last epoch or validation began %s, from which no trees are "
+                        "learned: %s",
                         100 * share,
                         {"src": "source", "tgt": "target"}[side],
                         what,

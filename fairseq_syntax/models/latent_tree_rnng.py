@@ -80,8 +80,8 @@ class LatentTreeOptions(FairseqDataclass):
     tree_wait: float = field(
         default=0.5,
         metadata={
-            "help": "close constituents of a batch together when this part of its sentences wants to; speed alone "
-            "depends on it"
+            "help": "close constituents of a batch together when this part of its sentences wants to; speed depends on "
+            "it, and which trees are drawn by chance; the most probable trees do not"
         },
     )
 
@@ -141,7 +141,7 @@ class LatentTreeRNNG(BaseFairseqModel):
         source, target = task.source_dictionary, task.target_dictionary
         encoder = RNNG(len(source), source.pad(), **shared)
         learned_root = args.root_input == RootInput.learned
-        decoder = RNNG(len(target), target.pad(), own_nonterminal=learned_root, **shared)
+        decoder = RNNG(len(target), target.pad(), own_nonterminal=learned_root, side="target", **shared)
         if args.share_all_embeddings:
             if source != target:
                 raise ValueError(

@@ -12,7 +12,8 @@ class MovingBaselines(nn.Module):
 
     A batch uses the averages and then updates them, so that no sample is part of its own baseline. A number that has
     not been seen yet is its own baseline. The averages are buffers, as fairseq saves a model's state but not that of a
-    criterion without parameters; they stay in single precision whatever the model is converted to.
+    criterion without parameters; they stay in single precision whatever the model is converted to. None of them is
+    bool: fairseq's exponential moving average of a model (`--store-ema`) multiplies all buffers by its decay.
 
     Args:
         source_size: V of the source.
@@ -24,7 +25,7 @@ class MovingBaselines(nn.Module):
         target: (target_size,) float32, the same of the target.
         tree: (2,) float32, tree reward of source and target; of what, is the criterion's choice.
         cross: (2,) float32, what comes after source and target trees.
-        source_seen, target_seen, tree_seen, cross_seen: bool, where there is an average.
+        source_seen, target_seen, tree_seen, cross_seen: float32, more than 0 where there is an average.
 
     Raises:
         ValueError: the decay is not in [0, 1).
@@ -39,7 +40,7 @@ class MovingBaselines(nn.Module):
         self.decay = decay
         for name, size in zip(self.NAMES, (source_size, target_size, 2, 2), strict=True):
             self.register_buffer(name, torch.zeros(size))
-            self.register_buffer(f"{name}_seen", torch.zeros(size, dtype=torch.bool))
+            self.register_buffer(f"{name}_seen", torch.zeros(size))
 
     def of_symbols(self, side: int, symbols: Tensor, losses: Tensor) -> Tensor:
         """The baseline of each symbol's loss.
@@ -54,7 +55,7 @@ class MovingBaselines(nn.Module):
         """
         name = SIDES[side]
         average, seen = getattr(self, name)[symbols], getattr(self, f"{name}_seen")[symbols]
-        return torch.where(seen, average.to(losses), losses.detach())
+        return torch.where(seen > 0, average.to(losses), losses.detach())
 
     def of(self, name: str, side: int, own: Tensor) -> Tensor:
         """The baseline of numbers of a side, of kind "tree" or "cross".
@@ -68,7 +69,7 @@ class MovingBaselines(nn.Module):
             As `own`, without a gradient.
         """
         average, seen = getattr(self, name)[side], getattr(self, f"{name}_seen")[side]
-        return torch.where(seen, average.to(own), own.detach())
+        return torch.where(seen > 0, average.to(own), own.detach())
 
     @torch.no_grad()
     def update(self, **totals: tuple[Tensor, Tensor]) -> None:
@@ -89,13 +90,13 @@ class MovingBaselines(nn.Module):
             average, seen = getattr(self, name), getattr(self, f"{name}_seen")
             here = counts > 0
             mean = sums / counts.clamp(min=1)
-            moved = torch.where(seen, self.decay * average.double() + (1 - self.decay) * mean, mean)
+            moved = torch.where(seen > 0, self.decay * average.double() + (1 - self.decay) * mean, mean)
             average.copy_(torch.where(here, moved, average.double()))
-            seen |= here
+            seen.masked_fill_(here, 1)
 
     def _apply(self, fn, recurse=True):
         """Go to another device but not to another precision: half of it would round small changes away."""
-        before = {name: getattr(self, name) for name in self.NAMES}
+        before = dict(self.named_buffers(recurse=False))
         super()._apply(fn, recurse)
         for name, buffer in before.items():
             now = getattr(self, name)

@@ -15,7 +15,7 @@ from ..trees.legality import legality
 from ..trees.replay_plan import composition_plan, stack_plan
 from ..trees.transitions import NUM_ACTIONS, Action, Limits
 from .composition import Composition, DevicePlan
-from .stack_lstm import DeviceStackPlan, Memory, StackLSTM
+from .stack_lstm import DeviceStackPlan, Memory, StackLSTM, precise
 
 FORBIDDEN = -1e9  # added to the score of an action that is not legal; finite, so that its gradient is 0 and not NaN
 
@@ -59,7 +59,7 @@ class TreePair:
     Attributes:
         source, target: scores.
         attention: (B, J, I) of the target's constituents, roots excluded, over the source's, roots first, both in the
-            order of opening; 0 where one does not exist.
+            order of opening; float32 at least, 0 where one does not exist.
         attending: (B, J) bool, constituents of the target.
         attended: (B, I) bool, constituents of the source.
     """
@@ -102,6 +102,7 @@ class RNNG(nn.Module):
         value_head: predict the rewards to come, for the `value` baseline.
         detach_policy: policy gradients train the policy's own weights alone.
         detach_output: losses of symbols train the output's own weights alone.
+        side: which of the translator, "source" or "target", for messages.
     """
 
     def __init__(
@@ -114,11 +115,13 @@ class RNNG(nn.Module):
         value_head: bool = False,
         detach_policy: bool = False,
         detach_output: bool = False,
+        side: str = "source",
     ):
         super().__init__()
         self.vocabulary = vocabulary
         self.padding = padding
         self.size = size
+        self.side = side
         self.detach_policy = detach_policy
         self.detach_output = detach_output
         self.embed = nn.Embedding(vocabulary, size)  # N(0, 1), as the paper's random vectors
@@ -215,7 +218,7 @@ class RNNG(nn.Module):
         symbol = torch.from_numpy(symbols).to(device)
         generated = action.flatten()[where] == Action.GEN
         output_states = states.detach() if self.detach_output else states
-        logits = _precise(self.output(output_states.index_select(0, state[generated])))
+        logits = precise(self.output(output_states.index_select(0, state[generated])))
         loss = nn.functional.cross_entropy(logits, symbol.flatten()[where[generated]], reduction="none")
 
         def spread(values, places):
@@ -223,7 +226,7 @@ class RNNG(nn.Module):
 
         values = None
         if self.value is not None:
-            values = spread(_precise(self.value(states.detach().index_select(0, state)).squeeze(1)), where)
+            values = spread(precise(self.value(states.detach().index_select(0, state)).squeeze(1)), where)
         return TreeScores(
             actions=action,
             constituents=trees,
@@ -237,12 +240,32 @@ class RNNG(nn.Module):
 
     def log_policy(self, states: Tensor, forbidden: Tensor) -> Tensor:
         """(n, 3) float32 log probabilities of the actions in (n, H) states; `forbidden` (n, 3) bool."""
-        scores = _precise(self.policy(states)).masked_fill(forbidden, FORBIDDEN)
+        scores = precise(self.policy(states)).masked_fill(forbidden, FORBIDDEN)
         return scores.log_softmax(1)
 
-    def norms(self) -> str:
-        """The norms of all weights, for messages."""
-        return ", ".join(f"{name} {parameter.norm():.3g}" for name, parameter in self.named_parameters())
+    def checked(self, log_probabilities: Tensor, before: Tensor, head: str) -> Tensor:
+        """Log probabilities by which trees or texts are made up, which must be numbers.
+
+        Args:
+            log_probabilities: (n, K) of n rows.
+            before: (n,) how many choices each row has made.
+            head: which of the grammar's gave them, "policy" or "output".
+
+        Returns:
+            `log_probabilities`.
+
+        Raises:
+            FloatingPointError: one is not finite; side, choice and the norms of all weights are named.
+        """
+        finite = torch.isfinite(log_probabilities)
+        if not finite.all():
+            first = int((~finite).any(1).long().argmax())
+            norms = (f"{self.side}.{name} {parameter.norm():.3g}" for name, parameter in self.named_parameters())
+            raise FloatingPointError(
+                f"{self.side} side: the {head} gave a probability that is not a number at step {int(before[first])}; "
+                f"norms of the parameters: {', '.join(norms)}"
+            )
+        return log_probabilities
 
     def forward(
         self,
@@ -283,8 +306,3 @@ def generated_symbols(actions: np.ndarray, text: np.ndarray, padding: int) -> np
     gen = actions == Action.GEN
     place = np.clip(gen.cumsum(1) - 1, 0, text.shape[1] - 1)
     return np.where(gen, np.take_along_axis(text, place, axis=1), padding)
-
-
-def _precise(values: Tensor) -> Tensor:
-    """In float32 at least, where half precision would not do."""
-    return values.to(torch.promote_types(values.dtype, torch.float32))

@@ -39,6 +39,10 @@ class _Store:
     def __getitem__(self, numbers: Tensor) -> Tensor:
         return self._rows.index_select(-2, numbers)
 
+    def of(self, part: int, numbers: Tensor) -> Tensor:
+        """Rows of one of several parts, (parts, n, K)."""
+        return self._rows[part].index_select(0, numbers)
+
 
 class RNNGState:
     """Where R rows are in building their trees.
@@ -85,6 +89,7 @@ class RNNGState:
         self._codes = torch.zeros_like(self._states)
         self._top = torch.ones_like(lengths)
         self._opened = torch.ones(rows, limits.max_open, dtype=torch.long, device=device)
+        self._actions = torch.tensor([Action.NT, Action.GEN, Action.REDUCE], device=device)
 
     def hidden(self, rows: Tensor) -> Tensor:
         """(n, H) states on top of the stacks of some rows."""
@@ -99,12 +104,13 @@ class RNNGState:
             symbols: (R,) what a GEN generates.
             ends: (R,) bool, GENs that are the end of the sentence.
         """
-        nt = (actions == Action.NT).nonzero().squeeze(1)
-        gen = ((actions == Action.GEN) & ~ends).nonzero().squeeze(1)
-        reduce = (actions == Action.REDUCE).nonzero().squeeze(1)
-        rows = torch.cat((nt, gen, reduce))
+        order = actions.masked_fill(ends, int(Action.NOP))
+        numbers = (order[:, None] == self._actions).sum(0).tolist()
+        order = order.argsort(stable=True)
+        rows = order[: sum(numbers)]
+        nt, gen, reduce = rows.split(numbers)
         if len(rows):
-            pushing = torch.cat((nt, gen))
+            pushing = rows[: len(nt) + len(gen)]
             opened = self._opened[reduce, self.transitions.open[reduce] - 1]
             place = torch.cat((self._top[pushing] + 1, opened))
             below = self._states[rows, place - 1]
@@ -137,7 +143,7 @@ class RNNGState:
         starts = sizes.cumsum(0) - sizes
         gates = torch.stack(
             [
-                self._child_gates[self._codes[rows[number], opened[number] + place]][direction]
+                self._child_gates.of(direction, self._codes[rows[number], opened[number] + place])
                 for direction, place in enumerate((1 + step, children[number] - step))
             ]
         )

@@ -33,11 +33,13 @@ class Memory(NamedTuple):
             scale: of the dot products.
 
         Returns:
-            (n, I) weights and (n, H) sums.
+            (n, I) weights, in float32 at least, and (n, H) sums.
         """
-        scores = torch.bmm(self.keys.index_select(0, rows), queries.unsqueeze(2)).squeeze(2).mul_(scale)
+        keys = precise(self.keys.index_select(0, rows))
+        scores = torch.bmm(keys, precise(queries).unsqueeze(2)).squeeze(2).mul_(scale)
         weights = scores.masked_fill_(~self.mask.index_select(0, rows), float("-inf")).softmax(1)
-        return weights, torch.bmm(weights.unsqueeze(1), self.values.index_select(0, rows)).squeeze(1)
+        values = self.values.index_select(0, rows)
+        return weights, torch.bmm(weights.to(values.dtype).unsqueeze(1), values).squeeze(1)
 
 
 class StackLSTM(nn.Module):
@@ -89,7 +91,7 @@ class StackLSTM(nn.Module):
 
         Returns:
             (N, H) states in the order of the plan, and (B, J, I) weights of attention by sentence, nonterminal (root
-            excluded) and source constituent; None without a memory.
+            excluded) and source constituent, in float32 at least; None without a memory.
         """
         gates = nn.functional.embedding(plan.code, self.project(entries))
         if memory is None:
@@ -151,7 +153,8 @@ class _AttentiveStack(Function):
     @staticmethod
     def forward(ctx, gates, recurrent, input_weight, keys, values, mask, scale, plan):
         memory = Memory(keys, values, mask)
-        attention = keys.new_zeros(len(keys), plan.plan.nonterminals, keys.shape[1])
+        # what a source constituent gets in all, and its square, are too much for half precision
+        attention = precise(keys.new_zeros(len(keys), plan.plan.nonterminals, keys.shape[1]))
         inputs = keys.new_zeros(len(keys), plan.plan.nonterminals, keys.shape[2])
 
         def attend(level, states):
@@ -180,22 +183,22 @@ class _AttentiveStack(Function):
             rows, columns = plan.row[level], plan.column[level]
             d_sums = d_gates @ input_weight
             weights = attention[rows, columns]
-            d_weights = torch.bmm(values.index_select(0, rows), d_sums.unsqueeze(2)).squeeze(2)
+            d_weights = torch.bmm(precise(values.index_select(0, rows)), precise(d_sums).unsqueeze(2)).squeeze(2)
             d_weights += d_attention[rows, columns]
             d_scored = (d_weights - (d_weights * weights).sum(1, keepdim=True)).mul_(weights).mul_(ctx.scale)
             d_inputs[rows, columns] = d_sums
             d_scores[rows, columns] = d_scored
             d_new[rows, columns] = d_gates
             queries[rows, columns] = hidden.index_select(0, plan.below.index_select(0, plan.attending[level]))
-            return torch.bmm(d_scored.unsqueeze(1), keys.index_select(0, rows)).squeeze(1)
+            return torch.bmm(d_scored.to(keys.dtype).unsqueeze(1), keys.index_select(0, rows)).squeeze(1)
 
         d_gates = _run_back(gates, hidden, cells, recurrent, plan, d_hidden, attend_back)
         return (
             d_gates,
             _recurrent_gradient(d_gates, hidden, plan),
             d_new.flatten(0, 1).t() @ inputs.flatten(0, 1),
-            torch.bmm(d_scores.transpose(1, 2), queries),
-            torch.bmm(attention.transpose(1, 2), d_inputs),
+            torch.bmm(d_scores.to(keys.dtype).transpose(1, 2), queries),
+            torch.bmm(attention.to(values.dtype).transpose(1, 2), d_inputs),
             None,
             None,
             None,
@@ -247,3 +250,8 @@ def _run_back(gates, hidden, cells, recurrent, plan, d_hidden, attend_back=None)
 def _recurrent_gradient(d_gates, hidden, plan):
     roots = plan.plan.sizes[0]
     return d_gates[roots:].t() @ hidden.index_select(0, plan.below[roots:])
+
+
+def precise(values: Tensor) -> Tensor:
+    """In float32 at least, where half precision would not do."""
+    return values.to(torch.promote_types(values.dtype, torch.float32))

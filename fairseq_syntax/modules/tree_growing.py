@@ -57,16 +57,13 @@ def grow_trees(
         choosing = (transitions.live & ~pending).nonzero().squeeze(1)
         hidden = state.hidden(choosing)
         log_policy = grammar.log_policy(hidden, ~transitions.legal().index_select(0, choosing))
-        if not torch.isfinite(log_policy).all():
-            raise FloatingPointError(
-                f"the policy gave a probability that is not a number at step {int(transitions.taken.max())} of a tree: "
-                + grammar.norms()
-            )
+        taken = transitions.taken[choosing]
+        grammar.checked(log_policy, taken, "policy")
         if greedy:
             chosen = log_policy.argmax(1)
         else:
             chosen = torch.multinomial(log_policy.exp(), 1, generator=generator).squeeze(1)
-        actions[choosing, transitions.taken[choosing]] = chosen
+        actions[choosing, taken] = chosen
         closing = chosen == Action.REDUCE
         pending[choosing] = closing
         now = torch.full_like(symbols, int(Action.NOP))
@@ -74,7 +71,7 @@ def grow_trees(
         if pending.sum() >= wait * transitions.live.sum():
             now[pending] = int(Action.REDUCE)
             pending.zero_()
-        generating = chosen == Action.GEN
+        generating = (chosen == Action.GEN).nonzero().squeeze(1)
         rows = choosing[generating]
         ends = torch.zeros_like(pending)
         symbols[rows], ends[rows] = next_symbols(rows, hidden[generating], transitions.consumed[rows])

@@ -133,7 +133,10 @@ class _Search:
             live = self.scores > -torch.inf
             hidden = self.state.hidden(rows)
             forbidden = ~self.state.transitions.legal()[rows]
-            policy = grammar.log_policy(hidden, forbidden).masked_fill(forbidden, -torch.inf).to(self.scores)
+            policy = grammar.checked(
+                grammar.log_policy(hidden, forbidden), self.state.transitions.taken[rows], "policy"
+            )
+            policy = policy.masked_fill(forbidden, -torch.inf).to(self.scores)
             before = self.state.transitions.consumed[rows]
             text = self.choice.scores(grammar, hidden, before, self.state.transitions.lengths[rows])
             structure[live] = self.scores[live][:, None] + policy[:, [Action.NT, Action.REDUCE]]

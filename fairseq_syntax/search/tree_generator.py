@@ -67,10 +67,11 @@ class TreeGenerator:
             sample: with `net_input`.
 
         Returns:
-            For each sentence hypotheses from the best on: tokens, score, positional_scores, attention and alignment as
-            fairseq has them; src_tree and tgt_tree (str), src_spans and tgt_spans (lists of (start, end)) of
-            constituents in the order of opening, the source's root among them and the target's not; node_attention
-            (J, I) between them; src_capped and tgt_capped (bool), whether the budget of actions forbade a constituent.
+            For each sentence hypotheses from the best on, on the CPU: tokens, score, positional_scores, attention and
+            alignment as fairseq has them, scores with penalty and temperature; src_tree and tgt_tree (str), src_spans
+            and tgt_spans (lists of (start, end)) of constituents in the order of opening, the source's root among them
+            and the target's not; node_attention (J, I) between them; src_capped and tgt_capped (bool), whether the
+            budget of actions forbade a constituent.
 
         Raises:
             ValueError: several models, prefixes or constraints.
@@ -118,20 +119,25 @@ class TreeGenerator:
         tgt_symbols = generated(actions, scores.symbols.cpu().numpy())
         src_trees = to_brackets(src_actions, [[self.src_dict[i] for i in line[:-1]] for line in src_symbols])
         tgt_trees = to_brackets(actions, [[self.tgt_dict[i] for i in line[:-1]] for line in tgt_symbols])
-        step_scores = scores.log_policy - scores.symbol_loss
+        generating = actions == Action.GEN
+        states = replay.states[torch.from_numpy(replay.state[generating]).to(replay.states.device)]
+        places = scores.actions == Action.GEN
+        step_scores = scores.log_policy.clone()
+        # symbols count as in the search
+        step_scores[places] += self.choice.scores_of(model.decoder, states, scores.symbols[places])
+        step_scores, attentions = step_scores.cpu(), replay.attention.cpu()
         result = [[] for _ in range(len(src_actions))]
         for number, row in enumerate(rows.tolist()):
             at = Sentence(trees, number), Sentence(sources, row)
-            attention = replay.attention[number, : len(at[0].spans) - 1, : len(at[1].spans)].cpu()
-            gens = torch.from_numpy((actions[number] == Action.GEN).nonzero()[0]).to(step_scores.device)
+            attention = attentions[number, : len(at[0].spans) - 1, : len(at[1].spans)]
             # a symbol's score is that of all actions since the symbol before it
-            until = step_scores[number].cumsum(0)[gens]
+            until = step_scores[number].cumsum(0)[torch.from_numpy(generating[number])]
             positional = until.diff(prepend=until.new_zeros(1))
-            innermost = at[0].local(trees.innermost[number][actions[number] == Action.GEN])
+            innermost = at[0].local(trees.innermost[number][generating[number]])
             result[row].append(
                 {
-                    "tokens": torch.tensor(tgt_symbols[number], device=text.device),
-                    "score": until[-1] / len(gens) ** self.power,
+                    "tokens": torch.tensor(tgt_symbols[number]),
+                    "score": until[-1] / len(until) ** self.power,
                     "positional_scores": positional,
                     "attention": symbol_attention(attention, innermost, at[1].spans),
                     "alignment": torch.empty(0),
@@ -148,7 +154,13 @@ class TreeGenerator:
 
 
 class TreeScorer(TreeGenerator):
-    """Gives reference translations their most probable trees, and scores them: `--score-reference`."""
+    """Gives reference translations their most probable trees, and scores them: `--score-reference`.
+
+    Scores are log probabilities, without penalty and temperature, as of fairseq's `SequenceScorer`.
+    """
+
+    def __init__(self, src_dict, tgt_dict, **options):
+        super().__init__(src_dict, tgt_dict, **{**options, "unkpen": 0, "temperature": 1})
 
     def _targets(self, model, sample, memory, roots, lengths):
         text, most = left_justified(sample["target"], self.choice.pad)

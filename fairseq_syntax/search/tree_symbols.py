@@ -40,11 +40,7 @@ class SymbolChoice:
         Raises:
             FloatingPointError: a probability is not a number.
         """
-        scores = (grammar.output(hidden).float() / self.temperature).log_softmax(1)
-        if torch.isnan(scores).any():
-            raise FloatingPointError(
-                f"the probability of symbol {int(generated.max())} of a translation is not a number: {grammar.norms()}"
-            )
+        scores = grammar.checked(self._log_probabilities(grammar, hidden), generated, "output")
         scores[:, list(self.never)] = -torch.inf
         scores[:, self.unk] -= self.unkpen
         scores[generated < self.min_symbols, self.eos] = -torch.inf
@@ -53,6 +49,14 @@ class SymbolChoice:
         scores.masked_fill_(only_end[:, None], -torch.inf)
         scores[:, self.eos] = end
         return scores
+
+    def scores_of(self, grammar, hidden: Tensor, symbols: Tensor) -> Tensor:
+        """(n,) the same for symbols that were chosen, (n,)."""
+        scores = self._log_probabilities(grammar, hidden).gather(1, symbols[:, None]).squeeze(1)
+        return torch.where(symbols == self.unk, scores - self.unkpen, scores)
+
+    def _log_probabilities(self, grammar, hidden: Tensor) -> Tensor:
+        return (grammar.output(hidden).float() / self.temperature).log_softmax(1)
 
     def greedy(self, grammar, most: Tensor) -> "GreedySymbols":
         """The most probable symbols, for `modules.tree_growing.grow_trees`."""

@@ -122,6 +122,7 @@ class TreeTranslationTask(TranslationTask):
         # lines that fairseq-interactive has read, and the numbers of those of its buffer, by token ids
         self._lines_read = 0
         self._numbers = collections.defaultdict(collections.deque)
+        self._criterion = None
 
     @classmethod
     def setup_task(cls, cfg, **kwargs):
@@ -203,7 +204,27 @@ class TreeTranslationTask(TranslationTask):
         name = getattr(cfg, "_name", None)
         if name in _WORD_BY_WORD:
             raise ValueError(f"--criterion {name}: does not learn trees; give --criterion reinforce_tree")
-        return super().build_criterion(cfg, from_checkpoint)
+        self._criterion = super().build_criterion(cfg, from_checkpoint)
+        return self._criterion
+
+    def begin_epoch(self, epoch, model):
+        """As in fairseq; the criterion tells of the trees of the epoch before."""
+        super().begin_epoch(epoch, model)
+        self._report_trees()
+
+    def begin_valid_epoch(self, epoch, model):
+        """As in fairseq; the criterion tells of the trees since the epoch began."""
+        super().begin_valid_epoch(epoch, model)
+        self._report_trees()
+
+    def _report_trees(self) -> None:
+        if hasattr(self._criterion, "report_trees"):
+            self._criterion.report_trees()
+
+    def train_step(self, sample, model, criterion, optimizer, update_num, ignore_grad=False):
+        """As in fairseq; the criterion learns which batches stand in, in processes that have run out of data."""
+        sample = {**sample, "stand_in": ignore_grad}
+        return super().train_step(sample, model, criterion, optimizer, update_num, ignore_grad)
 
     @staticmethod
     def _check_model(model) -> None:

@@ -4,7 +4,9 @@ import gzip
 import io
 import json
 import math
+import os
 import random
+import subprocess
 import sys
 
 import numpy as np
@@ -202,9 +204,21 @@ def test_draws(trees, run):
 
 def test_capped_sentences(corpus, run, tmp_path, monkeypatch):
     text = "".join(tree_lines(number, *parts) for number, parts in corpus.items())
-    monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     tables = run("stats", "-", "--format", "tsv")
     assert [row[10] for row in tables[0][1:]] == ["25.0", "-", "0.0", "-"]
+
+
+def test_standard_input_is_utf_8_in_every_locale(trees, run):
+    expected = run("stats", trees, "--format", "tsv")
+    command = [sys.executable, "-m", program.__name__, "stats", "-", "--format", "tsv"]
+    locale = {"PYTHONUTF8": "0", "PYTHONIOENCODING": "latin-1", "OMP_NUM_THREADS": "1"}
+    with open(trees, "rb") as file:
+        done = subprocess.run(
+            command, stdin=file, capture_output=True, text=True, env={**os.environ, **locale}, timeout=120
+        )
+    assert done.returncode == 0, done.stderr
+    assert [[line.split("\t") for line in table.splitlines()] for table in done.stdout.split("\n\n")] == expected
 
 
 def test_order_and_text_of_the_file(corpus, trees):

@@ -144,7 +144,7 @@ def test_text_pieces_words_treebank_and_split_are_the_same(latent, run, tmp_path
     assert run("--input", f"{latent.text}.en.conllu", *bpe) == expected
     assert run("--subset", "test") == expected
     assert run("--subset", "test", data=latent.plain) == expected
-    monkeypatch.setattr("sys.stdin", io.StringIO(words.read_text()))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(words.read_bytes())))
     assert run("--input", "-", *bpe) == expected
 
 

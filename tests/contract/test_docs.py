@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from contract.command_lines import FAIRSEQ, REPOSITORY, all_options, console_scripts, fairseq_options, make_options
+from fairseq.models import MODEL_REGISTRY
 
 DOCS = sorted(Path(__file__).resolve().parents[2].glob("docs/*.md"))
 FOLDERS = ("examples", "benchmarks", "preprocess")
@@ -139,6 +140,19 @@ def test_the_model_of_the_tutorial_trains_and_translates(tmp_path):
 def test_options_page_is_up_to_date(quiet_logging):
     page = REPOSITORY / "docs" / "options.md"
     assert page.read_text(encoding="utf-8") == make_options.page(), "run: python docs/make_options.py"
+
+
+def test_options_that_fairseq_has_are_left_out_of_its_transformers_alone():
+    chapters = make_options.page().split("### `--arch ")[1:]
+    assert len(chapters) == len(make_options.ours(MODEL_REGISTRY))
+    for chapter in chapters:
+        name = chapter.split("`")[0]
+        listed = set(re.findall(r"^\| `(--[\w-]+)`", chapter.split("\n## ")[0], re.MULTILINE))
+        parser = make_options.parser_of(MODEL_REGISTRY[name].add_args)
+        missing = {option for action in parser._actions for option in action.option_strings[:1]} - listed
+        stock = "Beside the options of fairseq's `transformer`" in chapter
+        assert stock == name.endswith("transformer") == ("--encoder-attention-heads" in missing), (name, missing)
+        assert stock or not missing, name
 
 
 def test_an_old_options_page_is_found(tmp_path, monkeypatch, quiet_logging):

@@ -428,9 +428,10 @@ def test_what_is_logged():
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        ("flat", "100 % of the target trees since the last validation are flat"),
-        ("capped", "100 % of the source trees since the last validation were kept from opening"),
+        ("flat", "100 % of the target trees since the last epoch or validation began are flat"),
+        ("capped", "100 % of the source trees since the last epoch or validation began were kept from opening"),
         ("given", None),
+        ("stand_in", None),
         ("healthy", None),
     ],
 )
@@ -438,27 +439,43 @@ def test_trees_that_are_nothing_are_warned_of(kind, message, caplog):
     model = toy()
     source, target = model.trees["sample"]
     flat = torch.tensor([[GEN] * (len(row) + 1) + [NOP] * (5 - len(row)) for row in TARGETS])
-    model.trees["sample"] = source, flat if kind in ("flat", "given") else target
+    model.trees["sample"] = source, flat if kind in ("flat", "given", "stand_in") else target
     if kind == "capped":
         pair = model.pair
         model.pair = lambda *arguments: capped(pair(*arguments))
     sample = sample_of()
     if kind == "given":
         sample["net_input"]["tgt_actions"] = flat
+    sample["stand_in"] = kind == "stand_in"
     train = criterion()
     with caplog.at_level(logging.WARNING):
         for _ in range(2):
-            model.train()
-            train(model, sample)
-            train(model, sample)
+            for training in (True, True, False):
+                model.train(training)
+                train(model, sample)
             assert not caplog.records  # not in the midst of training
-            model.eval()
-            train(model, sample)
-            train(model, sample)  # once a validation
+            train.report_trees()
+            train.report_trees()  # of what has been said nothing is left
             assert [message in record.message for record in caplog.records] == [True] * (message is not None)
             if message:
                 assert all(option in caplog.text for option in ("--entropy-weight", "--policy-weight"))
             caplog.clear()
+
+
+@pytest.mark.parametrize("cross", ["none", "scg"])
+def test_a_batch_that_stands_in_moves_no_average(cross):
+    model = toy()
+    set_averages(model)
+    train = criterion(**OPTIONS, cross_reward=cross)
+    before = {name: value.clone() for name, value in model.baselines.named_buffers()}
+    calls, update = [], model.baselines.update
+    model.baselines.update = lambda **totals: (calls.append(sorted(totals)), update(**totals))
+    train(model, sample_of() | {"stand_in": True})
+    assert all(torch.equal(value, before[name]) for name, value in model.baselines.named_buffers())
+    train(model, sample_of() | {"stand_in": False})
+    assert calls[0] == calls[1], "processes gather their averages together"
+    moved = {name for name in model.baselines.NAMES if not torch.equal(getattr(model.baselines, name), before[name])}
+    assert moved == {"source", "target", "tree"} | ({"cross"} if cross == "scg" else set())
 
 
 def capped(pair):

@@ -5,6 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from fairseq.dataclass.configs import EMAConfig
+from fairseq.models.ema.ema import EMA
 from latent_trees import Task, build, pairs
 from oracles.rnng_trees import all_action_rows
 
@@ -15,6 +17,8 @@ from fairseq_syntax.models.latent_tree_rnng import LatentTreeOptions, LatentTree
 from fairseq_syntax.search.tree_generator import TreeGenerator
 from fairseq_syntax.trees.transitions import Action
 
+NT, GEN, REDUCE = (int(action) for action in (Action.NT, Action.GEN, Action.REDUCE))
+NO_OTHER_LOSS = dict.fromkeys(("source_weight", "target_weight", "policy_weight"), 0.0)
 SOURCES, TARGETS = ("abca", "", "c", "bbbaac"), ("cab", "a", "", "bccab")
 
 
@@ -61,6 +65,55 @@ def test_half_precision(dtype):
     torch.testing.assert_close(found.target.symbol_loss, expected.target.symbol_loss, atol=0.1, rtol=0.1)
     (found.target.symbol_loss.sum() + found.attention.float().sum()).backward()
     assert all(torch.isfinite(p.grad).all() for p in model.parameters() if p.grad is not None)
+
+
+def test_attention_of_many_constituents_in_half_precision():
+    """A source's root gets more of it than half precision can square."""
+    task, model = build(sharpness=1.0)
+    number = 600
+    batch = pairs(task, ["abc"], ["a" * number])
+    batch["net_input"]["src_actions"] = torch.tensor([[NT, GEN, GEN, REDUCE, GEN, GEN]])
+    batch["net_input"]["tgt_actions"] = torch.tensor([[NT, GEN, REDUCE] * number + [GEN]])
+    criterion = ReinforceTreeCriterion(task, ReinforceTreeConfig(seed=1, coverage_weight=1.0, **NO_OTHER_LOSS))
+    found = []
+    for dtype in (torch.float32, torch.float16):
+        model = model.to(dtype).train()
+        pair = model(**batch["net_input"], target=batch["target"])
+        assert pair.attention.dtype == torch.float32 and float(pair.attention[0, :, 0].sum()) > 256
+        torch.testing.assert_close(pair.attention.sum(2), torch.ones(1, number))
+        loss, _, log = criterion(model, batch)
+        model.zero_grad()
+        loss.backward()
+        gradients = [p.grad.double().flatten() for p in model.parameters() if p.grad is not None]
+        found.append((float(log["att"]), torch.cat(gradients)))
+    (expected, exact), (half, gradient) = found
+    assert half == pytest.approx(expected, rel=0.02)
+    assert float((gradient - exact).norm()) < 0.05 * float(exact.norm())
+
+
+@pytest.mark.parametrize("fp32", [False, True])
+def test_fairseq_can_average_the_model_over_updates(fp32):
+    """`--store-ema`, which multiplies all buffers by a number."""
+    task, model = build()
+    model.baselines.source_seen[4] = 1
+    model.baselines.source[4] = 3
+    average = EMA(model, EMAConfig(store_ema=True, ema_decay=0.75, ema_fp32=fp32))
+    model.baselines.source_seen[5] = 1
+    model.baselines.source[4:6] = torch.tensor([5.0, 4.0])
+    model.encoder.policy.bias.data += 1
+    average.step(model, 1)
+    kept = average.get_model()
+    assert kept.baselines.source[4:6].tolist() == [3.5, 1.0]
+    assert (kept.baselines.source_seen > 0).tolist() == [i in (4, 5) for i in range(len(task.source_dictionary))]
+    torch.testing.assert_close(kept.encoder.policy.bias, model.encoder.policy.bias - 0.75)
+
+
+@pytest.mark.parametrize(("name", "side"), [("encoder", "source"), ("decoder", "target")])
+def test_the_side_whose_numbers_are_none_is_named(name, side):
+    task, model = build()
+    getattr(model, name).policy.bias.data[0] = float("nan")
+    with pytest.raises(FloatingPointError, match=rf"^{side} side: .*{side}\.policy\.bias nan"):
+        scores(model, pairs(task, SOURCES, TARGETS))
 
 
 def test_given_trees_are_taken():
@@ -116,6 +169,60 @@ def test_options_train_all_weights(options):
     untrained = [name for name, parameter in model.named_parameters() if parameter.grad is None]
     assert not untrained
     assert all(parameter.grad.any() for parameter in model.parameters())
+
+
+GRAMMAR = {"embed", "composition", "stack"}
+PATHS = {
+    "encoder": {f"encoder.{part}" for part in GRAMMAR | {"nonterminal"}},
+    "decoder": {f"decoder.{part}" for part in GRAMMAR},
+}
+BOTH = PATHS["encoder"] | PATHS["decoder"]
+POLICIES, OUTPUTS = ({f"{name}.{head}" for name in PATHS} for head in ("policy", "output"))
+
+
+@pytest.mark.parametrize(
+    ("loss", "options", "trained"),
+    [
+        ("source", {}, PATHS["encoder"] | {"encoder.output"}),
+        ("source", {"policy_grad": "head"}, PATHS["encoder"] | {"encoder.output"}),
+        ("source", {"lm_grad": "softmax"}, {"encoder.output"}),
+        ("target", {}, BOTH | {"decoder.output"}),
+        ("target", {"policy_grad": "head"}, BOTH | {"decoder.output"}),
+        ("target", {"lm_grad": "softmax"}, {"decoder.output"}),
+        ("coverage", {}, BOTH),
+        ("coverage", {"policy_grad": "head", "lm_grad": "softmax"}, BOTH),
+        ("policy", {}, BOTH | POLICIES),
+        ("policy", {"lm_grad": "softmax"}, BOTH | POLICIES),
+        ("policy", {"policy_grad": "head"}, POLICIES),
+    ],
+    ids=lambda value: "-".join(value.values()) if isinstance(value, dict) else value if isinstance(value, str) else "",
+)
+def test_which_weights_a_term_of_the_loss_trains(loss, options, trained):
+    """Check 9: by themselves, the losses of symbols and of attention do not reach the policies, and so on."""
+    task, model = build(sharpness=1.0, **options)
+    weights = {**NO_OTHER_LOSS, "coverage_weight": 0.0, f"{loss}_weight": 1.0}
+    criterion = ReinforceTreeCriterion(task, ReinforceTreeConfig(seed=1, baseline="none", **weights))
+    model.train()
+    torch.manual_seed(4)
+    total, _, _ = criterion(model, pairs(task, SOURCES * 4, TARGETS * 4))
+    total.backward()
+    found = {name for name, weight in model.named_parameters() if weight.grad is not None and weight.grad.any()}
+    assert found == {name for name, _ in model.named_parameters() if ".".join(name.split(".")[:2]) in trained}
+
+
+@pytest.mark.parametrize(("option", "scale"), [("none", 1.0), ("sqrt", 6**-0.5)])
+def test_attention_is_a_softmax_of_dot_products(option, scale):
+    task, model = build(sharpness=1.0, attn_scale=option)
+    batch = pairs(task, ["abca"], ["cab"])
+    trees = [[NT, GEN, NT, GEN, REDUCE, REDUCE, NT, GEN, GEN, REDUCE, GEN], [NT, GEN, NT, GEN, REDUCE, GEN, GEN]]
+    source, target = (torch.tensor([tree]) for tree in trees)
+    pair = scores(model, batch, src_actions=source, tgt_actions=target)
+    _, _, memory = model.encode(batch["net_input"]["src_tokens"], actions=source)
+    text = batch["target"].numpy()
+    _, replay = model.decoder(target.numpy(), text, model.limits, memory, model.roots(memory))
+    queries = replay.states[replay.state[0, [0, 2]]]  # before the NTs
+    expected = (queries @ memory.keys[0].T * scale).softmax(1)
+    torch.testing.assert_close(pair.attention[0], expected)
 
 
 def test_what_the_target_sees_of_the_source():

@@ -92,6 +92,23 @@ def test_checkpoints_restore_them_bit_for_bit():
     }
 
 
+def test_checkpoints_that_say_true_and_false_are_still_read():
+    baselines = MovingBaselines(3, 3)
+    baselines.update(source=totals([(1, 2.0)], 3))
+    older = {name: value.bool() if name.endswith("_seen") else value for name, value in baselines.state_dict().items()}
+    other = MovingBaselines(3, 3)
+    other.load_state_dict(older)
+    for name, value in baselines.state_dict().items():
+        assert value.dtype == other.state_dict()[name].dtype and torch.equal(value, other.state_dict()[name])
+
+
+def test_what_has_been_seen_by_a_part_of_averaged_models_has_been_seen():
+    baselines = MovingBaselines(3, 3)
+    baselines.source_seen[1] = 0.001
+    losses = torch.tensor([5.0, 5.0])
+    assert baselines.of_symbols(SOURCE, torch.tensor([0, 1]), losses).tolist() == [5, 0]
+
+
 def test_a_decay_that_is_none_is_refused():
     for decay in (1.0, -0.1):
         with pytest.raises(ValueError, match="at least 0 and below 1 is needed"):

@@ -161,6 +161,23 @@ def test_operations_are_of_steps_and_not_of_sentences():
     assert many < 3 * few
 
 
+def test_operations_of_growing_are_of_steps_and_not_of_sentences():
+    grammar, length = RNNG(VOCABULARY, PAD, 8), 66
+    grammar.policy.weight.data.zero_()
+    grammar.policy.bias.data.copy_(torch.tensor((0.13, 0.66, 0.21)).log())
+    numbers = []
+    for sentences in (8, 64):
+        generator = torch.Generator().manual_seed(0)
+        lengths = torch.full((sentences,), length)
+        text = torch.from_numpy(random_text(lengths, generator))
+        with Operations() as operations:
+            grow_trees(grammar, lengths, Limits(), given_text(text, lengths), generator=generator)
+        numbers.append(operations.number)
+    few, many = numbers
+    # the longest tree, and the largest constituents, of more sentences are larger
+    assert many < 1.5 * few
+
+
 def test_gradients_of_gradients_are_refused():
     sides = Sides(2)
     (_, source), _, _ = sides.batched()
@@ -254,6 +271,16 @@ def test_the_target_trains_the_composition_of_the_source():
     assert gradient.any()
 
 
+def test_the_first_row_whose_numbers_are_none_is_reported():
+    grammar = RNNG(VOCABULARY, PAD, 4, side="target")
+    numbers = torch.tensor([[0.0, -1.0], [0.0, -torch.inf], [torch.nan, 0.0]])
+    with pytest.raises(
+        FloatingPointError, match=r"^target side: the output gave .* at step 4; .* target\.embed\.weight "
+    ):
+        grammar.checked(numbers, torch.tensor([9, 4, 7]), "output")
+    assert torch.equal(grammar.checked(numbers[:1], torch.tensor([9]), "output"), numbers[:1])
+
+
 @pytest.mark.parametrize("sentences", [1, 12])
 def test_greedy_trees_are_the_best_actions_of_the_replay_however_long_sentences_wait(sentences):
     sides = Sides(sentences, seed=3)
@@ -333,10 +360,21 @@ def test_selected_rows_go_on_where_they_were():
         torch.testing.assert_close(other.hidden(torch.arange(4)), state.hidden(rows)[order])
 
 
-def test_numbers_that_are_none_are_reported_with_the_norms_of_weights():
-    sides = Sides(2)
-    sides.encoder.policy.weight.data[0, 0] = float("nan")
-    with pytest.raises(FloatingPointError, match=r"policy\.weight nan"):
-        grow_trees(
-            sides.encoder, sides.lengths[0], LIMITS, given_text(torch.from_numpy(sides.texts[0]), sides.lengths[0])
-        )
+def test_numbers_that_are_none_are_reported_with_their_step_and_the_norms_of_weights():
+    """A symbol without an embedding is in one sentence alone, which lags behind others by then."""
+    sides = Sides(1)
+    text = torch.tensor([[3, 3, 3, 3, 10, 3, EOS]] + [[4] * 6 + [EOS]] * 5)
+
+    def grow():
+        generator = torch.Generator().manual_seed(2)
+        lengths = torch.full((6,), 6)
+        return grow_trees(sides.encoder, lengths, LIMITS, given_text(text, lengths), generator=generator, wait=1.0)
+
+    row = grow()[0].tolist()
+    step = [place for place, action in enumerate(row) if action == Action.GEN][4]
+    assert Action.REDUCE in row[:step]  # so it has waited
+    sides.encoder.embed.weight.data[10, 0] = float("nan")
+    with pytest.raises(
+        FloatingPointError, match=rf"^source side: the policy .* at step {step + 1};.*embed\.weight nan"
+    ):
+        grow()

@@ -11,7 +11,7 @@ from oracles.rnng_trees import all_action_rows
 from fairseq_syntax.modules.tree_growing import grow_trees
 from fairseq_syntax.search.tree_beam import beam_search
 from fairseq_syntax.search.tree_generator import Sentence, TreeGenerator, TreeScorer, symbol_attention
-from fairseq_syntax.trees.brackets import from_brackets
+from fairseq_syntax.trees.brackets import from_brackets, to_brackets
 from fairseq_syntax.trees.transitions import Action, Limits
 
 
@@ -87,38 +87,72 @@ def test_greedy_translations_are_the_most_probable_symbols():
         assert logits.argmax(1).tolist() == text
 
 
+SMALL = {"max_open": 2, "max_consecutive": 1}
+
+
+def all_translations(task, model, source, longest, power, unkpen=0.0, temperature=1.0):
+    """(score, actions, symbols) of all translations with all their trees, under SMALL limits."""
+    limits = Limits(**SMALL)
+    dictionary = task.target_dictionary
+    _, _, memory = model.encode(sample(task, source)["net_input"]["src_tokens"])
+    roots = model.roots(memory)
+    allowed = [i for i in range(len(dictionary)) if i not in (dictionary.pad(), dictionary.bos(), dictionary.eos())]
+    scored = []
+    for length in range(longest + 1):
+        texts = [[*line, dictionary.eos()] for line in itertools.product(allowed, repeat=length)]
+        trees = all_action_rows(length, limits.max_open, limits.max_consecutive, limits.max_actions(longest))
+        for tree in trees:
+            count = len(texts)
+            own = type(memory)(*(part.expand(count, *part.shape[1:]) for part in memory))
+            taken, most = np.array([tree] * count), np.full(count, longest)
+            scores, replay = model.decoder(taken, np.array(texts), limits, own, roots.expand(count, -1), most)
+            for row, text in enumerate(texts):
+                states = replay.states[replay.state[row][taken[row] == Action.GEN]]
+                of_symbols = (model.decoder.output(states) / temperature).log_softmax(1)
+                total = float(scores.log_policy[row].sum()) - unkpen * text.count(dictionary.unk())
+                total += sum(float(of_symbol[symbol]) for of_symbol, symbol in zip(of_symbols, text, strict=True))
+                scored.append((total / (length + 1) ** power, list(tree), text))
+    return scored
+
+
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("power", [0.0, 1.0])
 def test_a_beam_that_nothing_falls_out_of_finds_the_best_of_all(seed, power):
-    limits = Limits(max_open=2, max_consecutive=1)
-    task, model = build(seed=seed, sharpness=2.0, max_open=2, max_consecutive=1)
-    tokens = sample(task, "ab")["net_input"]["src_tokens"]
-    _, _, memory = model.encode(tokens)
-    roots = model.roots(memory)
+    task, model = build(seed=seed, sharpness=2.0, **SMALL)
+    _, _, memory = model.encode(sample(task, "ab")["net_input"]["src_tokens"])
     choice = generator(task, min_len=0).choice
-    most = torch.tensor([2])
-    rows, actions, text = beam_search(model.decoder, most, limits, choice, memory, roots, 400, power)
+    given = choice, memory, model.roots(memory), 400, power
+    rows, actions, text = beam_search(model.decoder, torch.tensor([2]), Limits(**SMALL), *given)
     assert (rows == 0).all()
-    allowed = [i for i in range(len(task.target_dictionary)) if i not in choice.never]
-    eos = choice.eos
-    scored = []
-    for length in range(3):
-        texts = [[*line, eos] for line in itertools.product([i for i in allowed if i != eos], repeat=length)]
-        trees = all_action_rows(length, 2, 1, limits.max_actions(2))
-        pairs = list(itertools.product(trees, texts))
-        width = max(map(len, trees))
-        taken = np.array([[*tree, *[Action.NOP] * (width - len(tree))] for tree, _ in pairs])
-        lines = np.array([line for _, line in pairs])
-        count = len(pairs)
-        own = type(memory)(*(part.expand(count, *part.shape[1:]) for part in memory))
-        scores, _ = model.decoder(taken, lines, limits, own, roots.expand(count, -1), np.full(count, 2))
-        total = (scores.log_policy - scores.symbol_loss).sum(1)
-        scored += [
-            (float(score) / (length + 1) ** power, tree, line) for score, (tree, line) in zip(total, pairs, strict=True)
-        ]
-    best = max(scored)
+    _, *best = max(all_translations(task, model, "ab", 2, power))
     tree = [action for action in actions[0].tolist() if action != Action.NOP]
-    assert (tree, text[0, : len(best[2])].tolist()) == (list(best[1]), best[2])
+    assert [tree, text[0, : len(best[1])].tolist()] == best
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"unkpen": 1.5}, {"temperature": 3.0}, {"unkpen": -1.0, "temperature": 0.5, "lenpen": 0.0}]
+)
+def test_scores_and_their_order_are_those_of_the_search(options):
+    """Nothing falls out of the beam. As in fairseq, the penalty and the temperature are in the scores."""
+    task, model = build(seed=1, sharpness=2.0, **SMALL)
+    power = options.get("lenpen", 1.0)
+    counted = {name: value for name, value in options.items() if name != "lenpen"}
+    expected = sorted(all_translations(task, model, "ab", 2, power, **counted), reverse=True)
+    (found,) = generator(task, beam=400, max_len_b=2, min_len=0, **options).generate([model], sample(task, "ab"))
+    assert len(found) == len(expected)
+    scores = [float(hypothesis["score"]) for hypothesis in found]
+    assert scores == sorted(scores, reverse=True)
+    for hypothesis, score in zip(found, scores, strict=True):
+        total = score * len(hypothesis["tokens"]) ** power
+        assert float(hypothesis["positional_scores"].sum()) == pytest.approx(total, abs=1e-5)
+    # constituents that the end closes and those that are closed before it look the same
+    ours = sorted((one["tokens"].tolist(), one["tgt_tree"], float(one["score"])) for one in found)
+    theirs = []
+    for score, tree, text in expected:
+        symbols = [task.target_dictionary[symbol] for symbol in text[:-1]]
+        theirs.append((text, *to_brackets(np.array([tree]), [symbols]), score))
+    for one, other in zip(ours, sorted(theirs), strict=True):
+        assert one == (*other[:2], pytest.approx(other[2], abs=1e-5))
 
 
 def test_attention_of_symbols():
@@ -140,10 +174,19 @@ def test_what_is_refused():
         generator(task).generate([model], batch, prefix_tokens=torch.ones(1, 1))
     with pytest.raises(ValueError, match="--beam 0"):
         generator(task, beam=0)
-    model.decoder.output.bias.data[0] = float("nan")
-    for beam in (1, 2):
-        with pytest.raises(FloatingPointError, match=r"output\.bias nan"):
-            generator(task, beam=beam).generate([model], batch)
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+@pytest.mark.parametrize("head", ["policy", "output"])
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf"])
+def test_numbers_that_are_none_are_reported(beam, head, value):
+    task, model = build()
+    getattr(model.decoder, head).bias.data[0] = float(value)
+    norm = value.removeprefix("-")
+    with pytest.raises(
+        FloatingPointError, match=rf"target side: the {head} .* at step 0;.*target\.{head}\.bias {norm}"
+    ):
+        generator(task, beam=beam).generate([model], sample(task, "ab"))
 
 
 def test_lengths():

@@ -411,6 +411,65 @@ def build(data, *given):
     return task, task.build_model(cfg.model)
 
 
+def ready(data, *given):
+    """Task, model, criterion and the one batch of a training with latent trees."""
+    from fairseq import tasks
+
+    given = ["--task", "tree_translation", "--arch", "latent_tree_rnng_tiny", "--criterion", "reinforce_tree", *given]
+    args = options.parse_args_and_arch(options.get_training_parser(), [str(data), *given])
+    cfg = convert_namespace_to_omegaconf(args)
+    torch.manual_seed(1)
+    task = tasks.setup_task(cfg.task)
+    model, criterion = task.build_model(cfg.model), task.build_criterion(cfg.criterion)
+    task.load_dataset("train")
+    (batch,) = task.get_batch_iterator(task.dataset("train"), max_sentences=9).next_epoch_itr(shuffle=False)
+    return task, model, criterion, batch
+
+
+OPTIMIZER = SimpleNamespace(backward=lambda loss: loss.backward())
+
+
+@pytest.mark.parametrize(
+    ("more", "flat", "left_out"),
+    [
+        ([], True, set()),
+        ([], False, set()),
+        (["--forced-trees", "flat", "--action-xent", "1"], False, set()),
+        (["--forced-trees", "words"], False, {"policy"}),
+        (["--value-head", "--baseline", "value"], True, set()),
+        (["--value-head"], False, {"value"}),
+    ],
+)
+def test_parameters_that_distributed_training_would_miss(data, more, flat, left_out):
+    """The recipes say when --find-unused-parameters is needed; a batch without constituents does not need it."""
+    task, model, criterion, batch = ready(data, *more)
+    for grammar in (model.encoder, model.decoder):
+        if flat:
+            grammar.policy.bias.data[Action.GEN] = 1e4
+    _, _, log = task.train_step(batch, model, criterion, OPTIMIZER, 0)
+    assert not flat or log["flat_src"] == log["flat_tgt"] == 4
+    names = {name.split(".")[1] for name, parameter in model.named_parameters() if parameter.grad is None}
+    assert names == left_out
+
+
+def test_flat_trees_are_told_of_when_an_epoch_or_a_validation_begins(data, caplog):
+    task, model, criterion, batch = ready(data)
+    caplog.clear()
+    for grammar in (model.encoder, model.decoder):
+        grammar.policy.bias.data[Action.GEN] = 1e4
+    for stand_in in (False, True):
+        for number, begin in enumerate((task.begin_epoch, task.begin_valid_epoch)):
+            averages = model.baselines.source.fill_(9).clone()
+            task.train_step(batch, model, criterion, OPTIMIZER, number, ignore_grad=stand_in)
+            assert torch.equal(averages, model.baselines.source) == stand_in
+            assert not caplog.records
+            begin(2, model)
+            told = [record.message.split(",")[0] for record in caplog.records]
+            assert len(told) == (0 if stand_in else 2)
+            assert all("are flat" in message for message in told)
+            caplog.clear()
+
+
 @pytest.mark.parametrize("more", [[], ["--eval-bleu", "--eval-bleu-args", '{"beam": 1}']])
 def test_models_of_other_kinds(data, more):
     with pytest.raises(ValueError, match="RecurrentModel builds no trees; give --arch latent_tree_rnng"):

@@ -1,0 +1,46 @@
+"""What programs read: UTF-8 text of a file or of stdin, whatever encoding the locale has."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO
+
+from ..trees.conllu import numbered_lines, open_text
+from .outputs import STDIO
+
+
+def input_name(path: str) -> str:
+    """What messages call an input."""
+    return "stdin" if path == STDIO else path
+
+
+@contextmanager
+def open_input(path: str) -> Iterator[IO[str]]:
+    """A text, open for reading as by `open_text`.
+
+    Args:
+        path: of the file, gzipped if it ends in `.gz`; `-` is stdin, which stays open.
+
+    Raises:
+        TreeFormatError: the file cannot be opened.
+    """
+    if path == STDIO:
+        sys.stdin.reconfigure(encoding="utf-8-sig", newline="\n")
+        yield sys.stdin
+        return
+    with open_text(path) as lines:
+        yield lines
+
+
+def input_lines(path: str) -> Iterator[str]:
+    """The lines of a text without line ends (LF or CRLF).
+
+    Args:
+        path: see `open_input`.
+
+    Raises:
+        TreeFormatError: the file cannot be opened or read; the message names the line.
+    """
+    with open_input(path) as lines:
+        for _, line in numbered_lines(lines, input_name(path)):
+            yield line.rstrip("\r\n")
