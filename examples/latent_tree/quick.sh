@@ -52,9 +52,11 @@ done
 echo
 say "the trees of the test sentences, and the words that they are of"
 trees="$OUT/latent_tree_rnng.test.trees"
-logged_to "$log" "$OUT/source.txt" fairseq-syntax-constituents stats "$trees" --side source \
-    --gold "$OUT/corpus/test.src.words"
+# spaces tell what words are; where there are none, it is known of the source alone
+words=()
+[[ "$SPACES" != 0 ]] || words=(--side source --gold "$OUT/corpus/test.src.words")
+logged_to "$log" "$OUT/trees.txt" fairseq-syntax-constituents stats "$trees" "${words[@]}"
 logged "$log" fairseq-syntax-constituents draw "$trees" --ids 0 1 2 --output "$OUT/trees"
-[[ -n "$DRY_RUN" ]] || cat "$OUT/source.txt"
+[[ -n "$DRY_RUN" ]] || cat "$OUT/trees.txt"
 echo
 say "done; pictures: $OUT/trees, logs and outputs: $OUT/"

@@ -1130,7 +1130,12 @@ def _(world):
     return tree_search_refused(models=2)
 
 
-@case("the policy gave a probability that is not a number", "at step 0 of a tree: ", "policy.bias nan")
+@case(
+    "the policy gave a probability that is not a number",
+    "source side: the policy",
+    "at step 0; norms",
+    "policy.bias nan",
+)
 def _(world):
     return tree_search_refused(lambda model: model.encoder.policy.bias.data.fill_(float("nan")))
 

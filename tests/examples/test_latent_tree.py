@@ -124,8 +124,9 @@ def test_what_does_not_exist_is_refused(script):
         assert commands(script, "latent", "bogus", status=2) == []
 
 
-def test_the_quick_run_is_accepted():
-    found = dry_run(FOLDER / "quick.sh", "--lr", "1e-2", OUT="nowhere/quick", UPDATES="5")
+@pytest.mark.parametrize("spaces", ["1", "0"])
+def test_the_quick_run_is_accepted(spaces):
+    found = dry_run(FOLDER / "quick.sh", "--lr", "1e-2", OUT="nowhere/quick", UPDATES="5", SPACES=spaces)
     ours = fairseq_commands(found)
     trainings = [parse(c) for c in ours if c[0] == "fairseq-train"]
     assert {args.arch for args in trainings} == {"latent_tree_rnng", "char_lstm"}
@@ -138,7 +139,10 @@ def test_the_quick_run_is_accepted():
     looked = [parse(c) for c in ours if c[0] == "fairseq-syntax-constituents"]
     assert [args.trees for args in looked] == [trees, trees]
     (corpus,) = (c for c in found if c[0] == "python")
-    assert looked[0].gold == f"{corpus[corpus.index('--output') + 1]}/test.src.words"
+    assert ("--spaces" in corpus) == (spaces == "1")
+    # without spaces, words are known of the source alone
+    known = f"{corpus[corpus.index('--output') + 1]}/test.src.words" if spaces == "0" else None
+    assert looked[0].gold == known
     assert not (EXAMPLES.parent / "nowhere").exists(), "DRY_RUN=1 has made a folder"
 
 
@@ -216,7 +220,7 @@ def test_quick_run_scores_both_systems_and_looks_at_the_trees(repository, tmp_pa
         assert re.search(r"^BLEU\|nrefs:1\|.*version:[\d.]+ = [\d.]+ ", part, re.MULTILINE)
     trees = (out / "latent_tree_rnng.test.trees").read_text(encoding="utf-8")
     assert len(re.findall(r"^(?:TS|TT|TA)-\d+\t", trees, re.MULTILINE)) == 600
-    assert len(re.findall(r"^source +found ", done.stdout, re.MULTILINE)) == 3
+    assert all(len(re.findall(rf"^{side} +found ", done.stdout, re.MULTILINE)) == 3 for side in ("source", "target"))
     assert len(list((out / "trees").glob("*-trees.svg"))) == 3
 
 
