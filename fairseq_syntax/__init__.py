@@ -1,4 +1,4 @@
-"""fairseq-syntax: dependency syntax for fairseq's translation models.
+"""fairseq-syntax: syntax for fairseq's translation models.
 
 Importing the package, or naming it with `--user-dir`, registers tasks, models and criterions with fairseq. The
 algorithms in `fairseq_syntax.trees` also work where fairseq is not installed.
