@@ -48,11 +48,19 @@ def register() -> None:
     Raises:
         ImportError: fairseq is missing or cannot be imported.
     """
-    from .compat import allow_checkpoint_classes, close_loaders, keep_unknown_words, step_after_resuming, whole_copies
+    from .compat import (
+        allow_checkpoint_classes,
+        close_loaders,
+        keep_patience,
+        keep_unknown_words,
+        step_after_resuming,
+        whole_copies,
+    )
 
     allow_checkpoint_classes()
     whole_copies()
     step_after_resuming()
+    keep_patience()
     keep_unknown_words()
     close_loaders()
     for plugin in _PLUGINS:

@@ -4,13 +4,13 @@ Every repair says what breaks, and when it can go. Nothing here needs `weights_o
 they act: `can_reuse_epoch_itr_across_epochs` of the dataset (exact resuming), and in the task the default of
 `--upsample-primary` (fairseq's -1 fails with `train1`) and the refusal of `--num-batch-buckets` (fails with NumPy 2);
 they can go when fairseq's defaults work. Not repaired, but in docs/troubleshooting.md, because fairseq decides before a
-plug-in is asked: `--bf16` on the command line, `--fp16` without a GPU, `--replace-unk` without a value, `--patience`
-and `--lr-patience` on resuming.
+plug-in is asked: `--bf16` on the command line, `--fp16` without a GPU, `--replace-unk` without a value.
 """
 
 import argparse
 import collections
 import os
+import sys
 import typing
 
 
@@ -115,6 +115,48 @@ def step_after_resuming() -> None:
         return state
 
     Trainer.load_checkpoint = load_and_step
+
+
+def keep_patience() -> None:
+    """Let a resumed run remember how many validations brought nothing, for `--patience` and `--lr-patience`.
+
+    fairseq counts the first in attributes of a function of its command and saves them nowhere, and of torch's scheduler
+    it saves the best loss alone: a resumed run began to count anew. Can go when fairseq saves both.
+    """
+    from fairseq.optim.lr_scheduler.reduce_lr_on_plateau import ReduceLROnPlateauLRSchedule as Plateau
+    from fairseq.trainer import Trainer
+
+    save, load = Trainer.save_checkpoint, Trainer.load_checkpoint
+    of_plateau, to_plateau = Plateau.state_dict, Plateau.load_state_dict
+    if save.__module__ == __name__:
+        return
+
+    def counts() -> dict:
+        """The attributes of the function that counts; none where nobody trains from the command line."""
+        modules = (sys.modules.get(name) for name in ("__main__", "fairseq_cli.train"))
+        return next((vars(module.should_stop_early) for module in modules if hasattr(module, "should_stop_early")), {})
+
+    def save_with_patience(self, filename, extra_state):
+        return save(self, filename, {**extra_state, "patience": dict(counts())})
+
+    def load_with_patience(
+        self, filename, reset_optimizer=False, reset_lr_scheduler=False, optimizer_overrides=None, reset_meters=False
+    ):
+        state = load(self, filename, reset_optimizer, reset_lr_scheduler, optimizer_overrides, reset_meters)
+        # as fairseq treats the best loss so far
+        if state is not None and not reset_optimizer and not reset_meters:
+            counts().update(state.get("patience", {}))
+        return state
+
+    def plateau_state(self):
+        return {**of_plateau(self), "num_bad_epochs": self.lr_scheduler.num_bad_epochs}
+
+    def load_plateau(self, state):
+        to_plateau(self, state)
+        self.lr_scheduler.num_bad_epochs = state.get("num_bad_epochs", 0)
+
+    Trainer.save_checkpoint, Trainer.load_checkpoint = save_with_patience, load_with_patience
+    Plateau.state_dict, Plateau.load_state_dict = plateau_state, load_plateau
 
 
 def close_loaders() -> None:

@@ -77,6 +77,7 @@ def run(command: str, *arguments) -> str:
     Whatever the command changes in the process is put back, so that every call starts as in a fresh process.
     """
     from fairseq import checkpoint_utils
+    from fairseq_cli.train import should_stop_early
 
     main = importlib.import_module(_MODULES[command]).cli_main
     arguments = [command, *map(str, arguments), "--user-dir", str(PACKAGE)]
@@ -90,7 +91,8 @@ def run(command: str, *arguments) -> str:
     root.handlers = [logging.StreamHandler(output)]
     root.setLevel(logging.INFO)
     torch.set_num_threads(1)
-    checkpoint_utils.save_checkpoint.__dict__.pop("best", None)
+    for function in (checkpoint_utils.save_checkpoint, should_stop_early):
+        vars(function).clear()
     try:
         with contextlib.redirect_stdout(output):
             main()

@@ -146,3 +146,29 @@ def test_no_half_written_checkpoint_has_a_final_name(data_bin, tmp_path, uninter
     for path in directory.glob("*.pt"):
         assert commands.parameters(path), path
     assert_continues(train(data_bin, directory, "--max-epoch", "3"), directory, uninterrupted, 1)
+
+
+# by the published metric, turned around: no validation is better than the first
+NO_PROGRESS = ["--maximize-best-checkpoint-metric", "--max-tokens", "1800"]
+
+
+def test_patience_goes_on_counting(data_bin, tmp_path):
+    options = [*NO_PROGRESS, "--patience", "2", "--max-epoch", "5"]
+    assert train(data_bin, tmp_path / "whole", *options)[-1]["epoch"] == 3
+    assert train(data_bin, tmp_path / "parts", *options, "--max-epoch", "2")[-1]["epoch"] == 2
+    assert train(data_bin, tmp_path / "parts", *options)[-1]["epoch"] == 3
+    # who resets the meters begins anew
+    reset = [*options, "--reset-meters", "--restore-file", tmp_path / "whole" / "checkpoint_last.pt"]
+    assert train(data_bin, tmp_path / "reset", *reset)[-1]["epoch"] == 5
+
+
+def test_patience_of_the_learning_rate_goes_on_counting(data_bin, tmp_path):
+    options = [*NO_PROGRESS, "--lr-scheduler", "reduce_lr_on_plateau", "--warmup-updates", "0", "--lr-patience", "1"]
+    options += ["--lr-shrink", "0.5", "--max-epoch", "4"]
+
+    def rates(records):
+        return {record["epoch"]: float(record["train_lr"]) for record in records if "train_lr" in record}
+
+    assert rates(train(data_bin, tmp_path / "whole", *options)) == {1: 5e-3, 2: 5e-3, 3: 5e-3, 4: 2.5e-3}
+    train(data_bin, tmp_path / "parts", *options, "--max-epoch", "3")
+    assert rates(train(data_bin, tmp_path / "parts", *options)) == {4: 2.5e-3}
