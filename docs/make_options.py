@@ -13,9 +13,12 @@ from unittest.mock import patch
 
 from fairseq import options as fairseq_options
 from fairseq.criterions import CRITERION_DATACLASS_REGISTRY
+from fairseq.dataclass import FairseqDataclass
 from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_INV_REGISTRY, MODEL_REGISTRY
 from fairseq.models.transformer import TransformerModel
+from fairseq.optim import OPTIMIZER_DATACLASS_REGISTRY, OPTIMIZER_REGISTRY
+from fairseq.optim.lr_scheduler import LR_SCHEDULER_DATACLASS_REGISTRY, LR_SCHEDULER_REGISTRY
 from fairseq.tasks import TASK_DATACLASS_REGISTRY, TASK_REGISTRY
 
 import fairseq_syntax  # noqa: F401  (registers everything)
@@ -184,6 +187,14 @@ def page() -> str:
     for name, dataclass in ours(CRITERION_DATACLASS_REGISTRY).items():
         lines += [f"### `--criterion {name}`", "", first_line(dataclass), ""]
         lines += dataclass_table(dataclass, dataclass.__mro__[1])
+    for title, option, classes, dataclasses_of in (
+        ("Optimizer", "optimizer", OPTIMIZER_REGISTRY, OPTIMIZER_DATACLASS_REGISTRY),
+        ("Learning rate", "lr-scheduler", LR_SCHEDULER_REGISTRY, LR_SCHEDULER_DATACLASS_REGISTRY),
+    ):
+        lines += [f"## {title}", ""]
+        for name, cls in ours(classes).items():
+            lines += [f"### `--{option} {name}`", "", first_line(cls), ""]
+            lines += dataclass_table(dataclasses_of[name], FairseqDataclass)
     lines += ["## Programs", ""]
     for name in console_scripts():
         parser = program_parser(name)

@@ -25,7 +25,7 @@ logged_to() {
 # Do something for several systems at the same time, with their progress every ten seconds: at_once COMMAND SYSTEM …
 #   OUT: folder of the logs of training, SYSTEM.log
 at_once() {
-    local command="$1" system job updates jobs=()
+    local command="$1" system job at updates jobs=()
     shift
     set -m # each job in a process group of its own, by which it can be stopped with all that it has started
     for system in "$@"; do
@@ -37,9 +37,15 @@ at_once() {
     set +m
     while [[ -z "$DRY_RUN" ]] && kill -0 "${jobs[@]}" 2> /dev/null; do
         sleep 10
-        for system in "$@"; do
+        for job in "${jobs[@]}"; do
+            # one that has failed ends the run: nothing would come of the others
+            kill -0 "$job" 2> /dev/null || wait "$job"
+        done
+        for at in "${!jobs[@]}"; do
+            system="${@:at + 1:1}"
             updates="$({ grep -o 'num_updates=[0-9]*' "$OUT/$system.log" 2> /dev/null || true; } | tail -n 1)"
             if [[ -e "$OUT/$system.test.generated" ]]; then updates=translating; fi
+            kill -0 "${jobs[at]}" 2> /dev/null || updates="done"
             echo "$system ${updates#num_updates=}"
         done | paste -sd ' ' | sed "s/^/        updates: /"
     done

@@ -18,6 +18,7 @@ get() { # split, name there
         else
             file="$DATA/$2.$language"
             [[ -f "$file" ]] || file="$file.gz"
+            there "$file" "DATA=$DATA must hold train, val, test_2016_flickr and test_2017_flickr in $SOURCE and $TARGET"
         fi
         unless_there "$goal" run_to "$goal" gzip -dcf "$file"
         run fairseq-syntax-characters --input "$goal" --output "$characters/$1.$language" --overwrite

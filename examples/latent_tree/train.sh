@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Train one system: bash examples/latent_tree/train.sh SYSTEM [options of fairseq-train]
-#   SYSTEM: latent, paper or pf (trees that are found, three sets of weights), flat or words (trees that are given),
-#   no_reward, no_coverage or head (latent, with less), char_lstm or lstm (no trees)
+#   SYSTEM: latent, shallow, paper or pf (trees that are found, four sets of weights), flat or words (trees that are
+#   given), no_reward, no_coverage or head (latent, with less), char_lstm or lstm (no trees)
 # After each epoch the validation set is translated; the model with the best BLEU is kept. Interrupted? The same command
 # goes on where it stopped.
 source "$(dirname "$0")/settings.sh"

@@ -12,7 +12,7 @@ from ..analysis.attention_maps import draw_attention, draw_heat_map
 from ..analysis.figures import save_figure
 from ..models.syntax_encoder import SyntaxEncoderLayer
 from .checkpoints import Loaded, add_checkpoint_arguments, load
-from .outputs import exit_status
+from .outputs import exit_status, picture
 
 _EPILOG = """\
 --kind heads (the default) draws the source side: the parent-scaled heads of PASCAL and the parsing head of LISA with
@@ -46,7 +46,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--kind", choices=[str(kind) for kind in Kind], default=str(Kind.heads), help="what to draw (default: heads)"
     )
-    parser.add_argument("--output", required=True, help="picture to write (.png, .svg or .pdf)")
+    parser.add_argument("--output", type=picture, required=True, help="picture to write (.png, .svg or .pdf)")
     return parser
 
 

@@ -39,7 +39,7 @@ examples:
 
 _LAST = (8, 5, 3)
 # of the last checkpoint, and not of the mean
-_STALE = ("metrics", "val_loss", "best", "previous_training_time", "ema", "ema_fp32_params")
+_STALE = ("metrics", "val_loss", "best", "patience", "previous_training_time", "ema", "ema_fp32_params")
 
 
 @dataclass(frozen=True)

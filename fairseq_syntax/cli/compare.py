@@ -31,7 +31,7 @@ from ..analysis.tables import TableFormat, format_table
 from ..trees.subwords import SubwordType
 from .attachment import add_format
 from .latent import positive
-from .outputs import exit_status, refuse_existing
+from .outputs import exit_status, picture, refuse_existing
 
 _PROGRAM = "fairseq-syntax-compare"
 _CLOSED_BUCKETS = 5
@@ -98,7 +98,7 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="WORDS",
         help=f"longer sources share the last bucket (default: {_CLOSED_BUCKETS} times the width of the buckets)",
     )
-    add("--plot", metavar="PICTURE", help="BLEU over the buckets as a picture (.svg, .png or .pdf)")
+    add("--plot", type=picture, metavar="PICTURE", help="BLEU over the buckets as a picture (.svg, .png or .pdf)")
     add("--bootstrap", type=positive, default=1000, metavar="N", help="resamples of the bootstrap (default: 1000)")
     add("--seed", type=_seed, default=12345, help="of the bootstrap (default: 12345, as in sacrebleu)")
     add_format(parser)
@@ -120,8 +120,6 @@ def main(argv: list[str] | None = None) -> int:
     files = 1 + len(args.systems)
     if args.names and len(args.names) != files:
         parser.error(f"--names: {len(args.names)} names for {files} files")
-    if args.plot and Path(args.plot).suffix not in (".svg", ".png", ".pdf"):
-        parser.error(f"--plot {args.plot}: give a name that ends in .svg, .png or .pdf")
     args.longest = args.longest or _CLOSED_BUCKETS * args.buckets
     if args.longest < args.buckets or args.longest % args.buckets:
         parser.error(f"--longest {args.longest}: give a multiple of --buckets {args.buckets}")

@@ -35,20 +35,20 @@ from ..trees.constituents import NONE, Constituents, constituents
 from .attachment import add_format
 from .inputs import input_name, open_input
 from .latent import positive
-from .outputs import exit_status, refuse_existing
+from .outputs import PICTURES, exit_status, is_picture, refuse_existing
 from .parse import read_lines
 
 UNKNOWN = "<unk>"
 """What stands in a tree for a character that is not in the dictionary."""
 
-_PICTURES = {"trees": draw_trees, "attention": draw_node_attention}
-_SUFFIXES = (".svg", ".png", ".pdf")
+_KINDS = {"trees": draw_trees, "attention": draw_node_attention}
 
 _DESCRIPTION = "Latent constituent trees over characters, as --tree-output has written them: numbers and pictures."
 
 _EPILOG = """\
 examples:
-  fairseq-generate data-bin --task tree_translation --path checkpoint_best.pt --tree-output trees.txt
+  fairseq-generate data-bin --user-dir "$(fairseq-syntax-dir)" --task tree_translation --path checkpoint_best.pt \\
+      --tree-output trees.txt
   fairseq-syntax-constituents stats trees.txt
   fairseq-syntax-constituents draw trees.txt --ids 0 5 --output pictures"""
 
@@ -131,15 +131,17 @@ def build_parser() -> argparse.ArgumentParser:
     add(
         "--pictures",
         nargs="+",
-        choices=list(_PICTURES),
+        choices=list(_KINDS),
         help="what to draw (default: the trees in a file, everything in a folder)",
     )
-    add("--type", choices=[suffix[1:] for suffix in _SUFFIXES], help="of the pictures in a folder (default: svg)")
+    add("--type", choices=[suffix[1:] for suffix in PICTURES], help="of the pictures in a folder (default: svg)")
     add("--overwrite", action="store_true", help="replace pictures that exist")
     return parser
 
 
 def _add_trees(parser: argparse.ArgumentParser) -> None:
+    # what is wrong beyond single options is said with the usage of the command, too
+    parser.set_defaults(refuse=parser.error)
     parser.add_argument("trees", metavar="TREES", help="what --tree-output has written, also .gz; - is stdin")
 
 
@@ -150,16 +152,16 @@ def main(argv: list[str] | None = None) -> int:
     logging.basicConfig(level="WARNING", force=True)
     if args.command == "stats":
         if args.gold and not args.side:
-            parser.error("--gold: has the words of one side; say which with --side")
+            args.refuse("--gold: has the words of one side; say which with --side")
         if args.seed < 0:
-            parser.error(f"--seed {args.seed}: give a number from 0")
+            args.refuse(f"--seed {args.seed}: give a number from 0")
         return exit_status(parser.prog, lambda: run_stats(args))
-    if Path(args.output).suffix in _SUFFIXES:
+    if is_picture(args.output):
         args.pictures = args.pictures or ["trees"]
         if len({*args.ids}) * len({*args.pictures}) > 1:
-            parser.error(f"--output {args.output}: holds one picture; give a folder for several")
+            args.refuse(f"--output {args.output}: holds one picture; give a folder for several")
         if args.type:
-            parser.error(f"--type: {args.output} says what it is; --type is of use with a folder")
+            args.refuse(f"--type: {args.output} says what it is; --type is of use with a folder")
     return exit_status(parser.prog, lambda: run_draw(args))
 
 
@@ -325,10 +327,10 @@ def run_draw(args: argparse.Namespace) -> None:
         ValueError: the trees cannot be read, a sentence is not there or has no attention, or a picture exists.
         OSError: a file is missing.
     """
-    ids, pictures = list(dict.fromkeys(args.ids)), list(dict.fromkeys(args.pictures or _PICTURES))
-    folder = Path(args.output).suffix not in _SUFFIXES
+    ids, pictures = list(dict.fromkeys(args.ids)), list(dict.fromkeys(args.pictures or _KINDS))
+    one = is_picture(args.output)
     paths = {
-        (number, picture): Path(args.output) / f"{number}-{picture}.{args.type or 'svg'}" if folder else args.output
+        (number, picture): args.output if one else Path(args.output) / f"{number}-{picture}.{args.type or 'svg'}"
         for number in ids
         for picture in pictures
     }
@@ -346,7 +348,7 @@ def run_draw(args: argparse.Namespace) -> None:
             # nobody asked for it
             print(f"sentence {number}: the target has no constituent, so there is no attention", file=sys.stderr)
             continue
-        save_figure(_PICTURES[picture](pair, f"{Path(args.trees).name} {number}"), path)
+        save_figure(_KINDS[picture](pair, f"{Path(args.trees).name} {number}"), path)
         print(path, file=sys.stderr)
 
 

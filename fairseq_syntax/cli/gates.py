@@ -3,7 +3,6 @@
 import argparse
 import logging
 import sys
-from pathlib import Path
 
 import torch
 from tqdm import tqdm
@@ -15,7 +14,7 @@ from ..trees.conllu import Sentence, TreeFormatError, read_conllu
 from ..trees.subwords import SubwordType, join_subwords
 from .checkpoints import Loaded, add_checkpoint_arguments, load
 from .latent import positive
-from .outputs import STDIO, exit_status, refuse_existing, written
+from .outputs import STDIO, exit_status, picture, refuse_existing, written
 
 _EPILOG = """\
 The model reads the reference translation (teacher forcing). Of every token that it is about to predict, the end of the
@@ -46,7 +45,7 @@ def build_parser() -> argparse.ArgumentParser:
     add("--subset", default="test", help="split (default: test)")
     add("--output", metavar="FILE", help="norms as TSV: sentence, position, token, norm; also .gz; - is stdout")
     add("--html", metavar="FILE", help="page of the sentences coloured by norm; give - for stdout")
-    add("--draw", metavar="PICTURE", help="the same as a picture (.svg, .png or .pdf)")
+    add("--draw", type=picture, metavar="PICTURE", help="the same as a picture (.svg, .png or .pdf)")
     add(
         "--sentences",
         type=int,
@@ -81,8 +80,6 @@ def main(argv: list[str] | None = None) -> int:
     logging.basicConfig(level="WARNING", force=True)
     if not (args.output or args.html or args.draw or args.target_conllu):
         parser.error("give --output, --html, --draw or --target-conllu: there is nothing to make")
-    if args.draw and Path(args.draw).suffix not in (".svg", ".png", ".pdf"):
-        parser.error(f"--draw {args.draw}: give a name that ends in .svg, .png or .pdf")
     if args.sentences and not (args.html or args.draw):
         parser.error("--sentences is of use with --html or --draw only")
     if args.output == STDIO and args.html == STDIO:

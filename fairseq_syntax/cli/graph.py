@@ -5,7 +5,6 @@ import logging
 import sys
 from collections.abc import Iterable
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -32,7 +31,7 @@ from .latent import (
     check_tree_arguments,
     load_with_trees,
 )
-from .outputs import exit_status, refuse_existing, written
+from .outputs import exit_status, picture, refuse_existing, written
 from .trees import nth, read_text
 
 _EPILOG = """\
@@ -87,6 +86,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     add(
         "--draw",
+        type=picture,
         metavar="PICTURE",
         help="draw the graph of one sentence (.svg, .png or .pdf); with the tree of the CoNLL-U, if it has one, below "
         "the words, and with the labels of a parser",
@@ -142,8 +142,6 @@ def main(argv: list[str] | None = None) -> int:
         parser.error("--decoder and --from are of use with --gold only; what is drawn and written are all arcs")
     if args.sentence is not None and not args.draw:
         parser.error("--sentence is of use with --draw only")
-    if args.draw and Path(args.draw).suffix not in (".svg", ".png", ".pdf"):
-        parser.error(f"--draw {args.draw}: give a name that ends in .svg, .png or .pdf")
     if args.subset and args.bpe:
         parser.error("--bpe: a --subset is cut already")
     args.decoder, args.evidence = args.decoder or Decoder.mst, args.evidence or Evidence.scores

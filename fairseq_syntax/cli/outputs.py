@@ -1,5 +1,6 @@
 """What programs leave behind: files, whole or not at all and never over others unasked; and an exit status."""
 
+import argparse
 import gzip
 import os
 import sys
@@ -11,6 +12,20 @@ from typing import IO
 from ..trees.conllu import TreeFormatError
 
 STDIO = "-"
+PICTURES = (".svg", ".png", ".pdf")
+"""What names of pictures end in."""
+
+
+def is_picture(path: str) -> bool:
+    """Whether a picture can have this name."""
+    return Path(path).suffix.lower() in PICTURES
+
+
+def picture(path: str) -> str:
+    """Type of an option that names a picture to draw."""
+    if not is_picture(path):
+        raise argparse.ArgumentTypeError(f"{path}: give a name that ends in .svg, .png or .pdf")
+    return path
 
 
 def refuse_existing(paths: list[str | None], overwrite: bool) -> None:

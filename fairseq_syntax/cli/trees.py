@@ -6,7 +6,6 @@ import logging
 import sys
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
 from fairseq import utils
@@ -19,7 +18,7 @@ from ..trees.conllu import UNPARSED, Sentence, TreeFormatError, find_cycle, form
 from .checkpoints import Loaded
 from .inputs import input_lines, input_name
 from .latent import Cutter, Source, TreeInducer, add_tree_arguments, check_tree_arguments, load_with_trees
-from .outputs import STDIO, exit_status, refuse_existing, written
+from .outputs import STDIO, exit_status, picture, refuse_existing, written
 
 _EPILOG = """\
 Text has one sentence a line, its tokens separated by spaces, and a tree comes out for every line, also for empty ones.
@@ -53,6 +52,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     add(
         "--draw",
+        type=picture,
         metavar="PICTURE",
         help="draw the tree of one sentence (.svg, .png or .pdf), with that of the CoNLL-U, if it has one, below the "
         "words. Without a model, the tree of the CoNLL-U is drawn",
@@ -72,8 +72,6 @@ def main(argv: list[str] | None = None) -> int:
         parser.error("give --input or --subset")
     if args.sentence is not None and not args.draw:
         parser.error("--sentence is of use with --draw only")
-    if args.draw and Path(args.draw).suffix not in (".svg", ".png", ".pdf"):
-        parser.error(f"--draw {args.draw}: give a name that ends in .svg, .png or .pdf")
     if not args.path and not (args.draw and args.input and _is_conllu(args.input) and not args.output):
         parser.error("give DATA and --path; without a model there is only --input FILE.conllu --draw PICTURE")
     if args.subset and args.bpe:

@@ -15,7 +15,7 @@ from ..modules.rnng import RNNG, AttentionKey, Replay, TreePair, TreeScores
 from ..modules.stack_lstm import Memory
 from ..modules.tree_growing import given_text, grow_trees, left_justified
 from ..trees.transitions import Limits
-from .options import fill_defaults
+from .options import fill_defaults, require_joined_dictionary
 
 
 class RootInput(StrEnum):
@@ -75,7 +75,10 @@ class LatentTreeOptions(FairseqDataclass):
     max_open: int = field(default=16, metadata={"help": "constituents open at a time, the root among them"})
     max_consecutive: int = field(default=4, metadata={"help": "constituents opened in a row"})
     actions_per_symbol: int = field(
-        default=3, metadata={"help": "a sentence of n characters may take this times n, and twice --max-open, actions"}
+        default=3,
+        metadata={
+            "help": "a sentence of n characters may take this times n, and twice --max-open, actions; at least 2"
+        },
     )
     tree_wait: float = field(
         default=0.5,
@@ -127,9 +130,9 @@ class LatentTreeRNNG(BaseFairseqModel):
             )
         fill_defaults(args, LatentTreeOptions)
         if not 0 <= args.tree_wait <= 1:
-            raise ValueError(f"--tree-wait {args.tree_wait}: a number from 0 to 1 is needed")
+            raise ValueError(f"--tree-wait {args.tree_wait}: must be from 0 to 1")
         if args.rnng_size < 1:
-            raise ValueError(f"--rnng-size {args.rnng_size}: a size of at least 1 is needed")
+            raise ValueError(f"--rnng-size {args.rnng_size}: must be at least 1")
         limits = Limits(args.max_open, args.max_consecutive, args.actions_per_symbol)
         shared = {
             "size": args.rnng_size,
@@ -143,11 +146,7 @@ class LatentTreeRNNG(BaseFairseqModel):
         learned_root = args.root_input == RootInput.learned
         decoder = RNNG(len(target), target.pad(), own_nonterminal=learned_root, side="target", **shared)
         if args.share_all_embeddings:
-            if source != target:
-                raise ValueError(
-                    "--share-all-embeddings: the dictionaries of source and target differ; binarize the data with "
-                    "--joined-dictionary"
-                )
+            require_joined_dictionary(task)
             decoder.embed = encoder.embed
         return cls(args, encoder, decoder, limits)
 

@@ -30,3 +30,12 @@ def require_trees(model: type, task) -> None:
         raise ValueError(
             f"{model.__name__}: the task {type(task).__name__} has no trees; use --task syntax_translation, or none"
         )
+
+
+def require_joined_dictionary(task) -> None:
+    """Raise ValueError if the two languages have different dictionaries, of which there cannot be one table."""
+    if task.source_dictionary != task.target_dictionary:
+        raise ValueError(
+            "--share-all-embeddings: the two languages have different dictionaries; preprocess with "
+            "--joined-dictionary, or leave the option out"
+        )

@@ -26,7 +26,7 @@ from ..modules.rotation import Rotation
 from ..modules.source_attention import GlobalAttention, GlobalMemory, Source, SourceAttention, SourceMemory
 from ..modules.variational_dropout import VariationalDropout
 from .hub import HubModel
-from .options import fill_defaults, require_trees
+from .options import fill_defaults, require_joined_dictionary, require_trees
 
 
 class CellType(StrEnum):
@@ -427,11 +427,7 @@ class RecurrentModel(HubModel, FairseqEncoderDecoderModel):
         if args.init_range is not None and args.init_range <= 0:
             raise ValueError(f"--init-range {args.init_range}: must be greater than 0")
         if args.share_all_embeddings:
-            if task.source_dictionary != task.target_dictionary:
-                raise ValueError(
-                    "--share-all-embeddings: the two languages have different dictionaries; preprocess with "
-                    "--joined-dictionary, or leave the option out"
-                )
+            require_joined_dictionary(task)
             if args.encoder_embed_dim != args.decoder_embed_dim:
                 raise ValueError(
                     f"--share-all-embeddings: --encoder-embed-dim {args.encoder_embed_dim} and --decoder-embed-dim "

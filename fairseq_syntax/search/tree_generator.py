@@ -163,6 +163,8 @@ class TreeScorer(TreeGenerator):
         super().__init__(src_dict, tgt_dict, **{**options, "unkpen": 0, "temperature": 1})
 
     def _targets(self, model, sample, memory, roots, lengths):
+        if sample.get("target") is None:
+            raise ValueError("there are no reference translations; score those of binarized data: --score-reference")
         text, most = left_justified(sample["target"], self.choice.pad)
         symbols = given_text(text, most)
         actions = grow_trees(model.decoder, most, model.limits, symbols, memory, roots, greedy=True, wait=model.wait)

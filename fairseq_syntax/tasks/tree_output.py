@@ -37,9 +37,14 @@ class TreeFile:
 
     Args:
         path: of the file, whose folder is made; `-` is stdout.
+
+    Raises:
+        IsADirectoryError: it is a folder.
     """
 
     def __init__(self, path: str):
+        if Path(path).is_dir():
+            raise IsADirectoryError(f"--tree-output {path}: is a folder; name a file")
         self.path = path
         self.missing = 0
         self._file = None

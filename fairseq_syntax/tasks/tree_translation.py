@@ -205,6 +205,12 @@ class TreeTranslationTask(TranslationTask):
         if name in _WORD_BY_WORD:
             raise ValueError(f"--criterion {name}: does not learn trees; give --criterion reinforce_tree")
         self._criterion = super().build_criterion(cfg, from_checkpoint)
+        if self.cfg.forced_trees != ForcedTrees.none and not getattr(cfg, "action_xent", 1):
+            logger.warning(
+                "--forced-trees %s without --action-xent: nothing teaches the policy, so the trees of translations are "
+                "those of chance; give --action-xent 1",
+                self.cfg.forced_trees,
+            )
         return self._criterion
 
     def begin_epoch(self, epoch, model):

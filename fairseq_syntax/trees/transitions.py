@@ -43,11 +43,9 @@ class Limits:
     actions_per_symbol: int = 3
 
     def __post_init__(self):
-        if self.max_open < 1 or self.max_consecutive < 1 or self.actions_per_symbol < 2:
-            raise ValueError(
-                f"limits of trees: at least 1 open constituent (found {self.max_open}), 1 NT in a row (found "
-                f"{self.max_consecutive}) and 2 actions a symbol (found {self.actions_per_symbol}) are needed"
-            )
+        for name, least in (("max_open", 1), ("max_consecutive", 1), ("actions_per_symbol", 2)):
+            if getattr(self, name) < least:
+                raise ValueError(f"--{name.replace('_', '-')} {getattr(self, name)}: must be at least {least}")
 
     def max_actions(self, lengths):
         """The budget of sentences of these lengths (a number or a tensor of them)."""

@@ -362,7 +362,7 @@ def test_missing_file(world, refused):
     ("options", "message"),
     [
         (("--names", "a"), "--names: 1 names for 2 files"),
-        (("--plot", "x.jpg"), "--plot x.jpg: give a name that ends in .svg, .png or .pdf"),
+        (("--plot", "x.jpg"), "--plot: x.jpg: give a name that ends in .svg, .png or .pdf"),
         (("--longest", "25"), "--longest 25: give a multiple of --buckets 10"),
         (("--longest", "5"), "--longest 5: give a multiple of --buckets 10"),
         (("--buckets", "0"), "'0' is not a positive number"),

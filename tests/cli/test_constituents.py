@@ -6,6 +6,7 @@ import json
 import math
 import os
 import random
+import re
 import subprocess
 import sys
 
@@ -286,7 +287,7 @@ def test_a_folder_of_pictures(trees, run, tmp_path):
 
 
 def test_one_picture(trees, run, tmp_path):
-    path = tmp_path / "picture.svg"
+    path = tmp_path / "picture.SVG"
     run("draw", trees, "--ids", 4, "--output", path)
     assert "source-bars" in path.read_text()
     run("draw", trees, "--ids", 4, "--output", path, status=1)
@@ -319,7 +320,10 @@ def test_usage(options, message, capsys):
     with pytest.raises(SystemExit) as stopped:
         program.main(options)
     assert stopped.value.code == 2
-    assert message in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert message in said
+    command = "COMMAND" if options == ["x"] else options[0]
+    assert re.match(rf"usage: fairseq-syntax-constituents (\[-h\] )?{command} ", said)
 
 
 # --- bad files ----------------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ from fairseq.optim.lr_scheduler import build_lr_scheduler
 from integration import commands
 from torch.nn.parallel import DistributedDataParallel
 
-from fairseq_syntax.cli import parse, preprocess
+from fairseq_syntax.cli import constituents, parse, preprocess
 from fairseq_syntax.criterions.reinforce_options import ReinforceTreeConfig
 from fairseq_syntax.criterions.reinforce_tree import ReinforceTreeCriterion
 from fairseq_syntax.data import binarize
@@ -981,9 +981,52 @@ def _(world):
     return world.program("attachment", "--gold", treebank(world), "--predicted", treebank(world), status=2)
 
 
-@case("give a name that ends in .svg, .png or .pdf", "--draw tree.gif: ")
+@case("give a name that ends in .svg, .png or .pdf", "argument --draw: tree.gif: ")
 def _(world):
     return world.program("trees", "--subset", "test", "--draw", "tree.gif", status=2)
+
+
+# what --tree-output writes of "ab" and its translation "c"
+GOOD_TREES = """\
+TS-0\t(X (X a b ) )
+TT-0\t(X (X c ) )
+TA-0\t{"source_spans": [[0, 2], [0, 2]], "target_spans": [[0, 1]], "attention": [[0.5, 0.5]]}
+"""
+
+
+def constituents_refused(world, command, *arguments, trees=GOOD_TREES):
+    """What fairseq-syntax-constituents says of a file of trees."""
+    (world.folder / "trees.txt").write_text(trees)
+    with pytest.raises(SystemExit) as stopped:
+        sys.exit(constituents.main([command, str(world.folder / "trees.txt"), *map(str, arguments)]))
+    assert stopped.value.code in (1, 2)
+    return world.capsys.readouterr().err.strip().splitlines()[-1]
+
+
+@case("holds one picture; give a folder for several", "--output a.svg: ")
+def _(world):
+    return constituents_refused(world, "draw", "--ids", 0, 1, "--output", "a.svg")
+
+
+@case("no tree (a line such as TS-0)", "trees.txt: ")
+def _(world):
+    return constituents_refused(world, "stats", trees="H-0\t-0.5\ta b\n")
+
+
+@case("is the file complete?", "trees.txt:1: sentence 0 has a TS- line, but no TT- line")
+def _(world):
+    return constituents_refused(world, "stats", trees=GOOD_TREES.splitlines()[0] + "\n")
+
+
+@case("such sentence; it has …, with numbers from", "--ids 3: ", "trees.txt has no such sentence; it has 1,")
+def _(world):
+    return constituents_refused(world, "draw", "--ids", 3, "--output", world.folder / "pictures")
+
+
+@case("give the same text with spaces between words", "gold.txt:1: 'a c' ", "sentence 0 of ")
+def _(world):
+    (world.folder / "gold.txt").write_text("a c\n")
+    return constituents_refused(world, "stats", "--side", "source", "--gold", world.folder / "gold.txt")
 
 
 # --- the cases and the documentation ----------------------------------------------------------------------------
@@ -996,11 +1039,11 @@ def models(tmp_path_factory):
 
 
 @pytest.fixture
-def world(made, models, tmp_path, capsys, monkeypatch):
+def world(made, models, tmp_path, capsys, caplog, monkeypatch):
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     capsys.readouterr()
     world = World(tmp_path, capsys)
-    world.monkeypatch, world.models = monkeypatch, models
+    world.caplog, world.monkeypatch, world.models = caplog, monkeypatch, models
     return world
 
 
@@ -1138,6 +1181,135 @@ def _(world):
 )
 def _(world):
     return tree_search_refused(lambda model: model.encoder.policy.bias.data.fill_(float("nan")))
+
+
+@case("at least 1, and more than 0, are needed", "--beam 0 --temperature 1: ")
+def _(world):
+    return tree_search_refused(beam=0)
+
+
+@case("there are no reference translations; score those of binarized data", "--score-reference")
+def _(world):
+    return tree_search_refused(score_reference=True)
+
+
+def character_task(**options):
+    """The task of latent trees for the letters a, b and c, without data."""
+    dictionary = latent_trees.Task().source_dictionary
+    config = TreeTranslationConfig(source_lang="a", target_lang="b", **options)
+    return TreeTranslationTask(config, dictionary, dictionary)
+
+
+def words_task(world, **options):
+    """The task of latent trees with the good data, which are words."""
+    given = {"data": str(world.bin), "source_lang": "en", "target_lang": "de", "dataset_impl": "mmap", **options}
+    return TreeTranslationTask.setup_task(TreeTranslationConfig(**given))
+
+
+@case("is a folder; name a file", "--tree-output ")
+def _(world):
+    with pytest.raises(IsADirectoryError) as caught:
+        character_task(tree_output=str(world.folder))
+    return str(caught.value)
+
+
+@case("--tree-output: for fairseq-generate and fairseq-interactive, not for training")
+def _(world):
+    return trees_refused(world, "--task", "tree_translation", "--tree-output", world.folder / "trees.txt")
+
+
+@case("without --action-xent: nothing teaches the policy", "--forced-trees flat ", "give --action-xent 1")
+def _(world):
+    config = ReinforceTreeConfig(_name="reinforce_tree", seed=1)
+    character_task(forced_trees="flat").build_criterion(config)
+    (record,) = world.caplog.records
+    return record.getMessage()
+
+
+@case("dictionary has no ▁, which separates words", "--forced-trees words: the source ")
+def _(world):
+    with pytest.raises(ValueError) as caught:
+        words_task(world, forced_trees="words").load_dataset("train")
+    return str(caught.value)
+
+
+@case("has symbols that are no characters (madeupword0000)", "dict.en.txt has ", "--padding-factor 1")
+def _(world):
+    words_task(world)
+    return next(record.getMessage() for record in world.caplog.records if record.levelname == "WARNING")
+
+
+def reinforce_refused(**options):
+    """What the criterion of latent trees refuses when it is made."""
+    with pytest.raises(ValueError) as caught:
+        ReinforceTreeCriterion(latent_trees.Task(), ReinforceTreeConfig(seed=1, **options))
+    return str(caught.value)
+
+
+@case("must be at least 2", "--loo-samples 1: ")
+def _(world):
+    return reinforce_refused(loo_samples=1)
+
+
+@case("must be from 0 to 1", "--reward-discount 50")
+def _(world):
+    return reinforce_refused(reward_discount=50.0)
+
+
+@case("must be 0 or greater", "--entropy-weight -1")
+def _(world):
+    return reinforce_refused(entropy_weight=-1.0)
+
+
+@case("--…-reward nan: must be a number", "--terminal-reward nan: ")
+def _(world):
+    return reinforce_refused(terminal_reward=float("nan"))
+
+
+def trained_trees(broken=lambda model: None, **options):
+    """A criterion of latent trees, and a step of it with a model."""
+    task, model = latent_trees.build(max_open=4, actions_per_symbol=2)
+    broken(model)
+    criterion = ReinforceTreeCriterion(task, ReinforceTreeConfig(seed=1, **options))
+    return criterion, lambda: criterion(model.train(), latent_trees.pairs(task, ["abcabcabc"], ["cab"]))
+
+
+@case("the model has no value head; give --value-head, too", "--baseline value: ")
+def _(world):
+    _, step = trained_trees(baseline="value")
+    with pytest.raises(ValueError) as caught:
+        step()
+    return str(caught.value)
+
+
+@case("not a finite number (sentence …); norms of the parameters", "source side, symbol loss: ", "lower --lr")
+def _(world):
+    _, step = trained_trees(lambda model: model.encoder.output.bias.data.fill_(float("nan")))
+    with pytest.raises(FloatingPointError) as caught:
+        step()
+    return str(caught.value)
+
+
+def told_of_trees(world, bias):
+    """The warning after a step in which one action is all but certain."""
+
+    def certain(model):
+        model.encoder.policy.bias.data += torch.tensor(bias)
+
+    criterion, step = trained_trees(certain)
+    step()
+    criterion.report_trees()
+    return world.caplog.records[0].getMessage()
+
+
+@case("are flat (nothing but the root)", "100 % of the source trees ", "--entropy-weight")
+def _(world):
+    return told_of_trees(world, [0.0, 1e4, 0.0])
+
+
+@case("were kept from opening constituents by the limit of actions", "100 % of the source trees ")
+def _(world):
+    return told_of_trees(world, [1e4, 0.0, 5e3])
 
 
 @case("is not legal there", "row 0, step 1: REDUCE ", "(2 constituents open, ")

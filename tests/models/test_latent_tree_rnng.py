@@ -240,9 +240,9 @@ def test_what_the_target_sees_of_the_source():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"tree_wait": 2.0}, "--tree-wait 2.0"),
-        ({"rnng_size": 0}, "--rnng-size 0"),
-        ({"max_open": 0}, "limits of trees"),
+        ({"tree_wait": 2.0}, "--tree-wait 2.0: must be from 0 to 1"),
+        ({"rnng_size": 0}, "--rnng-size 0: must be at least 1"),
+        ({"max_open": 0}, "--max-open 0: must be at least 1"),
         ({"root_input": "nothing"}, "--root-input nothing: choose from encoder, attend, learned"),
     ],
 )

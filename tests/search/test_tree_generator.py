@@ -210,6 +210,13 @@ def test_sentences_of_a_batch():
     assert Sentence(Trees, 1).local(np.array([2, -1])).tolist() == [0, -1]
 
 
+def test_references_that_are_not_there():
+    """As the hub's `score` gives none."""
+    task, model = build()
+    with pytest.raises(ValueError, match="there are no reference translations"):
+        TreeScorer(task.source_dictionary, task.target_dictionary).generate([model], sample(task, *TEXTS))
+
+
 def test_references_get_trees_and_scores():
     task, model = build(seed=5)
     targets = ("cab", "a", "", "bccab")

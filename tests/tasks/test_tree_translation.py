@@ -485,6 +485,27 @@ def test_options_of_generation_that_mean_nothing(data, name, value):
         task_of(data).build_generator([SimpleNamespace(builds_trees=True)], Namespace(**{name: value}))
 
 
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--forced-trees", "words"], True),
+        (["--forced-trees", "flat", "--action-xent", "0"], True),
+        (["--forced-trees", "flat", "--action-xent", "0.1"], False),
+        ([], False),
+    ],
+)
+def test_a_policy_that_nothing_teaches_is_told_of(data, caplog, options, told):
+    ready(data, *options)
+    found = [record.message for record in caplog.records if "nothing teaches the policy" in record.message]
+    assert len(found) == told
+    assert not told or found[0].startswith(f"--forced-trees {options[1]} without --action-xent")
+
+
+def test_a_folder_is_no_file_of_trees(data, tmp_path):
+    with pytest.raises(IsADirectoryError, match=f"--tree-output {tmp_path}: is a folder"):
+        task_of(data, tree_output=str(tmp_path))
+
+
 def test_file_of_no_sentences(tmp_path):
     file = TreeFile(str(tmp_path / "trees"))
     file.expect(0)

@@ -250,9 +250,16 @@ def test_illegal_actions_are_named(actions, lengths, message):
         legality(np.array(actions, dtype=int), np.array(lengths), Limits(4, 2, 8))
 
 
-@pytest.mark.parametrize("limits", [(0, 4, 3), (16, 0, 3), (16, 4, 1)])
-def test_limits_without_trees(limits):
-    with pytest.raises(ValueError, match="at least 1 open constituent"):
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        ((0, 4, 3), "--max-open 0: must be at least 1"),
+        ((16, 0, 3), "--max-consecutive 0: must be at least 1"),
+        ((16, 4, 1), "--actions-per-symbol 1: must be at least 2"),
+    ],
+)
+def test_limits_without_trees(limits, message):
+    with pytest.raises(ValueError, match=message):
         Limits(*limits)
 
 
