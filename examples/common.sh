@@ -41,8 +41,7 @@ system_options() {
     local size="$2" ignoring="$4"
     local -a heads
     read -ra heads <<< "$3"
-    ARCH=() CRITERION=label_smoothed_cross_entropy DATA_BIN="$5"
-    SHARING=(--share-all-embeddings)
+    ARCH=() SHARING=(--share-all-embeddings) CRITERION=label_smoothed_cross_entropy DATA_BIN="$5"
     case "$1" in
     transformer) ARCH=(--arch "transformer_$size") ;;
     pascal)
@@ -52,11 +51,7 @@ system_options() {
         ARCH=(--arch "lisa_transformer_$size")
         CRITERION=label_smoothed_cross_entropy_with_heads
         ;;
-    tag)
-        ARCH=(--arch "tag_transformer_$size")
-        SHARING=(--share-decoder-input-output-embed) # source embeddings are narrower
-        ;;
-    sdatt_transformer | dasa_transformer) ARCH=(--arch "${1}_$size") ;;
+    tag | sdatt_transformer | dasa_transformer) ARCH=(--arch "${1/#tag/tag_transformer}_$size") ;;
     multitask)
         ARCH=(--arch "transformer_$size")
         DATA_BIN="$5-multitask"

@@ -1,4 +1,9 @@
-"""Linguistic input features (Sennrich & Haddow 2016) for the Transformer: "S&H" of Bugliarello & Okazaki (2020)."""
+"""Linguistic input features (Sennrich & Haddow 2016) for the Transformer: "S&H" of Bugliarello & Okazaki (2020).
+
+Sennrich & Haddow concatenate a word embedding of width D - k·d with k tag embeddings of width d. With one table for
+source, target and output, whose rows are D wide, the encoder takes the first D - k·d coordinates of a row; the
+others belong to the target side alone.
+"""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -20,6 +25,13 @@ class TagInputs(StrEnum):
     both = "both"
 
 
+class TagScale(StrEnum):
+    """How large tag embeddings are; fairseq initializes token embeddings with N(0, 1/D) and scales them by √D."""
+
+    none = "none"
+    token = "token"
+
+
 _INPUTS = {
     TagInputs.deprel: ("deprels",),
     TagInputs.upos: ("upos",),
@@ -35,35 +47,44 @@ class TagOptions(FairseqDataclass):
         default=10, metadata={"help": "width of each tag embedding, cut off the token embedding"}
     )
     tag_inputs: TagInputs = field(default=TagInputs.deprel, metadata={"help": "tags: dependency labels, UPOS, or both"})
+    tag_embed_scale: TagScale = field(
+        default=TagScale.token,
+        metadata={
+            "help": "none: tag embeddings start from N(0, 1/--tag-embed-dim) and are not scaled, as in the authors' "
+            "code; token: they are initialized and scaled by √D as token embeddings are. Every --arch sets none; "
+            "checkpoints that do not say were trained with token"
+        },
+    )
 
 
 class TaggedEmbedding(nn.Module):
-    """Token embedding and tag embeddings, side by side.
+    """Token embedding, or as much of it as there is room for, and tag embeddings, side by side.
 
     Args:
-        tokens: embedding of width D - k·d_tag.
+        tokens: embedding of width D - k·d_tag; or of width D, shared with the decoder, which is cut.
         tag_sizes: dictionary sizes of the k kinds of tags.
         tag_dim: d_tag.
-        padding_idx: of tags.
+        width: D.
+        std: standard deviation of the initial tag embeddings.
     """
 
-    def __init__(self, tokens: nn.Embedding, tag_sizes: dict[str, int], tag_dim: int):
+    def __init__(self, tokens: nn.Embedding, tag_sizes: dict[str, int], tag_dim: int, width: int, std: float):
         super().__init__()
         self.tokens = tokens
         self.tags = nn.ModuleDict(
             {name: nn.Embedding(size, tag_dim, padding_idx=tokens.padding_idx) for name, size in tag_sizes.items()}
         )
         self.padding_idx = tokens.padding_idx
-        self.embedding_dim = tokens.embedding_dim + tag_dim * len(tag_sizes)
+        self.embedding_dim = width
+        self.token_dim = width - tag_dim * len(tag_sizes)
         for embedding in self.tags.values():
-            # of the same size as a coordinate of fairseq's token embedding
-            nn.init.normal_(embedding.weight, mean=0, std=self.embedding_dim**-0.5)
+            nn.init.normal_(embedding.weight, mean=0, std=std)
             nn.init.zeros_(embedding.weight[self.padding_idx])
 
-    def forward(self, src_tokens, src_syntax):
-        """Args: src_tokens (B, T); src_syntax name -> tags (B, T). Returns (B, T, D)."""
-        tags = [embedding(src_syntax[name]) for name, embedding in self.tags.items()]
-        return torch.cat([self.tokens(src_tokens), *tags], dim=-1)
+    def forward(self, src_tokens, src_syntax, tag_factor: float):
+        """Args: src_tokens (B, T); src_syntax name -> tags (B, T); tag_factor scales tags. Returns (B, T, D)."""
+        tags = [tag_factor * embedding(src_syntax[name]) for name, embedding in self.tags.items()]
+        return torch.cat([self.tokens(src_tokens)[..., : self.token_dim], *tags], dim=-1)
 
 
 class TagEncoder(TransformerEncoderBase):
@@ -84,7 +105,9 @@ class TagEncoder(TransformerEncoderBase):
                 "use --task syntax_translation and data of fairseq-syntax-preprocess"
             )
         if token_embeddings is None:
-            token_embeddings = self.embed_tokens(src_tokens, src_syntax)
+            # fairseq scales the whole of it
+            factor = 1 / self.embed_scale if self.cfg.tag_embed_scale == TagScale.none else 1.0
+            token_embeddings = self.embed_tokens(src_tokens, src_syntax, factor)
         return super().forward(src_tokens, src_lengths, return_all_hiddens, token_embeddings)
 
 
@@ -102,13 +125,8 @@ class TagTransformerModel(SyntaxTransformerModel):
     @classmethod
     def check_options(cls, args, task):
         names = _INPUTS[TagInputs(args.tag_inputs)]
-        if args.share_all_embeddings or getattr(args, "merge_src_tgt_embed", False):
-            raise ValueError(
-                "tag_transformer: source embeddings are narrower than target embeddings and cannot be shared; "
-                "use --share-decoder-input-output-embed instead of --share-all-embeddings"
-            )
-        if args.encoder_embed_path:
-            raise ValueError("tag_transformer: --encoder-embed-path is not supported")
+        if args.encoder_embed_path and not args.share_all_embeddings:
+            raise ValueError("tag_transformer: --encoder-embed-path needs --share-all-embeddings")
         if not 0 < args.tag_embed_dim * len(names) < args.encoder_embed_dim:
             raise ValueError(
                 f"--tag-embed-dim {args.tag_embed_dim}: {len(names)} tag embeddings must leave room for tokens in "
@@ -118,9 +136,16 @@ class TagTransformerModel(SyntaxTransformerModel):
 
     @classmethod
     def build_encoder(cls, cfg, src_dict, embed_tokens):
-        width = cfg.encoder.embed_dim - cfg.tag_embed_dim * len(cfg.tag_sizes)
-        tokens = cls.build_embedding(cfg, src_dict, width)
-        return TagEncoder(cfg, src_dict, TaggedEmbedding(tokens, cfg.tag_sizes, cfg.tag_embed_dim))
+        width, dim = cfg.encoder.embed_dim, cfg.tag_embed_dim
+        if not (cfg.share_all_embeddings or cfg.merge_src_tgt_embed):
+            embed_tokens = cls.build_embedding(cfg, src_dict, width - dim * len(cfg.tag_sizes))
+        std = (dim if cfg.tag_embed_scale == TagScale.none else width) ** -0.5
+        return TagEncoder(cfg, src_dict, TaggedEmbedding(embed_tokens, cfg.tag_sizes, dim, width, std))
 
 
-register_sizes("tag_transformer", lambda args, suffix: None)
+def _preset(args, suffix):
+    # not the default of the option: checkpoints from before there was one were trained otherwise
+    args.tag_embed_scale = getattr(args, "tag_embed_scale", TagScale.none.value)
+
+
+register_sizes("tag_transformer", _preset)

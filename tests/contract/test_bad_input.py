@@ -551,9 +551,9 @@ def _(world):
     return str(caught.value)
 
 
-@case("use --share-decoder-input-output-embed instead of --share-all-embeddings")
+@case("tag_transformer: --encoder-embed-path needs --share-all-embeddings")
 def _(world):
-    return world.error("--share-all-embeddings", arch="tag_transformer_tiny")
+    return world.error("--encoder-embed-path", "x.vec", arch="tag_transformer_tiny")
 
 
 @case("another fairseq-syntax-preprocess is writing it", ".new.partial")

@@ -203,7 +203,7 @@ def test_train_and_evaluate_are_accepted(recipe, pair, system):
     assert training.data.endswith("-multitask") == (system == "multitask")
     with_heads = training.criterion == "label_smoothed_cross_entropy_with_heads"
     assert with_heads == (system == "lisa")
-    assert training.share_all_embeddings == (system != "tag")
+    assert training.share_all_embeddings
     assert any(command[0] == "sacrebleu" for command in commands)
 
 

@@ -45,7 +45,7 @@ OPTIONS = {
     "lisa_transformer_tiny": [
         *("--share-all-embeddings", "--criterion", "label_smoothed_cross_entropy_with_heads"),
     ],
-    "tag_transformer_tiny": ["--share-decoder-input-output-embed"],
+    "tag_transformer_tiny": ["--share-all-embeddings"],
     "transformer_tiny": ["--share-all-embeddings"],
     "nmt_lstm_tiny": [],
     "fa_nmt_tiny": [],

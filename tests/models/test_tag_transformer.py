@@ -1,0 +1,120 @@
+"""Tag embeddings: one table for all embeddings, the scale of tags, checkpoints from before there was a choice."""
+
+import argparse
+import math
+from types import SimpleNamespace
+
+import pytest
+import torch
+from fairseq.data import Dictionary
+from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
+
+import fairseq_syntax  # noqa: F401  registers the architectures
+
+WIDTH, TAG, WORDS = 256, 4, 60
+SIZES = {
+    **dict.fromkeys(("encoder_embed_dim", "decoder_embed_dim"), WIDTH),
+    **dict.fromkeys(("encoder_ffn_embed_dim", "decoder_ffn_embed_dim"), 8),
+    **dict.fromkeys(("encoder_layers", "decoder_layers"), 1),
+    **dict.fromkeys(("encoder_attention_heads", "decoder_attention_heads"), 1),
+    "dropout": 0.0,
+    "tag_embed_dim": TAG,
+}
+# no token, no tag and no position is padding, which would be 0
+TOKENS = torch.tensor([[4, 5, 6, 2], [7, 8, 9, 2]])
+TAGS = torch.tensor([[4, 5, 6, 2], [5, 5, 4, 2]])
+
+
+def dictionary(size: int) -> Dictionary:
+    made = Dictionary()
+    for i in range(size):
+        made.add_symbol(f"w{i}")
+    return made
+
+
+@pytest.fixture(scope="module")
+def task():
+    words, tags = dictionary(WORDS), dictionary(200)
+    return SimpleNamespace(
+        source_dictionary=words, target_dictionary=words, attach_syntax=None, syntax_dictionary=lambda name: tags
+    )
+
+
+def build(task, *, preset: bool = True, **options):
+    """The model of --arch, or (preset False) of a checkpoint that holds these options and no others of ours."""
+    arch = "tag_transformer_tiny"
+    args = argparse.Namespace(**{**SIZES, **options})
+    if preset:
+        ARCH_CONFIG_REGISTRY[arch](args)
+    else:
+        ARCH_CONFIG_REGISTRY["transformer_tiny"](args)
+    torch.manual_seed(5)
+    return ARCH_MODEL_REGISTRY[arch].build_model(args, task).eval()
+
+
+def embedded(model, **tags):
+    """What the encoder adds positions to, (B, T, D)."""
+    (found,) = model.encoder(TOKENS, torch.tensor([4, 4]), src_syntax=tags)["encoder_embedding"]
+    return found
+
+
+def test_one_table_for_source_target_and_output(task):
+    model = build(task, share_all_embeddings=True)
+    table = model.decoder.embed_tokens.weight
+    assert model.encoder.embed_tokens.tokens.weight is table and model.decoder.output_projection.weight is table
+    assert table.shape == (len(task.source_dictionary), WIDTH)
+    # the source side takes the first coordinates of a row; tags, unscaled, are the others
+    expected = torch.cat(
+        [math.sqrt(WIDTH) * table[TOKENS][..., :-TAG], model.encoder.embed_tokens.tags["deprels"].weight[TAGS]], dim=-1
+    )
+    torch.testing.assert_close(embedded(model, deprels=TAGS), expected)
+
+
+def test_source_and_target_loss_reach_the_shared_table(task):
+    model = build(task, share_all_embeddings=True)
+    table = model.decoder.embed_tokens.weight
+    embedded(model, deprels=TAGS).sum().backward()
+    rows = table.grad.abs().sum(-1).nonzero().flatten().tolist()
+    assert rows == sorted(set(TOKENS.flatten().tolist()))
+    assert table.grad[..., -TAG:].abs().sum() == 0  # of the target side alone
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize(("scale", "std"), [("none", TAG**-0.5), ("token", 1.0)])
+def test_size_of_tags_at_the_start(task, shared, scale, std):
+    """As large as in the authors' code, or as large as a coordinate of a token, which is 1."""
+    model = build(task, share_all_embeddings=shared, tag_embed_scale=scale)
+    every = torch.arange(4, 200).unsqueeze(0)
+    found = model.encoder(torch.full_like(every, 7), torch.tensor([196]), src_syntax={"deprels": every})
+    assert found["encoder_embedding"][0][..., -TAG:].std().item() == pytest.approx(std, rel=0.1)
+    tokens = math.sqrt(WIDTH) * model.encoder.embed_tokens.tokens.weight[4:, : WIDTH - TAG]
+    assert tokens.std().item() == pytest.approx(1, rel=0.05)
+
+
+def test_unscaled_is_the_default_of_the_architectures(task):
+    table = build(task, share_all_embeddings=False).encoder.embed_tokens.tags["deprels"].weight
+    assert table[4:].std().item() == pytest.approx(TAG**-0.5, rel=0.1)
+
+
+def test_checkpoints_from_before_the_option_compute_what_they_did(task):
+    model = build(task, preset=False)
+    tokens = model.encoder.embed_tokens.tokens.weight
+    assert tokens.shape == (len(task.source_dictionary), WIDTH - TAG)
+    expected = math.sqrt(WIDTH) * torch.cat(
+        [tokens[TOKENS], model.encoder.embed_tokens.tags["deprels"].weight[TAGS]], dim=-1
+    )
+    torch.testing.assert_close(embedded(model, deprels=TAGS), expected)
+
+
+def test_labels_and_tags_together(task):
+    model = build(task, share_all_embeddings=True, tag_inputs="both")
+    tables = model.encoder.embed_tokens
+    expected = torch.cat(
+        [
+            math.sqrt(WIDTH) * tables.tokens.weight[TOKENS][..., : -2 * TAG],
+            tables.tags["deprels"].weight[TAGS],
+            tables.tags["upos"].weight[TAGS + 1],
+        ],
+        dim=-1,
+    )
+    torch.testing.assert_close(embedded(model, deprels=TAGS, upos=TAGS + 1), expected)
