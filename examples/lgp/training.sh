@@ -1,18 +1,19 @@
 # The systems of Hashimoto & Tsuruoka (2017) on any data: shared by the recipes lgp and aspec, whose settings.sh source it,
 # choose what differs between them and call `settle`.
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
-LGP_SYSTEMS=(seq lgp lgp_plus dep uni) # the first one is the baseline
+LGP_SYSTEMS=(seq lgp lgp_plus seq_plus dep dep_plus uni uni_plus) # the first one is the baseline
 EWT=https://raw.githubusercontent.com/UniversalDependencies/UD_English-EWT/master
 
 # The settings of both recipes; each can be overridden from the environment. Numbers are the paper's unless said otherwise.
 #   WORK: folder of the recipe's files;  DEVICE: --cpu, or nothing
 settle() {
     : "${TREEBANK:=$OUT/treebank}"    # folder with train.conllu and valid.conllu, plain or .gz
-    : "${FIRST_K:=10000}"             # sentences of it that lgp_plus learns from, or all
+    : "${FIRST_K:=10000}"             # sentences of it for the parser of lgp_plus, seq_plus, …, or all
     : "${DEP_FIRST_K:=$FIRST_K}"      # the same, of the parser that parses for dep
     : "${PARSER_EPOCHS:=20}"          # passes, over tags and over trees in turns
     : "${PARSER_SEED:=1}"
     : "${PARSER:=$(parser_folder "$FIRST_K")/checkpoint_last.pt}"
+    : "${PARSER_PARTS:=all}"          # what lgp_plus, seq_plus, … take of it: all, tables (vectors) or lstms
     : "${PARSE_DEVICE:=}"             # cpu, cuda, … (default: a GPU if there is one)
     : "${WORD_VECTORS:=}" "${NGRAM_VECTORS:=}" # files of pre-trained vectors, of which the paper has some
     : "${ARCH:=lgp_small}"
@@ -38,6 +39,13 @@ settle() {
         exit 2
         ;;
     esac
+    case "$PARSER_PARTS" in
+    all | tables | lstms) ;;
+    *)
+        echo "PARSER_PARTS=$PARSER_PARTS: choose all, tables or lstms" >&2
+        exit 2
+        ;;
+    esac
     case "$PRIOR" in
     auto | off) ;;
     *)
@@ -52,13 +60,14 @@ parser_folder() {
     echo "$WORK/checkpoints/parser-$1-$PARSER_SEED"
 }
 
-# A system and what it was made with; lgp_plus has its parser in the name, so that no other one is gone on with:
-# system_name SYSTEM
+# A system and what it was made with. Those that start from a parser have it in the name, and what they take of it, so
+# that no other one is gone on with: system_name SYSTEM
 system_name() {
     local folder from=""
-    if [[ "$1" == lgp_plus ]]; then
+    if [[ "$1" == *_plus ]]; then
         folder="$(basename "$(dirname "$PARSER")")"
-        from="-${folder#parser-}"
+        [[ "$PARSER_PARTS" == all ]] || from="-$PARSER_PARTS"
+        from+="-${folder#parser-}"
     fi
     echo "$1$from-$SEED"
 }
@@ -79,10 +88,9 @@ translation_name() {
 
 # System -> options that make it: GRAPH.  graph_options SYSTEM
 graph_options() {
-    case "$1" in
+    case "${1%_plus}" in
     lgp) GRAPH=(--lgp-graph latent) ;;
-    lgp_plus) GRAPH=(--lgp-graph latent --lgp-parser-path "$PARSER") ;;
-    seq | dep | uni) GRAPH=(--lgp-graph "$1") ;;
+    seq | dep | uni) GRAPH=(--lgp-graph "${1%_plus}") ;;
     "")
         echo "$(basename "$0"): give a system: ${LGP_SYSTEMS[*]}" >&2
         exit 2
@@ -92,6 +100,7 @@ graph_options() {
         exit 2
         ;;
     esac
+    [[ "$1" != *_plus ]] || GRAPH+=(--lgp-parser-path "$PARSER" --lgp-parser-parts "$PARSER_PARTS")
 }
 
 # The split is there, or stop: check_split SPLIT
@@ -242,7 +251,7 @@ train() {
     local system="${1:-}"
     graph_options "$system"
     there "$DATA_BIN" "run prepare.sh first"
-    [[ "$system" != lgp_plus ]] || there "$PARSER" "run pretrain.sh first, with the same FIRST_K"
+    [[ "$system" != *_plus ]] || there "$PARSER" "run pretrain.sh first, with the same FIRST_K"
     run mkdir -p "$WORK"
     run fairseq-train "$DATA_BIN" --user-dir "$USER_DIR" --task syntax_translation "${DEVICE[@]}" --arch "$ARCH" \
         --lgp-src-min-freq "$MIN_FREQUENCY" "${GRAPH[@]}" "${VECTORS[@]}" \
@@ -293,7 +302,7 @@ evaluate() {
     if [[ -z "$COPY_UNKNOWN" ]]; then
         run_to "$name.generated" fairseq-generate "${model[@]}" --gen-subset "$split" "${search[@]}"
     else # which fairseq-generate does not do with binarized text, so the text is given
-        [[ "$system" != dep ]] || trees=(--syntax-parser conllu --syntax-conllu "$TEXT/$split.$SOURCE.conllu")
+        [[ "$system" != dep* ]] || trees=(--syntax-parser conllu --syntax-conllu "$TEXT/$split.$SOURCE.conllu")
         run_to "$name.generated" fairseq-interactive "${model[@]}" --input "$TEXT/$split.$SOURCE" "${trees[@]}" \
             --buffer-size 1000 --replace-unk '' "${search[@]}"
     fi

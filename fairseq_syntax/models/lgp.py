@@ -2,6 +2,7 @@
 
 import logging
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Optional
 
 import torch
@@ -20,6 +21,14 @@ from .recurrent import RecurrentDecoder, RecurrentEncoder, RecurrentModel
 from .word_vectors import fill_rows, load_vectors
 
 logger = logging.getLogger(__name__)
+
+
+class ParserParts(StrEnum):
+    """What of a trained parser a translator starts from."""
+
+    all = "all"
+    tables = "tables"  # vectors of words and n-grams
+    lstms = "lstms"  # both two-way LSTMs
 
 
 @dataclass
@@ -42,6 +51,13 @@ class LatentGraphOptions(GraphParserOptions):
         metadata={
             "help": "checkpoint of --arch lgp_parser to start parser, word and n-gram vectors from (LGP-NMT+); it says "
             "how many parts of speech and labels there are, and is needed to resume the training, too"
+        },
+    )
+    lgp_parser_parts: ParserParts = field(
+        default=ParserParts.all,
+        metadata={
+            "help": "what to take from --lgp-parser-path: all, word and n-gram vectors alone (tables), or LSTMs alone; "
+            "with any --lgp-graph"
         },
     )
     lgp_decoder_bos: bool = field(
@@ -186,6 +202,8 @@ class LatentGraphModel(RecurrentModel):
             raise ValueError(f"--lgp-classifier-hidden {args.lgp_classifier_hidden}: must not be negative")
         if not 0 <= args.dropout < 1:
             raise ValueError(f"--dropout {args.dropout}: must be at least 0 and less than 1")
+        if args.lgp_parser_parts != ParserParts.all and not args.lgp_parser_path:
+            raise ValueError(f"--lgp-parser-parts {args.lgp_parser_parts}: needs a parser; give --lgp-parser-path")
 
     @classmethod
     def build_model(cls, args, task):
@@ -224,9 +242,10 @@ class LatentGraphModel(RecurrentModel):
         initialize(model)
         load_vectors(words, args.lgp_word_vectors, args.lgp_ngram_vectors)
         if trained is not None:
-            take_over(encoder, trained, args.lgp_parser_path)
+            take_over(encoder, trained, args.lgp_parser_path, args.lgp_parser_parts)
         # all of that is in the model from now on: its checkpoints must load without the files
         args.lgp_word_vectors = args.lgp_ngram_vectors = args.lgp_parser_path = None
+        args.lgp_parser_parts = str(ParserParts.all)
         return model
 
     def add_symbols(self, words: list[str]) -> None:
@@ -299,11 +318,22 @@ def adapt_options(args, trained: ParserCheckpoint) -> None:
     args.lgp_num_pos, args.lgp_num_labels = len(trained.pos), len(trained.labels)
 
 
-def take_over(encoder: LatentGraphEncoder, trained: ParserCheckpoint, path: str) -> None:
+def take_over(
+    encoder: LatentGraphEncoder, trained: ParserCheckpoint, path: str, parts: ParserParts = ParserParts.all
+) -> None:
     """Copy a trained parser: its weights as they are, rows of words and n-grams by their strings (Sec. 4.3)."""
-    own = encoder.parser.state_dict()
-    # kinds of graphs without learned heads or labels lack what makes them; labels of a given graph are another matter
-    encoder.parser.load_state_dict({name: trained.parser[name] for name in own})
+    if parts != ParserParts.tables:
+        # kinds of graphs without learned heads or labels lack what makes them; labels of a given graph are another
+        # matter
+        taken = {
+            name: trained.parser[name]
+            for name in encoder.parser.state_dict()
+            if parts == ParserParts.all or name.startswith(("layer1.", "layer2."))
+        }
+        encoder.parser.load_state_dict(taken, strict=parts == ParserParts.all)
+        logger.info(f"{path}: {len(taken)} tensors of the parser taken over")
+    if parts == ParserParts.lstms:
+        return
     words = encoder.words
     hits = fill_rows(
         words.words.weight, words.row_symbols, dict(zip(trained.row_symbols, trained.word_vectors, strict=True)), path

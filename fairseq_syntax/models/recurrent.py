@@ -45,8 +45,13 @@ class RecurrentOptions(FairseqDataclass):
     """Options of the recurrent base; defaults are those of Tran & Bisk (2018), Sec. 4.3."""
 
     cell: CellType = field(default=CellType.lstm, metadata={"help": "recurrent cell of encoder and decoder"})
-    dropout: float = field(
-        default=0.3, metadata={"help": "dropout of embeddings, between layers, of annotations and of the output state"}
+    dropout: float = field(default=0.3, metadata={"help": "dropout between layers and of the output state"})
+    embedding_dropout: Optional[float] = field(
+        default=0.0, metadata={"help": "dropout of source and target embeddings; OpenNMT has none"}
+    )
+    annotation_dropout: Optional[float] = field(
+        default=0.0,
+        metadata={"help": "dropout of the encoder's annotations, before all attention to them; OpenNMT has none"},
     )
     encoder_embed_dim: int = field(default=1024, metadata={"help": "size of source embeddings"})
     encoder_embed_path: Optional[str] = field(default=None, metadata={"help": "file of pre-trained source embeddings"})
@@ -72,9 +77,11 @@ class RecurrentOptions(FairseqDataclass):
     )
 
 
-def _dropout(args, owner: nn.Module) -> FairseqDropout:
+def _dropout(args, owner: nn.Module, option: str = "dropout") -> FairseqDropout:
+    """Dropout at the rate of an option; where that is None, or the model does not have it, of --dropout."""
+    rate = getattr(args, option, None)
     kind = VariationalDropout if getattr(args, "variational_dropout", False) else FairseqDropout
-    return kind(args.dropout, module_name=type(owner).__name__)
+    return kind(args.dropout if rate is None else rate, module_name=type(owner).__name__)
 
 
 class RecurrentEncoder(FairseqEncoder):
@@ -88,7 +95,8 @@ class RecurrentEncoder(FairseqEncoder):
     ):
         super().__init__(dictionary)
         self.embed_tokens = embed_tokens
-        self.dropout = _dropout(args, self)
+        self.embedding_dropout = _dropout(args, self, "embedding_dropout")
+        self.annotation_dropout = _dropout(args, self, "annotation_dropout")
         self.rnn = self.build_layers(args, input_size or args.encoder_embed_dim)
         self.memory = memory
         self._max_positions = args.max_source_positions
@@ -122,7 +130,7 @@ class RecurrentEncoder(FairseqEncoder):
         """
         rotation = Rotation(padding_mask)
         lengths = (~padding_mask).sum(dim=1).cpu()
-        x = self.dropout(rotation.right(x))
+        x = self.embedding_dropout(rotation.right(x))
         packed = nn.utils.rnn.pack_padded_sequence(x, lengths, True, enforce_sorted=False)
         packed, final = layers(packed)
         x, _ = nn.utils.rnn.pad_packed_sequence(packed, batch_first=True, total_length=x.shape[1])
@@ -132,7 +140,7 @@ class RecurrentEncoder(FairseqEncoder):
             state.unflatten(0, (-1, 2)).permute(2, 0, 1, 3).flatten(2)
             for state in (final if isinstance(final, tuple) else (final,))
         ]
-        return self.dropout(x), final
+        return self.annotation_dropout(x), final
 
     def source(self, src_tokens: Tensor, src_syntax: Optional[dict] = None) -> Source:
         """What a batch is made of; see `forward`."""
@@ -190,6 +198,7 @@ class RecurrentDecoder(FairseqIncrementalDecoder):
         self.embed_tokens = embed_tokens
         self.attention = attention
         self.dropout = _dropout(args, self)
+        self.embedding_dropout = _dropout(args, self, "embedding_dropout")
         self.output_projection = nn.Linear(features, len(dictionary), bias=args.output_bias)
         if not args.untied_output:
             self.output_projection.weight = embed_tokens.weight
@@ -198,7 +207,7 @@ class RecurrentDecoder(FairseqIncrementalDecoder):
 
     def embed(self, tokens: Tensor) -> Tensor:
         """Embeddings (B, S, E) of the words before (B, S)."""
-        return self.dropout(self.embed_tokens(tokens))
+        return self.embedding_dropout(self.embed_tokens(tokens))
 
     def initial_state(self, encoder_out) -> Dict[str, object]:
         """State before the first step."""
@@ -422,8 +431,10 @@ class RecurrentModel(HubModel, FairseqEncoderDecoderModel):
         ):  # fmt: skip
             if getattr(args, name) < 1:
                 raise ValueError(f"--{name.replace('_', '-')} {getattr(args, name)}: must be at least 1")
-        if not 0 <= args.dropout < 1:
-            raise ValueError(f"--dropout {args.dropout}: must be at least 0 and less than 1")
+        for name in ("dropout", "embedding_dropout", "annotation_dropout"):
+            rate = getattr(args, name)
+            if rate is not None and not 0 <= rate < 1:
+                raise ValueError(f"--{name.replace('_', '-')} {rate}: must be at least 0 and less than 1")
         if args.init_range is not None and args.init_range <= 0:
             raise ValueError(f"--init-range {args.init_range}: must be greater than 0")
         if args.share_all_embeddings:

@@ -57,6 +57,12 @@ class SyntaxDirectedOptions(RecurrentOptions):
     dropout: float = field(
         default=0.2, metadata={"help": "dropout of embeddings, of annotations, and around the deep output"}
     )
+    embedding_dropout: Optional[float] = field(
+        default=None, metadata={"help": "dropout of source and target embeddings; default: --dropout, as in Nematus"}
+    )
+    annotation_dropout: Optional[float] = field(
+        default=None, metadata={"help": "dropout of the encoder's annotations; default: --dropout, as in Nematus"}
+    )
     encoder_embed_dim: int = field(default=620, metadata={"help": "size of source embeddings"})
     encoder_hidden_size: int = field(default=1000, metadata={"help": "size of the encoder's state in each direction"})
     encoder_layers: int = field(default=1, metadata={"help": "bidirectional layers of the encoder"})

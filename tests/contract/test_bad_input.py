@@ -1352,6 +1352,11 @@ def _(world):
     return world.error("--lgp-parser-path", "gone.pt", arch="lgp_tiny")
 
 
+@case("--lgp-parser-parts …: needs a parser", "--lgp-parser-parts lstms: ")
+def _(world):
+    return world.error("--lgp-parser-parts", "lstms", arch="lgp_tiny")
+
+
 # --- training recipes, averaging, lengths -----------------------------------------------------------------------
 
 

@@ -65,7 +65,10 @@ DIRECTED_TRANSFORMERS = ("transformer", "sdatt_transformer", "dasa_transformer")
 DIRECTED_RECIPES = ("sdatt", "wmt14")
 
 # recipes of Hashimoto & Tsuruoka (2017); system -> --lgp-graph
-GRAPH_SYSTEMS = {"seq": "seq", "lgp": "latent", "lgp_plus": "latent", "dep": "dep", "uni": "uni"}
+GRAPH_SYSTEMS = {
+    **{"seq": "seq", "lgp": "latent", "lgp_plus": "latent", "seq_plus": "seq"},
+    **{"dep": "dep", "dep_plus": "dep", "uni": "uni", "uni_plus": "uni"},
+}
 GRAPH_RECIPES = ("lgp", "aspec")
 # size -> d3, training pairs, words' least frequency in source and target, noise words, momentum, epochs before the
 # learning rate may fall, beam, sentences of the treebank (specs: the tables of settings)
@@ -786,8 +789,8 @@ def test_systems_of_latent_graphs_are_accepted(recipe, system):
     assert (training.source_lang, training.target_lang) == ("en", "ja")
     assert str(training.lgp_graph) == GRAPH_SYSTEMS[system]
     (parser,) = [parse(command) for command in fairseq_commands(graph_commands(recipe, "pretrain"))]
-    expected = f"{parser.save_dir}/checkpoint_last.pt" if system == "lgp_plus" else None
-    assert training.lgp_parser_path == expected
+    expected = f"{parser.save_dir}/checkpoint_last.pt" if system.endswith("_plus") else None
+    assert training.lgp_parser_path == expected and training.lgp_parser_parts == "all"
     assert averaged.inputs == [training.save_dir] and averaged.select_on == "valid"
     assert averaged.data == training.data and averaged.cpu == training.cpu == (recipe == "lgp")
     for variables, checkpoint in (({}, "checkpoint_best.pt"), ({"AVERAGED": "1"}, "average.pt")):
@@ -827,7 +830,7 @@ def test_translations_made_otherwise_have_other_names():
         hypotheses = score[score.index("--input") + 1]
         (compared,) = [parse(command) for command in graph_commands("lgp", "compare", **variables)]
         assert compared.baseline == hypotheses.replace(".hypotheses", ".generated"), "compared is what was evaluated"
-        assert compared.names == list(GRAPH_SYSTEMS) and len(compared.systems) == 4
+        assert compared.names == list(GRAPH_SYSTEMS) and len(compared.systems) == 7
         assert compared.reference == [score[1]] and compared.tokenize == "none"
         scored += [hypotheses, compared.plot]
     assert len(set(scored)) == 2 * len(made)
@@ -842,13 +845,35 @@ def test_the_length_prior_is_the_papers_in_its_settings():
 def test_another_parser_makes_another_system():
     """Its checkpoints would be gone on with otherwise, and its translations compared as if they were the first's."""
     folders = []
-    for variables in ({}, {"FIRST_K": "1000"}, {"PARSER_SEED": "2"}, {"PARSER": "mine/own/checkpoint_last.pt"}):
+    for variables in (
+        *({}, {"FIRST_K": "1000"}, {"PARSER_SEED": "2"}, {"PARSER": "mine/own/checkpoint_last.pt"}),
+        *({"PARSER_PARTS": "tables"}, {"PARSER_PARTS": "lstms"}),
+    ):
         (train,) = fairseq_commands(graph_commands("lgp", "train", "lgp_plus", **variables))
         generate, _ = fairseq_commands(graph_commands("lgp", "evaluate", "lgp_plus", **variables))
         folders.append(parse(train).save_dir)
         assert parse(generate).path == f"{folders[-1]}/checkpoint_best.pt"
     names = [Path(folder).name for folder in folders]
-    assert names == ["lgp_plus-10000-1-1", "lgp_plus-1000-1-1", "lgp_plus-10000-2-1", "lgp_plus-own-1"]
+    assert names == [
+        *("lgp_plus-10000-1-1", "lgp_plus-1000-1-1", "lgp_plus-10000-2-1", "lgp_plus-own-1"),
+        *("lgp_plus-tables-10000-1-1", "lgp_plus-lstms-10000-1-1"),
+    ]
+
+
+@pytest.mark.parametrize("system", [system for system in GRAPH_SYSTEMS if system.endswith("_plus")])
+@pytest.mark.parametrize("recipe", GRAPH_RECIPES)
+def test_parts_of_a_parser_for_every_graph(recipe, system):
+    for parts in ("tables", "lstms"):
+        (train,) = fairseq_commands(graph_commands(recipe, "train", system, PARSER_PARTS=parts))
+        args = parse(train)
+        assert args.lgp_parser_parts == parts and args.lgp_parser_path
+        assert f"/{system}-{parts}-" in args.save_dir and f"/{system}-{parts}-" in args.log_file
+        # the others start from scratch, as always
+        (train,) = fairseq_commands(graph_commands(recipe, "train", system.removesuffix("_plus"), PARSER_PARTS=parts))
+        plain = parse(train)
+        fill_defaults(plain, LatentGraphOptions)
+        assert (plain.lgp_parser_path, plain.save_dir.count(parts)) == (None, 0)
+    dry_run(EXAMPLES / recipe / "train.sh", system, PARSER_PARTS="words", status=2)
 
 
 def refusal(script: str, *arguments: str, **variables: str) -> str:
@@ -882,7 +907,8 @@ def test_what_is_missing_is_named_with_its_script(tmp_path):
     touch(work / "data-bin", "x")
     touch(best.parent, best.name)
     parser = f"{work}/checkpoints/parser-500-1/checkpoint_last.pt is not there: run pretrain.sh first, with the same"
-    assert f"train.sh: {parser} FIRST_K" == refusal("lgp/train.sh", "lgp_plus", FIRST_K="500", **settings)
+    for system in ("lgp_plus", "seq_plus"):
+        assert f"train.sh: {parser} FIRST_K" == refusal("lgp/train.sh", system, FIRST_K="500", **settings)
     assert f"graph.sh: {parser} FIRST_K" == refusal("lgp/graph.sh", "parser", FIRST_K="500", **settings)
     averaged = refusal("lgp/evaluate.sh", "lgp", AVERAGED="1", **settings)
     assert averaged.endswith("average.pt is not there: run average.sh lgp first")
@@ -890,7 +916,7 @@ def test_what_is_missing_is_named_with_its_script(tmp_path):
 
 def test_scripts_without_what_they_need_say_what_it_is():
     for script in ("train", "evaluate", "average"):
-        assert refusal(f"lgp/{script}.sh") == f"{script}.sh: give a system: seq lgp lgp_plus dep uni"
+        assert refusal(f"lgp/{script}.sh") == f"{script}.sh: give a system: {' '.join(GRAPH_SYSTEMS)}"
     assert refusal("lgp/graph.sh") == "graph.sh: give lgp, lgp_plus or parser"
     assert refusal("aspec/prepare.sh").startswith("prepare.sh: give the folder of the corpus, DATA=…; its owners")
 
@@ -903,8 +929,9 @@ def test_graphs_without_a_baseline_are_not_compared():
 
 
 def test_one_budget_for_all_graphs():
+    of_each = ("lgp_graph", "lgp_parser_path", "lgp_parser_parts", *FILES)
     trainings = [parse(*graph_commands("lgp", "train", system)[-1:]) for system in GRAPH_SYSTEMS]
-    first, *others = [settings_of(args, ("lgp_graph", "lgp_parser_path", *FILES)) for args in trainings]
+    first, *others = [settings_of(args, of_each) for args in trainings]
     assert all(other == first for other in others)
     args = trainings[0]
     assert (args.criterion, args.max_epoch, args.epoch_parts) == ("cross_entropy", 20, 2)
@@ -1019,7 +1046,7 @@ def test_what_looks_at_the_graphs_is_accepted(recipe, system):
         assert str(args.decoder) == "eisner" and args.lowercase == (recipe == "lgp")
     treebank = parse(graph_commands(recipe, "pretrain")[-1]).data
     assert attachment.gold == trees.input == f"{treebank}/valid.conllu"
-    for other in ("seq", "uni", "dep"):
+    for other in ("seq", "uni", "dep", "seq_plus"):
         dry_run(EXAMPLES / recipe / "graph.sh", other, status=2)
 
 

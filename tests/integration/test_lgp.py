@@ -139,6 +139,31 @@ def test_translator_starts_from_a_trained_parser(whole_words, own_parser, tmp_pa
             torch.testing.assert_close(found[name], expected[name], atol=1e-6, rtol=0)
 
 
+def test_parts_of_a_trained_parser(whole_words, own_parser, tmp_path):
+    """The others start at random, and all of it alike; the file is not needed afterwards."""
+    path = shutil.copy(own_parser, tmp_path / "parser.pt")
+    states = {}
+    for parts in ("all", "tables", "lstms"):
+        options = ["--lgp-parser-path", path, "--lgp-parser-parts", parts, "--lgp-src-min-freq", 1]
+        # an update of nothing
+        options += ["--lgp-graph", "seq", "--lr", 0, "--max-update", 1]
+        commands.train(whole_words, tmp_path / parts, "lgp_tiny", *options)
+        states[parts] = commands.parameters(tmp_path / parts / "checkpoint_last.pt")
+    Path(path).unlink()
+    checkpoint = tmp_path / "tables" / "checkpoint_last.pt"
+    assert len(commands.generate(whole_words, checkpoint, "--gen-subset", "valid")) == 61
+    tables, lstms = ("encoder.words.",), ("encoder.parser.layer1.", "encoder.parser.layer2.")
+    for name, value in states["all"].items():
+        same = {parts: torch.equal(value, states[parts][name]) for parts in ("tables", "lstms")}
+        if "parser" in name or "words" in name:
+            assert same == {"tables": name.startswith(tables), "lstms": name.startswith(lstms)}, name
+        else:
+            assert all(same.values()), name
+    # what neither takes over
+    for name, value in states["tables"].items():
+        assert name.startswith((*tables, *lstms)) or torch.equal(value, states["lstms"][name]), name
+
+
 def test_a_parser_of_another_size_is_refused(whole_words, own_parser, tmp_path):
     with pytest.raises(ValueError, match=r"--lgp-parser-size 100: the parser .* has 16"):
         commands.train(whole_words, tmp_path, "lgp_small", "--lgp-parser-path", own_parser)

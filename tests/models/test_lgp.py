@@ -9,7 +9,7 @@ from fairseq.data import Dictionary
 from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 from oracles.graph_translation import translate
 
-from fairseq_syntax.models.lgp import adapt_options
+from fairseq_syntax.models.lgp import adapt_options, take_over
 from fairseq_syntax.models.lgp_parser import ParserCheckpoint
 from fairseq_syntax.modules.latent_graph_parser import word_states
 
@@ -267,6 +267,8 @@ def test_wrong_sizes_and_missing_trees_are_refused(build):
         ({"lgp_max_ngrams": 0}, "--lgp-max-ngrams 0: must be at least 1"),
         ({"lgp_classifier_hidden": -3}, "--lgp-classifier-hidden -3: must not be negative"),
         ({"lgp_parser_path": "gone.pt"}, "--lgp-parser-path gone.pt: no such file; .* when it is resumed"),
+        ({"lgp_parser_parts": "tables"}, "--lgp-parser-parts tables: needs a parser; give --lgp-parser-path"),
+        ({"lgp_parser_parts": "words"}, "--lgp-parser-parts words: choose from all, tables, lstms"),
         ({"lgp_graph": "tree"}, "--lgp-graph tree: choose from latent, seq, dep, uni"),
     ):
         with pytest.raises((ValueError, FileNotFoundError), match=message):
@@ -298,6 +300,40 @@ def test_options_of_a_trained_parser():
         args = argparse.Namespace(**{"lgp_word_case": "auto", **fixed, option: wrong})
         with pytest.raises(ValueError, match=f"--{option.replace('_', '-')} {wrong}: the parser parser.pt has "):
             adapt_options(args, trained)
+
+
+@pytest.mark.parametrize("parts", ["all", "tables", "lstms"])
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_exactly_the_parts_of_a_parser_that_are_asked_for_are_taken(build, graph, parts):
+    model, donor = build(graph), build("latent")
+    for parameter in donor.parameters():
+        torch.nn.init.normal_(parameter)
+    before = {name: value.clone() for name, value in model.encoder.state_dict().items()}
+    words, parser = donor.encoder.words, donor.encoder.parser
+    # one word and the last n-gram are unknown to the parser
+    symbols, keys = words.row_symbols[:-1], words.vocabulary.keys[:-1]
+    trained = ParserCheckpoint(
+        {name: value.detach() for name, value in parser.state_dict().items()},
+        *(list(symbols), words.words.weight.detach()[: len(symbols)]),
+        *(list(keys), words.ngrams.weight.detach()[1 : 1 + len(keys)]),
+        *(["X"] * 6, ["y"] * 7, 3, 4, 0, False, 96, False),
+    )
+    take_over(model.encoder, trained, "parser.pt", parts)
+    after, given = model.encoder.state_dict(), donor.encoder.state_dict()
+    for name, value in after.items():
+        if name in ("words.words.weight", "words.ngrams.weight"):
+            known = parts != "lstms"
+            rows = slice(1, -1) if "ngrams" in name else slice(0, -1)
+            assert torch.equal(value[rows], (given if known else before)[name][rows]), name
+            rest = torch.ones(len(value), dtype=torch.bool)
+            rest[rows] = False
+            assert torch.equal(value[rest], before[name][rest]), name
+            continue
+        of_lstm = name.startswith(("parser.layer1.", "parser.layer2."))
+        taken = name.startswith("parser.") and (parts == "all" or (parts == "lstms" and of_lstm))
+        assert torch.equal(value, (given if taken else before)[name]), name
+        if name.startswith("parser."):
+            assert not torch.equal(before[name], given[name]), "the test could not tell"
 
 
 @pytest.mark.parametrize(

@@ -115,7 +115,7 @@ def test_dropout_acts_in_training_only(build):
     model = build("nmt_lstm", dropout=0.5)
     rates = [module.p for module in model.modules() if isinstance(module, FairseqDropout)]
     # of several layers, the encoder drops between them, too
-    assert rates == [0.5, 0.5] and model.encoder.rnn.dropout == 0.5
+    assert sorted(rates) == [0, 0, 0, 0.5] and model.encoder.rnn.dropout == 0.5
     assert build("nmt_lstm", dropout=0.5, encoder_layers=1, decoder_layers=1).encoder.rnn.dropout == 0
     assert torch.equal(model(SOURCE, None, PREVIOUS)[0], model(SOURCE, None, PREVIOUS)[0])
     model.train()
@@ -128,6 +128,8 @@ def test_dropout_acts_in_training_only(build):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
+        ({"embedding_dropout": 1.0}, r"--embedding-dropout 1.0: must be at least 0 and less than 1"),
+        ({"annotation_dropout": -0.1}, r"--annotation-dropout -0.1: must be at least 0 and less than 1"),
         ({"encoder_layers": 3}, r"--encoder-layers 3 and --decoder-layers 2 must be equal"),
         ({"encoder_layers": 0, "decoder_layers": 0}, r"--encoder-layers 0: must be at least 1"),
         ({"encoder_embed_dim": 0}, r"--encoder-embed-dim 0: must be at least 1"),

@@ -82,6 +82,36 @@ def test_equals_the_paper_word_by_word(build, arch, cell, more):
         torch.testing.assert_close(gradient, reference, atol=1e-10, rtol=1e-10, msg=name)
 
 
+@pytest.mark.parametrize("arch", list(SYSTEMS))
+def test_embeddings_and_annotations_are_dropped_only_if_asked_for(build, arch):
+    """As in OpenNMT: with --dropout alone, what heads, values and keys are made of is whole."""
+    seen = {}
+
+    def look(model):
+        encoder, memory = model.encoder, model.encoder.memory
+        reader = memory.keys if arch == "nmt_lstm" else memory.head_selection
+        for name, module in (("rnn", encoder.rnn), ("annotations", reader)):
+            module.register_forward_pre_hook(lambda _, given, name=name: seen.update({name: given[0]}))
+        encoder.rnn.dropout = 0.0  # between layers
+        return seen
+
+    for rate in (0.0, 0.5):
+        model = build(arch, dropout=0.5, embedding_dropout=rate, annotation_dropout=rate)
+        look(model)
+        torch.manual_seed(1)
+        model.train()(*arguments(batch()))
+        embedded, annotations = seen["rnn"].data, seen["annotations"]
+        model.eval()(*arguments(batch()))
+        if rate:
+            for found in (embedded == 0, annotations[:1] == 0):
+                assert 0.2 < found.double().mean() < 0.8
+        else:
+            assert torch.equal(embedded, seen["rnn"].data) and torch.equal(annotations, seen["annotations"])
+    plain = build(arch, dropout=0.5)
+    assert (plain.encoder.annotation_dropout.p, plain.encoder.embedding_dropout.p) == (0, 0)
+    assert (plain.decoder.embedding_dropout.p, plain.decoder.dropout.p) == (0, 0.5)
+
+
 def arguments(pair):
     """As the arguments of a model: lengths are not needed."""
     return pair[0], None, pair[1]

@@ -14,6 +14,7 @@ from oracles import directed_translation as oracle
 
 from fairseq_syntax.models.sdatt import SYSTEMS, SyntaxDirectedModel
 from fairseq_syntax.modules.recurrent_cells import LSTMCell
+from fairseq_syntax.modules.variational_dropout import VariationalDropout
 from fairseq_syntax.trees.distances import tree_distances
 from fairseq_syntax.trees.projection import parent_first_pieces
 
@@ -190,11 +191,23 @@ def test_a_missing_parse_can_be_an_error_for_units(build, arch):
     assert torch.isfinite(model(*batch(chosen=slice(0, 2)))[0]).all()
 
 
+def test_embeddings_and_annotations_are_dropped_as_in_nematus(build):
+    for given, expected in (
+        ({}, (0.4, 0.4)),
+        ({"annotation_dropout": 0.0}, (0.4, 0)),
+        ({"embedding_dropout": 0.1}, (0.1, 0.4)),
+    ):
+        model = build("sdatt", dropout=0.4, **given)
+        assert (model.encoder.embedding_dropout.p, model.encoder.annotation_dropout.p) == expected
+        assert (model.decoder.embedding_dropout.p, model.decoder.dropout.p) == (expected[0], 0.4)
+
+
 def test_variational_dropout_drops_the_same_everywhere(build):
     model = build("global_plus_sdatt", dropout=0.5, variational_dropout=True).train()
     dropped = []
-    for side in (model.encoder, model.decoder):
-        side.dropout.register_forward_hook(lambda _, given, result: dropped.append((given[0], result)))
+    for module in model.modules():
+        if isinstance(module, VariationalDropout):
+            module.register_forward_hook(lambda _, given, result: dropped.append((given[0], result)))
     model(*batch())
     wide = [(given, result) for given, result in dropped if given.dim() == 3 and given.shape[1] > 1]
     assert len(wide) == 5  # of the encoder's input and output, of the words before, around the deep output
