@@ -26,7 +26,7 @@ from ..analysis.generated import (
 )
 from ..analysis.length_buckets import FEW, Bucket, draw_buckets, length_buckets
 from ..analysis.ribes import ALPHA, BETA, sentence_ribes
-from ..analysis.significance import SignTest, paired_bootstrap, sign_test
+from ..analysis.significance import paired_bootstrap, sign_test
 from ..analysis.tables import TableFormat, format_table
 from ..trees.subwords import SubwordType
 from .attachment import add_format
@@ -47,11 +47,13 @@ text with --reference. D- lines are taken, or H- lines where there are none.
   better/worse sentences that raise/lower the baseline's BLEU when the system's translation replaces the baseline's
   p sign       sign test over these (Collins et al. 2005), two-sided
   p bootstrap  paired bootstrap, as by sacrebleu --paired-bs: of one tail, about half of a two-sided p
+  against X    the same beside system X, with --against X, in the place of the baseline
   source words of the sentences of a bucket, the end of the sentence not counted
 
 examples:
   fairseq-syntax-compare baseline.generated system.generated --reference test.de --plot lengths.svg
   fairseq-syntax-compare baseline.generated a.generated b.generated --names baseline a b --lowercase --tokenize 13a
+  fairseq-syntax-compare global.generated chen17.generated sdatt.generated --reference test.de --against chen17
   fairseq-syntax-compare baseline.txt system.txt --reference test.de --source test.en --format markdown"""
 
 
@@ -67,6 +69,13 @@ def build_parser() -> argparse.ArgumentParser:
     add("baseline", metavar="BASELINE", help="translations of the baseline")
     add("systems", metavar="SYSTEM", nargs="+", help="translations of the same sentences by others")
     add("--names", nargs="+", metavar="NAME", help="of all systems, the baseline first (default: the files' names)")
+    add(
+        "--against",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a table of its own of all systems beside this one, which is one of them; give it again for further ones",
+    )
     add(
         "--reference",
         action="append",
@@ -150,13 +159,10 @@ class Scored:
     Attributes:
         statistics: (N, 10), see `Bleu.statistics`.
         ribes: mean over sentences.
-        sign, bootstrap: against the baseline; None for the baseline.
     """
 
     statistics: np.ndarray
     ribes: float
-    sign: SignTest | None = None
-    bootstrap: float | None = None
 
 
 def run(args: argparse.Namespace) -> None:
@@ -171,12 +177,10 @@ def run(args: argparse.Namespace) -> None:
     if args.plot and corpus.source_words is None:
         raise ValueError("--plot: the length of the source is not known; give --source")
     bleu = Bleu(args.lowercase, args.tokenize)
+    others = [_number(corpus.names, name) for name in dict.fromkeys(args.against)]
     systems = [score(corpus, i, bleu) for i in range(len(corpus.names))]
-    for system in systems[1:]:
-        compared = systems[0].statistics, system.statistics, lambda counts: bleu.score(counts).score
-        system.sign = sign_test(*compared)
-        system.bootstrap = paired_bootstrap(*compared, args.bootstrap, args.seed)
-    tables = [_systems_table(corpus.names, systems, bleu, args.format)]
+    tables = [_systems_table(corpus.names, systems, bleu, args)]
+    tables += [_against_table(corpus.names, systems, other, bleu, args) for other in others]
     if corpus.source_words is None:
         _warn("no BLEU by length: the source is not known; give --source")
     else:
@@ -291,6 +295,18 @@ def _names(paths: list[str]) -> list[str]:
     return short if len(set(short)) == len(short) else paths
 
 
+def _number(names: list[str], name: str) -> int:
+    """Place of the system of this name.
+
+    Raises:
+        ValueError: no system has it, or several do.
+    """
+    if names.count(name) != 1:
+        problem = "several systems have this name" if name in names else "no system has this name"
+        raise ValueError(f"--against {name}: {problem}; give one of {', '.join(names)}, or other --names")
+    return names.index(name)
+
+
 def _warn(message: str) -> None:
     print(f"{_PROGRAM}: {message}", file=sys.stderr)
 
@@ -325,19 +341,42 @@ def _p(value: float) -> Decimal:
     return Decimal(f"{value:.2g}")
 
 
-def _systems_table(names: list[str], systems: list[Scored], bleu: Bleu, form: str) -> str:
-    header = ["system", "BLEU", "delta", "ratio", "RIBES", "better", "worse", "p sign", "p bootstrap"]
+_TESTS = ["better", "worse", "p sign", "p bootstrap"]
+
+
+def _difference(other: Scored, system: Scored, bleu: Bleu, args: argparse.Namespace) -> list:
+    """Cells of a row: the delta of BLEU to another system, then those of `_TESTS`."""
+
+    def score(counts: np.ndarray) -> float:
+        return bleu.score(counts).score
+
+    compared = other.statistics, system.statistics, score
+    delta = score(system.statistics.sum(axis=0)) - score(other.statistics.sum(axis=0))
+    sign = sign_test(*compared)
+    return [
+        *(_rounded(delta), sign.better, sign.worse, _p(sign.p)),
+        _p(paired_bootstrap(*compared, args.bootstrap, args.seed)),
+    ]
+
+
+def _systems_table(names: list[str], systems: list[Scored], bleu: Bleu, args: argparse.Namespace) -> str:
     rows = []
-    totals = [bleu.score(system.statistics.sum(axis=0)) for system in systems]
-    for name, system, total in zip(names, systems, totals, strict=True):
-        row = [name, _rounded(total.score), math.nan, _rounded(total.ratio, 3), _rounded(system.ribes, 4)]
-        if system.sign is None:
-            row += [math.nan] * 4
-        else:
-            row[2] = _rounded(total.score - totals[0].score)
-            row += [system.sign.better, system.sign.worse, _p(system.sign.p), _p(system.bootstrap)]
-        rows.append(row)
-    return format_table(header, rows, form)
+    for name, system in zip(names, systems, strict=True):
+        total = bleu.score(system.statistics.sum(axis=0))
+        alone = system is systems[0]
+        delta, *tests = [math.nan] * 5 if alone else _difference(systems[0], system, bleu, args)
+        scores = [_rounded(total.score), delta, _rounded(total.ratio, 3), _rounded(system.ribes, 4)]
+        rows.append([name, *scores, *tests])
+    return format_table(["system", "BLEU", "delta", "ratio", "RIBES", *_TESTS], rows, args.format)
+
+
+def _against_table(names: list[str], systems: list[Scored], number: int, bleu: Bleu, args: argparse.Namespace) -> str:
+    rows = [
+        [name, *_difference(systems[number], system, bleu, args)]
+        for i, (name, system) in enumerate(zip(names, systems, strict=True))
+        if i != number
+    ]
+    return format_table([f"against {names[number]}", "delta", *_TESTS], rows, args.format)
 
 
 def _buckets_table(names: list[str], buckets: list[Bucket], by_bucket: Sequence[Sequence[float]], form: str) -> str:

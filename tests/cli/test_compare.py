@@ -170,6 +170,24 @@ def test_several_systems_and_order_of_lines(world, run):
     assert buckets[0] == ["source words", "sentences", *names, "delta other", "delta sys", "delta again"]
 
 
+def test_against_any_system(world, run):
+    """As if that system were the baseline; without the option, the same tables but that one."""
+    base, system = world.pair()
+    other = world.generated("other.generated", spoilt(world.references, 0.3, 4), 9)
+    files = (base, system, other)
+    plain = run(*files, "--names", "base", "sys", "other")
+    first, sys, base_again, *rest = run(
+        *files, "--names", "base", "sys", "other", "--against", "sys", "--against", "base", "--against", "sys"
+    )
+    assert [first, *rest] == plain
+    columns = [0, 2, 5, 6, 7, 8]
+    turned, *_ = run(system, base, other, "--names", "sys", "base", "other")
+    tests = ["delta", "better", "worse", "p sign", "p bootstrap"]
+    assert sys == [["against sys", *tests], *([row[i] for i in columns] for row in turned[2:])]
+    assert base_again == [["against base", *tests], *([row[i] for i in columns] for row in plain[0][2:])]
+    assert float(sys[1][1]) == -float(base_again[1][1]) < 0
+
+
 def test_line_ends_of_windows(world, run):
     base, system = world.pair()
     assert run(base, world.generated("sys.generated", world.better, 3, end="\r\n")) == run(base, system)
@@ -337,6 +355,15 @@ def test_reference_and_source_of_other_length(world, refused):
     assert "ref: no reference of sentence 117, 118, 119; it has 117 for 120 sentences" in said
     long = world.text("src", [*world.sources, "more"])
     assert "src:121: a source of sentence 120, which has no translation" in refused(base, system, "--source", long)
+
+
+def test_against_a_system_that_is_not_there(world, refused):
+    base, system = world.pair()
+    given = (base, system, base, "--against")
+    said = refused(*given, "chen17", "--names", "a", "b", "b")
+    assert said == "--against chen17: no system has this name; give one of a, b, b, or other --names"
+    said = refused(*given, "b", "--names", "a", "b", "b")
+    assert said == "--against b: several systems have this name; give one of a, b, b, or other --names"
 
 
 def test_picture_without_source(world, refused):

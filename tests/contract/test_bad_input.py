@@ -956,6 +956,22 @@ def _(world):
     return world.program("gates", "--output", world.folder / "gates.tsv", data=data)
 
 
+def against(world, name, *names):
+    given = [world.text / "valid.de"] * 2
+    options = ["--names", *names, "--against", name, "--reference", given[0]]
+    return world.program("compare", *given, *options, model=False)
+
+
+@case("no system has this name; give one of", "--against c: ")
+def _(world):
+    return against(world, "c", "a", "b")
+
+
+@case("several systems have this name; give one of", "--against a: ")
+def _(world):
+    return against(world, "a", "a", "a")
+
+
 @case("exists already; give --overwrite to replace it", "/test.en: ")
 def _(world):
     return world.program("trees", "--subset", "test", "--output", world.text / "test.en")

@@ -556,6 +556,8 @@ def test_all_systems_are_compared_with_the_baseline_of_their_kind():
         assert (args.reference, args.source) == (["nowhere/multi30k/text/test1.de"], "nowhere/multi30k/text/test1.en")
         assert args.plot.endswith(".svg") and args.tokenize == "none"
     assert parse(recurrent).plot != parse(transformers).plot
+    # the paper's dagger: significantly better than Chen et al. (2017)
+    assert parse(recurrent).against == ["chen17", "global_plus_chen17"] and not parse(transformers).against
 
 
 def test_comparison_takes_what_has_been_evaluated(tmp_path):
