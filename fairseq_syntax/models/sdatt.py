@@ -5,9 +5,8 @@ from enum import StrEnum
 from typing import Optional
 
 import torch
-from fairseq.logging import metrics
 from fairseq.models import register_model, register_model_architecture
-from torch import Tensor, nn
+from torch import nn
 
 from ..modules.additive_attention import AdditiveAttention, AdditiveMemory, SourceWeights
 from ..modules.dependency_units import SMALLEST_UNIT
@@ -16,13 +15,15 @@ from ..modules.syntax_directed_attention import (
     Combine,
     MissingParse,
     PositionGradient,
+    PositionGuide,
     SyntaxDirectedMemory,
     SyntaxDirectedWeights,
 )
 from ..modules.two_sequence_attention import TwoSequenceAttention
-from ..modules.window_attention import FlexibleWeights, LocalSoftmax, LocalWeights, centre_row
+from ..modules.window_attention import FlexibleWeights, LocalSoftmax, LocalWeights
 from .conditional_gru import ConditionalGRUDecoder
 from .dependency_units import UNIT_INPUTS, TwoMemories, TwoSequenceEncoder, TwoStateDecoder, UnitEncoder
+from .position_metrics import log_positions
 from .recurrent import CellType, RecurrentEncoder, RecurrentModel, RecurrentOptions
 
 
@@ -102,6 +103,22 @@ class SyntaxDirectedOptions(RecurrentOptions):
     sdatt_position: PositionGradient = field(
         default=PositionGradient.ste, metadata={"help": "gradient of the predicted position"}
     )
+    sdatt_guide: PositionGuide = field(
+        default=PositionGuide.none,
+        metadata={
+            "help": "what plain attention, the softmax of the scores over the whole sentence, does for the position "
+            "(ours): none, nothing; loss, a term of the loss in training pulls the prediction to where it looks on the "
+            "average; centres, the centre is where it looks, and nothing is predicted"
+        },
+    )
+    sdatt_guide_weight: float = field(
+        default=1.0,
+        metadata={"help": "weight of the term of --sdatt-guide loss, L KL(t/L || p/L) to where it looks, t"},
+    )
+    sdatt_position_lr: float = field(
+        default=1.0,
+        metadata={"help": "learning rate of W_p and v_p, which predict the position, as a share of the others'"},
+    )
     sdatt_missing: MissingParse = field(
         default=MissingParse.all_equal,
         metadata={
@@ -157,14 +174,24 @@ class SyntaxDirectedModel(RecurrentModel):
     def forward(self, src_tokens, src_lengths, prev_output_tokens, src_syntax=None, features_only=False):
         """As of the base; in validation, what the predicted positions are like goes into fairseq's log."""
         scores, extra = super().forward(src_tokens, src_lengths, prev_output_tokens, src_syntax, features_only)
+        if self.training and "guide_loss" in extra:
+            of_target = prev_output_tokens.ne(self.decoder.dictionary.pad())
+            extra["auxiliary_loss"] = extra["guide_loss"][of_target].sum()
         if not self.training and "position" in extra:
             source, target = self.encoder.dictionary.pad(), self.decoder.dictionary.pad()
-            _log_positions(extra, src_tokens.ne(source), prev_output_tokens.ne(target))
+            plain = extra["plain_attn"] if "plain_attn" in extra else extra["attn"][0]
+            log_positions(extra["position"], plain, src_tokens.ne(source), prev_output_tokens.ne(target))
         return scores, extra
+
+    def step_shares(self) -> list[tuple[nn.Parameter, float]]:
+        """Parameters that the task has learn faster or slower than others, and what share of a step they take."""
+        nets = [module for module in self.modules() if getattr(module, "step_share", 1) != 1]
+        return [(parameter, net.step_share) for net in nets for parameter in net.parameters()]
 
     @classmethod
     def check_options(cls, args, task):
         super().check_options(args, task)
+        _check_guide(args)
         if args.double_context and args.attention == AttentionKind.plain:
             raise ValueError("--double-context: the second context needs --attention local, flexible or sdatt")
         for name in ("sdatt_n", "sdatt_sigma", "local_window", "flex_sigma", "flex_threshold"):
@@ -250,23 +277,17 @@ class SyntaxDirectedModel(RecurrentModel):
         return ConditionalGRUDecoder(task.target_dictionary, args, embed_tokens, attention, context_size, fed)
 
 
-def _log_positions(extra, of_source: Tensor, of_target: Tensor) -> None:
-    """Log how far predicted positions are from where attention is strongest, and how much they vary.
-
-    A predictor that has not learned anything has a spread near 0: it points at the same share of every sentence.
-
-    Args:
-        extra: of the decoder: "attn" [(B, S, T)] and "position" (B, S).
-        of_source, of_target: (B, T) and (B, S), True at real tokens.
-    """
-    length = of_source.sum(dim=1, keepdim=True)
-    first = of_source.int().argmax(dim=1, keepdim=True)
-    strongest = extra["attn"][0].argmax(dim=2) - first
-    position = extra["position"]
-    away = (centre_row(position, length) - strongest).abs()[of_target]
-    share = (position / length)[of_target]
-    metrics.log_scalar("position_error", away.float().mean(), weight=len(away), round=2)
-    metrics.log_scalar("position_spread", share.std(correction=0), weight=len(share), round=3)
+def _check_guide(args) -> None:
+    guided = args.sdatt_guide != PositionGuide.none
+    predicts = args.attention in (AttentionKind.local, AttentionKind.syntax) and args.sdr != 2
+    if guided and args.attention != AttentionKind.syntax:
+        raise ValueError(f"--sdatt-guide {args.sdatt_guide}: needs --attention sdatt")
+    if not 0 <= args.sdatt_guide_weight < float("inf"):
+        raise ValueError(f"--sdatt-guide-weight {args.sdatt_guide_weight}: must be at least 0 and finite")
+    if not 0 <= args.sdatt_position_lr < float("inf"):
+        raise ValueError(f"--sdatt-position-lr {args.sdatt_position_lr}: must be at least 0 and finite")
+    if args.sdatt_position_lr != 1 and (not predicts or args.sdatt_guide == PositionGuide.centres):
+        raise ValueError(f"--sdatt-position-lr {args.sdatt_position_lr}: the system predicts no position")
 
 
 def _check_units(args) -> None:
@@ -284,16 +305,28 @@ def _check_units(args) -> None:
 
 def _weights(args, query: int) -> SourceWeights:
     if args.attention == AttentionKind.local:
-        return LocalWeights(query, args.local_window, args.local_softmax, args.local_renorm)
-    if args.attention == AttentionKind.flexible:
+        weights = LocalWeights(query, args.local_window, args.local_softmax, args.local_renorm)
+    elif args.attention == AttentionKind.flexible:
         return FlexibleWeights(query, args.flex_sigma, args.flex_threshold)
-    if args.attention == AttentionKind.syntax:
+    elif args.attention == AttentionKind.syntax:
         combine = args.sdatt_combine
         if combine is None:
             published = args.decoder_kind == DecoderKind.conditional_gru
             combine = Combine.mul if published else Combine.add
-        return SyntaxDirectedWeights(query, args.sdatt_n, args.sdatt_sigma, combine, args.sdatt_position)
-    return SourceWeights()
+        weights = SyntaxDirectedWeights(
+            query,
+            args.sdatt_n,
+            args.sdatt_sigma,
+            combine,
+            args.sdatt_position,
+            args.sdatt_guide,
+            args.sdatt_guide_weight,
+        )
+    else:
+        return SourceWeights()
+    if weights.position is not None:
+        weights.position.step_share = args.sdatt_position_lr
+    return weights
 
 
 TINY = {

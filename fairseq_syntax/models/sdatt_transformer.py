@@ -16,6 +16,7 @@ from torch import Tensor
 from ..modules.syntax_cross_attention import HeadPositions, SyntaxCrossAttention, tree_penalty
 from ..modules.syntax_directed_attention import MissingParse, PositionGradient, complete_distances
 from .layer_choice import chosen_layers
+from .position_metrics import log_correlations, progress
 from .syntax_encoder import SyntaxEncoder
 from .syntax_transformer import SyntaxTransformerModel, register_sizes
 
@@ -161,7 +162,7 @@ class SyntaxDirectedTransformerModel(SyntaxTransformerModel):
         return self.encoder.directs and self.encoder.cfg.sdatt_missing == MissingParse.error
 
     def forward(self, src_tokens, src_lengths, prev_output_tokens, **kwargs):
-        """As in fairseq; outside training, it logs how much the predicted positions vary.
+        """As in fairseq; outside training, it logs how much the predicted positions vary, and whether they are a clock.
 
         A predictor that has not learned anything has a spread near 0: it points at the same share of every sentence.
         """
@@ -182,6 +183,7 @@ class SyntaxDirectedTransformerModel(SyntaxTransformerModel):
         of_target = prev_output_tokens.ne(self.decoder.dictionary.pad())
         shares = shares.transpose(1, 2)[of_target]
         metrics.log_scalar("position_spread", shares.std(dim=0, correction=0).mean(), weight=len(shares), round=3)
+        log_correlations(shares.flatten(), progress(of_target).repeat_interleave(shares.shape[1]))
         return result
 
     @classmethod

@@ -38,17 +38,27 @@ class AdditiveMemory(SourceMemory):
 
 
 class PositionNet(nn.Module):
-    """Position in the sentence that a state looks at: p = L sigmoid(v . tanh(W_p s)), in (0, L) (eq. 5)."""
+    """Position in the sentence that a state looks at: p = L sigmoid(v . tanh(W_p s)), in (0, L) (eq. 5).
+
+    Attributes:
+        step_share: its learning rate as a share of that of other parameters.
+    """
+
+    step_share = 1.0
 
     def __init__(self, query_size: int):
         super().__init__()
         self.hidden = nn.Linear(query_size, query_size, bias=False)
         self.output = nn.Linear(query_size, 1, bias=False)
 
+    def score(self, query: Tensor) -> Tensor:
+        """(B,) v . tanh(W_p s), in float32 at least, of states (B, H)."""
+        scores = self.output(torch.tanh(self.hidden(query))).squeeze(1)
+        return scores.to(torch.promote_types(scores.dtype, torch.float32))
+
     def forward(self, query: Tensor, length: Tensor) -> Tensor:
         """(B,) positions, in float32 at least, of states (B, H) in sentences of so many tokens (B,)."""
-        scores = self.output(torch.tanh(self.hidden(query))).squeeze(1)
-        return length * torch.sigmoid(scores.to(torch.promote_types(scores.dtype, torch.float32)))
+        return length * torch.sigmoid(self.score(query))
 
 
 class SourceWeights(nn.Module):
@@ -76,8 +86,8 @@ class SourceWeights(nn.Module):
 
 
 def global_weights(scores: Tensor, keep: Tensor) -> Tensor:
-    """Softmax over the positions that are kept, (B, T)."""
-    return torch.softmax(scores.masked_fill(~keep, float("-inf")), dim=1)
+    """Softmax over the positions that are kept, (…, T)."""
+    return torch.softmax(scores.masked_fill(~keep, float("-inf")), dim=-1)
 
 
 def positions_of(memory: Memory) -> Tensor:
@@ -90,7 +100,8 @@ class AdditiveAttention(SourceAttention):
     """Context by `weights`, alone or beside that of the plain softmax of the same scores (eqs. 1-3, 12, 14).
 
     Found are "attn", weights that sum to one where there are such (with a double context those of the plain softmax),
-    "syntax_attn", the special weights of a double context, and what the weights have to show.
+    "syntax_attn", the special weights of a double context, and what the weights have to show. In eval mode a single
+    context around a position also finds "plain_attn", the plain softmax that it does not use.
 
     Args:
         query_size: of the decoder's state.
@@ -129,5 +140,7 @@ class AdditiveAttention(SourceAttention):
             plain = global_weights(scores, memory["keep"])
             found |= {"attn": plain, "syntax_attn": weights}
             rows = torch.stack((plain, weights), dim=1)
+        elif not self.training and "position" in shown:
+            found["plain_attn"] = global_weights(scores, memory["keep"])
         context = torch.bmm(rows.to(memory["values"].dtype), memory["values"]).flatten(1)
         return context, found, state

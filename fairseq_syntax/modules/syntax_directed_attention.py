@@ -5,10 +5,11 @@ from enum import StrEnum
 from typing import Optional
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from ..trees.distances import PAD_DISTANCE
-from .additive_attention import AdditiveMemory, PositionNet, SourceWeights, global_weights
+from .additive_attention import AdditiveMemory, PositionNet, SourceWeights, global_weights, positions_of
 from .window_attention import centre_row
 
 
@@ -26,6 +27,14 @@ class PositionGradient(StrEnum):
     ste = "ste"  # the row's weights, with the gradient of `mix`
     hard = "hard"  # none: the literal formula; the position is never learned
     mix = "mix"  # the weights of the two nearest rows, mixed
+
+
+class PositionGuide(StrEnum):
+    """What plain attention, the softmax of the same scores, has to say about the position; ours."""
+
+    none = "none"  # nothing, as published
+    loss = "loss"  # training pulls the predicted position to where plain attention looks
+    centres = "centres"  # the centre is where plain attention looks; nothing is predicted
 
 
 class MissingParse(StrEnum):
@@ -94,7 +103,7 @@ def complete_distances(syntax: Optional[dict], keep: Tensor, missing: MissingPar
 
 
 class SyntaxDirectedWeights(SourceWeights):
-    """Softmax over the words within n arcs of the token at the predicted position (eqs. 5, 9-11).
+    """Softmax over the words within n arcs of the token at a position (eqs. 5, 9-11).
 
     Args:
         query_size: H.
@@ -102,6 +111,8 @@ class SyntaxDirectedWeights(SourceWeights):
         sigma: of the Gaussian, in arcs; may be infinite. None: n / 2.
         combine: how distances change scores.
         gradient: how the position learns.
+        guide: where the position comes from, and what else it learns from.
+        guide_weight: of the term of the loss, where there is one.
     """
 
     def __init__(
@@ -111,23 +122,26 @@ class SyntaxDirectedWeights(SourceWeights):
         sigma: Optional[float] = None,
         combine: Combine = Combine.mul,
         gradient: PositionGradient = PositionGradient.ste,
+        guide: PositionGuide = PositionGuide.none,
+        guide_weight: float = 1.0,
     ):
         super().__init__()
-        self.position = PositionNet(query_size)
+        self.position = None if guide == PositionGuide.centres else PositionNet(query_size)
         self.window = window
         self.combine = combine
         self.gradient = gradient
+        self.guide = guide
+        self.guide_weight = guide_weight
         self.sigma = window / 2 if sigma is None else sigma
-        if gradient == PositionGradient.hard:
+        if gradient == PositionGradient.hard and guide == PositionGuide.none:
             # training in several processes wants to know of parameters without a gradient
             self.position.requires_grad_(False)
 
-    def _row(self, scores: Tensor, memory, row: Tensor) -> Tensor:
-        """Weights (B, T) if the token (B,) `row`, counted from the sentence's first, is the centre."""
-        index = (row + memory["start"])[:, None, None].expand(-1, 1, scores.shape[1])
+    def _around(self, scores: Tensor, distances: Tensor, keep: Tensor) -> Tensor:
+        """Weights (…, T) of scores (…, T), of tokens that are kept, at these distances from the centre."""
         # squares of uint8 would overflow
-        distances = memory["distances"].gather(1, index).squeeze(1).to(scores.dtype)
-        inside = memory["keep"] & (distances <= self.window)
+        distances = distances.to(scores.dtype)
+        inside = keep & (distances <= self.window)
         log_gaussian = distances.square() * (-0.5 / self.sigma**2)
         if self.combine == Combine.mul:
             # before any masking or shift of the scores: the product is not invariant to either
@@ -136,15 +150,75 @@ class SyntaxDirectedWeights(SourceWeights):
             return global_weights(scores + log_gaussian, inside)
         return global_weights(scores, inside) * log_gaussian.exp()
 
+    def _row(self, scores: Tensor, memory, row: Tensor) -> Tensor:
+        """Weights (B, T) if the token (B,) `row`, counted from the sentence's first, is the centre."""
+        index = (row + memory["start"])[:, None, None].expand(-1, 1, scores.shape[1])
+        return self._around(scores, memory["distances"].gather(1, index).squeeze(1), memory["keep"])
+
     def forward(self, scores, query, memory, state):
-        position = self.position(query, memory["length"])
-        return self.weigh(scores, position, memory), {"position": position}, state
+        length = memory["length"]
+        if self.guide == PositionGuide.centres:
+            weights, position = self._around_plain(scores, memory)
+            return weights, {"position": position}, state
+        predicted = self.position.score(query)
+        position = length * torch.sigmoid(predicted)
+        shown = {"position": position}
+        if self.guide == PositionGuide.loss and self.training:
+            target = expected_position(scores.detach(), memory)
+            shown["guide_loss"] = self.guide_weight * guide_loss(predicted, target, length)
+        return self.weigh(scores, position, memory), shown, state
 
     def weigh(self, scores: Tensor, position: Tensor, memory) -> Tensor:
         """Weights (B, T) of scores (B, T) around real-valued positions (B,)."""
         return weights_around(
             position, memory["length"], self.gradient, self.training, lambda row: self._row(scores, memory, row)
         )
+
+    def _around_plain(self, scores: Tensor, memory) -> tuple[Tensor, Tensor]:
+        """Weights (B, T) around where plain attention is strongest, and that position (B,).
+
+        The weights of all centres, mixed by the plain attention to these, are the weights of `mix`, and what `ste` has
+        its gradient from: scores learn of all centres, not only of the neighbours in the sentence.
+        """
+        plain = global_weights(scores, memory["keep"])
+        if self.gradient == PositionGradient.mix:
+            return _mix(plain, self._all_rows(scores, memory)), expected_position(scores, memory)
+        row = plain.argmax(dim=1) - memory["start"]
+        weights = self._row(scores, memory, row)
+        if self.gradient == PositionGradient.ste and self.training:
+            with torch.no_grad():
+                rows = self._all_rows(scores, memory)
+            weights = weights + _mix(plain - plain.detach(), rows)
+        return weights, row + scores.new_tensor(0.5)
+
+    def _all_rows(self, scores: Tensor, memory) -> Tensor:
+        """Weights (B, T, T) with each token in the centre, whatever they are at padding."""
+        keep = memory["keep"]
+        # padding is nobody's centre, but its weights must be numbers
+        distances = memory["distances"].masked_fill(~keep.unsqueeze(2), 0)
+        return self._around(scores.unsqueeze(1), distances, keep.unsqueeze(1))
+
+
+def _mix(shares: Tensor, rows: Tensor) -> Tensor:
+    return torch.bmm(shares.unsqueeze(1), rows).squeeze(1)
+
+
+def expected_position(scores: Tensor, memory) -> Tensor:
+    """(B,) where plain attention looks, on the average: token j is at j + 1/2."""
+    return (global_weights(scores, memory["keep"]) * (positions_of(memory) + 0.5)).sum(dim=1)
+
+
+def guide_loss(predicted: Tensor, target: Tensor, length: Tensor) -> Tensor:
+    """L KL(t/L || p/L) (B,) of p = L sigmoid(predicted): its gradient to `predicted` is the error in tokens, p - t.
+
+    Args:
+        predicted: (B,).
+        target: (B,) t, between 0 and L.
+        length: (B,) L.
+    """
+    share = target / length
+    cross = F.binary_cross_entropy_with_logits(predicted, share, reduction="none")
+    return length * (cross + torch.xlogy(share, share) + torch.xlogy(1 - share, 1 - share))
 
 
 def weights_around(

@@ -27,6 +27,7 @@ from ..search.unknown_words import aligning_generator
 from ..trees.conllu import UNPARSED, TreeFormatError
 from ..trees.subwords import SubwordType
 from .own_parser import OwnParser
+from .training_steps import TrainingSteps
 
 logger = logging.getLogger(__name__)
 
@@ -124,7 +125,7 @@ _OTHER_POLICY = (
 
 
 @register_task("syntax_translation", dataclass=SyntaxTranslationConfig)
-class SyntaxTranslationTask(TranslationTask):
+class SyntaxTranslationTask(TrainingSteps, TranslationTask):
     """`translation`, plus the arrays that the built model declares it needs.
 
     A model states `syntax_inputs` (always needed) and `training_syntax_inputs` (needed to train; taken at inference

@@ -5,6 +5,7 @@ import copy
 import math
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 from fairseq.data import Dictionary
@@ -394,12 +395,20 @@ def test_spread_of_positions_is_logged_in_validation(build, left_pad):
         model(**given)
     (values,) = zip(*found, strict=True)
     lengths, real = given["src_lengths"], given["prev_output_tokens"].ne(PAD)
-    spreads = []
+    spreads, shares, times = [], [], []
+    steps = real.sum(dim=1, keepdim=True)
+    time = ((torch.arange(real.shape[1]) + 0.5) / steps)[real]
     for layer in values:
         for head in range(layer.shape[1]):
-            spreads.append(float((layer[:, head] / lengths[:, None])[real].std(correction=0)))
+            shares.append((layer[:, head] / lengths[:, None])[real])
+            times.append(time)
+            spreads.append(float(shares[-1].std(correction=0)))
     assert len(spreads) == 6 and min(spreads) > 0.01
-    assert log.get_smoothed_values() == {"position_spread": round(sum(spreads) / 6, 3)}
+    clock = np.corrcoef(torch.cat(shares).detach().numpy(), torch.cat(times).numpy())[0, 1]
+    assert log.get_smoothed_values() == {
+        "position_spread": round(sum(spreads) / 6, 3),
+        "position_clock": pytest.approx(clock, abs=6e-4),
+    }
     with metrics.aggregate(new_root=True) as log:
         model.train()(**given)
         build(SDATT, syntax_heads=0)(**plain(given))

@@ -150,6 +150,19 @@ def test_every_form_of_syntax_direction(build, arch, combine, gradient):
     assert (extra[weights] - other).abs().max() > 1e-3
 
 
+@pytest.mark.parametrize("arch", ["sdatt", "global_plus_sdatt"])
+@pytest.mark.parametrize("combine", ["mul", "add", "post"])
+@pytest.mark.parametrize("gradient", ["ste", "hard", "mix"])
+def test_guided_centres_are_where_plain_attention_looks(build, arch, combine, gradient):
+    chosen = {"combine": combine, "gradient": gradient, "guide": "centres"}
+    model = build(
+        arch, **narrow(arch, **{f"sdatt_{name.replace('gradient', 'position')}": chosen[name] for name in chosen})
+    )
+    assert not any("position" in name for name, _ in model.named_parameters())
+    extra = assert_equals_the_paper(model, **settings_of(arch, "conditional GRU", **chosen))
+    assert extra["position"].std() > 0.1
+
+
 @pytest.mark.parametrize("arch", TWO_CONTEXTS)
 def test_the_second_gru_may_have_the_global_context_only(build, arch):
     model = build(arch, **narrow(arch, double_context_state="readout"))
@@ -411,30 +424,151 @@ def test_half_precision_and_autocast_stay_near(build, arch, decoder):
     torch.testing.assert_close(half.double(), expected, atol=0.01, rtol=0)
 
 
+def plain_scores(model):
+    """List that fills with the attention scores (B, T) of every step."""
+    found, attention = [], model.decoder.attention
+    scores = attention.scores
+    attention.scores = lambda query, memory: found.append(scores(query, memory)) or found[-1]
+    return found
+
+
+def partial_correlation(x, y, given):
+    """By regression: of what `given` does not explain."""
+    design = np.stack((np.ones(len(given)), given), axis=1)
+    rests = [values - design @ np.linalg.lstsq(design, values, rcond=None)[0] for values in (x, y)]
+    return float(np.corrcoef(*rests)[0, 1])
+
+
 @pytest.mark.parametrize("arch", ["local_att", "sdatt", "global_plus_sdatt"])
 @pytest.mark.parametrize("left_pad", [False, True])
 def test_positions_are_logged_in_validation(build, arch, left_pad):
+    """Beside where the plain softmax is strongest; the weights themselves are centred on the position."""
     model = build(arch, **narrow(arch))
-    given = batch(left_pad)
-    given[2][1, 3:] = PAD  # a shorter target
+    shares, times, aligned, away, spreads = [], [], [], [], []
     with metrics.aggregate(new_root=True) as log:
-        extra = model(*given)[1]
-    away, shares = [], []
-    for row, sentence in enumerate(SENTENCES):
-        start = given[0].shape[1] - len(sentence) if left_pad else 0
-        for step in range(3 if row == 1 else 5):
-            place = float(extra["position"][row, step])
-            strongest = int(extra["attn"][0][row, step].argmax()) - start
-            away.append(abs(min(math.floor(place), len(sentence) - 1) - strongest))
-            shares.append(place / len(sentence))
-    spread = float(np.std(shares))
-    found = log.get_smoothed_values()
-    assert found == {"position_error": round(float(np.mean(away)), 2), "position_spread": round(spread, 3)}
+        for chosen in (slice(0, 2), slice(2, 5)):
+            given = batch(left_pad, chosen)
+            if not chosen.start:
+                given[2][1, 3:] = PAD  # a shorter target
+            scores = plain_scores(model)
+            position = model(*given)[1]["position"]
+            tokens = 0
+            for row, sentence in enumerate(SENTENCES[chosen]):
+                start, length = given[0].shape[1] - len(sentence) if left_pad else 0, len(sentence)
+                steps = int(given[2][row].ne(PAD).sum())
+                for step in range(steps):
+                    place = float(position[row, step])
+                    strongest = int(scores[step][row, start : start + length].argmax())
+                    away.append(abs(min(math.floor(place), length - 1) - strongest))
+                    shares.append(place / length)
+                    times.append((step + 0.5) / steps)
+                    aligned.append((strongest + 0.5) / length)
+                    tokens += 1
+            spreads.append((tokens, np.std(shares[-tokens:])))
+    spread = sum(n * value for n, value in spreads) / len(shares)
+    assert log.get_smoothed_values() == {
+        "position_error": round(float(np.mean(away)), 2),
+        "position_spread": round(float(spread), 3),
+        "position_clock": round(float(np.corrcoef(shares, times)[0, 1]), 3),
+        "position_alignment": round(partial_correlation(shares, aligned, times), 3),
+    }
     assert spread > 0.01 and sum(away) > 0
+    given = batch(left_pad)
     with metrics.aggregate(new_root=True) as log:
         model.train()(*given)
         build("global_att")(*given)
     assert not log.get_smoothed_values()
+
+
+def test_weights_around_the_position_are_no_witness_for_it(build):
+    """They are strongest there wherever it is; with no neighbours in the window, always."""
+    model = build("sdatt", sdatt_n=0.5)
+    with metrics.aggregate(new_root=True) as log:
+        extra = model(*batch())[1]
+    rows = torch.floor(extra["position"]).long()
+    assert torch.equal(extra["attn"][0].argmax(2)[:2], rows[:2])
+    assert log.get_smoothed_values()["position_error"] > 0
+
+
+def test_a_constant_position_correlates_with_nothing(build):
+    model = build("sdatt")
+    torch.nn.init.zeros_(model.decoder.attention.weights.position.output.weight)
+    with metrics.aggregate(new_root=True) as log:
+        model(*batch())
+    found = log.get_smoothed_values()
+    assert found["position_clock"] == found["position_alignment"] == found["position_spread"] == 0
+
+
+# --- the guide --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("left_pad", [False, True])
+@pytest.mark.parametrize("arch", ["sdatt", "global_plus_sdatt"])
+def test_the_loss_pulls_positions_to_where_plain_attention_looks(build, arch, left_pad):
+    published, model = (build(arch, **narrow(arch, sdatt_guide=guide)) for guide in ("none", "loss"))
+    model.load_state_dict(published.state_dict())
+    given = batch(left_pad)
+    given[2][1, 3:] = PAD
+    position = model(*given)[1]["position"]
+    scores = plain_scores(model)
+    found, extra = model.train()(*given)
+    assert torch.equal(found, published.train()(*given)[0])
+    assert "auxiliary_loss" not in published(*given)[1] and "auxiliary_loss" not in model.eval()(*given)[1]
+    expected = 0.0
+    for row, sentence in enumerate(SENTENCES):
+        start, length = given[0].shape[1] - len(sentence) if left_pad else 0, len(sentence)
+        for step in range(int(given[2][row].ne(PAD).sum())):
+            plain = torch.softmax(scores[step][row, start : start + length].detach(), 0)
+            target = float(plain @ (torch.arange(length) + 0.5).double()) / length
+            share = float(position[row, step]) / length
+            for wanted, had in ((target, share), (1 - target, 1 - share)):
+                expected += length * wanted * math.log(wanted / had)
+    assert float(extra["auxiliary_loss"].detach()) == pytest.approx(expected, rel=1e-9) and expected > 0.1
+    twice = build(arch, **narrow(arch, sdatt_guide="loss", sdatt_guide_weight=2.0)).train()
+    assert float(twice(*given)[1]["auxiliary_loss"].detach()) == pytest.approx(2 * expected, rel=1e-9)
+    # the position comes to where plain attention looks, and not the other way round
+    net = model.decoder.attention
+    wanted = [net.weights.position.output.weight, scores[given[2].shape[1] - 1]]
+    toward, back = torch.autograd.grad(extra["auxiliary_loss"], wanted, allow_unused=True)
+    assert toward.any() and back is None
+
+
+@pytest.mark.parametrize("decoder", DECODERS)
+@pytest.mark.parametrize("guide", ["loss", "centres"])
+def test_every_parameter_of_a_guided_system_gets_a_gradient(build, decoder, guide):
+    """Also of one with the literal formula, whose position learns nothing of the translation."""
+    for gradient in ("ste", "hard", "mix"):
+        options = narrow("sdatt", decoder, sdatt_guide=guide, sdatt_position=gradient, dropout=0.2)
+        model = build("sdatt", **options).train()
+        torch.manual_seed(0)
+        logits, extra = model(*batch())
+        (loss(logits) + extra.get("auxiliary_loss", 0)).backward()
+        for name, parameter in model.named_parameters():
+            assert parameter.grad is not None and torch.isfinite(parameter.grad).all(), name
+            assert parameter.grad.any() or name.endswith("score.bias"), name
+
+
+@pytest.mark.parametrize("gradient", ["ste", "hard", "mix"])
+@pytest.mark.parametrize("training", [False, True])
+def test_guided_sentences_depend_on_neither_neighbours_nor_padding_side(build, gradient, training):
+    options = narrow("sdatt", sdatt_guide="centres", sdatt_position=gradient, sdatt_missing="linear")
+    model = build("sdatt", **options).train(training)
+    right, left = (model(*batch(side)) for side in (False, True))
+    torch.testing.assert_close(left[0], right[0], atol=1e-12, rtol=0)
+    if not training:
+        torch.testing.assert_close(left[1]["position"], right[1]["position"], atol=1e-12, rtol=0)
+    for row in range(len(SENTENCES)):
+        alone, _ = model(*batch(chosen=slice(row, row + 1)))
+        torch.testing.assert_close(alone[0], right[0][row], atol=1e-12, rtol=0)
+
+
+def test_the_position_learns_at_a_rate_of_its_own(build):
+    model = build("sdatt", sdatt_position_lr=0.1)
+    net = model.decoder.attention.weights.position
+    shares = model.step_shares()
+    assert [share for _, share in shares] == [0.1, 0.1]
+    assert [parameter.data_ptr() for parameter, _ in shares] == [p.data_ptr() for p in net.parameters()]
+    assert build("local_att", sdatt_position_lr=0.5).step_shares() and not build("sdatt").step_shares()
 
 
 # --- sizes, first values, options -------------------------------------------------------------------------------------
@@ -594,6 +728,16 @@ def test_options_of_the_command_line(task):
         ("flexible_att", {"flex_threshold": -3.0}, "--flex-threshold -3.0: must be greater than 0"),
         ("sdatt", {"sdatt_combine": "divide"}, "--sdatt-combine divide: choose from mul, add, post"),
         ("sdatt", {"sdatt_position": "soft"}, "--sdatt-position soft: choose from ste, hard, mix"),
+        ("sdatt", {"sdatt_guide": "teacher"}, "--sdatt-guide teacher: choose from none, loss, centres"),
+        ("local_att", {"sdatt_guide": "loss"}, "--sdatt-guide loss: needs --attention sdatt"),
+        ("sdatt", {"sdatt_guide_weight": -1.0}, "--sdatt-guide-weight -1.0: must be at least 0"),
+        ("sdatt", {"sdatt_position_lr": math.nan}, "--sdatt-position-lr nan: must be at least 0"),
+        ("global_att", {"sdatt_position_lr": 0.1}, "--sdatt-position-lr 0.1: the system predicts no position"),
+        (
+            "sdatt",
+            {"sdatt_position_lr": 0.1, "sdatt_guide": "centres"},
+            "--sdatt-position-lr 0.1: the system predicts no position",
+        ),
         ("sdatt", {"attention_size": 0}, "--attention-size 0: must be at least 1"),
         ("sdatt", {"attention": "tree"}, "--attention tree: choose from global, local, flexible, sdatt"),
         ("sdatt", {"cell": "lstm"}, "--decoder-kind conditional-gru .*input-feeding"),

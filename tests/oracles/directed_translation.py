@@ -63,11 +63,10 @@ def flexible(scores, query, net, centre, *, sigma=3.0, threshold=math.inf):
     return weights, gate, sum(j * weight for j, weight in enumerate(weights))
 
 
-def directed(scores, query, net, distances, *, window=4.0, sigma=None, combine="mul", gradient="ste"):
+def directed(scores, query, net, distances, *, window=4.0, sigma=None, combine="mul", gradient="ste", guide="none"):
     """Eqs. 5, 9-11; (weights, p)."""
     length = len(scores)
     sigma = window / 2 if sigma is None else sigma
-    place = predicted(part(net, "position."), query, length)
 
     def of_row(scores, row):
         exponents = [-(distances[row][j] ** 2) / (2 * sigma**2) for j in range(length)]
@@ -78,6 +77,19 @@ def directed(scores, query, net, distances, *, window=4.0, sigma=None, combine="
             return torch.stack(some_softmax([e + x for e, x in zip(scores, exponents, strict=True)], inside))
         weights = some_softmax(scores, inside)
         return torch.stack([weight * math.exp(x) for weight, x in zip(weights, exponents, strict=True)])
+
+    if guide == "centres":
+        plain = softmax(scores)
+        best = max(range(length), key=lambda j: float(scores[j]))
+        if gradient == "mix":
+            place = sum(weight * (j + 0.5) for j, weight in enumerate(plain))
+            return list(sum(weight * of_row(scores, j) for j, weight in enumerate(plain))), place
+        weights = of_row(scores, best)
+        if gradient == "ste":
+            mixed = sum(weight * of_row(scores, j).detach() for j, weight in enumerate(plain))
+            weights = weights + mixed - mixed.detach()
+        return list(weights), scores[best].detach() * 0 + best + 0.5
+    place = predicted(part(net, "position."), query, length)
 
     def mixture(scores):
         middle = min(max(float(place) - 0.5, 0.0), length - 1.0)
@@ -255,6 +267,8 @@ def translate(
         if double_context:
             contexts.insert(0, weighted(plain, annotations))
             found |= {"attn": torch.stack(plain), "syntax_attn": torch.stack(special)}
+        elif "position" in found:
+            found["plain_attn"] = torch.stack(plain)
         return contexts, found
 
     logits, everything = [], []
