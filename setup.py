@@ -29,6 +29,8 @@ setup(
         "stanza>=1.15,<2",
         "matplotlib>=3.11,<4",
         "tqdm>=4.70,<5",
+        # without it, every command of fairseq asks for it
+        "tensorboardX>=2.6,<3",
     ],
     extras_require={
         "fairseq": ["fairseq-fixed==0.12.3.1"],

@@ -7,12 +7,9 @@ algorithms in `fairseq_syntax.trees` also work where fairseq is not installed.
 import importlib
 import importlib.util
 
-from .compat import SamePath
 from .version import __version__
 
 __all__ = ["__version__", "register"]
-
-__path__ = SamePath(__path__)
 
 _PLUGINS = (
     "criterions.label_smoothed_cross_entropy_with_heads",
@@ -48,21 +45,13 @@ def register() -> None:
     Raises:
         ImportError: fairseq is missing or cannot be imported.
     """
-    from .compat import (
-        allow_checkpoint_classes,
-        close_loaders,
-        keep_patience,
-        keep_unknown_words,
-        step_after_resuming,
-        whole_copies,
-    )
+    from .compat import REPAIRS, apply, import_quietly
 
-    allow_checkpoint_classes()
-    whole_copies()
-    step_after_resuming()
-    keep_patience()
-    keep_unknown_words()
-    close_loaders()
+    with import_quietly():
+        importlib.import_module("fairseq")
+    # "quiet" is first to make, and the task makes its own
+    for repair in sorted(REPAIRS.keys() - {"default-task"}, key=lambda name: (name != "quiet", name)):
+        apply(repair)
     for plugin in _PLUGINS:
         importlib.import_module(f"{__name__}.{plugin}")
 

@@ -483,4 +483,4 @@ def _unparsed(heads) -> int:
 
 
 # fairseq-generate and -interactive ask for `translation`, fairseq-validate for nothing at all
-compat.default_task(SyntaxTranslationTask, ("translation", None))
+compat.apply("default-task", SyntaxTranslationTask, ("translation", None))

@@ -26,11 +26,13 @@ from corpora import Item, random_items, write_split
 from fairseq import options, tasks
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.distributed import ModuleProxyWrapper
+from fairseq.file_io import PathManager
 from fairseq.optim import build_optimizer
 from fairseq.optim.lr_scheduler import build_lr_scheduler
 from integration import commands
 from torch.nn.parallel import DistributedDataParallel
 
+from fairseq_syntax import compat
 from fairseq_syntax.cli import constituents, parse, preprocess
 from fairseq_syntax.criterions.reinforce_options import ReinforceTreeConfig
 from fairseq_syntax.criterions.reinforce_tree import ReinforceTreeCriterion
@@ -1480,6 +1482,36 @@ def _(world):
     return str(caught.value)
 
 
+@case("was trained with …, not …; give every system a --save-dir of its own", "--arch transformer_tiny", "--finetune-")
+def _(world):
+    train = ["--max-update", "1", "--save-dir", world.folder / "checkpoints"]
+    commands.run("fairseq-train", world.bin, "--arch", "transformer_tiny", *commands.TRAINING, *train)
+    with pytest.raises(ValueError) as caught:
+        commands.run("fairseq-train", world.bin, "--arch", "pascal_transformer_tiny", *commands.TRAINING, *train)
+    return str(caught.value)
+
+
+@case("there is no repair …; choose from", "patienc;", "patience", "FAIRSEQ_SYNTAX_WITHOUT")
+def _(world):
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(ValueError) as caught:
+        patch.setenv("FAIRSEQ_SYNTAX_WITHOUT", "quiet, patienc")
+        compat.apply("quiet")
+    return str(caught.value)
+
+
+@case("the repair … does not fit this fairseq and is left out", "takes (text)", "FAIRSEQ_SYNTAX_WITHOUT=whole-copies")
+def _(world):
+    def other(text):
+        raise AssertionError
+
+    world.caplog.clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PathManager, "copy", staticmethod(other))
+        compat.apply("whole-copies")
+        assert PathManager.copy is other
+    return world.caplog.messages[-1]
+
+
 @pytest.mark.parametrize("fragment", CASES)
 def test_bad_input_has_one_clear_message(fragment, world):
     provoke, details = CASES[fragment]
@@ -1493,7 +1525,8 @@ def test_bad_input_has_one_clear_message(fragment, world):
 def table():
     """(error texts, from) of every row of the documentation."""
     rows = []
-    for line in (REPOSITORY / "docs" / "troubleshooting.md").read_text(encoding="utf-8").splitlines():
+    page = (REPOSITORY / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+    for line in page.split("\n## Repairs of fairseq\n")[0].splitlines():
         if line.startswith("| ") and not line.startswith("| Error text"):
             cells = [cell.strip() for cell in line.strip("|").split(" | ")]
             assert len(cells) == 4 and all(cells), line

@@ -1,6 +1,8 @@
 """Checkpoints: from and to fairseq's own Transformer, averaged, in ensembles, damaged."""
 
 import ast
+import shutil
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -85,6 +87,27 @@ def test_stock_checkpoint_warm_starts(trained, data_bin, tmp_path, arch):
     assert bool(own) == (arch == LISA) == ("these parameters start afresh" in log)
     assert expected.keys() <= found.keys()
     assert all(torch.equal(found[name], value) for name, value in expected.items())
+
+
+def test_the_folder_of_another_system_is_refused(trained, data_bin, tmp_path):
+    """Whatever fairseq would accept, or advise; the checkpoint stays as it is."""
+    last = Path(shutil.copy(trained(STOCK) / "checkpoint_last.pt", tmp_path))
+    before = last.read_bytes()
+    aligned = "label_smoothed_cross_entropy_with_alignment"
+    for arch, *more, message in (
+        (PASCAL, *OPTIONS[PASCAL], f"--arch {STOCK}, not {PASCAL}"),
+        (LISA, *OPTIONS[LISA], "--reset-optimizer", f"--arch {STOCK}, not {LISA}"),
+        (STOCK, *OPTIONS[STOCK], "--criterion", aligned, "--reset-optimizer", f"_cross_entropy, not {aligned}"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            commands.train(data_bin, tmp_path, arch, *more, "--max-update", "91")
+    assert last.read_bytes() == before
+    # the same system goes on, whatever its task is called; and who names a checkpoint gets it
+    for task in ("translation", "syntax_translation"):
+        goes_on = ["--task", task, "--max-update", "90"]
+        assert "Loaded checkpoint" in commands.train(data_bin, tmp_path, STOCK, *OPTIONS[STOCK], *goes_on)
+    start = ["--restore-file", last, "--max-update", "91"]
+    assert "Loaded checkpoint" in commands.train(data_bin, tmp_path / "new", PASCAL, *OPTIONS[PASCAL], *start)
 
 
 def test_nothing_loads_unsafely():

@@ -203,3 +203,17 @@ def test_stanza_makes_the_trees_of_raw_text(captions, stanza_options, tmp_path, 
     assert hub.translate(lines, **SEARCH) == [expected[i][1] for i in range(50)]
     hub.task.attach_syntax(lines, tokens := [hub.binarize(line) for line in lines])
     assert_same_hypotheses(hub_hypotheses(hub, hub.generate(tokens, **SEARCH)), expected)
+
+
+def test_fairseq_interactive_prints_results_and_nothing_else(trained, data_bin, raw, tmp_path):
+    """In a process, where fairseq sets up the logging; its log is there when LOGLEVEL asks for it."""
+    arch = "pascal_transformer_tiny"
+    text = tmp_path / "text.en"
+    text.write_text("".join(Path(f"{raw}.en").read_text(encoding="utf-8").splitlines(keepends=True)[:3]))
+    command = ["fairseq-interactive", data_bin, "--user-dir", PACKAGE, "--path", trained(arch) / "checkpoint_last.pt"]
+    command += ["--input", text, "--syntax-conllu", f"{raw}.en.conllu", *commands.DECODING]
+    printed = commands.run_process(*command, cwd=tmp_path, LOGLEVEL="")
+    assert [line[:2] for line in printed.splitlines()] == ["S-", "W-", "H-", "D-", "P-"] * 3
+    logged = commands.run_process(*command, cwd=tmp_path, LOGLEVEL="INFO")
+    assert "loading model(s) from" in logged and "DEBUG" not in logged and "Please install" not in logged
+    assert commands.hypotheses(printed) == commands.hypotheses(logged)

@@ -1,0 +1,65 @@
+"""Repairs of what fairseq prints."""
+
+import contextlib
+import logging
+import os
+import sys
+import warnings
+
+from .repairs import left_out, repair
+
+# beginnings of warnings that every command of fairseq 0.12 provokes in today's hydra and torch
+_HARMLESS = (
+    r"hydra\.experimental\.",
+    r"\s*The version_base parameter is not specified",
+    r"In 'config': Usage of deprecated keyword in package header",
+    r"\s*'config' is validated against ConfigStore schema",
+    r"\s*The strict flag in the compose API is deprecated",
+    r"'pin_memory' argument is set as true but no accelerator is found",
+    r"`torch\.cuda\.amp\.(autocast|GradScaler)\(args\.\.\.\)` is deprecated",
+    r"Support for mismatched key_padding_mask and attn_mask is deprecated",
+)
+
+
+@contextlib.contextmanager
+def import_quietly():
+    """What importing fairseq logs is not shown, and what it does to the root logger is undone."""
+    if "quiet" in left_out():
+        yield
+        return
+    root = logging.getLogger()
+    handlers, level, disabled = list(root.handlers), root.level, root.manager.disable
+    logging.disable(logging.INFO)
+    try:
+        yield
+    finally:
+        root.handlers[:] = handlers
+        root.setLevel(level)
+        logging.disable(disabled)
+
+
+def _program() -> str:
+    """Which of fairseq's programs is running: "interactive", "generate", …; empty for other programs."""
+    running = getattr(sys.modules["__main__"], "__spec__", None)
+    names = {getattr(running, "name", ""), *sys.modules}
+    # fairseq-interactive imports fairseq-generate
+    found = sorted(name for name in names if name.startswith("fairseq_cli."))
+    return "interactive" if "fairseq_cli.interactive" in found else "".join(found[:1]).removeprefix("fairseq_cli.")
+
+
+@repair("quiet")
+def quiet():
+    """Log at the level of LOGLEVEL (or WARNING in fairseq-interactive, INFO elsewhere), and hide harmless warnings.
+
+    A module of fairseq sets the level of the root logger to DEBUG before fairseq's programs set it themselves, which
+    then has no effect: all but fairseq-train print what every library notes, LOGLEVEL or not. Can go when that module
+    (models/wav2vec/wav2vec2_classification.py) leaves the logger alone, and fairseq calls hydra and torch as they want.
+    """
+    for message in _HARMLESS:
+        # behind all other filters, so that -W and PYTHONWARNINGS win
+        warnings.filterwarnings("ignore", message=message, append=True)
+    program = _program()
+    root = logging.getLogger()
+    if program and program != "train" and root.level == logging.DEBUG:
+        default = "WARNING" if program == "interactive" else "INFO"
+        root.setLevel((os.environ.get("LOGLEVEL") or default).upper())

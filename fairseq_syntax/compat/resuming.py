@@ -1,0 +1,152 @@
+"""Repairs of how fairseq saves checkpoints and resumes from them."""
+
+import os
+import sys
+import zipfile
+
+from .repairs import Replacement, expect, repair
+
+
+@repair("whole-copies")
+def whole_copies():
+    """Copy checkpoints so that no half of one ever has a final name.
+
+    fairseq writes a checkpoint beside its place and renames it, but makes checkpoint_best.pt and checkpoint_last.pt by
+    copying over the old ones: a run killed meanwhile cannot be resumed. Can go when fairseq renames copies, too.
+    """
+    from fairseq.file_io import PathManager
+
+    expect(PathManager.copy, lacks="rename")
+
+    def copy_whole(copy, src_path, dst_path, overwrite=False, **more):
+        if not overwrite or not PathManager.supports_rename(dst_path):
+            return copy(src_path, dst_path, overwrite=overwrite, **more)
+        done = copy(src_path, f"{dst_path}.tmp", overwrite=True, **more)
+        PathManager.rename(f"{dst_path}.tmp", dst_path)
+        return done
+
+    return [Replacement(PathManager, "copy", "src_path dst_path overwrite", copy_whole)]
+
+
+# of Trainer.load_checkpoint
+_LOAD = "self filename reset_optimizer reset_lr_scheduler optimizer_overrides reset_meters"
+
+
+@repair("last-validation")
+def step_after_resuming():
+    """Make, in a resumed run, the step of the learning rate that its last validation asked for.
+
+    fairseq saves at the end of an epoch, and only then hands the validation loss to the scheduler. A run resumed from
+    that checkpoint never does: `reduce_lr_on_plateau` forgets one validation, and a halving with it. Can go when
+    fairseq saves after the step.
+    """
+    from fairseq.trainer import Trainer
+
+    expect(Trainer.load_checkpoint, has="train_iterator", lacks="val_loss")
+
+    def load_and_step(load, self, filename, reset_optimizer=False, reset_lr_scheduler=False, *rest, **options):
+        state = load(self, filename, reset_optimizer, reset_lr_scheduler, *rest, **options)
+        if state is None or reset_optimizer or reset_lr_scheduler:
+            return state
+        position = state.get("train_iterator") or {}
+        # between epochs; in the middle of one, the scheduler knows all there is to know
+        if position.get("iterations_in_epoch") == 0 and state.get("val_loss") is not None:
+            self.lr_step(position["epoch"] - 1, state["val_loss"])
+        return state
+
+    return [Replacement(Trainer, "load_checkpoint", _LOAD, load_and_step)]
+
+
+@repair("patience")
+def keep_patience():
+    """Remember, in a resumed run, how many validations brought nothing, for `--patience` and `--lr-patience`.
+
+    fairseq counts the first in attributes of a function of its command and saves them nowhere, and of torch's scheduler
+    it saves the best loss alone: a resumed run began to count anew. Can go when fairseq saves both.
+    """
+    from fairseq.optim.lr_scheduler.reduce_lr_on_plateau import ReduceLROnPlateauLRSchedule as Plateau
+    from fairseq.trainer import Trainer
+
+    expect(Plateau.state_dict, has="self.lr_scheduler.best", lacks="num_bad_epochs")
+
+    def counts() -> dict:
+        """The attributes of the function that counts; none where nobody trains from the command line."""
+        modules = (sys.modules.get(name) for name in ("__main__", "fairseq_cli.train"))
+        return next((vars(module.should_stop_early) for module in modules if hasattr(module, "should_stop_early")), {})
+
+    def save_with_patience(save, self, filename, extra_state, **more):
+        return save(self, filename, {**extra_state, "patience": dict(counts())}, **more)
+
+    def load_with_patience(
+        load, self, filename, reset_optimizer=False, reset_lr_scheduler=False, optimizer_overrides=None,
+        reset_meters=False, **more,
+    ):  # fmt: skip
+        state = load(self, filename, reset_optimizer, reset_lr_scheduler, optimizer_overrides, reset_meters, **more)
+        # as fairseq treats the best loss so far
+        if state is not None and not reset_optimizer and not reset_meters:
+            counts().update(state.get("patience", {}))
+        return state
+
+    def plateau_state(of_plateau, self):
+        return {**of_plateau(self), "num_bad_epochs": self.lr_scheduler.num_bad_epochs}
+
+    def load_plateau(to_plateau, self, state):
+        to_plateau(self, state)
+        self.lr_scheduler.num_bad_epochs = state.get("num_bad_epochs", 0)
+
+    return [
+        Replacement(Trainer, "save_checkpoint", "self filename extra_state", save_with_patience),
+        Replacement(Trainer, "load_checkpoint", _LOAD, load_with_patience),
+        Replacement(Plateau, "state_dict", "self", plateau_state),
+        Replacement(Plateau, "load_state_dict", "self state_dict", load_plateau),
+    ]
+
+
+def _names(cfg, task_registry: dict) -> dict:
+    """Option -> its value in a configuration, of those that say which system is trained."""
+
+    def get(group, key):
+        return group.get(key) if hasattr(group, "get") else getattr(group, key, None)
+
+    model, criterion, task = (get(cfg, part) or {} for part in ("model", "criterion", "task"))
+    task = get(task, "_name")
+    return {
+        "--arch": get(model, "arch") or get(model, "_name"),
+        "--criterion": get(criterion, "_name"),
+        # the plug-in's task under all of its names
+        "--task": next((name for name, known in task_registry.items() if known is task_registry.get(task)), task),
+    }
+
+
+@repair("save-folder")
+def refuse_another_system():
+    """Refuse to resume from the checkpoint of another system in the folder of `--save-dir`.
+
+    fairseq loads whatever parameters fit: PASCAL goes on from a Transformer without a word, LISA as soon as fairseq's
+    advice `--reset-optimizer` is followed. Warm starts that name a checkpoint (`--finetune-from-model`,
+    `--restore-file`) are left alone. Can go when fairseq compares the names.
+    """
+    import torch
+    from fairseq.dataclass.configs import CheckpointConfig
+    from fairseq.tasks import TASK_REGISTRY
+    from fairseq.trainer import Trainer
+
+    expect(Trainer, has="def checkpoint_suffix")
+    default = CheckpointConfig().restore_file
+
+    def load_own(load, self, filename, *rest, **options):
+        cfg = self.cfg.checkpoint
+        last = os.path.join(cfg.save_dir, default.replace(".pt", f"{self.checkpoint_suffix}.pt"))
+        if cfg.restore_file == default and filename == last and os.path.isfile(filename):
+            # mapped, not read: nothing but names is looked at
+            saved = torch.load(filename, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(filename))
+            found, given = (_names(each, TASK_REGISTRY) for each in (saved.get("cfg") or {}, self.cfg))
+            for option, value in found.items():
+                if value and given[option] and value != given[option]:
+                    raise ValueError(
+                        f"{filename} was trained with {option} {value}, not {given[option]}; give every system a "
+                        f"--save-dir of its own (to start from these weights: --finetune-from-model {filename}, too)"
+                    )
+        return load(self, filename, *rest, **options)
+
+    return [Replacement(Trainer, "load_checkpoint", _LOAD, load_own)]
