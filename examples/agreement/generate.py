@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from grammar import Plan, Sampler, attractors, construction
+from grammar import Plan, Sampler, attractors, construction, subject_and_verb
 from lexicon import NUMBERS, PLURAL, SINGULAR
 from transfer import Transfer
 from trees import Word, flatten, text, to_conllu
@@ -27,7 +27,7 @@ SHORTEST, LONGEST = 5, 40
 ATTRACTOR_WEIGHTS = {0: 0.34, 1: 0.32, 2: 0.24, 3: 0.10}
 """How many attractors the sentences of train, valid and test have, and how often."""
 CHALLENGE_ATTRACTORS = (0, 1, 2, 3, 4)
-TSV_HEADER = "line\tattractors\tconstruction\tverb_index\tsingular\tplural\texpected"
+TSV_HEADER = "line\tattractors\tdistance\tconstruction\tverb_index\tsingular\tplural\texpected"
 _ATTEMPTS = 2000
 _OPPOSITE = {SINGULAR: PLURAL, PLURAL: SINGULAR}
 
@@ -66,10 +66,12 @@ class Item:
     def row(self, line: int) -> str:
         """The line of challenge.tsv for this sentence, the ``line``-th from 0."""
         words = self.pair.english
+        subject, verb = subject_and_verb(words)
         right = self.singular if self.expected == SINGULAR else self.plural
         fields = (
             line,
             len(attractors(words)),
+            verb.id - subject.id,
             construction(words),
             self.pair.german.index(right),
             self.singular,

@@ -26,7 +26,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 CORRECT, WRONG_NUMBER, MISSING = "correct", "wrong number", "missing"
-_COLUMNS = ("line", "attractors", "construction", "verb_index", "singular", "plural", "expected")
+_COLUMNS = ("line", "attractors", "distance", "construction", "verb_index", "singular", "plural", "expected")
+_DISTANCES = ((1, "1"), (4, "2-4"), (7, "5-7"), (10, "8-10"), (10**9, "11+"))  # largest of each group, its name
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -36,9 +37,13 @@ class ScoreError(Exception):
 
 @dataclass(frozen=True)
 class Row:
-    """What challenge.tsv says about one sentence; ``right`` and ``wrong`` are verb forms."""
+    """What challenge.tsv says about one sentence.
+
+    ``right`` and ``wrong`` are verb forms; ``distance``, from the subject to the finite verb in words, is a group.
+    """
 
     attractors: int
+    distance: str
     construction: str
     right: str
     wrong: str
@@ -74,7 +79,7 @@ def read_challenge(path: Path) -> list[Row]:
         if (
             line.count("\t") != len(_COLUMNS) - 1
             or fields["line"] != str(number - 2)
-            or not fields["attractors"].isdecimal()
+            or not (fields["attractors"].isdecimal() and fields["distance"].isdecimal())
             or fields["expected"] not in ("singular", "plural")
         ):
             raise ScoreError(
@@ -84,7 +89,8 @@ def read_challenge(path: Path) -> list[Row]:
             )
         forms = (fields["singular"], fields["plural"])
         right, wrong = forms if fields["expected"] == "singular" else forms[::-1]
-        rows.append(Row(int(fields["attractors"]), fields["construction"], right, wrong))
+        distance = next(name for largest, name in _DISTANCES if int(fields["distance"]) <= largest)
+        rows.append(Row(int(fields["attractors"]), distance, fields["construction"], right, wrong))
     if not rows:
         raise ScoreError(
             f"{path}: no rows after the header; expected at least one sentence; make the "
@@ -113,12 +119,17 @@ def tally(verdicts: Iterable[str]) -> dict[str, float | int]:
     }
 
 
+def _order(value: int | str) -> tuple:
+    names = [name for _, name in _DISTANCES]
+    return (names.index(value),) if value in names else (len(names), value)
+
+
 def score(rows: Sequence[Row], hypotheses: Sequence[str]) -> dict:
-    """The tallies overall, by number of attractors and by construction."""
+    """The tallies overall, by number of attractors, by distance of subject and verb, and by construction."""
     verdicts = [judge(row, line) for row, line in zip(rows, hypotheses, strict=True)]
 
     def group(name: str) -> dict[str, dict]:
-        keys = sorted({getattr(row, name) for row in rows})
+        keys = sorted({getattr(row, name) for row in rows}, key=_order)
         return {
             str(key): tally(verdict for row, verdict in zip(rows, verdicts, strict=True) if getattr(row, name) == key)
             for key in keys
@@ -127,6 +138,7 @@ def score(rows: Sequence[Row], hypotheses: Sequence[str]) -> dict:
     return {
         "overall": tally(verdicts),
         "attractors": group("attractors"),
+        "distance": group("distance"),
         "construction": group("construction"),
     }
 
@@ -162,7 +174,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         type=Path,
         help="challenge.de; adds the share of sentences whose words equal the reference's",
     )
-    parser.add_argument("--json", action="store_true", help="print JSON, with constructions too")
+    parser.add_argument("--json", action="store_true", help="print JSON, with distances and constructions too")
     options = parser.parse_args(arguments)
     try:
         rows = read_challenge(options.challenge)

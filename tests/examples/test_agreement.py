@@ -255,6 +255,9 @@ def test_challenge_rows_agree_with_the_trees(corpus, trees, rows, lexicon):
         number = number_of(tree, subject, lexicon)
         nouns = between(tree)
         assert int(row["attractors"]) == len(nouns)
+        root = root_of(tree)
+        finite = next((t for t in tree if t["head"] == root["id"] and t["deprel"] == "aux"), root)
+        assert int(row["distance"]) == finite["id"] - subject["id"]
         assert row["expected"] == number
         assert (row["singular"], row["plural"]) == german_forms(tree, lexicon)
         assert all(number_of(tree, noun, lexicon) != number for noun in nouns)
@@ -477,6 +480,8 @@ def test_references_score_100_percent(corpus, tmp_path):
     assert result["exact_match"] == 1
     assert {key: value["n"] for key, value in result["attractors"].items()} == {str(count): 40 for count in range(5)}
     assert sum(value["n"] for value in result["construction"].values()) == 200
+    assert list(result["distance"]) == ["1", "2-4", "5-7", "8-10", "11+"][: len(result["distance"])]
+    assert sum(value["n"] for value in result["distance"].values()) == 200
 
 
 def test_references_with_the_other_number_score_0_percent(corpus, rows, tmp_path):
@@ -540,14 +545,14 @@ def test_references_of_another_corpus_are_an_error(corpus, rows, tmp_path):
         (b"a\tb\n", "line 1: not the header"),
         ("HEADER\n", "no rows"),
         ("HEADER\n0\t1\tpp\t3\tsah\tsahen\n", "line 2: not a row"),
-        ("HEADER\n7\t1\tpp\t3\tsah\tsahen\tplural\n", "line 2: not a row"),
+        ("HEADER\n7\t1\t3\tpp\t3\tsah\tsahen\tplural\n", "line 2: not a row"),
         (b"\xff\xfe", "not UTF-8"),
         (None, "No such file"),
     ],
 )
 def test_broken_challenge_files_are_errors(tmp_path, content, complaint):
     path = tmp_path / "challenge.tsv"
-    header = "line\tattractors\tconstruction\tverb_index\tsingular\tplural\texpected"
+    header = "line\tattractors\tdistance\tconstruction\tverb_index\tsingular\tplural\texpected"
     if isinstance(content, str):
         content = content.replace("HEADER", header).encode()
     if content is not None:

@@ -1,0 +1,160 @@
+"""A leaderboard's table of systems, read from TOML: what is trained on what, for how long, how it is scored."""
+
+import shlex
+import tomllib
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+TREES = ("gold", "parser", "random")
+
+
+class BoardError(Exception):
+    """The table, or what is there of an earlier run, is not what it should be. The message is for the user."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """What the systems of a family have in common.
+
+    Fields:
+        train: options of fairseq-train.
+        generate: options of fairseq-generate.
+        max_updates: where training ends if it does not end by itself.
+        patience: validations without a better one after which it does; 0: something in `train` ends it.
+        average: mean of so many last checkpoints, if validation BLEU says so; 0: the best checkpoint.
+        data: data directory below the output folder; {trees} is replaced.
+        characters: whether texts are characters, to be joined before they are scored.
+    """
+
+    train: str
+    generate: str
+    max_updates: int
+    patience: int = 0
+    average: int = 0
+    data: str = "data-bin-{trees}"
+    characters: bool = False
+
+
+@dataclass(frozen=True)
+class Split:
+    """A split to translate.
+
+    Fields:
+        subset: its name in the data directory.
+        reference: text below the output folder, a sentence a line.
+        challenge: challenge.tsv of the agreement corpus, below the output folder, or none.
+    """
+
+    subset: str
+    reference: str
+    challenge: str = ""
+
+
+@dataclass(frozen=True)
+class System:
+    """A line of the table.
+
+    Fields:
+        name: in tables and names of files.
+        family: by name.
+        options: of fairseq-train, beyond the family's.
+        trees: what it reads: gold, parser, random, or nothing.
+        seeds: instead of the table's.
+    """
+
+    name: str
+    family: str
+    options: str
+    trees: str = ""
+    seeds: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Board:
+    """A table of systems.
+
+    Fields:
+        name: of the corpus; of the folder of results.
+        path: of the file.
+        prepare: script that makes the data, below the checkout.
+        default_trees: whose data directory systems that read no trees are trained on.
+        hashed: files below the output folder that say what was trained on; globs.
+    """
+
+    name: str
+    path: Path
+    prepare: str
+    hashed: tuple[str, ...]
+    seeds: tuple[int, ...]
+    splits: dict[str, Split]
+    families: dict[str, Family]
+    systems: dict[str, System]
+    default_trees: str = "gold"
+
+    def runs(self) -> list[tuple[System, int]]:
+        """All (system, seed), a seed of every system before the next."""
+        seeds = sorted({seed for system in self.systems.values() for seed in self.seeds_of(system)})
+        return [(system, seed) for seed in seeds for system in self.systems.values() if seed in self.seeds_of(system)]
+
+    def seeds_of(self, system: System) -> tuple[int, ...]:
+        return system.seeds or self.seeds
+
+
+def _build(kind: type, where: str, values: object, **more):
+    """A dataclass from a table of the file; unknown and missing keys are named."""
+    if not isinstance(values, dict):
+        raise BoardError(f"{where}: must be a table, such as {{ {fields(kind)[0].name} = … }}")
+    known = {field.name for field in fields(kind)}
+    unknown = sorted(values.keys() - (known - more.keys()))
+    if unknown:
+        raise BoardError(
+            f"{where}: {unknown[0]} is not a setting; choose among {', '.join(sorted(known - more.keys()))}"
+        )
+    values = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
+    try:
+        return kind(**values, **more)
+    except TypeError as error:
+        raise BoardError(f"{where}: {str(error).split('__init__() ')[-1]}") from None
+
+
+def _inherit(path: Path, families: dict) -> None:
+    """Give every family with `like` the settings of that one that it does not set itself."""
+    for name, values in families.items():
+        like = values.pop("like", name) if isinstance(values, dict) else name
+        if not isinstance(families.get(like), dict):
+            raise BoardError(f"{path}: families.{name}: like {like}; choose among {', '.join(families)}")
+        families[name] = {**families[like], **values}
+
+
+def read_board(path: Path) -> Board:
+    """Read a table.
+
+    Raises:
+        BoardError: it cannot be read, or says something that does not fit; the message names the place.
+    """
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise BoardError(f"{path}: {error}") from None
+    _inherit(path, content.get("families", {}))
+    parts = {}
+    for key, kind in (("splits", Split), ("families", Family), ("systems", System)):
+        parts[key] = {
+            name: _build(kind, f"{path}: {key}.{name}", values, **({"name": name} if kind is System else {}))
+            for name, values in content.pop(key, {}).items()
+        }
+    board = _build(Board, str(path), content, path=path, **parts)
+    for system in board.systems.values():
+        where = f"{path}: systems.{system.name}"
+        if system.family not in board.families:
+            raise BoardError(f"{where}: family {system.family}; choose among {', '.join(board.families)}")
+        if system.trees not in ("", *TREES):
+            raise BoardError(f"{where}: trees = {system.trees!r}; choose among {', '.join(TREES)}, or leave it out")
+        try:
+            shlex.split(system.options)
+        except ValueError as error:
+            raise BoardError(f"{where}: options: {error}") from None
+    if "valid" not in board.splits:
+        raise BoardError(f"{path}: splits.valid is missing; checkpoints are chosen on it")
+    return board

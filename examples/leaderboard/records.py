@@ -1,0 +1,156 @@
+"""What a leaderboard records of a run: how it went, what it ran on, how good it is."""
+
+import hashlib
+import importlib.metadata
+import importlib.util
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import sacrebleu
+from board import CHECKOUT, BoardError, Split
+
+_JSON = re.compile(r"\| INFO \| (train|valid) \| (\{.*\})$")
+_PACKAGES = ("torch", "fairseq-fixed", "fairseq", "sacrebleu", "numpy")
+
+
+def read_log(path: Path) -> dict:
+    """How training went, from the log of fairseq-train (`--log-format json`), resumed or not.
+
+    Returns:
+        epochs, updates, minutes (of training and validation, those of a killed epoch excepted), and the curve of
+        validation: epoch, updates, loss, and what else the criterion says.
+    """
+    trained, curve = {}, {}
+    for line in path.read_text(encoding="utf8", errors="replace").splitlines():
+        found = _JSON.search(line)
+        if not found:
+            continue
+        entry = {key: _number(value) for key, value in json.loads(found[2]).items()}
+        if found[1] == "train":
+            trained[entry["epoch"]] = entry
+        else:
+            kept = {key.removeprefix("valid_"): value for key, value in entry.items() if key.startswith("valid_")}
+            dull = ("wps", "wpb", "bsz", "num_updates", "best_loss")
+            kept = {key: value for key, value in kept.items() if key not in dull}
+            curve[entry["epoch"]] = {"epoch": entry["epoch"], "updates": entry["valid_num_updates"], **kept}
+    return {
+        "epochs": max(curve, default=0),
+        "updates": max((entry["updates"] for entry in curve.values()), default=0),
+        "minutes": {"train": round(max((e.get("wall", 0) for e in trained.values()), default=0) / 60, 1)},
+        "curve": [curve[epoch] for epoch in sorted(curve)],
+    }
+
+
+def _number(value):
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return value
+    return int(number) if number.is_integer() and "." not in str(value) else number
+
+
+def describe(out: Path, hashed: tuple[str, ...]) -> dict:
+    """Commit, versions, processor, and hashes of the text and the parses that were trained on."""
+    return {
+        "commit": _commit(),
+        "versions": {"python": platform.python_version(), **_versions()},
+        "processor": _processor(),
+        "threads": int(os.environ.get("OMP_NUM_THREADS", 1)),
+        "sha256": {
+            str(path.relative_to(out)): _sha256(path) for pattern in hashed for path in sorted(out.glob(pattern))
+        },
+    }
+
+
+@cache
+def _commit() -> str:
+    def git(*arguments: str) -> str:
+        done = subprocess.run(["git", *arguments], cwd=CHECKOUT, capture_output=True, text=True)
+        return done.stdout.strip() if done.returncode == 0 else "unknown"
+
+    # records are written below docs/ while trainings go on; they change nothing
+    changed = git("status", "--porcelain", "--", ":!docs")
+    return git("rev-parse", "HEAD") + ("-changed" if changed not in ("", "unknown") else "")
+
+
+@cache
+def _versions() -> dict[str, str]:
+    found = {}
+    for name in _PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+@cache
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf8").splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+@cache
+def _sha256(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of a text without their ends; only LF ends a line."""
+    return path.read_text(encoding="utf8").removesuffix("\n").split("\n")
+
+
+# --- scores -----------------------------------------------------------------------------------------------------------
+
+
+def bleu(hypotheses: list[str], references: list[str]) -> dict:
+    """BLEU of text that is in tokens already: score and signature."""
+    return _score(sacrebleu.BLEU(tokenize="none", force=True), hypotheses, references)
+
+
+def scores(hypotheses: list[str], out: Path, split: Split) -> dict:
+    """BLEU and chrF with signatures, and agreement where the split has a challenge.
+
+    Raises:
+        BoardError: hypotheses and references differ in number.
+    """
+    references = read_lines(out / split.reference)
+    if len(hypotheses) != len(references):
+        raise BoardError(f"{out / split.reference}: {len(references)} lines, but {len(hypotheses)} translations")
+    result = {"BLEU": bleu(hypotheses, references), "chrF": _score(sacrebleu.CHRF(), hypotheses, references)}
+    if split.challenge:
+        judge = _agreement()
+        result["agreement"] = judge.score(judge.read_challenge(out / split.challenge), hypotheses)
+    return result
+
+
+def _score(metric, hypotheses: list[str], references: list[str]) -> dict:
+    score = metric.corpus_score(hypotheses, [references]).score
+    return {"score": score, "signature": str(metric.get_signature())}
+
+
+@cache
+def _agreement():
+    """The scorer of the agreement corpus."""
+    spec = importlib.util.spec_from_file_location("agreement_score", CHECKOUT / "examples" / "agreement" / "score.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # its dataclasses look themselves up
+    spec.loader.exec_module(module)
+    return module
+
+
+def write_json(path: Path, content: dict) -> None:
+    """Write a file that is there as a whole or not at all."""
+    partial = path.with_name(path.name + ".partial")
+    partial.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf8")
+    partial.replace(path)

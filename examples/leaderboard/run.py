@@ -1,0 +1,186 @@
+"""Train, translate and score all systems of a table, some at a time, and record each.
+
+    python examples/leaderboard/run.py examples/leaderboard/agreement.toml
+
+A run is a system with a seed; its record is docs/results/CORPUS/SYSTEM-SEED.json, its translations lie beside it. What
+has a record is not run again; what was stopped goes on after its last epoch.
+"""
+
+import argparse
+import fcntl
+import os
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from pathlib import Path
+
+from board import CHECKOUT, Board, BoardError, read_board
+from table import tables
+from training import Run, RunError, load, status
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The program's options."""
+    parser = argparse.ArgumentParser(
+        prog="leaderboard", description="Train, translate and score all systems of a table, and record each run."
+    )
+    add = parser.add_argument
+    add("table", type=Path, metavar="TABLE", help="table of systems, such as examples/leaderboard/agreement.toml")
+    add("--output", type=Path, metavar="DIR", help="data, checkpoints, logs (default: outputs/leaderboard/CORPUS)")
+    add("--results", type=Path, metavar="DIR", help="records and translations (default: docs/results/CORPUS)")
+    add("--systems", nargs="+", metavar="NAME", help="these only (default: all)")
+    add("--seeds", nargs="+", type=int, metavar="N", help="these only (default: those of the table)")
+    add(
+        "--jobs",
+        type=int,
+        default=os.cpu_count(),
+        metavar="N",
+        help="trainings at a time, one thread each (%(default)s)",
+    )
+    add("--gpu", action="store_true", help="train on a GPU (default: on CPUs)")
+    add("--dry-run", action="store_true", help="print what is left to train, and do nothing")
+    add("--every", type=float, default=60, metavar="SECONDS", help="between two lines of progress (%(default)s)")
+    return parser
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Entry point. Exit status: 0, 1 if a run failed or the data could not be made, 2 for bad usage."""
+    parser = build_parser()
+    args = parser.parse_args(argv)
+    try:
+        board = read_board(args.table)
+        runs = _wanted(board, args)
+        pending = [run for run in runs if not run.record.exists()]
+        if args.dry_run:
+            for run in pending:
+                print(run.relative(run.train_command()))
+            return 0
+        if pending:
+            with _OnlyOne(pending[0].out):
+                _prepare(board, pending[0].out)
+                failed = _run_all(runs, pending, args.jobs, args.every)
+        else:
+            failed = {}
+        print(tables(board, [load(run.record) for run in runs if run.record.exists()]))
+    except BoardError as error:
+        print(f"leaderboard: {error}", file=sys.stderr)
+        return 2
+    except RunError as error:
+        print(f"leaderboard: {error}", file=sys.stderr)
+        return 1
+    for name, reason in failed.items():
+        print(f"failed: {name}: {reason}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def _wanted(board: Board, args) -> list[Run]:
+    unknown = [name for name in args.systems or () if name not in board.systems]
+    if unknown:
+        raise BoardError(f"--systems {unknown[0]}: choose among {', '.join(board.systems)}")
+    if args.jobs < 1:
+        raise BoardError(f"--jobs {args.jobs}: must be 1 or more")
+    out = (args.output or CHECKOUT / "outputs" / "leaderboard" / board.name).resolve()
+    results = (args.results or CHECKOUT / "docs" / "results" / board.name).resolve()
+    device = () if args.gpu else ("--cpu",)
+    return [
+        Run(board, system, seed, out, results, device)
+        for system, seed in board.runs()
+        if (not args.systems or system.name in args.systems) and (not args.seeds or seed in args.seeds)
+    ]
+
+
+class _OnlyOne:
+    """Hold the lock of an output folder."""
+
+    def __init__(self, out: Path):
+        out.mkdir(parents=True, exist_ok=True)
+        self._path = out / "lock"
+
+    def __enter__(self):
+        self._file = open(self._path, "a")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BoardError(f"{self._path}: another leaderboard is at work in this folder; wait or stop it") from None
+
+    def __exit__(self, *_):
+        self._file.close()
+
+
+def _prepare(board: Board, out: Path) -> None:
+    """Make the data, once; a preparation that was stopped begins again."""
+    done, log = out / "prepared", out / "prepare.log"
+    if done.exists():
+        return
+    print(f"preparing the data: {board.prepare}; its log: {log}", flush=True)
+    with open(log, "wb") as file:
+        command = ["bash", str(CHECKOUT / board.prepare)]
+        ended = subprocess.run(command, stdout=file, stderr=file, env={**os.environ, "OUT": str(out)}, cwd=CHECKOUT)
+    if ended.returncode:
+        last = log.read_text(encoding="utf8", errors="replace").splitlines()[-1:]
+        raise RunError(f"{board.prepare} ended with {ended.returncode}; {log} ends: {''.join(last)[:300]}")
+    done.touch()
+
+
+def _run_all(runs: list[Run], pending: list[Run], jobs: int, every: float) -> dict[str, str]:
+    """Finish all pending runs, `jobs` at a time; returns those that failed, and why."""
+    failed: dict[str, str] = {}
+    active: dict[str, tuple[Run, float]] = {}
+    lock = threading.Lock()
+
+    def work(run: Run) -> None:
+        with lock:
+            active[run.name] = (run, time.monotonic())
+        try:
+            run.finish()
+            score = load(run.record)["scores"]["valid"]["BLEU"]["score"]
+            print(f"{run.name}: done, valid BLEU {score:.1f}", flush=True)
+        except (RunError, BoardError, OSError, ValueError) as error:
+            failed[run.name] = str(error)
+            print(f"{run.name}: failed: {error}", flush=True)
+        finally:
+            with lock:
+                del active[run.name]
+
+    with ThreadPoolExecutor(jobs) as pool:
+        futures = {pool.submit(work, run) for run in pending}
+        while futures:
+            futures = wait(futures, timeout=every, return_when=FIRST_COMPLETED).not_done
+            with lock:
+                now = dict(active)
+            if now:
+                print(_progress(runs, now, len(failed), jobs), flush=True)
+    return failed
+
+
+def _progress(runs: list[Run], active: dict[str, tuple[Run, float]], failed: int, jobs: int) -> str:
+    """A line: how many are done, what is being done, how long the rest may take."""
+    done = [run for run in runs if run.record.exists()]
+    words = [f"{len(done)} of {len(runs)} done"] + ([f"{failed} failed"] if failed else [])
+    words += [f"{name}: {status(run)}" for name, (run, _) in active.items()]
+    if done:
+        minutes = {run.name: sum(load(run.record)["minutes"].values()) for run in done}
+        mean = sum(minutes.values()) / len(done)
+
+        def expected(run: Run) -> float:
+            same = [minutes[other.name] for other in done if other.system.family == run.system.family]
+            return sum(same) / len(same) if same else mean
+
+        left = sum(expected(run) for run in runs if not run.record.exists())
+        spent = sum((time.monotonic() - started) / 60 for _, started in active.values())
+        words.append(f"about {_duration(max(left - spent, 1) / jobs)} left")
+    return " | ".join(words)
+
+
+def _duration(minutes: float) -> str:
+    return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        print("leaderboard: stopped; the same command goes on where it was", file=sys.stderr)
+        os._exit(130)  # without waiting for the trainings, which end with this process

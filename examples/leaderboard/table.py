@@ -1,0 +1,77 @@
+"""Tables of a leaderboard's records."""
+
+import re
+import statistics
+from collections import defaultdict
+
+from board import Board
+
+from fairseq_syntax.analysis.tables import TableFormat, format_table
+
+
+def tables(board: Board, records: list[dict]) -> str:
+    """Scores, and agreement by attractors and by distance where there is a challenge set, as Markdown.
+
+    Systems that translate characters stand in tables of their own: they read something else.
+    """
+    parts = []
+    for characters in (False, True):
+        some = [r for r in records if board.families[r["family"]].characters == characters]
+        if some:
+            parts.append(_scores(board, some))
+            parts += [
+                f"{name}: agreement in percent, by {title}\n\n{_agreement(board, some, name, group)}"
+                for name, split in board.splits.items()
+                if split.challenge
+                for group, title in (("attractors", "attractors"), ("distance", "words between subject and verb"))
+            ]
+    return "\n\n".join(parts) or "no run has a record yet"
+
+
+def _scores(board: Board, records: list[dict]) -> str:
+    """A row a system, in the order of the table: means and standard deviations over seeds."""
+    splits = [name for name in board.splits if name != "valid"]
+    challenges = [name for name in splits if board.splits[name].challenge]
+    header = ["system", "trees", "seeds", "updates", "valid BLEU", *(f"{name} BLEU" for name in splits)]
+    header += [f"{name} agreement, %" for name in challenges]
+    rows = []
+    for name, runs in _by_system(board, records).items():
+        capped = sum(record["stopped"] == "cap" for record in runs)
+        updates = f"{statistics.mean(record['updates'] for record in runs):.0f}"
+        row = [name, runs[0]["trees"], len(runs), f"{updates} ({capped} unfinished)" if capped else updates]
+        row += [_mean(r["scores"][split]["BLEU"]["score"] for r in runs) for split in ("valid", *splits)]
+        row += [_mean(100 * r["scores"][c]["agreement"]["overall"]["accuracy"] for r in runs) for c in challenges]
+        rows.append(row)
+    return format_table(header, rows, TableFormat.markdown)
+
+
+def _agreement(board: Board, records: list[dict], split: str, group: str) -> str:
+    """A row a system, a column a value of the group: means over seeds."""
+    runs = {
+        name: [record["scores"][split]["agreement"][group] for record in of_system]
+        for name, of_system in _by_system(board, records).items()
+    }
+    keys = sorted({key for tallies in runs.values() for tally in tallies for key in tally}, key=_first_number)
+    rows = [
+        [name, *(_mean(100 * tally[key]["accuracy"] for tally in tallies if key in tally) for key in keys)]
+        for name, tallies in runs.items()
+    ]
+    return format_table(["system", *keys], rows, TableFormat.markdown)
+
+
+def _by_system(board: Board, records: list[dict]) -> dict[str, list[dict]]:
+    found = defaultdict(list)
+    for record in records:
+        found[record["system"]].append(record)
+    return {name: found[name] for name in board.systems if name in found}
+
+
+def _first_number(key: str) -> int:
+    return int(re.match(r"\d+", key)[0])
+
+
+def _mean(values) -> str:
+    values = list(values)
+    if len(values) < 2:
+        return f"{values[0]:.1f}" if values else "-"
+    return f"{statistics.mean(values):.1f} ± {statistics.stdev(values):.1f}"

@@ -1,0 +1,241 @@
+"""One run of a leaderboard: train a system with a seed, choose its checkpoint, translate, score, record.
+
+Each step leaves a file when it is done; a run that was stopped goes on after the last of them, and its training after
+the last epoch.
+"""
+
+import ctypes
+import gzip
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from board import CHECKOUT, Board, BoardError, Family, Split, System
+from records import bleu, describe, read_lines, read_log, scores, write_json
+
+from fairseq_syntax.analysis.generated import read_output
+
+_SHARED = "--user-dir {root}/fairseq_syntax --num-workers 0 --log-format json --log-interval 50 --no-progress-bar"
+
+
+class RunError(Exception):
+    """A command of a run failed; the message says which and how its log ends."""
+
+
+def _die_with_parent() -> None:  # in the child: whoever kills the leaderboard kills its trainings, too
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
+@dataclass
+class Run:
+    """A system with a seed, and where its files are.
+
+    Fields:
+        board: the table.
+        system: of it.
+        seed: of everything random.
+        out: output folder of the leaderboard.
+        results: folder of the records.
+        device: options such as --cpu.
+    """
+
+    board: Board
+    system: System
+    seed: int
+    out: Path
+    results: Path
+    device: tuple[str, ...] = ("--cpu",)
+
+    @property
+    def name(self) -> str:
+        return f"{self.system.name}-{self.seed}"
+
+    @property
+    def folder(self) -> Path:
+        return self.out / "runs" / self.name
+
+    @property
+    def record(self) -> Path:
+        return self.results / f"{self.name}.json"
+
+    @property
+    def family(self) -> Family:
+        return self.board.families[self.system.family]
+
+    @property
+    def data(self) -> Path:
+        return self.out / self.family.data.format(trees=self.system.trees or self.board.default_trees)
+
+    def train_command(self) -> list[str]:
+        """fairseq-train with all options."""
+        family = self.family
+        command = ["fairseq-train", str(self.data), *shlex.split(_SHARED.format(root=CHECKOUT)), *self.device]
+        command += [*shlex.split(family.train), *shlex.split(self.system.options)]
+        command += ["--seed", str(self.seed), "--max-update", str(family.max_updates)]
+        if family.patience:
+            command += ["--patience", str(family.patience)]
+        keep = ["--keep-last-epochs", str(family.average)] if family.average else ["--no-epoch-checkpoints"]
+        return [*command, *keep, "--save-dir", str(self.folder / "checkpoints")]
+
+    def generate_command(self, split: Split, checkpoint: Path) -> list[str]:
+        """fairseq-generate for a split."""
+        command = ["fairseq-generate", str(self.data), "--user-dir", str(CHECKOUT / "fairseq_syntax"), *self.device]
+        return [*command, "--gen-subset", split.subset, "--path", str(checkpoint), *shlex.split(self.family.generate)]
+
+    def relative(self, command: list[str]) -> str:
+        """A command without the paths of this machine."""
+        text = shlex.join(command)
+        return text.replace(str(self.out), "$OUT").replace(str(CHECKOUT), ".")
+
+    # --- steps --------------------------------------------------------------------------------------------------------
+
+    def finish(self) -> None:
+        """Do all that is left to do.
+
+        Raises:
+            RunError: a command failed.
+            BoardError: the run was begun with other settings.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._check_settings()
+        if not (self.folder / "trained").exists():
+            self._call(self.train_command(), self.folder / "train.log")
+            (self.folder / "trained").touch()
+        chosen, on_valid = self._choose()
+        started = time.monotonic()
+        for name, split in self.board.splits.items():
+            self._translate(split, chosen, self.folder / f"{name}.txt")
+        translating = time.monotonic() - started
+        self._write(chosen, on_valid, translating)
+
+    def _check_settings(self) -> None:
+        path, now = self.folder / "command.txt", self.relative(self.train_command())
+        if not path.exists():
+            path.write_text(now + "\n", encoding="utf8")
+        elif path.read_text(encoding="utf8") != now + "\n":
+            raise BoardError(
+                f"{self.folder}: begun with other settings (command.txt); remove the folder to begin anew, "
+                f"or give the line of {self.system.name} in {self.board.path} its old options"
+            )
+
+    def _call(self, command: list[str], log: Path, output: Path | None = None) -> None:
+        """Run a command; what it says is added to `log`, its standard output goes to `output` if there is one."""
+        partial = output and output.with_name(output.name + ".partial")
+        with open(log, "ab") as errors:
+            errors.write(f"+ {shlex.join(command)}\n".encode())
+            errors.flush()
+            out = open(partial, "wb") if partial else errors
+            try:
+                status = subprocess.run(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=errors,
+                    preexec_fn=_die_with_parent,
+                    env={"OMP_NUM_THREADS": "1", **os.environ},
+                    cwd=CHECKOUT,
+                ).returncode
+            finally:
+                if partial:
+                    out.close()
+        if status:
+            lines = log.read_text(encoding="utf8", errors="replace").splitlines()
+            raise RunError(f"{command[0]} ended with {status}; {log} ends: {lines[-1][:300]}")
+        if partial:
+            partial.replace(output)
+
+    def _translate(self, split: Split, checkpoint: Path, goal: Path) -> list[str]:
+        """Translations of a split in its order, in the file `goal` as well."""
+        if not goal.exists():
+            generated = goal.with_suffix(".generated")
+            self._call(self.generate_command(split, checkpoint), self.folder / "generate.log", generated)
+            hypotheses = read_output(generated).hypotheses
+            text = "".join(hypotheses[i].text + "\n" for i in sorted(hypotheses))
+            goal.with_suffix(".tokens").write_text(text, encoding="utf8")
+            if self.family.characters:
+                join = ["fairseq-syntax-characters", "--restore", "--input", str(goal.with_suffix(".tokens"))]
+                self._call([*join, "--output", str(goal), "--overwrite"], self.folder / "generate.log")
+            else:
+                goal.with_suffix(".tokens").replace(goal)
+        return read_lines(goal)
+
+    def _choose(self) -> tuple[Path, dict[str, float]]:
+        """The checkpoint to translate with, and validation BLEU of those that were candidates."""
+        checkpoints = self.folder / "checkpoints"
+        candidates = {"best": checkpoints / "checkpoint_best.pt"}
+        if self.family.average:
+            mean = self.folder / "average.pt"
+            if not mean.exists():
+                # by name, the oldest first
+                last = sorted(checkpoints.glob("checkpoint[0-9]*.pt"), key=lambda path: int(path.stem[10:]))
+                command = ["fairseq-syntax-average", "--inputs", *map(str, last[-self.family.average :])]
+                self._call([*command, "--output", str(mean)], self.folder / "generate.log")
+            candidates[f"mean of the last {self.family.average}"] = mean
+        if len(candidates) == 1:
+            return candidates["best"], {}
+        split = self.board.splits["valid"]
+        references = read_lines(self.out / split.reference)
+        on_valid = {}
+        for name, path in candidates.items():
+            hypotheses = self._translate(split, path, self.folder / f"valid-{path.stem}.txt")
+            on_valid[name] = round(bleu(hypotheses, references)["score"], 2)
+        return candidates[max(on_valid, key=lambda name: on_valid[name])], on_valid
+
+    def _write(self, chosen: Path, on_valid: dict[str, float], translating: float) -> None:
+        """Write the record, and the translations beside it."""
+        log = read_log(self.folder / "train.log")
+        record = {
+            "corpus": self.board.name,
+            "system": self.system.name,
+            "family": self.system.family,
+            "seed": self.seed,
+            "trees": self.system.trees or "none",
+            "commands": {
+                "train": self.relative(self.train_command()),
+                "generate": self.relative(self.generate_command(self.board.splits["valid"], chosen)),
+            },
+            **describe(self.out, self.board.hashed),
+            **log,
+            "stopped": "cap" if log["updates"] >= self.family.max_updates else "itself",
+            "checkpoint": {"chosen": chosen.stem, "valid_bleu": on_valid},
+            "scores": {},
+        }
+        record["minutes"]["translate"] = round(translating / 60, 1)
+        self.results.mkdir(parents=True, exist_ok=True)
+        for name, split in self.board.splits.items():
+            hypotheses = read_lines(self.folder / f"{name}.txt")
+            record["scores"][name] = scores(hypotheses, self.out, split)
+            if name != "valid":
+                # no time of day inside: the same translations are the same bytes
+                packed = gzip.compress("".join(line + "\n" for line in hypotheses).encode(), mtime=0)
+                (self.results / f"{self.name}.{name}.txt.gz").write_bytes(packed)
+        write_json(self.record, record)
+        for path in (self.folder / "checkpoints").glob("checkpoint[0-9]*.pt"):
+            path.unlink()  # optimizer states of every epoch; the best, the last and the mean stay
+
+
+def status(run: Run) -> str:
+    """How far a run is, in a few words, for progress."""
+    if not (run.folder / "trained").exists():
+        if not (run.folder / "train.log").exists():
+            return "starting"
+        curve = read_log(run.folder / "train.log")["curve"]
+        if not curve:
+            return "epoch 1"
+        return f"epoch {curve[-1]['epoch'] + 1}, {curve[-1]['updates']} updates, valid loss {curve[-1]['loss']:.3f}"
+    return "translating"
+
+
+def load(path: Path) -> dict:
+    """A record. Raises BoardError if the file is not one."""
+    try:
+        return json.loads(path.read_text(encoding="utf8"))
+    except (OSError, ValueError) as error:
+        raise BoardError(f"{path}: cannot be read as a record ({error}); remove it to run it again") from None

@@ -1,0 +1,52 @@
+"""Random trees over given words: the control for "does it matter that the parse is right?"."""
+
+import random
+from dataclasses import replace
+
+from .conllu import ROOT, Sentence
+
+
+def random_heads(words: int, generator: random.Random) -> list[int]:
+    """Heads of a tree with one root, uniform over all `words ** (words - 1)` of them, non-projective ones included.
+
+    A random walk over the words; the first step into a word makes the word it came from its head (Aldous 1990,
+    Broder 1989).
+
+    Args:
+        words: J, 0 or more.
+        generator: is drawn from.
+
+    Returns:
+        J heads, 0-based; `ROOT` for the root.
+
+    Cost: O(J log J) draws on average.
+    """
+    if words == 0:
+        return []
+    heads: list[int | None] = [None] * words
+    at = generator.randrange(words)
+    heads[at] = ROOT
+    reached = 1
+    while reached < words:
+        to = generator.randrange(words)
+        if heads[to] is None:
+            heads[to] = at
+            reached += 1
+        at = to
+    return heads
+
+
+def with_random_tree(sentence: Sentence, generator: random.Random) -> Sentence:
+    """The same words under a random tree.
+
+    Words and tags stay. The root keeps the label that a root had; the other labels are shuffled over the other words,
+    so that their frequencies stay what they were. A sentence without a parse stays without.
+    """
+    if not sentence.is_parsed or not sentence.forms:
+        return sentence
+    heads = random_heads(len(sentence), generator)
+    top = sentence.heads.index(ROOT)
+    others = sentence.deprels[:top] + sentence.deprels[top + 1 :]
+    generator.shuffle(others)
+    others.insert(heads.index(ROOT), sentence.deprels[top])
+    return replace(sentence, heads=heads, deprels=others)

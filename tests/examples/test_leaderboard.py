@@ -1,0 +1,176 @@
+"""The leaderboard: its tables are accepted; it resumes, records once, goes on after failures; a system joins by a line."""
+
+import fcntl
+import gzip
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import sacrebleu
+from contract.command_lines import parse
+
+FOLDER = Path(__file__).resolve().parents[2] / "examples" / "leaderboard"
+TABLES = sorted(FOLDER.glob("*.toml"))
+SYSTEM = 'broken = { family = "recurrent", options = "--arch nmt_lstm_tiny --dropout two" }\n'
+
+TINY = """
+name = "tiny"
+prepare = "examples/leaderboard/nothing.sh"
+hashed = ["corpus/*"]
+seeds = [1]
+
+[splits]
+valid = { subset = "valid", reference = "corpus/valid.de" }
+challenge = { subset = "test", reference = "corpus/challenge.de", challenge = "corpus/challenge.tsv" }
+
+[families.recurrent]
+data = "data-bin"
+max_updates = UPDATES
+patience = 50
+average = 2
+train = "--optimizer adam --lr 1e-3 --criterion cross_entropy --batch-size 20"
+generate = "--beam 1 --max-len-b 5 --batch-size 40"
+
+[systems]
+nmt_lstm = { family = "recurrent", options = "--arch nmt_lstm_tiny" }
+"""
+
+
+def command(table: Path, folder: Path, *options: str) -> list[str]:
+    arguments = [str(table), "--output", str(folder / "out"), "--results", str(folder / "results"), "--jobs", "1"]
+    return [sys.executable, str(FOLDER / "run.py"), *arguments, *options]
+
+
+def leaderboard(table: Path, folder: Path, *options: str) -> subprocess.CompletedProcess:
+    return subprocess.run(command(table, folder, *options), capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> Path:
+    """The output folder of a leaderboard whose data is there."""
+    folder = tmp_path_factory.mktemp("leaderboard") / "out"
+    corpus = folder / "corpus"
+    sizes = ["--train", "200", "--valid", "20", "--test", "20", "--challenge", "8"]
+    generate = [sys.executable, str(FOLDER.parent / "agreement" / "generate.py"), "--output", str(corpus), *sizes]
+    subprocess.run(generate, check=True, capture_output=True)
+    prefixes = [f"--trainpref={corpus}/train", f"--validpref={corpus}/valid", f"--testpref={corpus}/challenge"]
+    binarize = ["fairseq-preprocess", "-s", "en", "-t", "de", *prefixes, "--destdir", str(folder / "data-bin")]
+    subprocess.run(binarize, check=True, capture_output=True)
+    (folder / "prepared").touch()
+    return folder.parent
+
+
+def write(path: Path, updates: int, extra: str = "") -> Path:
+    path.write_text(TINY.replace("UPDATES", str(updates)) + extra)
+    return path
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda path: path.stem)
+def test_what_the_tables_train_is_accepted(table, tmp_path):
+    printed = leaderboard(table, tmp_path, "--dry-run")
+    assert printed.returncode == 0, printed.stderr
+    commands = [shlex.split(line) for line in printed.stdout.splitlines()]
+    for words in commands:
+        parse(words)
+    assert len({tuple(words) for words in commands}) == len(commands) > 10
+    assert not (tmp_path / "out").exists()
+
+
+def test_every_published_architecture_is_in_the_table_of_the_agreement_corpus(repository):
+    readme = (repository / "README.md").read_text(encoding="utf8")
+    rows = [line.split("|")[1] for line in readme.splitlines() if line.startswith("| `")]
+    named = {name for row in rows for name in row.replace(",", " ").replace("`", " ").split()}
+    published = {name for name in named if name.isidentifier() and ("_" in name or name in ("sdatt", "chen17"))}
+    table = (FOLDER / "agreement.toml").read_text(encoding="utf8")
+    sizes = {"lgp_medium", "lgp_large"}
+    missing = {name for name in published - sizes if f"--arch {name}" not in table}
+    assert not {name for name in missing if not name.startswith("fairseq")}, missing
+
+
+def test_killed_and_started_again_a_line_added_a_line_that_fails(data, tmp_path):
+    table = write(tmp_path / "tiny.toml", 60)
+    started = subprocess.Popen(
+        command(table, data, "--every", "1"), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    checkpoint = data / "out" / "runs" / "nmt_lstm-1" / "checkpoints" / "checkpoint_last.pt"
+    deadline = time.monotonic() + 120
+    while not checkpoint.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.kill(started.pid, signal.SIGKILL)
+    started.communicate()
+    assert not (data / "results").exists()
+    time.sleep(0.5)
+    log = checkpoint.parents[1] / "train.log"
+    before = log.stat().st_size
+    time.sleep(1)
+    assert log.stat().st_size == before, "the training outlives the leaderboard"
+
+    # it goes on; another system has joined by a line, and one that cannot be trained
+    write(table, 60, 'copy = { family = "recurrent", options = "--arch nmt_lstm_tiny" }\n' + SYSTEM)
+    done = leaderboard(table, data)
+    assert done.returncode == 1
+    assert done.stderr.count("failed: broken-1: fairseq-train ended with 2") == 1, done.stderr
+    text = log.read_text()
+    assert text.count("begin training epoch 1\n") == 1 and "Loaded checkpoint" in text
+    record = json.loads((data / "results" / "nmt_lstm-1.json").read_text())
+    other = json.loads((data / "results" / "copy-1.json").read_text())
+    # interrupted or not, the same numbers
+    assert record["curve"] == other["curve"] and record["scores"] == other["scores"]
+    assert (record["updates"], record["stopped"], record["trees"]) == (60, "cap", "none")
+    assert len(record["curve"]) == record["epochs"] == 6
+    assert set(record["checkpoint"]["valid_bleu"]) == {"best", "mean of the last 2"}
+    assert str(data) not in json.dumps(record) and str(FOLDER.parents[1]) not in json.dumps(record)
+    assert set(record["sha256"]) >= {"corpus/train.en", "corpus/train.en.conllu"}
+    hypotheses = gzip.decompress((data / "results" / "nmt_lstm-1.challenge.txt.gz").read_bytes()).decode().split("\n")
+    references = (data / "out" / "corpus" / "challenge.de").read_text().splitlines()
+    assert len(hypotheses) - 1 == len(references) == 40
+    bleu = sacrebleu.BLEU(tokenize="none").corpus_score(hypotheses[:-1], [references]).score
+    assert record["scores"]["challenge"]["BLEU"]["score"] == pytest.approx(bleu)
+    assert record["scores"]["challenge"]["agreement"]["overall"]["n"] == 40
+
+    # what has a record is not run again
+    written = {path: path.stat().st_mtime_ns for path in (data / "results").iterdir()}
+    again = leaderboard(table, data, "--systems", "nmt_lstm", "copy")
+    assert again.returncode == 0 and "1 unfinished" in again.stdout, again.stderr
+    assert written == {path: path.stat().st_mtime_ns for path in (data / "results").iterdir()}
+
+    # other settings under the same name are not mixed with what was begun
+    (data / "results" / "copy-1.json").unlink()
+    table.write_text(table.read_text().replace("copy = {", "unused = {") + "\n")
+    table.write_text(table.read_text().replace("nmt_lstm = {", "copy = {").replace("--lr 1e-3", "--lr 2e-3"))
+    changed = leaderboard(table, data, "--systems", "copy")
+    assert changed.returncode == 1 and "begun with other settings" in changed.stderr
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('family = "recurrent", options', 'family = "recurent", options', "family recurent; choose among recurrent"),
+        ("patience = 50", "patients = 50", "patients is not a setting; choose among"),
+        ("max_updates = 3\n", "", "max_updates"),
+        ('options = "--arch nmt_lstm_tiny"', 'options = "--arch \'nmt"', "options: No closing quotation"),
+        ("valid = {", "dev = {", "splits.valid is missing"),
+        ('nmt_lstm = { family = "recurrent",', 'nmt_lstm = { trees = "silver", family = "recurrent",', "'silver'"),
+        ("[splits]", "[splits", "line 7"),
+    ],
+)
+def test_mistakes_in_a_table_are_named(tmp_path, old, new, said):
+    table = write(tmp_path / "tiny.toml", 3)
+    assert old in table.read_text()
+    table.write_text(table.read_text().replace(old, new))
+    done = leaderboard(table, tmp_path)
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert str(table) in done.stderr and said in done.stderr
+
+
+def test_two_at_work_in_one_folder_are_refused(data, tmp_path):
+    with open(data / "out" / "lock", "a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        done = leaderboard(write(tmp_path / "tiny.toml", 5, SYSTEM), data, "--systems", "broken")
+    assert done.returncode == 2 and "another leaderboard is at work" in done.stderr
