@@ -1,4 +1,4 @@
-"""The leaderboard: its tables are accepted; it resumes, records once, goes on after failures; a system joins by a line."""
+"""The leaderboard: its tables are accepted; it resumes, records once, goes on after failures; a system is a line."""
 
 import fcntl
 import gzip
@@ -123,7 +123,7 @@ def test_killed_and_started_again_a_line_added_a_line_that_fails(data, tmp_path)
     # interrupted or not, the same numbers
     assert record["curve"] == other["curve"] and record["scores"] == other["scores"]
     assert (record["updates"], record["stopped"], record["trees"]) == (60, "cap", "none")
-    assert len(record["curve"]) == record["epochs"] == 6
+    assert len(record["curve"]) == record["epochs"] > 2
     assert set(record["checkpoint"]["valid_bleu"]) == {"best", "mean of the last 2"}
     assert str(data) not in json.dumps(record) and str(FOLDER.parents[1]) not in json.dumps(record)
     assert set(record["sha256"]) >= {"corpus/train.en", "corpus/train.en.conllu"}
