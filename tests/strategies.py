@@ -13,6 +13,8 @@ _COLUMN_TEXT = st.text(
     min_size=1,
     max_size=6,
 )
+# tags hold no whitespace
+_TAG = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Zs", "Zl", "Zp"]), min_size=1, max_size=6)
 
 
 @st.composite
@@ -108,8 +110,8 @@ def sentences(draw, min_words: int = 1, max_words: int = 8) -> Sentence:
     size = len(heads)
     if draw(st.integers(0, 4)) == 0:
         heads = [UNPARSED] * size
-    column = st.lists(_COLUMN_TEXT, min_size=size, max_size=size)
+    words, tags = (st.lists(text, min_size=size, max_size=size) for text in (_COLUMN_TEXT, _TAG))
     bounds = sorted(draw(st.sets(st.integers(0, size), max_size=6)))
     ranges = [(first, end - 1, draw(_COLUMN_TEXT)) for first, end in zip(bounds[::2], bounds[1::2], strict=False)]
     comments = ["#" + text for text in draw(st.lists(_COLUMN_TEXT, max_size=2))]
-    return Sentence(draw(column), heads, draw(column), draw(column), ranges, comments)
+    return Sentence(draw(words), heads, draw(tags), draw(tags), ranges, comments)

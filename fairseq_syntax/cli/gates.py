@@ -10,7 +10,7 @@ from tqdm import tqdm
 from ..analysis.figures import save_figure
 from ..analysis.gates import GatedSentence, count_highest, draw_gates, gates_page, relative_entropy
 from ..analysis.tables import TableFormat, format_table
-from ..trees.conllu import Sentence, TreeFormatError, read_conllu
+from ..trees.conllu import Sentence, TreeFormatError, quoted, read_conllu
 from ..trees.subwords import SubwordType, join_subwords
 from .checkpoints import Loaded, add_checkpoint_arguments, load
 from .latent import positive
@@ -172,8 +172,8 @@ def _table(sentences: list[GatedSentence], trees: list[Sentence], subword_type: 
             hidden += 1
         else:
             raise TreeFormatError(
-                f"{args.target_conllu}:{tree.line}: the words are {' '.join(tree.forms)[:60]!r}, but sentence "
-                f"{sentence.number} of {args.subset} is {' '.join(sentence.tokens[:-1])[:60]!r}; tag the target side "
+                f"{args.target_conllu}:{tree.line}: the words are {quoted(' '.join(tree.forms))}, but sentence "
+                f"{sentence.number} of {args.subset} is {quoted(' '.join(sentence.tokens[:-1]))}; tag the target side "
                 "of this very split, and see --subword-type"
             )
     if hidden:

@@ -7,6 +7,7 @@ import sys
 from ..analysis.attachment import Treebank
 from ..analysis.grammar import Grammar
 from ..analysis.tables import format_table
+from ..trees.conllu import quoted
 from .attachment import add_format
 from .latent import (
     add_tree_arguments,
@@ -85,7 +86,8 @@ def run(args: argparse.Namespace) -> None:
     gold = grammars["gold"]
     for tag in (tag for rule in args.rules or () for tag in rule):
         if tag not in gold.tags:
-            raise ValueError(f"--rules: {args.gold} has no word tagged {tag!r}; its tags are {', '.join(gold.tags)}")
+            known = quoted(", ".join(gold.tags), 300)[1:-1]
+            raise ValueError(f"--rules: {args.gold} has no word tagged {tag!r}; its tags are {known}")
     rules = args.rules or gold.frequent(args.top)
     rows = [(*rule, *(grammar.share(*rule) for grammar in grammars.values())) for rule in rules]
     print(format_table(["head", "child", *grammars], rows, args.format))

@@ -13,7 +13,7 @@ from fairseq.data import data_utils, encoders
 from tqdm import tqdm
 
 from ..trees import collapse, spanning
-from ..trees.conllu import Sentence, TreeFormatError, read_conllu
+from ..trees.conllu import Sentence, TreeFormatError, quoted, read_conllu
 from ..trees.subwords import SubwordType, join_subwords
 from .checkpoints import Loaded, add_checkpoint_arguments, load
 
@@ -397,8 +397,8 @@ def _read_predicted(path: str, gold: list[Sentence], gold_path: str) -> list[lis
         tree = next((tree for tree in candidates if _same_words(tree.forms, reference.forms)), None)
         if tree is None:
             raise TreeFormatError(
-                f"{path}:{given.line}: the words are {_excerpt(given.forms)}, but at {gold_path}:{reference.line} "
-                f"{_excerpt(reference.forms)}; parse the words of the treebank"
+                f"{path}:{given.line}: the words are {quoted(' '.join(given.forms))}, but at "
+                f"{gold_path}:{reference.line} {quoted(' '.join(reference.forms))}; parse the words of the treebank"
             )
         if reference.is_parsed and not tree.is_parsed:
             raise TreeFormatError(f"{path}:{tree.line}: the sentence has no tree (HEAD is _); parse it")
@@ -408,7 +408,3 @@ def _read_predicted(path: str, gold: list[Sentence], gold_path: str) -> list[lis
 
 def _same_words(one: Iterable[str], other: Iterable[str]) -> bool:
     return [word.lower() for word in one] == [word.lower() for word in other]
-
-
-def _excerpt(words: list[str]) -> str:
-    return repr(" ".join(words[:8]) + (" …" if len(words) > 8 else ""))

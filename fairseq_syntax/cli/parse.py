@@ -19,15 +19,17 @@ from tqdm import tqdm
 
 from ..data.parsers import Parser, StanzaParser
 from ..trees.conllu import (
+    MAX_WORDS,
     Sentence,
     TreeFormatError,
     format_sentence,
     numbered_lines,
     open_text,
     parse_block,
+    quoted,
     without_parse,
 )
-from ..trees.subwords import SubwordType, join_subwords
+from ..trees.subwords import SubwordType, check_length, join_subwords
 
 STDIO = "-"
 
@@ -172,6 +174,14 @@ def get_parser() -> argparse.ArgumentParser:
         metavar="N",
         help="sentences a write (default: 2000)",
     )
+    parser.add_argument(
+        "--max-words",
+        type=_positive,
+        default=MAX_WORDS,
+        metavar="N",
+        help=f"words of the longest sentence that is accepted; a parser's memory grows with their square (default: "
+        f"{MAX_WORDS})",
+    )
     parser.add_argument("--overwrite", action="store_true", help="replace OUTPUT if it exists")
     return parser
 
@@ -192,6 +202,7 @@ def main(argv: list[str] | None = None) -> int:
         parser.error("--tagger needs --parser: give both files of Stanza")
     if args.decoder is not None and not _is_own(args):
         parser.error("--decoder is of use with a checkpoint only: --parser without --tagger")
+    logging.basicConfig(level="WARNING", force=True)
     try:
         _run(args)
     except KeyboardInterrupt:
@@ -223,13 +234,14 @@ def _is_own(args: argparse.Namespace) -> bool:
 
 def _load_parser(args: argparse.Namespace) -> Parser:
     if not _is_own(args):
-        return StanzaParser(args.language, args.model_dir, args.tagger, args.parser, args.device)
+        parser = StanzaParser(args.language, args.model_dir, args.tagger, args.parser, args.device)
+        parser.arguments = ("--tagger", "--parser")
+        return parser
     try:
         # it needs fairseq, which Stanza does not
         from ..tasks.own_parser import OwnParser
     except ImportError as error:
         raise TreeFormatError(f"{args.parser}: reading a checkpoint needs fairseq ({error})") from None
-    logging.basicConfig(level="WARNING", force=True)
     return OwnParser(args.parser, args.decoder or "mst", args.device)
 
 
@@ -249,7 +261,7 @@ def _run(args: argparse.Namespace) -> None:
     with ExitStack() as stack:
         source = stack.enter_context(_seekable(args.input))
         name = "stdin" if args.input == STDIO else args.input
-        start, end = shard_bounds(sum(1 for _ in read_lines(source, name)), *args.shard)
+        start, end = shard_bounds(_count_lines(source, args, name), *args.shard)
         words = (
             split_words(line, args.subword_type, f"{name}:{number}")
             for number, line in enumerate(islice(read_lines(source, name), start, end), start + 1)
@@ -271,6 +283,14 @@ def _run(args: argparse.Namespace) -> None:
             bar.update(done)
         _parse_rest(words, parser, part, args.chunk, bar, name, start + done + 1)
         _finish(part, len(header), output)
+
+
+def _count_lines(source: str, args: argparse.Namespace, name: str) -> int:
+    """Lines of the text. Raises TreeFormatError if a sentence is too long, before hours of work."""
+    number = 0
+    for number, line in enumerate(read_lines(source, name), 1):
+        check_length(line, args.subword_type, args.max_words, f"{name}:{number}")
+    return number
 
 
 @contextmanager
@@ -351,9 +371,9 @@ def _resume(part: IO[bytes], header: bytes, words: Iterator[list[str]], chunk: i
             expected = next(words, None)
             forms = _forms(block, part.name)
             if forms != expected:
-                line = "the end" if expected is None else repr(" ".join(expected))
+                line = "the end" if expected is None else quoted(" ".join(expected))
                 raise TreeFormatError(
-                    f"{part.name}: sentence {number} is {' '.join(forms)!r}, but in {name} "
+                    f"{part.name}: sentence {number} is {quoted(' '.join(forms))}, but in {name} "
                     f"it is {line}; "
                     "give the same --input and --shard to resume, or delete the part file to "
                     "start over"
@@ -388,19 +408,21 @@ def _parse_rest(
     """Parse what is left of `words`, from a line of the input on, and write it; each chunk is on disk before the next
     begins.
     """
+    done = bar.n
     while group := list(islice(words, chunk)):
         out.write("".join(map(format_sentence, _trees(group, parser, bar, name, line))).encode("utf-8"))
         line += len(group)
         out.flush()
         if out is not sys.stdout.buffer:  # a pipe cannot be synced
             os.fsync(out.fileno())
-        bar.update(len(group))
+        done += len(group)
+        bar.update(done - bar.n)  # a parser need not have moved it
 
 
 def _trees(group: list[list[str]], parser: Parser, bar: tqdm, name: str, line: int) -> list[Sentence]:
     """The trees of a chunk; a sentence that is too long for the parser goes without one, with a warning."""
     longest = getattr(parser, "longest", sys.maxsize)
-    trees = parser.parse([words if len(words) <= longest else [] for words in group])
+    trees = parser.parse([words if len(words) <= longest else [] for words in group], bar)
     for number, words in enumerate(group):
         if len(words) > longest:
             bar.write(

@@ -29,8 +29,8 @@ from ..data.arrays import (
     tag_dictionary_path,
 )
 from ..data.binarize import Options, SplitWriter, check_lengths, tag_dictionary, token_sizes
-from ..trees.conllu import TreeFormatError
-from ..trees.subwords import SubwordType
+from ..trees.conllu import MAX_WORDS, TreeFormatError, numbered_lines
+from ..trees.subwords import SubwordType, check_length
 
 logger = logging.getLogger("fairseq_syntax.preprocess")
 
@@ -102,6 +102,14 @@ def build_parser() -> argparse.ArgumentParser:
         help="accept up to PERCENT of the trees of a split (1 without a value) that are broken or do not fit their "
         "sentence; these are counted and translated without syntax (default: 0, every one is an error)",
     )
+    group.add_argument(
+        "--max-words",
+        type=int,
+        default=MAX_WORDS,
+        metavar="N",
+        help="words of the longest sentence that is accepted; distances are a table of their square (default: "
+        f"{MAX_WORDS})",
+    )
     group.add_argument("--overwrite", action="store_true", help="replace what --destdir holds already")
     return parser
 
@@ -120,6 +128,8 @@ def main(argv: list[str] | None = None) -> None:
         parser.error(f"--dataset-impl {args.dataset_impl}: choose mmap or raw")
     if not 0 <= args.allow_broken <= 100:
         parser.error(f"--allow-broken {args.allow_broken:g}: give 0 to 100")
+    if args.max_words < 1:
+        parser.error(f"--max-words {args.max_words}: give 1 or more")
     if args.workers < 1:
         parser.error(f"--workers {args.workers}: give 1 or more")
     if args.joined_dictionary and args.srcdict and args.tgtdict:
@@ -272,7 +282,7 @@ def _check_inputs(args: argparse.Namespace, splits: dict[str, str]) -> None:
         for text in texts:
             if not text.is_file():
                 raise FileNotFoundError(f"{text}: no such text; check the prefixes and languages")
-        lines = [_count_lines(text) for text in texts]
+        lines = [_count_lines(args, text, check=text is texts[0] and not args.dict_only) for text in texts]
         if len(set(lines)) > 1:
             raise TreeFormatError(
                 f"{texts[0]}: {lines[0]} lines, but {texts[1]} has {lines[1]}; a translation must stand on the line "
@@ -287,21 +297,18 @@ def _check_inputs(args: argparse.Namespace, splits: dict[str, str]) -> None:
             )
 
 
-def _count_lines(path: Path) -> int:
-    """Lines of a text as fairseq counts them; fairseq itself may loop for ever over a text that is not UTF-8."""
-    try:
-        with open(path, encoding="utf-8") as lines:
-            return sum(1 for _ in lines)
-    except UnicodeDecodeError:
-        with open(path, "rb") as lines:
-            for number, line in enumerate(lines, 1):
-                try:
-                    line.decode("utf-8")
-                except UnicodeDecodeError as error:
-                    raise TreeFormatError(
-                        f"{path}:{number}: not UTF-8 ({error.reason}); convert the file to UTF-8"
-                    ) from None
-        raise
+def _count_lines(args: argparse.Namespace, path: Path, check: bool) -> int:
+    """Lines of a text as fairseq counts them; fairseq itself may loop for ever over a text that is not UTF-8.
+
+    Raises:
+        TreeFormatError: the text is no text, or, with `check`, a sentence is longer than `--max-words`.
+    """
+    number = 0
+    with open(path, encoding="utf-8") as lines:
+        for number, line in numbered_lines(lines, str(path)):
+            if check:
+                check_length(line, args.subword_type, args.max_words, f"{path}:{number}")
+    return number
 
 
 def _binarize_text(args: argparse.Namespace, staging: Path) -> None:

@@ -15,6 +15,7 @@ from ..analysis.drawing import draw_tree
 from ..analysis.figures import save_figure
 from ..data.arrays import ArrayReader, split_prefix
 from ..trees.conllu import UNPARSED, Sentence, TreeFormatError, find_cycle, format_sentence, read_conllu
+from ..trees.universal import universal_labels
 from .checkpoints import Loaded
 from .inputs import input_lines, input_name
 from .latent import Cutter, Source, TreeInducer, add_tree_arguments, check_tree_arguments, load_with_trees
@@ -23,7 +24,7 @@ from .outputs import STDIO, exit_status, picture, refuse_existing, written
 _EPILOG = """\
 Text has one sentence a line, its tokens separated by spaces, and a tree comes out for every line, also for empty ones.
 Without --bpe, tokens are what the model reads: pieces that are joined to words as --subword-type says. Of CoNLL-U, the
-words are used, and comments, multi-word ranges and UPOS are kept; the trees have no labels.
+words are used, and comments, multi-word ranges and UPOS are kept; the trees have no labels but root and dep (unknown).
 
 examples:
   fairseq-syntax-trees data-bin --path checkpoint_best.pt --input test.en --bpe subword_nmt --bpe-codes codes.en \\
@@ -118,7 +119,8 @@ def _write(args: argparse.Namespace, sentences, inducer: TreeInducer) -> None:
             trees = inducer([source for _, source in chunk], bar)
             for (sentence, _), heads in zip(chunk, trees, strict=True):
                 cyclic += find_cycle(heads) is not None
-                out.write(format_sentence(dataclasses.replace(sentence, heads=heads, deprels=["_"] * len(heads))))
+                labels = universal_labels(heads, ["dep"] * len(heads))
+                out.write(format_sentence(dataclasses.replace(sentence, heads=heads, deprels=labels)))
             total += len(chunk)
     if cyclic:
         print(

@@ -34,6 +34,9 @@ logger = logging.getLogger("fairseq_syntax.preprocess")
 CHUNK = 1000
 """Sentences that a worker converts at a time."""
 
+CHUNK_ENTRIES = 2**25
+"""Entries of their distance matrices, about; a chunk ends with the sentence that exceeds them."""
+
 MAX_TOKENS = 2**15 - 1
 """Tokens of a sentence, EOS included: twice a position must fit into `parents`."""
 
@@ -324,7 +327,14 @@ def check_lengths(prefix: str, token_sizes: np.ndarray, text_path: Path) -> None
 
 
 def _chunked(examples: Iterator[Example]) -> Iterator[list[Example]]:
-    while chunk := list(itertools.islice(examples, CHUNK)):
+    chunk, entries = [], 0
+    for example in examples:
+        chunk.append(example)
+        entries += len(example.tree) ** 2
+        if len(chunk) == CHUNK or entries > CHUNK_ENTRIES:
+            yield chunk
+            chunk, entries = [], 0
+    if chunk:
         yield chunk
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..trees.alignment import align_tree
-from ..trees.conllu import ROOT, Sentence, TreeFormatError, find_cycle, without_parse
+from ..trees.conllu import ROOT, Sentence, TreeFormatError, find_cycle, quoted, without_parse
 from ..trees.subwords import join_subwords
 from .inputs import TokenSyntax
 from .parsers import ConlluParser, Parser
@@ -47,7 +47,7 @@ class LiveSyntax:
             try:
                 joined.append(join_subwords(text.split(), self.subword_type))
             except ValueError as error:
-                raise TreeFormatError(f"input {text!r}: {error}") from None
+                raise TreeFormatError(f"input {quoted(text)}: {error}") from None
         sentences = [words for words, _ in joined]
         trees = (self._parse_or_not if self.accept_unparsed else self._parse)(texts, sentences)
         result = []
@@ -69,14 +69,17 @@ class LiveSyntax:
         """A tree of each sentence, or an error."""
         trees = []
         for text, words, tree in zip(texts, sentences, self.parser.parse(sentences), strict=True):
-            tree = align_tree(tree, words, f"input {text!r}")
+            tree = align_tree(tree, words, f"input {quoted(text)}")
             if not tree.is_parsed:
                 raise TreeFormatError(
-                    f"input {text!r}: the tree that was given has no heads; parse the sentence, or give "
+                    f"input {quoted(text)}: the tree that was given has no heads; parse the sentence, or give "
                     "--unparsed-input accept to translate it without syntax"
                 )
             if any(not ROOT <= head < len(words) for head in tree.heads) or find_cycle(tree.heads):
-                raise TreeFormatError(f"input {text!r}: the heads {tree.heads} that were given are no tree; correct it")
+                raise TreeFormatError(
+                    f"input {quoted(text)}: the heads {quoted(str(tree.heads))[1:-1]} that were given are no tree; "
+                    "correct it"
+                )
             trees.append(tree)
         return trees
 
@@ -94,7 +97,7 @@ class LiveSyntax:
             try:
                 trees += self._parse([text], [words])
             except Exception as error:
-                logger.warning("translated without a parse: %r (%s: %s)", text, type(error).__name__, error)
+                logger.warning("translated without a parse: %s (%s: %s)", quoted(text), type(error).__name__, error)
                 trees.append(without_parse(words))
                 self.unparsed += 1
         if self.unparsed > before:

@@ -3,6 +3,8 @@
 import json
 import logging
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -15,9 +17,11 @@ from ..trees.conllu import (
     block_forms,
     open_text,
     parse_block,
+    quoted,
     read_blocks,
     without_parse,
 )
+from ..trees.universal import universal_labels
 
 if TYPE_CHECKING:
     import stanza
@@ -29,17 +33,43 @@ logger = logging.getLogger(__name__)
 _NOT_IN_CONLLU = ("\t", "\n", "\r")
 _TAGGER_BATCH = 2000  # sentences
 _PARSER_BATCH = 5000  # words
+_LONGEST_CAUSE = 150  # characters of another program's error that a message quotes
+
+
+Progress = bool | tqdm
+"""Whether to show a bar on stderr; or a bar that is there already, to be moved."""
+
+
+@contextmanager
+def moving_bar(progress: Progress, total: int) -> Iterator[Callable[[int], object]]:
+    """A function that is told how many of `total` sentences have been parsed since it was called last."""
+    if not isinstance(progress, bool):
+        yield progress.update
+        return
+    with tqdm(total=total, unit="sent", disable=not progress) as bar:
+        yield bar.update
+
+
+def check_words(sentences: list[list[str]]) -> None:
+    """Raise TreeFormatError if there is an empty word or one that CoNLL-U cannot hold."""
+    for words in sentences:
+        for word in words:
+            if not word or any(character in word for character in _NOT_IN_CONLLU):
+                raise TreeFormatError(
+                    f"sentence {quoted(' '.join(words))}: the word {quoted(word)} cannot be parsed; "
+                    "words are not empty and hold no tab or line end; clean the text"
+                )
 
 
 class Parser(Protocol):
     """Anything that makes dependency trees of tokenised sentences."""
 
-    def parse(self, sentences: list[list[str]], progress: bool = False) -> list[Sentence]:
+    def parse(self, sentences: list[list[str]], progress: Progress = False) -> list[Sentence]:
         """One tree for each sentence, in the same order, over exactly its words.
 
         Args:
             sentences: words of each sentence.
-            progress: whether to show a bar on stderr.
+            progress: whether to show a bar on stderr, or one to move.
 
         Returns:
             Trees without multi-word ranges, so `tree.forms == words`. The empty sentence gets the
@@ -66,6 +96,9 @@ class StanzaParser:
             neither. The lemmas that the parser asks for are then the words themselves.
         device: "cpu", "cuda", …; None takes a GPU where there is one.
         chunk: sentences a call. Stanza is fastest on some hundred sentences of about one length.
+
+    Attributes:
+        arguments: what messages call `tagger` and `parser`; whoever takes them from its own user changes that.
 
     Raises:
         ValueError: only one of `tagger` and `parser`, or a `chunk` below 1.
@@ -96,9 +129,10 @@ class StanzaParser:
         self.parser = parser
         self.device = device
         self.chunk = chunk
+        self.arguments = ("tagger", "parser")
         self._pipeline: stanza.Pipeline | None = None
 
-    def parse(self, sentences: list[list[str]], progress: bool = False) -> list[Sentence]:
+    def parse(self, sentences: list[list[str]], progress: Progress = False) -> list[Sentence]:
         """See `Parser.parse`.
 
         Sentences are sorted by length and parsed `chunk` at a time. How they are grouped can change
@@ -108,20 +142,15 @@ class StanzaParser:
             TreeFormatError: an empty word or one that CoNLL-U cannot hold; Stanza or its models are
                 missing or cannot be loaded; Stanza changed a word.
         """
-        for words in sentences:
-            for word in words:
-                if not word or any(character in word for character in _NOT_IN_CONLLU):
-                    raise TreeFormatError(
-                        f"sentence {' '.join(words)!r}: the word {word!r} cannot be parsed; "
-                        "words are not empty and hold no tab or line end; clean the text"
-                    )
+        check_words(sentences)
         trees = [Sentence([], [], [], []) for _ in sentences]
         # Stanza fails on empty sentences, and is fast on sentences of one length
         order = sorted((i for i, words in enumerate(sentences) if words), key=lambda i: len(sentences[i]))
         if not order:
             return trees
         pipeline = self._pipeline = self._pipeline or self._load()
-        with tqdm(total=len(order), unit="sent", disable=not progress) as bar:
+        with moving_bar(progress, len(sentences)) as advance:
+            advance(len(sentences) - len(order))
             for start in range(0, len(order), self.chunk):
                 indices = order[start : start + self.chunk]
                 parsed = pipeline([sentences[i] for i in indices]).sentences
@@ -132,7 +161,7 @@ class StanzaParser:
                     )
                 for i, result in zip(indices, parsed, strict=True):
                     trees[i] = _tree(result, sentences[i])
-                bar.update(len(indices))
+                advance(len(indices))
         return trees
 
     def _load(self) -> "stanza.Pipeline":
@@ -143,7 +172,9 @@ class StanzaParser:
             import stanza
         except ImportError as error:
             raise TreeFormatError(f"stanza cannot be imported ({error}); run: pip install 'stanza>=1.15,<2'") from None
-        logging.getLogger("stanza").setLevel(logging.WARNING)
+        # urllib3 is what downloads
+        for name in ("stanza", "urllib3"):
+            logging.getLogger(name).setLevel(logging.WARNING)
         options = dict(
             lang=self.language,
             device=self.device,
@@ -159,8 +190,8 @@ class StanzaParser:
             except Exception as error:
                 raise TreeFormatError(
                     f"{self.tagger}, {self.parser}: Stanza {stanza.__version__} cannot load tagger "
-                    f"and parser on device {self.device or 'auto'} ({_describe(error)}); give a "
-                    "tagger and a dependency parser that Stanza trained without pre-trained vectors"
+                    f"and parser on device {self.device or 'auto'}; give a tagger and a dependency parser that Stanza "
+                    f"trained without pre-trained vectors. It says {_describe(error)}"
                 ) from error
         if self.model_dir is not None:
             options["dir"] = str(self.model_dir)
@@ -177,10 +208,10 @@ class StanzaParser:
             arguments = f"{self.language!r}" + (f", model_dir={options['dir']!r}" if "dir" in options else "")
             raise TreeFormatError(
                 f"Stanza {stanza.__version__} has no parser for language {self.language!r}: looked "
-                f"in {folder} and tried to download what is missing ({_describe(error)}); where "
+                f"in {folder} and could not download what is missing; where "
                 f'there is a network run: python -c "import stanza; stanza.download({arguments})" '
-                "and copy the folder; or give model files with --stanza-tagger and --stanza-parser "
-                "(in fairseq-syntax-parse: --tagger and --parser)"
+                f"and copy the folder; or give model files with {' and '.join(self.arguments)}. It says "
+                f"{_describe(error)}"
             ) from error
 
     def _load_files(self, options: dict) -> "stanza.Pipeline":
@@ -208,9 +239,9 @@ class StanzaParser:
 
 
 def _describe(error: Exception) -> str:
-    """One line that names an error of somebody else's code."""
+    """One line that names an error of somebody else's code, for the end of a message: it is cut where it is long."""
     text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text[:300]}"
+    return f"{type(error).__name__}: {text if len(text) <= _LONGEST_CAUSE else text[:_LONGEST_CAUSE] + '…'}"
 
 
 def _tree(result, words: list[str]) -> Sentence:
@@ -218,13 +249,14 @@ def _tree(result, words: list[str]) -> Sentence:
     forms = [word.text for word in result.words]
     if forms != words:
         raise TreeFormatError(
-            f"sentence {' '.join(words)!r}: Stanza made other words of it ({' '.join(forms)!r}); "
+            f"sentence {quoted(' '.join(words))}: Stanza made other words of it ({quoted(' '.join(forms))}); "
             "a tree must stand over the words of the text; clean the text"
         )
+    heads = [word.head - 1 for word in result.words]
     return Sentence(
         forms,
-        [word.head - 1 for word in result.words],
-        [word.deprel for word in result.words],
+        heads,
+        universal_labels(heads, [word.deprel for word in result.words]),
         [word.upos or "_" for word in result.words],
     )
 
@@ -268,25 +300,26 @@ class ConlluParser:
         for words, tree in {tuple(tree.forms): tree for tree in candidates}.items():
             self._trees.setdefault(words, []).append(tree)
 
-    def parse(self, sentences: list[list[str]], progress: bool = False) -> list[Sentence]:
+    def parse(self, sentences: list[list[str]], progress: Progress = False) -> list[Sentence]:
         """See `Parser.parse`.
 
         Raises:
             TreeFormatError: the file has no tree over the words of a sentence.
         """
-        result = []
-        for words in tqdm(sentences, unit="sent", disable=not progress):
-            if not words:
-                result.append(Sentence([], [], [], []))
-                continue
-            key = tuple(words)
-            trees = self._trees.get(key)
-            if trees is None:
-                raise TreeFormatError(
-                    f"{self.path}: no tree for the sentence {' '.join(words)!r}; "
-                    "parse the tokenised text with fairseq-syntax-parse"
-                )
-            used = self._used.get(key, 0)
-            self._used[key] = used + 1
-            result.append(trees[min(used, len(trees) - 1)])
-        return result
+        with moving_bar(progress, len(sentences)) as advance:
+            return [self._tree(words, advance) for words in sentences]
+
+    def _tree(self, words: list[str], advance: Callable[[int], object]) -> Sentence:
+        advance(1)
+        if not words:
+            return Sentence([], [], [], [])
+        key = tuple(words)
+        trees = self._trees.get(key)
+        if trees is None:
+            raise TreeFormatError(
+                f"{self.path}: no tree for the sentence {quoted(' '.join(words))}; "
+                "parse the tokenised text with fairseq-syntax-parse"
+            )
+        used = self._used.get(key, 0)
+        self._used[key] = used + 1
+        return trees[min(used, len(trees) - 1)]

@@ -12,7 +12,7 @@ import torch
 from fairseq.data import Dictionary, FairseqDataset, data_utils
 
 from .. import compat
-from ..trees.conllu import Sentence, TreeFormatError, open_text, parse_block, read_blocks
+from ..trees.conllu import Sentence, TreeFormatError, check_tags, open_text, parse_block, read_blocks
 
 UNKNOWN = "_"
 """What CoNLL-U has where there is no tag or label."""
@@ -108,7 +108,7 @@ def read_treebank(path: str | Path, form: TreebankFormat, limit: Optional[int] =
         for start, block in read_blocks(lines, str(path)):
             if limit is not None and len(sentences) >= limit:
                 break
-            sentence = _tagged(parse_block(block, str(path), start), block, form)
+            sentence = _tagged(parse_block(block, str(path), start), block, form, str(path))
             if sentence.words:
                 sentences.append(sentence)
     if not sentences:
@@ -116,10 +116,12 @@ def read_treebank(path: str | Path, form: TreebankFormat, limit: Optional[int] =
     return sentences
 
 
-def _tagged(tree: Sentence, block: list[str], form: TreebankFormat) -> TaggedSentence:
+def _tagged(tree: Sentence, block: list[str], form: TreebankFormat, name: str) -> TaggedSentence:
     # only words have a whole number in the first column
-    columns = [line.split("\t") for line in block if line[0] != "#"]
-    xpos = replace(tree, upos=[fields[4] for fields in columns if fields[0].isdecimal()])
+    rows = ((number, line.split("\t")) for number, line in enumerate(block, tree.line) if line[0] != "#")
+    tags = {number: fields[4] for number, fields in rows if fields[0].isdecimal()}
+    check_tags("XPOS", list(tags.values()), tags, name)
+    xpos = replace(tree, upos=list(tags.values()))
     if form.collapse_ranges:
         tree, xpos = tree.collapse_ranges(), xpos.collapse_ranges()
     pairs = zip(tree.upos, xpos.upos, strict=True)

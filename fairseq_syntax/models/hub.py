@@ -51,6 +51,7 @@ class HubModel:
             archive_map=cls.hub_models(),
             **kwargs,
         )
+        loaded["task"].stanza_arguments = ("stanza_tagger", "stanza_parser")  # those of this method
         return SyntaxHubInterface(loaded["args"], loaded["task"], loaded["models"])
 
     @classmethod

@@ -9,15 +9,14 @@ import numpy as np
 import torch
 from fairseq.data import data_utils
 from fairseq.models import MODEL_REGISTRY
-from tqdm import tqdm
 
+from ..data.parsers import Progress, check_words, moving_bar
 from ..data.treebank import UNKNOWN, PosColumn
 from ..trees import spanning
-from ..trees.conllu import ROOT, Sentence, TreeFormatError
+from ..trees.conllu import ROOT, Sentence, TreeFormatError, quoted
+from ..trees.universal import is_root_label, universal_labels
 from ..trees.well_formed import are_trees
 
-# a CoNLL-U line cannot hold these inside a word
-_NOT_IN_CONLLU = ("\t", "\n", "\r")
 # words that the vocabulary may have grown by before it is cut back; each costs about 1 kB
 _MOST_ADDED = 100_000
 _TINY = 1e-12
@@ -83,8 +82,10 @@ class OwnParser:
         self._known = {word: n for word, n in dictionary.indices.items() if n >= dictionary.nspecial}
         self._size = len(dictionary)
         self._added: dict[str, int] = {}
+        only_root = [is_root_label(label) for label in self.model.labels]
+        self._only_root = torch.tensor(only_root, device=self.device)
 
-    def parse(self, sentences: list[list[str]], progress: bool = False) -> list[Sentence]:
+    def parse(self, sentences: list[list[str]], progress: Progress = False) -> list[Sentence]:
         """See `data.parsers.Parser.parse`.
 
         Raises:
@@ -104,26 +105,22 @@ class OwnParser:
             num_tokens_vec=lengths[order],
             max_tokens=max(self.batch_tokens, int(lengths.max())),
         )
-        with tqdm(total=len(order), unit="sent", disable=not progress) as bar:
+        with moving_bar(progress, len(sentences)) as advance:
+            advance(len(sentences) - len(order))
             for batch in batches:
                 for i, parsed in zip(batch, self._batch([numbers[i] for i in batch]), strict=True):
                     trees[i] = Sentence(list(sentences[i]), *parsed)
-                bar.update(len(batch))
+                advance(len(batch))
         return trees
 
     def _check(self, sentences: list[list[str]]) -> None:
+        check_words(sentences)
         for words in sentences:
             if len(words) > self.longest:
                 raise TreeFormatError(
-                    f"sentence {' '.join(words[:8])!r} …: {len(words)} words and the end of the sentence, but the "
+                    f"sentence {quoted(' '.join(words))}: {len(words)} words and the end of the sentence, but the "
                     f"parser reads {self.model.longest}; cut the sentence or leave it out"
                 )
-            for word in words:
-                if not word or any(character in word for character in _NOT_IN_CONLLU):
-                    raise TreeFormatError(
-                        f"sentence {' '.join(words)!r}: the word {word!r} cannot be parsed; words are not empty and "
-                        "hold no tab or line end; clean the text"
-                    )
 
     def _encode(self, sentences: list[list[str]]) -> list[torch.Tensor]:
         """Numbers of words, and of EOS; words that are new are made known by their spelling."""
@@ -155,12 +152,13 @@ class OwnParser:
         lengths = torch.tensor(sizes, device=self.device) + 1
         graph = self.model(tokens, lengths)
         heads = self._decode(graph.head_log_probs, lengths, sizes)
-        labels = graph.label_log_probs.argmax(2).tolist()
+        # the best label of a word that is no root: `universal_labels` gives that of roots
+        labels = graph.label_log_probs.masked_fill(self._only_root, float("-inf")).argmax(2).tolist()
         tags = graph.pos_log_probs.argmax(2).tolist()
         names, pos = self.model.labels, self.model.pos
         for tree, label, tag, size in zip(heads, labels, tags, sizes, strict=True):
             written = [pos[i] for i in tag[:size]] if self.writes_tags else [UNKNOWN] * size
-            yield tree, [names[i] for i in label[:size]], written
+            yield tree, universal_labels(tree, [names[i] for i in label[:size]]), written
 
     def _decode(self, log_probs: torch.Tensor, lengths: torch.Tensor, sizes: list[int]) -> list[list[int]]:
         best = log_probs.argmax(2)

@@ -138,6 +138,7 @@ class SyntaxTranslationTask(TrainingSteps, TranslationTask):
     """
 
     cfg: SyntaxTranslationConfig
+    stanza_arguments = ("--stanza-tagger", "--stanza-parser")  # as the user gives them
 
     def __init__(self, cfg, src_dict, tgt_dict):
         super().__init__(cfg, src_dict, tgt_dict)
@@ -361,6 +362,7 @@ class SyntaxTranslationTask(TrainingSteps, TranslationTask):
                     parser=cfg.stanza_parser,
                     device=cfg.stanza_device,
                 )
+                parser.arguments = self.stanza_arguments
                 if accept:
                     # a parser that cannot be loaded is an error still
                     parser.parse([["."]])

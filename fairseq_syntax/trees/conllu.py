@@ -9,6 +9,7 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -17,14 +18,27 @@ ROOT = -1
 UNPARSED = -2
 """Head of every word of a sentence that has no parse (its HEAD column is `_` throughout)."""
 
+MAX_LINE = 2**24
+"""Characters of a line: more are never unpacked, so that a small `.gz` cannot fill the memory."""
+MAX_WORDS = 4096
+"""Words of a sentence that programs accept unless told otherwise: a distance matrix is this squared."""
+
 _COLUMNS = 10
-_RANGE = re.compile(r"([1-9]\d*)-([1-9]\d*)$")
-_EMPTY_NODE = re.compile(r"(\d+)\.\d+$")
-_INTEGER = re.compile(r"-?[0-9]+")
+_RANGE = re.compile(r"([1-9][0-9]*)-([1-9][0-9]*)")
+_EMPTY_NODE = re.compile(r"(0|[1-9][0-9]*)\.[1-9][0-9]*")
+_INTEGER = re.compile(r"-?[1-9][0-9]*")
+_DIGITS = 9  # numbers with more are out of range, and Python converts no more than some thousands
+_SHOWN = 60  # characters of a field that a message quotes
+_CYCLE = 6  # words of a cycle that one shows
 
 
 class TreeFormatError(ValueError):
     """A tree, or the file it stands in, is not what it should be. The message is meant for the user."""
+
+
+def quoted(text: str, most: int = _SHOWN) -> str:
+    """A text in quotes, as far as a message has room for it."""
+    return repr(text if len(text) <= most else f"{text[:most]}…")
 
 
 @dataclass
@@ -77,20 +91,27 @@ class Sentence:
             forms.append(form)
             word = last + 1
         heads, deprels, upos = [], [], []
+        depths = self._depths()
         for words in members:
-            top = words[0] if len(words) == 1 else min(words, key=self._depth)
+            top = min(words, key=depths.__getitem__)
             head = self.heads[top]
             heads.append(node_of_word[head] if head >= 0 else head)
             deprels.append(self.deprels[top])
             upos.append(self.upos[top])
         return Sentence(forms, heads, deprels, upos, [], self.comments, self.line)
 
-    def _depth(self, word: int) -> int:
-        depth = 0
-        while word >= 0:
-            word = self.heads[word]
-            depth += 1
-        return depth
+    def _depths(self) -> list[int]:
+        """Arcs between each word and the root above it. Cost: O(J)."""
+        depths = [0] * len(self)
+        for word in range(len(self)):
+            path = []
+            while word >= 0 and not depths[word]:
+                path.append(word)
+                word = self.heads[word]
+            above = depths[word] if word >= 0 else 0
+            for depth, below in enumerate(reversed(path), above + 1):
+                depths[below] = depth
+        return depths
 
 
 def find_cycle(heads: list[int]) -> list[int] | None:
@@ -139,11 +160,19 @@ def numbered_lines(lines: Iterable[str], name: str) -> Iterator[tuple[int, str]]
         name: what messages call it.
 
     Raises:
-        TreeFormatError: the text is not UTF-8 or a gzip file is damaged; the message names the line.
+        TreeFormatError: the text is not UTF-8, a gzip file is damaged, or a line is longer than `MAX_LINE`; the
+            message names the line.
     """
+    if hasattr(lines, "readline"):
+        lines = iter(partial(lines.readline, MAX_LINE + 1), "")
     number = 0
     try:
         for number, line in enumerate(lines, 1):
+            if len(line) > MAX_LINE:
+                raise TreeFormatError(
+                    f"{name}:{number}: a line of more than {MAX_LINE} characters; this is not a text with a sentence "
+                    "or a word a line"
+                )
             yield number, line
     except UnicodeDecodeError as error:
         # Text is decoded ahead of the lines, so some lines of the broken chunk may not be counted yet.
@@ -163,16 +192,21 @@ def read_blocks(lines: Iterable[str], name: str) -> Iterator[tuple[int, list[str
         line is a block of comments only, which `format_sentence` produces; it counts as a sentence.
 
     Raises:
-        TreeFormatError: see `numbered_lines`.
+        TreeFormatError: see `numbered_lines`; also a sentence that does not end within `MAX_LINE` characters.
     """
     block: list[str] = []
-    start = 0
+    start = room = 0
     for number, line in numbered_lines(lines, name):
         line = line.rstrip("\r\n")
         if line and not line.isspace():
             if not block:
-                start = number
+                start, room = number, MAX_LINE
             block.append(line)
+            room -= len(line) + _SHOWN  # a short string has its cost, too
+            if room < 0:
+                raise TreeFormatError(
+                    f"{name}:{start}: the sentence has not ended by line {number}; put an empty line after each"
+                )
         elif block:
             yield start, block
             block = []
@@ -202,18 +236,14 @@ def parse_block(block: list[str], name: str = "CoNLL-U", start: int = 1) -> Sent
 
     Raises:
         TreeFormatError: wrong number of columns, ids out of order, a head that is no number or out of range, a
-            cycle, a broken range; the message names file, line and value.
+            cycle, a broken range, an empty field or whitespace in a tag; the message names file, line and value.
     """
-    forms: list[str] = []
-    raw_heads: list[str] = []
-    deprels: list[str] = []
-    upos: list[str] = []
+    rows: list[list[str]] = []
+    lines: list[int] = []
     comments: list[str] = []
     ranges: list[tuple[int, int, str]] = []
-    word_lines: list[int] = []
     range_line = start
-    expected = 1
-    for offset, line in enumerate(block):
+    for number, line in enumerate(block, start):
         if line[0] == "#":
             comments.append(line)
             continue
@@ -221,64 +251,125 @@ def parse_block(block: list[str], name: str = "CoNLL-U", start: int = 1) -> Sent
         if len(columns) != _COLUMNS:
             hint = "; separate the columns by tabs, not spaces" if "\t" not in line else ""
             raise TreeFormatError(
-                f"{name}:{start + offset}: {len(columns)} columns ({line[:60]!r}); CoNLL-U has {_COLUMNS}{hint}"
-            )
-        if columns[0] != str(expected):
-            found = _RANGE.match(columns[0])
-            if found:
-                first, last = int(found[1]) - 1, int(found[2]) - 1
-                if first != expected - 1 or last < first or (ranges and first <= ranges[-1][1]):
-                    raise TreeFormatError(
-                        f"{name}:{start + offset}: range {columns[0]} where word {expected} was expected; "
-                        "ranges stand before their first word and do not overlap"
-                    )
-                ranges.append((first, last, columns[1]))
-                range_line = start + offset
-                continue
-            found = _EMPTY_NODE.match(columns[0])
-            if found and int(found[1]) == expected - 1:
-                continue  # empty nodes belong to enhanced dependencies only
-            raise TreeFormatError(
-                f"{name}:{start + offset}: id {columns[0]!r} where {expected} was expected; "
-                "words are numbered 1, 2, 3, … and sentences end with an empty line"
+                f"{name}:{number}: {len(columns)} columns ({quoted(line)}); CoNLL-U has {_COLUMNS}{hint}"
             )
         if not columns[1]:
-            raise TreeFormatError(f"{name}:{start + offset}: the word (FORM) is empty")
-        forms.append(columns[1])
-        upos.append(columns[3])
-        raw_heads.append(columns[6])
-        deprels.append(columns[7])
-        word_lines.append(start + offset)
-        expected += 1
-    length = len(forms)
-    if ranges and ranges[-1][1] >= length:
+            raise TreeFormatError(f"{name}:{number}: the word (FORM) is empty")
+        if columns[0] == str(len(rows) + 1):
+            rows.append(columns)
+            lines.append(number)
+        elif found := _range(columns, len(rows), ranges[-1][1] if ranges else -1, f"{name}:{number}"):
+            ranges.append(found)
+            range_line = number
+    if ranges and ranges[-1][1] >= len(rows):
         raise TreeFormatError(
-            f"{name}:{range_line}: the range ends at word {ranges[-1][1] + 1} but the sentence has {length} words"
+            f"{name}:{range_line}: the range ends at word {ranges[-1][1] + 1} but the sentence has {len(rows)} words"
         )
-    if all(head == "_" for head in raw_heads):
-        return Sentence(forms, [UNPARSED] * length, deprels, upos, ranges, comments, start)
-    # int() alone would also take "1_0", "+1" and " 1".
-    bad = next((i for i, head in enumerate(raw_heads) if not _INTEGER.fullmatch(head)), None)
-    if bad is not None:
+    forms = [columns[1] for columns in rows]
+    deprels = [columns[7] for columns in rows]
+    upos = [columns[3] for columns in rows]
+    check_tags("UPOS", upos, lines, name)
+    check_tags("DEPREL", deprels, lines, name)
+    heads = _heads([columns[6] for columns in rows], forms, lines, name)
+    return Sentence(forms, heads, deprels, upos, ranges, comments, start)
+
+
+def check_tags(column: str, tags: list[str], lines: Iterable[int], name: str) -> None:
+    """Raise TreeFormatError if a tag is empty or holds whitespace, which would cut the line of a dictionary.
+
+    Args:
+        column: what the format calls it.
+        tags: of the words of a sentence.
+        lines: those that the words stand on.
+        name: of the file.
+    """
+    if " ".join(tags).split() == tags:
+        return
+    for tag, line in zip(tags, lines, strict=True):
+        if tag.split() != [tag]:
+            raise TreeFormatError(
+                f"{name}:{line}: {column} is {quoted(tag)}; it is not empty (`_` stands for unknown) and holds no "
+                "space or line end"
+            )
+
+
+def _range(columns: list[str], words: int, covered: int, place: str) -> tuple[int, int, str] | None:
+    """The multi-word range in a row that is no word, or None for an empty node.
+
+    Args:
+        columns: of the row.
+        words: of the sentence so far.
+        covered: last word of the range before, -1 if there is none.
+        place: file and line.
+    """
+    number = columns[0]
+    if found := _RANGE.fullmatch(number):
+        if found[1] == str(words + 1) and words > covered and len(found[2]) <= _DIGITS and int(found[2]) > words:
+            return words, int(found[2]) - 1, columns[1]
         raise TreeFormatError(
-            f"{name}:{word_lines[bad]}: head {raw_heads[bad]!r} of word {forms[bad]!r} is not a "
-            f"number; give 0 to {length}, or `_` for every word of a sentence without a parse"
+            f"{place}: range {quoted(number)[1:-1]} where word {words + 1} was expected; "
+            "ranges stand before their first word and do not overlap"
         )
-    heads = [int(head) - 1 for head in raw_heads]
-    if heads and (min(heads) < ROOT or max(heads) >= length):
-        bad = next(i for i, head in enumerate(heads) if not ROOT <= head < length)
+    if (found := _EMPTY_NODE.fullmatch(number)) and found[1] == str(words):
+        return None  # empty nodes belong to enhanced dependencies only
+    raise TreeFormatError(
+        f"{place}: id {quoted(number)} where {words + 1} was expected; "
+        "words are numbered 1, 2, 3, … and sentences end with an empty line"
+    )
+
+
+def _heads_of(words: int) -> dict[str, int]:
+    """What HEAD can be in a sentence of so many words -> the head, 0-based. Not `int()`, which takes "1_0" and " 1"."""
+    return {str(head + 1): head for head in range(ROOT, words)}
+
+
+_HEADS = _heads_of(MAX_WORDS)
+
+
+def _heads(columns: list[str], forms: list[str], lines: list[int], name: str) -> list[int]:
+    """HEAD of the words of a sentence, 0-based.
+
+    Args:
+        columns: as they are written.
+        forms: the words, for messages.
+        lines: those that the words stand on.
+        name: of the file.
+    """
+    length = len(columns)
+    known = _HEADS if length <= MAX_WORDS else _heads_of(length)
+    try:
+        heads = [known[head] for head in columns]
+    except KeyError:
+        heads = []
+    if length and (not heads or max(heads) >= length):
+        if columns == ["_"] * length:
+            return [UNPARSED] * length
+        raise _wrong_head(columns, forms, lines, name)
+    if cycle := find_cycle(heads):
+        first = min(cycle)
+        around = [*cycle, cycle[0]]
+        shown = " <- ".join(f"{i + 1} {quoted(forms[i], 20)}" for i in around[:_CYCLE])
         raise TreeFormatError(
-            f"{name}:{word_lines[bad]}: head {raw_heads[bad]} of word {forms[bad]!r} is out of range; "
-            f"the sentence has {length} words"
-        )
-    cycle = find_cycle(heads)
-    if cycle is not None:
-        words = " <- ".join(f"{i + 1} {forms[i]!r}" for i in [*cycle, cycle[0]])
-        raise TreeFormatError(
-            f"{name}:{word_lines[min(cycle)]}: the heads form a cycle ({words}); "
+            f"{name}:{lines[first]}: the heads form a cycle ({shown}{' <- …' * (len(around) > _CYCLE)}); "
             "every word must lead to a root (head 0)"
         )
-    return Sentence(forms, heads, deprels, upos, ranges, comments, start)
+    return heads
+
+
+def _wrong_head(columns: list[str], forms: list[str], lines: list[int], name: str) -> TreeFormatError:
+    """The error of the first head that is none; see `_heads`."""
+    length = len(columns)
+    valid = _heads_of(length)
+    i, head = next((i, head) for i, head in enumerate(columns) if head not in valid)
+    place, word = f"{name}:{lines[i]}", quoted(forms[i])
+    if _INTEGER.fullmatch(head):
+        return TreeFormatError(
+            f"{place}: head {quoted(head)[1:-1]} of word {word} is out of range; the sentence has {length} words"
+        )
+    return TreeFormatError(
+        f"{place}: head {quoted(head)} of word {word} is not a number; give 0 to {length}, or `_` for every word of a "
+        "sentence without a parse"
+    )
 
 
 def read_conllu(path: str | Path) -> Iterator[Sentence]:

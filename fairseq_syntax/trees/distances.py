@@ -1,62 +1,25 @@
 """All-pairs distances in dependency trees (Chen et al. 2018, syntax-distance constraint)."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from .conllu import UNPARSED, TreeFormatError
+from .conllu import ROOT, UNPARSED, TreeFormatError, find_cycle, quoted
 
 MAX_DISTANCE = 254
 """Larger distances saturate here."""
 PAD_DISTANCE = 255
 """Marks padding; never a distance."""
 
-_AT_ONCE = 2**17  # entries of the matrices that are computed together: they stay in the cache
-
-
-def ancestor_matrix(heads: np.ndarray) -> np.ndarray:
-    """Which word is an ancestor of which, oneself included, by pointer jumping.
-
-    Args:
-        heads: (J,) heads, 0-based; negative = none. Or (B, J): several sentences of one length at once.
-
-    Returns:
-        (J, J) or (B, J, J) float32; [i, k] = 1 iff k is i or an ancestor of i.
-
-    Raises:
-        TreeFormatError: the heads form a cycle.
-
-    Cost: some vector operations per level of the deepest tree.
-    """
-    heads = np.asarray(heads, dtype=np.int64)
-    length = heads.shape[-1]
-    # Column J is a virtual root above everything, its own parent: no word has to be left out on the way, and no head of
-    # -1 can silently mean "last word".
-    matrix = np.zeros((*heads.shape, length + 1), dtype=np.float32)
-    parents = np.full((*heads.shape[:-1], length + 1), length)
-    np.copyto(parents[..., :-1], heads, where=heads >= 0)
-    flat, flat_parents = matrix.reshape(-1), parents.reshape(-1)
-    # where the row of each word begins in `flat`, and where its sentence begins in `flat_parents`
-    row = np.arange(heads.size) * (length + 1)
-    sentence = np.arange(heads.size) // max(length, 1) * (length + 1)
-    current = np.arange(heads.size) % max(length, 1)
-    for _ in range(length):
-        flat[row + current] = 1
-        current = flat_parents[sentence + current]
-        if current.min() == length:
-            break
-    else:
-        if length:
-            first = int(np.argmax(current < length)) // length
-            raise TreeFormatError(f"the heads {heads.reshape(-1, length)[first].tolist()} form a cycle")
-    matrix[..., -1] = 0
-    return matrix[..., :-1]
+_AT_ONCE = 2**16  # entries that are computed together: they stay in the cache
 
 
 def tree_distances(heads: np.ndarray) -> np.ndarray:
     """Number of arcs between any two words, through the virtual root where need be.
 
-    With A the ancestor matrix and d = A·1 the depths, D = d 1ᵀ + 1 dᵀ - 2AAᵀ, since two words share as many
-    ancestors as their lowest common one is deep. EOS stands for the virtual root: an all-zero row of A, so its
-    distance to a word is the word's depth, and words of different trees of a forest meet there.
+    From the root downwards: a word is one arc farther than its head from every word that is no descendant of it, and
+    descendants come later. EOS stands for the virtual root, so its distance to a word is the word's depth, and words of
+    different trees of a forest meet there.
 
     Args:
         heads: (J,) heads, 0-based; `ROOT` for roots. A sentence without a parse (`UNPARSED`) is all zeros, which
@@ -67,25 +30,48 @@ def tree_distances(heads: np.ndarray) -> np.ndarray:
 
     Raises:
         TreeFormatError: the heads form a cycle.
+
+    Cost: O(J²) time, and O(J) memory beside the result.
     """
     heads = np.asarray(heads)
-    size = heads.shape[-1] + 1
-    if heads.ndim == 2 and heads.shape[0] > (at_once := max(1, _AT_ONCE // size**2)):
-        parts = (heads[start : start + at_once] for start in range(0, heads.shape[0], at_once))
-        return np.concatenate([tree_distances(part) for part in parts])
-    ancestors = ancestor_matrix(heads)
-    depth = ancestors.sum(-1)
-    # float32, as products of uint8 would wrap; exact, as counts are small
-    distances = ancestors @ ancestors.swapaxes(-1, -2)
-    distances *= -2
-    distances += depth[..., :, None]
-    distances += depth[..., None, :]
-    result = np.zeros((*heads.shape[:-1], size, size), dtype=np.uint8)
-    result[..., :-1, :-1] = np.minimum(distances, MAX_DISTANCE, out=distances)
-    result[..., -1, :-1] = result[..., :-1, -1] = np.minimum(depth, MAX_DISTANCE)
-    if size > 1:
-        result[heads[..., 0] == UNPARSED] = 0
+    if heads.ndim == 1:
+        return tree_distances(heads[None])[0]
+    size = heads.shape[1] + 1
+    result = np.zeros((len(heads), size, size), dtype=np.uint8)
+    at_once = max(1, _AT_ONCE // size**2)
+    for start in range(0, len(heads), at_once):
+        _fill(result[start : start + at_once], heads[start : start + at_once])
     return result
+
+
+def _fill(result: np.ndarray, heads: np.ndarray) -> None:
+    """Write the distances of some sentences over zeros, one level of their trees after the other."""
+    sentences, length = heads.shape
+    heads = heads.ravel()
+    # -1 is the virtual root in `result`, whose last row is that of EOS
+    which, words = np.divmod(np.arange(heads.size), max(length, 1))
+    parents = np.where(heads < 0, heads.size, heads + which * length)
+    in_level = np.zeros(heads.size + 1, dtype=bool)
+    level = np.flatnonzero(heads == ROOT)
+    left = np.count_nonzero(heads != UNPARSED)
+    most = max(1, _AT_ONCE // (length + 1))
+    while len(level):
+        for start in range(0, len(level), most):
+            part = level[start : start + most]
+            tree, word, parent = which[part], words[part], heads[part]
+            result[tree, :, word] = np.minimum(result[tree, parent], MAX_DISTANCE - 1) + 1
+            # the parents' rows have the words of this level now, too
+            result[tree, word] = np.minimum(result[tree, parent], MAX_DISTANCE - 1) + 1
+            result[tree, word, word] = 0
+        left -= len(level)
+        in_level[level] = True
+        below = np.flatnonzero(in_level[parents])
+        in_level[level] = False
+        level = below
+    if left:
+        for tree in heads.reshape(sentences, length).tolist():
+            if find_cycle(tree):
+                raise TreeFormatError(f"the heads {quoted(str(tree))[1:-1]} form a cycle")
 
 
 def pack_distances(distances: np.ndarray) -> np.ndarray:
@@ -97,8 +83,11 @@ def pack_distances(distances: np.ndarray) -> np.ndarray:
     Returns:
         (..., n(n-1)/2), same dtype.
     """
-    rows, columns = np.triu_indices(distances.shape[-1], 1)
-    return distances[..., rows, columns]
+    size = distances.shape[-1]
+    packed = np.empty((*distances.shape[:-2], size * (size - 1) // 2), dtype=distances.dtype)
+    for row, part in _triangle(size):
+        packed[..., part] = distances[..., row, row + 1 :]
+    return packed
 
 
 def unpack_distances(packed: np.ndarray, size: int) -> np.ndarray:
@@ -113,8 +102,18 @@ def unpack_distances(packed: np.ndarray, size: int) -> np.ndarray:
     if len(packed) != size * (size - 1) // 2:
         raise ValueError(f"{len(packed)} entries are no triangle of a {size} x {size} matrix")
     distances = np.zeros((size, size), dtype=packed.dtype)
-    distances[np.triu_indices(size, 1)] = packed
-    return distances + distances.T
+    for row, part in _triangle(size):
+        distances[row, row + 1 :] = distances[row + 1 :, row] = packed[part]
+    return distances
+
+
+def _triangle(size: int) -> Iterator[tuple[int, slice]]:
+    """Where the rows of a strict upper triangle stand in its packed form."""
+    start = 0
+    for row in range(size - 1):
+        end = start + size - 1 - row
+        yield row, slice(start, end)
+        start = end
 
 
 def expand_distances(distances: np.ndarray, word_of_token: np.ndarray) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Trees as sequences of brackets, for models that learn to parse by translating."""
 
-from .conllu import UNPARSED, Sentence, TreeFormatError
+from .conllu import UNPARSED, Sentence, TreeFormatError, quoted
 
 CLOSE = ")"
 
@@ -42,7 +42,7 @@ def linearize(sentence: Sentence) -> list[str]:
         label = sentence.deprels[word]
         if not label or label.split() != [label]:
             raise TreeFormatError(
-                f"{place}: label {label!r} of word {sentence.forms[word]!r} cannot be a token; "
+                f"{place}: label {quoted(label)} of word {quoted(sentence.forms[word])} cannot be a token; "
                 "labels are not empty and have no spaces; correct the tree"
             )
         tokens.append("(" + label)

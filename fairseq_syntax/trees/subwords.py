@@ -2,6 +2,8 @@
 
 from enum import StrEnum
 
+from .conllu import TreeFormatError, quoted
+
 
 class SubwordType(StrEnum):
     """How the words of a text were cut into subwords."""
@@ -12,6 +14,27 @@ class SubwordType(StrEnum):
 
 
 _SPACE = "\u2581"  # ▁
+
+
+def check_length(line: str, subword_type: str, most: int, place: str) -> None:
+    """Raise TreeFormatError if a line has more than `most` words.
+
+    Args:
+        line: tokens.
+        subword_type: a `SubwordType`.
+        most: words that are accepted.
+        place: file and line.
+    """
+    if len(line) < 2 * most:  # so many words would need more characters
+        return
+    try:
+        words = len(join_subwords(line.split(), subword_type)[0])
+    except ValueError as error:
+        raise TreeFormatError(f"{place}: {error}") from None
+    if words > most:
+        raise TreeFormatError(
+            f"{place}: {words} words; a sentence has at most {most}: split it, or give --max-words {words}"
+        )
 
 
 def join_subwords(tokens: list[str], subword_type: str) -> tuple[list[str], list[int]]:
@@ -53,7 +76,7 @@ def _join_subword_nmt(tokens: list[str]) -> tuple[list[str], list[int]]:
         else:
             words.append(token)
     if pieces:
-        raise ValueError(f"the text ends inside a word ({tokens[-1]!r}); was the line cut off?")
+        raise ValueError(f"the text ends inside a word ({quoted(tokens[-1])}); was the line cut off?")
     return words, word_of_token
 
 
@@ -66,7 +89,7 @@ def _join_sentencepiece(tokens: list[str]) -> tuple[list[str], list[int]]:
         text = token[1:] if opens else token
         if _SPACE in text:
             raise ValueError(
-                f"the piece {token!r} spans several words; train sentencepiece with --split_by_whitespace=true"
+                f"the piece {quoted(token)} spans several words; train sentencepiece with --split_by_whitespace=true"
             )
         if opens and not text:
             word_of_token.append(len(words))
@@ -81,5 +104,5 @@ def _join_sentencepiece(tokens: list[str]) -> tuple[list[str], list[int]]:
     if words:  # a final lone mark
         word_of_token = [min(word, len(words) - 1) for word in word_of_token]
     elif tokens:
-        raise ValueError(f"the text has no word, only {tokens}")
+        raise ValueError(f"the text has no word, only {quoted(' '.join(tokens))}")
     return words, word_of_token

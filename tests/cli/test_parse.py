@@ -187,6 +187,36 @@ def test_progress_is_on_stderr(fake, text, tmp_path, capsys):
     assert f"{len(WORDS)}/{len(WORDS)}" in shown.err and shown.out == ""
 
 
+def test_the_bar_moves_with_every_batch_of_the_parser(fake, text, tmp_path, monkeypatch):
+    counts = []
+
+    class Bar(parse.tqdm):
+        def update(self, n=1):
+            super().update(n)
+            counts.append(self.n)
+
+    def by_pairs(self, sentences, progress):
+        for start in range(0, len(sentences), 2):
+            progress.update(len(sentences[start : start + 2]))
+        return [chain(words) for words in sentences]
+
+    monkeypatch.setattr(parse, "tqdm", Bar)
+    monkeypatch.setattr(fake, "parse", by_pairs)
+    assert run(text, tmp_path / "out", "--chunk", 1000) == 0
+    assert sorted(set(counts)) == [2, 4, 6, 7] and len(WORDS) == 7
+
+
+def test_a_long_sentence_is_refused_before_work_begins(fake, text, tmp_path, capsys):
+    text.write_text(TEXT + "w " * 4097 + "\n", encoding="utf-8")
+    message = failed(capsys, text, tmp_path / "out")
+    assert f"{text}:8: 4097 words; a sentence has at most 4096: split it, or give --max-words 4097" in message
+    assert fake.calls == 0 and not (tmp_path / "out.part").exists()
+    assert run(text, tmp_path / "out", "--max-words", 4097) == 0
+    # pieces are no words
+    text.write_text("w@@ " * 4097 + "w\n", encoding="utf-8")
+    assert run(text, tmp_path / "pieces", "--subword-type", "subword_nmt") == 0
+
+
 # --- stopping and resuming --------------------------------------------------------------------
 
 

@@ -558,6 +558,30 @@ def test_sentence_too_long_for_the_format(tmp_path, corpus, capsys, monkeypatch)
     assert "test.en:1: 40 tokens; a sentence has at most 39" in fails(capsys, tmp_path, "--overwrite")
 
 
+def test_a_long_sentence_is_refused_before_work_begins(tmp_path, corpus, capsys, monkeypatch):
+    long = Item([["w", "x"]] * 4097, [-1] + [0] * 4096)
+    write_split(tmp_path / "text" / "test", [*random_items(2), long])
+    with monkeypatch.context() as patched:
+        patched.setattr(fairseq_preprocess, "main", lambda _: pytest.fail("the text was binarized"))
+        message = fails(capsys, tmp_path)
+    assert "test.en:3: 4097 words; a sentence has at most 4096: split it, or give --max-words 4097" in message
+    data = run(tmp_path, "--max-words", 4097)
+    distances = ArrayReader(f"{data}/test.en-de.en.distances")[2]
+    assert len(distances) == 4098 * 4097 // 2 and np.bincount(distances).tolist() == [0, 4097, 4096 * 4097 // 2]
+    with pytest.raises(SystemExit) as caught:
+        run(tmp_path, "--max-words", 0)
+    assert caught.value.code == 2
+
+
+def test_long_sentences_come_in_smaller_chunks(monkeypatch):
+    monkeypatch.setattr(binarize, "CHUNK", 5)
+    monkeypatch.setattr(binarize, "CHUNK_ENTRIES", 250)
+    examples = [binarize.Example(i, "", i, ["w"] * size) for i, size in enumerate([10, 10, 10, 100, 1, 1, 1, 1, 1, 1])]
+    chunks = list(binarize._chunked(iter(examples)))
+    assert [len(chunk) for chunk in chunks] == [3, 1, 5, 1]
+    assert [example for chunk in chunks for example in chunk] == examples
+
+
 def test_the_longest_sentence_fits_into_the_types_on_disk():
     from fairseq_syntax.data.arrays import ARRAY_TYPES
 

@@ -42,6 +42,7 @@ from fairseq_syntax.data.live import LiveSyntax
 from fairseq_syntax.data.parsers import StanzaParser
 from fairseq_syntax.tasks.dependency_parsing import DependencyParsingTask
 from fairseq_syntax.tasks.tree_translation import TreeTranslationConfig, TreeTranslationTask
+from fairseq_syntax.trees import conllu
 from fairseq_syntax.trees.conllu import UNPARSED, Sentence
 from fairseq_syntax.trees.legality import legality
 from fairseq_syntax.trees.transitions import Limits
@@ -279,6 +280,39 @@ def dicts(world):
 World.dicts = dicts
 
 
+@case(
+    "is not empty (`_` stands for unknown) and holds no space or line end",
+    "test.en.conllu:2: UPOS is 'NO\\rUN'; ",
+)
+def _(world):
+    world.tree([row(1, "a", 0), row(2, "b", 1).replace("X", "NO\rUN")])
+    return world.refused()
+
+
+@case("a line of more than … characters", "test.en.conllu:2: a line of more than 500 ")
+def _(world):
+    world.monkeypatch.setattr(conllu, "MAX_LINE", 500)
+    world.tree([row(1, "a", 0), row(2, "b" * 500, 1)])
+    return world.refused("--syntax-dicts", world.bin, *world.dicts(), splits=["test"])
+
+
+@case("the sentence has not ended by line", "test.en.conllu:1: ", "line 9; put an empty line after each")
+def _(world):
+    world.monkeypatch.setattr(conllu, "MAX_LINE", 700)
+    world.tree([row(i, "a", 0) for i in range(1, 10)])
+    return world.refused("--syntax-dicts", world.bin, *world.dicts(), splits=["test"])
+
+
+@case(
+    "words; a sentence has at most …: split it, or give --max-words",
+    "test.en:2: 5 words; a sentence has at most 4: split it, or give --max-words 5",
+)
+def _(world):
+    write = [Item([["a"]] * 4, [-1, 0, 0, 0]), Item([["a", "b"]] * 5, [-1, 0, 0, 0, 0])]
+    write_split(world.text / "test", write)
+    return world.refused("--max-words", 4, *world.dicts(), splits=["test"])
+
+
 @case("not UTF-8", "train.en:5: not UTF-8", "convert the file")
 def _(world):
     lines = (world.text / "train.en").read_bytes().splitlines()
@@ -343,7 +377,7 @@ def _(world):
     (world.text / "test.en").write_text("a " * 40000 + "\n")
     (world.text / "test.de").write_text("x\n")
     (world.text / "test.en.conllu").write_text(row(1, "a", 0) + "\n\n")
-    return world.refused()
+    return world.refused("--max-words", 50000)
 
 
 # --- data directories -------------------------------------------------------------------------------------------

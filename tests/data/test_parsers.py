@@ -6,6 +6,7 @@ import json
 import logging
 import sys
 from itertools import islice
+from types import SimpleNamespace
 
 import pytest
 
@@ -194,9 +195,72 @@ def test_failed_download_says_what_to_do(monkeypatch, tmp_path):
     with pytest.raises(TreeFormatError) as caught:
         StanzaParser("en", model_dir=tmp_path).parse([["a"]])
     message = str(caught.value)
-    assert str(tmp_path) in message and "'en'" in message and "--stanza-tagger" in message
+    assert str(tmp_path) in message and "'en'" in message
     assert f"stanza.download('en', model_dir={str(tmp_path)!r})" in message
-    assert "\n" not in message
+    assert "\n" not in message and len(message) < 700
+
+
+def test_messages_name_the_arguments_of_the_caller(monkeypatch, tmp_path):
+    """And another program's error, which is cut, cuts no bracket of the message."""
+    stanza = pytest.importorskip("stanza")
+
+    def fail(**_):
+        raise ConnectionError("Max retries (Caused by Error([Errno -2] " + "x" * 1000 + "))")
+
+    monkeypatch.setattr(stanza, "Pipeline", fail)
+    for arguments in (("tagger", "parser"), ("--tagger", "--parser")):
+        with pytest.raises(TreeFormatError) as caught:
+            parser = StanzaParser("en", model_dir=tmp_path)
+            assert parser.arguments == ("tagger", "parser")
+            parser.arguments = arguments
+            parser.parse([["a"]])
+        message, cause = str(caught.value).split("It says ")
+        assert f"give model files with {' and '.join(arguments)}. " in message
+        assert ("--" in message) == (arguments[0][0] == "-")
+        for brackets in ("()", "[]"):
+            assert message.count(brackets[0]) == message.count(brackets[1])
+        assert cause.startswith("ConnectionError: Max retries (Caused by") and cause.endswith("x…")
+        assert len(cause) < 200
+
+
+def test_downloading_is_quiet(monkeypatch, tmp_path):
+    pytest.importorskip("stanza")
+    for name in ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    logging.getLogger("urllib3").setLevel(logging.NOTSET)
+    records = []
+    handler = logging.Handler()
+    handler.emit = records.append
+    root, level = logging.getLogger(), logging.getLogger().level
+    root.addHandler(handler)
+    root.setLevel(logging.DEBUG)
+    try:
+        with pytest.raises(TreeFormatError):
+            StanzaParser("en", model_dir=tmp_path).parse([["a"]])
+    finally:
+        root.removeHandler(handler)
+        root.setLevel(level)
+    assert not [record for record in records if record.name.startswith("urllib3")]
+
+
+def test_a_bar_that_is_given_moves_with_every_call_of_stanza(monkeypatch):
+    parser = StanzaParser("en", chunk=2)
+    parser._pipeline = _FakePipeline(lambda sentences: sentences)
+    bar = SimpleNamespace(moves=[])
+    bar.update = bar.moves.append
+    parser.parse([["a"], [], ["b", "c"], ["d"], ["e"], ["f"]], bar)
+    assert bar.moves == [1, 2, 2, 1]
+
+
+def test_the_root_alone_is_labelled_root():
+    words = [("a", 2, "root"), ("b", 0, "amod"), ("c", 2, "obj"), ("d", 2, "root:x")]
+    result = SimpleNamespace(
+        words=[SimpleNamespace(text=w, head=head, deprel=deprel, upos="X") for w, head, deprel in words]
+    )
+    parser = StanzaParser("en")
+    parser._pipeline = lambda _: SimpleNamespace(sentences=[result])
+    (tree,) = parser.parse([["a", "b", "c", "d"]])
+    assert tree.deprels == ["dep", "root", "obj", "dep"]
 
 
 def test_downloaded_models_are_used(models, tmp_path, flickr, monkeypatch, capfd):

@@ -1,6 +1,8 @@
 """Distances in trees: Figure 2 of the paper, search, networkx, and the laws of a tree metric."""
 
 import random
+import time
+import tracemalloc
 
 import networkx
 import numpy as np
@@ -14,7 +16,6 @@ from fairseq_syntax.trees.conllu import ROOT, UNPARSED, TreeFormatError, read_co
 from fairseq_syntax.trees.distances import (
     MAX_DISTANCE,
     PAD_DISTANCE,
-    ancestor_matrix,
     expand_distances,
     pack_distances,
     tree_distances,
@@ -79,10 +80,6 @@ def test_equals_search_on_all_forests_up_to_five_words(words):
     assert len(every) == (words + 1) ** (words - 1)  # Cayley
     for heads in every:
         assert tree_distances(heads).tolist() == oracle.distances(heads)
-        ancestors = [oracle.ancestors(heads, word) for word in range(words)]
-        assert ancestor_matrix(heads).tolist() == [
-            [float(other in above) for other in range(words)] for above in ancestors
-        ]
 
 
 def test_equals_search_on_six_hundred_random_forests():
@@ -165,7 +162,6 @@ def test_without_a_parse_all_is_zero(words):
 
 def test_empty_sentence():
     assert tree_distances([]).tolist() == [[0]]
-    assert ancestor_matrix([]).shape == (0, 0)
 
 
 def test_one_word():
@@ -179,19 +175,18 @@ def test_one_word():
 )
 def test_cycle(heads):
     assert not oracle.is_forest(heads)
-    for function in (ancestor_matrix, tree_distances):
-        with pytest.raises(TreeFormatError, match="cycle"):
-            function(heads)
+    with pytest.raises(TreeFormatError, match="cycle"):
+        tree_distances(heads)
 
 
 def test_cycle_of_all_small_graphs():
     for code in range(5**4):
         heads = [code // 5**word % 5 - 1 for word in range(4)]
         if oracle.is_forest(heads):
-            ancestor_matrix(heads)
+            tree_distances(heads)
         else:
             with pytest.raises(TreeFormatError):
-                ancestor_matrix(heads)
+                tree_distances(heads)
 
 
 def test_chain_saturates():
@@ -223,9 +218,9 @@ def test_heads_of_any_integer_type(dtype):
     assert heads.tolist() == FIGURE_2_HEADS
 
 
-def test_the_last_word_is_not_everybodys_ancestor():
+def test_the_last_word_is_not_everybodys_head():
     # -1 as an index means the last word.
-    assert ancestor_matrix([ROOT, 0, 0]).tolist() == [[1, 0, 0], [1, 1, 0], [1, 0, 1]]
+    assert tree_distances([ROOT, 0, 0])[:3, :3].tolist() == [[0, 1, 1], [1, 0, 2], [1, 2, 0]]
 
 
 # -------------------------------------------------------------------------------- the triangle
@@ -331,3 +326,49 @@ def test_a_cycle_in_a_batch_is_found():
 def test_large_batches_are_computed_in_parts_with_the_same_result():
     sentences = [[ROOT, *(random.Random(seed).randrange(i) for i in range(1, 60))] for seed in range(100)]
     assert (tree_distances(sentences) == [tree_distances(heads) for heads in sentences]).all()
+
+
+# ---------------------------------------------------------------------------------- long sentences
+
+
+def shapes(words):
+    """The deepest tree, the flattest, and random ones."""
+    generator = random.Random(words)
+    return [list(range(-1, words - 1)), [ROOT] + [0] * (words - 1), random_forest(generator, words)]
+
+
+@pytest.mark.parametrize("words", [300, 700])
+def test_long_sentences_equal_search(words):
+    for heads in shapes(words):
+        found = tree_distances(heads)
+        expected = np.minimum(np.array(oracle.distances(heads)), MAX_DISTANCE)
+        assert (found == expected).all()
+        packed = pack_distances(found)
+        assert (packed == found[np.triu_indices(words + 1, 1)]).all()
+        assert (unpack_distances(packed, words + 1) == found).all()
+
+
+def test_a_long_sentence_takes_little_beside_the_result():
+    """Time grows with the square of the words, and memory beside the result with the words."""
+    words = 3000
+    for heads in shapes(words):
+        tracemalloc.start()
+        start = time.process_time()
+        distances = tree_distances(heads)
+        seconds = time.process_time() - start
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        beside = peak - distances.nbytes
+        assert beside < 1000 * words  # the matrix of ancestors had 4 * words²: 36 MB, and its product as much
+        assert seconds < 10  # products of matrices took as many operations as a cube has
+        tracemalloc.start()
+        unpacked = unpack_distances(pack_distances(distances), words + 1)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 1.6 * unpacked.nbytes
+
+
+def test_a_cycle_in_a_long_sentence_has_a_short_message():
+    with pytest.raises(TreeFormatError) as error:
+        tree_distances([*range(1, 5000), 0])
+    assert len(str(error.value)) < 200
