@@ -8,7 +8,7 @@ PAPER_DIMENSIONS=(--untied-output --output-bias)
 # Sec. 4.2, and what is not said there as in Nematus, whose loss is the mean over sentences: hence --sentence-avg, without
 # which the clipping of gradients would mean something else.
 PAPER_TRAINING=(--criterion cross_entropy --sentence-avg --optimizer adadelta --adadelta-rho 0.95 --adadelta-eps 1e-6
-    --lr-scheduler fixed --clip-norm 1.0 --variational-dropout)
+    --lr-scheduler fixed --clip-norm 1.0 --variational-dropout --recurrent-dropout 0.2)
 
 # Stop with an error unless the system is among those: check_system SYSTEM SYSTEMS …
 check_system() {

@@ -4,8 +4,12 @@ import torch
 from torch import nn
 
 from ..modules.recurrent_cells import GRUCell
+from ..modules.recurrent_dropout import RecurrentDropout
 from ..modules.source_attention import Memory
 from .recurrent import RecurrentDecoder
+
+# of states: into gates and candidate of the first GRU, into the attention, into gates and candidate of the second
+MASKS = 5
 
 
 class ConditionalGRUDecoder(RecurrentDecoder):
@@ -23,6 +27,7 @@ class ConditionalGRUDecoder(RecurrentDecoder):
         embedding, hidden = args.decoder_embed_dim, args.decoder_hidden_size
         super().__init__(dictionary, args, embed_tokens, attention, embedding)
         self.fed_context = fed_context
+        self.recurrent_dropout = RecurrentDropout(args.recurrent_dropout, type(self).__name__)
         self.initial = nn.Linear(2 * args.encoder_hidden_size, hidden)
         self.before = GRUCell(0, hidden, ahead_size=embedding)
         self.after = GRUCell(fed_context, hidden)
@@ -30,9 +35,11 @@ class ConditionalGRUDecoder(RecurrentDecoder):
 
     def initial_state(self, encoder_out):
         memory = encoder_out["memory"]
+        hidden = self.first_hidden(self.initial, memory)
         return {
-            "hidden": self.first_hidden(self.initial, memory),
+            "hidden": hidden,
             "attention": self.attention.initial_state(memory),
+            "masks": self.recurrent_dropout.masks(MASKS, hidden),
         }
 
     def first_hidden(self, layer: nn.Linear, memory: Memory):
@@ -46,10 +53,18 @@ class ConditionalGRUDecoder(RecurrentDecoder):
         return self.before.project_ahead(embedded)
 
     def step(self, ahead, state, memory):
-        (hidden,) = self.before(None, (state["hidden"],), ahead)
-        context, found, attention = self.attention(hidden, memory, state["attention"])
-        (hidden,) = self.after(context[:, : self.fed_context], (hidden,))
-        return torch.cat((hidden, context), dim=1), found, {"hidden": hidden, "attention": attention}
+        masks = state["masks"]
+        hidden, query = self.attend_with(self.before, state["hidden"], ahead, masks)
+        context, found, attention = self.attention(query, memory, state["attention"])
+        (hidden,) = self.after(context[:, : self.fed_context], (hidden,), masks=masks[3:])
+        state = {"hidden": hidden, "attention": attention, "masks": masks}
+        return torch.cat((hidden, context), dim=1), found, state
+
+    @staticmethod
+    def attend_with(before: GRUCell, hidden, ahead, masks):
+        """(state after the first GRU, what of it the attention gets), both (B, H)."""
+        (hidden,) = before(None, (hidden,), ahead, masks[:2])
+        return hidden, hidden * masks[2] if masks else hidden
 
     def read_out(self, outputs, embedded):
         # of the embeddings, some have been dropped before

@@ -15,7 +15,7 @@ from ..modules.recurrent_cells import GRUCell
 from ..modules.source_attention import Source
 from ..modules.syntax_directed_attention import MissingParse
 from ..modules.two_sequence_attention import TwoSequenceAttention
-from .conditional_gru import ConditionalGRUDecoder
+from .conditional_gru import MASKS, ConditionalGRUDecoder
 from .recurrent import RecurrentEncoder
 
 UNIT_INPUTS = ("parent_pieces", "word_starts")
@@ -103,16 +103,23 @@ class TwoStateDecoder(ConditionalGRUDecoder):
 
     def initial_state(self, encoder_out):
         words, units = encoder_out["memory"]["words"], encoder_out["memory"]["units"]
-        return {"hidden": self.first_hidden(self.initial, words), "units": self.first_hidden(self.unit_initial, units)}
+        hidden = self.first_hidden(self.initial, words)
+        return {
+            "hidden": hidden,
+            "units": self.first_hidden(self.unit_initial, units),
+            "masks": self.recurrent_dropout.masks(2 * MASKS, hidden),
+        }
 
     def project_ahead(self, embedded):
         return torch.cat((self.before.project_ahead(embedded), self.unit_before.project_ahead(embedded)), dim=-1)
 
     def step(self, ahead, state, memory):
         of_words, of_units = ahead.chunk(2, dim=1)
-        (words,) = self.before(None, (state["hidden"],), of_words)
-        (units,) = self.unit_before(None, (state["units"],), of_units)
-        context, found = self.attention(words, units, memory)
-        (words,) = self.after(context[:, : self.fed_context], (words,))
-        (units,) = self.unit_after(context[:, self.fed_context :], (units,))
-        return torch.cat((words, units, context), dim=1), found, {"hidden": words, "units": units}
+        masks, unit_masks = state["masks"][:MASKS], state["masks"][MASKS:]
+        words, query = self.attend_with(self.before, state["hidden"], of_words, masks)
+        units, unit_query = self.attend_with(self.unit_before, state["units"], of_units, unit_masks)
+        context, found = self.attention(query, unit_query, memory)
+        (words,) = self.after(context[:, : self.fed_context], (words,), masks=masks[3:])
+        (units,) = self.unit_after(context[:, self.fed_context :], (units,), masks=unit_masks[3:])
+        state = {"hidden": words, "units": units, "masks": state["masks"]}
+        return torch.cat((words, units, context), dim=1), found, state

@@ -22,6 +22,7 @@ from omegaconf import DictConfig, OmegaConf
 from torch import Tensor, nn
 
 from ..modules.recurrent_cells import GRUCell, LSTMCell
+from ..modules.recurrent_dropout import RecurrentDropout, run_gru
 from ..modules.rotation import Rotation
 from ..modules.source_attention import GlobalAttention, GlobalMemory, Source, SourceAttention, SourceMemory
 from ..modules.variational_dropout import VariationalDropout
@@ -97,6 +98,7 @@ class RecurrentEncoder(FairseqEncoder):
         self.embed_tokens = embed_tokens
         self.embedding_dropout = _dropout(args, self, "embedding_dropout")
         self.annotation_dropout = _dropout(args, self, "annotation_dropout")
+        self.recurrent_dropout = RecurrentDropout(getattr(args, "recurrent_dropout", 0.0), type(self).__name__)
         self.rnn = self.build_layers(args, input_size or args.encoder_embed_dim)
         self.memory = memory
         self._max_positions = args.max_source_positions
@@ -131,9 +133,12 @@ class RecurrentEncoder(FairseqEncoder):
         rotation = Rotation(padding_mask)
         lengths = (~padding_mask).sum(dim=1).cpu()
         x = self.embedding_dropout(rotation.right(x))
-        packed = nn.utils.rnn.pack_padded_sequence(x, lengths, True, enforce_sorted=False)
-        packed, final = layers(packed)
-        x, _ = nn.utils.rnn.pad_packed_sequence(packed, batch_first=True, total_length=x.shape[1])
+        if self.recurrent_dropout.active:
+            x, final = run_gru(layers, x, ~rotation.right(padding_mask), self.recurrent_dropout)
+        else:
+            packed = nn.utils.rnn.pack_padded_sequence(x, lengths, True, enforce_sorted=False)
+            packed, final = layers(packed)
+            x, _ = nn.utils.rnn.pad_packed_sequence(packed, batch_first=True, total_length=x.shape[1])
         x = rotation.back(x)
         # (layers x 2, B, H) -> (B, layers, 2H)
         final = [

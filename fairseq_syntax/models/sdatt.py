@@ -64,6 +64,13 @@ class SyntaxDirectedOptions(RecurrentOptions):
     annotation_dropout: Optional[float] = field(
         default=None, metadata={"help": "dropout of the encoder's annotations; default: --dropout, as in Nematus"}
     )
+    recurrent_dropout: float = field(
+        default=0.0,
+        metadata={
+            "help": "dropout of recurrent states where they enter gates, candidates and the attention, the same "
+            "components at all steps; Nematus has the rate of --dropout here"
+        },
+    )
     encoder_embed_dim: int = field(default=620, metadata={"help": "size of source embeddings"})
     encoder_hidden_size: int = field(default=1000, metadata={"help": "size of the encoder's state in each direction"})
     encoder_layers: int = field(default=1, metadata={"help": "bidirectional layers of the encoder"})
@@ -145,7 +152,11 @@ class SyntaxDirectedOptions(RecurrentOptions):
     )
     local_window: float = field(default=10.0, metadata={"help": "window of local attention on either side, or inf"})
     local_softmax: LocalSoftmax = field(
-        default=LocalSoftmax.window, metadata={"help": "where local attention takes its softmax"}
+        default=LocalSoftmax.window,
+        metadata={
+            "help": "where local attention takes its softmax: in the window, as Luong et al. (2015) and Nematus do, or "
+            "over the sentence, which is eq. 6 of Chen et al. (2018) to the letter"
+        },
     )
     local_renorm: bool = field(default=False, metadata={"help": "make the weights of local attention sum to one"})
     flex_sigma: float = field(default=3.0, metadata={"help": "scale of the penalty of flexible attention, in tokens"})
@@ -204,6 +215,13 @@ class SyntaxDirectedModel(RecurrentModel):
             )
         if args.decoder_kind == DecoderKind.input_feeding and args.variational_dropout:
             raise ValueError("--variational-dropout: needs --decoder-kind conditional-gru")
+        if not 0 <= args.recurrent_dropout < 1:
+            raise ValueError(f"--recurrent-dropout {args.recurrent_dropout}: must be at least 0 and less than 1")
+        if args.recurrent_dropout and (args.decoder_kind == DecoderKind.input_feeding or args.encoder_layers > 1):
+            raise ValueError(
+                f"--recurrent-dropout {args.recurrent_dropout}: needs --decoder-kind conditional-gru and "
+                "--encoder-layers 1"
+            )
         if args.variational_dropout and args.encoder_layers > 1:
             raise ValueError(
                 f"--variational-dropout: needs --encoder-layers 1, not {args.encoder_layers}; between layers, PyTorch "

@@ -80,13 +80,30 @@ class GRUCell(RecurrentCell):
         self.input = nn.Linear(step_size, 3 * hidden_size) if step_size else None
         self.recurrent = nn.Linear(hidden_size, 3 * hidden_size)
 
-    def forward(self, inputs, state, ahead=None):
-        (hidden,) = state
-        new = self.recurrent(hidden)
+    def forward(self, inputs, state, ahead=None, masks: Tuple[Tensor, ...] = ()):
+        """As of the base; `masks` are those of `gru_step`."""
         given = ahead if inputs is None else self.input(inputs)
         if inputs is not None and ahead is not None:
             given = given + ahead
-        split = 2 * self.hidden_size
-        reset, update = torch.sigmoid(given[:, :split] + new[:, :split]).chunk(2, dim=1)
-        candidate = torch.tanh(given[:, split:] + reset * new[:, split:])
-        return (candidate + update * (hidden - candidate),)
+        return (gru_step(given, state[0], self.recurrent.weight, self.recurrent.bias, masks),)
+
+
+def gru_step(given: Tensor, hidden: Tensor, weight: Tensor, bias: Tensor, masks: Tuple[Tensor, ...] = ()) -> Tensor:
+    """The new state (B, H) of a GRU.
+
+    Args:
+        given: (B, 3H), of the input.
+        hidden: (B, H), the state before.
+        weight, bias: (3H, H) and (3H,), of the recurrent product.
+        masks: none, or two (B, H): what of the state enters the products for the gates and for the candidate.
+    """
+    split = 2 * hidden.shape[1]
+    if masks:
+        states = (hidden * mask for mask in masks)
+        parts = zip(states, (weight[:split], weight[split:]), (bias[:split], bias[split:]), strict=True)
+        new = torch.cat([torch.nn.functional.linear(*part) for part in parts], dim=1)
+    else:
+        new = torch.nn.functional.linear(hidden, weight, bias)
+    reset, update = torch.sigmoid(given[:, :split] + new[:, :split]).chunk(2, dim=1)
+    candidate = torch.tanh(given[:, split:] + reset * new[:, split:])
+    return candidate + update * (hidden - candidate)

@@ -232,6 +232,47 @@ def test_variational_dropout_drops_the_same_everywhere(build):
     assert not torch.equal(model.eval()(*batch())[0], model.train()(*batch())[0])
 
 
+@pytest.mark.parametrize("arch", SYSTEMS)
+def test_dropout_of_states_is_that_of_nematus(build, arch):
+    """One mask for gates, another for candidates, a third for the attention; each the same at all steps."""
+    model = build(arch, **narrow(arch, recurrent_dropout=0.4)).train()
+    drawn = []
+    for side in (model.encoder, model.decoder):
+        draw = side.recurrent_dropout.masks
+        side.recurrent_dropout.masks = lambda count, states, draw=draw: drawn.append(draw(count, states)) or drawn[-1]
+    found, _ = model(*batch())
+    two = SYSTEMS[arch].get("sdr") == 2
+    *of_encoder, of_decoder = drawn
+    assert [len(masks) for masks in drawn] == [2] * (4 if two else 2) + [10 if two else 5]
+    values = torch.cat([mask.flatten() for masks in drawn for mask in masks])
+    assert set(values.tolist()) == {0.0, 1 / 0.6} and len({tuple(mask.flatten().tolist()) for mask in of_decoder}) > 4
+    parameters = dict(model.named_parameters(remove_duplicate=False))
+    for row, given in enumerate(zip(SENTENCES, HEADS, TARGETS, strict=True)):
+        pairs = [masks[row] for direction in of_encoder for masks in direction]
+        steps = [masks[row] for masks in of_decoder]
+        masks = [pairs[i : i + 4] for i in range(0, len(pairs), 4)], [steps[i : i + 5] for i in range(0, len(steps), 5)]
+        expected, _ = oracle.translate(parameters, *given, masks=masks, **settings_of(arch, "conditional GRU"))
+        torch.testing.assert_close(found[row], expected, atol=1e-10, rtol=1e-10)
+
+
+@pytest.mark.parametrize("left_pad", [False, True])
+def test_states_are_dropped_in_training_only(build, left_pad):
+    plain, model = build("sdatt"), build("sdatt", recurrent_dropout=0.4)
+    model.load_state_dict(plain.state_dict())
+    given, parameters = batch(left_pad), list(plain.parameters())
+    assert torch.equal(model(*given)[0], plain(*given)[0])
+    # the loop with which states can be dropped, dropping nothing
+    for side in (model.encoder, model.decoder):
+        side.recurrent_dropout.masks = lambda count, states: states.new_ones(count, *states.shape).unbind(0)
+    (found, _), (expected, _) = model.train()(*given), plain.train()(*given)
+    torch.testing.assert_close(found, expected, atol=1e-12, rtol=0)
+    gradients = (
+        torch.autograd.grad(loss(x), y) for x, y in ((found, list(model.parameters())), (expected, parameters))
+    )
+    for gradient, reference in zip(*gradients, strict=True):
+        torch.testing.assert_close(gradient, reference, atol=1e-12, rtol=0)
+
+
 @pytest.mark.parametrize("arch", ["local_att", "global_plus_local"])
 @pytest.mark.parametrize("softmax, renormalize", [("sentence", False), ("window", True), ("sentence", True)])
 def test_every_form_of_local_attention(build, arch, softmax, renormalize):
@@ -757,6 +798,17 @@ def test_options_of_the_command_line(task):
             "sdatt",
             {"variational_dropout": True, **DECODERS["input feeding, LSTM"]},
             "--variational-dropout: needs --decoder-kind conditional-gru",
+        ),
+        ("sdatt", {"recurrent_dropout": 1.0}, "--recurrent-dropout 1.0: must be at least 0 and less than 1"),
+        (
+            "sdatt",
+            {"recurrent_dropout": 0.2, "encoder_layers": 2},
+            "--recurrent-dropout 0.2: needs --decoder-kind conditional-gru and --encoder-layers 1",
+        ),
+        (
+            "sdatt",
+            {"recurrent_dropout": 0.2, **DECODERS["input feeding, LSTM"]},
+            "--recurrent-dropout 0.2: needs --decoder-kind conditional-gru",
         ),
         ("chen17", {"sdr": 3}, "--sdr 3: choose 0, 1 or 2"),
         ("chen17", {"sdr_unit_size": 9}, "--sdr-unit-size 9: must be at least 10"),

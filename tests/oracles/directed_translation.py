@@ -150,28 +150,52 @@ def unit_vectors(net, table, sentence, heads, size=10, words=None):
     return [units[word] for word in words]
 
 
-def gru(inputs, recurrent, x, hidden):
-    """The GRU of Nematus: the candidate's recurrent part is reset after its product; gates r, z, n."""
+def gru(inputs, recurrent, x, hidden, masks=(1, 1)):
+    """The GRU of Nematus: the candidate's recurrent part is reset after its product; gates r, z, n.
+
+    `masks` drop components of the state before the products of the gates and of the candidate.
+    """
     given = (inputs["weight"] @ x + inputs["bias"]).chunk(3)
-    own = (recurrent["weight"] @ hidden + recurrent["bias"]).chunk(3)
+    matrices, biases = recurrent["weight"].chunk(3), recurrent["bias"].chunk(3)
+    states = hidden * masks[0], hidden * masks[0], hidden * masks[1]
+    own = [matrix @ state + bias for matrix, state, bias in zip(matrices, states, biases, strict=True)]
     reset, update = torch.sigmoid(given[0] + own[0]), torch.sigmoid(given[1] + own[1])
     return (1 - update) * torch.tanh(given[2] + reset * own[2]) + update * hidden
 
 
-def run(weights, rows, cell, layers=1):
-    """Annotations of one sentence (T, E), a list; final states, each (2 x layers, 1, H)."""
+def run(weights, rows, cell, layers=1, masks=None):
+    """Annotations of one sentence (T, E), a list; final states, each (2 x layers, 1, H).
+
+    `masks` of a GRU: two for each direction, see `gru`.
+    """
     size = weights["weight_hh_l0"].shape[1]
+    if masks:
+        both = []
+        for suffix, own in (("", masks[:2]), ("_reverse", masks[2:])):
+            inputs, recurrent = (
+                {"weight": weights[f"weight_{kind}_l0{suffix}"], "bias": weights[f"bias_{kind}_l0{suffix}"]}
+                for kind in ("ih", "hh")
+            )
+            hidden, states = rows.new_zeros(size), []
+            for row in reversed(rows) if suffix else rows:
+                hidden = gru(inputs, recurrent, row, hidden, own)
+                states.append(hidden)
+            both.append(states[::-1] if suffix else states)
+        return [torch.cat(pair) for pair in zip(*both, strict=True)], None
     stack = {"lstm": nn.LSTM, "gru": nn.GRU}[cell](rows.shape[1], size, layers, bidirectional=True)
     annotations, final = functional_call(stack, weights, (rows.unsqueeze(1),))
     return list(annotations[:, 0]), final if isinstance(final, tuple) else (final,)
 
 
-def translate_with_two_sequences(parameters, words, units, previous, cell, share):
+def translate_with_two_sequences(parameters, words, units, previous, cell, share, masks=None):
     """SDRNMT-2: annotations h over words and d over units, a conditional GRU over each, one distribution."""
     decoder = part(parameters, "decoder.")
     sequences, states = [], []
-    for rnn, rows, initial in (("rnn", words, "initial"), ("unit_rnn", units, "unit_initial")):
-        annotations, _ = run(part(parameters, f"encoder.{rnn}."), rows, cell)
+    kept = masks or ([None, None], [[1] * 5, [1] * 5])
+    for rnn, rows, initial, own in zip(
+        ("rnn", "unit_rnn"), (words, units), ("initial", "unit_initial"), kept[0], strict=True
+    ):
+        annotations, _ = run(part(parameters, f"encoder.{rnn}."), rows, cell, masks=own)
         sequences.append(annotations)
         mean = sum(annotations) / len(annotations)
         states.append(torch.tanh(decoder[f"{initial}.weight"] @ mean + decoder[f"{initial}.bias"]))
@@ -179,22 +203,24 @@ def translate_with_two_sequences(parameters, words, units, previous, cell, share
     for word in previous:
         y = decoder["embed_tokens.weight"][word]
         queries, scores = [], []
-        for name, prefix, annotations, state in zip(("words", "units"), ("", "unit_"), sequences, states, strict=True):
+        for name, prefix, annotations, state, own in zip(
+            ("words", "units"), ("", "unit_"), sequences, states, kept[1], strict=True
+        ):
             cells = part(decoder, f"{prefix}before.")
-            queries.append(gru(part(cells, "ahead."), part(cells, "recurrent."), y, state))
+            queries.append(gru(part(cells, "ahead."), part(cells, "recurrent."), y, state, own[:2]))
             keys, net = part(parameters, f"encoder.memory.{name}.keys."), part(decoder, f"attention.{name}.")
             scores.append([
                 net["score.weight"][0]
-                @ torch.tanh(net["query.weight"] @ queries[-1] + keys["weight"] @ h + keys["bias"])
+                @ torch.tanh(net["query.weight"] @ (queries[-1] * own[2]) + keys["weight"] @ h + keys["bias"])
                 + net["score.bias"][0]
                 for h in annotations
             ])  # fmt: skip
         weights = softmax([share * e + (1 - share) * f for e, f in zip(*scores, strict=True)])
         contexts = [weighted(weights, annotations) for annotations in sequences]
         states = []
-        for prefix, query, context in zip(("", "unit_"), queries, contexts, strict=True):
+        for prefix, query, context, own in zip(("", "unit_"), queries, contexts, kept[1], strict=True):
             cells = part(decoder, f"{prefix}after.")
-            states.append(gru(part(cells, "input."), part(cells, "recurrent."), context, query))
+            states.append(gru(part(cells, "input."), part(cells, "recurrent."), context, query, own[3:]))
         given = torch.cat([y, *states, *contexts])
         output = torch.tanh(decoder["deep_output.weight"] @ given + decoder["deep_output.bias"])
         scores = decoder["output_projection.weight"] @ output
@@ -218,6 +244,7 @@ def translate(
     sdr=0,
     share=0.5,
     unit_size=10,
+    masks=None,
     **options,
 ):
     """Scores (S, V) of the next word after each of `previous`; per step: what attention found.
@@ -230,6 +257,8 @@ def translate(
         readout: the second GRU gets the global context only.
         sdr: 1: the encoder reads vectors of dependency units beside the words; 2: see `translate_with_two_sequences`.
         share, unit_size: of words in scores of the latter; words in a unit.
+        masks: dropout of states: per sequence of annotations those of the encoder, see `run`, and of the decoder: for
+            gates and candidate of the first GRU, for the attention, for gates and candidate of the second.
         options: of the weights.
     """
     table = parameters["encoder.embed_tokens.weight"]
@@ -237,9 +266,10 @@ def translate(
     if sdr:
         units = torch.stack(unit_vectors(part(parameters, "encoder.units."), table, sentence, heads, unit_size))
         if sdr == 2:
-            return translate_with_two_sequences(parameters, read, units, previous, cell, share)
+            return translate_with_two_sequences(parameters, read, units, previous, cell, share, masks)
         read = torch.cat((read, units), dim=1)
-    annotations, final = run(part(parameters, "encoder.rnn."), read, cell, layers)
+    (of_encoder,), (own,) = masks or ([None], [[1] * 5])
+    annotations, final = run(part(parameters, "encoder.rnn."), read, cell, layers, of_encoder)
     memory, decoder = part(parameters, "encoder.memory."), part(parameters, "decoder.")
     net = part(decoder, "attention.weights.")
     distances = tree_paths(heads)
@@ -286,10 +316,10 @@ def translate(
     for word in previous:
         y = decoder["embed_tokens.weight"][word]
         if decoder_kind == "conditional-gru":
-            query = gru(part(decoder, "before.ahead."), part(decoder, "before.recurrent."), y, state)
-            contexts, found = attend(query)
+            query = gru(part(decoder, "before.ahead."), part(decoder, "before.recurrent."), y, state, own[:2])
+            contexts, found = attend(query * own[2])
             fed = contexts[0] if readout else torch.cat(contexts)
-            state = gru(part(decoder, "after.input."), part(decoder, "after.recurrent."), fed, query)
+            state = gru(part(decoder, "after.input."), part(decoder, "after.recurrent."), fed, query, own[3:])
             # L_w y + L_d s + L_cg c^g + L_cs c^s + b: the matrices stand in one
             given, total, column = [y, state, *contexts], decoder["deep_output.bias"], 0
             for vector in given:

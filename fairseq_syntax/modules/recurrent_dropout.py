@@ -1,0 +1,55 @@
+"""Dropout of recurrent states, with one mask for all steps of a sentence (Gal & Ghahramani 2016), as Nematus has it."""
+
+import torch
+from fairseq.modules import FairseqDropout
+from torch import Tensor, nn
+
+from .recurrent_cells import gru_step
+
+
+class RecurrentDropout(FairseqDropout):
+    """Masks of the states that enter the products of a recurrent layer; what a gate lets pass is not dropped.
+
+    Reset and update gate have a mask, the candidate has another.
+    """
+
+    @property
+    def active(self) -> bool:
+        """Whether anything is dropped at all."""
+        return self.p > 0 and (self.training or self.apply_during_inference)
+
+    def masks(self, count: int, states: Tensor) -> tuple[Tensor, ...]:
+        """So many masks (B, H) for states (B, H), scaled so that their mean is one; none if nothing is dropped."""
+        if not self.active:
+            return ()
+        return self(states.new_ones(count, *states.shape)).unbind(0)
+
+
+def run_gru(layer: nn.GRU, x: Tensor, keep: Tensor, dropout: RecurrentDropout) -> tuple[Tensor, Tensor]:
+    """Run a bidirectional GRU of one layer with dropout of its states, which torch's own loop does not have.
+
+    Args:
+        layer: with the batch first.
+        x: (B, T, E).
+        keep: (B, T), True at real tokens, which come first.
+        dropout: two masks of it for each direction.
+
+    Returns:
+        (outputs (B, T, 2H), 0 at padding; final states (2, B, H)).
+    """
+    outputs, final = [], []
+    steps = keep.unsqueeze(2).unbind(1)
+    for suffix in ("", "_reverse"):
+        of_input, of_state, input_bias, state_bias = (
+            getattr(layer, f"{name}_l0{suffix}") for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        )
+        given = torch.nn.functional.linear(x, of_input, input_bias).unbind(1)
+        hidden = x.new_zeros(len(x), layer.hidden_size)
+        masks = dropout.masks(2, hidden)
+        states = [hidden] * len(steps)
+        for step in reversed(range(len(steps))) if suffix else range(len(steps)):
+            hidden = torch.where(steps[step], gru_step(given[step], hidden, of_state, state_bias, masks), hidden)
+            states[step] = hidden
+        outputs.append(torch.stack(states, dim=1))
+        final.append(hidden)
+    return torch.cat(outputs, dim=2) * keep.unsqueeze(2), torch.stack(final)
