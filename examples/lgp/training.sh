@@ -24,16 +24,19 @@ settle() {
     : "${BATCH_SIZE:=128}"            # sentences an update
     : "${MAX_EPOCH:=60}"              # half epochs; ours
     : "${BEAM:=12}" "${BATCH_GENERATE:=32}"
-    : "${PRIOR:=auto}"                # off: beam search without the probability of lengths
+    : "${PRIOR:=raw}"                 # probability of lengths: raw counts, as in the paper, auto (smoothed) or off
     : "${AVERAGED:=}"                 # set to translate with the mean of checkpoints, which average.sh makes
     : "${COPY_UNKNOWN:=}"             # set to copy source words to where the model says "unknown"
     : "${WORKERS:=2}"
     TEXT="$WORK/text" DATA_BIN="$WORK/data-bin" DICTIONARY="$WORK/dict.$SOURCE.txt"
+    RAW_LENGTHS="length_prior_raw.$SOURCE-$TARGET.npz"
     VECTORS=(${WORD_VECTORS:+--lgp-word-vectors "$WORD_VECTORS"} ${NGRAM_VECTORS:+--lgp-ngram-vectors "$NGRAM_VECTORS"})
     RUNNING=(--num-workers 0 --log-format simple --log-interval 50 --distributed-world-size 1)
     case "$CRITERION" in
     cross_entropy) LOSS=(--criterion cross_entropy) ;;
-    blackout) LOSS=(--criterion blackout --blackout-k "$NOISE" --blackout-alpha 0.4) ;; # alpha: the author's code
+    blackout) # alpha: the author's code
+        LOSS=(--criterion blackout --blackout-k "$NOISE" --blackout-alpha 0.4 --blackout-share sentence)
+        ;;
     *)
         echo "CRITERION=$CRITERION: choose cross_entropy or blackout" >&2
         exit 2
@@ -47,9 +50,10 @@ settle() {
         ;;
     esac
     case "$PRIOR" in
-    auto | off) ;;
+    auto | off) LENGTHS="$PRIOR" ;;
+    raw) LENGTHS="$DATA_BIN/$RAW_LENGTHS" ;;
     *)
-        echo "PRIOR=$PRIOR: choose auto or off" >&2
+        echo "PRIOR=$PRIOR: choose raw, auto or off" >&2
         exit 2
         ;;
     esac
@@ -81,7 +85,10 @@ system_folder() {
 translation_name() {
     local made=""
     [[ -z "$AVERAGED" ]] || made+=-averaged
-    [[ "$PRIOR" == off ]] || made+=-prior
+    case "$PRIOR" in
+    auto) made+=-prior ;;
+    raw) made+=-prior-raw ;;
+    esac
     [[ -z "$COPY_UNKNOWN" ]] || made+=-copied
     echo "$WORK/$(system_name "$1")$made.$2"
 }
@@ -188,7 +195,10 @@ binarize() {
     run "${program[@]}" --source-lang "$SOURCE" --target-lang "$TARGET" --workers "$WORKERS" \
         --trainpref "$TEXT/train" --validpref "$TEXT/valid" --testpref "$(IFS=, && echo "${tests[*]}")" \
         --srcdict "$DICTIONARY" --thresholdtgt "$MIN_FREQUENCY_TARGET" --destdir "$DATA_BIN"
-    run fairseq-syntax-length-prior "$DATA_BIN" --source-lang "$SOURCE" --target-lang "$TARGET" --overwrite
+    local lengths=(fairseq-syntax-length-prior "$DATA_BIN" --source-lang "$SOURCE" --target-lang "$TARGET" --overwrite)
+    run "${lengths[@]}"
+    # relative frequencies: what has not been seen has none
+    run "${lengths[@]}" --smoothing raw --unseen author --output "$DATA_BIN/$RAW_LENGTHS"
 }
 
 # The steps of prepare.sh, all or one of them: prepare "$@".  The recipe defines `text`; `given_trees` if it has any.
@@ -229,7 +239,8 @@ prepare() {
 
 # --- training ---------------------------------------------------------------------------------------------------------
 
-# The parser, on a treebank: pretrain K [options of fairseq-train]
+# The parser, on a treebank: pretrain K [options of fairseq-train].  Passes over tags and over trees have batches of their
+# own, 25 and 15 sentences (Hashimoto et al. 2017); validation has those of --batch-size.
 pretrain() {
     local folder
     folder="$(parser_folder "$1")"
@@ -240,7 +251,8 @@ pretrain() {
     run fairseq-train "$TREEBANK" --user-dir "$USER_DIR" --task dependency_parsing "${DEVICE[@]}" --arch lgp_parser \
         --lgp-src-min-freq "$MIN_FREQUENCY" "${VECTORS[@]}" --criterion joint_parsing \
         --optimizer lgp_sgd --momentum 0 --lr 1.0 --lr-scheduler inverse_epoch --lr-rho 0.3 --pass-clip-norms 1,2 \
-        --sentence-avg --batch-size 100 --max-epoch "$PARSER_EPOCHS" "${first[@]}" --strip-subtypes \
+        --sentence-avg --pos-batch-size 25 --dep-batch-size 15 --batch-size 100 --max-epoch "$PARSER_EPOCHS" \
+        "${first[@]}" --strip-subtypes \
         ${LOWERCASE:+--lowercase} --mt-dict "$DICTIONARY" --best-checkpoint-metric las --maximize-best-checkpoint-metric \
         --no-epoch-checkpoints "${RUNNING[@]}" --seed "$PARSER_SEED" --save-dir "$folder" \
         --log-file "$WORK/$(basename "$folder").log" "${@:2}"
@@ -295,9 +307,10 @@ evaluate() {
     check_split "$split"
     name="$(translation_name "$system" "$split")"
     checkpoint="$(trained "$system")"
+    [[ "$PRIOR" != raw ]] || there "$LENGTHS" "run prepare.sh binarize"
     local model=("$DATA_BIN" --user-dir "$USER_DIR" --task syntax_translation "${DEVICE[@]}"
         --source-lang "$SOURCE" --target-lang "$TARGET" --path "$checkpoint")
-    local search=(--beam "$BEAM" --batch-size "$BATCH_GENERATE" --max-len-a 2 --max-len-b 20 --length-prior "$PRIOR")
+    local search=(--beam "$BEAM" --batch-size "$BATCH_GENERATE" --max-len-a 2 --max-len-b 20 --length-prior "$LENGTHS")
     local trees=()
     if [[ -z "$COPY_UNKNOWN" ]]; then
         run_to "$name.generated" fairseq-generate "${model[@]}" --gen-subset "$split" "${search[@]}"

@@ -16,7 +16,7 @@ from .outputs import exit_status, refuse_existing
 
 _EPILOG = """\
 Lengths are those of the training pairs, in tokens, EOS not counted. The table goes into the data directory, as
-length_prior.SOURCE-TARGET.npz; translate with fairseq-generate --length-prior auto.
+length_prior.SOURCE-TARGET.npz; translate with fairseq-generate --length-prior auto (after --output: FILE).
 
 A source length of which training says nothing takes no prior: shorter or longer than every sentence, or (with the
 kernel) no sentence within 2 of it.
@@ -27,7 +27,7 @@ not sum to one.
 
 examples:
   fairseq-syntax-length-prior data-bin -s en -t ja
-  fairseq-syntax-length-prior data-bin -s en -t ja --smoothing raw --unseen author --overwrite"""
+  fairseq-syntax-length-prior data-bin -s en -t ja --smoothing raw --unseen author --output raw.npz"""
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -63,8 +63,15 @@ def build_parser() -> argparse.ArgumentParser:
         help="lengths that no training pair has: floor: they are very improbable; author: with a source length that "
         "was seen they are forbidden, any other source length adds nothing (needs --smoothing raw; default: floor)",
     )
+    add("--output", type=_table, metavar="FILE", help="the table, .npz (default: that which --length-prior auto reads)")
     add("--overwrite", action="store_true", help="replace the table that is there")
     return parser
+
+
+def _table(path: str) -> Path:
+    if not path.endswith(".npz"):
+        raise argparse.ArgumentTypeError(f"{path}: give a name that ends in .npz")
+    return Path(path)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -88,7 +95,7 @@ def run(args: argparse.Namespace) -> None:
     """
     languages = args.source_lang, args.target_lang
     paths = utils.split_paths(args.data)
-    output = length_table_path(paths[0], *languages)
+    output = args.output or length_table_path(paths[0], *languages)
     refuse_existing([str(output)], args.overwrite)
     reverse = not any(Path(paths[0]).glob(f"train.{'-'.join(languages)}.*"))
     found = [lengths for path in paths for lengths in _train_lengths(path, *languages)]

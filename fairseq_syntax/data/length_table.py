@@ -64,6 +64,7 @@ def write_length_table(path: str | Path, table: np.ndarray, meta: dict) -> None:
         meta: at least "source" and "target", the languages; plain values.
     """
     path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"{path.name}.tmp")
     try:
         with open(partial, "wb") as file:

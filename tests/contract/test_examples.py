@@ -704,8 +704,8 @@ def test_data_of_latent_graphs_are_accepted(tmp_path, recipe, parses):
     programs = [command[0].removeprefix("fairseq-").removeprefix("syntax-") for command in fairseq_commands(commands)]
     splits = ["valid", "test", "test1"][: 3 if recipe == "aspec" else 2]
     parsing = ["train", *["parse"] * (1 + len(splits))] if parses == "own" else []
-    assert programs == ["dictionary", *parsing, "preprocess", "length-prior"]
-    dictionary, *_, binarized, prior = ours
+    assert programs == ["dictionary", *parsing, "preprocess", "length-prior", "length-prior"]
+    dictionary, *_, binarized, prior, raw_prior = ours
     (binarize,) = [command for command in fairseq_commands(commands) if command[0].endswith("preprocess")]
     assert (binarize[0] == "fairseq-preprocess") == (parses == "none")
     # an open dictionary: words of all texts, and the spelling of rare ones
@@ -715,9 +715,9 @@ def test_data_of_latent_graphs_are_accepted(tmp_path, recipe, parses):
     assert binarized.srcdict == dictionary.output and not binarized.joined_dictionary
     assert (binarized.thresholdsrc, binarized.thresholdtgt) == (0, 2)
     assert [Path(file).name for file in binarized.testpref.split(",")] == splits[1:]
-    assert prior.data == binarized.destdir
+    assert prior.data == raw_prior.data == binarized.destdir
     if parses == "own":
-        parser, *parsed = ours[1:-2]
+        parser, *parsed = ours[1:-3]
         for args, split in zip(parsed, ("train", *splits), strict=True):
             assert Path(args.input) == Path(dictionary.train[0]).parent / f"{split}.en"
             assert Path(args.parser) == Path(parser.save_dir) / "checkpoint_last.pt"
@@ -802,7 +802,8 @@ def test_systems_of_latent_graphs_are_accepted(recipe, system):
         assert generation.path == parse_validation(validate).path == f"{training.save_dir}/{checkpoint}"
         assert generation.data == parse_validation(validate).data == training.data
         assert generation.gen_subset == parse_validation(validate).valid_subset == "valid"
-        prior = "off" if recipe == "lgp" else "auto"  # it lowers BLEU there; the paper's setting is that of SIZE=paper
+        # it lowers BLEU there; the paper's setting is that of SIZE=paper
+        prior = "off" if recipe == "lgp" else f"{training.data}/length_prior_raw.en-ja.npz"
         assert (generation.beam, generation.lenpen, generation.length_prior) == (12, 1, prior)
         assert (generation.max_len_a, generation.max_len_b, generation.cpu) == (2, 20, training.cpu)
         (score,) = [command for command in commands if command[0] == "sacrebleu"]
@@ -824,7 +825,7 @@ def test_unknown_words_are_copied_by_the_program_that_can(recipe, system):
 
 
 def test_translations_made_otherwise_have_other_names():
-    made = [{}, {"AVERAGED": "1"}, {"PRIOR": "auto"}, {"COPY_UNKNOWN": "1"}, {"SEED": "2"}]
+    made = [{}, {"AVERAGED": "1"}, {"PRIOR": "auto"}, {"PRIOR": "raw"}, {"COPY_UNKNOWN": "1"}, {"SEED": "2"}]
     scored = []
     for variables in made:
         commands = graph_commands("lgp", "evaluate", "seq", **variables)
@@ -838,9 +839,17 @@ def test_translations_made_otherwise_have_other_names():
     assert len(set(scored)) == 2 * len(made)
 
 
-def test_the_length_prior_is_the_papers_in_its_settings():
-    for recipe, variables in (("lgp", {"SIZE": "paper"}), ("lgp", {"PRIOR": "auto"}), ("aspec", {})):
+def test_the_length_prior_is_the_papers_in_its_settings(tmp_path):
+    """Plain counts: a length that was not seen with that of the source has no probability."""
+    for recipe, variables in (("lgp", {"SIZE": "paper"}), ("aspec", {})):
+        data = touch(tmp_path, *ASPEC_FILES) if recipe == "aspec" else {}
+        commands = graph_commands(recipe, "prepare", **variables, **data)
+        smoothed, raw = [parse(command) for command in commands if command[0] == "fairseq-syntax-length-prior"]
+        assert (raw.smoothing, raw.unseen, raw.bin, raw.data) == ("raw", "author", 1, smoothed.data)
+        assert (smoothed.smoothing, smoothed.output) == ("kernel", None)
         generate, _ = fairseq_commands(graph_commands(recipe, "evaluate", "lgp", **variables))
+        assert parse(generate).length_prior == str(raw.output)
+        generate, _ = fairseq_commands(graph_commands(recipe, "evaluate", "lgp", **variables, PRIOR="auto"))
         assert parse(generate).length_prior == "auto"
 
 
@@ -961,9 +970,12 @@ def test_settings_of_the_paper_for_latent_graphs(recipe, size, system):
         assert args.criterion == "cross_entropy" and args.cpu
     else:
         assert (args.criterion, args.blackout_k, args.blackout_alpha) == ("blackout", noise, 0.4)
+        assert args.blackout_share == "sentence"
     generate, _ = fairseq_commands(graph_commands(recipe, "evaluate", system, **variables))
     assert parse(generate).beam == beam
-    parser = parse(graph_commands(recipe, "pretrain", **variables)[-1])
+    command = graph_commands(recipe, "pretrain", **variables)[-1]
+    assert {"--pos-batch-size", "--dep-batch-size"} <= set(command), "seen at a glance"
+    parser = parse(command)
     assert (parser.arch, parser.task, parser.criterion) == ("lgp_parser", "dependency_parsing", "joint_parsing")
     assert (parser.first_k, parser.max_epoch, parser.lr, parser.lr_rho) == (k, 20, [1.0], 0.3)
     assert (parser.momentum, parser.pass_clip_norms, parser.sentence_avg) == (0, [1.0, 2.0], True)
