@@ -1,21 +1,16 @@
-"""Pictures of attention over a sentence, with its tree."""
+"""Heat maps of attention over a sentence, with its tree or with predicted positions."""
+
+from collections.abc import Sequence
+from math import ceil, isqrt
 
 import numpy as np
 
-from .figures import plt
+from .figures import check_finite, plt, shown
 
 _CELL = 0.28
 """Inches a cell: more than a line of text of the labels' size, so that they stay readable however many there are."""
-
-
-def _label(axis, rows: list[str] | None, columns: list[str]) -> None:
-    """Name the cells of a heat map; None leaves the rows without names."""
-    # a token with dollar signs is no formula
-    axis.set_xticks(range(len(columns)), columns, rotation=90, fontsize=8, parse_math=False)
-    if rows is None:
-        axis.set_yticks([])
-    else:
-        axis.set_yticks(range(len(rows)), rows, fontsize=8, parse_math=False)
+_WIDEST = 10.0
+"""Inches, of a heat map whose columns have no names."""
 
 
 def draw_heat_map(
@@ -30,21 +25,14 @@ def draw_heat_map(
         title: above the picture.
 
     Returns:
-        A matplotlib figure; its size grows with R and C.
+        A matplotlib figure; its size grows with R and C. Colours go from 0 to the largest weight.
     """
-    size = (max(3.0, _CELL * len(columns)) + 2, max(3.0, _CELL * len(rows)) + 2)
-    figure, axis = plt.subplots(figsize=size, layout="constrained")
-    image = axis.imshow(weights, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-    _label(axis, rows, columns)
-    axis.set_xlabel(column_name)
-    axis.set_ylabel(row_name)
-    figure.colorbar(image, ax=axis, shrink=0.7, label="weight")
-    figure.suptitle(title, parse_math=False)
+    figure, _ = _heat_maps(weights[None], rows, columns, row_name, [column_name], title)
     return figure
 
 
 def draw_attention(weights: np.ndarray, tokens: list[str], parents: np.ndarray | None, title: str):
-    """Heat maps of attention heads, the parent of every token framed.
+    """Heat maps of attention heads, in a grid, the parent of every token framed.
 
     Args:
         weights: (h, T, T), [head, attending token, attended token], rows sum to one.
@@ -53,19 +41,104 @@ def draw_attention(weights: np.ndarray, tokens: list[str], parents: np.ndarray |
         title: above the picture.
 
     Returns:
+        A matplotlib figure. Colours of all heads go from 0 to the largest weight of any.
+    """
+    names = [f"head {h + 1} attends to" for h in range(len(weights))]
+    title = title if parents is None else f"{title} (red: syntactic parent)"
+    figure, axes = _heat_maps(weights, tokens, tokens, None, names, title)
+    for axis in axes if parents is not None else ():
+        for t, p in enumerate(parents):
+            if np.isfinite(p):
+                axis.add_patch(plt.Rectangle((p - 0.5, t - 0.5), 1, 1, fill=False, edgecolor="tab:red"))
+    return figure
+
+
+def draw_positions(weights: np.ndarray, positions: np.ndarray, rows: list[str], columns: list[str], title: str):
+    """Heat maps of attention with the positions that it was centred on, for each head of it.
+
+    Args:
+        weights: (h, R, C), rows are distributions over the columns.
+        positions: (h, R), from 0 to C: token j owns [j, j + 1).
+        rows, columns: labels.
+        title: above the picture.
+
+    Returns:
+        A matplotlib figure. The line of the positions has the gid `position-H`, H from 0.
+    """
+    check_finite(positions, "the predicted positions")
+    names = ["attends to"] if len(weights) == 1 else [f"head {h + 1} attends to" for h in range(len(weights))]
+    figure, axes = _heat_maps(weights, rows, columns, "predicted", names, f"{title} (red: predicted position)")
+    for h, axis in enumerate(axes):
+        # cells are centred on whole numbers
+        axis.plot(positions[h] - 0.5, range(len(rows)), color="tab:red", marker="o", ms=3, lw=0.8, gid=f"position-{h}")
+    return figure
+
+
+def draw_annotations(annotations: np.ndarray, tokens: list[str], title: str):
+    """The annotations of tokens as they are, positive red and negative blue.
+
+    Args:
+        annotations: (T, C).
+        tokens: T labels.
+        title: above the picture.
+
+    Returns:
         A matplotlib figure.
     """
-    heads, length, _ = weights.shape
-    side = max(3.0, _CELL * length)
-    figure, axes = plt.subplots(1, heads, figsize=(side * heads + 1, side + 1), squeeze=False, layout="constrained")
-    for h, axis in enumerate(axes[0]):
-        image = axis.imshow(weights[h], cmap="Blues", vmin=0, vmax=1)
-        _label(axis, tokens if h == 0 else None, tokens)
-        axis.set_xlabel(f"head {h + 1} attends to")
-        if parents is not None:
-            for t, p in enumerate(parents):
-                if np.isfinite(p):
-                    axis.add_patch(plt.Rectangle((p - 0.5, t - 0.5), 1, 1, fill=False, edgecolor="tab:red"))
-    figure.colorbar(image, ax=axes[0].tolist(), shrink=0.7, label="attention weight")
-    figure.suptitle(title if parents is None else f"{title} (red: syntactic parent)", parse_math=False)
+    check_finite(annotations, "the annotations")
+    size = (min(_WIDEST, max(3.0, _CELL * annotations.shape[1])) + 2, max(1.0, _CELL * len(tokens)) + 1)
+    figure, axis = plt.subplots(figsize=size, layout="constrained")
+    largest = float(np.abs(annotations).max()) or 1.0
+    image = axis.imshow(annotations, cmap="RdBu_r", vmin=-largest, vmax=largest, aspect="auto", interpolation="nearest")
+    _name_rows(axis, tokens)
+    axis.set_xlabel("component")
+    figure.colorbar(image, ax=axis, label="value")
+    figure.suptitle(shown(title), parse_math=False)
     return figure
+
+
+def _heat_maps(
+    weights: np.ndarray,
+    rows: list[str],
+    columns: list[str],
+    row_name: str | None,
+    names: Sequence[str],
+    title: str,
+):
+    """Heat maps (h, R, C) with one scale, in a grid that is about as high as wide, and their axes."""
+    check_finite(weights, "the attention weights")
+    count = len(weights)
+    across = isqrt(count - 1) + 1
+    down = ceil(count / across)
+    one = (max(3.0, _CELL * len(columns)), max(3.0, _CELL * len(rows)))
+    figure, grid = plt.subplots(
+        down,
+        across,
+        figsize=(one[0] * across + 2, (one[1] + 1) * down + 1),
+        squeeze=False,
+        layout="constrained",
+    )
+    axes = grid.ravel()
+    largest = float(weights.max(initial=0.0)) or 1.0
+    names_of_columns = [shown(text) for text in columns]
+    for h, axis in enumerate(axes[:count]):
+        image = axis.imshow(weights[h], cmap="Blues", vmin=0, vmax=largest, aspect="auto")
+        # a token with dollar signs is no formula
+        axis.set_xticks(range(len(columns)), names_of_columns, rotation=90, fontsize=8, parse_math=False)
+        _name_rows(axis, rows if h % across == 0 else None)
+        axis.set_xlabel(names[h])
+        if row_name is not None and h % across == 0:
+            axis.set_ylabel(row_name)
+    for axis in axes[count:]:
+        axis.remove()
+    figure.colorbar(image, ax=axes[:count].tolist(), shrink=0.7, label="weight")
+    figure.suptitle(shown(title), parse_math=False)
+    return figure, axes[:count]
+
+
+def _name_rows(axis, rows: list[str] | None) -> None:
+    """Name the rows of a heat map; None leaves them without names."""
+    if rows is None:
+        axis.set_yticks([])
+    else:
+        axis.set_yticks(range(len(rows)), [shown(text) for text in rows], fontsize=8, parse_math=False)

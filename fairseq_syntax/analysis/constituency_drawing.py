@@ -6,9 +6,9 @@ import numpy as np
 
 from ..trees.constituents import NONE, Constituents
 from ..trees.transitions import Action
+from .arcs import text_widths
 from .attention_maps import draw_heat_map
-from .drawing import text_widths
-from .figures import plt  # before the rest of matplotlib
+from .figures import plt, shown  # before the rest of matplotlib
 from .tree_files import Tree, TreePair
 
 from matplotlib.collections import LineCollection  # isort: skip
@@ -18,6 +18,8 @@ LONGEST = 24
 
 _FONT = 9  # points
 _GAP = 3.0  # points between symbols
+_SLOT = 8.0  # points between the middles of symbols, at least
+_SHORT = 2.5  # points to either side of its middle, of the bar of a constituent of one child
 _STEP = 11.0  # points between constituents, one above the other
 _LINE = 13.0  # points of a line of text
 _COLOURS = ("tab:blue", "tab:orange")
@@ -57,13 +59,14 @@ def draw_trees(pair: TreePair, title: str = ""):
         _draw(axis, side, tree, places, found, colour)
     if title:
         place = (_LINE / width, 1 - heading / 2 / total)
-        figure.text(*place, title, fontsize=_FONT, ha="left", va="center", parse_math=False)
+        figure.text(*place, shown(title), fontsize=_FONT, ha="left", va="center", parse_math=False)
     return figure
 
 
 def _centres(symbols: Sequence[str]) -> np.ndarray:
     different, number = np.unique(np.array(symbols, dtype=str), return_inverse=True)
-    widths = text_widths(different.tolist(), _FONT)[number] + _GAP
+    # bars of neighbours, which end above the middles of symbols or `_SHORT` beside them, must not touch
+    widths = np.maximum(text_widths([shown(text) for text in different.tolist()], _FONT) + _GAP, _SLOT)[number]
     return _LINE + widths.cumsum() - widths / 2
 
 
@@ -72,7 +75,7 @@ def _draw(axis, side: str, tree: Tree, centres: np.ndarray, found: Constituents,
         axis.text(
             centres[number],
             -_LINE / 2,
-            symbol,
+            shown(symbol),
             fontsize=_FONT,
             gid=f"{side}-{number}",
             ha="center",
@@ -84,11 +87,11 @@ def _draw(axis, side: str, tree: Tree, centres: np.ndarray, found: Constituents,
     left, right = _bars(found, centres)
     above = found.height * _STEP
     # a constituent of one child is a short bar, which would be none
-    short = right - left < _GAP
-    bars = np.stack((np.where(short, left - _GAP, left), above, np.where(short, right + _GAP, right), above), axis=1)
+    short = np.where(right - left < 2 * _SHORT, _SHORT, 0.0)
+    bars = np.stack((left - short, above, right + short, above), axis=1)
     width = np.where(found.parent == NONE, 2.0, 1.2)
     add = axis.add_collection
-    add(LineCollection(bars.reshape(-1, 2, 2), linewidths=width, color=colour, capstyle="round", gid=f"{side}-bars"))
+    add(LineCollection(bars.reshape(-1, 2, 2), linewidths=width, color=colour, capstyle="butt", gid=f"{side}-bars"))
     inner = found.parent != NONE
     middle = (left + right) / 2
     around = _around(tree, found)

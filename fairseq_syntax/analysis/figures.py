@@ -1,16 +1,126 @@
-"""matplotlib without a screen, and pictures as files."""
+"""matplotlib without a screen, fonts for all scripts, and pictures as files."""
 
+import html
 import logging
+import unicodedata
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
-# fairseq shows the messages of everybody, down to where matplotlib looks for fonts
-logging.getLogger("matplotlib").setLevel(logging.WARNING)
+import numpy as np
+
+logger = logging.getLogger(__name__)
+# fairseq shows the messages of everybody, down to where fonts are looked for; that one is not bold is no matter
+for _name in ("matplotlib", "fontTools"):
+    logging.getLogger(_name).setLevel(logging.ERROR)
 
 import matplotlib  # noqa: E402
 
 matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt  # noqa: E402
+from matplotlib import font_manager  # noqa: E402
+from matplotlib.text import Text  # noqa: E402
+
+FAMILIES = (
+    "DejaVu Sans",  # comes with matplotlib: Latin, Greek, Cyrillic, Hebrew, Arabic, …
+    *("Noto Sans CJK JP", "Noto Sans JP", "IPAexGothic", "Hiragino Sans", "Yu Gothic", "MS Gothic"),
+    *("Noto Sans CJK SC", "Noto Sans SC", "WenQuanYi Zen Hei", "PingFang SC", "Microsoft YaHei", "SimHei"),
+    *("Noto Sans CJK KR", "Noto Sans KR", "NanumGothic", "Apple SD Gothic Neo", "Malgun Gothic"),
+    *("Noto Sans", "Noto Sans Hebrew", "Noto Sans Arabic", "Noto Sans Armenian", "Noto Sans Georgian"),
+    *(f"Noto Sans {script}" for script in "Devanagari Bengali Gurmukhi Gujarati Oriya Tamil Telugu".split()),
+    *(f"Noto Sans {script}" for script in "Kannada Malayalam Sinhala Thai Lao Myanmar Khmer Ethiopic".split()),
+    *("Noto Sans Symbols", "Noto Sans Symbols2", "Noto Sans Math", "Arial Unicode MS"),
+)
+"""Fonts of the pictures, as far as they are installed: a glyph comes from the first that has it."""
+
+_CJK = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "IDEOGRAPHIC", "FULLWIDTH", "HALFWIDTH")
+# what XML cannot hold, and what would end a line
+_VISIBLE = {code: 0x2400 + code for code in range(0x20)} | {0x7F: 0x2421}
+_VISIBLE |= dict.fromkeys((*range(0x80, 0xA0), *range(0xD800, 0xE000), 0x2028, 0x2029, 0xFFFE, 0xFFFF), 0xFFFD)
+
+
+def _choose_fonts() -> list[str]:
+    """The installed families of `FAMILIES`, also those that matplotlib's list, which it keeps on disk, has not yet."""
+    manager = font_manager.fontManager
+    for path in set(font_manager.findSystemFonts()) - {str(entry.fname) for entry in manager.ttflist}:
+        try:
+            manager.addfont(path)
+        except (OSError, RuntimeError, NotImplementedError):  # a font that cannot be read or drawn
+            continue
+    installed = set(manager.get_font_names())
+    return [family for family in FAMILIES if family in installed]
+
+
+_INSTALLED = _choose_fonts()
+plt.rcParams.update(
+    {
+        "font.family": _INSTALLED,
+        "font.sans-serif": FAMILIES[:1],
+        # text that can be searched, copied and edited
+        "pdf.fonttype": 42,
+        "svg.fonttype": "none",
+        # the same picture is the same file
+        "svg.hashsalt": "fairseq-syntax",
+    }
+)
+
+_DPI = 300
+_PIXELS = 60_000  # matplotlib draws fewer than 2^16 in each direction
+_NO_DATE = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+
+
+def shown(text: str) -> str:
+    """A token as pictures have it: &apos; as ', control characters and what no file format holds as visible signs."""
+    return html.unescape(text).translate(_VISIBLE)
+
+
+@contextmanager
+def without_glyph_warnings() -> Iterator[None]:
+    """Silence matplotlib's warnings of missing glyphs, one a character and text: `save_figure` has a message."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"Glyph \d+ .*missing from", UserWarning)
+        yield
+
+
+@cache
+def _font_of(character: str) -> str | None:
+    """The family that a glyph comes from; None if there is none."""
+    for family in _INSTALLED:
+        if font_manager.get_font(font_manager.findfont(family)).get_char_index(ord(character)):
+            return family
+    return None
+
+
+def _settle_fonts(figure) -> None:
+    """Have texts name the families that the figure needs, and no others; warn of characters that none has."""
+    texts = figure.findobj(Text)
+    used = {character for text in texts for character in text.get_text() if not character.isspace()}
+    families = {character: _font_of(character) for character in sorted(used)}
+    for text in texts:
+        # the first one always, for boxes; the last one is for readers of SVG who have none of them
+        text.set_fontfamily([name for name in _INSTALLED if name in (FAMILIES[0], *families.values())] + ["sans-serif"])
+    missing = [character for character, family in families.items() if family is None]
+    if missing:
+        cjk = [unicodedata.name(character, "").startswith(_CJK) for character in missing]
+        packages = (("fonts-noto-cjk", any(cjk)), ("fonts-noto-core", not all(cjk)))
+        logger.warning(
+            "no installed font has %s (%d characters in all), boxes stand for them; install a font (Debian: %s)",
+            ", ".join(f"{character} (U+{ord(character):04X})" for character in missing[:3]),
+            len(missing),
+            " and ".join(name for name, needed in packages if needed),
+        )
+
+
+def check_finite(weights: np.ndarray, what: str) -> None:
+    """Raise ValueError if numbers that are to be drawn are none."""
+    if not np.isfinite(weights).all():
+        raise ValueError(
+            f"{what}: NaN or infinite, so there is nothing to draw; the training of the model has failed, give an "
+            "earlier checkpoint"
+        )
 
 
 def save_figure(figure, path: str | Path) -> None:
@@ -18,6 +128,14 @@ def save_figure(figure, path: str | Path) -> None:
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.stem}.partial{path.suffix}")
-    figure.savefig(partial, bbox_inches="tight", dpi=150)
-    plt.close(figure)
-    partial.replace(path)
+    dpi = min(_DPI, _PIXELS / max(figure.get_size_inches()))
+    try:
+        _settle_fonts(figure)
+        with without_glyph_warnings():
+            figure.savefig(partial, bbox_inches="tight", dpi=dpi, metadata=_NO_DATE.get(path.suffix.lower()))
+        partial.replace(path)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
+    finally:
+        plt.close(figure)
+        partial.unlink(missing_ok=True)

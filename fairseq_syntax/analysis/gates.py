@@ -2,14 +2,17 @@
 
 import html
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import log2
 
 import numpy as np
 
-from .drawing import text_widths
-from .figures import plt
+from .arcs import text_widths
+from .figures import plt, shown
+
+from matplotlib.cm import ScalarMappable  # isort: skip
+from matplotlib.colors import LinearSegmentedColormap, Normalize  # isort: skip
 
 
 @dataclass(frozen=True)
@@ -20,11 +23,13 @@ class GatedSentence:
         number: of the sentence in its corpus, from 0.
         tokens: S pieces, the end of the sentence (EOS) last.
         norms: (S,) z_t, the Euclidean norm of the gate before token t is predicted: 0 to the root of its width.
+        source: pieces of the source sentence, without the end of the sentence.
     """
 
     number: int
     tokens: list[str]
     norms: np.ndarray
+    source: list[str]
 
     @property
     def highest(self) -> int:
@@ -69,14 +74,16 @@ _PAGE = """\
 <style>
 body {{ font-family: sans-serif; margin: 2em; line-height: 1.9; }}
 span {{ padding: 0.15em 0.3em; border-radius: 0.2em; }}
-td {{ vertical-align: top; padding: 0 0.6em 0.3em 0; }}
-td:first-child {{ color: #777; text-align: right; }}
+td {{ vertical-align: top; padding: 0 0.6em 0.6em 0; }}
+td:first-child, .source {{ color: #777; }}
+td:first-child {{ text-align: right; }}
+.bar {{ padding: 0 6em; margin: 0 0.5em; background: linear-gradient(to right, {gradient}); }}
 </style>
 </head>
 <body>
 <h1>{title}</h1>
-<p>Norm of the gate when each token is predicted: <span style="{low_style}">{low:.3f}</span> to
-<span style="{high_style}">{high:.3f}</span>, darker is higher; the highest of each sentence is bold.</p>
+<p>Norm of the gate when each token is predicted: {low:.3f}<span class="bar"></span>{high:.3f}; the highest of each
+sentence is bold. The source is above the translation.</p>
 <table>
 {rows}
 </table>
@@ -95,55 +102,87 @@ def gates_page(sentences: Sequence[GatedSentence], title: str) -> str:
     for sentence in sentences:
         spans = []
         for i, (token, norm) in enumerate(zip(sentence.tokens, sentence.norms.tolist(), strict=True)):
-            text = html.escape(token)
+            text = html.escape(shown(token))
             text = f"<b>{text}</b>" if i == sentence.highest else text
             spans.append(f'<span style="{_style(darkness(norm))}" title="{norm:.3f}">{text}</span>')
-        rows.append(f"<tr><td>{sentence.number}</td><td>{' '.join(spans)}</td></tr>")
+        source = html.escape(shown(" ".join(sentence.source)))
+        rows.append(f'<tr><td>{sentence.number}</td><td><div class="source">{source}</div>{" ".join(spans)}</td></tr>')
     return _PAGE.format(
-        title=html.escape(title),
+        title=html.escape(shown(title)),
         low=low,
         high=high,
-        low_style=_style(0.0),
-        high_style=_style(1.0),
+        gradient=", ".join(f"rgb{_colour(darkness)}" for darkness in (0.0, 1.0)),
         rows="\n".join(rows),
     )
 
 
+_SIZE, _PAD, _ROW = 9.0, 3.0, 17.0  # points, of text, around tokens, and between lines
+
+
 def draw_gates(sentences: Sequence[GatedSentence], title: str, width: float = 620.0):
-    """The same as a picture: a matplotlib figure `width` points wide, in which long sentences are broken."""
+    """The same as a picture, with a bar of the colours.
+
+    Args:
+        sentences: with their norms.
+        title: above the picture.
+        width: of the picture, in points; longer sentences are broken.
+
+    Returns:
+        A matplotlib figure. The gid of the source of sentence N of the picture, from 0, begins with `source-N-`.
+    """
     low, high, darkness = _scale(sentences)
-    size, pad, line = 9.0, 3.0, 17.0
-    places, row = [], 0.0
-    for sentence in sentences:
-        left = 0.0
-        for i, extent in enumerate(text_widths(sentence.tokens, size, weight="bold") + 2 * pad):
-            if left and left + extent > width:
-                left, row = 0.0, row + 1
-            places.append((sentence, i, left + extent / 2, row))
-            left += extent + pad
-        row += 1.5
-    height = (row + 1.5) * line
+    places, row = [], 0.0  # (text, middle, row, how it looks)
+    for number, sentence in enumerate(sentences):
+        source = [{"color": "0.45", "gid": f"source-{number}-{i}"} for i in range(len(sentence.source))]
+        target = [_look(darkness(norm), i == sentence.highest) for i, norm in enumerate(sentence.norms)]
+        for tokens, looks in ((sentence.source, source), (sentence.tokens, target)):
+            for token, (middle, line), look in zip(tokens, _broken(tokens, width), looks, strict=True):
+                places.append((token, middle, row + line, look))
+            row = places[-1][2] + 1 if tokens else row
+        row += 0.5
+    height = (row + 3.0) * _ROW
     figure = plt.figure(figsize=(width / 72, height / 72))
     axis = figure.add_axes((0, 0, 1, 1))
     axis.set(xlim=(0, width), ylim=(height, 0))  # one unit is one point, downwards
     axis.axis("off")
-    heading = f"{title}: norm {low:.2f} (white) to {high:.2f}, the highest of a sentence in bold"
-    axis.text(0, line / 2, heading, fontsize=size, va="center", parse_math=False)
-    for sentence, i, centre, row in places:
-        dark = darkness(sentence.norms[i])
-        axis.text(
-            centre,
-            (row + 1.5) * line,
-            sentence.tokens[i],
-            fontsize=size,
-            ha="center",
-            va="center",
-            parse_math=False,
-            color="white" if dark > 0.5 else "black",
-            weight="bold" if i == sentence.highest else "normal",
-            bbox={"boxstyle": f"square,pad={pad / size}", "facecolor": [c / 255 for c in _colour(dark)], "lw": 0},
-        )
+    heading = f"{shown(title)}; the highest norm of a sentence in bold, the source in grey"
+    axis.text(0, _ROW / 2, heading, fontsize=_SIZE, va="center", parse_math=False)
+    style = dict(fontsize=_SIZE, ha="center", va="center", parse_math=False)
+    for text, middle, row, look in places:
+        axis.text(middle, (row + 1.5) * _ROW, shown(text), **style, **look)
+    _draw_colour_bar(figure, height, low, high)
     return figure
+
+
+def _broken(tokens: Sequence[str], width: float) -> Iterator[tuple[float, int]]:
+    """Middle and line, from 0, of each token of a text that is broken at `width`."""
+    left, line = 0.0, 0
+    for extent in text_widths([shown(token) for token in tokens], _SIZE, weight="bold") + 2 * _PAD:
+        if left and left + extent > width:
+            left, line = 0.0, line + 1
+        yield left + extent / 2, line
+        left += extent + _PAD
+
+
+def _look(dark: float, highest: bool) -> dict:
+    """How a token is drawn."""
+    return {
+        "color": "white" if dark > 0.5 else "black",
+        "weight": "bold" if highest else "normal",
+        "bbox": {"boxstyle": f"square,pad={_PAD / _SIZE}", "facecolor": [c / 255 for c in _colour(dark)], "lw": 0},
+    }
+
+
+def _draw_colour_bar(figure, height: float, low: float, high: float) -> None:
+    """A bar of the colours, with the norms that they stand for, along the lower edge."""
+    ends = [[c / 255 for c in _colour(darkness)] for darkness in (0.0, 1.0)]
+    # norms that do not differ are all white
+    scale = Normalize(low, high if high > low else low + 1.0)
+    bar = figure.add_axes((0.02, 1.1 * _ROW / height, 0.4, 0.5 * _ROW / height))
+    colours = ScalarMappable(scale, LinearSegmentedColormap.from_list("gate", ends))
+    figure.colorbar(colours, cax=bar, orientation="horizontal")
+    bar.tick_params(labelsize=_SIZE - 2)
+    bar.set_title("norm of the gate", fontsize=_SIZE - 2, x=1.02, y=0.0, ha="left", va="center")
 
 
 def _scale(sentences: Sequence[GatedSentence]) -> tuple[float, float, Callable[[float], float]]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .figures import plt
+from .figures import plt, shown
 
 FEW = 50
 """Sentences under which the BLEU of a bucket says little."""
@@ -51,7 +51,11 @@ def length_buckets(lengths: Sequence[int], width: int = 10, longest: int = 50) -
 
 
 def draw_buckets(
-    buckets: Sequence[Bucket], names: Sequence[str], scores: Sequence[Sequence[float]], score: str = "BLEU"
+    buckets: Sequence[Bucket],
+    names: Sequence[str],
+    scores: Sequence[Sequence[float]],
+    intervals: Sequence[Sequence[tuple[float, float]]],
+    score: str = "BLEU",
 ):
     """A line for each system over the buckets, and the number of sentences under each: a matplotlib figure.
 
@@ -59,19 +63,25 @@ def draw_buckets(
         buckets: B of them.
         names: of the S systems.
         scores: S times B; NaN leaves a gap.
+        intervals: S times B, of the scores: drawn as bars, those of systems beside one another.
         score: its name.
     """
     figure, axis = plt.subplots(figsize=(max(4.5, 0.9 * len(buckets) + 1.5), 3.6))
     marks = "osD^vPX*"
-    lines = [
-        axis.plot(range(len(buckets)), values, marker=marks[i % len(marks)], markersize=5)[0]
-        for i, values in enumerate(scores)
-    ]
+    lines = []
+    for i, (values, ends) in enumerate(zip(scores, intervals, strict=True)):
+        # the bars of all systems take a third of the room of a bucket
+        places = np.arange(len(buckets)) + (i - (len(names) - 1) / 2) / (3 * len(names))
+        low, high = np.array(ends, dtype=float).reshape(-1, 2).T
+        # the score of a corpus may be outside the interval of its resamples
+        away = np.maximum([values - low, high - values], 0)
+        style = dict(marker=marks[i % len(marks)], markersize=5, elinewidth=0.8)
+        lines.append(axis.errorbar(places, values, away, **style))
     # handed over, as matplotlib leaves names with a `_` in front out of the legend
-    for text in axis.legend(lines, names, fontsize="small").get_texts():
+    for text in axis.legend(lines, [shown(name) for name in names], fontsize="small").get_texts():
         text.set_parse_math(False)
     axis.set_xticks(range(len(buckets)), [f"{bucket.label}\nn = {len(bucket)}" for bucket in buckets])
-    axis.set_xlabel("source words, number of sentences")
-    axis.set_ylabel(score)
+    axis.set_xlabel("source words, n sentences")
+    axis.set_ylabel(f"{score}, 95 % intervals (bootstrap)")
     axis.grid(axis="y", alpha=0.3)
     return figure

@@ -1,6 +1,6 @@
 """Whether a system translates better than a baseline, or is lucky: tests of a score that is computed from sums.
 
-Both take statistics, an array (N, C) of counts of every sentence (`bleu.Bleu.statistics`), and the score of a corpus as
+All take statistics, an array (N, C) of counts of every sentence (`bleu.Bleu.statistics`), and the score of a corpus as
 a function of their sum (C,).
 """
 
@@ -78,3 +78,21 @@ def paired_bootstrap(
     # `>=`, not `>`: without a difference nothing is above it
     extreme = int((differences - differences.mean() >= difference).sum())
     return (extreme + 1) / (resamples + 1)
+
+
+def bootstrap_interval(
+    statistics: np.ndarray, score: Score, resamples: int = 1000, seed: int = 12345, share: float = 0.95
+) -> tuple[float, float]:
+    """Between which scores the given share of corpora lie that are drawn from the sentences (Koehn 2004).
+
+    Args:
+        statistics: (N, C), of a sentence or more.
+        score: of a corpus, from (C,) summed statistics.
+        resamples: how many corpora are drawn.
+        seed: of the random numbers.
+        share: of the corpora; as many are below the interval as above it.
+    """
+    drawn = np.random.default_rng(seed).choice(len(statistics), size=(resamples, len(statistics)), replace=True)
+    scores = [score(statistics[sample].sum(axis=0)) for sample in drawn]
+    low, high = np.quantile(scores, [(1 - share) / 2, (1 + share) / 2])
+    return float(low), float(high)

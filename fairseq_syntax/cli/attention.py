@@ -8,17 +8,35 @@ from enum import StrEnum
 import numpy as np
 import torch
 
-from ..analysis.attention_maps import draw_attention, draw_heat_map
+from ..analysis.attention_maps import draw_annotations, draw_attention, draw_heat_map, draw_positions
 from ..analysis.figures import save_figure
+from ..analysis.gates import draw_gates
 from ..models.syntax_encoder import SyntaxEncoderLayer
+from ..modules.syntax_attention import SharedSyntaxAttention
+from ..modules.syntax_cross_attention import SyntaxCrossAttention
 from .checkpoints import Loaded, add_checkpoint_arguments, load
+from .gates import gate_norms
 from .outputs import exit_status, picture
 
 _EPILOG = """\
---kind heads (the default) draws the source side: the parent-scaled heads of PASCAL and the parsing head of LISA with
-the parent of every token framed; of models with latent trees (fa_nmt, sa_nmt and their kin), the probability of every
-head for every dependent, the root first.
---kind translation draws which source tokens a model looks at when it predicts each token of the reference translation.
+--kind heads (the default)
+    the source side: the parent-scaled heads of PASCAL and the parsing head of LISA with the parent of every token
+    framed; of models with latent trees (fa_nmt, sa_nmt and their kin), the probability of every head for every
+    dependent, the root first
+--kind annotations
+    M of these: the syntactic annotation of every source token, as it is
+and, of a decoder that is given the reference translation:
+--kind translation
+    which source tokens it looks at when it predicts each token
+--kind syntax
+    the same of its attention to syntax: of sa_nmt and fa_nmt (those called shared attend to content with the same
+    weights), and of SDAtt beside global attention (global_plus_sdatt and its kin)
+--kind gate
+    how much syntax it asks for: the tokens coloured by the norm of the gate (sa_nmt, fa_nmt); of many sentences, and as
+    numbers: fairseq-syntax-gates
+--kind position
+    the position that SDAtt and local attention predict, over the attention around it; of sdatt_transformer, that of
+    each syntax-directed head of the last layer that has some
 
 examples:
   fairseq-syntax-attention data-bin --path checkpoints/checkpoint_best.pt --subset test --sentence 3 --output map.png
@@ -29,7 +47,11 @@ class Kind(StrEnum):
     """What is drawn."""
 
     heads = "heads"
+    annotations = "annotations"
     translation = "translation"
+    syntax = "syntax"
+    gate = "gate"
+    position = "position"
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -67,12 +89,22 @@ def run(args: argparse.Namespace) -> None:
         OSError: a file is missing.
     """
     loaded = load(args.path, args.data, args.cpu)
-    draw = {Kind.heads: _heads(loaded), Kind.translation: _translation}[args.kind]
     dataset = loaded.load_split(args.subset)
     if not 0 <= args.sentence < len(dataset):
         raise ValueError(f"--sentence {args.sentence}: {args.subset} has sentences 0 to {len(dataset) - 1}")
-    batch = loaded.to_device(dataset.collater([dataset[args.sentence]]))
-    save_figure(draw(loaded, batch, f"{loaded.name}: {args.subset} {args.sentence}"), args.output)
+    title = f"{loaded.name}: {args.subset} {args.sentence}"
+    if args.kind == Kind.gate:
+        figure = draw_gates(gate_norms(loaded, dataset, args.subset, 1, [args.sentence]), title)
+    else:
+        draw = {
+            Kind.heads: _heads(loaded),
+            Kind.annotations: _annotations,
+            Kind.translation: _translation,
+            Kind.syntax: _syntax,
+            Kind.position: _positions,
+        }[args.kind]
+        figure = draw(loaded, loaded.to_device(dataset.collater([dataset[args.sentence]])), title)
+    save_figure(figure, args.output)
     print(args.output)
 
 
@@ -122,22 +154,98 @@ def _latent_heads(loaded: Loaded, batch: dict, title: str):
     return draw_heat_map(weights, tokens, ["ROOT", *tokens], row_name="dependent", column_name="head", title=title)
 
 
-def _translation(loaded: Loaded, batch: dict, title: str):
-    """Attention of each target token to the source, with the reference translation given."""
+def _annotations(loaded: Loaded, batch: dict, title: str):
+    """M, of models with latent heads."""
+    selection = getattr(getattr(loaded.model.encoder, "memory", None), "head_selection", None)
+    if selection is None:
+        raise ValueError(
+            f"{loaded.path}: the architecture {loaded.architecture} has no syntactic annotations; give fa_nmt, sa_nmt "
+            "or one of their kin"
+        )
+    source = loaded.model.encoder.source(batch["net_input"]["src_tokens"])
+    states, _ = loaded.model.encoder.annotate(source)
+    return draw_annotations(selection(states, source)[0].float().cpu().numpy(), _source_tokens(loaded, batch), title)
+
+
+def _run(loaded: Loaded, batch: dict) -> dict:
+    """What a decoder that is given the reference translation has found: "attn" (1, S, T), and more."""
     if batch.get("target") is None:
         raise ValueError("the split has no target side; preprocess it with both languages")
     extra = loaded.model(**batch["net_input"])[1]
     # fairseq's LSTM returns the weights themselves
-    weights = extra.get("attn") if isinstance(extra, dict) else extra
+    extra = extra if isinstance(extra, dict) else {"attn": extra}
+    weights = extra.get("attn")
     weights = weights[0] if isinstance(weights, list) and weights else weights
     if not isinstance(weights, torch.Tensor):
         raise ValueError(f"{loaded.path}: the architecture {loaded.architecture} returns no attention to the source")
-    dictionary = loaded.task.target_dictionary
-    target = [dictionary[i] for i in batch["target"][0].tolist()]
-    source = _source_tokens(loaded, batch)
+    return {**extra, "attn": weights}
+
+
+def _translation(loaded: Loaded, batch: dict, title: str):
+    """Attention of each target token to the source."""
+    return _of_target(loaded, batch, _run(loaded, batch)["attn"], title)
+
+
+def _syntax(loaded: Loaded, batch: dict, title: str):
+    """The same of the attention to syntax."""
+    found = _run(loaded, batch)
+    if isinstance(getattr(loaded.model.decoder, "attention", None), SharedSyntaxAttention):
+        found.setdefault("syntax_attn", found["attn"])
+    if "syntax_attn" not in found:
+        raise ValueError(
+            f"{loaded.path}: the architecture {loaded.architecture} has no attention to syntax beside that to content; "
+            "give --kind translation"
+        )
+    return _of_target(loaded, batch, found["syntax_attn"], title)
+
+
+def _of_target(loaded: Loaded, batch: dict, weights: torch.Tensor, title: str):
     return draw_heat_map(
-        weights[0].float().cpu().numpy(), target, source, row_name="predicted", column_name="attends to", title=title
+        weights[0].float().cpu().numpy(),
+        _target_tokens(loaded, batch),
+        _source_tokens(loaded, batch),
+        row_name="predicted",
+        column_name="attends to",
+        title=title,
     )
+
+
+def _positions(loaded: Loaded, batch: dict, title: str):
+    """Attention around predicted positions, and these."""
+    directed = [m for m in loaded.model.modules() if isinstance(m, SyntaxCrossAttention) and m.syntax_heads]
+    if directed:
+        weights, positions = _directed_heads(loaded, batch, directed[-1])
+    else:
+        found = _run(loaded, batch)
+        if "position" not in found:
+            raise ValueError(
+                f"{loaded.path}: the architecture {loaded.architecture} predicts no positions; give sdatt, local_att "
+                "or one of their kin"
+            )
+        weights, positions = found.get("syntax_attn", found["attn"]), found["position"]
+    arrays = (tensor.float().cpu().numpy() for tensor in (weights, positions))
+    return draw_positions(*arrays, _target_tokens(loaded, batch), _source_tokens(loaded, batch), title)
+
+
+def _directed_heads(loaded: Loaded, batch: dict, attention: SyntaxCrossAttention):
+    """Weights (h, S, T) and positions (h, S) of the syntax-directed heads of a layer of a Transformer."""
+    if batch.get("target") is None:
+        raise ValueError("the split has no target side; preprocess it with both languages")
+    found = {}
+    weigh = attention.weigh
+
+    def keep(scores, position, penalty, padding):
+        found["weights"], found["positions"] = weigh(scores, position, penalty, padding), position
+        return found["weights"]
+
+    attention.weigh = keep
+    loaded.model(**batch["net_input"])
+    del attention.weigh
+    return found["weights"][0], found["positions"][0]
+
+
+def _target_tokens(loaded: Loaded, batch: dict) -> list[str]:
+    return [loaded.task.target_dictionary[i] for i in batch["target"][0].tolist()]
 
 
 def _source_tokens(loaded: Loaded, batch: dict) -> list[str]:

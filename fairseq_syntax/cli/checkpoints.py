@@ -104,6 +104,11 @@ def load(path: str, data: str, cpu: bool = False) -> Loaded:
             f"{path}: does not fit the dictionaries in {data} ({reason(error)}); "
             "give the data directory that the model was trained on"
         ) from None
+    broken = next((name for name, tensor in model.named_parameters() if not tensor.isfinite().all()), None)
+    if broken:
+        raise ValueError(
+            f"{path}: {broken} holds NaN or infinite numbers, so the training has failed; give an earlier checkpoint"
+        )
     device = torch.device("cuda" if torch.cuda.is_available() and not cpu else "cpu")
     return Loaded(task, model.eval().to(device), str(architecture), path, device)
 

@@ -26,7 +26,7 @@ from ..analysis.generated import (
 )
 from ..analysis.length_buckets import FEW, Bucket, draw_buckets, length_buckets
 from ..analysis.ribes import ALPHA, BETA, sentence_ribes
-from ..analysis.significance import paired_bootstrap, sign_test
+from ..analysis.significance import bootstrap_interval, paired_bootstrap, sign_test
 from ..analysis.tables import TableFormat, format_table
 from ..trees.subwords import SubwordType
 from .attachment import add_format
@@ -107,7 +107,12 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="WORDS",
         help=f"longer sources share the last bucket (default: {_CLOSED_BUCKETS} times the width of the buckets)",
     )
-    add("--plot", type=picture, metavar="PICTURE", help="BLEU over the buckets as a picture (.svg, .png or .pdf)")
+    add(
+        "--plot",
+        type=picture,
+        metavar="PICTURE",
+        help="BLEU over the buckets, with 95 %% bootstrap intervals, as a picture (.svg, .png or .pdf)",
+    )
     add("--bootstrap", type=positive, default=1000, metavar="N", help="resamples of the bootstrap (default: 1000)")
     add("--seed", type=_seed, default=12345, help="of the bootstrap (default: 12345, as in sacrebleu)")
     add_format(parser)
@@ -191,7 +196,8 @@ def run(args: argparse.Namespace) -> None:
         if few:
             _warn(f"fewer than {FEW} sentences in bucket {', '.join(few)}: BLEU there says little")
         if args.plot:
-            save_figure(draw_buckets(buckets, corpus.names, by_bucket), args.plot)
+            intervals = [[_interval(bleu, system, bucket, args) for bucket in buckets] for system in systems]
+            save_figure(draw_buckets(buckets, corpus.names, by_bucket, intervals), args.plot)
     tables.append(_settings_table(corpus, bleu, args))
     print("\n\n".join(tables))
 
@@ -327,6 +333,14 @@ def score(corpus: Corpus, number: int, bleu: Bleu) -> Scored:
 def _part(bleu: Bleu, system: Scored, bucket: Bucket) -> float:
     """Corpus BLEU of a bucket; NaN if it is empty."""
     return bleu.score(system.statistics[bucket.sentences].sum(axis=0)).score if len(bucket) else math.nan
+
+
+def _interval(bleu: Bleu, system: Scored, bucket: Bucket, args: argparse.Namespace) -> tuple[float, float]:
+    """Bootstrap interval of the corpus BLEU of a bucket; NaN if it is empty."""
+    if not len(bucket):
+        return math.nan, math.nan
+    of_sentences = system.statistics[bucket.sentences]
+    return bootstrap_interval(of_sentences, lambda counts: bleu.score(counts).score, args.bootstrap, args.seed)
 
 
 # --- tables -------------------------------------------------------------------------------------------------------

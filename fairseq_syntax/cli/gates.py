@@ -3,11 +3,12 @@
 import argparse
 import logging
 import sys
+from collections.abc import Sequence
 
 import torch
 from tqdm import tqdm
 
-from ..analysis.figures import save_figure
+from ..analysis.figures import check_finite, save_figure
 from ..analysis.gates import GatedSentence, count_highest, draw_gates, gates_page, relative_entropy
 from ..analysis.tables import TableFormat, format_table
 from ..trees.conllu import Sentence, TreeFormatError, quoted, read_conllu
@@ -130,18 +131,28 @@ def run(args: argparse.Namespace) -> None:
 
 
 @torch.no_grad()
-def gate_norms(loaded: Loaded, split, subset: str, batch_size: int) -> list[GatedSentence]:
-    """The norms z (eq. 23) of all sentences of a split with its reference translations, in the order of the split.
+def gate_norms(
+    loaded: Loaded, split, subset: str, batch_size: int, numbers: Sequence[int] | None = None
+) -> list[GatedSentence]:
+    """The norms z (eq. 23) of sentences of a split with its reference translations.
+
+    Args:
+        loaded: the model.
+        split: of its data.
+        subset: what the split is called.
+        batch_size: sentences at once.
+        numbers: of the sentences, in the order of which they come out; None for all.
 
     Raises:
-        ValueError: the model has no gate, or the split no target side.
+        ValueError: the model has no gate or one of NaN, or the split no target side.
     """
     dictionary = loaded.task.target_dictionary
     if split.tgt is None:
         raise ValueError(f"--subset {subset}: has no target side; preprocess it with both languages")
     found: dict[int, GatedSentence] = {}
-    order = sorted(range(len(split)), key=lambda i: -int(split.tgt_sizes[i]))
-    with tqdm(total=len(order), unit="sent") as bar:
+    numbers = range(len(split)) if numbers is None else numbers
+    order = sorted(set(numbers), key=lambda i: -int(split.tgt_sizes[i]))
+    with tqdm(total=len(order), unit="sent", disable=len(order) <= batch_size) as bar:
         for start in range(0, len(order), batch_size):
             batch = loaded.to_device(split.collater([split[i] for i in order[start : start + batch_size]]))
             extra = loaded.model(**batch["net_input"])[1]
@@ -152,12 +163,14 @@ def gate_norms(loaded: Loaded, split, subset: str, batch_size: int) -> list[Gate
                     f"those that have are {_WITH_GATE}"
                 )
             real = batch["target"] != dictionary.pad()
+            check_finite(norms[real].float().cpu().numpy(), f"{loaded.path}: the norms of the gate")
             for b, number in enumerate(batch["id"].tolist()):
                 ids = batch["target"][b][real[b]].tolist()
                 tokens = [_EOS if i == dictionary.eos() else dictionary[i] for i in ids]
-                found[number] = GatedSentence(number, tokens, norms[b][real[b]].float().cpu().numpy())
+                source = [loaded.task.source_dictionary[i] for i in split.src[number].tolist()[:-1]]
+                found[number] = GatedSentence(number, tokens, norms[b][real[b]].float().cpu().numpy(), source)
             bar.update(len(batch["id"]))
-    return [found[number] for number in range(len(split))]
+    return [found[number] for number in numbers]
 
 
 def _table(sentences: list[GatedSentence], trees: list[Sentence], subword_type: str, args: argparse.Namespace) -> str:

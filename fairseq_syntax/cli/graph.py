@@ -228,6 +228,7 @@ def _draw(args: argparse.Namespace, sentence: Sentence, source: Source, inducer:
         tags=tags,
         labels=own_labels(inducer, source),
         gold=gold,
+        gold_labels=None if gold is None else sentence.deprels,
         title=title,
     )
     save_figure(figure, args.draw)

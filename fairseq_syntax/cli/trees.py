@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> None:
         tree = nth(_read_trees(args), args.sentence or 0)
         if not tree.is_parsed:
             raise TreeFormatError(f"{args.input}:{tree.line}: the sentence has no tree (HEAD is _)")
-        _draw(args, tree, tree.heads, None, args.input)
+        _draw(args, tree, tree.heads, args.input, labels=tree.deprels)
         return
     loaded = load_with_trees(args)
     inducer = TreeInducer(loaded, args.decoder, args.evidence, args.batch_size)
@@ -102,8 +102,10 @@ def run(args: argparse.Namespace) -> None:
         if args.output:
             sentences = list(sentences)
         sentence, source = nth(sentences, args.sentence or 0)
-        gold = sentence.heads if sentence.is_parsed and len(sentence) else None
-        _draw(args, sentence, inducer([source])[0], gold, loaded.name)
+        given = {}
+        if sentence.is_parsed and len(sentence):
+            given = {"gold": sentence.heads, "gold_labels": sentence.deprels}
+        _draw(args, sentence, inducer([source])[0], loaded.name, **given)
     if args.output or not args.draw:
         _write(args, sentences, inducer)
     if inducer.note():
@@ -130,14 +132,14 @@ def _write(args: argparse.Namespace, sentences, inducer: TreeInducer) -> None:
         )
 
 
-def _draw(args: argparse.Namespace, sentence: Sentence, heads, gold, name: str) -> None:
+def _draw(args: argparse.Namespace, sentence: Sentence, heads, name: str, **trees) -> None:
     if not len(sentence):
         raise ValueError(f"--sentence {args.sentence or 0}: has no words; give another")
     title = f"{name}: {args.subset or args.input} {args.sentence or 0}"
-    if gold is not None:
+    if "gold" in trees:
         title += "  (below: the given tree; dashed: not in it)"
     tags = sentence.upos if any(tag != "_" for tag in sentence.upos) else None
-    save_figure(draw_tree(sentence.forms, heads, tags=tags, gold=gold, title=title), args.draw)
+    save_figure(draw_tree(sentence.forms, heads, tags=tags, title=title, **trees), args.draw)
     print(args.draw, file=sys.stderr)
 
 

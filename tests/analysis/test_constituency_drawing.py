@@ -1,6 +1,7 @@
 """Drawn constituent trees: all of them is there, where it belongs, and no line crosses another."""
 
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -84,7 +85,13 @@ def check(axis, side, tree):
     for (left, height), (right, _) in bars:
         for (x, low), (_, high) in lines:
             assert not (left + 1e-6 < x < right - 1e-6 and low < height < high), "a line goes through a bar"
-    spans = [(left, right, height) for (left, height), (right, _) in bars]
+    (drawn,) = [lines for lines in axis.collections if lines.get_gid() == f"{side}-bars"] or [None]
+    # caps that are not cut off stand out by half the width of the line
+    caps = [0.0 if drawn.get_capstyle() == "butt" else width / 2 for width in drawn.get_linewidths()] if bars else []
+    spans = [(a - cap, b + cap, height) for ((a, height), (b, _)), cap in zip(bars, caps, strict=True)]
+    ends = sorted((height, left, right) for left, right, height in spans)
+    for (height, _, right), (other, left, _) in pairwise(ends):
+        assert height != other or left - right > 1.5, "neighbours touch, and read as one constituent"
     for i, (left, right, height) in enumerate(spans):
         assert not any(a < right and left < b and height == other for a, b, other in spans[:i]), "bars overlap"
 
@@ -109,7 +116,7 @@ def subtrees(child):
     return st.lists(child, min_size=1, max_size=4).map(tuple)
 
 
-TREES = st.lists(st.recursive(st.sampled_from("a\u2581iW"), subtrees, max_leaves=8), max_size=5).map(tuple)
+TREES = st.lists(st.recursive(st.sampled_from("a\u2581iW.|"), subtrees, max_leaves=8), max_size=5).map(tuple)
 
 
 @settings(max_examples=15, deadline=None)
@@ -120,6 +127,18 @@ def test_any_trees(source, target):
         check(axis, side, tree)
     figure.canvas.draw()
     plt.close(figure)
+
+
+NARROW = ((("i",), ("l",), (".",), "|"), (("'", "i"), ("l", "i"), ("!",)), ("i",), "l")
+
+
+@pytest.mark.parametrize("symbols", ["il", "日本", "ין", "'́"])
+def test_neighbours_of_narrow_letters_do_not_touch(symbols):
+    unary = tuple((symbol,) for symbol in symbols * 4)
+    for source, target in ((unary, NARROW), (((symbols[0],), (symbols[0],)), (unary, unary))):
+        figure = draw_trees(pair_of(source, target))
+        for axis, side, tree in zip(figure.axes, ("source", "target"), (source, target), strict=True):
+            check(axis, side, tree)
 
 
 def test_labels():

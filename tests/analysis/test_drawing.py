@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib import pyplot as plt
-from strategies import forests
 
-from fairseq_syntax.analysis.attention_maps import draw_attention, draw_heat_map
-from fairseq_syntax.analysis.drawing import arc_levels, draw_tree
+from fairseq_syntax.analysis.attention_maps import draw_attention, draw_heat_map, draw_positions
+from fairseq_syntax.analysis.drawing import draw_tree
 from fairseq_syntax.analysis.figures import save_figure
 
 WORDS = [*"a mm $5 and $6 Donaudampfschifffahrtsgesellschaft , i W_x^2 <b> & {x} \\frac \u00e4".split()] * 3
@@ -44,20 +43,12 @@ def random_heads(size, seed=0):
 # --- trees --------------------------------------------------------------------------------------------------------
 
 
-@given(forests(max_words=15))
-def test_arcs_above_those_inside(heads):
-    levels = arc_levels(heads)
-    for i, head in enumerate(heads):
-        assert (levels[i] == 0) == (head == -1)
-        for j, other in enumerate(heads):
-            if head != -1 and other != -1 and abs(i - head) > abs(j - other):
-                inside = min(i, head) <= min(j, other) and max(j, other) <= max(i, head)
-                assert not inside or levels[i] > levels[j]
-
-
 def test_forty_words_do_not_overlap_and_every_arc_is_there():
     heads, gold = random_heads(40), random_heads(40, 1)
-    figure = draw_tree(FORTY, heads, tags=["PROPN"] * 40, gold=gold, title="t")
+    labels, gold_labels = ["nsubj:pass", "_", "x"] * 14, ["_", "dislocated"] * 20
+    figure = draw_tree(
+        FORTY, heads, labels=labels[:40], tags=["PROPN"] * 40, gold=gold, gold_labels=gold_labels, title="t"
+    )
     (axis,) = figure.axes
     words = [text for text in axis.texts if (text.get_gid() or "").startswith("word")]
     assert [text.get_text() for text in words] == FORTY
@@ -76,6 +67,22 @@ def test_forty_words_do_not_overlap_and_every_arc_is_there():
             assert vertices[-1][0] == pytest.approx(centres[i], abs=1)
             assert vertices[0][0] == pytest.approx(centres[i] if head == -1 else centres[head], abs=6)
             assert side * (path.vertices[1 if head >= 0 else 0][1] - path.vertices[-1][1]) > 0
+    texts = {text.get_gid(): text for text in axis.texts if "label" in (text.get_gid() or "")}
+    expected = {
+        f"label-arc-{i}": "root" if heads[i] < 0 and label == "_" else label for i, label in enumerate(labels[:40])
+    }
+    expected |= {f"label-gold-{i}": "root" for i in range(40) if gold[i] < 0 and gold_labels[i] == "_"}
+    expected |= {f"label-gold-{i}": label for i, label in enumerate(gold_labels) if label != "_"}
+    assert {gid: text.get_text() for gid, text in texts.items()} == {g: t for g, t in expected.items() if t != "_"}
+    for gid, text in texts.items():
+        tree = gold if gid.startswith("label-gold") else heads
+        word = int(gid.rpartition("-")[2])
+        ends = (centres[word], centres[tree[word] if tree[word] >= 0 else word])
+        box = text.get_window_extent(figure.canvas.get_renderer())
+        if tree[word] >= 0:
+            assert min(ends) < box.x0 and box.x1 < max(ends), "a label is between the ends of its arc"
+        else:
+            assert (box.x0 + box.x1) / 2 == pytest.approx(ends[0], abs=1), "a root's arrow has its label at its end"
     dashed = {name for name, arc in arcs.items() if arc.get_linestyle() not in ("-", "solid")}
     assert dashed == {f"arc-{i}" for i in range(40) if heads[i] != gold[i]}
 
@@ -98,6 +105,16 @@ def test_a_tree_of_one_word_in_every_format(tmp_path, suffix):
     assert path.read_bytes().startswith(start)
     if suffix == "svg":
         ElementTree.parse(path)
+
+
+def test_a_tree_without_labels_has_the_word_root_where_its_root_is():
+    figure = draw_tree(["I", "'m", "."], [1, -1, 1], labels=["_"] * 3, gold=[-1, 0, 0])
+    texts = {text.get_text(): text for text in figure.axes[0].texts if "label" in (text.get_gid() or "")}
+    assert [(text.get_gid(), text.get_text()) for text in figure.axes[0].texts if text.get_text() == "root"] == [
+        ("label-arc-1", "root"),
+        ("label-gold-0", "root"),
+    ]
+    assert set(texts) == {"root"}
 
 
 # --- heat maps ----------------------------------------------------------------------------------------------------
@@ -128,3 +145,46 @@ def test_labels_of_attention_heads_can_be_read():
     for axis in figure.axes[:2]:
         for found in labels_of(figure, axis):
             assert overlapping(found) == []
+
+
+def grid_of(figure, axes):
+    """(number of rows, number of columns) that the axes stand in."""
+    figure.canvas.draw()
+    places = [axis.get_position() for axis in axes]
+    return len({round(p.y0, 3) for p in places}), len({round(p.x0, 3) for p in places})
+
+
+@pytest.mark.parametrize(("heads", "grid"), [(1, (1, 1)), (2, (1, 2)), (3, (2, 2)), (4, (2, 2)), (8, (3, 3))])
+def test_more_than_two_heads_stand_in_a_grid(heads, grid):
+    weights = np.random.default_rng(0).dirichlet(np.ones(5), size=(heads, 5)) / 2
+    figure = draw_attention(weights, FORTY[:5], np.array([1, 0.5, 4, np.nan, 0]), "t")
+    axes = [axis for axis in figure.axes if axis.images]
+    assert [axis.get_xlabel() for axis in axes] == [f"head {h + 1} attends to" for h in range(heads)]
+    assert grid_of(figure, axes) == grid
+    for h, axis in enumerate(axes):
+        assert np.array_equal(axis.images[0].get_array(), weights[h])
+        assert len(axis.patches) == 4
+        if h % grid[1] == 0:
+            assert [t.get_text() for t in axis.get_yticklabels()] == FORTY[:5]
+        assert axis.images[0].get_clim() == (0, weights.max()), "one scale, to the largest weight of any head"
+
+
+def test_a_heat_map_goes_to_its_largest_weight():
+    weights = np.array([[0.2, 0.11], [0.05, 0.3]])
+    figure = draw_heat_map(weights, ["a", "b"], ["c", "d"], row_name="r", column_name="c", title="t")
+    assert figure.axes[0].images[0].get_clim() == (0, 0.3)
+    figure = draw_heat_map(0 * weights, ["a", "b"], ["c", "d"], row_name="r", column_name="c", title="t")
+    assert figure.axes[0].images[0].get_clim() == (0, 1)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_weights_that_are_no_numbers_are_refused(bad):
+    weights = np.full((1, 2, 2), 0.5)
+    weights[0, 1, 1] = bad
+    tokens = ["a", "b"]
+    with pytest.raises(ValueError, match="the attention weights: NaN or infinite"):
+        draw_attention(weights, tokens, None, "t")
+    with pytest.raises(ValueError, match="the attention weights: NaN or infinite"):
+        draw_heat_map(weights[0], tokens, tokens, row_name="r", column_name="c", title="t")
+    with pytest.raises(ValueError, match="the predicted positions: NaN or infinite"):
+        draw_positions(np.full((1, 2, 2), 0.5), np.array([[1.0, bad]]), tokens, tokens, "t")

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib import pyplot as plt
 
+from fairseq_syntax.analysis.arcs import levels
 from fairseq_syntax.analysis.figures import save_figure
-from fairseq_syntax.analysis.graph_drawing import WIDEST, draw_graph, levels
+from fairseq_syntax.analysis.graph_drawing import WIDEST, draw_graph
 
 SVG = "{http://www.w3.org/2000/svg}"
 WORDS = [*"a mm $5 and $6 Donaudampfschifffahrtsgesellschaft , i W_x^2 <b> & {x} \\frac \u00e4".split()] * 2
@@ -81,7 +82,10 @@ def test_where_arcs_are_and_what_they_say():
     size = len(WORDS)
     graph = random_graph(size, 1)
     gold = [int(row.argmax()) - 1 if word % 2 else (word + 1) % size for word, row in enumerate(graph)]
-    figure = draw_graph(WORDS, graph, threshold=0.1, tags=["PROPN"] * size, labels=["nsubj"] * size, gold=gold)
+    options = dict(
+        tags=["PROPN"] * size, labels=["nsubj"] * size, gold=gold, gold_labels=["_", "acl:relcl"] * (size // 2)
+    )
+    figure = draw_graph(WORDS, graph, threshold=0.1, **options)
     (axis,) = figure.axes
     renderer = figure.canvas.get_renderer()
     texts = {text.get_gid(): text for text in axis.texts if text.get_gid()}
@@ -107,6 +111,10 @@ def test_where_arcs_are_and_what_they_say():
             assert (arc.get_linestyle() in ("-", "solid")) == right
             said = texts[f"probability-{dependent}-{head}"].get_text()
             assert float(said) == pytest.approx(graph[int(dependent) - 1, int(head)], abs=0.005 + 1e-9)
+    relations = {gid: text for gid, text in texts.items() if gid.startswith("label-gold")}
+    assert {gid: text.get_text() for gid, text in relations.items()} == {
+        f"label-gold-{word + 1}-{head + 1}": "acl:relcl" for word, head in enumerate(gold) if word % 2
+    }
     numbers = [text.get_window_extent(renderer) for gid, text in texts.items() if gid.startswith("probability")]
     assert not any(one.overlaps(other) for i, one in enumerate(numbers) for other in numbers[:i])
 

@@ -54,19 +54,29 @@ def test_last_bucket_begins_where_another_ends(width, longest):
 def test_picture():
     buckets = length_buckets([5, 6, 25, 60], longest=50)
     values = [[30.0, np.nan, 20.0, np.nan, np.nan, 10.0], [31.0, np.nan, 22.0, np.nan, np.nan, 15.0]]
-    figure = draw_buckets(buckets, ["_base$1", "a$b$"], values)
+    intervals = [[(value - 3.0, value + 1.5) for value in of_system] for of_system in values]
+    intervals[1][0] = (31.5, 33.0)  # the score is outside
+    figure = draw_buckets(buckets, ["_base$1", "a$b$"], values, intervals)
     (axis,) = figure.axes
     assert [tick.get_text() for tick in axis.get_xticklabels()] == [
         *("1-10\nn = 2", "11-20\nn = 0", "21-30\nn = 1", "31-40\nn = 0", "41-50\nn = 0", ">50\nn = 1")
     ]
     assert axis.get_xticks().tolist() == [0, 1, 2, 3, 4, 5]
-    assert axis.get_xlabel() == "source words, number of sentences"
-    assert axis.get_ylabel() == "BLEU"
+    assert axis.get_xlabel() == "source words, n sentences"
+    assert axis.get_ylabel() == "BLEU, 95 % intervals (bootstrap)"
     legend = axis.get_legend()
     assert [text.get_text() for text in legend.get_texts()] == ["_base$1", "a$b$"]
-    drawn = [line.get_ydata() for line in axis.get_lines()]
+    drawn = np.array([line.get_ydata() for line in axis.get_lines()], dtype=float)
     np.testing.assert_array_equal(drawn, values)
     colours = {line.get_color() for line in axis.get_lines()}
     assert len(colours) == 2
+    for line, bars, of_system, ends in zip(axis.get_lines(), axis.collections, values, intervals, strict=True):
+        assert np.abs(line.get_xdata() - np.arange(6)).max() < 0.2
+        for place, score, bar, (low, high) in zip(line.get_xdata(), of_system, bars.get_segments(), ends, strict=True):
+            if np.isfinite(score):
+                assert bar[:, 0].tolist() == [place, place]
+                assert bar[:, 1] == pytest.approx([min(low, score), high])
+    first, second = (line.get_xdata() for line in axis.get_lines())
+    assert (first != second).all(), "the bars of systems stand beside one another"
     figure.canvas.draw()  # `$` is no formula
     plt.close(figure)

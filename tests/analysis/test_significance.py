@@ -13,7 +13,7 @@ from sacrebleu.significance import PairedTest
 from scipy.stats import binom
 
 from fairseq_syntax.analysis.bleu import Bleu
-from fairseq_syntax.analysis.significance import paired_bootstrap, sign_test
+from fairseq_syntax.analysis.significance import bootstrap_interval, paired_bootstrap, sign_test
 
 TEXT = st.lists(st.sampled_from(["ein", "Hund", "läuft", "das", "Tier", "."]), max_size=9).map(" ".join)
 LETTERS = "abcdefghijklmnopqrst"
@@ -186,3 +186,22 @@ def test_bootstrap_depends_on_the_seed_alone():
     assert found[0] == found[1]
     assert len(set(found)) > 1
     assert any(a != b for a, b in pairwise(found[1:]))
+
+
+def test_interval_is_that_of_sacrebleu(monkeypatch):
+    references = corpus(80, 1)
+    system = spoilt(references, 0.30, 2)
+    monkeypatch.setitem(os.environ, "SACREBLEU_SEED", "7")
+    theirs = BLEU(tokenize="none", force=True).corpus_score(system, [references], n_bootstrap=400)
+    (counts,) = statistics(references, system)
+    low, high = bootstrap_interval(counts, score, 400, 7)
+    assert (high - low) / 2 == pytest.approx(theirs._ci, abs=0.15)
+    assert low < theirs._mean < high and high - low > 1
+
+
+def test_interval_of_a_mean():
+    values = np.random.default_rng(0).normal(5.0, 2.0, size=(400, 1))
+    low, high = bootstrap_interval(values, lambda total: float(total[0]) / 400, 2000)
+    away = 1.96 * values.std() / 20
+    assert (low, high) == pytest.approx((values.mean() - away, values.mean() + away), abs=0.03)
+    assert bootstrap_interval(np.full((1, 1), 3.0), lambda total: float(total[0]), 10) == (3.0, 3.0)

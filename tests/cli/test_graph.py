@@ -259,6 +259,7 @@ def test_labels_are_the_parsers(treebank, parser, latent, trained, run, tmp_path
     assert words == sentence.forms
     assert named["labels"] == [model.labels[i] for i in best]
     assert (named["gold"], named["tags"]) == (sentence.heads, sentence.upos)
+    assert named["gold_labels"] == sentence.deprels and "nsubj:outer" in sentence.deprels
     # a translator's labels have no names; plain text has no tree
     run(latent.data, trained("lgp_tiny"), "--subset", "test", "--draw", tmp_path / "b.svg", "--sentence", "2")
     words, named = shown.pop()

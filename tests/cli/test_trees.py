@@ -283,6 +283,10 @@ def test_a_treebank_is_drawn_without_a_model(tmp_path, capsys):
     picture = tmp_path / "tree.svg"
     assert trees.main(["--input", str(bank), "--draw", str(picture)]) == 0
     assert len(re.findall(r'id="arc-\d+"', picture.read_text())) == 3
+    # every arc has its relation
+    (tree,) = read_conllu(bank)
+    labels = re.findall(r'id="label-arc-\d+".*?>([^<>\s]+)</text>', picture.read_text(), re.DOTALL)
+    assert labels == tree.deprels and "root" in labels
     said = refused(capsys, "--input", bank, "--draw", tmp_path / "other.svg", "--sentence", "1")
     assert "--sentence 1: there are 1 sentences" in said
     bank.write_text(re.sub(r"\t[0-9]+\t(?=det|root|acl)", "\t_\t", TREEBANK))

@@ -9,6 +9,7 @@ import fcntl
 import gzip
 import importlib
 import json
+import logging
 import os
 import re
 import shutil
@@ -33,6 +34,9 @@ from integration import commands
 from torch.nn.parallel import DistributedDataParallel
 
 from fairseq_syntax import compat
+from fairseq_syntax.analysis import figures
+from fairseq_syntax.analysis.attention_maps import draw_attention
+from fairseq_syntax.analysis.drawing import draw_tree
 from fairseq_syntax.cli import constituents, parse, preprocess
 from fairseq_syntax.criterions.reinforce_options import ReinforceTreeConfig
 from fairseq_syntax.criterions.reinforce_tree import ReinforceTreeCriterion
@@ -844,6 +848,41 @@ def _(world):
     return world.program("attention", "--output", world.folder / "map.png", arch="nmt_lstm_tiny")
 
 
+@case("has no syntactic annotations; give fa_nmt, sa_nmt", "the architecture nmt_lstm_tiny")
+def _(world):
+    arguments = ["--kind", "annotations", "--output", world.folder / "map.png"]
+    return world.program("attention", *arguments, arch="nmt_lstm_tiny")
+
+
+@case("has no attention to syntax beside that to content", "the architecture nmt_lstm_tiny", "--kind translation")
+def _(world):
+    return world.program("attention", "--kind", "syntax", "--output", world.folder / "map.png", arch="nmt_lstm_tiny")
+
+
+@case("predicts no positions; give sdatt, local_att", "the architecture nmt_lstm_tiny")
+def _(world):
+    return world.program("attention", "--kind", "position", "--output", world.folder / "map.png", arch="nmt_lstm_tiny")
+
+
+@case("NaN or infinite, so there is nothing to draw", "the attention weights: ")
+def _(world):
+    with pytest.raises(ValueError) as caught:
+        draw_attention(np.full((1, 2, 2), np.nan), ["a", "b"], None, "title")
+    return str(caught.value)
+
+
+@case("no installed font has …, boxes stand for them; install a font", "(U+12000)", "Debian: fonts-noto-core")
+def _(world):
+    messages = []
+    handler = logging.Handler()
+    handler.emit = lambda record: messages.append(record.getMessage())
+    figures.logger.addHandler(handler)
+    figures.save_figure(draw_tree(["\U00012000"], [-1]), world.folder / "tree.svg")
+    figures.logger.removeHandler(handler)
+    (message,) = messages
+    return message
+
+
 @case("no such checkpoint; give one file that fairseq-train wrote", "none.pt: ")
 def _(world):
     return world.program("trees", "--subset", "test", path=world.folder / "none.pt")
@@ -959,13 +998,23 @@ def _(world):
     return world.program("trees", "--input", world.text / "long")
 
 
-@case("no tree can be made of the scores for", "nan.pt: ")
-def _(world):
+def filled(world, value):
+    """A checkpoint of which all parameters are `value`."""
     state = torch.load(world.checkpoint("sa_nmt_shared_tiny"), weights_only=False)
     for parameter in state["model"].values():
-        parameter.fill_(float("nan"))
-    torch.save(state, world.folder / "nan.pt")
-    return world.program("trees", "--subset", "test", path=world.folder / "nan.pt")
+        parameter.fill_(value)
+    torch.save(state, world.folder / "filled.pt")
+    return world.folder / "filled.pt"
+
+
+@case("holds NaN or infinite numbers, so the training has failed", "filled.pt: ")
+def _(world):
+    return world.program("trees", "--subset", "test", path=filled(world, float("nan")))
+
+
+@case("no tree can be made of the scores for", "filled.pt: ")
+def _(world):
+    return world.program("trees", "--subset", "test", path=filled(world, 3e38))
 
 
 @case("tag the target side of this very split", "test.en.conllu", "sentences, but valid has 4")

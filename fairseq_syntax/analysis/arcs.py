@@ -1,0 +1,191 @@
+"""Arcs over a line of words, and below it: what pictures of trees and of graphs have in common."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from .figures import plt, shown, without_glyph_warnings  # before the rest of matplotlib
+
+from matplotlib.patches import FancyArrowPatch  # isort: skip
+from matplotlib.path import Path as Outline  # isort: skip
+
+_FONT = 9  # points
+_SMALL = 7  # points, of what stands under words
+_LABEL = 6  # points, of labels of arcs
+_GAP = 10.0  # points between words
+_STEP = 16.0  # points between arcs, one above the other
+_LINE = 13.0  # points between lines of text
+_APART = 3.0  # points between labels, and between the two ends of arcs at a head
+
+
+@dataclass(frozen=True)
+class Arc:
+    """An arc from a head to a dependent.
+
+    Attributes:
+        dependent, head: numbers of words from 0; a head of None is none: the arc comes from outside the sentence.
+        label: at its top.
+        gid, label_gid: of the line and of the label in the picture.
+        width: of the line, in points.
+        dashed: the line.
+    """
+
+    dependent: int
+    head: int | None
+    label: str
+    gid: str
+    label_gid: str
+    width: float = 0.9
+    dashed: bool = False
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """Its ends, the left one first; the same one twice if it has no head."""
+        head = self.dependent if self.head is None else self.head
+        return min(self.dependent, head), max(self.dependent, head)
+
+
+def levels(spans: Sequence[tuple[int, int]]) -> list[int]:
+    """How high each arc is drawn: above those inside it, and apart from those that it overlaps.
+
+    Args:
+        spans: pairs of different nodes.
+
+    Returns:
+        1 or more for each. Arcs of the same level have no more than an end in common, so that there is room for a
+        label at the top of each.
+    """
+    found = [0] * len(spans)
+    drawn: list[tuple[int, int, int]] = []
+    for i in sorted(range(len(spans)), key=lambda i: abs(spans[i][0] - spans[i][1])):
+        low, high = sorted(spans[i])
+        level = 1 + max((other for left, right, other in drawn if low <= left and right <= high), default=0)
+        taken = {other for left, right, other in drawn if left < high and low < right}
+        while level in taken:
+            level += 1
+        found[i] = level
+        drawn.append((low, high, level))
+    return found
+
+
+def draw_arcs(lines: Sequence[Sequence[str]], above: Sequence[Arc], below: Sequence[Arc] | None, title: str):
+    """Words with arcs.
+
+    Args:
+        lines: of text, J entries each: the words, and what stands under them in small print.
+        above: arcs above the words.
+        below: arcs below the text; None if there is no room to be left for them.
+        title: above the picture.
+
+    Returns:
+        A matplotlib figure, in points, in which no text covers another. Its width grows with the text.
+    """
+    lines = [[shown(text) for text in line] for line in lines]
+    centres, width = _places(lines, [*above, *(below or ())])
+    text_height = _LINE * len(lines)
+    top, bottom = (_height(arcs) for arcs in (above, below or ()))
+    bottom = text_height + (bottom if below is not None else 0.0)
+    heading = _LINE * 1.6 if title else 0.0
+    figure = plt.figure(figsize=(width / 72, (top + bottom + heading) / 72))
+    axis = figure.add_axes((0, 0, 1, 1))
+    # one unit is one point
+    axis.set(xlim=(0, width), ylim=(-bottom, top + heading))
+    axis.axis("off")
+    style = dict(ha="center", va="center", parse_math=False)
+    for number, line in enumerate(lines):
+        small = dict(fontsize=_SMALL, color="0.4") if number else dict(fontsize=_FONT)
+        for i, text in enumerate(line):
+            gid = None if number else f"word-{i}"
+            axis.text(centres[i], -(0.5 + number) * _LINE, text, gid=gid, **small, **style)
+    _draw(axis, above, centres, 0.0, 1, "tab:blue")
+    _draw(axis, below or (), centres, -text_height, -1, "0.35")
+    if title:
+        axis.text(_GAP, top + heading / 2, shown(title), fontsize=_FONT, ha="left", va="center", parse_math=False)
+    return figure
+
+
+def _places(lines: Sequence[Sequence[str]], arcs: Sequence[Arc]) -> tuple[np.ndarray, float]:
+    """The middles of the words, with room for all texts and for the labels between the ends of arcs; the width."""
+    widths = np.max([text_widths(line, _FONT if i == 0 else _SMALL) for i, line in enumerate(lines)], axis=0)
+    labels = text_widths([arc.label for arc in arcs], _LABEL) + _APART
+    # (left, right, how far apart at least)
+    apart = [(*pair, (widths[pair[0]] + widths[pair[1]]) / 2 + _GAP) for pair in pairwise(range(len(widths)))]
+    apart += [(*arc.span, label) for arc, label in zip(arcs, labels, strict=True) if arc.head is not None]
+    roots = sorted((arc.dependent, label) for arc, label in zip(arcs, labels, strict=True) if arc.head is None)
+    apart += [(low, high, (a + b) / 2) for (low, a), (high, b) in pairwise(roots) if low < high]
+    centres = np.full(len(widths), _GAP) + widths / 2
+    for low, high, distance in sorted(apart, key=lambda pair: pair[1]):
+        if centres[low] + distance > centres[high]:
+            centres[high] = centres[low] + distance
+    return centres, max(180.0, float(centres[-1] + widths[-1] / 2 + _GAP) if len(widths) else 0.0)
+
+
+def _height(arcs: Sequence[Arc]) -> float:
+    """Of all arcs and their labels."""
+    highest = max(levels([arc.span for arc in arcs if arc.head is not None]), default=0)
+    # arcs without a head begin above all others
+    return _STEP * (highest + 1 + any(arc.head is None for arc in arcs))
+
+
+def _draw(axis, arcs: Sequence[Arc], centres: np.ndarray, base: float, side: int, colour: str) -> None:
+    """Arcs that start at height `base`, upwards (`side` 1) or downwards (-1)."""
+    found = iter(levels([arc.span for arc in arcs if arc.head is not None]))
+    outermost = base + side * (_height(arcs) - _STEP)
+    for arc in arcs:
+        end = (centres[arc.dependent], base)
+        if arc.head is None:
+            middle, top = centres[arc.dependent], outermost
+            outline = Outline([(middle, top), end], [Outline.MOVETO, Outline.LINETO])
+        else:
+            # arcs leave their head beside its middle, where arcs arrive
+            start = centres[arc.head] + (_APART if arc.dependent > arc.head else -_APART)
+            reach = side * _STEP * next(found)
+            middle, top = (centres[arc.head] + centres[arc.dependent]) / 2, base + reach
+            # the curve reaches three quarters of the height of its inner points
+            inner = base + reach * 4 / 3
+            points = [(start, base), (start, inner), (centres[arc.dependent], inner), end]
+            outline = Outline(points, [Outline.MOVETO, *[Outline.CURVE4] * 3])
+        axis.add_patch(
+            FancyArrowPatch(
+                path=outline,
+                arrowstyle="-|>",
+                mutation_scale=7,
+                linewidth=arc.width,
+                # matplotlib takes dashes times the width
+                linestyle=(0, (4 / arc.width, 2 / arc.width)) if arc.dashed else "-",
+                color=colour,
+                shrinkA=0,
+                shrinkB=0,
+                gid=arc.gid,
+            )
+        )
+        if arc.label:
+            axis.text(
+                middle,
+                # on the far side of the line
+                top + side * _LABEL * 0.75,
+                arc.label,
+                fontsize=_LABEL,
+                color="0.2",
+                gid=arc.label_gid,
+                ha="center",
+                va="center",
+                parse_math=False,
+                bbox=dict(facecolor="white", edgecolor="none", pad=0.4),
+                zorder=3,
+            )
+
+
+def text_widths(texts: Sequence[str], size: float, weight: str = "normal") -> np.ndarray:
+    """Widths in points of texts of `size` points, measured."""
+    figure = plt.figure(dpi=72)
+    renderer = figure.canvas.get_renderer()
+    widths = []
+    with without_glyph_warnings():
+        for text in texts:
+            box = figure.text(0, 0, text, fontsize=size, weight=weight, parse_math=False).get_window_extent(renderer)
+            widths.append(box.width)
+    plt.close(figure)
+    return np.array(widths, dtype=float)

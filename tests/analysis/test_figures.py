@@ -1,0 +1,219 @@
+"""Pictures as files: text in any script, formats, and what is left when the disk is full."""
+
+import errno
+import re
+import warnings
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+from fontTools.fontBuilder import FontBuilder
+from fontTools.ttLib.tables._g_l_y_f import Glyph
+from matplotlib import font_manager
+from matplotlib import pyplot as plt
+
+from fairseq_syntax.analysis import figures
+from fairseq_syntax.analysis.attention_maps import draw_annotations, draw_attention, draw_heat_map, draw_positions
+from fairseq_syntax.analysis.constituency_drawing import draw_trees
+from fairseq_syntax.analysis.drawing import draw_tree
+from fairseq_syntax.analysis.figures import save_figure
+from fairseq_syntax.analysis.gates import GatedSentence, draw_gates
+from fairseq_syntax.analysis.graph_drawing import draw_graph
+from fairseq_syntax.analysis.length_buckets import draw_buckets, length_buckets
+from fairseq_syntax.analysis.tree_files import Tree, TreePair
+from fairseq_syntax.trees.transitions import Action
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
+
+
+def flat_tree(symbols):
+    return Tree(list(symbols), [Action.GEN] * (len(symbols) + 1), None)
+
+
+def pictures(words, title):
+    """name -> a picture of each kind with these words, two or more."""
+    size = len(words)
+    weights = np.full((size, size), 1 / size)
+    heads = [-1, *range(size - 1)]
+    graph = np.full((size, size + 1), 1 / (size + 1))
+    scores = [[1.0]] * size
+    gated = [GatedSentence(0, words, np.arange(size), words)]
+    return {
+        "tree": draw_tree(words, heads, labels=words, tags=words, gold=heads, gold_labels=words, title=title),
+        "graph": draw_graph(words, graph, tags=words, labels=words, gold=heads, gold_labels=words, title=title),
+        "map": draw_heat_map(weights, words, words, row_name="r", column_name="c", title=title),
+        "heads": draw_attention(weights[None], words, None, title),
+        "positions": draw_positions(weights[None], np.ones((1, size)), words, words, title),
+        "annotations": draw_annotations(weights, words, title),
+        "gates": draw_gates(gated, title),
+        "buckets": draw_buckets(length_buckets([3]), words, scores, [[(0.0, 2.0)]] * size),
+        "constituents": draw_trees(TreePair(0, flat_tree(words), flat_tree(words), np.zeros((0, 1))), title),
+    }
+
+
+KINDS = ["tree", "graph", "map", "heads", "positions", "annotations", "gates", "buckets", "constituents"]
+
+
+def texts_of(path):
+    return ["".join(element.itertext()) for element in ElementTree.parse(path).getroot().iter(f"{SVG}text")]
+
+
+# --- text ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_control_characters_make_valid_svg(tmp_path, kind):
+    # what XML cannot hold, and what ends lines
+    words = ["a\x01b", "\x00", "\x1b[31m", "x\ufffey", "\ud800", "\x85\u2028\n", "good"]
+    path = tmp_path / "picture.svg"
+    save_figure(pictures(words, "\x02title")[kind], path)
+    texts = texts_of(path)
+    assert {"a\u2401b", "\u2400", "\u241b[31m", "x\ufffdy", "\ufffd", "\ufffd\ufffd\u240a", "good"} <= set(texts)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_escaped_tokens_are_shown_as_what_they_stand_for(tmp_path, kind):
+    path = tmp_path / "picture.svg"
+    save_figure(pictures(["&apos;s", "R&amp;D", "&#91;", "&lt;b&gt;"], "&quot;t")[kind], path)
+    assert {"'s", "R&D", "[", "<b>"} <= set(texts_of(path))
+    assert kind == "buckets" or any(text.startswith('"t') for text in texts_of(path))
+
+
+@pytest.fixture
+def fonts(monkeypatch):
+    """Function: names of the families that are installed, beside matplotlib's own."""
+
+    def only(*families):
+        installed = ["DejaVu Sans", *families]
+        monkeypatch.setattr(figures, "_INSTALLED", installed)
+        monkeypatch.setitem(plt.rcParams, "font.family", installed)
+        figures._font_of.cache_clear()
+
+    yield only
+    figures._font_of.cache_clear()
+
+
+WORDS = [
+    "\u65e5\u672c\u8a9e",
+    "\u306e",
+    "\ud55c\uad6d\uc5b4",
+    "\u05e9\u05dc\u05d5\u05dd",
+    "\u0643\u062a\u0627\u0628",
+    "a\u0301",
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_message_names_the_package_of_missing_glyphs(tmp_path, caplog, fonts, kind):
+    fonts()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        save_figure(pictures(WORDS, WORDS[0])[kind], tmp_path / "picture.png")
+    (record,) = caplog.records
+    assert "(7 characters in all)" in record.message and "\u306e (U+306E)" in record.message
+    assert "fonts-noto-cjk" in record.message and "fonts-noto-core" not in record.message
+    caplog.clear()
+    save_figure(pictures([*WORDS[3:], "\u0915", "\U00012000"], "t")[kind], tmp_path / "picture.png")
+    (record,) = caplog.records
+    assert "fonts-noto-core" in record.message and "fonts-noto-cjk" not in record.message
+
+
+def test_no_message_where_nothing_is_missing(tmp_path, caplog, fonts):
+    fonts()
+    save_figure(draw_tree([*WORDS[3:], "\u00e4", "\u0436"], [1, -1, 1, 1, 1]), tmp_path / "tree.svg")
+    assert caplog.records == []
+
+
+def make_font(path, family, text):
+    """A TrueType font with a square for each character."""
+    names = [".notdef", *(f"glyph{ord(character)}" for character in text)]
+    builder = FontBuilder(1000)
+    builder.setupGlyphOrder(names)
+    builder.setupCharacterMap(dict(zip(map(ord, text), names[1:], strict=True)))
+    builder.setupGlyf({name: Glyph() for name in names})
+    builder.setupHorizontalMetrics({name: (1000, 0) for name in names})
+    builder.setupHorizontalHeader(ascent=800, descent=-200)
+    builder.setupNameTable({"familyName": family, "styleName": "Regular"})
+    builder.setupOS2()
+    builder.setupPost()
+    builder.save(path)
+
+
+def test_a_font_that_was_installed_later_is_found_and_used(tmp_path, caplog, fonts, monkeypatch):
+    family = figures.FAMILIES[-1]
+    make_font(tmp_path / "font.ttf", family, WORDS[0])
+    known = list(font_manager.fontManager.ttflist)
+    monkeypatch.setattr(font_manager.fontManager, "ttflist", known)
+    monkeypatch.setattr(
+        font_manager, "findSystemFonts", lambda: [str(tmp_path / "font.ttf"), str(tmp_path / "none.ttf")]
+    )
+    assert figures._choose_fonts()[0] == "DejaVu Sans" and figures._choose_fonts()[-1] == family
+    fonts(family)
+    save_figure(draw_tree([WORDS[0], "a"], [-1, 0]), tmp_path / "tree.svg")
+    assert caplog.records == []
+    assert f"'DejaVu Sans', '{family}'" in (tmp_path / "tree.svg").read_text()
+    # a picture that does not need the font does not name it
+    save_figure(draw_tree(["b", "a"], [-1, 0]), tmp_path / "plain.svg")
+    assert family not in (tmp_path / "plain.svg").read_text()
+
+
+# --- files --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_text_stays_text(tmp_path, kind):
+    for suffix in ("svg", "pdf"):
+        save_figure(pictures(["Wort", "zwei"], "title")[kind], tmp_path / f"picture.{suffix}")
+    assert {"Wort", "zwei"} <= set(texts_of(tmp_path / "picture.svg"))
+    pdf = (tmp_path / "picture.pdf").read_bytes()
+    assert re.search(rb"/CIDFontType2\b", pdf) and not re.search(rb"/Type3\b", pdf)
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
+def test_the_same_picture_is_the_same_file(tmp_path, suffix):
+    files = []
+    for name in ("one", "two"):
+        save_figure(pictures(["a", "b"], "t")["heads"], tmp_path / f"{name}.{suffix}")
+        files.append((tmp_path / f"{name}.{suffix}").read_bytes())
+    assert files[0] == files[1]
+
+
+def pixels(path):
+    """(width, height) and pixels an inch of a PNG."""
+    content = path.read_bytes()
+    size = int.from_bytes(content[16:20], "big"), int.from_bytes(content[20:24], "big")
+    at = content.index(b"pHYs")
+    return size, int.from_bytes(content[at + 4 : at + 8], "big") * 0.0254
+
+
+def test_resolution(tmp_path):
+    save_figure(draw_tree(["a", "b"], [-1, 0]), tmp_path / "tree.png")
+    assert pixels(tmp_path / "tree.png")[1] == pytest.approx(300, abs=0.1)
+
+
+def test_a_picture_too_wide_for_that_is_drawn_coarser(tmp_path):
+    save_figure(plt.figure(figsize=(400, 0.1)), tmp_path / "wide.png")
+    (width, _), resolution = pixels(tmp_path / "wide.png")
+    assert 50_000 < width < 2**16 and resolution < 200
+
+
+def test_a_full_disk_leaves_nothing_and_is_one_message(tmp_path):
+    def fail(path, **_):
+        path.write_bytes(b"half a pict")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    (tmp_path / "tree.png").write_text("old")
+    figure = draw_tree(["a"], [-1])
+    figure.savefig = fail
+    with pytest.raises(OSError, match=r"No space left on device: '.*tree\.png'") as caught:
+        save_figure(figure, tmp_path / "tree.png")
+    assert caught.value.errno == errno.ENOSPC
+    assert [path.name for path in tmp_path.iterdir()] == ["tree.png"]
+    assert (tmp_path / "tree.png").read_text() == "old"
+    assert not plt.get_fignums()
