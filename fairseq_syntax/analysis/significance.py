@@ -86,12 +86,17 @@ def bootstrap_interval(
     """Between which scores the given share of corpora lie that are drawn from the sentences (Koehn 2004).
 
     Args:
-        statistics: (N, C), of a sentence or more.
+        statistics: (N, C).
         score: of a corpus, from (C,) summed statistics.
         resamples: how many corpora are drawn.
         seed: of the random numbers.
         share: of the corpora; as many are below the interval as above it.
+
+    Returns:
+        (lower end, upper end); NaN of no sentences.
     """
+    if not len(statistics):
+        return float("nan"), float("nan")
     drawn = np.random.default_rng(seed).choice(len(statistics), size=(resamples, len(statistics)), replace=True)
     scores = [score(statistics[sample].sum(axis=0)) for sample in drawn]
     low, high = np.quantile(scores, [(1 - share) / 2, (1 + share) / 2])

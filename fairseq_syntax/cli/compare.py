@@ -196,7 +196,8 @@ def run(args: argparse.Namespace) -> None:
         if few:
             _warn(f"fewer than {FEW} sentences in bucket {', '.join(few)}: BLEU there says little")
         if args.plot:
-            intervals = [[_interval(bleu, system, bucket, args) for bucket in buckets] for system in systems]
+            draws = lambda counts: bleu.score(counts).score, args.bootstrap, args.seed
+            intervals = [[bootstrap_interval(s.statistics[b.sentences], *draws) for b in buckets] for s in systems]
             save_figure(draw_buckets(buckets, corpus.names, by_bucket, intervals), args.plot)
     tables.append(_settings_table(corpus, bleu, args))
     print("\n\n".join(tables))
@@ -333,14 +334,6 @@ def score(corpus: Corpus, number: int, bleu: Bleu) -> Scored:
 def _part(bleu: Bleu, system: Scored, bucket: Bucket) -> float:
     """Corpus BLEU of a bucket; NaN if it is empty."""
     return bleu.score(system.statistics[bucket.sentences].sum(axis=0)).score if len(bucket) else math.nan
-
-
-def _interval(bleu: Bleu, system: Scored, bucket: Bucket, args: argparse.Namespace) -> tuple[float, float]:
-    """Bootstrap interval of the corpus BLEU of a bucket; NaN if it is empty."""
-    if not len(bucket):
-        return math.nan, math.nan
-    of_sentences = system.statistics[bucket.sentences]
-    return bootstrap_interval(of_sentences, lambda counts: bleu.score(counts).score, args.bootstrap, args.seed)
 
 
 # --- tables -------------------------------------------------------------------------------------------------------

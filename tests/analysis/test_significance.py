@@ -205,3 +205,4 @@ def test_interval_of_a_mean():
     away = 1.96 * values.std() / 20
     assert (low, high) == pytest.approx((values.mean() - away, values.mean() + away), abs=0.03)
     assert bootstrap_interval(np.full((1, 1), 3.0), lambda total: float(total[0]), 10) == (3.0, 3.0)
+    assert np.isnan(bootstrap_interval(np.zeros((0, 1)), score)).all()
