@@ -1,6 +1,7 @@
-# Shared by the WMT recipes: nc11 and wmt16, which reproduce Bugliarello & Okazaki (2020), wmt17, which reproduces
-# Tran & Bisk (2018) and takes the text, the subwords and the scores from here, and wmt14, which reproduces Chen et al.
-# (2018) and takes the trees, too. Sourced by their settings.sh, after their own settings.
+# Shared by the WMT recipes: nc11, wmt16, pascal_wmt17, pascal_wmt18 and pascal_wat, which reproduce Bugliarello & Okazaki
+# (2020), wmt17, which reproduces Tran & Bisk (2018) and takes the text, the subwords and the scores from here, and wmt14,
+# which reproduces Chen et al. (2018) and takes the trees, too. Sourced by their settings.sh, after their own settings.
+# LR, BETA2: a number, which may be followed by SYSTEM=NUMBER for systems that have another.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 : "${VALID_SET:=wmt15}" "${TEST_SET:=wmt16}"  # newstest2015 and newstest2016, as sacrebleu calls them; there may be
                                               # several test sets, "wmt16 wmt17": the splits test, test1, …
@@ -17,11 +18,14 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 : "${PRECISION:=}"                            # --fp16 is about twice as fast on most GPUs
 : "${DEVICE:=}"                               # --cpu, to try things out
 : "${LAUNCH:=}"                               # another command that starts fairseq-train on GPUS processes
-: "${LR:=7e-4}" "${WARMUP:=8000}" "${BEAM:=4}" "${LENPEN:=0.6}"
+: "${LR:=7e-4 transformer=1e-3}"              # authors' scripts: 1e-3 for the baseline of every task
+: "${WARMUP:=8000}" "${BEAM:=4}" "${LENPEN:=0.6}"
 : "${SAVE_UPDATES:=500}"                      # updates between validations
 
 TEXT="$OUT/text" BPE="$OUT/bpe" PAIR="$SOURCE-$TARGET"
 DATA="$OUT/data-bin-$PAIR"
+LANGUAGES=("$SOURCE" "$TARGET") # in the order of the alphabet, so that both directions make the same files
+[[ "$SOURCE" < "$TARGET" ]] || LANGUAGES=("$TARGET" "$SOURCE")
 read -ra PRECISION_OPTIONS <<< "$PRECISION $DEVICE"
 read -ra TEST_SETS <<< "$TEST_SET"
 SPLITS=(valid test)
@@ -47,7 +51,11 @@ prepare_text() {
     while [[ "$1" != -- ]]; do
         archive="$archives/$(basename "$1")"
         unless_there "$archive" download "$archive" "$1"
-        run tar --extract --gzip --file "$archive" --directory "$archives"
+        if [[ "$archive" == *.zip ]]; then
+            run python -m zipfile --extract "$archive" "$archives"
+        else
+            run tar --extract --gzip --file "$archive" --directory "$archives"
+        fi
         shift
     done
     shift
@@ -61,9 +69,32 @@ prepare_text() {
             unless_there "$TEXT/$split.raw.$language" \
                 run_to "$TEXT/$split.raw.$language" sacrebleu -t "$subset" -l "$PAIR" --echo "$side"
         done
+    done
+    tokenise_text
+}
+
+# Parallel text of WMT17 English-German: Europarl v7, Common Crawl, Rapid 2016, News Commentary v12.
+wmt17_text() {
+    prepare_text https://www.statmt.org/europarl/v7/de-en.tgz \
+        https://www.statmt.org/wmt13/training-parallel-commoncrawl.tgz \
+        https://data.statmt.org/wmt17/translation-task/rapid2016.tgz \
+        https://data.statmt.org/wmt17/translation-task/training-parallel-nc-v12.tgz -- \
+        "$OUT/archives/europarl-v7.de-en" "$OUT/archives/commoncrawl.de-en" "$OUT/archives/rapid2016.de-en" \
+        "$OUT/archives/training/news-commentary-v12.de-en"
+}
+
+# Tokens of all splits from their raw text, and the training text cleaned. TOKENIZE_ja="mecab -Owakati" has Japanese
+# tokenised by another program than Moses, lines from standard input to standard output; so for any language.
+tokenise_text() {
+    local language split setting
+    local -a command
+    for language in "$SOURCE" "$TARGET"; do
+        setting="TOKENIZE_$language"
+        command=(python "$ROOT/examples/wmt_text.py" tokenize --language "$language" --workers "$WORKERS")
+        [[ -z "${!setting:-}" ]] || read -ra command <<< "${!setting}"
         for split in all "${SPLITS[@]}"; do
-            unless_there "$TEXT/$split.$language" run_filter "$TEXT/$split.raw.$language" "$TEXT/$split.$language" \
-                python "$ROOT/examples/wmt_text.py" tokenize --language "$language" --workers "$WORKERS"
+            unless_there "$TEXT/$split.$language" \
+                run_filter "$TEXT/$split.raw.$language" "$TEXT/$split.$language" "${command[@]}"
         done
     done
     unless_there "$TEXT/train.$TARGET" run python "$ROOT/examples/wmt_text.py" clean --input "$TEXT/all" \
@@ -123,8 +154,8 @@ prepare_data() {
         run cp "$TEXT/$split.$SOURCE.conllu.gz" "$BPE/" # trees are of words: they serve any segmentation
     done
     unless_there "$OUT/bpe.codes" run subword-nmt learn-joint-bpe-and-vocab -s "$MERGES" \
-        --input "$TEXT/train.en" "$TEXT/train.de" \
-        -o "$OUT/bpe.codes" --write-vocabulary "$OUT/vocab.en" "$OUT/vocab.de"
+        --input "${LANGUAGES[@]/#/$TEXT/train.}" \
+        -o "$OUT/bpe.codes" --write-vocabulary "${LANGUAGES[@]/#/$OUT/vocab.}"
     apply_codes "$OUT/bpe.codes"
     run fairseq-syntax-preprocess --source-lang "$SOURCE" --target-lang "$TARGET" --joined-dictionary \
         --workers "$WORKERS" --no-distances --trainpref "$BPE/train" --validpref "$BPE/valid" \
@@ -150,11 +181,23 @@ prepare() {
     esac
 }
 
+# What a setting is for a system: setting SYSTEM VALUE [SYSTEM=VALUE …]; the first value is that of systems not named
+setting() {
+    local system="$1" value="$2" other
+    for other in "${@:3}"; do
+        [[ "$other" != "$system="* ]] || value="${other#*=}"
+    done
+    echo "$value"
+}
+
 # Train one system: train SYSTEM [options of fairseq-train]
 train() {
-    local system="${1:?give a system: $SYSTEMS}" world=(--distributed-world-size "$GPUS")
-    local -a command=(fairseq-train)
+    local system="${1:?give a system: $SYSTEMS}" world=(--distributed-world-size "$GPUS") lr beta2
+    local -a command=(fairseq-train) lrs betas
     shift
+    read -ra lrs <<< "$LR"
+    read -ra betas <<< "$BETA2"
+    lr="$(setting "$system" "${lrs[@]}")" beta2="$(setting "$system" "${betas[@]}")"
     if ((UPDATE_FREQ * MAX_TOKENS * GPUS != BATCH)); then
         echo "train.sh: $GPUS GPUs x MAX_TOKENS=$MAX_TOKENS x UPDATE_FREQ=$UPDATE_FREQ are not BATCH=$BATCH tokens an" \
             "update; choose numbers whose product it is" >&2
@@ -164,8 +207,8 @@ train() {
     system_options "$system" wmt_en_de "$PASCAL_HEADS" "$PARENT_IGNORING" "$DATA"
     run "${command[@]}" "$DATA_BIN" --user-dir "$USER_DIR" "${ARCH[@]}" "${SHARING[@]}" \
         --source-lang "$SOURCE" --target-lang "$TARGET" --criterion "$CRITERION" --label-smoothing 0.1 \
-        --dropout "$DROPOUT" --optimizer adam --adam-betas "(0.9, $BETA2)" --adam-eps 1e-9 --clip-norm 0.0 \
-        --weight-decay 0.0 --lr "$LR" --lr-scheduler inverse_sqrt --warmup-init-lr 1e-7 --warmup-updates "$WARMUP" \
+        --dropout "$DROPOUT" --optimizer adam --adam-betas "(0.9, $beta2)" --adam-eps 1e-9 --clip-norm 0.0 \
+        --weight-decay 0.0 --lr "$lr" --lr-scheduler inverse_sqrt --warmup-init-lr 1e-7 --warmup-updates "$WARMUP" \
         --max-tokens "$MAX_TOKENS" --update-freq "$UPDATE_FREQ" "${world[@]}" --max-update "$MAX_UPDATE" \
         "${PRECISION_OPTIONS[@]}" --seed "$SEED" --log-format simple --log-interval 100 \
         --save-interval-updates "$SAVE_UPDATES" --keep-interval-updates 1 --no-epoch-checkpoints \

@@ -7,7 +7,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 : "${LR:=1e-3}"
 : "${TOKENIZE:=13a}"                # of sacreBLEU; none for text that is in tokens already
 DATA_BIN="$OUT/data-bin"
-SYSTEMS="latent, shallow, paper, pf, flat, words, no_reward, no_coverage, head, char_lstm or lstm"
+SYSTEMS="latent, shallow, paper, pf, literal, flat, words, no_reward, no_coverage, head, char_lstm or lstm"
 
 case "$SIZE" in
 cpu)
@@ -33,7 +33,7 @@ system_options() {
     TASK=(--task tree_translation)
     case "$1" in
     latent) SYSTEM_OPTIONS=("${trees[@]}") ;;
-    shallow | paper | pf) SYSTEM_OPTIONS=("${trees[@]}" --tree-preset "$1") ;;
+    shallow | paper | pf | literal) SYSTEM_OPTIONS=("${trees[@]}" --tree-preset "$1") ;;
     # the policy must learn the trees that are given: it builds them alone when it translates
     flat | words) SYSTEM_OPTIONS=("${trees[@]}" --forced-trees "$1" --action-xent 1) ;;
     no_reward) SYSTEM_OPTIONS=("${trees[@]}" --policy-weight 0) ;;

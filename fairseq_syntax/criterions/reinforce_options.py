@@ -18,6 +18,7 @@ class TreePreset(StrEnum):
     paper = "paper"
     pf = "pf"
     shallow = "shallow"
+    literal = "literal"
 
 
 class Baseline(StrEnum):
@@ -63,6 +64,9 @@ class Preset(NamedTuple):
     terminal_reward: float = 4.0
     nonterminal_reward: float = 9.0
     reward_forced: ForcedClosings = ForcedClosings.all
+    tree_reward_mode: RewardMode = RewardMode.exclusive
+    gen_count: GenCount = GenCount.exclusive
+    tree_baseline: TreeBaseline = TreeBaseline.gen
 
 
 PRESETS = {
@@ -70,6 +74,9 @@ PRESETS = {
     TreePreset.paper: Preset(source_weight=10.0, coverage_weight=100.0),
     TreePreset.pf: Preset(10.0, 10.0, 10.0, nonterminal_reward=10.0, reward_forced=ForcedClosings.penalty),
     TreePreset.shallow: Preset(coverage_weight=0.1, terminal_reward=1.0, nonterminal_reward=0.0),
+    TreePreset.literal: Preset(
+        tree_reward_mode=RewardMode.additive, gen_count=GenCount.inclusive, tree_baseline=TreeBaseline.reduce
+    ),
 }
 
 
@@ -83,7 +90,9 @@ class ReinforceTreeConfig(FairseqDataclass):
             "help": "values of --source-weight, --target-weight, --coverage-weight, --policy-weight, "
             "--terminal-reward, --nonterminal-reward and --reward-forced that are not given themselves: "
             "1 1 1 0.02 4 9 all (default), 10 1 100 0.02 4 9 all (paper), 10 10 10 0.02 4 10 penalty (pf), "
-            "1 1 0.1 0.02 1 0 all (shallow: nesting earns nothing)"
+            "1 1 0.1 0.02 1 0 all (shallow: nesting earns nothing); all with --tree-reward-mode exclusive, --gen-count "
+            "exclusive and --tree-baseline gen. literal is default with additive, inclusive and reduce: the wording of "
+            "the paper, which gives no weights and no amounts; gradients are biased"
         },
     )
     source_weight: Optional[float] = field(
@@ -114,8 +123,8 @@ class ReinforceTreeConfig(FairseqDataclass):
         default=None,
         metadata={"help": "reward of a constituent with constituents in it, times the root of how many they are"},
     )
-    tree_reward_mode: RewardMode = field(
-        default=RewardMode.exclusive,
+    tree_reward_mode: Optional[RewardMode] = field(
+        default=None,
         metadata={"help": "constituents with faults cost 1 and earn nothing (exclusive), or earn as others, too"},
     )
     reward_forced: Optional[ForcedClosings] = field(
@@ -125,8 +134,8 @@ class ReinforceTreeConfig(FairseqDataclass):
     reward_discount: float = field(
         default=0.95, metadata={"help": "discount of rewards for each symbol they lie ahead, from 0 to 1"}
     )
-    gen_count: GenCount = field(
-        default=GenCount.exclusive,
+    gen_count: Optional[GenCount] = field(
+        default=None,
         metadata={"help": "discount from the symbols before an action, or (inclusive, as in the paper) with its own"},
     )
     baseline: Baseline = field(
@@ -136,8 +145,8 @@ class ReinforceTreeConfig(FairseqDataclass):
             "(loo), the reward of the most likely trees (greedy), or what a value head predicts"
         },
     )
-    tree_baseline: TreeBaseline = field(
-        default=TreeBaseline.gen,
+    tree_baseline: Optional[TreeBaseline] = field(
+        default=None,
         metadata={
             "help": "with --baseline ema, where the average tree reward is subtracted; at reduce or action, gradients "
             "are biased"

@@ -143,13 +143,13 @@ class ReinforceTreeCriterion(FairseqCriterion):
         self.rewards = TreeRewards(
             chosen.terminal_reward,
             chosen.nonterminal_reward,
-            RewardMode(cfg.tree_reward_mode),
+            RewardMode(chosen.tree_reward_mode),
             ForcedClosings(chosen.reward_forced),
         )
         self.discount = cfg.reward_discount
-        self.gen_count = GenCount(cfg.gen_count)
+        self.gen_count = GenCount(chosen.gen_count)
         self.baseline = Baseline(cfg.baseline)
-        self.tree_baseline = TreeBaseline(cfg.tree_baseline)
+        self.tree_baseline = TreeBaseline(chosen.tree_baseline)
         self.copies = cfg.loo_samples if self.baseline == Baseline.loo else 1
         self.cross_reward = CrossReward(cfg.cross_reward)
         self.coverage_root = CoverageRoot(cfg.coverage_root)

@@ -26,6 +26,9 @@ DIRECTIONS = {
     "multi30k": [("en", "de")],
     "nc11": [("en", "de"), ("de", "en")],
     "wmt16": [("en", "de")],
+    "pascal_wmt17": [("en", "de")],
+    "pascal_wmt18": [("en", "tr")],
+    "pascal_wat": [("en", "ja")],
 }
 RECIPES = [(recipe, pair) for recipe, pairs in DIRECTIONS.items() for pair in pairs]
 
@@ -34,6 +37,24 @@ PAPER = {
     ("nc11", ("en", "de")): (2, 0.4, 0.3, 0.997, 20_000, 16_000),
     ("nc11", ("de", "en")): (8, 0.0, 0.3, 0.997, 20_000, 16_000),
     ("wmt16", ("en", "de")): (5, 0.0, 0.1, 0.98, 100_000, 32_000),
+    ("pascal_wmt17", ("en", "de")): (7, 0.3, 0.1, 0.997, 100_000, 32_000),
+    ("pascal_wmt18", ("en", "tr")): (7, 0.3, 0.3, 0.98, 20_000, 16_000),
+    ("pascal_wat", ("en", "ja")): (7, 0.0, 0.1, 0.997, 100_000, 32_000),
+}
+# learning rate and beta 2 of systems whose are not PASCAL's: the authors' scripts
+OTHERS = {
+    ("nc11", ("en", "de")): {"transformer": (1e-3, 0.997)},
+    ("nc11", ("de", "en")): {"transformer": (1e-3, 0.997), "lisa": (7e-4, 0.98), "multitask": (7e-4, 0.98)},
+    ("wmt16", ("en", "de")): dict.fromkeys(("transformer", "tag", "multitask"), (1e-3, 0.997)),
+    ("pascal_wmt17", ("en", "de")): dict.fromkeys(("transformer", "tag"), (1e-3, 0.997)),
+    ("pascal_wmt18", ("en", "tr")): {
+        "transformer": (1e-3, 0.997),
+        **dict.fromkeys(("tag", "multitask"), (7e-4, 0.997)),
+    },
+    ("pascal_wat", ("en", "ja")): {
+        **dict.fromkeys(("transformer", "lisa"), (1e-3, 0.997)),
+        "multitask": (7e-4, 0.98),
+    },
 }
 
 # recipes of Tran & Bisk (2018); architecture -> heads, attention to syntax, hard heads (specs: the table of presets)
@@ -130,7 +151,7 @@ def test_syntax(script):
 def is_strict(script: Path) -> bool:
     """Whether `set -euo pipefail`, or a file that has it, comes before any other command."""
     for line in script.read_text(encoding="utf-8").splitlines():
-        if not line.strip() or line.startswith(("#", ":", "case", "en-de)", "de-en)", "*)", "esac", ";;", " ")):
+        if not line.strip() or re.match(r"[#: ]|case|esac|;;|[\w*| -]+\)", line):
             continue  # comments and default values of settings
         if line == "set -euo pipefail":
             return True
@@ -217,7 +238,8 @@ def test_settings_of_the_paper(recipe, pair, system):
     (command,) = recipe_commands(recipe, pair, "train", system)
     args = parse(command)
     assert args.arch.endswith("transformer_wmt_en_de")
-    assert (args.dropout, args.max_update, args.lr) == (dropout, updates, [7e-4])
+    lr, beta2 = OTHERS[recipe, pair].get(system, (7e-4, beta2))
+    assert (args.dropout, args.max_update, args.lr) == (dropout, updates, [lr])
     assert args.optimizer == "adam" and re.sub(r"\s", "", args.adam_betas) == f"(0.9,{beta2})"
     assert (args.lr_scheduler, args.warmup_updates) == ("inverse_sqrt", 8000)
     assert args.label_smoothing == 0.1
@@ -234,10 +256,60 @@ def test_settings_of_the_paper(recipe, pair, system):
     prepared = recipe_commands(recipe, pair, "prepare")
     (learn,) = [command for command in prepared if command[:2] == ["subword-nmt", "learn-joint-bpe-and-vocab"]]
     assert learn[learn.index("-s") + 1] == str(merges)
-    assert {Path(word).name for word in learn if "/train." in word} == {"train.en", "train.de"}
+    assert [Path(word).name for word in learn if "/train." in word] == [f"train.{each}" for each in sorted(pair)]
+    assert [Path(word).name for word in learn if "/vocab." in word] == [f"vocab.{each}" for each in sorted(pair)]
     for command in fairseq_commands(prepared):
         if "preprocess" in command[0]:
             assert parse(command).joined_dictionary
+
+
+@pytest.mark.parametrize("name", ["LR", "BETA2"])
+def test_settings_of_systems_can_be_overridden_together_or_one_by_one(name):
+    def value(system, text):
+        args = parse(*recipe_commands("nc11", ("en", "de"), "train", system, **{name: text}))
+        return args.lr[0] if name == "LR" else json.loads(args.adam_betas.replace("(", "[").replace(")", "]"))[1]
+
+    assert [value(system, "0.5") for system in ("transformer", "pascal")] == [0.5, 0.5]
+    assert [value(system, "0.5 lisa=0.25 tag=0.125") for system in ("lisa", "pascal", "tag")] == [0.25, 0.5, 0.125]
+
+
+def test_texts_of_the_other_tasks():
+    """The validation and test sets of the paper, and what is not to be downloaded."""
+    for recipe, pair, sets in (
+        ("pascal_wmt17", ("en", "de"), {"wmt16", "wmt17"}),
+        ("pascal_wmt18", ("en", "tr"), {"wmt16", "wmt17"}),
+        ("wmt17", ("en", "ru"), {"wmt16", "wmt17"}),
+        ("wmt17", ("ru", "en"), {"wmt16", "wmt17"}),
+    ):
+        prepared = recipe_commands(recipe, pair, "prepare", "text")
+        assert {command[2] for command in prepared if command[0] == "sacrebleu"} == sets
+        (cleaned,) = [command for command in prepared if "clean" in command]
+        assert cleaned[cleaned.index("--source-lang") + 1 :: 2][:2] == list(pair)
+    (prepare, evaluate) = (recipe_commands("pascal_wat", ("en", "ja"), name, *rest) for name, *rest in (
+        ("prepare", "text"), ("evaluate", "pascal")))  # fmt: skip
+    assert [command[0] for command in prepare].count("mecab") == 3 and not any("curl" in c for c in prepare)
+    assert [command[0] for command in evaluate] == ["fairseq-generate", "tr", "kytea", "kytea", "sacrebleu"]
+    wrong = {"SOURCE": "en", "TARGET": "fr"}
+    dry_run(EXAMPLES / "wmt17" / "prepare.sh", status=2, **wrong)
+
+
+@pytest.mark.parametrize("pair", [("en", "ru"), ("ru", "en")])
+def test_settings_of_the_paper_for_english_and_russian(pair):
+    (train,) = recipe_commands("wmt17", pair, "train", "sa_nmt")
+    args = parse(train)
+    assert 4_500 <= 2_100_000 / args.batch_size / args.epoch_parts <= 5_500, "updates between evaluations"
+    prepared = recipe_commands("wmt17", pair, "prepare")
+    (binarize,) = fairseq_commands(prepared)
+    binarized = parse(binarize)
+    assert args.data == binarized.destdir and (args.source_lang, args.target_lang) == pair
+    assert {binarized.source_lang, binarized.target_lang} == set(pair)
+    assert [Path(prefix).name for prefix in binarized.testpref.split(",")] == ["test"]
+    joined = [command[1:] for command in prepared if command[0] == "cat"]
+    corpora = ["commoncrawl.ru-en", "news-commentary-v12.ru-en", "corpus.en_ru.1m"]
+    assert [[Path(file).stem for file in files] for files in joined] == [corpora, corpora]
+    # beside English and German, not on top of them
+    folders = {parse(*dry_run(EXAMPLES / "wmt17" / "train.sh", "sa_nmt", TARGET=t)).data for t in ("de", "ru")}
+    assert len(folders) == 2
 
 
 @pytest.mark.parametrize("recipe", ["nc11", "wmt16"])

@@ -17,6 +17,7 @@ LATENT = {
     "shallow": {"tree_preset": "shallow"},
     "paper": {"tree_preset": "paper"},
     "pf": {"tree_preset": "pf"},
+    "literal": {"tree_preset": "literal"},
     "flat": {"forced_trees": "flat", "action_xent": 1.0},
     "words": {"forced_trees": "words", "action_xent": 1.0},
     "no_reward": {"policy_weight": 0.0},
