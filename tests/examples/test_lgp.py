@@ -31,15 +31,16 @@ def test_all_systems_from_text_to_scores(repository, real_data, tmp_path):
 
     run("prepare.sh")
     run("pretrain.sh", *tiny)
-    systems = ("seq", "lgp", "lgp_plus", "dep", "uni")
+    systems = ("seq", "lgp", "lgp_plus", "seq_plus", "dep", "uni")
     for system in systems:
         run("train.sh", system)
-        run("evaluate.sh", system, PRIOR="auto")
+        run("evaluate.sh", system, PRIOR="raw")
     run("average.sh", "lgp")
     run("evaluate.sh", "lgp", AVERAGED="1", COPY_UNKNOWN="1", PRIOR="off")
-    compared = run("compare.sh", PRIOR="auto")
+    compared = run("compare.sh", "test", "--against", "seq_plus", PRIOR="raw")
     for system in systems:
         assert re.search(rf"^{system} +[\d.]+ ", compared, re.MULTILINE), compared[-2000:]
+    assert "against seq_plus" in compared
 
     folder = out / "500"
     trained = ("seq-1", "lgp-1", "lgp_plus-100-1-1")
