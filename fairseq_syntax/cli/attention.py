@@ -39,8 +39,9 @@ and, of a decoder that is given the reference translation:
     each syntax-directed head of the last layer that has some
 
 examples:
-  fairseq-syntax-attention data-bin --path checkpoints/checkpoint_best.pt --subset test --sentence 3 --output map.png
-  fairseq-syntax-attention data-bin --path checkpoints/checkpoint_best.pt --kind translation --output map.svg"""
+  fairseq-syntax-attention data-bin --path checkpoints/pascal/checkpoint_best.pt \\
+    --subset test --sentence 3 --output map.png
+  fairseq-syntax-attention data-bin --path checkpoints/pascal/checkpoint_best.pt --kind translation --output map.svg"""
 
 
 class Kind(StrEnum):

@@ -218,6 +218,13 @@ def commands(page: Path) -> list[list[str]]:
     return found
 
 
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_system_has_a_save_folder_of_its_own(page):
+    lines = [words for words in commands(page) if words[0] == "fairseq-train" and "--save-dir" in words]
+    folders = [words[words.index("--save-dir") + 1] for words in lines]
+    assert "checkpoints" not in folders and len(set(folders)) == len(folders)
+
+
 def unknown(page: Path) -> list[str]:
     """Programs and options on a page that do not exist."""
     text = page.read_text(encoding="utf-8")

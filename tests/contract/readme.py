@@ -1,0 +1,127 @@
+"""README as a script: its blocks of shell and Python, one after the other, in one folder of a checkout.
+
+    python tests/contract/readme.py FOLDER
+
+copies the checkout's programs to FOLDER, which is new, and runs there what README says, with three changes that make
+it short: few updates (`UPDATES`), the `_tiny` presets, and Stanza's files from ../shared/data where they would be
+downloaded.
+"""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import NamedTuple
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+UPDATES = 6
+# blocks that are no part of it: the first shows what a command looks like, the others make the environment and the demo
+# (examples/quickstart.sh has a test of its own)
+LEFT_OUT = ("fairseq-syntax", "Two commands", "Install by hand")
+
+
+class Block(NamedTuple):
+    """A block of code of a page."""
+
+    line: int
+    heading: str
+    language: str  # "sh" for indented blocks
+    code: str
+
+
+# headings, fenced blocks and indented ones, blank lines within included
+PART = re.compile(
+    r"""
+    ^\#+\ (?P<heading>.*)$
+    | ^```(?P<language>\w*)\n (?P<fenced>(?:.*\n)*?) ```$
+    | ^(?P<indented>\ {4}.*\n (?:(?:\ {4}.*)?\n)*)
+    """,
+    re.MULTILINE | re.VERBOSE,
+)
+
+
+def blocks(text: str) -> list[Block]:
+    """Indented and fenced blocks, in order."""
+    found, heading = [], ""
+    for part in PART.finditer(text):
+        heading = part["heading"] or heading
+        if part["heading"] is None:
+            code = part["fenced"] or textwrap.dedent(part["indented"])
+            line = text.count("\n", 0, part.start()) + 1
+            found.append(Block(line, heading, part["language"] or "sh", code.rstrip() + "\n"))
+    return found
+
+
+def to_run() -> list[Block]:
+    """The blocks of README that are run."""
+    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    return [block for block in blocks(text) if block.heading not in LEFT_OUT]
+
+
+def small(code: str) -> str:
+    """With the `_tiny` preset of every architecture."""
+    return re.sub(r"--arch (\w+?)(_iwslt_de_en|_small)?(?!\w)", r"--arch \1_tiny", code)
+
+
+def script(prelude: str = "", python: str = "python - <<'PYTHON'\n{code}PYTHON\n") -> str:
+    """All blocks as one script of bash, which says where it is."""
+    parts = ["set -euo pipefail", prelude]
+    for block in to_run():
+        parts.append(f'echo "== README.md:{block.line} ({block.heading}), after $SECONDS s" >&2')
+        parts.append(python.format(code=block.code) if block.language == "python" else block.code)
+    return "\n".join(parts)
+
+
+def checkout(folder: Path) -> Path:
+    """A copy of the checkout's programs."""
+    for name in ("fairseq_syntax", "examples"):
+        shutil.copytree(REPOSITORY / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+def stanza_models(source: Path, folder: Path) -> Path:
+    """A folder such as Stanza makes when it downloads the default models of English, with files of `source`."""
+    package = {"tokenize": "default", "pos": "default", "lemma": "identity", "depparse": "default"}
+    models: dict = {
+        "lang_name": "English",
+        "lemma": {},
+        "default_processors": package,
+        "packages": {"default": package},
+    }
+    # pre-tokenised text needs no tokeniser, but Stanza wants to see one
+    for kind, name in (("tokenize", None), ("pos", "tagger.pt"), ("depparse", "parser.pt")):
+        content = (source / name).read_bytes() if name else b""
+        path = folder / "en" / kind / "default.pt"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(content)
+        models[kind] = {"default": {"md5": hashlib.md5(content).hexdigest()}}
+    (folder / "resources.json").write_text(json.dumps({"en": models, "url": "none"}), encoding="utf-8")
+    return folder
+
+
+def run(folder: Path, data: Path) -> int:
+    """Run README in a new folder; returns the exit status.
+
+    Args:
+        data: the folder with stanza_en/.
+    """
+    checkout(folder)
+    environment = {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": str(folder),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "STANZA_RESOURCES_DIR": str(stanza_models(data / "stanza_en", folder / "stanza")),
+    }
+    capped = f'fairseq-train() {{ command fairseq-train "$@" --max-update {UPDATES}; }}'
+    return subprocess.run(["bash", "-c", small(script(capped))], cwd=folder, env=environment).returncode
+
+
+if __name__ == "__main__":
+    shared = Path(os.environ.get("FAIRSEQ_SYNTAX_DATA", REPOSITORY.parent / "shared" / "data"))
+    sys.exit(run(Path(sys.argv[1]).resolve(), shared))
