@@ -63,6 +63,29 @@ def test_equations_and_defects_have_a_test():
     assert checked > 60
 
 
+@pytest.mark.parametrize("page", ["README.md", *(f"examples/{name}/README.md" for name in
+    ("nc11", "wmt16", "pascal_wmt17", "pascal_wmt18", "pascal_wat"))])  # fmt: skip
+def test_published_scores_of_pascal_are_quoted_with_what_they_are(page):
+    text = " ".join((REPOSITORY / page).read_text(encoding="utf-8").split())
+    assert "published number, not one that the published equations gave" in text
+    assert re.search(r"does not compute PASCAL\]\((\.\./\.\./)?docs/fidelity\.md#defects-in-published-code\)", text)
+
+
+CLAIMS = re.compile(
+    r"does not help|\bhelps?\b[^.|]*by (much|far)|syntax (costs|gains) BLEU|which is the paper's, asks|cost the Transformer"
+)
+
+
+def test_results_of_small_budgets_claim_no_more_than_they_can():
+    text = (REPOSITORY / "docs" / "results.md").read_text(encoding="utf-8")
+    assert not CLAIMS.search(" ".join(text.split()))
+    small = [part for part in re.split(r"^##+ ", text, flags=re.MULTILINE) if "one small budget\n" in part]
+    for part in small:
+        assert re.search(r"at this budget|inconclusive", part, re.IGNORECASE), part[:60]
+    for claim in ("PASCAL does not help: 0.6", "trees help, and by much", "Pre-training helps by far the most"):
+        assert CLAIMS.search(claim)
+
+
 def test_every_system_is_on_the_page():
     ours = [name for name, model in MODEL_REGISTRY.items() if model.__module__.startswith("fairseq_syntax.")]
     assert ours and not [name for name in ours if f"`{name}" not in PAGE]
