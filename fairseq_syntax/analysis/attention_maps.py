@@ -70,7 +70,8 @@ def draw_positions(weights: np.ndarray, positions: np.ndarray, rows: list[str], 
     figure, axes = _heat_maps(weights, rows, columns, "predicted", names, f"{title} (red: predicted position)")
     for h, axis in enumerate(axes):
         # cells are centred on whole numbers
-        axis.plot(positions[h] - 0.5, range(len(rows)), color="tab:red", marker="o", ms=3, lw=0.8, gid=f"position-{h}")
+        style = dict(color="tab:red", marker="o", ms=3, lw=0.8, clip_on=False)
+        axis.plot(positions[h] - 0.5, range(len(rows)), **style, gid=f"position-{h}")
     return figure
 
 
