@@ -21,14 +21,14 @@ def test_quick_run_scores_and_compares_all_systems(repository, tmp_path):
         text=True,
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    for system in ("global_att", "sdatt", "global_plus_sdatt"):
+    for system in ("global_att", "sdatt", "sdatt_centres", "global_plus_sdatt"):
         part = done.stdout.split(f"== {system}\n")[1]
         assert re.search(r"^BLEU\|nrefs:1\|.*version:[\d.]+ = [\d.]+ ", part, re.MULTILINE)
         assert re.search(r"^all +500 +[\d.]+%", part, re.MULTILINE)
     # tables of the comparison: the baseline, then the others with their difference to it; and by length
     row = r"^(\w+) +[\d.]+ +(?:-|-?[\d.]+) +[\d.]+ +[\d.]+(?: +(?:-|[\d.E+-]+)){4}$"
     rows = re.findall(row, done.stdout, re.MULTILINE)
-    assert rows == ["global_att", "sdatt", "global_plus_sdatt"]
+    assert rows == ["global_att", "sdatt", "sdatt_centres", "global_plus_sdatt"]
     buckets = re.findall(r"^(?:\d+-|>)\d+ +(\d+) +[\d.]+ ", done.stdout, re.MULTILINE)
     assert sum(map(int, buckets)) == 400
     assert "<svg" in (out / "lengths.svg").read_text()
@@ -88,7 +88,7 @@ def test_interrupted_quick_run_leaves_no_training_behind(repository, with_progra
         # a shell that was started with the signal ignored could not be interrupted
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    wait_until(lambda: len(list(running.iterdir())) == 3)
+    wait_until(lambda: len(list(running.iterdir())) == 4)
     os.killpg(process.pid, signal.SIGINT)
     assert process.wait(timeout=60) == -signal.SIGINT
     wait_until(lambda: not any(is_running(int(path.name)) for path in running.iterdir()))

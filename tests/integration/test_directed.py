@@ -1,5 +1,8 @@
 """Syntax-directed attention and its peers through fairseq's commands: resuming, batches."""
 
+import importlib.util
+
+import numpy as np
 import pytest
 import torch
 from integration import commands
@@ -54,3 +57,39 @@ def test_batches_and_padding_sides_translate_alike(data_bin, brief, arch):
     assert len(expected) == 61 and len({score for score, _ in expected.values()}) > 50
     for more in ([16], [61, "--left-pad-source"]):
         assert_same_hypotheses(commands.generate(data_bin, checkpoint, *options, *more), expected)
+
+
+def test_what_positions_follow(data_bin, brief, repository, capsys):
+    """examples/sdatt/positions.py, beside the clock and the attention of another system."""
+    path = repository / "examples" / "sdatt" / "positions.py"
+    spec = importlib.util.spec_from_file_location("positions", path)
+    positions = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(positions)
+    reference, directed = (brief(arch) / "checkpoint_last.pt" for arch in ("global_att_tiny", "sdatt_tiny"))
+    positions.main([str(data_bin), "--reference", str(reference), str(reference), str(directed)])
+    rows = [line.split() for line in capsys.readouterr().out.splitlines() if line.endswith(".pt")]
+    assert [row[3] for row in rows] == [str(reference), str(directed)]
+    assert float(rows[0][0]) == 0 and float(rows[0][2]) == 1
+    # word by word
+    models, times, shares, wanted = (
+        [positions.load(str(path), str(data_bin)) for path in (reference, directed)],
+        [],
+        [],
+        [],
+    )
+    task = models[1][1]
+    task.load_dataset("valid")
+    dataset = task.dataset("valid")
+    for index in range(len(dataset)):
+        sample = dataset.collater([dataset[index]])
+        with torch.no_grad():
+            attention, extra = (model(**sample["net_input"])[1] for model, _ in models)
+        length, steps = sample["net_input"]["src_tokens"].shape[1], sample["target"].shape[1]
+        times += [(step + 0.5) / steps for step in range(steps)]
+        shares += (extra["position"][0] / length).tolist()
+        wanted += [(int(row.argmax()) + 0.5) / length for row in attention["attn"][0][0]]
+    rest = [np.asarray(values) - np.polyval(np.polyfit(times, values, 1), times) for values in (shares, wanted)]
+    assert float(rows[1][1]) == pytest.approx(np.corrcoef(shares, times)[0, 1], abs=2e-3)
+    assert float(rows[1][2]) == pytest.approx(np.corrcoef(*rest)[0, 1], abs=2e-3)
+    with pytest.raises(SystemExit, match=r"nowhere\.pt: no such checkpoint"):
+        positions.main([str(data_bin), "--reference", "nowhere.pt", str(directed)])
