@@ -1103,6 +1103,29 @@ def test_text_of_aspec_is_read_from_its_fields(tmp_path):
     assert len((out / "full" / "kept.en").read_text().splitlines()) == 5
 
 
+def test_all_parts_of_aspec_are_read_for_pascal(tmp_path):
+    """Up to the words, with commands that leave the text as it is."""
+    corpus, out = tmp_path / "ASPEC-JE", tmp_path / "out"
+    for split in ("train", "dev", "test"):
+        (corpus / split).mkdir(parents=True)
+    for part in (1, 2, 3):
+        line = f"0.9 ||| A-{part} ||| 1 ||| 本 {part} ||| word {part}\n"
+        (corpus / "train" / f"train-{part}.txt").write_text(line + " ||| 0 ||| 1 |||  ||| no Japanese\n")
+    for split in ("dev", "test"):
+        (corpus / split / f"{split}.txt").write_text(f"A ||| 1 ||| 本 {split} ||| word {split}\n")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    more = {"CORPUS": str(corpus), "OUT": str(out), "TOKENIZE_en": "cat", "TOKENIZE_ja": "cat", "WORKERS": "1"}
+    script = EXAMPLES / "pascal_wat" / "prepare.sh"
+    environment = {key: value for key, value in os.environ.items() if key != "DRY_RUN"} | {"PATH": path, **more}
+    done = subprocess.run(["bash", str(script), "text"], env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr[-1000:]
+    assert (out / "text" / "train.en").read_text() == "word 1\nword 2\nword 3\n"
+    assert (out / "text" / "train.ja").read_text() == "本 1\n本 2\n本 3\n"
+    assert [(out / "text" / f"{name}.en").read_text() for name in ("valid", "test")] == ["word dev\n", "word test\n"]
+    status, message = run_script("pascal_wat/prepare.sh", "text", OUT=str(out), PATH=path)
+    assert status == 1 and "give the folder of the corpus, CORPUS=…" in message
+
+
 @pytest.mark.parametrize("recipe", GRAPH_RECIPES)
 def test_variables_and_options_of_the_user_win_for_latent_graphs(recipe):
     variables = {"SEED": "7", "MAX_EPOCH": "3", "CRITERION": "blackout", "NOISE": "9", "FIRST_K": "60"}
