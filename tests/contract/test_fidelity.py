@@ -86,6 +86,21 @@ def test_results_of_small_budgets_claim_no_more_than_they_can():
         assert CLAIMS.search(claim)
 
 
+# section -> its last equation
+EQUATIONS = {"PASCAL": 3, "SA-NMT": 24, "Syntax-directed attention": 14, "Latent graph parsing": 10, "Latent trees": 5}
+
+
+@pytest.mark.parametrize("section", EQUATIONS)
+def test_every_equation_has_a_row(section):
+    (text,) = re.findall(rf"^## {section}\n(.*?)(?=^## )", PAGE, re.MULTILINE | re.DOTALL)
+    found = set()
+    for row in re.findall(r"^\| ([^|]*) \|", text, re.MULTILINE):
+        for numbers in re.findall(r"\beqs?\. ([\d–, ]+)", row):
+            for first, last in re.findall(r"(\d+)(?:–(\d+))?", numbers):
+                found.update(range(int(first), int(last or first) + 1))
+    assert found == set(range(1, EQUATIONS[section] + 1))
+
+
 def test_every_system_is_on_the_page():
     ours = [name for name, model in MODEL_REGISTRY.items() if model.__module__.startswith("fairseq_syntax.")]
     assert ours and not [name for name in ours if f"`{name}" not in PAGE]
