@@ -4,7 +4,6 @@ Run by itself: `python benchmarks/attention.py --shape 80 25 1000` (sentences, t
 """
 
 import argparse
-import platform
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -13,7 +12,7 @@ import numpy as np
 import torch
 from distances import random_heads
 from fairseq.utils import apply_to_sample
-from timing import report, side_by_side
+from timing import print_machine, report, side_by_side
 from torch import Tensor
 
 from fairseq_syntax.data.inputs import TokenSyntax, collate_syntax
@@ -37,6 +36,7 @@ class Shape(NamedTuple):
 
 SHAPES = [Shape(16, 40, 256), Shape(80, 25, 256)]
 PAPER = Shape(80, 25, 1000)
+TINY = Shape(2, 5, 32)  # figures that mean nothing
 
 
 def variants(width: int) -> dict[str, dict]:
@@ -147,9 +147,9 @@ def steps(shape: Shape, rounds: int) -> None:
             report(f"{what}, {how}, {size}", seconds, next(iter(built)))
 
 
-def run(quick: bool, paper_size: bool) -> None:
+def run(quick: bool, paper_size: bool = False) -> None:
     """Print steps, training and generation, then those of the Transformers; `quick`: figures that mean nothing."""
-    shapes = [Shape(2, 5, 32)] if quick else [*SHAPES, *([PAPER] if paper_size else [])]
+    shapes = [TINY] if quick else [*SHAPES, *([PAPER] if paper_size else [])]
     for shape in shapes:
         steps(shape, 1 if quick else 21 if shape.width < PAPER.width else 7)
     for width in (32,) if quick else (256, *([PAPER.width] if paper_size else [])):
@@ -160,12 +160,12 @@ def run(quick: bool, paper_size: bool) -> None:
         models.generation(systems, *((2, 4, 5, 1) if quick else (16, 20, 5, 5)))
     print("\n== Transformers with tree distances")
     options = {"encoder_layers": 2, "decoder_layers": 2} if quick else {}
-    systems = models.transformers("_tiny" if quick else "_iwslt_de_en", models.DISTANCE_TRANSFORMERS, **options)
+    systems = models.transformers(models.size_of(quick), models.DISTANCE_TRANSFORMERS, **options)
     models.training(systems, *((4, 8, 1) if quick else (24, 25, 5)), ">= 0.95 (dasa_transformer)")
     models.generation(systems, *((2, 4, 5, 1) if quick else (16, 20, 5, 5)))
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     """Run the steps alone."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
@@ -177,12 +177,11 @@ def main() -> None:
         help="may be given again; default: " + ", ".join(f"{' '.join(map(str, shape))}" for shape in SHAPES),
     )
     parser.add_argument("--rounds", type=int, default=21, help="how often each is timed (default: 21)")
-    args = parser.parse_args()
-    print(
-        f"{platform.processor() or platform.machine()}, torch {torch.__version__}, {torch.get_num_threads()} thread(s)"
-    )
-    for shape in args.shape or SHAPES:
-        steps(Shape(*shape), args.rounds)
+    parser.add_argument("--quick", action="store_true", help="a tiny shape, once; the figures mean nothing")
+    args = parser.parse_args(arguments)
+    print_machine()
+    for shape in [TINY] if args.quick else args.shape or SHAPES:
+        steps(Shape(*shape), 1 if args.quick else args.rounds)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,5 @@
-"""BlackOut against the full softmax: the output layer, forward and backward.
+"""BlackOut against the full softmax: the output layer, forward and backward."""
 
-Run by itself: `python benchmarks/blackout.py`.
-"""
-
-import argparse
-import platform
 from collections.abc import Callable
 
 import numpy as np
@@ -68,12 +63,3 @@ def run(quick: bool, rounds: int = 5) -> None:
         title = f"output layer of {vocabulary} words, {noise_words} noise words, width {width}"
         words = sentences * tokens
         report(f"{title}, {words} target words", seconds, "full softmax", target, words)
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="tiny sizes; the figures mean nothing")
-    print(
-        f"{platform.processor() or platform.machine()}, torch {torch.__version__}, {torch.get_num_threads()} thread(s)"
-    )
-    run(parser.parse_args().quick)

@@ -1,7 +1,5 @@
 """Latent-tree RNNGs: whole batches against a sentence and an action at a time, and against fairseq's LSTM."""
 
-import argparse
-import platform
 import subprocess
 import sys
 from argparse import Namespace
@@ -215,13 +213,4 @@ def run(quick: bool) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--memory"]:
-        memory(sys.argv[2], *map(int, sys.argv[3:]))
-    else:
-        parser = argparse.ArgumentParser(description=__doc__)
-        parser.add_argument("--quick", action="store_true", help="tiny sizes; the figures mean nothing")
-        print(
-            f"{platform.processor() or platform.machine()}, torch {torch.__version__}, "
-            f"{torch.get_num_threads()} thread(s)"
-        )
-        run(parser.parse_args().quick)
+    memory(sys.argv[2], *map(int, sys.argv[3:]))

@@ -1,12 +1,9 @@
 """Marginals of dependency trees: speed against a bare matrix inverse, a loop over sentences and torch-struct; errors.
 
-Run by itself: `python benchmarks/marginals.py`. torch-struct takes part if it is installed (`pip install --no-deps
-torch-struct`).
+torch-struct takes part if it is installed (`pip install --no-deps torch-struct`).
 """
 
-import argparse
 import importlib.util
-import platform
 import sys
 from collections.abc import Callable
 from itertools import chain
@@ -141,18 +138,3 @@ def run(quick: bool) -> None:
         for batch, length in [(2, 5)] if quick else SIZES:
             speed(batch, length, device, 1 if quick else 11)
     errors(SCALES[:2] if quick else SCALES, 2 if quick else 20, 4 if quick else 10)
-
-
-def main() -> None:
-    """Run this part alone."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="tiny sizes; the figures mean nothing")
-    args = parser.parse_args()
-    print(
-        f"{platform.processor() or platform.machine()}, torch {torch.__version__}, {torch.get_num_threads()} thread(s)"
-    )
-    run(args.quick)
-
-
-if __name__ == "__main__":
-    main()

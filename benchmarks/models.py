@@ -199,8 +199,13 @@ def generation(
     report(title, seconds, next(iter(systems)), target, sentences * length)
 
 
+def size_of(quick: bool) -> str:
+    """The size of fairseq's that Transformers are compared at."""
+    return "_tiny" if quick else "_iwslt_de_en"
+
+
 def memory(system: str, size: str) -> None:
-    """Peak memory of this process after three training steps (run in a process of its own)."""
+    """Print the peak memory of this process after three training steps (run in a process of its own)."""
     _, model, criterion = build(transformers(size, (system,))[system])
     for batch in with_syntax(make_batches(32, 40, 3), needed_inputs(model, training=True)):
         loss, _, _ = criterion(model.train(), batch)
@@ -209,15 +214,19 @@ def memory(system: str, size: str) -> None:
     print(peak_memory())
 
 
-def compare_memory(size: str) -> None:
-    """Peak memory of a training step of every system."""
+def compare_memory(quick: bool) -> None:
+    """Peak memory of a training step of every system; `quick`: of two."""
+    systems = dict.fromkeys(TRANSFORMERS + DISTANCE_TRANSFORMERS)
     peaks = {
         system: float(
             subprocess.run(
-                [sys.executable, __file__, "--memory", system, size], capture_output=True, text=True, check=True
+                [sys.executable, __file__, "--memory", system, size_of(quick)],
+                capture_output=True,
+                text=True,
+                check=True,
             ).stdout.split()[-1]
         )
-        for system in dict.fromkeys(TRANSFORMERS + DISTANCE_TRANSFORMERS)
+        for system in (list(systems)[:2] if quick else systems)
     }
     print("\npeak memory of a process that trains (32 sentences of 40 tokens)")
     for system, peak in peaks.items():
@@ -225,5 +234,4 @@ def compare_memory(size: str) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--memory"]:
-        memory(sys.argv[2], sys.argv[3])
+    memory(sys.argv[2], sys.argv[3])

@@ -1,10 +1,19 @@
 """Measuring side by side: the contestants take turns, so that a busy machine is busy for all of them."""
 
+import platform
 import re
 import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+import torch
+
+
+def print_machine() -> None:
+    """What the figures were measured on."""
+    processor = platform.processor() or platform.machine()
+    print(f"{processor}, torch {torch.__version__}, {torch.get_num_threads()} thread(s)")
 
 
 def side_by_side(contestants: dict[str, Callable[[], object]], rounds: int, warm_up: int = 2) -> dict[str, float]:

@@ -90,16 +90,23 @@ def noise_distribution(counts: np.ndarray, alpha: float, never: list[int]) -> No
 def blackout_loss(target: Tensor, noise: Tensor) -> Tensor:
     """-log p_y - Σ_j log(1 - p_j), exact also where a p is all but 1.
 
+    Scores of ±inf count as great numbers, so that the loss is finite; NaN makes the loss NaN, as that of cross entropy.
+
     Only the greatest p can exceed ½. Its 1 - p is computed from the sum of the others, which log(1 - p) of a rounded
     p would lose; for all others log1p(-p) is exact.
 
     Args:
         target: scores of the target words (...).
-        noise: scores of their noise words (..., K), K > 0. The lowest finite number, not -inf, leaves one out.
+        noise: scores of their noise words (..., K), K > 0. -inf leaves one out.
 
     Returns:
         (...) natural log.
     """
+    limit = torch.finfo(target.dtype).max / 16  # sums of some are finite
+    target, noise = target.clamp(-limit, limit), noise.clamp(-4 * limit, limit)
+    # p does not change with what all scores share; beside 1e30 nothing would be left of their differences
+    shared = torch.maximum(target, noise.amax(dim=-1)).detach()
+    target, noise = target - shared, noise - shared.unsqueeze(-1)
     top, place = noise.max(dim=-1)
     target_leads = target >= top
     best, lesser = torch.where(target_leads, target, top), torch.where(target_leads, top, target)
@@ -199,5 +206,5 @@ def sampled_losses(
             if collisions == Collisions.mask:
                 collides = words == target.unsqueeze(1)
         if collisions == Collisions.mask:
-            noise_scores = noise_scores.masked_fill(collides, torch.finfo(noise_scores.dtype).min)
+            noise_scores = noise_scores.masked_fill(collides, -torch.inf)
         return blackout_loss(target_scores, noise_scores)

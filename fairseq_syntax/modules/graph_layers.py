@@ -44,8 +44,18 @@ def at_least_float32(tensor: Tensor) -> torch.dtype:
 
 
 def log_softmax(scores: Tensor) -> Tensor:
-    """Natural logarithms of the softmax over the last dimension, at least in float32."""
-    return torch.log_softmax(scores, dim=-1, dtype=at_least_float32(scores))
+    """Natural logarithms of the softmax over the last dimension, at least in float32.
+
+    All are finite unless a score is NaN: scores count as at most `largest_score`, -inf and +inf among them.
+    """
+    scores = scores.to(at_least_float32(scores))
+    limit = largest_score(scores.dtype)
+    return torch.log_softmax(scores.clamp(-3 * limit, limit), dim=-1)
+
+
+def largest_score(dtype: torch.dtype) -> float:
+    """What scores are cut off at: differences are finite, and those to -3 times as much, which marks what cannot be."""
+    return torch.finfo(dtype).max / 4
 
 
 class SoftmaxClassifier(nn.Module):

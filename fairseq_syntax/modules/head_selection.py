@@ -118,5 +118,6 @@ def _flat_heads(arcs: Tensor, roots: Tensor, word_mask: Tensor) -> tuple[Tensor,
     scores = scores.masked_fill(word_mask.unsqueeze(2) & ~word_mask.unsqueeze(1), float("-inf"))
     scores = scores.masked_fill(~word_mask.unsqueeze(2), 0.0)
     wide = torch.promote_types(scores.dtype, torch.float32)
-    weights = torch.softmax(scores, dim=2, dtype=wide) * both
+    # +inf is the greatest number, not inf - inf
+    weights = torch.softmax(scores.clamp(max=torch.finfo(scores.dtype).max), dim=2, dtype=wide) * both
     return weights.masked_fill(itself, 0.0), weights.diagonal(dim1=1, dim2=2)

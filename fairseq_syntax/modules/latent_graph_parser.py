@@ -16,6 +16,7 @@ from .graph_layers import (
     TwoWayLSTM,
     arc_mask,
     at_least_float32,
+    largest_score,
     log_softmax,
     reversal,
     reverse,
@@ -93,6 +94,9 @@ class LatentGraphParser(nn.Module):
         graph: where heads and labels come from.
         classifier_hidden: size of a ReLU layer in both classifiers; 0 for none, as in the paper.
         wdp_init: how W_dp starts.
+
+    Infinite scores (of half precision, say) count as the greatest number; NaN in x or in states makes all of its
+    sentence NaN, and nothing of others.
 
     Attributes:
         layer1, pos_classifier (W_pos), pos_input (W_l), layer2, head_scorer (W_dp), label_classifier (W_lab).
@@ -205,8 +209,10 @@ class LatentGraphParser(nn.Module):
     def _head_log_probs(self, states: Tensor, arcs: Tensor) -> Tensor:
         """Eq. 1, (B, S dependent, S head)."""
         scores = torch.bmm(self.head_scorer(states), states.transpose(1, 2))  # m[b, i, k] = h_k . (W_dp h_i)
+        scores = scores.to(at_least_float32(scores))
+        limit = largest_score(scores.dtype)
         # not -inf: rows without a possible head would be NaN, and so would be their gradient, whatever masks it later
-        return log_softmax(scores.masked_fill(~arcs, torch.finfo(scores.dtype).min))
+        return log_softmax(scores.clamp(-limit, limit).masked_fill(~arcs, -3 * limit))
 
     def _check(self, x: Tensor, lengths: Tensor, heads: Optional[Tensor], labels: Optional[Tensor]) -> None:
         """Raise ValueError unless the shapes agree and a graph that is given is there."""

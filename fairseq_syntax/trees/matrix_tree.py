@@ -14,6 +14,9 @@ forbidden arc, the distribution is the one over the trees with the fewest of the
 equally bad: marginals stay probabilities, as they should for a sentence all of whose words may not be heads. Only
 `log_partition` (-inf) and `sample_trees` (an error) tell.
 
+Scores above `LARGEST`, +inf among them, count as `LARGEST`; beside such scores, small differences of others may be lost
+in rounding. NaN makes results of its sentence NaN, and nothing of other sentences; only `sample_trees` raises an error.
+
 Two ways to the same result. The inverse of the Laplacian is fast: one batched operation. It subtracts, though, and when
 words strongly prefer each other as heads the Laplacian is nearly singular and nothing is left of the difference. So
 sentences whose inverse is large are computed again by an elimination in the log domain that adds and multiplies only.
@@ -26,6 +29,9 @@ from .conllu import ROOT, UNPARSED
 
 FORBIDDEN_BELOW = 1e4
 """Nats under the best from which a score counts as -inf."""
+
+LARGEST = 1e300
+"""Nats above which all scores are equal: the greatest number whose sums over a sentence are finite."""
 
 _LARGEST_INVERSE = 1e6
 """Largest entry of an inverse that is trusted. Errors of marginals and of their gradients were seen to be up to 1e-15
@@ -106,10 +112,13 @@ def sample_trees(
         (B, T) long heads: positions, `ROOT`, or `UNPARSED` where there is no word.
 
     Raises:
-        ValueError: a sentence has no possible tree.
+        ValueError: a sentence has no possible tree, or scores that are NaN.
     """
     arcs, roots, _ = _prepare(arc_scores, root_scores, word_mask)
-    possible = _log_partition(arcs, roots, word_mask)[1]
+    log_z, possible = _log_partition(arcs, roots, word_mask)
+    if log_z.isnan().any():
+        sentence = int(log_z.isnan().nonzero()[0])
+        raise ValueError(f"sentence {sentence} of the batch: scores are NaN; no tree can be drawn")
     if not possible.all():
         sentence = int(possible.logical_not().nonzero()[0])
         raise ValueError(f"sentence {sentence} of the batch: the scores forbid every tree; allow some arcs and a root")
@@ -145,7 +154,7 @@ def _prepare(arc_scores: Tensor, root_scores: Tensor, word_mask: Tensor) -> tupl
             f"shapes do not agree: arc scores {tuple(arc_scores.shape)}, root scores {tuple(root_scores.shape)}, word "
             f"mask {tuple(word_mask.shape)}; expected (B, T, T), (B, T) and (B, T)"
         )
-    arcs, roots = arc_scores.double(), root_scores.double()
+    arcs, roots = (scores.double().clamp(max=LARGEST) for scores in (arc_scores, root_scores))
     no_arc = ~(word_mask[:, :, None] & word_mask[:, None, :])
     no_arc = no_arc | torch.eye(length, dtype=torch.bool, device=arcs.device)
     arcs, roots = arcs.masked_fill(no_arc, -torch.inf), roots.masked_fill(~word_mask, -torch.inf)

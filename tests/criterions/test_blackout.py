@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
+import mpmath
 import numpy as np
 import pytest
 import torch
@@ -113,6 +114,49 @@ def test_logits_of_90_are_exact_in_single_precision():
         one = logits[row].tolist(), int(target[row]), noise[row].tolist(), q
         assert float(found[row]) == pytest.approx(oracle.loss(*one), rel=1e-5, abs=1e-30)
         assert logits.grad[row].tolist() == pytest.approx(oracle.gradient(*one), rel=1e-4, abs=1e-6)
+
+
+GREAT = st.sampled_from([-1e30, -3.0, 0.0, 1.5, 1e30])
+
+
+def exact_loss(target, noise):
+    """The formula in logarithms of 60 digits: 1 - p is what the others have."""
+
+    def log_sum(scores):
+        best = max(scores)
+        return best + mpmath.log(mpmath.fsum(mpmath.exp(score - best) for score in scores))
+
+    with mpmath.workdps(60):
+        scores = [mpmath.mpf(value) for value in (target, *noise)]
+        loss = log_sum(scores) - scores[0]
+        for i in range(1, len(scores)):
+            loss += log_sum(scores) - log_sum(scores[:i] + scores[i + 1 :])
+        return float(loss)
+
+
+@given(GREAT, st.lists(GREAT, min_size=1, max_size=5), st.sampled_from([torch.float32, torch.double]))
+def test_scores_of_1e30_lose_nothing(target, noise, dtype):
+    given = [torch.tensor(part, dtype=dtype, requires_grad=True) for part in (target, noise)]
+    loss = blackout_loss(*given)
+    expected = exact_loss(given[0].item(), given[1].tolist())
+    assert float(loss) == pytest.approx(expected, rel=1e-5, abs=1e-6)
+    assert all(part.isfinite().all() for part in torch.autograd.grad(loss, given))
+
+
+INFINITE = st.sampled_from([-math.inf, -1e38, 0.5, 1e38, math.inf])
+
+
+@given(INFINITE, st.lists(INFINITE, min_size=1, max_size=4), st.sampled_from([torch.float32, torch.double]))
+def test_infinite_scores_have_a_finite_loss_and_gradient(target, noise, dtype):
+    given = [torch.tensor(part, dtype=dtype, requires_grad=True) for part in (target, noise)]
+    loss = blackout_loss(*given)
+    assert loss.isfinite() and loss >= 0
+    assert all(part.isfinite().all() for part in torch.autograd.grad(loss, given))
+
+
+def test_scores_that_are_nan_make_their_loss_nan():
+    target, noise = torch.tensor([1.0, math.nan, 1.0]), torch.tensor([[0.0, 2.0], [0.0, 2.0], [0.0, math.nan]])
+    assert blackout_loss(target, noise).isnan().tolist() == [False, True, True]
 
 
 def test_all_other_words_as_even_noise_are_the_full_softmax():

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles.latent_graph import parse
 
-from fairseq_syntax.modules.graph_layers import arc_mask, reversal, reverse, valid_mask, word_mask
+from fairseq_syntax.modules.graph_layers import arc_mask, log_softmax, reversal, reverse, valid_mask, word_mask
 from fairseq_syntax.modules.latent_graph_parser import GraphKind, LatentGraphParser, word_states
 
 SIZE, POS_SIZE, TAGS, LABELS = 3, 2, 4, 5
@@ -406,3 +406,52 @@ def test_wrong_shapes_and_a_missing_parse_are_named():
     ):
         with pytest.raises(ValueError, match=message):
             parser(*wrong)
+
+
+# --- scores without bounds ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_scores_of_1e30_make_probabilities(dtype):
+    x, sizes, _, _ = batch_of([5, 3, 1], extra=1)
+    parser, x = randomized().to(dtype), x.to(dtype).requires_grad_()
+    with torch.no_grad():
+        for layer in (parser.head_scorer, parser.pos_classifier.output, parser.label_classifier.output):
+            layer.weight *= 1e30
+    graph = parser(x, sizes)
+    for part in (graph.pos_log_probs, graph.head_log_probs, graph.label_log_probs):
+        assert part.isfinite().all()
+    for part in (graph.heads, graph.labels):
+        torch.testing.assert_close(part.sum(2), word_mask(sizes, x.shape[1]).to(dtype))
+    (gradient,) = torch.autograd.grad(graph.heads.sum() + graph.labels.square().sum(), x)
+    assert gradient.isfinite().all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
+def test_infinite_scores_are_great_ones(dtype):
+    scores = torch.tensor([[math.inf, 0.0, math.inf], [-math.inf] * 3, [-math.inf, 1.0, 0.0]], dtype=dtype)
+    found = log_softmax(scores.requires_grad_())
+    expected = torch.tensor([[0.5, 0.0, 0.5], [1 / 3] * 3, [0.0, *torch.tensor([1.0, 0.0]).softmax(0).tolist()]])
+    torch.testing.assert_close(found.exp(), expected.to(found.dtype))
+    assert found.isfinite().all() and torch.autograd.grad(found.exp().sum(), scores)[0].isfinite().all()
+
+
+def test_half_precision_that_overflows():
+    """Scores of more than 65504 are infinite in half precision; probabilities are not."""
+    parser = randomized().half()
+    torch.nn.init.constant_(parser.head_scorer.weight, 1e3)
+    states = torch.ones(2, 5, 2 * SIZE, dtype=torch.half) * torch.arange(1, 6, dtype=torch.half)[:, None]
+    assert torch.bmm(parser.head_scorer(states), states.mT).isinf().any()
+    log_probs = parser._head_log_probs(states, arc_mask(torch.tensor([5, 3]), 5))
+    assert log_probs.isfinite().all()
+    torch.testing.assert_close(log_probs.exp().sum(2), torch.ones(2, 5))
+
+
+def test_nan_stays_in_its_sentence():
+    parser, (x, sizes, _, _) = randomized(), batch_of([5, 3, 4])
+    broken = x.clone()
+    broken[1, 2] = math.nan
+    found, expected = parser(broken, sizes), parser(x, sizes)
+    assert found.heads[1].isnan().any()
+    for one, other in zip(found, expected, strict=True):
+        close(one[[0, 2]], other[[0, 2]], 0)

@@ -463,3 +463,65 @@ def test_gpu_equals_cpu(scale):
         assert (sample_trees(*inputs)[1, :7] == UNPARSED).all()
     for cpu, cuda in zip(*results, strict=True):
         torch.testing.assert_close(cuda.cpu(), cpu, rtol=1e-7, atol=1e-7)
+
+
+# --- scores without bounds ------------------------------------------------------------------------------------------
+
+HUGE = [-1e30, -1.5, 0.0, 2.0, 1e30]
+
+
+@given(st.data(), st.integers(1, 4))
+def test_huge_scores_rule_out_all_other_trees(data, words):
+    """Arcs have a chance if they are in one of the trees that are best in what is huge."""
+    score = st.sampled_from(HUGE)
+    arcs = [[data.draw(score) for _ in range(words)] for _ in range(words)]
+    roots = [data.draw(score) for _ in range(words)]
+    inputs = torch.tensor([arcs], dtype=torch.float64), torch.tensor([roots], dtype=torch.float64)
+    mask = all_words(inputs[1])
+    arc_marginals, root_marginals = head_marginals(*inputs, mask)
+    assert_close(arc_marginals.sum(-1) + root_marginals, torch.ones(1, words), 1e-9)
+    for function in (lambda *given: head_marginals(*given)[0], entropy):
+        assert all(part.isfinite().all() for part in gradients(function, *inputs, mask))
+    partition = log_partition(*inputs, mask)
+    if partition == -INF:  # every tree has an arc that counts as forbidden
+        return
+    sizes = {heads: round(oracle.tree_score(heads, arcs, roots) / 1e30) for heads in oracle.all_trees(words)}
+    assert round(float(partition) / 1e30) == max(sizes.values())
+    best = [heads for heads, size in sizes.items() if size == max(sizes.values())]
+    for word in range(words):
+        chances = [*arc_marginals[0, word].tolist(), float(root_marginals[0, word])]
+        assert {head for head, p in enumerate(chances) if p > 1e-9} == {heads[word] % (words + 1) for heads in best}
+
+
+def extreme(value, dtype=torch.float64):
+    """Three sentences of three words; of the second, the arc from 0 to 1 and the root 2 have an extreme score."""
+    arcs, roots = (scores.to(dtype) for scores in random_scores(1, 3, 1, batch=3))
+    arcs[1, 0, 1] = roots[1, 2] = value
+    return arcs, roots, all_words(roots)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("value", [1e30, INF, -1e30, -INF])
+def test_infinite_scores_are_great_ones(value, dtype):
+    arcs, roots, mask = extreme(value, dtype)
+    arc_marginals, root_marginals = head_marginals(arcs, roots, mask)
+    chance = 1.0 if value > 0 else 0.0
+    assert arc_marginals[1, 0, 1] == chance and root_marginals[1, 2] == chance
+    assert_close(arc_marginals.sum(-1) + root_marginals, torch.ones(3, 3), 1e-6)
+    assert not log_partition(arcs, roots, mask).isnan().any() and entropy(arcs, roots, mask).isfinite().all()
+    for function in (lambda *given: head_marginals(*given)[0], log_partition, entropy):
+        assert all(part.isfinite().all() for part in gradients(function, arcs, roots, mask))
+
+
+def test_nan_stays_in_its_sentence(way):
+    arcs, roots, mask = extreme(math.nan)
+    others = [0, 2]
+    alone = arcs[others], roots[others], mask[others]
+    for function in (lambda *given: head_marginals(*given)[0], log_partition, entropy):
+        found = function(arcs, roots, mask)
+        assert found[1].isnan().any()
+        assert_close(found[others], function(*alone), 1e-12)
+        for part, expected in zip(gradients(function, arcs, roots, mask), gradients(function, *alone), strict=True):
+            assert_close(part[others], expected, 1e-12)
+    with pytest.raises(ValueError, match="sentence 1 of the batch: scores are NaN"):
+        sample_trees(arcs, roots, mask)

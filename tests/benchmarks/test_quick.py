@@ -1,0 +1,85 @@
+"""Every part of `make bench --quick` by itself, and all of them in one run."""
+
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
+# what each part prints, and the systems that it must name
+PARTS = {
+    "models": ["training step, 4 sentences", "generation, beam 4", "pascal_transformer", "1.000 x transformer"],
+    "recurrent": ["== recurrent models", "sa_nmt_shared", "1.000 x lstm"],
+    "attention": ["attention alone, forward", "whole step of the decoder", "global_att", "dasa_transformer"],
+    "graphs": ["== latent graph parsing", "lgp, latent", "generation, beam 12"],
+    "marginals": ["marginals of 2 sentences", "head_marginals, float32", "largest error of a marginal"],
+    "preprocessing": ["preprocessing 200 sentences", "adding the arrays"],
+    "distances": ["distances of 100 trees", "as preprocessing does it", "room on disk"],
+    "blackout": ["output layer of 100 words", "blackout, by a sentence"],
+    "latent-trees": ["one side, size 16", "greedy translation", "peak memory", "latent_tree_rnng"],
+    "memory": ["peak memory", "pascal_transformer", "1.000 x transformer"],
+}
+PROCESSES = ("preprocessing", "latent-trees", "memory")  # which they start, each of which loads fairseq
+
+
+@pytest.fixture(scope="module")
+def benchmarks():
+    """Function: name -> module of the folder, which is no package; other modules of these names are put back."""
+    names = [path.stem for path in FOLDER.glob("*.py")]
+    others = {name: sys.modules.pop(name) for name in names if name in sys.modules}
+    sys.path.insert(0, str(FOLDER))
+    yield importlib.import_module
+    sys.path.remove(str(FOLDER))
+    for name in names:
+        sys.modules.pop(name, None)
+    sys.modules.update(others)
+
+
+def test_all_parts_are_known(benchmarks):
+    assert list(benchmarks("run").PARTS) == list(PARTS)
+
+
+@pytest.mark.parametrize("part", [pytest.param(p, marks=[pytest.mark.slow] * (p in PROCESSES)) for p in PARTS])
+def test_a_part(benchmarks, capsys, part):
+    benchmarks("run").main(["--quick", "--only", part])
+    output = capsys.readouterr().out
+    assert "torch" in output.splitlines()[0]
+    for said in PARTS[part]:
+        assert said in output
+
+
+def test_shapes_of_attention(benchmarks, capsys):
+    benchmarks("attention").main(["--quick"])
+    assert "5 steps, 2 sentences of 5 tokens, states of 32" in capsys.readouterr().out
+
+
+def test_memory_is_measured_of_fairseqs_sizes(benchmarks, capsys, monkeypatch):
+    """After the parts with sizes of their own; the processes are those of the slow tests."""
+    models, asked = benchmarks("models"), []
+
+    def run(command, **options):
+        asked.append(command[2:])
+        return subprocess.CompletedProcess(command, 0, stdout="log\n100.0\n")
+
+    monkeypatch.setattr(models.subprocess, "run", run)
+    for name in ("training", "generation"):
+        monkeypatch.setattr(models, name, lambda *arguments: None)
+    run_all = benchmarks("run")
+    parts = {name: part for name, part in run_all.PARTS.items() if name in ("models", "graphs", "memory")}
+    monkeypatch.setattr(run_all, "PARTS", parts)
+    run_all.main([])
+    assert all(command[0] == "--memory" and command[2] == "_iwslt_de_en" for command in asked) and len(asked) == 6
+    assert "pascal_transformer                  100 MiB" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_all_in_one_run(tmp_path):
+    """As `make bench` runs it."""
+    command = [sys.executable, FOLDER / "run.py", "--quick"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    for part in PARTS.values():
+        for said in part:
+            assert said in done.stdout
