@@ -10,7 +10,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 SOURCE=en TARGET=de WORKERS=1
 corpus="$OUT/corpus"
 
-run rm -rf "$OUT"/corpus "$OUT"/parser "$OUT"/random "$OUT"/multitask "$OUT"/characters "$OUT"/data-bin-*
+run rm -rf "$OUT"/{corpus,parser,random,multitask,characters} "$OUT/data-bin-"*
 run mkdir -p "$OUT"
 run python "$ROOT/examples/agreement/generate.py" --output "$corpus" --train "$TRAIN" --seed 1
 for kind in parser random characters; do

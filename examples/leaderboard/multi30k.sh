@@ -6,7 +6,7 @@
 : "${OUT:=outputs/leaderboard/multi30k}"
 source "$(dirname "${BASH_SOURCE[0]}")/../multi30k/settings.sh"
 run bash "$ROOT/examples/multi30k/prepare.sh"
-run rm -rf "$OUT"/data-bin-{parser,random} "$OUT/random"
+run rm -rf "$OUT/data-bin-"{parser,random} "$OUT/random"
 run mkdir -p "$OUT/random"
 run mv "$OUT/data-bin" "$OUT/data-bin-parser"
 for split in train valid test test1; do
