@@ -667,6 +667,8 @@ def test_settings_of_the_paper_for_directed_systems(recipe, system):
     assert (args.encoder_layers, args.cell, args.decoder_kind) == (1, "gru", "conditional-gru")
     assert (args.share_all_embeddings, args.untied_output, args.output_bias) == (False, True, True)
     assert (args.dropout, args.init_range) == (0.2, None)
+    # Nematus drops recurrent states, too, and the same components at all positions
+    assert (args.variational_dropout, args.recurrent_dropout, args.sdatt_guide) == (True, 0.2, "none")
     assert (args.sdatt_n, args.sdatt_sigma, args.sdatt_combine, args.local_window) == (4, None, None, 10)
     assert (args.optimizer, args.lr, args.adadelta_rho, args.adadelta_eps) == ("adadelta", [1.0], 0.95, 1e-6)
     assert (args.lr_scheduler, args.clip_norm) == ("fixed", 1.0) and not args.force_anneal

@@ -281,6 +281,24 @@ def test_every_form_of_local_attention(build, arch, softmax, renormalize):
     assert_equals_the_paper(model, **settings)
 
 
+def test_the_letter_of_eq_6_is_offered_where_local_attention_is_listed(build, repository):
+    """A softmax over the sentence, times the Gaussian, in the window; by default the softmax is taken in the window."""
+    letter, model = (
+        build("local_att", **narrow("local_att", **options)) for options in ({"local_softmax": "sentence"}, {})
+    )
+    scores = plain_scores(letter)
+    extra = letter(*batch())[1]
+    length, place = len(SENTENCES[0]), float(extra["position"][0, 0])
+    columns = torch.arange(length).double()
+    expected = torch.softmax(scores[0][0], 0) * torch.exp(-((columns + 0.5 - place) ** 2) / 2)
+    expected[(columns - math.floor(place)).abs() > 2] = 0
+    torch.testing.assert_close(extra["attn"][0][0, 0], expected, atol=1e-12, rtol=0)
+    assert (model(*batch())[1]["attn"][0][0, 0] - expected).abs().max() > 0.01
+    for path in ("README.md", "examples/sdatt/README.md", "examples/wmt14/README.md", "docs/options.md"):
+        text = " ".join((repository / path).read_text(encoding="utf-8").split())
+        assert "local-softmax" in text and "eq. 6" in text, path
+
+
 @pytest.mark.parametrize("arch", ["flexible_att", "global_plus_flexible"])
 def test_the_vision_span_of_flexible_attention(build, arch):
     model = build(arch, **narrow(arch, flex_threshold=0.5))
@@ -525,9 +543,8 @@ def test_weights_around_the_position_are_no_witness_for_it(build):
     """They are strongest there wherever it is; with no neighbours in the window, always."""
     model = build("sdatt", sdatt_n=0.5)
     with metrics.aggregate(new_root=True) as log:
-        extra = model(*batch())[1]
-    rows = torch.floor(extra["position"]).long()
-    assert torch.equal(extra["attn"][0].argmax(2)[:2], rows[:2])
+        extra = model(*batch(chosen=slice(0, 2)))[1]
+    assert torch.equal(extra["attn"][0].argmax(2), torch.floor(extra["position"]).long())
     assert log.get_smoothed_values()["position_error"] > 0
 
 
