@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -81,10 +82,11 @@ def from_conllu(lines: Iterable[str], place: str) -> Iterator[list[Word]]:
             )
         if "-" in columns[0] or "." in columns[0]:
             continue
-        if not (columns[0].isdecimal() and columns[6].isdecimal()):
+        # Python converts no more than some thousands of digits
+        if columns[0] != str(len(words) + 1) or not re.fullmatch("[0-9]{1,9}", columns[6]):
             raise ValueError(
-                f"{place}, line {number}: ID {columns[0]!r} and HEAD {columns[6]!r}; expected "
-                "whole numbers; parse or repair the file first"
+                f"{place}, line {number}: ID {columns[0][:20]!r} and HEAD {columns[6][:20]!r}; expected "
+                f"{len(words) + 1} and a whole number; parse or repair the file first"
             )
         words.append(Word(int(columns[0]), columns[1], columns[3], int(columns[6]), columns[7]))
     if words:

@@ -365,19 +365,20 @@ def _resume(part: IO[bytes], header: bytes, words: Iterator[list[str]], chunk: i
         )
     part.seek(len(header))
     blocks = _complete_blocks(part)
-    kept, end = 0, len(header)
+    kept, end, line_number = 0, len(header), 2
     while len(group := list(islice(blocks, chunk))) == chunk:
         for number, block in enumerate(group, kept + 1):
             expected = next(words, None)
-            forms = _forms(block, part.name)
+            forms = _forms(block, part.name, line_number)
             if forms != expected:
                 line = "the end" if expected is None else quoted(" ".join(expected))
                 raise TreeFormatError(
-                    f"{part.name}: sentence {number} is {quoted(' '.join(forms))}, but in {name} "
+                    f"{part.name}: sentence {number} (line {line_number}) is {quoted(' '.join(forms))}, but in {name} "
                     f"it is {line}; "
                     "give the same --input and --shard to resume, or delete the part file to "
                     "start over"
                 )
+            line_number += block.count(b"\n")
         kept += chunk
         end += sum(map(len, group))
     part.seek(end)
@@ -385,11 +386,20 @@ def _resume(part: IO[bytes], header: bytes, words: Iterator[list[str]], chunk: i
     return kept
 
 
-def _forms(block: bytes, name: str) -> list[str]:
-    """The words of a tree that this program wrote; its heads may form cycles (`--decoder greedy`)."""
-    lines = [line.split("\t") for line in block.decode("utf-8").rstrip("\n").split("\n") if line[0] != "#"]
-    headless = ["\t".join([*fields[:6], "_", *fields[7:]]) for fields in lines]
-    return parse_block(headless, name).forms
+def _forms(block: bytes, name: str, line: int) -> list[str]:
+    """The words of a tree that this program wrote, from a line of the part file on.
+
+    Its heads may form cycles (`--decoder greedy`).
+    """
+    try:
+        lines = block.decode("utf-8").removesuffix("\n\n").split("\n")
+        if not lines[0]:
+            raise TreeFormatError(f"{name}:{line}: an empty line where a tree was expected")
+        return parse_block(lines, name, line, cycles=True).forms
+    except UnicodeDecodeError as error:
+        raise TreeFormatError(f"{name}:{line}: not UTF-8 ({error.reason}); delete the file to start over") from None
+    except TreeFormatError as error:
+        raise TreeFormatError(f"{error}; this program did not write that: delete the file to start over") from None
 
 
 def _complete_blocks(lines: Iterable[bytes]) -> Iterator[bytes]:

@@ -226,13 +226,14 @@ def block_forms(block: list[str]) -> list[str]:
     return [columns[1] for columns in rows if len(columns) > 1 and columns[0].isdecimal()]
 
 
-def parse_block(block: list[str], name: str = "CoNLL-U", start: int = 1) -> Sentence:
+def parse_block(block: list[str], name: str = "CoNLL-U", start: int = 1, cycles: bool = False) -> Sentence:
     """The tree in the lines of one sentence.
 
     Args:
         block: lines of one sentence, without line ends.
         name: file name for messages.
         start: line number of the first line, 1-based.
+        cycles: whether the heads may form cycles.
 
     Raises:
         TreeFormatError: wrong number of columns, ids out of order, a head that is no number or out of range, a
@@ -271,6 +272,8 @@ def parse_block(block: list[str], name: str = "CoNLL-U", start: int = 1) -> Sent
     check_tags("UPOS", upos, lines, name)
     check_tags("DEPREL", deprels, lines, name)
     heads = _heads([columns[6] for columns in rows], forms, lines, name)
+    if not cycles:
+        _check_cycles(heads, forms, lines, name)
     return Sentence(forms, heads, deprels, upos, ranges, comments, start)
 
 
@@ -300,7 +303,6 @@ def _range(columns: list[str], words: int, covered: int, place: str) -> tuple[in
         columns: of the row.
         words: of the sentence so far.
         covered: last word of the range before, -1 if there is none.
-        place: file and line.
     """
     number = columns[0]
     if found := _RANGE.fullmatch(number):
@@ -327,14 +329,7 @@ _HEADS = _heads_of(MAX_WORDS)
 
 
 def _heads(columns: list[str], forms: list[str], lines: list[int], name: str) -> list[int]:
-    """HEAD of the words of a sentence, 0-based.
-
-    Args:
-        columns: as they are written.
-        forms: the words, for messages.
-        lines: those that the words stand on.
-        name: of the file.
-    """
+    """HEAD of the words of a sentence as they are written, made 0-based; the rest is for messages."""
     length = len(columns)
     known = _HEADS if length <= MAX_WORDS else _heads_of(length)
     try:
@@ -345,6 +340,10 @@ def _heads(columns: list[str], forms: list[str], lines: list[int], name: str) ->
         if columns == ["_"] * length:
             return [UNPARSED] * length
         raise _wrong_head(columns, forms, lines, name)
+    return heads
+
+
+def _check_cycles(heads: list[int], forms: list[str], lines: list[int], name: str) -> None:
     if cycle := find_cycle(heads):
         first = min(cycle)
         around = [*cycle, cycle[0]]
@@ -353,7 +352,6 @@ def _heads(columns: list[str], forms: list[str], lines: list[int], name: str) ->
             f"{name}:{lines[first]}: the heads form a cycle ({shown}{' <- …' * (len(around) > _CYCLE)}); "
             "every word must lead to a root (head 0)"
         )
-    return heads
 
 
 def _wrong_head(columns: list[str], forms: list[str], lines: list[int], name: str) -> TreeFormatError:

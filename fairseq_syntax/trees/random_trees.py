@@ -4,6 +4,7 @@ import random
 from dataclasses import replace
 
 from .conllu import ROOT, Sentence
+from .universal import universal_labels
 
 
 def random_heads(words: int, generator: random.Random) -> list[int]:
@@ -39,8 +40,8 @@ def random_heads(words: int, generator: random.Random) -> list[int]:
 def with_random_tree(sentence: Sentence, generator: random.Random) -> Sentence:
     """The same words under a random tree.
 
-    Words and tags stay. The root keeps the label that a root had; the other labels are shuffled over the other words,
-    so that their frequencies stay what they were. A sentence without a parse stays without.
+    Words and tags stay. The root has the label `root`; the other labels are shuffled over the other words, so that
+    their frequencies stay what they were. A sentence without a parse stays without.
     """
     if not sentence.is_parsed or not sentence.forms:
         return sentence
@@ -49,4 +50,4 @@ def with_random_tree(sentence: Sentence, generator: random.Random) -> Sentence:
     others = sentence.deprels[:top] + sentence.deprels[top + 1 :]
     generator.shuffle(others)
     others.insert(heads.index(ROOT), sentence.deprels[top])
-    return replace(sentence, heads=heads, deprels=others)
+    return replace(sentence, heads=heads, deprels=universal_labels(heads, others))

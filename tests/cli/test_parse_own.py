@@ -2,18 +2,20 @@
 
 import os
 import shutil
+from types import SimpleNamespace
 
 import pytest
 import torch
 import treebanks
 from integration import commands
+from oracles import conllu_format
 
 from fairseq_syntax.cli import parse
 from fairseq_syntax.cli.parse import main
 from fairseq_syntax.tasks import own_parser
 from fairseq_syntax.tasks.own_parser import OwnParser, TreeDecoder
 from fairseq_syntax.trees import spanning
-from fairseq_syntax.trees.conllu import ROOT, TreeFormatError, find_cycle, read_conllu
+from fairseq_syntax.trees.conllu import ROOT, TreeFormatError, find_cycle, format_sentence, read_conllu
 
 TEXT = "the dog runs .\n\nthe big hound sees a tree .\nx\nZzz the <unk> </s> 10\u00a0000 , qqq the the a . runs\n"
 WORDS = [line.split() for line in TEXT.split("\n")[:-1]]
@@ -86,6 +88,36 @@ def test_against_the_model(checkpoint, decoder, batch_tokens):
         assert tree.heads == expected
         if decoder != TreeDecoder.greedy:
             assert find_cycle(tree.heads) is None and tree.heads.count(ROOT) == 1
+
+
+@pytest.mark.parametrize("label", ["amod", "root"])
+@pytest.mark.parametrize("decoder", ["mst", "eisner"])
+def test_the_root_and_no_other_word_is_labelled_root(checkpoint, decoder, label, monkeypatch):
+    """Whatever label the model finds best for every word: what is written is valid UD."""
+    parser = OwnParser(checkpoint, decoder, "cpu")
+    forward = parser.model.forward
+
+    def all_the_same(tokens, lengths):
+        graph = forward(tokens, lengths)
+        graph.label_log_probs[..., parser.model.labels.index(label)] = 1.0
+        return graph
+
+    monkeypatch.setattr(parser.model, "forward", all_the_same)
+    written = "".join(map(format_sentence, parser.parse([words for words in WORDS if words])))
+    found = conllu_format.read(written.encode())
+    for tree in found:
+        conllu_format.check_universal(tree)
+    others = {deprel for tree in found for deprel in tree.deprels} - {"root"}
+    assert others == {"amod"} if label == "amod" else others and "root" not in others
+
+
+def test_a_bar_that_is_given_moves_with_every_batch(checkpoint):
+    bar = SimpleNamespace(moves=[])
+    bar.update = bar.moves.append
+    OwnParser(checkpoint, device="cpu", batch_tokens=9).parse(
+        [["the", "dog", "runs", "."], [], *[["the", "dog"]] * 4], bar
+    )
+    assert sum(bar.moves) == 6 and len(bar.moves) > 2
 
 
 def test_greedy_heads_were_no_trees(checkpoint):

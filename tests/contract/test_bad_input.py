@@ -744,6 +744,23 @@ def _(world):
     return str(caught.value)
 
 
+@case(
+    "could not download what is missing; where there is a network run",
+    "has no parser for language 'en': looked in",
+    "or give model files with --stanza-tagger and --stanza-parser. It says ConnectionError: no network",
+)
+def _(world):
+    stanza = pytest.importorskip("stanza")
+
+    def fail(**_):
+        raise ConnectionError("no network")
+
+    world.monkeypatch.setattr(stanza, "Pipeline", fail)
+    with pytest.raises(ValueError) as caught:
+        world.set_up().live(["a b"])
+    return str(caught.value)
+
+
 @case("no such file; give the .pt file of", "/none.pt: ", "tagger")
 def _(world):
     with pytest.raises(ValueError) as caught:

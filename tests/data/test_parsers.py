@@ -223,6 +223,16 @@ def test_messages_name_the_arguments_of_the_caller(monkeypatch, tmp_path):
         assert len(cause) < 200
 
 
+def test_the_hub_names_its_own_arguments(monkeypatch):
+    from fairseq_syntax.models import hub
+
+    task = SimpleNamespace()
+    monkeypatch.setattr(hub.hub_utils, "from_pretrained", lambda *_, **__: {"args": None, "task": task, "models": []})
+    monkeypatch.setattr(hub, "SyntaxHubInterface", lambda *_: None)
+    hub.HubModel.from_pretrained("model")
+    assert task.stanza_arguments == ("stanza_tagger", "stanza_parser")
+
+
 def test_downloading_is_quiet(monkeypatch, tmp_path):
     pytest.importorskip("stanza")
     for name in ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"):
