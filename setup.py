@@ -50,6 +50,7 @@ setup(
             "fairseq-syntax-dir = fairseq_syntax.cli.directory:main",
             "fairseq-syntax-parse = fairseq_syntax.cli.parse:main",
             "fairseq-syntax-preprocess = fairseq_syntax.cli.preprocess:main",
+            "fairseq-syntax-check = fairseq_syntax.cli.check:main",
             "fairseq-syntax-linearize = fairseq_syntax.cli.linearize:main",
             "fairseq-syntax-attention = fairseq_syntax.cli.attention:main",
             "fairseq-syntax-trees = fairseq_syntax.cli.trees:main",

@@ -5,7 +5,6 @@ import logging
 import math
 import re
 import sys
-import zipfile
 from argparse import Namespace
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,8 @@ import fairseq_syntax  # noqa: F401  (registers the models, and what checkpoints
 
 from ..analysis.bleu import TOKENIZERS, Bleu
 from ..analysis.tables import TableFormat, format_table
-from .checkpoints import Loaded, load, reason
+from ..compat.checkpoint_files import check_state, open_checkpoint, options_of, reason
+from .checkpoints import Loaded, load
 from .latent import positive
 from .outputs import exit_status, refuse_existing
 
@@ -185,23 +185,9 @@ def read_checkpoint(path: Path) -> dict:
     Raises:
         ValueError: not a checkpoint of fairseq.
     """
-    try:
-        # torch maps files of its present format only
-        state = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
-    except OSError:
-        raise
-    except Exception as error:  # what a file that is none raises depends on its first bytes
-        raise ValueError(f"{path}: not a checkpoint of fairseq ({reason(error)})") from None
-    if not isinstance(state, dict) or not isinstance(state.get("model"), dict) or not _options(state):
-        raise ValueError(f"{path}: not a checkpoint of fairseq (no model and options in it)")
+    state = open_checkpoint(path)
+    check_state(state, path)
     return state
-
-
-def _options(state: dict, group: str = "model") -> dict:
-    """Options of the training that a checkpoint is of: those of the model, or of another group."""
-    # checkpoints of old versions have one group
-    options = (state.get("cfg") or {}).get(group) or state.get("args") or {}
-    return vars(options) if isinstance(options, Namespace) else options
 
 
 class Mean:
@@ -224,7 +210,7 @@ class Mean:
         """
         state = read_checkpoint(path)
         tensors = state["model"]
-        architecture = _options(state).get("arch") or _options(state).get("_name")
+        architecture = options_of(state).get("arch") or options_of(state).get("_name")
         if not self.count:
             self._first, self._architecture = path, architecture
             self._like = dict(tensors)
@@ -312,7 +298,7 @@ def best_number(checkpoints: list[Checkpoint]) -> int | None:
         state = read_checkpoint(checkpoint.path)
         value = (state.get("extra_state") or {}).get("val_loss")
         if value is not None and not math.isnan(value):
-            sign = 1 if _options(state, "checkpoint").get("maximize_best_checkpoint_metric") else -1
+            sign = 1 if options_of(state, "checkpoint").get("maximize_best_checkpoint_metric") else -1
             scores.append((sign * float(value), checkpoint.number))
     return max(scores)[1] if scores else None
 
@@ -426,6 +412,9 @@ def write_checkpoint(output: str, parameters: dict[str, Tensor], averaged: list[
     try:
         torch.save({**state, "model": parameters, "extra_state": extra}, partial)
         partial.replace(final)
+    except RuntimeError as error:
+        # torch's own writer raises no OSError
+        raise OSError(f"{output}: cannot be written ({reason(error)}); is the disk full?") from None
     finally:
         partial.unlink(missing_ok=True)
 

@@ -171,8 +171,8 @@ def run(args: argparse.Namespace) -> None:
             _draw(args, *nth(sentences, args.sentence or 0), inducer)
         if args.edges:
             _write(args, sentences, inducer)
-    if inducer.note():
-        print(f"fairseq-syntax-graph: {inducer.note()}", file=sys.stderr)
+    if inducer.note(args):
+        print(f"fairseq-syntax-graph: {inducer.note(args)}", file=sys.stderr)
 
 
 # --- against a treebank -------------------------------------------------------------------------------------------

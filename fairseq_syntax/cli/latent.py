@@ -311,14 +311,16 @@ class TreeInducer:
                 f"with it ({error})"
             ) from None
 
-    def note(self) -> str:
+    def note(self, args: Namespace) -> str:
         """What the user should know about the text: nothing, or how much of it the model does not know."""
         if not self.unknown:
             return ""
         share = 100 * self.unknown / self.tokens
+        lowercase = args.lowercase or getattr(self.loaded.task.cfg, "lowercase", False)
+        left = [option for option, given in (("--bpe", args.bpe), ("--lowercase", lowercase)) if not given]
         return (
             f"{self.unknown} of {self.tokens} tokens ({share:.1f} %) are unknown to the model; the text must be cut "
-            "and cased as in training (--bpe, --lowercase)"
+            f"and cased as in training" + (f" ({', '.join(left)})" if left else "")
         )
 
 
@@ -384,7 +386,7 @@ def read_compared(args: Namespace) -> Compared:
     sources = [cutter.of_words(sentence.forms, f"{args.gold}:{sentence.line}") for sentence in gold]
     with tqdm(total=len(gold), unit="sent") as bar:
         trees = inducer(sources, bar)
-    return Compared(gold, trees, loaded.architecture, inducer.note())
+    return Compared(gold, trees, loaded.architecture, inducer.note(args))
 
 
 def _read_predicted(path: str, gold: list[Sentence], gold_path: str) -> list[list[int]]:

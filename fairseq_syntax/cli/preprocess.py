@@ -2,10 +2,7 @@
 
 import argparse
 import collections
-import fcntl
-import json
 import logging
-import os
 import shutil
 import sys
 from collections.abc import Iterator
@@ -25,10 +22,14 @@ from ..data.arrays import (
     TAG_DICTIONARIES,
     checksum,
     manifest_path,
+    read_index,
     read_manifest,
     tag_dictionary_path,
 )
-from ..data.binarize import Options, SplitWriter, check_lengths, tag_dictionary, token_sizes
+from ..data.binarize import Options, SplitWriter, check_lengths, tag_dictionary
+from ..data.length_table import length_table_path
+from ..data.publishing import JOURNAL, finish_publishing, locked, publish, staging_directories, write_json
+from ..data.token_files import load_dictionary
 from ..trees.conllu import MAX_WORDS, TreeFormatError, numbered_lines
 from ..trees.subwords import SubwordType, check_length
 
@@ -38,10 +39,6 @@ _DESCRIPTION = """\
 Binarize a parallel corpus and the dependency trees of its source side. Takes all options of fairseq-preprocess.
 For a prefix P and source language s, the (sub)words are read from P.s and their trees from P.s.conllu or
 P.s.conllu.gz; they must agree word for word."""
-
-STAGING = ".syntax.partial"
-JOURNAL = "publishing.json"
-"""In a staging directory: everything is made, and its files are being moved to their place."""
 
 _EXAMPLE = """\
 example:
@@ -184,11 +181,7 @@ def run(args: argparse.Namespace) -> None:
     manifest = manifest_path(destination, args.source_lang, args.target_lang)
     if destination.exists() and not destination.is_dir():
         raise FileExistsError(f"{destination}: is a file; name a directory with --destdir")
-    for left in _staging_directories(destination):
-        if (left / JOURNAL).exists():
-            with _locked(left):
-                logger.info("%s: left by a run that was killed while it moved files; finishing that", left)
-                _finish_publishing(left, destination)
+    finish_publishing(destination)
     _check_inputs(args, splits)
     if args.only_syntax:
         if not destination.is_dir():
@@ -208,47 +201,27 @@ def run(args: argparse.Namespace) -> None:
         raise FileExistsError(
             f"{destination}: holds text that was binarized with the dictionaries there; name another --destdir"
         )
-    for left in _staging_directories(destination):
+    for left in staging_directories(destination):
         if left.exists():
-            with _locked(left):
+            with locked(left):
                 logger.info("%s: left by an interrupted run, removed", left)
                 shutil.rmtree(left)
-    staging = _staging_directories(destination)[args.only_syntax]
+    staging = staging_directories(destination)[args.only_syntax]
     staging.mkdir(parents=True)
-    with _locked(staging):
+    with locked(staging):
         try:
             if not args.only_syntax:
                 _binarize_text(args, staging)
             if not args.dict_only:
                 entry = _binarize_trees(args, splits, staging, destination)
-                _write_json(staging / manifest.name, entry)
-            _publish(args, staging, destination, manifest.name)
+                write_json(staging / manifest.name, entry)
+            stale = _stale(args, staging, destination) if destination.is_dir() else set()
+            publish(staging, destination, manifest.name, stale)
+            logger.info("Wrote preprocessed data to %s", destination)
         except BaseException:
             if not (staging / JOURNAL).exists():
                 shutil.rmtree(staging, ignore_errors=True)
             raise
-
-
-def _staging_directories(destination: Path) -> tuple[Path, Path]:
-    """Where new files wait: for a whole data directory, and for trees alone."""
-    # beside the directory itself, also where it is given as `.` or by a symbolic link
-    return destination.resolve().with_name(f".{destination.resolve().name}.partial"), destination / STAGING
-
-
-@contextmanager
-def _locked(directory: Path) -> Iterator[None]:
-    """Keep a second run with the same --destdir from taking this one's files for left-overs."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise TreeFormatError(
-                f"{directory}: another fairseq-syntax-preprocess is writing it; wait for it to end"
-            ) from None
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _splits(args: argparse.Namespace) -> dict[str, str]:
@@ -314,10 +287,19 @@ def _count_lines(args: argparse.Namespace, path: Path, check: bool) -> int:
 def _binarize_text(args: argparse.Namespace, staging: Path) -> None:
     destination, args.destdir = args.destdir, str(staging)
     handlers = list(fairseq_preprocess.logger.handlers)
+
+    def name_destination(record: logging.LogRecord) -> bool:
+        message = record.getMessage()
+        record.msg, record.args = message.replace(str(staging), destination), ()
+        # not yet: trees are still to come
+        return not message.startswith("Wrote preprocessed data")
+
+    fairseq_preprocess.logger.addFilter(name_destination)
     try:
         fairseq_preprocess.main(args)
     finally:
         args.destdir = destination
+        fairseq_preprocess.logger.removeFilter(name_destination)
         for handler in set(fairseq_preprocess.logger.handlers) - set(handlers):
             fairseq_preprocess.logger.removeHandler(handler)
             handler.close()
@@ -336,7 +318,7 @@ def _binarize_trees(args: argparse.Namespace, splits: dict[str, str], staging: P
             index = Path(index_file_path(_prefix(args, tokens, split)))
             if not index.is_file():
                 raise FileNotFoundError(f"{index}: split {split!r} is not binarized there; leave --only-syntax out")
-            check_lengths(_prefix(args, staging, split), token_sizes(index), text)
+            check_lengths(_prefix(args, staging, split), read_index(index)[1], text)
         logger.info("[%s] %s: %s", args.source_lang, trees, counts[split]._asdict())
         share = 100 * counts[split].unparsed / max(counts[split].sentences, 1)
         if share > 1:
@@ -363,7 +345,7 @@ def _tag_dictionaries(args, writers, staging: Path, destination: Path) -> dict[s
                 raise FileNotFoundError(
                     f"{given}: no such dictionary; give --trainpref, or the training data with --syntax-dicts"
                 )
-            dictionaries[name] = Dictionary.load(str(given))
+            dictionaries[name] = load_dictionary(given)
         else:
             counts = writers["train"].tag_counts.get(name, collections.Counter())
             dictionaries[name] = tag_dictionary(counts)
@@ -382,6 +364,19 @@ def _same_tags(args, staging: Path, destination: Path) -> bool:
     return all(old.is_file() and new.read_bytes() == old.read_bytes() for new, old in paths)
 
 
+def _same_words(args, staging: Path, destination: Path) -> bool:
+    """Whether the new dictionaries number words as those that the data has."""
+    names = (f"dict.{language}.txt" for language in (args.source_lang, args.target_lang))
+    pairs = ([d / name for d in (staging, destination)] for name in names)
+    return all(
+        new.is_file() == old.is_file() and (not new.is_file() or _symbols(new) == _symbols(old)) for new, old in pairs
+    )
+
+
+def _symbols(path: Path) -> list[bytes]:
+    return [line.rpartition(b" ")[0] for line in path.read_bytes().split(b"\n")]
+
+
 def _stays(args, writers, destination: Path) -> bool:
     """Whether the data has trees of splits that are not made again now."""
     old = read_manifest(destination, args.source_lang, args.target_lang) or {}
@@ -392,7 +387,9 @@ def _manifest(args, splits, counts, staging: Path, destination: Path) -> dict:
     """The new manifest; with --only-syntax, entries of other splits stay."""
     path = manifest_path(destination, args.source_lang, args.target_lang)
     old = read_manifest(destination, args.source_lang, args.target_lang) or {}
-    if not args.only_syntax and not _same_tags(args, staging, destination):
+    if not args.only_syntax and not (
+        _same_tags(args, staging, destination) and _same_words(args, staging, destination)
+    ):
         old = {}
     if old.get("splits", {}).keys() - splits.keys() and old.get("subword_type") != args.subword_type:
         raise TreeFormatError(
@@ -425,50 +422,33 @@ def _manifest(args, splits, counts, staging: Path, destination: Path) -> dict:
 
 
 def _is_replaced(args, splits, name: str) -> bool:
-    """Whether a file of the data belongs to what is made now."""
-    parts = name.split(".")
-    if len(parts) < 3 or parts[0] not in splits or parts[1] != f"{args.source_lang}-{args.target_lang}":
-        return False
-    return not args.only_syntax or (len(parts) == 5 and parts[3] in ARRAY_TYPES)
+    """Whether a file of the data belongs to what is made now, or was made of it."""
+    split, *parts = name.split(".")
+    pair = f"{args.source_lang}-{args.target_lang}"
+    if args.only_syntax:
+        return split in splits and len(parts) == 4 and parts[0] == pair and parts[2] in ARRAY_TYPES
+    if name == length_table_path("", args.source_lang, args.target_lang).name:
+        return "train" in splits
+    return split in splits and ((parts[:1] == [pair] and len(parts) > 1) or parts[:2] == ["align", pair])
 
 
-def _write_json(path: Path, content: dict) -> None:
-    path.write_text(json.dumps(content, indent=1, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
-
-
-def _publish(args: argparse.Namespace, staging: Path, destination: Path, manifest: str) -> None:
-    """Move the staged files to their place; the manifest, which vouches for the rest, goes first and comes last."""
-    # all at once, unless a shell stands in that very directory
-    if not destination.exists() or not (any(destination.iterdir()) or destination.samefile(".")):
-        os.rename(staging, destination.resolve())
-        return
-    names = {path.name for path in staging.iterdir()}
-    # what the new files replace without having the same name: no stale array may stay beside new tokens
-    splits = _splits(args)
-    stale = [path.name for path in destination.iterdir() if _is_replaced(args, splits, path.name)]
-    if not args.only_syntax and not args.dict_only and not _same_tags(args, staging, destination):
-        # arrays of splits that are not made again hold indices of the old tags
+def _stale(args: argparse.Namespace, staging: Path, destination: Path) -> set[str]:
+    """Files that the new ones replace without having the same name: none may stay beside what it does not fit."""
+    splits, pair = _splits(args), f"{args.source_lang}-{args.target_lang}"
+    stale = {path.name for path in destination.iterdir() if _is_replaced(args, splits, path.name)}
+    if args.only_syntax or args.dict_only:
+        return stale
+    # splits that are not made again hold indices of the old dictionaries
+    if not _same_tags(args, staging, destination):
         for array in ARRAY_TYPES:
-            pattern = f"*.{args.source_lang}-{args.target_lang}.{args.source_lang}.{array}.???"
-            stale += [path.name for path in destination.glob(pattern)]
-    plan = {"manifest": manifest, "stale": sorted(set(stale) - names)}
-    _write_json(staging / f"{JOURNAL}.tmp", plan)
-    os.replace(staging / f"{JOURNAL}.tmp", staging / JOURNAL)
-    _finish_publishing(staging, destination)
-
-
-def _finish_publishing(staging: Path, destination: Path) -> None:
-    """Move files by the plan in the journal, as often as it takes: what was moved already is not there any more."""
-    plan = json.loads((staging / JOURNAL).read_text(encoding="utf-8"))
-    for name in plan["stale"]:
-        (destination / name).unlink(missing_ok=True)
-    if (staging / plan["manifest"]).exists():
-        (destination / plan["manifest"]).unlink(missing_ok=True)
-    names = {path.name for path in staging.iterdir()} - {JOURNAL}
-    for name in sorted(names, key=lambda name: name == plan["manifest"]):
-        os.replace(staging / name, destination / name)
-    (staging / JOURNAL).unlink()
-    staging.rmdir()
+            stale |= {path.name for path in destination.glob(f"*.{pair}.{args.source_lang}.{array}.???")}
+    if not _same_words(args, staging, destination):
+        old = {path.name for path in destination.glob(f"*.{pair}.*")}
+        others = sorted({name.split(".")[0] for name in old} - splits.keys())
+        if others:
+            logger.warning("%s: made with other dictionaries of words, removed: %s", destination, ", ".join(others))
+        stale |= old
+    return stale
 
 
 if __name__ == "__main__":

@@ -108,8 +108,8 @@ def run(args: argparse.Namespace) -> None:
         _draw(args, sentence, inducer([source])[0], loaded.name, **given)
     if args.output or not args.draw:
         _write(args, sentences, inducer)
-    if inducer.note():
-        print(f"fairseq-syntax-trees: {inducer.note()}", file=sys.stderr)
+    if inducer.note(args):
+        print(f"fairseq-syntax-trees: {inducer.note(args)}", file=sys.stderr)
 
 
 def _write(args: argparse.Namespace, sentences, inducer: TreeInducer) -> None:

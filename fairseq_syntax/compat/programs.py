@@ -6,6 +6,7 @@ import os
 import sys
 import typing
 
+from .checkpoint_files import check_architecture, check_state, no_checkpoint, reason
 from .repairs import Differs, Replacement, expect, repair
 
 
@@ -124,6 +125,49 @@ def keep_unknown_words():
         return replace(hypo_str, src_str, *rest, **more) if (src_str or "").split() else hypo_str
 
     return [Replacement(utils, "replace_unk", "hypo_str src_str alignment align_dict unk", replace_by_words)]
+
+
+@repair("bad-checkpoints")
+def name_bad_checkpoints():
+    """Let messages about checkpoints that cannot be used name the file, in all commands of fairseq.
+
+    fairseq's name no file, torch's tell how to load it unsafely, and a model whose parameters are not numbers
+    translates without a word. Can go when fairseq looks at what it loads.
+    """
+    from fairseq import checkpoint_utils
+
+    def load_checked(load, path, *rest, **options):
+        try:
+            state = load(path, *rest, **options)
+        except OSError:
+            raise
+        except Exception as error:  # what a file that is none raises depends on its first bytes
+            raise no_checkpoint(path, error) from None
+        check_state(state, path)
+        check_architecture(state, path)
+        return state
+
+    def load_by_name(load, filenames, arg_overrides=None, task=None, *rest, **options):
+        files = ", ".join(map(str, filenames))
+        try:
+            return load(filenames, arg_overrides, task, *rest, **options)
+        except RuntimeError as error:
+            data = getattr(getattr(task, "cfg", None), "data", "the data")
+            raise ValueError(
+                f"{files}: does not fit the dictionaries in {data} ({reason(error)}); give the data directory that the "
+                "model was trained on"
+            ) from None
+        except (AttributeError, KeyError, TypeError, AssertionError) as error:
+            raise ValueError(
+                f"{files}: not a checkpoint of fairseq (no model of its options: {reason(error)})"
+            ) from None
+
+    return [
+        Replacement(checkpoint_utils, "load_checkpoint_to_cpu", "path arg_overrides load_on_all_ranks", load_checked),
+        Replacement(
+            checkpoint_utils, "load_model_ensemble_and_task", "filenames arg_overrides task strict", load_by_name
+        ),
+    ]
 
 
 @repair("default-task")

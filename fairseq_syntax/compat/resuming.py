@@ -2,8 +2,8 @@
 
 import os
 import sys
-import zipfile
 
+from .checkpoint_files import open_checkpoint
 from .repairs import Replacement, expect, repair
 
 
@@ -126,7 +126,6 @@ def refuse_another_system():
     advice `--reset-optimizer` is followed. Warm starts that name a checkpoint (`--finetune-from-model`,
     `--restore-file`) are left alone. Can go when fairseq compares the names.
     """
-    import torch
     from fairseq.dataclass.configs import CheckpointConfig
     from fairseq.tasks import TASK_REGISTRY
     from fairseq.trainer import Trainer
@@ -138,9 +137,9 @@ def refuse_another_system():
         cfg = self.cfg.checkpoint
         last = os.path.join(cfg.save_dir, default.replace(".pt", f"{self.checkpoint_suffix}.pt"))
         if cfg.restore_file == default and filename == last and os.path.isfile(filename):
-            # mapped, not read: nothing but names is looked at
-            saved = torch.load(filename, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(filename))
-            found, given = (_names(each, TASK_REGISTRY) for each in (saved.get("cfg") or {}, self.cfg))
+            # nothing but names is looked at
+            saved = open_checkpoint(filename).get("cfg")
+            found, given = (_names(each, TASK_REGISTRY) for each in (saved or {}, self.cfg))
             for option, value in found.items():
                 if value and given[option] and value != given[option]:
                     raise ValueError(

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 from fairseq.data import Dictionary
-from fairseq.data.indexed_dataset import MMapIndexedDataset, data_file_path
+from fairseq.data.indexed_dataset import data_file_path
 
 from ..trees.alignment import align_tree
 from ..trees.conllu import (
@@ -301,12 +301,6 @@ def tag_dictionary(counts: collections.Counter) -> Dictionary:
     for tag, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
         dictionary.add_symbol(tag, count)
     return dictionary
-
-
-def token_sizes(index_path: str | Path) -> np.ndarray:
-    """Number of tokens of every sentence, EOS included, from the index of a binarized text."""
-    index = MMapIndexedDataset.Index(str(index_path))
-    return np.array(index.sizes)  # a copy: the map is closed together with `index`
 
 
 def check_lengths(prefix: str, token_sizes: np.ndarray, text_path: Path) -> None:

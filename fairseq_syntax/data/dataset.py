@@ -7,10 +7,11 @@ import torch
 from fairseq.data import LanguagePairDataset
 
 from .. import compat
-from ..trees.conllu import TreeFormatError
+from ..trees.conllu import UNPARSED, TreeFormatError
 from ..trees.distances import unpack_distances
-from .arrays import ArrayReader
+from .arrays import COUNTS, ArrayReader
 from .inputs import INPUTS, TokenSyntax, collate_syntax
+from .invariants import check_arrays
 
 
 class SplitSyntax:
@@ -20,15 +21,16 @@ class SplitSyntax:
         prefix: path prefix of the split's source side.
         inputs: the inputs wanted, keys of `INPUTS`; only their arrays are opened.
         data_path: for messages.
+        tags: name of an array -> number of tags in its dictionary.
 
     Raises:
-        TreeFormatError: an array is missing; the message names the command that makes it.
+        TreeFormatError: an array is missing, or holds what is no tree; the message names the command that makes it.
     """
 
     # made from the heads when they are not stored
     _OPTIONAL = ("distances", "parents")
 
-    def __init__(self, prefix, inputs, data_path):
+    def __init__(self, prefix, inputs, data_path, tags=None):
         self.prefix = str(prefix)
         self.readers = {}
         names = {name for kind in inputs for name in INPUTS[kind].arrays} | {"words", "heads"}
@@ -49,6 +51,7 @@ class SplitSyntax:
                 f"{prefix}: the arrays hold different numbers of sentences ({lengths}); "
                 "run fairseq-syntax-preprocess --only-syntax --overwrite again"
             )
+        check_arrays(self.readers, tags)
 
     def __len__(self):
         return len(self.readers["words"])
@@ -56,8 +59,39 @@ class SplitSyntax:
     def __getitem__(self, index):
         arrays = {name: reader[index] for name, reader in self.readers.items()}
         if "distances" in arrays:
-            arrays["distances"] = unpack_distances(arrays["distances"], len(arrays["heads"]) + 1)
+            heads = arrays["heads"]
+            distances = arrays["distances"] = unpack_distances(arrays["distances"], len(heads) + 1)
+            # what follows from the heads is computed by fairseq-syntax-check only; a root, -1, is one arc from EOS, the
+            # last
+            if not (distances[np.arange(len(heads)), heads] == (heads != UNPARSED)).all():
+                raise TreeFormatError(
+                    f"{self.readers['distances'].prefix}.bin: damaged: a head that is not one arc away in sentence "
+                    f"{index}; run fairseq-syntax-preprocess --only-syntax --overwrite again"
+                )
         return TokenSyntax(**arrays)
+
+    def counts(self):
+        """What the manifest counts, name -> number; see `COUNTS`."""
+        heads = self.readers["heads"]
+        first = heads.values[heads.starts[:-1][heads.sizes > 0]]
+        numbers = (len(self), len(self.readers["words"].values), len(heads.values), int((first == UNPARSED).sum()))
+        return dict(zip(COUNTS, numbers, strict=True))
+
+    def check_counts(self, promised, split, manifest):
+        """What the manifest counts; TreeFormatError if it counted otherwise.
+
+        Args:
+            promised: the split's entry in the manifest.
+            split, manifest: for the message.
+        """
+        found = self.counts()
+        for name, count in found.items():
+            if promised.get(name, count) != count:
+                raise TreeFormatError(
+                    f"{manifest}: promises {promised[name]} {name} in split {split!r}, but there are {count}; run "
+                    "fairseq-syntax-preprocess --only-syntax --overwrite again"
+                )
+        return found
 
     def prefetch(self, indices):
         """Nothing to do: the files are mapped."""

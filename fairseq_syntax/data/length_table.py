@@ -9,8 +9,9 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
-from fairseq.data import Dictionary
-from fairseq.data.indexed_dataset import infer_dataset_impl, make_dataset
+from fairseq.data.indexed_dataset import index_file_path, infer_dataset_impl, make_dataset
+
+from .token_files import load_dictionary, token_reader
 
 FORMAT_VERSION = 1
 
@@ -27,10 +28,10 @@ def split_lengths(data_path: str | Path, split: str, source: str, target: str) -
     for pair in (f"{source}-{target}", f"{target}-{source}"):
         prefixes = {language: str(Path(data_path, f"{split}.{pair}.{language}")) for language in (source, target)}
         kinds = {language: infer_dataset_impl(prefix) for language, prefix in prefixes.items()}
-        if not any(kinds.values()):
+        if not any(kinds.values()) and not any(Path(index_file_path(p)).is_file() for p in prefixes.values()):
             continue
-        for language, kind in kinds.items():
-            if kind is None:
+        for language, prefix in prefixes.items():
+            if kinds[language] is None and not Path(index_file_path(prefix)).is_file():
                 raise ValueError(f"{prefixes[language]}: no such data, though the other language is there")
         lengths = [_lengths(prefix, kinds[language], data_path, language) for language, prefix in prefixes.items()]
         if len(lengths[0]) != len(lengths[1]):
@@ -46,8 +47,11 @@ def _lengths(prefix: str, kind: str, data_path: str | Path, language: str) -> np
     path = Path(data_path, f"dict.{language}.txt")
     if not path.is_file():
         raise FileNotFoundError(f"{path}: not found; not a directory that fairseq-preprocess wrote")
+    reader = token_reader(prefix)
+    if reader is not None:
+        return reader.sizes - 1
     # a name of its own: fairseq unmaps the file, and with it the sizes, when the data set is collected
-    dataset = make_dataset(prefix, kind, dictionary=Dictionary.load(str(path)))
+    dataset = make_dataset(prefix, kind, dictionary=load_dictionary(path))
     return np.array(dataset.sizes) - 1
 
 

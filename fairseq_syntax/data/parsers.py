@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import TYPE_CHECKING, Protocol
 
 from tqdm import tqdm
@@ -240,6 +241,9 @@ class StanzaParser:
 
 def _describe(error: Exception) -> str:
     """One line that names an error of somebody else's code, for the end of a message: it is cut where it is long."""
+    if isinstance(error, UnpicklingError) or "weights_only" in str(error):
+        # torch says how to load it unsafely
+        return "not a model of Stanza: it cannot be unpickled"
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text if len(text) <= _LONGEST_CAUSE else text[:_LONGEST_CAUSE] + '…'}"
 

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from pickle import UnpicklingError
 from typing import Dict, List, Optional, Tuple
 
 import torch
@@ -268,16 +267,9 @@ class LatentGraphParserModel(BaseFairseqModel):
         advice = "give one that fairseq-train wrote with --task dependency_parsing --arch lgp_parser"
         try:
             state = checkpoint_utils.load_checkpoint_to_cpu(str(path))
-            options = state["cfg"].model
-        except OSError:
-            raise
-        except Exception as error:  # what a file that is none raises depends on its first bytes
-            # of what cannot be unpickled, torch says how to do so unsafely
-            unsafe = isinstance(error, UnpicklingError) or not str(error).strip()
-            reason = "" if unsafe else f": {str(error).strip().splitlines()[0][:100]}"
-            raise ValueError(
-                f"{path}: not a checkpoint of fairseq ({type(error).__name__}{reason}); {advice}"
-            ) from None
+        except ValueError as error:
+            raise ValueError(f"{error}; {advice}") from None
+        options = state["cfg"].model
         name = getattr(options, "arch", None) or getattr(options, "_name", None)
         if "vocabulary" not in (state.get("task_state") or {}):
             raise ValueError(f"{path}: a checkpoint of {name}, not of a parser; {advice}")

@@ -8,25 +8,26 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Optional
 
-import numpy as np
 from fairseq import utils
 from fairseq.data import ConcatDataset
-from fairseq.data.indexed_dataset import data_file_path
 from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
 from .. import compat
-from ..data.arrays import TAG_DICTIONARIES, read_manifest, split_prefix, tag_dictionary_path
+from ..data.arrays import TAG_DICTIONARIES, manifest_path, read_manifest, split_prefix, tag_dictionary_path
 from ..data.dataset import EpochPart, SplitSyntax, SyntaxPairDataset, check_sizes
 from ..data.inputs import check_input_names, collate_syntax
 from ..data.length_table import length_table_path, read_length_table
 from ..data.live import LiveSyntax
 from ..data.parsers import ConlluParser, StanzaParser
+from ..data.publishing import check_published
+from ..data.token_files import load_dictionary
 from ..search.length_prior import use_length_prior
 from ..search.unknown_words import aligning_generator
-from ..trees.conllu import UNPARSED, TreeFormatError
+from ..trees.conllu import TreeFormatError
 from ..trees.subwords import SubwordType
 from .own_parser import OwnParser
+from .splits import check_split
 from .training_steps import TrainingSteps
 
 logger = logging.getLogger(__name__)
@@ -169,12 +170,18 @@ class SyntaxTranslationTask(TrainingSteps, TranslationTask):
                 raise FileNotFoundError(
                     f"{path}: no such data directory; make it with fairseq-syntax-preprocess --destdir {path}"
                 )
+            check_published(path)
         first = Path(utils.split_paths(cfg.data)[0])
         if not any(first.glob("dict.*.txt")):
             raise FileNotFoundError(
                 f"{first}: no dict.*.txt; not a directory that fairseq-preprocess or fairseq-syntax-preprocess wrote"
             )
         return super().setup_task(cfg, **kwargs)
+
+    @classmethod
+    def load_dictionary(cls, filename):
+        """As in fairseq; the message about a damaged one names the file."""
+        return load_dictionary(filename, super().load_dictionary)
 
     def build_model(self, cfg, from_checkpoint=False):
         """Build the model and note which inputs it needs."""
@@ -259,8 +266,9 @@ class SyntaxTranslationTask(TrainingSteps, TranslationTask):
             epoch, number = divmod(epoch - 1, self.cfg.epoch_parts)
             epoch += 1
             part = EpochPart(epoch, number, self.cfg.epoch_parts)
+        data_path = check_split(self, split, epoch, combine)
         super().load_dataset(split, epoch=epoch, combine=combine, **kwargs)
-        syntax = self._load_syntax(split, epoch, combine)
+        syntax = self._load_syntax(data_path, split, combine)
         if syntax is not None and not self.cfg.truncate_source:
             check_sizes(self.datasets[split].src_sizes, syntax.sizes, split)
         self.datasets[split] = SyntaxPairDataset.from_pairs(
@@ -271,13 +279,11 @@ class SyntaxTranslationTask(TrainingSteps, TranslationTask):
             part=part,
         )
 
-    def _load_syntax(self, split, epoch, combine):
+    def _load_syntax(self, data_path, split, combine):
         inputs = self.required_inputs | self.optional_inputs
         if not inputs:
             return None
-        # the same rotation over directories as fairseq's
         paths = utils.split_paths(self.cfg.data)
-        data_path = paths[(epoch - 1) % len(paths)] if split == self.cfg.train_subset else paths[0]
         source, target = self.cfg.source_lang, self.cfg.target_lang
         manifest = read_manifest(data_path, source, target)
         first = split_prefix(data_path, split, source, target)
@@ -304,25 +310,25 @@ class SyntaxTranslationTask(TrainingSteps, TranslationTask):
                 # train, and train1, train2, …, which are read with it
                 if name.rstrip("0123456789") == split:
                     self._refuse_unparsed(other, name, entry.get("unparsed"), entry.get("sentences"))
-        parts = [SplitSyntax(first, inputs, data_path)]
-        self._count_unparsed(parts[0], split, manifest, data_path)
+        tags = {name: len(self.syntax_dictionary(name)) for name in TAG_DICTIONARIES.keys() & inputs}
+        parts = [SplitSyntax(first, inputs, data_path, tags)]
+        self._check_counts(parts[0], split, manifest, data_path)
         while combine:
             name = f"{split}{len(parts)}"
             prefix = split_prefix(data_path, name, source, target)
             if prefix is None:
                 break
-            parts.append(SplitSyntax(prefix, inputs, data_path))
-            self._count_unparsed(parts[-1], name, manifest, data_path)
+            parts.append(SplitSyntax(prefix, inputs, data_path, tags))
+            self._check_counts(parts[-1], name, manifest, data_path)
         if len(parts) == 1:
             return parts[0]
         return ConcatDataset(parts, [self.cfg.upsample_primary] + [1] * (len(parts) - 1))
 
-    def _count_unparsed(self, syntax, split, manifest, data_path):
+    def _check_counts(self, syntax, split, manifest, data_path):
         """Log how many sentences of a split have no parse; raise TreeFormatError if there may be none."""
-        count = manifest.get("splits", {}).get(split, {}).get("unparsed")
-        if count is None:
-            count = _unparsed(syntax.readers["heads"])
-        size = len(syntax)
+        languages = self.cfg.source_lang, self.cfg.target_lang
+        counts = syntax.check_counts(manifest["splits"].get(split, {}), split, manifest_path(data_path, *languages))
+        count, size = counts["unparsed"], counts["sentences"]
         self._refuse_unparsed(data_path, split, count, size)
         rate = 100 * count / max(size, 1)
         logger.info("%s: split %r: %d of %d sentences have no parse (%.2f%%)", data_path, split, count, size, rate)
@@ -476,12 +482,6 @@ class SyntaxTranslationTask(TrainingSteps, TranslationTask):
             net_input = {**net_input, "src_tokens": known}
         sample = {**sample, "net_input": net_input}
         return super().inference_step(generator, models, sample, prefix_tokens, constraints)
-
-
-def _unparsed(heads) -> int:
-    """How many sentences have no parse, from their stored heads."""
-    starts = (np.cumsum(heads.sizes) - heads.sizes)[heads.sizes > 0]
-    return int((np.fromfile(data_file_path(heads.prefix), heads.dtype)[starts] == UNPARSED).sum())
 
 
 # fairseq-generate and -interactive ask for `translation`, fairseq-validate for nothing at all

@@ -17,7 +17,10 @@ from sacrebleu.metrics import BLEU
 
 from ..data.characters import Dedup, symbols_without_repeats, to_characters, to_text
 from ..data.forced_trees import ForcedTreeDataset, ForcedTrees
+from ..data.publishing import check_published
+from ..data.token_files import load_dictionary
 from ..search.tree_generator import TreeGenerator, TreeScorer
+from .splits import check_split
 from .tree_output import TreeFile, tree_lines
 
 logger = logging.getLogger(__name__)
@@ -135,6 +138,7 @@ class TreeTranslationTask(TranslationTask):
                 f"{first}: no dict.*.txt; make the directory with fairseq-preprocess --padding-factor 1 --destdir "
                 f"{first}, of text that fairseq-syntax-characters wrote"
             )
+        check_published(first)
         task = super().setup_task(cfg, **kwargs)
         for language, dictionary in ((cfg.source_lang, task.src_dict), (cfg.target_lang, task.tgt_dict)):
             if "madeupword0000" in dictionary:
@@ -146,10 +150,16 @@ class TreeTranslationTask(TranslationTask):
                 )
         return task
 
+    @classmethod
+    def load_dictionary(cls, filename):
+        """As in fairseq; the message about a damaged one names the file."""
+        return load_dictionary(filename, super().load_dictionary)
+
     # --- data ---------------------------------------------------------------------------------------------------
 
     def load_dataset(self, split, epoch=1, combine=False, **kwargs):
         """Load a split as fairseq does, and let its batches come with trees if they are to."""
+        check_split(self, split, epoch, combine)
         super().load_dataset(split, epoch=epoch, combine=combine, **kwargs)
         pairs = ForcedTreeDataset.from_pairs(self.datasets[split], None, ())
         pairs.force(self.cfg.forced_trees)

@@ -432,6 +432,14 @@ def test_logging_is_left_as_it_was_found(tmp_path, corpus, capsys):
     assert shown.out == "" and "train.en.conllu: {'sentences': 12" in shown.err
 
 
+def test_messages_name_the_directory_that_is_there(tmp_path, corpus, capsys):
+    directory = run(tmp_path)
+    error = capsys.readouterr().err
+    assert error.splitlines()[-1].endswith(f"Wrote preprocessed data to {directory}")
+    assert error.count("Wrote preprocessed data") == 1
+    assert ".partial" not in error + (directory / "preprocess.log").read_text()
+
+
 # --- overwriting ------------------------------------------------------------------------------------------------
 
 
@@ -443,19 +451,21 @@ def test_existing_data_is_refused_and_left_alone(tmp_path, corpus, capsys):
     assert contents(directory) == before
 
 
-def test_overwrite_leaves_no_stale_file(tmp_path, corpus):
+def test_overwrite_leaves_no_stale_file(tmp_path, corpus, caplog):
     directory = run(tmp_path)
     (directory / "notes.md").write_text("mine")
     fresh = random_items(8, seed=99)
     write_split(tmp_path / "text" / "train", fresh)
     write_split(tmp_path / "text" / "valid", corpus["valid"][:2])
+    for name in ("train.align.en-de.bin", "length_prior.en-de.npz"):  # made of the old text
+        (directory / name).write_text("old")
     run(tmp_path, "--overwrite", "--no-distances", splits=("train", "valid"))
+    assert "made with other dictionaries of words, removed: " in caplog.text
+    assert not (directory / "length_prior.en-de.npz").exists()
     run(tmp_path, "--no-distances", splits=("train", "valid"), destdir="clean")
     clean, after = contents(tmp_path / "clean"), contents(directory)
-    # the tokens of the split that was not made again are fairseq's; its arrays hold tags of old dictionaries
-    assert {name for name in after if name not in clean} == {
-        f"test.en-de.{x}" for x in ("en.bin", "en.idx", "de.bin", "de.idx")
-    }
+    # nothing is left of the split that was not made again: it was made with other dictionaries
+    assert after.keys() == clean.keys()
     assert {name: after[name] for name in clean} == clean
     assert (directory / "notes.md").read_text() == "mine"
     assert split_prefix(directory, "test", "en", "de") is None
@@ -594,7 +604,7 @@ def test_the_longest_sentence_fits_into_the_types_on_disk():
 # --- killed and interrupted -------------------------------------------------------------------------------------
 
 STALLED = """
-import sys, time
+import os, sys, time
 from fairseq_syntax.cli import preprocess
 from fairseq_syntax.data import binarize
 import fairseq_cli.preprocess as fairseq_preprocess
@@ -612,7 +622,7 @@ def stall(module, name, after):
 binarize.CHUNK = 3
 where, after, argv = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
 module, name = where.rsplit(".", 1)
-stall({"preprocess": preprocess, "binarize": binarize, "fairseq": fairseq_preprocess, "os": preprocess.os}[module],
+stall({"preprocess": preprocess, "binarize": binarize, "fairseq": fairseq_preprocess, "os": os}[module],
       name, after)
 preprocess.main(argv)
 """
@@ -644,7 +654,7 @@ def stop(where, after, argv, number):
     return process.returncode, error
 
 
-KILL_POINTS = [("fairseq._make_dataset", 1), ("binarize.convert", 2), ("preprocess._publish", 0)]
+KILL_POINTS = [("fairseq._make_dataset", 1), ("binarize.convert", 2), ("preprocess.publish", 0)]
 
 
 @pytest.mark.parametrize("where, after", KILL_POINTS)

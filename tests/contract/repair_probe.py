@@ -53,6 +53,15 @@ def loads_namespaces(folder: Path) -> bool:
         return False
 
 
+def names_bad_checkpoints(folder: Path) -> bool:
+    (folder / "bad.pt").write_text("no checkpoint")
+    try:
+        checkpoint_utils.load_checkpoint_to_cpu(str(folder / "bad.pt"))
+    except Exception as error:
+        return "bad.pt: not a checkpoint" in str(error)
+    raise AssertionError("it was loaded")
+
+
 def renames_copies(folder: Path) -> bool:
     for name in ("from", "to"):
         (folder / name).write_text(name)
@@ -148,6 +157,7 @@ def is_quiet(folder: Path) -> bool:
 
 PROBES = {
     "checkpoint-classes": loads_namespaces,
+    "bad-checkpoints": names_bad_checkpoints,
     "whole-copies": renames_copies,
     "save-folder": refuses_another_system,
     "last-validation": steps_after_resuming,

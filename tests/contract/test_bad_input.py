@@ -156,6 +156,10 @@ class World:
         assert len(said) == 1, error
         return said[0]
 
+    def check(self, data=None):
+        """What fairseq-syntax-check says of the data."""
+        return self.program("check", data or self.bin, model=False)
+
     def error(self, *extra, load=None, **kwargs):
         """The error of setting up a training, or of loading a split."""
         with pytest.raises((ValueError, OSError)) as caught:
@@ -488,10 +492,92 @@ def _(world):
     return world.error(load="test")
 
 
-@case("values where the index promises", "test.en-de.en.heads.bin: 2 values")
+@case("bytes where the index promises", "test.en-de.en.heads.bin: 4 bytes")
 def _(world):
     os.truncate(world.bin / "test.en-de.en.heads.bin", 4)
     return world.error(load="test")
+
+
+@case("damaged, or no index of fairseq's mmap format", "test.en-de.de.idx: ")
+def _(world):
+    (world.bin / "test.en-de.de.idx").write_bytes(b"MMIDIDX")
+    return world.error(load="test")
+
+
+@case("not found, though … is there", "test.en-de.en.bin: ", "test.en-de.en.idx")
+def _(world):
+    (world.bin / "test.en-de.en.bin").unlink()
+    (world.bin / "syntax-en-de.json").unlink()
+    return world.error(load="test", arch="transformer_tiny")
+
+
+@case("not found, though … lists it", "test.en-de.de.idx: ", "syntax-en-de.json")
+def _(world):
+    for end in ("bin", "idx"):
+        (world.bin / f"test.en-de.de.{end}").unlink()
+    return world.error(load="test", arch="transformer_tiny")
+
+
+@case("a token beyond the … of dict.", "test.en-de.de.bin: damaged, or of another dictionary")
+def _(world):
+    path = world.bin / "test.en-de.de.bin"
+    path.write_bytes(b"\xff" * path.stat().st_size)
+    return world.error(load="test", arch="transformer_tiny")
+
+
+@case("not a dictionary of fairseq", "dict.de.txt: ")
+def _(world):
+    (world.bin / "dict.de.txt").write_text("a word\n")
+    return world.error(arch="transformer_tiny")
+
+
+@case(": damaged: ", "test.en-de.en.heads.bin: damaged: a head that is none of its words in sentence 0")
+def _(world):
+    path = world.bin / "test.en-de.en.heads.bin"
+    path.write_bytes(b"\x40" * path.stat().st_size)
+    return world.error(load="test")
+
+
+@case("promises … in split …, but there are", "syntax-en-de.json: promises 99 words in split 'test'")
+def _(world):
+    path = world.bin / "syntax-en-de.json"
+    content = json.loads(path.read_text())
+    content["splits"]["test"]["words"] = 99
+    path.write_text(json.dumps(content))
+    return world.error(load="test")
+
+
+@case("half replaced, because fairseq-syntax-preprocess was killed or is still running", "/bin: ")
+def _(world):
+    (world.folder / ".bin.partial").mkdir()
+    (world.folder / ".bin.partial" / "publishing.json").write_text('{"manifest": "syntax-en-de.json", "stale": []}')
+    (world.bin / "syntax-en-de.json").unlink()
+    return world.error(arch="transformer_tiny")
+
+
+@case("changed since it was written; copy it again", "test.en-de.en.deprels.bin: ")
+def _(world):
+    path = world.bin / "test.en-de.en.deprels.bin"
+    path.write_bytes(b"\x04\0" * (path.stat().st_size // 2))
+    return world.check()
+
+
+@case("not in the manifest; run", "test1.en-de.en.words.bin: ")
+def _(world):
+    shutil.copy(world.bin / "test.en-de.en.words.bin", world.bin / "test1.en-de.en.words.bin")
+    return world.check()
+
+
+@case("a sentence does not end with </s>", "test.en-de.de.bin: damaged, or of another dictionary")
+def _(world):
+    path = world.bin / "test.en-de.de.bin"
+    path.write_bytes(b"\x05\0" * (path.stat().st_size // 2))
+    return world.check()
+
+
+@case("no syntax-*.json", "/text: ", "has not finished")
+def _(world):
+    return world.check(world.text)
 
 
 @case(
@@ -908,6 +994,14 @@ def _(world):
 @case("not a checkpoint of fairseq", "test.en: ")
 def _(world):
     return world.program("trees", "--subset", "test", path=world.text / "test.en")
+
+
+@case("that nobody has registered; give its --user-dir", "other.pt: of a model 'no_such_model'")
+def _(world):
+    state = torch.load(world.checkpoint("sa_nmt_shared_tiny"), weights_only=True)
+    state["cfg"]["model"] = {"_name": "no_such_model"}
+    torch.save(state, world.folder / "other.pt")
+    return world.program("trees", "--subset", "test", path=world.folder / "other.pt")
 
 
 @case("does not fit the dictionaries in …; give the data directory that the model was trained on", "checkpoint_last.pt")

@@ -12,7 +12,7 @@ import fairseq.distributed.utils
 import pytest
 from contract.command_lines import REPOSITORY
 from contract.repair_probe import PROBES, resume
-from fairseq import utils
+from fairseq import checkpoint_utils, utils
 from fairseq.data.iterators import EpochBatchIterator
 from fairseq.file_io import PathManager
 from fairseq.optim.lr_scheduler.reduce_lr_on_plateau import ReduceLROnPlateauLRSchedule
@@ -70,6 +70,10 @@ def another(unexpected):
 # repair -> where another fairseq may be another
 PLACES = {
     "checkpoint-classes": [(fairseq.distributed.utils, "_TensorPlaceholder")],
+    "bad-checkpoints": [
+        (checkpoint_utils, "load_checkpoint_to_cpu"),
+        (checkpoint_utils, "load_model_ensemble_and_task"),
+    ],
     "whole-copies": [(PathManager, "copy")],
     "save-folder": [(Trainer, "load_checkpoint")],
     "last-validation": [(Trainer, "load_checkpoint")],

@@ -210,13 +210,13 @@ def test_wrong_checkpoints(checkpoint, tmp_path):
         read_parser(tmp_path / "none.pt")
     (tmp_path / "text.pt").write_text("no checkpoint")
     # not torch's advice
-    with pytest.raises(ValueError, match=r"not a checkpoint of fairseq \(UnpicklingError\); give one"):
+    with pytest.raises(ValueError, match=r"not a checkpoint of fairseq \(it cannot be unpickled\); give one"):
         read_parser(tmp_path / "text.pt")
     (tmp_path / "empty.pt").touch()
     with pytest.raises(ValueError, match=r"not a checkpoint of fairseq \(EOFError"):
         read_parser(tmp_path / "empty.pt")
     (tmp_path / "dot.pt").write_text(". begins it")
-    with pytest.raises(ValueError, match=r"not a checkpoint of fairseq \(IndexError"):
+    with pytest.raises(ValueError, match=r"not a checkpoint of fairseq \(pop from empty list"):
         read_parser(tmp_path / "dot.pt")
     torch.save({"model": {}}, tmp_path / "other.pt")
     with pytest.raises(ValueError, match="not a checkpoint of fairseq"):

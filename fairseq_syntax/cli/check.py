@@ -1,0 +1,90 @@
+"""fairseq-syntax-check: whether a data directory is as it was written."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from ..data.arrays import manifest_path
+from ..data.checking import DataCheck
+from .outputs import exit_status
+
+_DESCRIPTION = """\
+Check a data directory that fairseq-syntax-preprocess wrote: checksums and shapes of all files; that heads form trees,
+and that parents and distances follow from them; dictionaries; that there is a tree for every sentence, of its length.
+Training checks the cheap part of this by itself."""
+
+_EPILOG = """\
+Prints a line for every split, and on stderr a line for every fault. Exit status: 0, 1 if there is a fault, 2 for bad
+usage.
+
+example:
+  fairseq-syntax-check data-bin"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The program's options."""
+    parser = argparse.ArgumentParser(
+        prog="fairseq-syntax-check",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("data", metavar="DATA", help="data directory")
+    parser.add_argument("-s", "--source-lang", metavar="SOURCE", help="source language (default: what is there)")
+    parser.add_argument("-t", "--target-lang", metavar="TARGET", help="target language (default: what is there)")
+    return parser
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Entry point. Exit status: 0, 1 for bad data, 2 for bad usage."""
+    parser = build_parser()
+    args = parser.parse_args(argv)
+    if bool(args.source_lang) != bool(args.target_lang):
+        parser.error("--source-lang and --target-lang go together")
+    return exit_status(parser.prog, lambda: run(args))
+
+
+def run(args: argparse.Namespace) -> None:
+    """Print what is there and what is wrong.
+
+    Raises:
+        ValueError: there is a fault.
+        OSError: there is no such directory.
+    """
+    path = Path(args.data)
+    if not path.is_dir():
+        raise FileNotFoundError(f"{path}: no such data directory; name the one that preprocessing wrote")
+    given = (args.source_lang, args.target_lang)
+    pairs = [given] if all(given) else [_languages(manifest) for manifest in sorted(path.glob("syntax-*-*.json"))]
+    if not pairs:
+        raise FileNotFoundError(
+            f"{path}: no syntax-*.json: not a directory that fairseq-syntax-preprocess wrote, or one that it has not "
+            "finished"
+        )
+    faults = []
+    for pair in pairs:
+        check = DataCheck(path, *pair)
+        check.run()
+        faults += check.faults
+        print("\n".join(check.summary))
+    if faults:
+        raise ValueError("\nfairseq-syntax-check: ".join(faults))
+    print(f"{path}: all right")
+
+
+def _languages(manifest: Path) -> tuple[str, str | None]:
+    """Of which languages a manifest is; names of languages may have hyphens."""
+    try:
+        content = json.loads(manifest.read_text(encoding="utf-8"))
+        languages = content["source_lang"], content["target_lang"]
+        if manifest_path("", *languages).name == manifest.name:
+            return languages
+    except (ValueError, KeyError, TypeError, RecursionError):
+        pass
+    source, target = manifest.stem.split("-", 2)[1:]
+    return source, target
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,91 @@
+"""Checkpoint files, looked at before they are used: fairseq's errors name no file, or tell how to load it unsafely."""
+
+import zipfile
+from argparse import Namespace
+from collections.abc import Mapping
+from pathlib import Path
+from pickle import UnpicklingError
+
+
+def reason(error: Exception) -> str:
+    """What went wrong, for a message, in one line."""
+    if isinstance(error, UnpicklingError):
+        # torch says how to load it unsafely
+        return "it cannot be unpickled"
+    if isinstance(error, KeyError):
+        return f"no {error.args[0]!r} in it" if error.args else "something is missing in it"
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    # torch names the tensor on the second line
+    return " ".join(lines[:2])[:200] or type(error).__name__
+
+
+def no_checkpoint(path: str | Path, error: Exception) -> ValueError:
+    """The error for a file that cannot be loaded at all."""
+    return ValueError(f"{path}: not a checkpoint of fairseq ({reason(error)})")
+
+
+def open_checkpoint(path: str | Path) -> Mapping:
+    """What a checkpoint holds, as fairseq wrote it; tensors that are not touched are not read.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: not a checkpoint of fairseq.
+    """
+    import torch
+
+    try:
+        # torch maps files of its present format only
+        state = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
+    except OSError:
+        raise
+    except Exception as error:  # what a file that is none raises depends on its first bytes
+        raise no_checkpoint(path, error) from None
+    if not isinstance(state, Mapping):
+        raise ValueError(f"{path}: not a checkpoint of fairseq (no model in it)")
+    return state
+
+
+def options_of(state: Mapping, group: str = "model") -> Mapping:
+    """Options of the training that a checkpoint is of: those of the model, or of another group; {} if it has none."""
+    cfg = state.get("cfg")
+    # checkpoints of old versions have one group
+    options = (cfg.get(group) if isinstance(cfg, Mapping) else None) or state.get("args")
+    if isinstance(options, Namespace):
+        return vars(options)
+    return options if isinstance(options, Mapping) else {}
+
+
+def check_state(state: object, path: str | Path) -> None:
+    """Raise ValueError unless this is what a checkpoint of fairseq holds: numbers, and the options of a model.
+
+    Args:
+        state: what is in the file.
+        path: of the file, for the message.
+    """
+    import torch
+
+    parameters = state.get("model") if isinstance(state, Mapping) else None
+    if not isinstance(parameters, Mapping) or not parameters:
+        raise ValueError(f"{path}: not a checkpoint of fairseq (no model in it)")
+    for group in ("model", "task"):
+        if not options_of(state, group):
+            raise ValueError(f"{path}: not a checkpoint of fairseq (no options of the {group} in it)")
+    for name, tensor in parameters.items():
+        if not isinstance(tensor, torch.Tensor):
+            raise ValueError(f"{path}: not a checkpoint of fairseq ({name} is no tensor)")
+        if tensor.is_floating_point() and not torch.isfinite(tensor).all():
+            raise ValueError(
+                f"{path}: {name} holds NaN or infinite numbers, so the training has failed; give an earlier checkpoint"
+            )
+
+
+def check_architecture(state: Mapping, path: str | Path) -> None:
+    """Raise ValueError if nobody has registered the model that a checkpoint is of."""
+    from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
+
+    options = options_of(state)
+    name = options.get("arch") or options.get("_name")
+    if name not in ARCH_MODEL_REGISTRY and name not in MODEL_REGISTRY:
+        raise ValueError(
+            f"{path}: of a model {name!r} that nobody has registered; give its --user-dir, or a newer fairseq-syntax"
+        )

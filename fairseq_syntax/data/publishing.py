@@ -1,0 +1,115 @@
+"""Putting a new data directory in the place of an old one: whatever kills the program, no mixture can be trained on.
+
+New files are made in a staging directory. When they are complete, a journal there says what will be done, and files are
+moved. First goes what vouches for the old files: the manifest, then the dictionaries, without which fairseq itself
+loads nothing. They come last, in the reverse order. A run that finds a journal finishes what it says.
+"""
+
+import fcntl
+import json
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ..trees.conllu import TreeFormatError
+
+logger = logging.getLogger("fairseq_syntax.preprocess")
+
+STAGING = ".syntax.partial"
+JOURNAL = "publishing.json"
+"""In a staging directory: everything is made, and its files are being moved to their place."""
+
+
+def staging_directories(destination: Path) -> tuple[Path, Path]:
+    """Where new files wait: for a whole data directory, and for trees alone."""
+    # beside the directory itself, also where it is given as `.` or by a symbolic link
+    return destination.resolve().with_name(f".{destination.resolve().name}.partial"), destination / STAGING
+
+
+@contextmanager
+def locked(directory: Path) -> Iterator[None]:
+    """Keep a second run with the same --destdir from taking this one's files for left-overs."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise TreeFormatError(
+                f"{directory}: another fairseq-syntax-preprocess is writing it; wait for it to end"
+            ) from None
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def write_json(path: Path, content: dict) -> None:
+    """Write a readable JSON file with a fixed order of keys."""
+    path.write_text(json.dumps(content, indent=1, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def publish(staging: Path, destination: Path, manifest: str, stale: set[str]) -> None:
+    """Move the staged files to their place.
+
+    Args:
+        manifest: name of the manifest.
+        stale: names of files in `destination` that must not stay beside the new ones.
+    """
+    # all at once, unless a shell stands in that very directory
+    if not destination.exists() or not (any(destination.iterdir()) or destination.samefile(".")):
+        os.rename(staging, destination.resolve())
+        return
+    plan = {"manifest": manifest, "stale": sorted(stale - {path.name for path in staging.iterdir()})}
+    write_json(staging / f"{JOURNAL}.tmp", plan)
+    os.replace(staging / f"{JOURNAL}.tmp", staging / JOURNAL)
+    _finish(staging, destination)
+
+
+def finish_publishing(destination: Path) -> None:
+    """Finish what a killed run has begun, if there is one."""
+    for left in staging_directories(destination):
+        if (left / JOURNAL).exists():
+            with locked(left):
+                logger.info("%s: left by a run that was killed while it moved files; finishing that", left)
+                _finish(left, destination)
+
+
+def _finish(staging: Path, destination: Path) -> None:
+    """Move files by the plan in the journal, as often as it takes: what was moved already is not there any more."""
+    plan = json.loads((staging / JOURNAL).read_text(encoding="utf-8"))
+
+    def rank(name: str) -> int:
+        return 2 if name == plan["manifest"] else int(name.startswith("dict."))
+
+    names = sorted({path.name for path in staging.iterdir()} - {JOURNAL}, key=lambda name: (rank(name), name))
+    for name in reversed(names):
+        if rank(name):
+            (destination / name).unlink(missing_ok=True)
+    for name in plan["stale"]:
+        (destination / name).unlink(missing_ok=True)
+    for name in names:
+        os.replace(staging / name, destination / name)
+    (staging / JOURNAL).unlink()
+    staging.rmdir()
+
+
+def check_published(data_path: str | Path) -> None:
+    """Raise TreeFormatError if a run of fairseq-syntax-preprocess has not finished what is in this directory."""
+    path = Path(data_path)
+    whole, trees = staging_directories(path)
+    unfinished = (path / JOURNAL).exists() or (path.resolve().name[:1] == "." and path.resolve().suffix == ".partial")
+    for left in (whole, trees):
+        try:
+            plan = json.loads((left / JOURNAL).read_text(encoding="utf-8"))
+            # before anything was moved, and after everything was, the data are whole
+            unfinished |= not (path / plan["manifest"]).is_file()
+        except FileNotFoundError:
+            pass
+        except (ValueError, KeyError, TypeError):
+            unfinished = True
+    if unfinished:
+        raise TreeFormatError(
+            f"{path}: half replaced, because fairseq-syntax-preprocess was killed or is still running; run it again "
+            "with this --destdir, which finishes that"
+        )

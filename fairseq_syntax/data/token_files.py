@@ -1,0 +1,98 @@
+"""fairseq's own files of a data directory, looked at before fairseq opens them: its errors name no file."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from fairseq.data import Dictionary
+from fairseq.data.indexed_dataset import data_file_path, index_file_path, infer_dataset_impl
+
+from ..trees.conllu import TreeFormatError, numbered_lines
+from .arrays import ArrayReader
+
+AGAIN = "preprocess again, or copy it again"
+
+
+def load_dictionary(path: str | Path, make=Dictionary.load) -> Dictionary:
+    """A dictionary of fairseq.
+
+    Args:
+        make: loads it from a path.
+
+    Raises:
+        FileNotFoundError: no such file.
+        TreeFormatError: it is damaged; fairseq's message does not name the file.
+    """
+    try:
+        return make(str(path))
+    except OSError:
+        raise
+    except Exception as error:  # fairseq raises Exception itself
+        reason = " ".join(str(error).split())[:100]
+        raise TreeFormatError(f"{path}: not a dictionary of fairseq ({reason}); {AGAIN}") from None
+
+
+def token_reader(prefix: str | Path) -> ArrayReader | None:
+    """The token ids of one language of a split; None if they are absent, or not of fairseq's mmap format.
+
+    Raises:
+        TreeFormatError: the files are damaged, or one of the two is missing.
+    """
+    files = [Path(make(str(prefix))) for make in (index_file_path, data_file_path)]
+    if not any(path.is_file() for path in files):
+        return None
+    for path, other in (files, files[::-1]):
+        if not path.is_file():
+            raise TreeFormatError(f"{path}: not found, though {other.name} is there; {AGAIN}")
+    if infer_dataset_impl(str(prefix)) in ("raw", "cached", "huffman"):
+        return None
+    return ArrayReader(prefix)
+
+
+def split_languages(data_path: str | Path, split: str, source: str, target: str) -> dict[str, str]:
+    """Language -> path prefix of what is there of a split, whichever way round the languages stand in its name."""
+    for pair in (f"{source}-{target}", f"{target}-{source}"):
+        prefixes = {language: str(Path(data_path, f"{split}.{pair}.{language}")) for language in (source, target)}
+        # raw text has the prefix itself as its name
+        found = {
+            language: prefix
+            for language, prefix in prefixes.items()
+            if any(Path(f"{prefix}{end}").is_file() for end in ("", ".idx", ".bin"))
+        }
+        if found:
+            return found
+    return {}
+
+
+def check_tokens(
+    data_path: str | Path, split: str, source: str, target: str, dictionaries: Mapping[str, Dictionary]
+) -> dict[str, ArrayReader]:
+    """Raise TreeFormatError, naming the file, if fairseq could not read a split.
+
+    Args:
+        dictionaries: of each language.
+
+    Returns:
+        Language -> token ids, of what is there in fairseq's mmap format.
+    """
+    prefixes = split_languages(data_path, split, source, target)
+    if prefixes and source not in prefixes:
+        raise TreeFormatError(f"{prefixes[target]}: found, but not the same in {source}; {AGAIN}")
+    readers, sizes = {}, {}
+    for language, prefix in prefixes.items():
+        reader = token_reader(prefix)
+        if reader is not None:
+            readers[language], sizes[language] = reader, len(reader)
+            symbols = len(dictionaries[language])
+            if len(reader.values) and not 0 <= int(reader.values.min()) <= int(reader.values.max()) < symbols:
+                raise TreeFormatError(
+                    f"{data_file_path(prefix)}: damaged, or of another dictionary: a token beyond the {symbols} of "
+                    f"dict.{language}.txt; {AGAIN}"
+                )
+        elif infer_dataset_impl(prefix) == "raw":
+            with open(prefix, encoding="utf-8") as lines:
+                sizes[language] = sum(1 for _ in numbered_lines(lines, prefix))
+    if len(set(sizes.values())) > 1:
+        raise TreeFormatError(
+            f"{prefixes[source]}: {sizes[source]} sentences, but {sizes[target]} in {prefixes[target]}; {AGAIN}"
+        )
+    return readers

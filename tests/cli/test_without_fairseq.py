@@ -1,0 +1,41 @@
+"""Programs where fairseq is not installed."""
+
+import subprocess
+import sys
+
+import pytest
+
+HIDE = """
+import sys
+
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "fairseq":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+import importlib.util
+find = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *rest: None if name == "fairseq" else find(name, *rest)
+sys.meta_path.insert(0, Hidden())
+sys.argv = ["fairseq-syntax-" + sys.argv[1], *sys.argv[2:]]
+import runpy
+runpy.run_module("fairseq_syntax.cli." + sys.argv[0].removeprefix("fairseq-syntax-"), run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize("program", ["compare", "preprocess", "average"])
+def test_help_without_fairseq_is_one_message(program, repository):
+    done = subprocess.run(
+        [sys.executable, "-c", HIDE, program, "--help"], cwd=repository, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert done.stdout == ""
+    lines = [line for line in done.stderr.splitlines() if "Warning" not in line]
+    assert len(lines) == 1 and lines[0].startswith(f"fairseq-syntax-{program}: needs fairseq, which is not installed;")
+
+
+def test_programs_that_do_not_need_it_work(repository):
+    done = subprocess.run(
+        [sys.executable, "-c", HIDE, "linearize", "--help"], cwd=repository, capture_output=True, text=True
+    )
+    assert done.returncode == 0 and "usage: fairseq-syntax-linearize" in done.stdout

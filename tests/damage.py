@@ -1,0 +1,122 @@
+"""Damage to files, as disks, networks and editors do it, and worse."""
+
+import io
+import os
+import pickle
+import random
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+
+def damaged(content: bytes, kind: str, rng: random.Random) -> bytes | None:
+    """What becomes of the content of a file; None: it is gone."""
+    middle = len(content) // 2
+    if kind == "gone":
+        return None
+    if kind == "empty":
+        return b""
+    if kind == "half":
+        return content[:middle]
+    if kind == "cut":
+        return content[: -rng.choice([1, 2, 3])]
+    if kind == "longer":
+        return content + rng.randbytes(rng.randint(1, 64))
+    if kind == "noise":
+        return rng.randbytes(len(content))
+    if kind == "flip":
+        place = rng.randrange(len(content))
+        return content[:place] + bytes([content[place] ^ 1 << rng.randrange(8)]) + content[place + 1 :]
+    if kind == "zeros":
+        return bytes(len(content))
+    if kind == "reversed":
+        return content[::-1]
+    raise ValueError(kind)
+
+
+SIZES = ("gone", "empty", "half", "cut", "longer")
+"""Kinds of damage that nothing may overlook that reads the file."""
+KINDS = (*SIZES, "noise", "flip", "zeros", "reversed")
+
+
+class Payload:
+    """Unpickled carelessly, it makes a file."""
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.path),)
+
+
+def _pickled(state: dict, victim: Path) -> bytes:
+    return pickle.dumps({**state, "extra_state": Payload(victim)})
+
+
+def _pickled_by_torch(state: dict, victim: Path) -> bytes:
+    buffer = io.BytesIO()
+    torch.save({**state, "extra_state": Payload(victim)}, buffer)
+    return buffer.getvalue()
+
+
+def _saved(change: Callable[[dict], object]) -> Callable[[dict, Path], bytes]:
+    def make(state: dict, victim: Path) -> bytes:
+        buffer = io.BytesIO()
+        torch.save(change(state), buffer)
+        return buffer.getvalue()
+
+    return make
+
+
+def _zip(state: dict, victim: Path) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as file:
+        file.writestr("archive/data.txt", "no checkpoint")
+    return buffer.getvalue()
+
+
+def _raw(kind: str) -> Callable[[dict, Path], bytes]:
+    return lambda state, victim: damaged(_saved(dict)(state, victim), kind, random.Random(3))
+
+
+def _with_cfg(state: dict, **changed) -> dict:
+    cfg = {name: value for name, value in {**state["cfg"], **changed}.items() if value is not ...}
+    return {**state, "cfg": cfg}
+
+
+def _with_tensor(change: Callable) -> Callable[[dict], dict]:
+    def make(state: dict) -> dict:
+        name = next(name for name, value in state["model"].items() if value.is_floating_point() and value.dim() == 2)
+        return {**state, "model": {**state["model"], name: change(state["model"][name])}}
+
+    return make
+
+
+def _without_tensor(state: dict) -> dict:
+    gone = next(name for name, value in state["model"].items() if value.is_floating_point() and value.dim() == 2)
+    return {**state, "model": {name: value for name, value in state["model"].items() if name != gone}}
+
+
+CHECKPOINTS: dict[str, Callable[[dict, Path], bytes]] = {
+    "empty": lambda state, victim: b"",
+    "half": _raw("half"),
+    "cut": _raw("cut"),
+    "noise": _raw("noise"),
+    "text": lambda state, victim: b"not a checkpoint\n",
+    "zip": _zip,
+    "payload": _pickled,
+    "payload in torch's format": _pickled_by_torch,
+    "a list": _saved(lambda state: [1, 2, 3]),
+    "no model": _saved(lambda state: {name: value for name, value in state.items() if name != "model"}),
+    "a model without tensors": _saved(lambda state: {**state, "model": dict.fromkeys(state["model"], 1.0)}),
+    "no cfg": _saved(lambda state: {name: value for name, value in state.items() if name != "cfg"}),
+    "no cfg.model": _saved(lambda state: _with_cfg(state, model=...)),
+    "cfg.model is None": _saved(lambda state: _with_cfg(state, model=None)),
+    "no cfg.task": _saved(lambda state: _with_cfg(state, task=...)),
+    "another architecture": _saved(lambda state: _with_cfg(state, model={"_name": "no_such_model"})),
+    "NaN": _saved(_with_tensor(lambda tensor: torch.full_like(tensor, float("nan")))),
+    "a parameter of another shape": _saved(_with_tensor(lambda tensor: torch.zeros(3, 3))),
+    "a parameter less": _saved(_without_tensor),
+}

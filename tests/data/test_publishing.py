@@ -1,0 +1,160 @@
+"""Whatever moment a run is killed at, nothing can be trained on that is half old, half new."""
+
+import itertools
+import json
+import os
+import shutil
+from copy import deepcopy
+from functools import cache
+
+import pytest
+from corpora import random_items, write_split
+from fairseq import options
+from fairseq.data import Dictionary
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from fairseq.tasks.translation import TranslationTask
+
+from fairseq_syntax.cli import preprocess
+from fairseq_syntax.data.arrays import ArrayReader
+from fairseq_syntax.data.publishing import JOURNAL, STAGING, check_published
+from fairseq_syntax.tasks.syntax_translation import SyntaxTranslationTask
+from fairseq_syntax.trees.conllu import TreeFormatError
+
+SPLITS = ("train", "valid")
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory):
+    """old/ and new/: texts of one length, so that nothing but the words tells the one from the other."""
+    folder = tmp_path_factory.mktemp("texts")
+    for seed, (name, split) in enumerate(itertools.product(("old", "new"), SPLITS)):
+        write_split(folder / name / split, random_items(4, seed))
+    return folder
+
+
+def binarize(texts, name, destination, *more):
+    prefixes = [part for split in SPLITS for part in (f"--{split}pref", str(texts / name / split))]
+    preprocess.main(["-s", "en", "-t", "de", *prefixes, "--destdir", str(destination), *more])
+
+
+@cache
+def _configuration():
+    argv = ["data", "--task", "syntax_translation", "-s", "en", "-t", "de", "--arch", "transformer_tiny"]
+    parser = options.get_training_parser(default_task="syntax_translation")
+    return convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, argv)).task
+
+
+def configuration(data):
+    cfg = deepcopy(_configuration())
+    cfg.data = str(data)
+    return cfg
+
+
+def read_by_fairseq(data):
+    """Words of all splits as fairseq reads them without the plug-in."""
+    task = TranslationTask.setup_task(configuration(data))
+    found = []
+    for split in SPLITS:
+        task.load_dataset(split)
+        pairs = task.datasets[split]
+        for i in range(len(pairs)):
+            found += [task.src_dict.string(pairs.src[i]), task.tgt_dict.string(pairs.tgt[i])]
+    return found
+
+
+def read_by_us(data, *inputs):
+    """The same with the plug-in, and the trees for a model that asks for inputs."""
+    task = SyntaxTranslationTask.setup_task(configuration(data))
+    task.required_inputs = set(inputs)
+    found = []
+    for split in SPLITS:
+        task.load_dataset(split)
+        pairs = task.datasets[split]
+        for i in range(len(pairs)):
+            found += [task.src_dict.string(pairs.src[i]), task.tgt_dict.string(pairs.tgt[i])]
+            found += [pairs.syntax[i].heads.tolist()] if pairs.syntax is not None else []
+    return found
+
+
+READERS = {
+    "fairseq alone": read_by_fairseq,
+    "stock model": lambda data: read_by_us(data),
+    "pascal": lambda data: read_by_us(data, "parents"),
+}
+
+
+@pytest.mark.parametrize("extra", [(), ("--only-syntax",)], ids=["everything", "only trees"])
+def test_no_state_that_a_kill_leaves_can_be_trained_on(texts, tmp_path, monkeypatch, extra):
+    """The state before every single operation on the file system, loaded by everything that loads data."""
+    work, states = tmp_path / "work", tmp_path / "states"
+    binarize(texts, "old", work / "bin")
+    binarize(texts, "new", tmp_path / "new")
+    if extra:
+        # the same text with other trees
+        for split in SPLITS:
+            mirrored = random_items(4, seed=SPLITS.index(split))
+            for item in mirrored:
+                item.heads = [-1] + [0] * (len(item.heads) - 1)
+            write_split(texts / "mirrored" / split, mirrored)
+        shutil.rmtree(tmp_path / "new")
+        binarize(texts, "mirrored", tmp_path / "new")
+    whole = {name: [read(work / "bin"), read(tmp_path / "new")] for name, read in READERS.items()}
+
+    numbers = itertools.count()
+    for name in ("replace", "rename", "unlink", "rmdir"):
+        original = getattr(os, name)
+
+        def watched(*args, original=original, **kwargs):
+            shutil.copytree(work, states / f"{next(numbers):02}")
+            return original(*args, **kwargs)
+
+        monkeypatch.setattr(os, name, watched)
+    binarize(texts, "mirrored" if extra else "new", work / "bin", "--overwrite", *extra)
+    monkeypatch.undo()
+
+    refused = 0
+    for state in sorted(states.iterdir()):
+        for name, read in READERS.items():
+            try:
+                found = read(state / "bin")
+            except (TreeFormatError, FileNotFoundError) as error:
+                refused += 1
+                assert "\n" not in str(error)
+            else:
+                assert found in whole[name], (state.name, name)
+        with_journal = [p for p in state.rglob(JOURNAL)]
+        for staging in (state / ".bin.partial", state / "bin" / STAGING):
+            if staging.is_dir():
+                with pytest.raises(TreeFormatError, match="half replaced"):
+                    check_published(staging)
+        if with_journal:
+            # the next run finishes what was begun, whatever it then does itself
+            with pytest.raises(SystemExit):
+                binarize(texts, "new", state / "bin")
+            for name, read in READERS.items():
+                assert read(state / "bin") == whole[name][1], (state.name, name)
+    assert refused > 20
+    assert len(list(states.iterdir())) > 20
+    assert all(read(work / "bin") == whole[name][1] for name, read in READERS.items())
+
+
+def test_a_journal_that_cannot_be_read_vouches_for_nothing(texts, tmp_path):
+    binarize(texts, "old", tmp_path / "bin")
+    check_published(tmp_path / "bin")
+    (tmp_path / ".bin.partial").mkdir()
+    for content in ("", "[]", json.dumps({"stale": []})):
+        (tmp_path / ".bin.partial" / JOURNAL).write_text(content)
+        with pytest.raises(TreeFormatError, match="half replaced"):
+            check_published(tmp_path / "bin")
+    (tmp_path / ".bin.partial" / JOURNAL).write_text(json.dumps({"manifest": "syntax-en-de.json", "stale": []}))
+    check_published(tmp_path / "bin")
+
+
+def test_a_split_made_with_other_words_does_not_stay(texts, tmp_path):
+    """Its token ids would mean other words now."""
+    binarize(texts, "old", tmp_path / "bin")
+    argv = ["-s", "en", "-t", "de", "--trainpref", str(texts / "new" / "train"), "--destdir", str(tmp_path / "bin")]
+    preprocess.main([*argv, "--overwrite"])
+    assert not list((tmp_path / "bin").glob("valid.*"))
+    assert Dictionary.load(str(tmp_path / "bin" / "dict.en.txt"))
+    assert len(ArrayReader(tmp_path / "bin" / "train.en-de.en.words")) == 4
