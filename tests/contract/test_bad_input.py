@@ -511,7 +511,7 @@ def _(world):
     return world.error(load="test", arch="transformer_tiny")
 
 
-@case("not found, though … lists it", "test.en-de.de.idx: ", "syntax-en-de.json")
+@case("not found, though … lists it", "test.en-de.de.", "syntax-en-de.json")
 def _(world):
     for end in ("bin", "idx"):
         (world.bin / f"test.en-de.de.{end}").unlink()

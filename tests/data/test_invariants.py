@@ -1,0 +1,141 @@
+"""What is checked of arrays when they are loaded, against loops over one sentence."""
+
+import random
+import shutil
+
+import numpy as np
+import pytest
+from corpora import Item, expected_arrays, random_items
+from oracles import forests
+
+from fairseq_syntax.data import invariants
+from fairseq_syntax.data.arrays import ARRAY_TYPES, ArrayReader, ArrayWriter
+from fairseq_syntax.data.dataset import SplitSyntax
+from fairseq_syntax.data.invariants import check_arrays, check_distances
+from fairseq_syntax.trees.conllu import TreeFormatError
+
+ITEMS = [
+    *random_items(9, seed=4),
+    Item([], []),
+    Item([["a"], ["b", "c"]], [-2, -2]),
+    Item([["a"], ["b"]], [-1, -1]),  # two roots
+    *random_items(4, seed=5),
+]
+
+
+def write(folder, sentences):
+    """Write name -> list of arrays of each sentence; returns the readers."""
+    for name, arrays in sentences.items():
+        writer = ArrayWriter(folder / f"x.{name}", ARRAY_TYPES[name])
+        flat = np.array([value for array in arrays for value in array], dtype=np.int64)
+        writer.append(flat.astype(ARRAY_TYPES[name]), np.array([len(array) for array in arrays]))
+        writer.close()
+    return {name: ArrayReader(folder / f"x.{name}") for name in sentences}
+
+
+def right():
+    tags = {f"d{i}": 4 + i for i in range(6)} | {f"rel{i}": 4 for i in range(4)}
+    upos = {"NOUN": 4, "VERB": 5, "ADP": 6, "DET": 7}
+    made = [expected_arrays(item, tags, upos) for item in ITEMS]
+    return {name: [list(arrays[name]) for arrays in made] for name in ARRAY_TYPES}
+
+
+def is_right(arrays):
+    """By loops, for one sentence: what `check_arrays` promises. `arrays` are as on disk."""
+    words, heads = arrays["words"], arrays["heads"]
+    size = len(heads)
+    if words != sorted(words) or sorted(set(words)) != list(range(size + 1)) or words.count(size) != 1:
+        return False
+    if (
+        len(arrays["upos"]) != size
+        or max([4, *arrays["upos"]]) >= 8
+        or len(arrays["distances"]) != size * (size + 1) // 2
+    ):
+        return False
+    parsed = [head for head in heads if head != -2]
+    if parsed and (len(parsed) < size or not all(-1 <= head < size for head in heads)):
+        return False
+    for word in range(size):
+        seen = set()
+        while word >= 0 and word not in seen:
+            seen.add(word)
+            word = heads[word]
+        if word >= 0:
+            return False
+    pieces = [["x"] * words.count(word) for word in range(size)]
+    return arrays["parents"] == expected_arrays(Item(pieces, heads), {}, {})["parents"]
+
+
+@pytest.mark.parametrize("chunk", [1, 3, 4096])
+def test_right_arrays_are_taken(tmp_path, monkeypatch, chunk):
+    monkeypatch.setattr(invariants, "_CHUNK", chunk)
+    readers = write(tmp_path, right())
+    check_arrays(readers, {"deprels": 10, "upos": 8})
+    check_distances(readers)
+    assert all(is_right({name: arrays[i] for name, arrays in right().items()}) for i in range(len(ITEMS)))
+
+
+def test_one_wrong_value_is_found_where_a_loop_finds_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(invariants, "_CHUNK", 4)
+    rng = random.Random(1)
+    refused = 0
+    for number in range(300):
+        arrays = right()
+        name = rng.choice(["words", "heads", "parents", "upos"])
+        sentence = rng.choice([i for i, array in enumerate(arrays[name]) if array])
+        place = rng.randrange(len(arrays[name][sentence]))
+        lowest = -2 if name == "heads" else 0
+        arrays[name][sentence][place] = rng.choice([lowest, rng.randrange(10), rng.randrange(30), 999])
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        readers = write(folder, arrays)
+        expected = is_right({kind: values[sentence] for kind, values in arrays.items()})
+        try:
+            check_arrays(readers, {"upos": 8})
+        except TreeFormatError as error:
+            assert not expected
+            assert ": damaged: " in str(error) and (name == "upos" or f"in sentence {sentence};" in str(error))
+            refused += 1
+        else:
+            assert expected, (name, sentence, place, arrays[name][sentence])
+        shutil.rmtree(folder)
+    assert 150 < refused < 290
+
+
+@pytest.mark.parametrize("name", ARRAY_TYPES)
+def test_wrong_lengths_and_types_are_found(tmp_path, name):
+    arrays = right()
+    arrays[name][3] = arrays[name][3] + [arrays[name][3][-1]]
+    with pytest.raises(TreeFormatError, match="damaged"):
+        check_arrays(write(tmp_path, arrays))
+    arrays[name][3].pop()
+    readers = write(tmp_path, arrays)
+    check_arrays(readers)
+    other = "heads" if name != "heads" else "words"
+    readers[name] = ArrayReader(tmp_path / f"x.{other}")
+    with pytest.raises(TreeFormatError, match=f"not {ARRAY_TYPES[name].__name__}"):
+        if ARRAY_TYPES[name] == ARRAY_TYPES[other]:
+            pytest.skip("the same type")
+        check_arrays(readers)
+
+
+def test_distances_of_another_tree_are_found(tmp_path):
+    """By fairseq-syntax-check at once; in training as soon as they are read."""
+    arrays = right()
+    sizes = [len(item.heads) for item in ITEMS]
+    one = max(range(9), key=lambda i: sizes[i])
+    heads = [-1, *range(sizes[one] - 1)]
+    assert heads != ITEMS[one].heads
+    rows = forests.distances(heads)
+    arrays["distances"][one] = [rows[i][j] for i in range(len(rows)) for j in range(i + 1, len(rows))]
+    readers = write(tmp_path, arrays)
+    check_arrays(readers)
+    with pytest.raises(TreeFormatError, match=rf"x\.distances\.bin: damaged: distances .* in sentence {one};"):
+        check_distances(readers)
+    syntax = SplitSyntax(tmp_path / "x", {"distances"}, tmp_path)
+    for i in range(len(ITEMS)):
+        if i == one:
+            with pytest.raises(TreeFormatError, match=rf"x\.distances\.bin: damaged: .* in sentence {one};"):
+                syntax[i]
+        else:
+            assert syntax[i].distances.shape == (sizes[i] + 1, sizes[i] + 1)
