@@ -193,7 +193,7 @@ class StanzaParser:
                     f"{self.tagger}, {self.parser}: Stanza {stanza.__version__} cannot load tagger "
                     f"and parser on device {self.device or 'auto'}; give a tagger and a dependency parser that Stanza "
                     f"trained without pre-trained vectors. It says {_describe(error)}"
-                ) from error
+                ) from None  # a traceback would show torch's advice
         if self.model_dir is not None:
             options["dir"] = str(self.model_dir)
         try:
@@ -213,7 +213,7 @@ class StanzaParser:
                 f'there is a network run: python -c "import stanza; stanza.download({arguments})" '
                 f"and copy the folder; or give model files with {' and '.join(self.arguments)}. It says "
                 f"{_describe(error)}"
-            ) from error
+            ) from None
 
     def _load_files(self, options: dict) -> "stanza.Pipeline":
         import stanza

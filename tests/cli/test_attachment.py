@@ -115,7 +115,15 @@ def test_greedy_cycles_can_be_scored(latent, trained, run):
 
 def test_text_that_is_cut_in_another_way_is_noticed(latent, trained, run):
     run(latent.data, "--path", trained("sa_nmt_shared_tiny"), "--cpu", "--gold", f"{latent.text}.en.conllu")
-    assert "are unknown to the model; the text must be cut and cased as in training" in run.said
+    hint = "are unknown to the model; the text must be cut and cased as in training"
+    assert f"{hint} (--bpe, --lowercase)" in run.said
+    # of options that were given, nothing is said
+    model = [latent.data, "--path", trained("sa_nmt_shared_tiny"), "--cpu", "--gold", f"{latent.text}.en.conllu"]
+    run(*model, "--lowercase")
+    assert f"{hint} (--bpe)" in run.said
+    (latent.text.parent / "other.codes").write_text("#version: 0.2\n")
+    run(*model, "--lowercase", "--bpe", "subword_nmt", "--bpe-codes", latent.text.parent / "other.codes")
+    assert hint in run.said and "--" not in run.said.split(hint)[1].splitlines()[0]
 
 
 def test_collapsed_ranges(gold, run, tmp_path):

@@ -2,6 +2,7 @@
 
 import random
 import re
+import resource
 import shutil
 from types import SimpleNamespace
 
@@ -315,6 +316,31 @@ def test_wrong_inputs(recurrent, tmp_path, capsys):
             f"{tmp_path}/{name}: not a checkpoint of fairseq ("
         )
     assert not (tmp_path / "average.pt").exists()
+
+
+def test_nan_is_not_averaged(recurrent, tmp_path, capsys):
+    state = torch.load(recurrent / "checkpoint1.pt", weights_only=True)
+    name = next(name for name, tensor in state["model"].items() if tensor.is_floating_point())
+    for value in (float("nan"), float("inf")):
+        state["model"][name].view(-1)[0] = value
+        torch.save(state, tmp_path / "failed.pt")
+        error = refused(
+            capsys, "--inputs", recurrent / "checkpoint2.pt", tmp_path / "failed.pt", "--output", tmp_path / "mean.pt"
+        )
+        assert error.startswith(f"{tmp_path}/failed.pt: {name} holds NaN or infinite numbers")
+    assert not (tmp_path / "mean.pt").exists()
+
+
+def test_a_full_disk_is_one_message(recurrent, tmp_path, capsys):
+    """As a limit on the size of files, which the system enforces where it would say that the disk is full."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limits[1]))
+    try:
+        error = refused(capsys, "--inputs", recurrent / "checkpoint1.pt", "--output", tmp_path / "mean.pt")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert error.startswith(f"{tmp_path}/mean.pt: cannot be written (")
+    assert not list(tmp_path.iterdir())
 
 
 def test_different_models(recurrent, stock, tmp_path, capsys):

@@ -167,6 +167,17 @@ def test_every_damaged_checkpoint_by_every_command(command, kind, world, tmp_pat
     examine(command, kind, world, tmp_path, capsys)
 
 
+@pytest.mark.parametrize("kind", ["half", "payload", "a list", "no cfg", "NaN"])
+def test_a_run_is_not_resumed_from_a_damaged_checkpoint(kind, world, tmp_path):
+    state = torch.load(world / SYNTAX / "checkpoint_last.pt", map_location="cpu", weights_only=True)
+    path, victim = tmp_path / "checkpoint_last.pt", tmp_path / "executed"
+    path.write_bytes(CHECKPOINTS[kind](state, victim))
+    with pytest.raises(ValueError) as caught:
+        train(world, tmp_path, SYNTAX)
+    assert str(caught.value).startswith(f"{path}: ") and "weights_only" not in str(caught.value)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["checkpoint_last.pt"]
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_checkpoint_that_is_right_is_taken(command, world, tmp_path):
     """Otherwise the tests above would prove nothing."""

@@ -4,8 +4,11 @@ import gzip
 import hashlib
 import json
 import logging
+import pickle
 import sys
+import traceback
 from itertools import islice
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -398,3 +401,12 @@ def test_real_file_gives_back_all_its_trees(real_data):
         assert sum(line == "\n" for line in lines) == len(given)
     found = ConlluParser(path).parse([tree.forms for tree in given])
     assert [arrays(tree) for tree in found] == [arrays(tree) for tree in given]
+
+
+def test_torchs_advice_to_load_unsafely_is_not_passed_on(tmp_path):
+    for name in ("tagger.pt", "parser.pt"):
+        (tmp_path / name).write_bytes(pickle.dumps({"model": Path("x")}))
+    with pytest.raises(TreeFormatError, match="not a model of Stanza: it cannot be unpickled") as caught:
+        StanzaParser(tagger=tmp_path / "tagger.pt", parser=tmp_path / "parser.pt").parse([["a"]])
+    told = "".join(traceback.format_exception(caught.value))
+    assert "weights_only" not in told and "trusted" not in told
