@@ -1,10 +1,12 @@
 """fairseq-syntax-attachment: the table of a model is that of its trees, and the baselines stand beside it."""
 
 import gzip
+from types import SimpleNamespace
 
 import pytest
 
 from fairseq_syntax.cli import attachment, trees
+from fairseq_syntax.cli.latent import TreeInducer
 from fairseq_syntax.trees.conllu import read_conllu
 
 PUNCTUATED = """\
@@ -121,9 +123,15 @@ def test_text_that_is_cut_in_another_way_is_noticed(latent, trained, run):
     model = [latent.data, "--path", trained("sa_nmt_shared_tiny"), "--cpu", "--gold", f"{latent.text}.en.conllu"]
     run(*model, "--lowercase")
     assert f"{hint} (--bpe)" in run.said
-    (latent.text.parent / "other.codes").write_text("#version: 0.2\n")
-    run(*model, "--lowercase", "--bpe", "subword_nmt", "--bpe-codes", latent.text.parent / "other.codes")
-    assert hint in run.said and "--" not in run.said.split(hint)[1].splitlines()[0]
+
+
+def test_the_hint_names_no_option_that_is_given():
+    task = SimpleNamespace(cfg=SimpleNamespace(lowercase=False))
+    inducer = SimpleNamespace(unknown=1, tokens=4, loaded=SimpleNamespace(task=task))
+    note = TreeInducer.note(inducer, SimpleNamespace(bpe="subword_nmt", lowercase=True))
+    assert note == "1 of 4 tokens (25.0 %) are unknown to the model; the text must be cut and cased as in training"
+    task.cfg.lowercase = True  # a parser that was trained so reads everything in lower case
+    assert TreeInducer.note(inducer, SimpleNamespace(bpe=None, lowercase=False)).endswith("as in training (--bpe)")
 
 
 def test_collapsed_ranges(gold, run, tmp_path):
