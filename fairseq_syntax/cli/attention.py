@@ -184,7 +184,7 @@ def _run(loaded: Loaded, batch: dict) -> dict:
 
 def _translation(loaded: Loaded, batch: dict, title: str):
     """Attention of each target token to the source."""
-    return _of_target(loaded, batch, _run(loaded, batch)["attn"], title)
+    return _of_target(loaded, batch, _run(loaded, batch)["attn"], "attends to", title)
 
 
 def _syntax(loaded: Loaded, batch: dict, title: str):
@@ -197,16 +197,16 @@ def _syntax(loaded: Loaded, batch: dict, title: str):
             f"{loaded.path}: the architecture {loaded.architecture} has no attention to syntax beside that to content; "
             "give --kind translation"
         )
-    return _of_target(loaded, batch, found["syntax_attn"], title)
+    return _of_target(loaded, batch, found["syntax_attn"], "attends to the syntax of", title)
 
 
-def _of_target(loaded: Loaded, batch: dict, weights: torch.Tensor, title: str):
+def _of_target(loaded: Loaded, batch: dict, weights: torch.Tensor, column_name: str, title: str):
     return draw_heat_map(
         weights[0].float().cpu().numpy(),
         _target_tokens(loaded, batch),
         _source_tokens(loaded, batch),
         row_name="predicted",
-        column_name="attends to",
+        column_name=column_name,
         title=title,
     )
 

@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> None:
         tree = nth(_read_trees(args), args.sentence or 0)
         if not tree.is_parsed:
             raise TreeFormatError(f"{args.input}:{tree.line}: the sentence has no tree (HEAD is _)")
-        _draw(args, tree, tree.heads, args.input, labels=tree.deprels)
+        _draw(args, tree, tree.heads, labels=tree.deprels)
         return
     loaded = load_with_trees(args)
     inducer = TreeInducer(loaded, args.decoder, args.evidence, args.batch_size)
@@ -105,7 +105,7 @@ def run(args: argparse.Namespace) -> None:
         given = {}
         if sentence.is_parsed and len(sentence):
             given = {"gold": sentence.heads, "gold_labels": sentence.deprels}
-        _draw(args, sentence, inducer([source])[0], loaded.name, **given)
+        _draw(args, sentence, inducer([source])[0], f"{loaded.name}: ", **given)
     if args.output or not args.draw:
         _write(args, sentences, inducer)
     if inducer.note(args):
@@ -132,10 +132,10 @@ def _write(args: argparse.Namespace, sentences, inducer: TreeInducer) -> None:
         )
 
 
-def _draw(args: argparse.Namespace, sentence: Sentence, heads, name: str, **trees) -> None:
+def _draw(args: argparse.Namespace, sentence: Sentence, heads, name: str = "", **trees) -> None:
     if not len(sentence):
         raise ValueError(f"--sentence {args.sentence or 0}: has no words; give another")
-    title = f"{name}: {args.subset or args.input} {args.sentence or 0}"
+    title = f"{name}{args.subset or args.input} {args.sentence or 0}"
     if "gold" in trees:
         title += "  (below: the given tree; dashed: not in it)"
     tags = sentence.upos if any(tag != "_" for tag in sentence.upos) else None

@@ -86,6 +86,8 @@ def test_the_page_shows_the_source_and_its_colours():
     assert re.findall(r'<div class="source">(.*?)</div>', page) == ["he sleeps", "$&lt;b&gt; goes &quot; $", "yes"]
     assert re.search(r'0\.500<span class="bar"></span>4\.000', page)
     assert "linear-gradient(to right, rgb(255, 255, 255), rgb(8, 48, 107))" in page
+    controls = gates_page([GatedSentence(0, ["a\x01"], np.ones(1), ["\x00"])], "\x1b")
+    assert not re.search("[\x00-\x09\x0b-\x1f]", controls) and "a\u2401" in controls
 
 
 def test_the_picture_shows_every_token_darker_for_a_higher_norm_and_none_over_another():

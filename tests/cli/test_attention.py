@@ -99,6 +99,7 @@ def test_attention_to_syntax(latent, draw, trained, arch):
     _, _, extra = found_by(trained(arch), latent.data, 2)
     expected = extra["attn"][0] if arch == "sa_nmt_shared_tiny" else extra["syntax_attn"]
     assert image_of(axis) == pytest.approx(expected[0].numpy(), abs=1e-5)
+    assert axis.get_xlabel() == "attends to the syntax of"
     assert arch == "sa_nmt_shared_tiny" or (expected - extra["attn"][0]).abs().max() > 1e-3
     target = (latent.text.parent / "test.de").read_text().splitlines()[2].split()
     assert labels(axis) == [[*target, "</s>"], [*latent.items[2].text().split(), "</s>"]]
