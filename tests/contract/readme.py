@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-UPDATES = 6
+UPDATES = 3
 # blocks that are no part of it: the first shows what a command looks like, the others make the environment and the demo
 # (examples/quickstart.sh has a test of its own)
 LEFT_OUT = ("fairseq-syntax", "Two commands", "Install by hand")
