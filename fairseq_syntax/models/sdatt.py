@@ -23,6 +23,7 @@ from ..modules.two_sequence_attention import TwoSequenceAttention
 from ..modules.window_attention import FlexibleWeights, LocalSoftmax, LocalWeights
 from .conditional_gru import ConditionalGRUDecoder
 from .dependency_units import UNIT_INPUTS, TwoMemories, TwoSequenceEncoder, TwoStateDecoder, UnitEncoder
+from .options import require_trees
 from .position_metrics import log_positions
 from .recurrent import CellType, RecurrentEncoder, RecurrentModel, RecurrentOptions
 
@@ -203,6 +204,8 @@ class SyntaxDirectedModel(RecurrentModel):
     def check_options(cls, args, task):
         super().check_options(args, task)
         _check_guide(args)
+        if args.sdatt_position_lr != 1:
+            require_trees(cls, task)  # other tasks step as fairseq does
         if args.double_context and args.attention == AttentionKind.plain:
             raise ValueError("--double-context: the second context needs --attention local, flexible or sdatt")
         for name in ("sdatt_n", "sdatt_sigma", "local_window", "flex_sigma", "flex_threshold"):

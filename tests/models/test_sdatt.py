@@ -627,6 +627,11 @@ def test_the_position_learns_at_a_rate_of_its_own(build):
     assert [share for _, share in shares] == [0.1, 0.1]
     assert [parameter.data_ptr() for parameter, _ in shares] == [p.data_ptr() for p in net.parameters()]
     assert build("local_att", sdatt_position_lr=0.5).step_shares() and not build("sdatt").step_shares()
+    words = model.encoder.dictionary
+    other = SimpleNamespace(source_dictionary=words, target_dictionary=words)
+    assert build("local_att", of=other)
+    with pytest.raises(ValueError, match="use --task syntax_translation"):
+        build("local_att", of=other, sdatt_position_lr=0.5)
 
 
 # --- sizes, first values, options -------------------------------------------------------------------------------------
