@@ -19,6 +19,15 @@ os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PAT
 
 def pytest_addoption(parser):
     parser.addoption("--run-slow", action="store_true", help="also run the tests that take minutes")
+    parser.addoption(
+        "--seed-shift", type=int, default=0, metavar="N", help="add N to the seed of every training (tests/seeds.py)"
+    )
+
+
+def pytest_configure(config):
+    import seeds
+
+    seeds.SHIFT = config.getoption("--seed-shift")
 
 
 def pytest_collection_modifyitems(config, items):

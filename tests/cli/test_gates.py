@@ -1,4 +1,4 @@
-"""fairseq-syntax-gates on models that were really trained, against the model run on one sentence at a time."""
+"""fairseq-syntax-gates against the model run on one sentence at a time."""
 
 import re
 from collections import Counter

@@ -1,4 +1,4 @@
-"""fairseq-syntax-trees on models that were really trained: the trees are those of the model's own scores."""
+"""fairseq-syntax-trees: the trees are those of the model's own scores."""
 
 import gzip
 import io

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from seeds import seed
 
 PACKAGE = Path(importlib.import_module("fairseq_syntax").__file__).parent
 
@@ -29,7 +30,8 @@ _MODULES = {
 # small batches, one thread, one process, every update logged
 TRAINING = [
     *("--cpu", "--distributed-world-size", "1", "--optimizer", "adam", "--lr", "5e-3", "--max-tokens", "1500"),
-    *("--criterion", "label_smoothed_cross_entropy", "--label-smoothing", "0.1", "--seed", "1", "--num-workers", "0"),
+    *("--criterion", "label_smoothed_cross_entropy", "--label-smoothing", "0.1"),
+    *("--seed", str(seed(1)), "--num-workers", "0"),
     *("--log-format", "json", "--log-interval", "1", "--disable-validation", "--no-epoch-checkpoints"),
 ]
 # short hypotheses: a model of few updates would go on for 200 tokens. Not relative to the source: fairseq takes the
@@ -141,6 +143,29 @@ def run_process(*command, cwd: Path, status: int = 0, **environment: str) -> str
 def train(data: Path, directory: Path, arch: str, *options) -> str:
     """Train in this process; returns the log. Later options win over `TRAINING`."""
     return run("fairseq-train", data, "--arch", arch, *TRAINING, "--save-dir", directory, *options)
+
+
+def scatter(checkpoint: Path, output: Path | None = None, number: int = 1, gain: float = 1.5) -> Path:
+    """Set the matrices of a checkpoint to random numbers: other inputs get other outputs, whatever it has learned.
+
+    NumPy's random numbers are the same on every processor. Rows of zeros stay (padding), and so does all else.
+
+    Args:
+        checkpoint: file to read.
+        output: file to write; the same by default.
+        number: seed, which `--seed-shift` shifts.
+        gain: size of a matrix times a vector, relative to the vector.
+    """
+    state = torch.load(checkpoint, weights_only=True)
+    random_numbers, done = np.random.default_rng(seed(number)), set()
+    for value in state["model"].values():
+        if value.dim() < 2 or not value.is_floating_point() or value.data_ptr() in done:
+            continue
+        done.add(value.data_ptr())
+        noise = torch.from_numpy(random_numbers.standard_normal(value.shape)) * gain * value[0].numel() ** -0.5
+        value.copy_(noise.flatten(1).where(value.flatten(1).any(1, keepdim=True), 0.0).view_as(value))
+    torch.save(state, output or checkpoint)
+    return output or checkpoint
 
 
 def generate(data: Path, checkpoint, *options) -> dict[int, tuple[float, str]]:

@@ -20,7 +20,7 @@ SLOW = pytest.mark.slow  # the same in double precision, without fairseq's comma
 
 
 def options_of(graph):
-    """Fast and rough: other sentences get other translations."""
+    """With dropout, which draws random numbers."""
     return ["--lgp-graph", graph, "--lr", "0.02", "--dropout", "0.3"]
 
 
@@ -38,6 +38,20 @@ def brief(data_bin, tmp_path_factory):
     return get
 
 
+@pytest.fixture(scope="module")
+def scattered(brief):
+    """Function: graph -> checkpoint whose weights were set by hand."""
+    files = {}
+
+    def get(graph):
+        if graph not in files:
+            folder = brief(graph)
+            files[graph] = commands.scatter(folder / "checkpoint_last.pt", folder / "scattered.pt", GRAPHS.index(graph))
+        return files[graph]
+
+    return get
+
+
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_a_resumed_run_is_the_uninterrupted_one(data_bin, tmp_path, brief, graph):
     expected = commands.parameters(brief(graph) / "checkpoint_last.pt")
@@ -50,25 +64,25 @@ def test_a_resumed_run_is_the_uninterrupted_one(data_bin, tmp_path, brief, graph
 
 
 @pytest.mark.parametrize("graph", ["latent", "dep", *(pytest.param(graph, marks=SLOW) for graph in ("seq", "uni"))])
-def test_batches_and_padding_sides_translate_alike(data_bin, brief, graph):
+def test_batches_and_padding_sides_translate_alike(data_bin, scattered, graph):
     options = ["--gen-subset", "valid", "--max-len-b", 12, "--batch-size"]
-    checkpoint = brief(graph) / "checkpoint_last.pt"
+    checkpoint = scattered(graph)
     expected = commands.generate(data_bin, checkpoint, *options, 1)
     assert len(expected) == 61 and len({score for score, _ in expected.values()}) > 50
     for more in ([16], [61, "--left-pad-source"]):
         assert_same_hypotheses(commands.generate(data_bin, checkpoint, *options, *more), expected)
 
 
-def test_all_graphs_in_one_ensemble(data_bin, brief):
-    paths = ":".join(str(brief(graph) / "checkpoint_last.pt") for graph in ("latent", "uni", "seq"))
-    alone = commands.generate(data_bin, brief("latent") / "checkpoint_last.pt", "--gen-subset", "valid")
+def test_all_graphs_in_one_ensemble(data_bin, scattered):
+    paths = ":".join(str(scattered(graph)) for graph in ("latent", "uni", "seq"))
+    alone = commands.generate(data_bin, scattered("latent"), "--gen-subset", "valid")
     found = commands.generate(data_bin, paths, "--gen-subset", "valid")
     assert found.keys() == alone.keys() and found != alone
 
 
-def test_unseen_words_are_read_by_their_spelling(data_bin, tmp_path, brief):
+def test_unseen_words_are_read_by_their_spelling(data_bin, tmp_path, scattered):
     """As if they had been in the dictionary with count 0: through interactive, and the hub."""
-    checkpoint = brief("latent") / "checkpoint_last.pt"
+    checkpoint = scattered("latent")
     known = [line.split()[0] for line in (data_bin / "dict.en.txt").read_text(encoding="utf-8").splitlines()]
     words = [word for word in known if word.isalpha() and len(word) == 4]
     one, other = words[0] + words[1], words[2] + words[3]

@@ -7,6 +7,7 @@ import pytest
 import torch
 from integration import commands
 from integration.commands import OPTIONS, PACKAGE
+from seeds import seed
 
 ARCH = "pascal_transformer_tiny"
 # dropout and parent ignoring: two sources of random numbers
@@ -130,7 +131,7 @@ def test_resume_at_the_end_of_an_epoch(data_bin, tmp_path, uninterrupted):
 def test_another_seed_is_another_run(data_bin, tmp_path, uninterrupted):
     """The comparisons above can fail."""
     train(data_bin, tmp_path, "--max-epoch", "1")
-    found = train(data_bin, tmp_path, "--max-epoch", "3", "--seed", "2")
+    found = train(data_bin, tmp_path, "--max-epoch", "3", "--seed", seed(2))
     with pytest.raises(AssertionError):
         assert_continues(found, tmp_path, uninterrupted, 2)
 
