@@ -18,6 +18,7 @@ from ..trees.alignment import align_tree
 from ..trees.conllu import (
     Sentence,
     TreeFormatError,
+    block_forms,
     numbered_lines,
     open_text,
     parse_block,
@@ -99,7 +100,7 @@ def pair_examples(text_path: Path, trees_path: Path) -> Iterator[Example]:
         start, block = next(blocks, (0, None))
         number = 0
         for number, line in numbered_lines(lines, str(text_path)):
-            if block is not None and (line.strip() or not _has_words(block)):
+            if block is not None and (line.strip() or not block_forms(block)):
                 yield Example(number, line, start, block)
                 start, block = next(blocks, (0, None))
             elif not line.strip():
@@ -124,10 +125,6 @@ def _open_tokens(path: Path):
         raise TreeFormatError(
             f"{path}: cannot be opened ({error.strerror}); check --trainpref, --validpref, --testpref"
         ) from None
-
-
-def _has_words(block: list[str]) -> bool:
-    return any(line[0] != "#" for line in block)
 
 
 def convert(

@@ -206,3 +206,15 @@ def test_random_fields_end_in_a_short_message_or_a_tree(tmp_path):
             assert len(str(error)) - len(str(path)) < 400
             kinds.add(type(error))
     assert kinds == {1, TreeFormatError}
+
+
+@pytest.mark.parametrize("block", ["0.1" + "\t_" * 9, "# c", "# c\n0.1" + "\t_" * 9])
+def test_a_sentence_without_words_goes_with_an_empty_line(tmp_path, block):
+    (tmp_path / "x").write_text(f"{block}\n\n{row(1)}\n{block}\n")
+    (tmp_path / "text").write_text("\nw\n\n")
+    examples = list(pair_examples(tmp_path / "text", tmp_path / "x"))
+    assert [(example.text, example.tree[-1].split("\t")[0][0]) for example in examples] == [
+        ("\n", block[block.rfind("\n") + 1]),
+        ("w\n", "1"),
+        ("\n", block[block.rfind("\n") + 1]),
+    ]
