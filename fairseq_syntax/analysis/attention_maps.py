@@ -66,11 +66,11 @@ def draw_positions(weights: np.ndarray, positions: np.ndarray, rows: list[str], 
         A matplotlib figure. The line of the positions has the gid `position-H`, H from 0.
     """
     check_finite(positions, "the predicted positions")
-    names = ["attends to"] if len(weights) == 1 else [f"head {h + 1} attends to" for h in range(len(weights))]
+    names = ["attends to"] if len(weights) == 1 else [f"directed head {h + 1} attends to" for h in range(len(weights))]
     figure, axes = _heat_maps(weights, rows, columns, "predicted", names, f"{title} (red: predicted position)")
     for h, axis in enumerate(axes):
         # cells are centred on whole numbers
-        style = dict(color="tab:red", marker="o", ms=3, lw=0.8, clip_on=False)
+        style = dict(color="tab:red", marker="o", ms=3, lw=0.8, clip_on=False, zorder=3)
         axis.plot(positions[h] - 0.5, range(len(rows)), **style, gid=f"position-{h}")
     return figure
 
