@@ -282,8 +282,7 @@ def check_tags(column: str, tags: list[str], lines: Iterable[int], name: str) ->
 
     Args:
         column: what the format calls it.
-        tags: of the words of a sentence.
-        lines: those that the words stand on.
+        tags, lines: of the words of a sentence.
         name: of the file.
     """
     if " ".join(tags).split() == tags:
