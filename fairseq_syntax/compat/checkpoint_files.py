@@ -36,9 +36,9 @@ def open_checkpoint(path: str | Path) -> Mapping:
     try:
         # torch maps files of its present format only
         state = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
-    except OSError:
-        raise
     except Exception as error:  # what a file that is none raises depends on its first bytes
+        if isinstance(error, OSError) and error.filename:
+            raise
         raise no_checkpoint(path, error) from None
     if not isinstance(state, Mapping):
         raise ValueError(f"{path}: not a checkpoint of fairseq (no model in it)")

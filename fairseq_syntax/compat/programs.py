@@ -139,9 +139,9 @@ def name_bad_checkpoints():
     def load_checked(load, path, *rest, **options):
         try:
             state = load(path, *rest, **options)
-        except OSError:
-            raise
         except Exception as error:  # what a file that is none raises depends on its first bytes
+            if isinstance(error, OSError) and error.filename:
+                raise
             raise no_checkpoint(path, error) from None
         check_state(state, path)
         check_architecture(state, path)

@@ -147,7 +147,8 @@ def examine(command, kind, world, tmp_path, capsys):
     if message is None:
         assert code == 1, (code, said[-300:])
         assert "Traceback" not in said
-        (message,) = [line for line in said.splitlines() if line.startswith(command.split(" ")[0])]
+        # there may be a note before
+        *_, message = [line for line in said.splitlines() if line.startswith(command.split(" ")[0])]
     assert "\n" not in message.strip() and len(message) < 600 + 2 * len(str(tmp_path)), message
     assert str(path) in message, message
     assert "weights_only" not in message + said
