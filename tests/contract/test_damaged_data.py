@@ -14,7 +14,7 @@ from fairseq_syntax.data.inputs import INPUTS
 # architecture -> inputs it reads
 READ = {
     "pascal_transformer_tiny": {"parents"},
-    "tag_transformer_tiny": {"deprels", "upos"},
+    "tag_transformer_tiny": {"deprels"},
     "sdatt_transformer_tiny": {"distances"},
     "lisa_transformer_tiny": {"parent_pieces", "word_starts"},
     "transformer_tiny": set(),
@@ -65,7 +65,7 @@ def is_read(name, arch, split):
     if not READ[arch]:
         return name.startswith(f"{split}.") and name.count(".") == 3
     if name.startswith("dict."):
-        return arch == "tag_transformer_tiny"
+        return arch == "tag_transformer_tiny" and name == "dict.en.deprel.txt"
     if name == "syntax-en-de.json":
         return True
     arrays = {array for kind in READ[arch] for array in INPUTS[kind].arrays} | {"words", "heads"}
