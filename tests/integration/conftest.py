@@ -41,17 +41,20 @@ def data_bin(corpus) -> Path:
 
 @pytest.fixture(scope="session")
 def trained(data_bin, tmp_path_factory):
-    """Function: architecture, options -> directory of a model of 90 updates, trained once a session.
+    """Function: architecture, options -> directory of a model of two updates, made once a session.
 
-    Good enough to make other translations of other sentences, and other scores of other trees.
+    After each update its weights were set by hand (`commands.scatter`): other sentences get other translations, and
+    other trees other scores.
     """
     models: dict[tuple, Path] = {}
 
     def get(arch: str, *options: str) -> Path:
         if (arch, options) not in models:
             directory = tmp_path_factory.mktemp(arch)
-            limits = ("--max-update", "90", "--save-interval-updates", "60")
+            limits = ("--max-update", "2", "--save-interval-updates", "1")
             commands.train(data_bin, directory, arch, *OPTIONS[arch], *limits, *options)
+            for number, name in enumerate(("checkpoint_last.pt", "checkpoint_1_1.pt"), 1):
+                commands.scatter(directory / name, number=number)
             models[arch, options] = directory
         return models[arch, options]
 

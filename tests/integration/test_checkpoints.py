@@ -129,11 +129,11 @@ def test_nothing_loads_unsafely():
 @pytest.mark.parametrize("arch", [*SYNTAX, STOCK, RECURRENT])
 def test_checkpoints_load_under_weights_only(trained, arch):
     state = torch.load(trained(arch) / "checkpoint_last.pt", weights_only=True)
-    assert state["optimizer_history"][-1]["num_updates"] == 90
+    assert state["optimizer_history"][-1]["num_updates"] == 2
 
 
 def test_averaged_checkpoint_generates(trained, data_bin, tmp_path):
-    paths = [*trained(PASCAL).glob("checkpoint_*_60.pt"), trained(PASCAL) / "checkpoint_last.pt"]
+    paths = [*trained(PASCAL).glob("checkpoint_1_1.pt"), trained(PASCAL) / "checkpoint_last.pt"]
     states = [checkpoint_utils.load_checkpoint_to_cpu(str(path)) for path in paths]
     assert len(states) == 2
     average = {name: (value + states[1]["model"][name]) / 2 for name, value in states[0]["model"].items()}
