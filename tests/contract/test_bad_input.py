@@ -29,6 +29,7 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.distributed import ModuleProxyWrapper
 from fairseq.file_io import PathManager
 from fairseq.optim import build_optimizer
+from fairseq.optim.fp16_optimizer import FP16Optimizer
 from fairseq.optim.lr_scheduler import build_lr_scheduler
 from integration import commands
 from torch.nn.parallel import DistributedDataParallel
@@ -740,6 +741,24 @@ def _(world):
 @case("--unparsed-input accept: the model refuses sentences without a parse", "--model-overrides")
 def _(world):
     return world.error("--unparsed-input", "accept", "--sdatt-missing", "error", arch="sdatt_tiny")
+
+
+@case("--sdatt-guide …: needs --attention sdatt", "--sdatt-guide centres: ")
+def _(world):
+    return world.error("--sdatt-guide", "centres", arch="local_att_tiny")
+
+
+@case("--sdatt-position-lr …: the system predicts no position", "--sdatt-position-lr 0.1: ")
+def _(world):
+    return world.error("--sdatt-position-lr", 0.1, arch="global_att_tiny")
+
+
+@case("--sdatt-position-lr: does not work with --fp16 or --bf16", "--memory-efficient-fp16")
+def _(world):
+    task = world.set_up("--sdatt-position-lr", 0.1, arch="sdatt_tiny")
+    with pytest.raises(ValueError) as caught:
+        task.optimizer_step(FP16Optimizer.__new__(FP16Optimizer), world.model, update_num=0)
+    return str(caught.value)
 
 
 @case("has no trees; use --task syntax_translation, or none", "LisaTransformerModel: the task TranslationTask")
