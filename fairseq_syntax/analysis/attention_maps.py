@@ -90,7 +90,7 @@ def draw_annotations(annotations: np.ndarray, tokens: list[str], title: str):
     size = (min(_WIDEST, max(3.0, _CELL * annotations.shape[1])) + 2, max(1.0, _CELL * len(tokens)) + 1)
     figure, axis = plt.subplots(figsize=size, layout="constrained")
     largest = float(np.abs(annotations).max()) or 1.0
-    image = axis.imshow(annotations, cmap="RdBu_r", vmin=-largest, vmax=largest, aspect="auto", interpolation="nearest")
+    image = axis.imshow(annotations, cmap="RdBu_r", vmin=-largest, vmax=largest, aspect="auto", interpolation="none")
     _name_rows(axis, tokens)
     axis.set_xlabel("component")
     figure.colorbar(image, ax=axis, label="value")
@@ -123,7 +123,7 @@ def _heat_maps(
     largest = float(weights.max(initial=0.0)) or 1.0
     names_of_columns = [shown(text) for text in columns]
     for h, axis in enumerate(axes[:count]):
-        image = axis.imshow(weights[h], cmap="Blues", vmin=0, vmax=largest, aspect="auto")
+        image = axis.imshow(weights[h], cmap="Blues", vmin=0, vmax=largest, aspect="auto", interpolation="none")
         # a token with dollar signs is no formula
         axis.set_xticks(range(len(columns)), names_of_columns, rotation=90, fontsize=8, parse_math=False)
         _name_rows(axis, rows if h % across == 0 else None)
