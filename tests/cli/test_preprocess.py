@@ -451,7 +451,7 @@ def test_existing_data_is_refused_and_left_alone(tmp_path, corpus, capsys):
     assert contents(directory) == before
 
 
-def test_overwrite_leaves_no_stale_file(tmp_path, corpus, caplog):
+def test_overwrite_leaves_no_stale_file(tmp_path, corpus, capsys):
     directory = run(tmp_path)
     (directory / "notes.md").write_text("mine")
     fresh = random_items(8, seed=99)
@@ -460,7 +460,7 @@ def test_overwrite_leaves_no_stale_file(tmp_path, corpus, caplog):
     for name in ("train.align.en-de.bin", "length_prior.en-de.npz"):  # made of the old text
         (directory / name).write_text("old")
     run(tmp_path, "--overwrite", "--no-distances", splits=("train", "valid"))
-    assert "made with other dictionaries of words, removed: " in caplog.text
+    assert "made with other dictionaries of words, removed: " in capsys.readouterr().err
     assert not (directory / "length_prior.en-de.npz").exists()
     run(tmp_path, "--no-distances", splits=("train", "valid"), destdir="clean")
     clean, after = contents(tmp_path / "clean"), contents(directory)

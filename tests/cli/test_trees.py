@@ -383,13 +383,3 @@ def test_help_ends_with_an_example(capsys):
         trees.main(["--help"])
     assert caught.value.code == 0
     assert "fairseq-syntax-trees " in capsys.readouterr().out.rstrip().splitlines()[-1]
-
-
-def test_scores_that_are_no_numbers(latent, checkpoint, tmp_path, capsys):
-    state = torch.load(checkpoint, weights_only=False)
-    for name, value in state["model"].items():
-        if "embed_tokens" in name:
-            value.fill_(np.nan)
-    torch.save(state, tmp_path / "nan.pt")
-    said = refused(capsys, latent.data, "--path", tmp_path / "nan.pt", "--cpu", "--input", f"{latent.text}.en")
-    assert "no tree can be made of the scores" in said

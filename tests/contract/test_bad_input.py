@@ -1023,6 +1023,16 @@ def _(world):
     return world.program("trees", "--subset", "test", path=world.folder / "other.pt")
 
 
+@case("parameters are not those of a model of its options", "edited.pt: ", "Missing key(s)", "another version")
+def _(world):
+    state = torch.load(world.checkpoint("nmt_lstm_tiny"), weights_only=True)
+    del state["model"]["encoder.embed_tokens.weight"]
+    torch.save(state, world.folder / "edited.pt")
+    with pytest.raises(ValueError) as caught:
+        commands.run("fairseq-generate", world.bin, "--path", world.folder / "edited.pt")
+    return str(caught.value)
+
+
 @case("does not fit the dictionaries in …; give the data directory that the model was trained on", "checkpoint_last.pt")
 def _(world):
     path = world.checkpoint("sa_nmt_shared_tiny")

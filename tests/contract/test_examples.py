@@ -725,16 +725,23 @@ def test_the_quick_run_of_directed_systems_is_accepted():
     script = EXAMPLES / "sdatt" / "quick.sh"
     commands = dry_run(script, "--sdatt-combine", "add", OUT="nowhere/quick", UPDATES="5")
     ours = fairseq_commands(commands)
-    trainings = {args.arch: args for args in map(parse, ours) if getattr(args, "arch", None)}
+    trainings = {Path(args.save_dir).name: args for args in map(parse, ours) if getattr(args, "arch", None)}
     for args in trainings.values():
         fill_defaults(args, SyntaxDirectedOptions)
-    assert set(trainings) == {"global_att_tiny", "sdatt_tiny", "global_plus_sdatt_tiny"}
-    first, *others = [settings_of(a, ("arch", "attention", "double_context", "save_dir")) for a in trainings.values()]
-    assert others == [first, first], "one budget for all"
+    assert {name: args.arch for name, args in trainings.items()} == {
+        "global_att": "global_att_tiny",
+        "sdatt": "sdatt_tiny",
+        "sdatt_centres": "sdatt_tiny",
+        "global_plus_sdatt": "global_plus_sdatt_tiny",
+    }
+    assert [name for name, args in trainings.items() if args.sdatt_guide != "none"] == ["sdatt_centres"]
+    different = ("arch", "attention", "double_context", "sdatt_guide", "save_dir")
+    first, *others = [settings_of(args, different) for args in trainings.values()]
+    assert others == [first] * 3, "one budget for all"
     assert (first["max_update"], first["sdatt_combine"]) == (5, "add")
     (prepared,) = [parse(command) for command in ours if command[0] == "fairseq-syntax-preprocess"]
     generations = [parse(command) for command in ours if command[0] == "fairseq-generate"]
-    assert len(generations) == 6
+    assert len(generations) == 8
     for args in (*trainings.values(), *generations):
         assert args.data == prepared.destdir
     assert {Path(args.path).parent for args in generations} == {Path(args.save_dir) for args in trainings.values()}
@@ -815,7 +822,9 @@ def test_local_copies_of_text_trees_and_treebank_are_taken(tmp_path, pairs):
     commands = graph_commands("lgp", "prepare", PAIRS=pairs, UD=str(tmp_path / "ud"), **data)
     assert not [command for command in commands if command[0] == "curl"]
     programs = [command[0] for command in fairseq_commands(commands)]
-    assert programs == ["fairseq-syntax-dictionary", "fairseq-syntax-preprocess", "fairseq-syntax-length-prior"]
+    # two tables of lengths: smoothed, and the paper's
+    tables = ["fairseq-syntax-length-prior"] * 2
+    assert programs == ["fairseq-syntax-dictionary", "fairseq-syntax-preprocess", *tables]
     unpacked = {Path(command[-1]).name for command in commands if command[0] == "gzip"}
     assert unpacked == {*TANAKA_FILES, *trees, "en_ewt.train.conllu.gz", "en_ewt-ud-dev.conllu"}
     cut = [command[-1] for command in commands if command[0] in ("head", "awk")]

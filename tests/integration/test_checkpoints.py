@@ -185,5 +185,5 @@ def test_damaged_lisa_checkpoint_is_an_error(trained, data_bin, tmp_path):
     assert len(missing) == 1
     del state["model"][missing[0]]
     torch.save(state, tmp_path / "damaged.pt")
-    with pytest.raises(RuntimeError, match=r"Missing key.*parser\.weight"):
+    with pytest.raises(ValueError, match=r"damaged\.pt: .*Missing key.*parser\.weight"):
         commands.generate(data_bin, tmp_path / "damaged.pt")

@@ -2,7 +2,6 @@
 
 import random
 import re
-import shutil
 from types import SimpleNamespace
 
 import pytest
@@ -105,13 +104,9 @@ def rare(tmp_path_factory):
         ):
             (folder / "text" / f"{split}.{suffix}").write_text(text, encoding="utf-8")
     prefixes = {split: folder / "text" / split for split in lines}
-    data = commands.binarize(prefixes, folder / "bin", "--thresholdsrc", "2", "--thresholdtgt", "2")
-    raw = folder / "raw"
-    shutil.copytree(data, raw)
-    for language in ("en", "de"):
-        shutil.copy(folder / "text" / f"test.{language}", raw / f"test.en-de.{language}")
-        for kind in ("bin", "idx"):
-            (raw / f"test.en-de.{language}.{kind}").unlink()
+    frequent = ("--thresholdsrc", "2", "--thresholdtgt", "2")
+    data = commands.binarize(prefixes, folder / "bin", *frequent)
+    raw = commands.binarize(prefixes, folder / "raw", *frequent, "--dataset-impl", "raw")
     return SimpleNamespace(data=data, raw=raw, text=folder / "text" / "test.en", lines=lines["test"])
 
 
