@@ -29,6 +29,7 @@ from ..trees.subwords import SubwordType
 from .own_parser import OwnParser
 from .splits import check_split
 from .training_steps import TrainingSteps
+from .validation_bleu import ValidationBleu
 
 logger = logging.getLogger(__name__)
 
@@ -126,7 +127,7 @@ _OTHER_POLICY = (
 
 
 @register_task("syntax_translation", dataclass=SyntaxTranslationConfig)
-class SyntaxTranslationTask(TrainingSteps, TranslationTask):
+class SyntaxTranslationTask(TrainingSteps, ValidationBleu, TranslationTask):
     """`translation`, plus the arrays that the built model declares it needs.
 
     A model states `syntax_inputs` (always needed) and `training_syntax_inputs` (needed to train; taken at inference

@@ -10,10 +10,8 @@ import numpy as np
 from fairseq import utils
 from fairseq.data.encoders import register_bpe, register_tokenizer
 from fairseq.dataclass import FairseqDataclass
-from fairseq.logging import metrics
 from fairseq.tasks import register_task
-from fairseq.tasks.translation import EVAL_BLEU_ORDER, TranslationConfig, TranslationTask
-from sacrebleu.metrics import BLEU
+from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
 from ..data.characters import Dedup, symbols_without_repeats, to_characters, to_text
 from ..data.forced_trees import ForcedTreeDataset, ForcedTrees
@@ -22,6 +20,7 @@ from ..data.token_files import load_dictionary
 from ..search.tree_generator import TreeGenerator, TreeScorer
 from .splits import check_split
 from .tree_output import TreeFile, tree_lines
+from .validation_bleu import ValidationBleu
 
 logger = logging.getLogger(__name__)
 
@@ -106,7 +105,7 @@ class TreeTranslationConfig(TranslationConfig):
 
 
 @register_task("tree_translation", dataclass=TreeTranslationConfig)
-class TreeTranslationTask(TranslationTask):
+class TreeTranslationTask(ValidationBleu, TranslationTask):
     """`translation` from characters to characters, with trees.
 
     Raises (when it is set up, loads data or builds a model):
@@ -250,18 +249,6 @@ class TreeTranslationTask(TranslationTask):
                 "leave --task out for models of other kinds"
             )
 
-    def reduce_metrics(self, logging_outputs, criterion):
-        """As in fairseq; BLEU is 0 also where no translation has a word, as happens to a model that begins to learn."""
-        super().reduce_metrics(logging_outputs, criterion)
-        validated = [log for log in logging_outputs if "_bleu_sys_len" in log]
-        totals = [sum(int(log[f"_bleu_totals_{i}"]) for log in validated) for i in range(EVAL_BLEU_ORDER)]
-        if validated and not any(totals):
-            for name in ("_bleu_counts", "_bleu_totals"):
-                metrics.log_scalar(name, np.zeros(EVAL_BLEU_ORDER, dtype=int))
-            for name in ("_bleu_sys_len", "_bleu_ref_len"):
-                metrics.log_scalar(name, sum(int(log[name]) for log in validated))
-            metrics.log_derived("bleu", _bleu)
-
     # --- translation --------------------------------------------------------------------------------------------
 
     def build_generator(self, models, args, seq_gen_cls=None, extra_gen_cls_kwargs=None, prefix_allowed_tokens_fn=None):
@@ -320,17 +307,3 @@ class TreeTranslationTask(TranslationTask):
         if hypothesis.get("attention") is not None:
             result["attention"] = hypothesis["attention"][:, places.to(hypothesis["attention"].device)]
         return result
-
-
-def _bleu(meters) -> float:
-    """BLEU of what has been logged, as fairseq computes it."""
-    return round(
-        BLEU.compute_bleu(
-            correct=meters["_bleu_counts"].sum.tolist(),
-            total=meters["_bleu_totals"].sum.tolist(),
-            sys_len=int(meters["_bleu_sys_len"].sum),
-            ref_len=int(meters["_bleu_ref_len"].sum),
-            smooth_method="exp",
-        ).score,
-        2,
-    )

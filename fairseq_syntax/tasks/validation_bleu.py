@@ -1,0 +1,36 @@
+"""BLEU of the validation set while a model learns (`--eval-bleu`)."""
+
+import numpy as np
+from fairseq.logging import metrics
+from fairseq.tasks.translation import EVAL_BLEU_ORDER
+from sacrebleu.metrics import BLEU
+
+
+class ValidationBleu:
+    """Mixin of tasks: fairseq logs no BLEU of translations without a word, and then fails to look up the best one."""
+
+    def reduce_metrics(self, logging_outputs, criterion):
+        """As in fairseq; BLEU is 0 also where no translation has a word, as happens to a model that begins to learn."""
+        super().reduce_metrics(logging_outputs, criterion)
+        validated = [log for log in logging_outputs if "_bleu_sys_len" in log]
+        totals = [sum(int(log[f"_bleu_totals_{i}"]) for log in validated) for i in range(EVAL_BLEU_ORDER)]
+        if validated and not any(totals):
+            for name in ("_bleu_counts", "_bleu_totals"):
+                metrics.log_scalar(name, np.zeros(EVAL_BLEU_ORDER, dtype=int))
+            for name in ("_bleu_sys_len", "_bleu_ref_len"):
+                metrics.log_scalar(name, sum(int(log[name]) for log in validated))
+            metrics.log_derived("bleu", _bleu)
+
+
+def _bleu(meters) -> float:
+    """BLEU of what has been logged, as fairseq computes it."""
+    return round(
+        BLEU.compute_bleu(
+            correct=meters["_bleu_counts"].sum.tolist(),
+            total=meters["_bleu_totals"].sum.tolist(),
+            sys_len=int(meters["_bleu_sys_len"].sum),
+            ref_len=int(meters["_bleu_ref_len"].sum),
+            smooth_method="exp",
+        ).score,
+        2,
+    )
