@@ -203,10 +203,10 @@ def parameters(checkpoint: Path) -> dict[str, torch.Tensor]:
     return torch.load(checkpoint, map_location="cpu", weights_only=True)["model"]
 
 
-def assert_same_hypotheses(actual: dict, expected: dict, tolerance: float = 1e-4) -> None:
+def assert_same_hypotheses(actual: dict, expected: dict, tolerance: float = 1e-4, ties: int = 0) -> None:
     """Compare strings exactly, scores to a tolerance.
 
-    One sentence in fifty may differ: where two hypotheses are within a rounding error, beam search keeps either.
+    `ties` sentences may differ: where two hypotheses are within a rounding error, beam search keeps either.
     """
     assert actual.keys() == expected.keys()
     different = [
@@ -214,7 +214,7 @@ def assert_same_hypotheses(actual: dict, expected: dict, tolerance: float = 1e-4
         for number, (score, text) in expected.items()
         if actual[number][1] != text or abs(actual[number][0] - score) > tolerance
     ]
-    assert len(different) <= len(expected) // 50, f"sentences {different}"
+    assert len(different) <= ties, f"sentences {different}"
 
 
 def cut(line: str) -> str:

@@ -94,7 +94,7 @@ def test_batches_and_padding_sides_translate_alike(data_bin, made):
     expected = commands.generate(data_bin, made(SHARED), *options, 1)
     assert sorted(expected) == VALID and len({score for score, _ in expected.values()}) > 50
     for more in ([16], [61, "--left-pad-source"]):
-        assert_same_hypotheses(commands.generate(data_bin, made(SHARED), *options, *more), expected)
+        assert_same_hypotheses(commands.generate(data_bin, made(SHARED), *options, *more), expected, ties=1)
 
 
 def test_alignment_is_printed(data_bin, made):
