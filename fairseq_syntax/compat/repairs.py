@@ -8,6 +8,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 logger = logging.getLogger(__name__)
+if os.environ.get("LOGLEVEL", "").upper() != "DEBUG":
+    # importing fairseq leaves the root logger at DEBUG, though nobody asked for it
+    logger.setLevel(logging.INFO)
 
 VARIABLE = "FAIRSEQ_SYNTAX_WITHOUT"
 REPAIRS: dict[str, Callable] = {}

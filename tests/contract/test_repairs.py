@@ -184,3 +184,13 @@ def test_importing_the_package_prints_nothing(level):
     environment = {**os.environ, "LOGLEVEL": level}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120)
     assert (done.stdout, done.stderr) == ("done\n", "")
+
+
+@pytest.mark.parametrize("level", ["", "DEBUG"])
+def test_repairs_are_shown_where_it_is_asked_for_only(level):
+    """Also in programs that import fairseq first, which leaves the root logger at level DEBUG."""
+    code = "import fairseq, logging; assert logging.getLogger().level == logging.DEBUG; import fairseq_syntax"
+    environment = {**os.environ, "LOGLEVEL": level}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert len(re.findall("DEBUG:fairseq_syntax.compat", done.stderr)) == (len(REPAIRS) if level else 0)
