@@ -6,8 +6,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..trees.alignment import align_tree
-from ..trees.conllu import ROOT, Sentence, TreeFormatError, find_cycle, quoted, without_parse
-from ..trees.subwords import join_subwords
+from ..trees.conllu import MAX_WORDS, ROOT, Sentence, TreeFormatError, find_cycle, quoted, without_parse
+from ..trees.subwords import check_length, join_subwords
 from .inputs import TokenSyntax
 from .parsers import ConlluParser, Parser
 
@@ -22,18 +22,25 @@ class LiveSyntax:
         subword_type: how the text is cut, a `SubwordType`.
         dictionaries: "deprels"/"upos" -> fairseq dictionary, where the model needs these.
         accept_unparsed: whether sentences that cannot be parsed go without a parse, with a warning each.
+        max_words: words of the longest sentence that is parsed.
 
     Attributes:
         sentences, unparsed: how many came, and how many of them went without a parse.
     """
 
     def __init__(
-        self, parser: Parser, subword_type: str, dictionaries: Mapping | None = None, accept_unparsed: bool = False
+        self,
+        parser: Parser,
+        subword_type: str,
+        dictionaries: Mapping | None = None,
+        accept_unparsed: bool = False,
+        max_words: int = MAX_WORDS,
     ):
         self.parser = parser
         self.subword_type = subword_type
         self.dictionaries = dict(dictionaries or {})
         self.accept_unparsed = accept_unparsed
+        self.max_words = max_words
         self.sentences = self.unparsed = 0
 
     def __call__(self, texts: list[str]) -> list[TokenSyntax]:
@@ -67,6 +74,8 @@ class LiveSyntax:
 
     def _parse(self, texts: list[str], sentences: list[list[str]]) -> list[Sentence]:
         """A tree of each sentence, or an error."""
+        for text in texts:
+            check_length(text, self.subword_type, self.max_words, f"input {quoted(text)}")
         trees = []
         for text, words, tree in zip(texts, sentences, self.parser.parse(sentences), strict=True):
             tree = align_tree(tree, words, f"input {quoted(text)}")

@@ -24,7 +24,7 @@ from ..data.publishing import check_published
 from ..data.token_files import load_dictionary
 from ..search.length_prior import use_length_prior
 from ..search.unknown_words import aligning_generator
-from ..trees.conllu import TreeFormatError
+from ..trees.conllu import MAX_WORDS, TreeFormatError
 from ..trees.subwords import SubwordType
 from .own_parser import OwnParser
 from .splits import check_split
@@ -99,6 +99,10 @@ class SyntaxTranslationConfig(TranslationConfig):
             "help": "sentences of raw text that cannot be parsed are an error, or are translated without a parse "
             "(accept), with a warning; one that ends inside a word (@@) is an error always"
         },
+    )
+    max_words: int = field(
+        default=MAX_WORDS,
+        metadata={"help": "words of the longest sentence of raw text that is parsed; longer ones cannot be parsed"},
     )
     gold_parses: bool = field(
         default=False,
@@ -380,6 +384,7 @@ class SyntaxTranslationTask(TrainingSteps, ValidationBleu, TranslationTask):
                 manifest.get("subword_type", str(SubwordType.subword_nmt)),
                 {name: self.syntax_dictionary(name) for name in TAG_DICTIONARIES.keys() & self.required_inputs},
                 accept_unparsed=accept,
+                max_words=cfg.max_words,
             )
         return self._live
 

@@ -16,7 +16,7 @@ from fairseq_syntax.data import binarize
 from fairseq_syntax.data.arrays import ArrayReader, manifest_path, read_manifest
 from fairseq_syntax.data.live import LiveSyntax
 from fairseq_syntax.data.parsers import ConlluParser
-from fairseq_syntax.trees.conllu import Sentence, TreeFormatError
+from fairseq_syntax.trees.conllu import Sentence, TreeFormatError, format_sentence
 
 ARRAYS = ["words", "heads", "parents", "distances", "deprels", "upos"]
 # number of the sentence -> what its tree looks like instead, from its rows, and what the message says of it
@@ -534,6 +534,23 @@ def test_accepting_does_not_hide_that_there_is_no_parser(data, tmp_path):
     task, _ = set_up(data, "sdatt_tiny", *extra)
     with pytest.raises(TreeFormatError, match=r"none\.pt: no such file"):
         task.get_interactive_tokens_and_lengths(["a b"], lambda line: line)
+
+
+@pytest.mark.parametrize("accepted", [False, True])
+def test_raw_text_that_is_too_long_is_not_parsed(data, tmp_path, caplog, accepted):
+    trees = [
+        Sentence(list(words), [-1] * len(words), ["root"] * len(words), ["X"] * len(words)) for words in ("a", "abcd")
+    ]
+    (tmp_path / "trees.conllu").write_text("".join(map(format_sentence, trees)))
+    extra = ["--max-words", 3, "--syntax-conllu", tmp_path / "trees.conllu"]
+    task, _ = set_up(data, "sdatt_tiny", *extra, *(["--unparsed-input", "accept"] if accepted else []))
+    message = "input 'a b c d': 4 words; a sentence has at most 3: split it, or give --max-words 4"
+    if not accepted:
+        with pytest.raises(TreeFormatError, match=message):
+            task.get_interactive_tokens_and_lengths(["a", "a b c d"], lambda line: line)
+        return
+    assert [syntax.heads.tolist() for syntax in task.live(["a", "a b c d"])] == [[-1], [-2] * 4]
+    assert message in caplog.text
 
 
 def test_accepting_is_no_option_for_a_model_that_refuses(data):
