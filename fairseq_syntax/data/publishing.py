@@ -77,16 +77,23 @@ def finish_publishing(destination: Path) -> None:
 
 def _finish(staging: Path, destination: Path) -> None:
     """Move files by the plan in the journal, as often as it takes: what was moved already is not there any more."""
-    plan = json.loads((staging / JOURNAL).read_text(encoding="utf-8"))
+    try:
+        plan = json.loads((staging / JOURNAL).read_text(encoding="utf-8"))
+        manifest, stale = plan["manifest"], plan["stale"]
+    except (ValueError, KeyError, TypeError):
+        raise TreeFormatError(
+            f"{staging / JOURNAL}: damaged, so what a killed run began cannot be finished; delete {staging} and "
+            "preprocess again with --overwrite"
+        ) from None
 
     def rank(name: str) -> int:
-        return 2 if name == plan["manifest"] else int(name.startswith("dict."))
+        return 2 if name == manifest else int(name.startswith("dict."))
 
     names = sorted({path.name for path in staging.iterdir()} - {JOURNAL}, key=lambda name: (rank(name), name))
     for name in reversed(names):
         if rank(name):
             (destination / name).unlink(missing_ok=True)
-    for name in plan["stale"]:
+    for name in stale:
         (destination / name).unlink(missing_ok=True)
     for name in names:
         os.replace(staging / name, destination / name)

@@ -2,6 +2,7 @@
 
 import json
 import math
+import random
 import re
 import shutil
 from types import SimpleNamespace
@@ -15,7 +16,7 @@ from integration import commands
 from integration.commands import DECODING, PACKAGE, hypotheses
 
 from fairseq_syntax.cli import length_prior
-from fairseq_syntax.data.length_table import read_length_table, write_length_table
+from fairseq_syntax.data.length_table import length_table_path, read_length_table, write_length_table
 from fairseq_syntax.search.length_prior import LengthPriorBeamSearch, length_table, log_probabilities
 
 LANGUAGES = ["-s", "en", "-t", "de"]
@@ -330,3 +331,28 @@ def test_bad_tables(data, trained):
         path.write_bytes(content)
         with pytest.raises(ValueError, match=f"not a table of lengths .* {re.escape(command)} --overwrite"):
             built()
+
+
+def test_damaged_tables(data):
+    """Whatever bytes are wrong, and whatever another program may have written: one short message, or a table."""
+    path = length_table_path(data, "en", "de")
+    rng = random.Random(1)
+    write_length_table(path, np.log(np.random.default_rng(1).random((20, 20))), {"source": "en", "target": "de"})
+    good = path.read_bytes()
+    refused = 0
+    for _ in range(400):
+        content = bytearray(good)
+        # headers of the archive are at its ends
+        content[rng.choice([rng.randrange(len(good)), rng.randrange(80), -rng.randrange(1, 250)])] = rng.randrange(256)
+        path.write_bytes(content)
+        try:
+            assert read_length_table(path, "en", "de").dtype == np.float32
+        except ValueError as error:
+            refused += 1
+            assert str(error).startswith(f"{path}: ") and len(str(error)) < len(str(path)) + 300
+    assert refused > 200
+    for table, version in [("a", 1), (1j, 1), (0.0, None), (0.0, [])]:
+        meta = json.dumps({"format_version": version, "source": "en", "target": "de"})
+        np.savez_compressed(path, table=np.full((2, 2), table), meta=np.array(meta))
+        with pytest.raises(ValueError, match=r"not a table of lengths .*--overwrite"):
+            read_length_table(path, "en", "de")

@@ -556,6 +556,13 @@ def _(world):
     return world.error(arch="transformer_tiny")
 
 
+@case("damaged, so what a killed run began cannot be finished", "/.bin.partial/publishing.json: ", "--overwrite")
+def _(world):
+    (world.folder / ".bin.partial").mkdir()
+    (world.folder / ".bin.partial" / "publishing.json").touch()
+    return world.refused(destdir="bin")
+
+
 @case("changed since it was written; copy it again", "test.en-de.en.deprels.bin: ")
 def _(world):
     path = world.bin / "test.en-de.en.deprels.bin"

@@ -16,7 +16,7 @@ from fairseq.tasks.translation import TranslationTask
 
 from fairseq_syntax.cli import preprocess
 from fairseq_syntax.data.arrays import ArrayReader
-from fairseq_syntax.data.publishing import JOURNAL, STAGING, check_published
+from fairseq_syntax.data.publishing import JOURNAL, STAGING, check_published, finish_publishing
 from fairseq_syntax.tasks.syntax_translation import SyntaxTranslationTask
 from fairseq_syntax.trees.conllu import TreeFormatError
 
@@ -146,6 +146,8 @@ def test_a_journal_that_cannot_be_read_vouches_for_nothing(texts, tmp_path):
         (tmp_path / ".bin.partial" / JOURNAL).write_text(content)
         with pytest.raises(TreeFormatError, match="half replaced"):
             check_published(tmp_path / "bin")
+        with pytest.raises(TreeFormatError, match=f"{JOURNAL}: damaged, .* delete {tmp_path}/.bin.partial and preproc"):
+            finish_publishing(tmp_path / "bin")
     (tmp_path / ".bin.partial" / JOURNAL).write_text(json.dumps({"manifest": "syntax-en-de.json", "stale": []}))
     check_published(tmp_path / "bin")
 
