@@ -15,7 +15,7 @@ from ..modules.rnng import RNNG, AttentionKey, Replay, TreePair, TreeScores
 from ..modules.stack_lstm import Memory
 from ..modules.tree_growing import given_text, grow_trees, left_justified
 from ..trees.transitions import Limits
-from .options import fill_defaults, require_joined_dictionary
+from .options import as_namespace, fill_defaults, require_joined_dictionary
 
 
 class RootInput(StrEnum):
@@ -128,6 +128,7 @@ class LatentTreeRNNG(BaseFairseqModel):
             raise ValueError(
                 f"--arch latent_tree_rnng: {type(task).__name__} does not translate trees; use --task tree_translation"
             )
+        args = as_namespace(args)
         fill_defaults(args, LatentTreeOptions)
         if not 0 <= args.tree_wait <= 1:
             raise ValueError(f"--tree-wait {args.tree_wait}: must be from 0 to 1")

@@ -17,6 +17,7 @@ from ..modules.rotation import Rotation
 from ..modules.source_attention import Source
 from ..modules.word_representation import WordRepresentation
 from .lgp_parser import GraphParserOptions, ParserCheckpoint, WordCase, read_parser, token_heads
+from .options import keep_for_checkpoints
 from .recurrent import RecurrentDecoder, RecurrentEncoder, RecurrentModel
 from .word_vectors import fill_rows, load_vectors
 
@@ -213,7 +214,7 @@ class LatentGraphModel(RecurrentModel):
             FileNotFoundError: there is no such parser.
             ValueError: options are out of range, or files of vectors do not fit.
         """
-        args = cls.complete_options(args, task)
+        given, args = args, cls.complete_options(args, task)
         # what `RecurrentDecoder` asks for
         args.untied_output, args.output_bias = False, True
         trained = _read_trained(args.lgp_parser_path) if args.lgp_parser_path else None
@@ -246,6 +247,7 @@ class LatentGraphModel(RecurrentModel):
         # all of that is in the model from now on: its checkpoints must load without the files
         args.lgp_word_vectors = args.lgp_ngram_vectors = args.lgp_parser_path = None
         args.lgp_parser_parts = str(ParserParts.all)
+        keep_for_checkpoints(given, args)
         return model
 
     def add_symbols(self, words: list[str]) -> None:

@@ -3,7 +3,6 @@
 Pre-training is that of Hashimoto & Tsuruoka (EMNLP 2017, Sec. 4.3), after Hashimoto et al. (EMNLP 2017, JMT).
 """
 
-import argparse
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,7 +14,6 @@ import torch
 from fairseq import checkpoint_utils
 from fairseq.dataclass import FairseqDataclass
 from fairseq.models import BaseFairseqModel, register_model, register_model_architecture
-from omegaconf import DictConfig, OmegaConf
 from torch import Tensor
 
 from ..modules.char_ngrams import NgramVocabulary
@@ -23,7 +21,7 @@ from ..modules.graph_layers import reversal, reverse
 from ..modules.latent_graph_parser import Graph, HeadInit, LatentGraphParser
 from ..modules.rotation import Rotation
 from ..modules.word_representation import WordRepresentation
-from .options import fill_defaults
+from .options import as_namespace, fill_defaults
 from .word_vectors import load_vectors
 
 logger = logging.getLogger(__name__)
@@ -170,8 +168,7 @@ class LatentGraphParserModel(BaseFairseqModel):
         Raises:
             ValueError: options are out of range, another task, or files of vectors do not fit.
         """
-        if isinstance(args, DictConfig):
-            args = argparse.Namespace(**OmegaConf.to_container(args, resolve=True))
+        args = as_namespace(args)
         fill_defaults(args, cls.options)
         _check(args)
         vocabulary = getattr(task, "vocabulary", None)

@@ -1,9 +1,12 @@
 """Defaults of options that are declared as dataclasses."""
 
+import argparse
 from dataclasses import fields
 from enum import Enum
 
 from fairseq.dataclass import FairseqDataclass
+from fairseq.models import ARCH_MODEL_REGISTRY
+from omegaconf import DictConfig, OmegaConf, open_dict
 
 
 def fill_defaults(args, options: type[FairseqDataclass]) -> None:
@@ -22,6 +25,36 @@ def fill_defaults(args, options: type[FairseqDataclass]) -> None:
         elif choices and getattr(args, field.name) not in choices:
             name = field.name.replace("_", "-")
             raise ValueError(f"--{name} {getattr(args, field.name)}: choose from {', '.join(choices)}")
+
+
+def as_namespace(args) -> argparse.Namespace:
+    """Options as argparse gives them; a copy of those of hydra, whose classes of fairseq drop what they do not know."""
+    if isinstance(args, DictConfig):
+        return argparse.Namespace(**OmegaConf.to_container(args, resolve=True))
+    return args
+
+
+def keep_for_checkpoints(given, args: argparse.Namespace) -> None:
+    """Put the options of a model as it was built where checkpoints take them from, which is no copy."""
+    if isinstance(given, DictConfig):
+        with open_dict(given):
+            given.update(vars(args))
+
+
+def fill_options_of_checkpoint(cfg) -> None:
+    """Give the options that an old checkpoint lacks their defaults.
+
+    fairseq would give them the values that --arch has for the trainings of today.
+    """
+    name = getattr(cfg, "_name", None) or getattr(cfg, "arch", None)
+    options = getattr(ARCH_MODEL_REGISTRY.get(name), "options", None)
+    if options is None:
+        return
+    if isinstance(cfg, DictConfig):
+        with open_dict(cfg):
+            fill_defaults(cfg, options)
+    else:
+        fill_defaults(cfg, options)
 
 
 def require_trees(model: type, task) -> None:

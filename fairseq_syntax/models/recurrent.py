@@ -18,7 +18,6 @@ from fairseq.models import (
     register_model_architecture,
 )
 from fairseq.modules import FairseqDropout
-from omegaconf import DictConfig, OmegaConf
 from torch import Tensor, nn
 
 from ..modules.recurrent_cells import GRUCell, LSTMCell
@@ -27,7 +26,7 @@ from ..modules.rotation import Rotation
 from ..modules.source_attention import GlobalAttention, GlobalMemory, Source, SourceAttention, SourceMemory
 from ..modules.variational_dropout import VariationalDropout
 from .hub import HubModel
-from .options import fill_defaults, require_joined_dictionary, require_trees
+from .options import as_namespace, fill_defaults, keep_for_checkpoints, require_joined_dictionary, require_trees
 
 
 class CellType(StrEnum):
@@ -386,8 +385,7 @@ class RecurrentModel(HubModel, FairseqEncoderDecoderModel):
         Raises:
             ValueError: options that contradict each other or are out of range.
         """
-        if isinstance(args, DictConfig):
-            args = argparse.Namespace(**OmegaConf.to_container(args, resolve=True))
+        args = as_namespace(args)
         fill_defaults(args, cls.options)
         cls.check_options(args, task)
         for side in ("source", "target"):
@@ -403,7 +401,7 @@ class RecurrentModel(HubModel, FairseqEncoderDecoderModel):
         Raises:
             ValueError: options that contradict each other or are out of range.
         """
-        args = cls.complete_options(args, task)
+        given, args = args, cls.complete_options(args, task)
         memory, attention = cls.build_attention(args, task)
         source_table = _embeddings(task.source_dictionary, args.encoder_embed_dim)
         target_table = source_table
@@ -421,6 +419,7 @@ class RecurrentModel(HubModel, FairseqEncoderDecoderModel):
             _load_embeddings(target_table, args.decoder_embed_path, task.target_dictionary, "--decoder-embed-path")
         # the vectors are in the model from now on: its checkpoints must load without the files
         args.encoder_embed_path = args.decoder_embed_path = None
+        keep_for_checkpoints(given, args)
         for table in (source_table, target_table):
             nn.init.zeros_(table.weight[table.padding_idx])
         return model

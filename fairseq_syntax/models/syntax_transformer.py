@@ -16,10 +16,9 @@ from fairseq.models.transformer import (
     transformer_wmt_en_de,
     transformer_wmt_en_de_big,
 )
-from omegaconf import DictConfig, OmegaConf
 
 from .hub import HubModel
-from .options import fill_defaults, require_trees
+from .options import as_namespace, fill_defaults, require_trees
 
 logger = logging.getLogger(__name__)
 
@@ -63,9 +62,7 @@ class SyntaxTransformerModel(HubModel, TransformerModel):
             ValueError: options that contradict each other, or a task that knows nothing of trees.
         """
         require_trees(cls, task)
-        if isinstance(args, DictConfig):
-            # fairseq's TransformerConfig would drop options it does not know
-            args = argparse.Namespace(**OmegaConf.to_container(args, resolve=True))
+        args = as_namespace(args)
         fill_defaults(args, cls.options)
         cls.check_options(args, task)
         return super().build_model(args, task)

@@ -22,6 +22,7 @@ from ..data.live import LiveSyntax
 from ..data.parsers import ConlluParser, StanzaParser
 from ..data.publishing import check_published
 from ..data.token_files import load_dictionary
+from ..models.options import fill_options_of_checkpoint
 from ..search.length_prior import use_length_prior
 from ..search.unknown_words import aligning_generator
 from ..trees.conllu import MAX_WORDS, TreeFormatError
@@ -190,6 +191,8 @@ class SyntaxTranslationTask(TrainingSteps, ValidationBleu, TranslationTask):
 
     def build_model(self, cfg, from_checkpoint=False):
         """Build the model and note which inputs it needs."""
+        if from_checkpoint:
+            fill_options_of_checkpoint(cfg)
         # the generator of --eval-bleu is built there
         self._validates = True
         try:

@@ -132,6 +132,17 @@ def test_checkpoints_load_under_weights_only(trained, arch):
     assert state["optimizer_history"][-1]["num_updates"] == 2
 
 
+def test_checkpoints_from_before_an_option_compute_what_they_did(trained, tmp_path):
+    """They have its default, not what --arch sets for the trainings of today."""
+    path = trained("tag_transformer_tiny") / "checkpoint_last.pt"
+    state = torch.load(path, weights_only=True)
+    del state["cfg"]["model"].tag_embed_scale
+    torch.save(state, tmp_path / "old.pt")
+    for checkpoint, scale in ((path, "none"), (tmp_path / "old.pt", "token")):
+        (model,), _ = checkpoint_utils.load_model_ensemble([str(checkpoint)])
+        assert model.encoder.cfg.tag_embed_scale == scale
+
+
 def test_averaged_checkpoint_generates(trained, data_bin, tmp_path):
     paths = [*trained(PASCAL).glob("checkpoint_1_1.pt"), trained(PASCAL) / "checkpoint_last.pt"]
     states = [checkpoint_utils.load_checkpoint_to_cpu(str(path)) for path in paths]

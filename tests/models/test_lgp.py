@@ -6,12 +6,13 @@ import math
 import pytest
 import torch
 from fairseq.data import Dictionary
-from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
+from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY, build_model
+from omegaconf import OmegaConf
 from oracles.graph_translation import translate
 
 from fairseq_syntax.models.lgp import adapt_options, take_over
 from fairseq_syntax.models.lgp_parser import ParserCheckpoint
-from fairseq_syntax.modules.latent_graph_parser import word_states
+from fairseq_syntax.modules.latent_graph_parser import LatentGraphParser, word_states
 
 PAD, EOS, UNK = 1, 2, 3
 GRAPHS = ("latent", "seq", "dep", "uni")
@@ -300,6 +301,25 @@ def test_options_of_a_trained_parser():
         args = argparse.Namespace(**{"lgp_word_case": "auto", **fixed, option: wrong})
         with pytest.raises(ValueError, match=f"--{option.replace('_', '-')} {wrong}: the parser parser.pt has "):
             adapt_options(args, trained)
+
+
+def test_checkpoints_of_hydra_need_no_files_of_the_training(tmp_path, monkeypatch):
+    """The configuration that the model was built from is what checkpoints hold."""
+    parser = LatentGraphParser(3, 4, 9, 8).state_dict()
+    trained = ParserCheckpoint(
+        *(parser, [], torch.zeros(0, 3), [], torch.zeros(0, 3)),
+        *(["X"] * 9, ["y"] * 8, 3, 4, 0, True, 9, False),
+    )
+    monkeypatch.setattr("fairseq_syntax.models.lgp.read_parser", lambda path: trained)
+    sizes = {"lgp_size": 5, "lgp_parser_size": 3, "lgp_pos_size": 4, "lgp_max_ngrams": 9}
+    options = {"_name": "lgp_nmt", **sizes, "lgp_parser_path": "parser.pt", "lgp_parser_parts": "lstms"}
+    cfg = OmegaConf.create({"model": options})
+    OmegaConf.set_struct(cfg, True)
+    model = build_model(cfg.model, Task())
+    monkeypatch.undo()
+    again = build_model(OmegaConf.create(OmegaConf.to_container(cfg)).model, Task(), from_checkpoint=True)
+    again.load_state_dict(model.state_dict())
+    assert again.encoder.words.lowercase == model.encoder.words.lowercase
 
 
 @pytest.mark.parametrize("parts", ["all", "tables", "lstms"])
