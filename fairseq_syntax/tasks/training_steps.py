@@ -46,7 +46,10 @@ def _with_auxiliary_loss(criterion):
 
     def apply(model, sample):
         extras = []
-        handle = model.register_forward_hook(lambda module, given, returned: extras.append(returned[1]))
+        # what is no pair of output and extras has none
+        handle = model.register_forward_hook(
+            lambda module, given, returned: extras.extend(returned[1:2] if isinstance(returned, tuple) else ())
+        )
         try:
             loss, sample_size, log = criterion(model, sample)
         finally:

@@ -9,7 +9,7 @@ from fairseq.criterions.cross_entropy import CrossEntropyCriterion
 from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEntropyCriterion
 from fairseq.data import Dictionary
 from fairseq.logging import metrics
-from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
+from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY, BaseFairseqModel
 from fairseq.optim.fp16_optimizer import FP16Optimizer
 from fairseq.tasks.translation import TranslationTask
 
@@ -98,6 +98,21 @@ def test_other_models_are_trained_as_ever(task):
     with metrics.aggregate(new_root=True) as logged:
         task.reduce_metrics([{**log, "nsentences": 2}], criterion)
     assert "auxiliary_loss" not in logged.get_smoothed_values()
+
+
+@pytest.mark.parametrize("given", [torch.tensor([3.0]), {"loss": torch.tensor(3.0)}, (torch.tensor(3.0),)])
+def test_models_may_return_anything(task, given):
+    """As fairseq's non-autoregressive ones do."""
+
+    class Model(BaseFairseqModel):
+        def forward(self):
+            return given
+
+    def criterion(model, sample):
+        assert model() is given
+        return torch.zeros((), requires_grad=True), 1, {}
+
+    assert task.train_step(sample(), Model(), criterion, Optimizer(), 0)[1:] == (1, {})
 
 
 @pytest.mark.parametrize("step", [torch.optim.SGD, torch.optim.Adam])
