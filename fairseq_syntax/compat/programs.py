@@ -152,16 +152,18 @@ def name_bad_checkpoints():
         try:
             return load(filenames, arg_overrides, task, *rest, **options)
         except RuntimeError as error:
-            if "key(s) in state_dict" in str(error) and "size mismatch" not in str(error):
+            if "size mismatch" in str(error):
+                data = getattr(getattr(task, "cfg", None), "data", "the data")
+                raise ValueError(
+                    f"{files}: does not fit the dictionaries in {data} ({reason(error)}); give the data directory that "
+                    "the model was trained on"
+                ) from None
+            if "key(s) in state_dict" in str(error):
                 raise ValueError(
                     f"{files}: parameters are not those of a model of its options ({reason(error)}); the file is "
                     "damaged, or from another version"
                 ) from None
-            data = getattr(getattr(task, "cfg", None), "data", "the data")
-            raise ValueError(
-                f"{files}: does not fit the dictionaries in {data} ({reason(error)}); give the data directory that the "
-                "model was trained on"
-            ) from None
+            raise
         except (AttributeError, KeyError, TypeError, AssertionError) as error:
             raise ValueError(
                 f"{files}: not a checkpoint of fairseq (no model of its options: {reason(error)})"

@@ -174,6 +174,18 @@ def test_another_system_in_the_save_folder_is_named(system, message, tmp_path):
         resume(tmp_path, **system)
 
 
+def test_other_errors_are_not_laid_on_the_dictionaries(monkeypatch):
+    """Such as those of memory, or of a model of one's own."""
+
+    def load(filenames, arg_overrides=None, task=None, strict=True):
+        raise RuntimeError("can't allocate memory")
+
+    monkeypatch.setattr(checkpoint_utils, "load_model_ensemble_and_task", load)
+    apply("bad-checkpoints")
+    with pytest.raises(RuntimeError, match=r"^can't allocate memory$"):
+        checkpoint_utils.load_model_ensemble_and_task(["x.pt"])
+
+
 # --- what programs print --------------------------------------------------------------------------------------------
 
 
