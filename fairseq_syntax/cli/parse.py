@@ -1,7 +1,6 @@
 """fairseq-syntax-parse: dependency trees of a tokenised text, one a line, with Stanza or a parser of the suite."""
 
 import argparse
-import fcntl
 import gzip
 import json
 import logging
@@ -18,6 +17,7 @@ from typing import IO
 from tqdm import tqdm
 
 from ..data.parsers import Parser, StanzaParser
+from ..data.publishing import lock
 from ..trees.conllu import (
     MAX_WORDS,
     Sentence,
@@ -272,7 +272,8 @@ def _run(args: argparse.Namespace) -> None:
             return
         output.parent.mkdir(parents=True, exist_ok=True)
         part = stack.enter_context(open(_part(args.output), "a+b"))
-        _lock(part)
+        # a shard with the same --output
+        lock(part, f"{part.name}: another process is writing it; give every run its own --output")
         header = _header(args)
         done = _resume(part, header, words, args.chunk, name)
         if done:
@@ -306,16 +307,6 @@ def _seekable(path: str) -> Iterator[str]:
         shutil.copyfileobj(source, copy)
         copy.flush()
         yield copy.name
-
-
-def _lock(part: IO[bytes]) -> None:
-    """Keep a second process, such as a shard with the same --output, from writing the same file."""
-    try:
-        fcntl.flock(part, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise TreeFormatError(f"{part.name}: another process is writing it; give every run its own --output") from None
-    except OSError:
-        pass  # a file system without locks
 
 
 def _header(args: argparse.Namespace) -> bytes:

@@ -2,7 +2,9 @@
 
 import argparse
 import collections
+import json
 import logging
+import os
 import shutil
 import sys
 from collections.abc import Iterator
@@ -206,7 +208,10 @@ def run(args: argparse.Namespace) -> None:
             with locked(left):
                 logger.info("%s: left by an interrupted run, removed", left)
                 shutil.rmtree(left)
-    staging = staging_directories(destination)[args.only_syntax]
+    beside, inside = staging_directories(destination)
+    # files can be renamed within a file system only, and nothing be made in a folder that others own
+    shut_in = destination.exists() and (os.path.ismount(destination.resolve()) or not os.access(beside.parent, os.W_OK))
+    staging = inside if args.only_syntax or shut_in else beside
     staging.mkdir(parents=True)
     with locked(staging):
         try:
@@ -215,6 +220,7 @@ def run(args: argparse.Namespace) -> None:
             if not args.dict_only:
                 entry = _binarize_trees(args, splits, staging, destination)
                 write_json(staging / manifest.name, entry)
+            _check_others(staging, destination, manifest.name)
             stale = _stale(args, staging, destination) if destination.is_dir() else set()
             publish(staging, destination, manifest.name, stale)
             logger.info("Wrote preprocessed data to %s", destination)
@@ -419,6 +425,22 @@ def _manifest(args, splits, counts, staging: Path, destination: Path) -> dict:
         },
         "sha256": kept | files,
     }
+
+
+def _check_others(staging: Path, destination: Path, manifest: str) -> None:
+    """Raise TreeFormatError if data of other languages in the directory need what would be replaced: a dictionary."""
+    made = {path.name: checksum(path) for path in sorted(staging.glob("dict.*"))}
+    for path in sorted(set(destination.glob("syntax-*.json")) - {destination / manifest}):
+        try:
+            listed = json.loads(path.read_text(encoding="utf-8"))["sha256"]
+            changed = [name for name, found in made.items() if listed.get(name, found) != found]
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            continue  # nothing can be trained on them
+        if changed:
+            raise TreeFormatError(
+                f"{destination}: {', '.join(changed)} would change, by which data of {path.name} were made; give "
+                "another --destdir, or those dictionaries (--srcdict, --tgtdict, --syntax-dicts)"
+            )
 
 
 def _is_replaced(args, splits, name: str) -> bool:

@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from ..trees.conllu import TreeFormatError
 
@@ -28,17 +29,22 @@ def staging_directories(destination: Path) -> tuple[Path, Path]:
     return destination.resolve().with_name(f".{destination.resolve().name}.partial"), destination / STAGING
 
 
+def lock(file: int | IO, message: str) -> None:
+    """Lock an open file for this process; TreeFormatError with the message if another one has locked it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise TreeFormatError(message) from None
+    except OSError:
+        pass  # a file system without locks
+
+
 @contextmanager
 def locked(directory: Path) -> Iterator[None]:
     """Keep a second run with the same --destdir from taking this one's files for left-overs."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise TreeFormatError(
-                f"{directory}: another fairseq-syntax-preprocess is writing it; wait for it to end"
-            ) from None
+        lock(descriptor, f"{directory}: another fairseq-syntax-preprocess is writing it; wait for it to end")
         yield
     finally:
         os.close(descriptor)

@@ -563,6 +563,12 @@ def _(world):
     return world.refused(destdir="bin")
 
 
+@case("would change, by which data of … were made; give another --destdir", "/bin: dict.en.txt would")
+def _(world):
+    (world.bin / "syntax-en-fr.json").write_text('{"sha256": {"dict.en.txt": "of others", "dict.fr.txt": ""}}')
+    return world.refused("--overwrite", destdir="bin")
+
+
 @case("changed since it was written; copy it again", "test.en-de.en.deprels.bin: ")
 def _(world):
     path = world.bin / "test.en-de.en.deprels.bin"

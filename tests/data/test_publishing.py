@@ -1,11 +1,14 @@
 """Whatever moment a run is killed at, nothing can be trained on that is half old, half new."""
 
+import errno
+import fcntl
 import itertools
 import json
 import os
 import shutil
 from copy import deepcopy
 from functools import cache
+from pathlib import Path
 
 import pytest
 from corpora import random_items, write_split
@@ -160,3 +163,55 @@ def test_a_split_made_with_other_words_does_not_stay(texts, tmp_path):
     assert not list((tmp_path / "bin").glob("valid.*"))
     assert Dictionary.load(str(tmp_path / "bin" / "dict.en.txt"))
     assert len(ArrayReader(tmp_path / "bin" / "train.en-de.en.words")) == 4
+
+
+def test_a_directory_of_its_own_file_system(texts, tmp_path, monkeypatch):
+    """A mount point: nothing can be renamed into it from beside it."""
+    whole, work = tmp_path / "whole", tmp_path / "work"
+    binarize(texts, "new", whole)
+    binarize(texts, "old", work)
+    monkeypatch.setattr(os.path, "ismount", lambda path: Path(path) == work)
+    for name in ("replace", "rename"):
+        original = getattr(os, name)
+
+        def within(old, new, move=original):
+            if (work in Path(old).parents) != (work in Path(new).parents):
+                raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), old)
+            move(old, new)
+
+        monkeypatch.setattr(os, name, within)
+    binarize(texts, "new", work, "--overwrite")
+    assert all(read(work) == read(whole) for read in READERS.values())
+    assert not (work / STAGING).exists()
+
+
+def test_a_file_system_without_locks(texts, tmp_path, monkeypatch):
+    def flock(file, operation):
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    binarize(texts, "old", tmp_path / "bin")
+    check_published(tmp_path / "bin")
+
+
+@pytest.mark.parametrize("extra", [(), ("--only-syntax",)], ids=["everything", "only trees"])
+def test_data_of_other_languages_keep_their_dictionaries(texts, tmp_path, capsys, extra):
+    """Otherwise their token ids, or tags, would mean others now."""
+    data, text = tmp_path / "bin", tmp_path / "text"
+    shutil.copytree(texts / "new", text)
+    for split in SPLITS:
+        (text / f"{split}.de").rename(text / f"{split}.fr")
+    binarize(texts, "old", data)
+    before = read_by_us(data, "deprels")
+    argv = ["-s", "en", "-t", "fr", "--trainpref", str(text / "train"), "--destdir", str(data)]
+    words = ["--srcdict", str(data / "dict.en.txt")]
+    tags = ["--syntax-dicts", str(data)]
+    if extra:
+        preprocess.main([*argv, *words, *tags, "--overwrite"])
+        words = []
+    with pytest.raises(SystemExit):
+        preprocess.main([*argv, *words, "--overwrite", *extra])
+    assert f"{data}: dict.en.deprel.txt" in (said := capsys.readouterr().err) and "--syntax-dicts" in said
+    assert read_by_us(data, "deprels") == before
+    preprocess.main([*argv, *words, *tags, "--overwrite", *extra])
+    assert read_by_us(data, "deprels") == before
