@@ -305,10 +305,15 @@ def _check_guide(args) -> None:
         raise ValueError(f"--sdatt-guide {args.sdatt_guide}: needs --attention sdatt")
     if not 0 <= args.sdatt_guide_weight < float("inf"):
         raise ValueError(f"--sdatt-guide-weight {args.sdatt_guide_weight}: must be at least 0 and finite")
+    if args.sdatt_guide_weight != 1 and args.sdatt_guide != PositionGuide.loss:
+        raise ValueError(f"--sdatt-guide-weight {args.sdatt_guide_weight}: needs --sdatt-guide loss")
     if not 0 <= args.sdatt_position_lr < float("inf"):
         raise ValueError(f"--sdatt-position-lr {args.sdatt_position_lr}: must be at least 0 and finite")
     if args.sdatt_position_lr != 1 and (not predicts or args.sdatt_guide == PositionGuide.centres):
         raise ValueError(f"--sdatt-position-lr {args.sdatt_position_lr}: the system predicts no position")
+    hard = args.attention == AttentionKind.syntax and args.sdatt_position == PositionGradient.hard
+    if args.sdatt_position_lr != 1 and hard and not guided:
+        raise ValueError(f"--sdatt-position-lr {args.sdatt_position_lr}: --sdatt-position hard does not learn it")
 
 
 def _check_units(args) -> None:

@@ -766,6 +766,16 @@ def _(world):
     return world.error("--sdatt-position-lr", 0.1, arch="global_att_tiny")
 
 
+@case("--sdatt-position-lr …: --sdatt-position hard does not learn it", "--sdatt-position-lr 0.1: ")
+def _(world):
+    return world.error("--sdatt-position-lr", 0.1, "--sdatt-position", "hard", arch="sdatt_tiny")
+
+
+@case("--sdatt-guide-weight …: needs --sdatt-guide loss", "--sdatt-guide-weight 0.5: ")
+def _(world):
+    return world.error("--sdatt-guide-weight", 0.5, "--sdatt-guide", "centres", arch="sdatt_tiny")
+
+
 @case("--sdatt-position-lr: does not work with --fp16 or --bf16", "--memory-efficient-fp16")
 def _(world):
     task = world.set_up("--sdatt-position-lr", 0.1, arch="sdatt_tiny")

@@ -794,6 +794,12 @@ def test_options_of_the_command_line(task):
         ("sdatt", {"sdatt_guide": "teacher"}, "--sdatt-guide teacher: choose from none, loss, centres"),
         ("local_att", {"sdatt_guide": "loss"}, "--sdatt-guide loss: needs --attention sdatt"),
         ("sdatt", {"sdatt_guide_weight": -1.0}, "--sdatt-guide-weight -1.0: must be at least 0"),
+        ("sdatt", {"sdatt_guide_weight": 2.0}, "--sdatt-guide-weight 2.0: needs --sdatt-guide loss"),
+        (
+            "sdatt",
+            {"sdatt_position_lr": 0.1, "sdatt_position": "hard"},
+            "--sdatt-position-lr 0.1: --sdatt-position hard does not learn it",
+        ),
         ("sdatt", {"sdatt_position_lr": math.nan}, "--sdatt-position-lr nan: must be at least 0"),
         ("global_att", {"sdatt_position_lr": 0.1}, "--sdatt-position-lr 0.1: the system predicts no position"),
         (
