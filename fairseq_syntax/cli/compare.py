@@ -47,7 +47,7 @@ text with --reference. D- lines are taken, or H- lines where there are none.
   better/worse sentences that raise/lower the baseline's BLEU when the system's translation replaces the baseline's
   p sign       sign test over these (Collins et al. 2005), two-sided
   p bootstrap  paired bootstrap, as by sacrebleu --paired-bs: of one tail, about half of a two-sided p
-  against X    the same beside system X, with --against X, in the place of the baseline
+  against X    the same beside system X instead of the baseline, with --against X
   source words of the sentences of a bucket, the end of the sentence not counted
 
 examples:

@@ -342,7 +342,7 @@ def add_treebank_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of what compares trees with a treebank, beyond `add_tree_arguments`."""
     add = parser.add_argument
     add("--gold", required=True, metavar="FILE", help="treebank, CoNLL-U, plain or .gz; trees are found for its words")
-    add("--predicted", metavar="FILE", help="CoNLL-U of trees for the same words, in the place of DATA and --path")
+    add("--predicted", metavar="FILE", help="CoNLL-U of trees for the same words, instead of DATA and --path")
     add(
         "--collapse-ranges",
         action="store_true",

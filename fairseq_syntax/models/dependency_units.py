@@ -35,7 +35,7 @@ class UnitEncoder(RecurrentEncoder):
         """(V_x, V_U), (B, T, E) each.
 
         Raises:
-            ValueError: no trees; or a sentence without a parse, if it may not have none.
+            ValueError: no trees; or a sentence without a parse, unless missing parses are allowed.
         """
         if source.syntax is None or any(name not in source.syntax for name in UNIT_INPUTS):
             raise ValueError(

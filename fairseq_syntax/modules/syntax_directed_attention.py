@@ -49,7 +49,7 @@ class SyntaxDirectedMemory(AdditiveMemory):
     """Besides what `AdditiveMemory` holds: "distances" (B, T, T) uint8, `PAD_DISTANCE` at padding.
 
     Raises (in `forward`):
-        ValueError: no distances; or a sentence without a parse, if it may not have none.
+        ValueError: no distances; or a sentence without a parse, unless missing parses are allowed.
     """
 
     def __init__(
@@ -230,7 +230,7 @@ def weights_around(
         position: (B, …), from 0 to the length of the sentence.
         length: tokens of the sentence, of a shape that broadcasts to that of `position`.
         gradient: how the position learns.
-        training: whether it shall.
+        training: whether gradients are needed.
         weigh: long (B, …) -> weights (B, …, T) with these tokens, counted from the sentence's first, in the centre.
 
     Returns:

@@ -57,16 +57,16 @@ class DependencyParsingConfig(FairseqDataclass):
     )
     mt_dict: Optional[str] = field(
         default=None,
-        metadata={"help": "source dictionary of the translator to come, whose frequent words shall have vectors, too"},
+        metadata={"help": "source dictionary of the translator to come, whose frequent words get vectors, too"},
     )
     pos_batch_size: int = field(default=25, metadata={"help": "sentences of a batch that teaches tags"})
     dep_batch_size: int = field(default=15, metadata={"help": "sentences of a batch that teaches trees"})
     max_source_positions: int = field(default=1024, metadata={"help": "tokens of a sentence, its end included"})
     # programs that look into translators ask for these
-    source_lang: str = field(default="text", metadata={"help": "name of the language; of no consequence"})
-    target_lang: str = field(default="trees", metadata={"help": "of no consequence"})
+    source_lang: str = field(default="text", metadata={"help": "name of the language; has no effect"})
+    target_lang: str = field(default="trees", metadata={"help": "has no effect"})
     left_pad_source: bool = field(
-        default=False, metadata={"help": "pad on the left in programs that look into models; of no consequence"}
+        default=False, metadata={"help": "pad on the left in programs that look into models; has no effect"}
     )
 
 
