@@ -67,7 +67,8 @@ def run(args: argparse.Namespace) -> None:
         check = DataCheck(path, *pair)
         check.run()
         faults += check.faults
-        print("\n".join(check.summary))
+        for line in check.summary:
+            print(line)
     if faults:
         raise ValueError("\nfairseq-syntax-check: ".join(faults))
     print(f"{path}: all right")

@@ -21,7 +21,7 @@ from .inputs import EOS, INPUTS
 from .invariants import check_distances
 from .length_table import length_table_path, read_length_table
 from .publishing import check_published
-from .token_files import check_tokens, load_dictionary
+from .token_files import check_tokens, load_dictionary, split_languages
 
 
 class DataCheck:
@@ -54,10 +54,11 @@ class DataCheck:
                     "they were not finished; run fairseq-syntax-preprocess --only-syntax"
                 )
             return
+        pair = self.source, self.target
+        found = {language for split in manifest["splits"] for language in split_languages(self.path, split, *pair)}
         dictionaries = {
             language: self._try(load_dictionary, self.path / f"dict.{language}.txt", result=True)
-            for language in (self.source, self.target)
-            if language is not None
+            for language in sorted({self.source} | found)  # there may be no target
         }
         tags = {
             name: self._try(load_dictionary, tag_dictionary_path(self.path, self.source, name), result=True)

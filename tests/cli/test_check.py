@@ -7,7 +7,7 @@ import pytest
 from corpora import Item, random_items, write_split
 from integration.commands import binarize
 
-from fairseq_syntax.cli import check
+from fairseq_syntax.cli import check, preprocess
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +39,20 @@ def test_arrays_that_are_not_stored_are_not_missed(data, capsys, tmp_path):
     made = binarize({"train": text / "train"}, tmp_path / "bin", "--allow-unparsed", "--no-distances")
     code, out, _ = run(capsys, made)
     assert code == 0 and "distances" not in out[0]
+
+
+@pytest.mark.parametrize("kind", ["mmap", "raw"])
+@pytest.mark.parametrize("target", [["-t", "de"], []])
+def test_of_a_source_alone_there_need_be_no_more(data, capsys, tmp_path, kind, target):
+    prefix = ["--trainpref", data.parent / "train", "--destdir", tmp_path / "bin"]
+    options = ["-s", "en", *target, "--only-source", "--allow-unparsed", "--dataset-impl", kind, *prefix]
+    preprocess.main([str(option) for option in options])
+    capsys.readouterr()
+    assert run(capsys, tmp_path / "bin")[::2] == (0, [])
+    if target:
+        (tmp_path / "bin" / "dict.en.txt").unlink()
+        code, out, err = run(capsys, tmp_path / "bin")
+        assert (code, out) == (1, []) and "dict.en.txt: not found" in err[0]
 
 
 def test_every_fault_is_named_once(data, capsys, tmp_path):
