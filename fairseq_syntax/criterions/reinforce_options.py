@@ -92,7 +92,7 @@ class ReinforceTreeConfig(FairseqDataclass):
             "1 1 1 0.02 4 9 all (default), 10 1 100 0.02 4 9 all (paper), 10 10 10 0.02 4 10 penalty (pf), "
             "1 1 0.1 0.02 1 0 all (shallow: nesting earns nothing); all with --tree-reward-mode exclusive, --gen-count "
             "exclusive and --tree-baseline gen. literal is default with additive, inclusive and reduce: the wording of "
-            "the paper, which gives no weights and no amounts; gradients are biased"
+            "the paper, whose weights and amounts could not be read; gradients are biased"
         },
     )
     source_weight: Optional[float] = field(

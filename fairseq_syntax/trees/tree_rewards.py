@@ -1,8 +1,9 @@
 """What a policy of trees earns for their shape (Bradbury & Socher 2017, Sec. 2.3).
 
-Constituents earn for what is in them; unary ones, and an NT after an NT or a closing after a closing, cost. The paper
-gives no amounts, and its text can be read as cost and earnings added. Then chains of unary constituents earn most,
-which the cost is to prevent; so by default a constituent that costs earns nothing. Its best trees branch to the left.
+Constituents earn for what is in them; unary ones, and an NT after an NT or a closing after a closing, cost. Amounts
+are options: the paper's could not be read. Its text can be taken to add cost and earnings. Then chains of unary
+constituents earn most, which the cost is to prevent; so by default a constituent that costs earns nothing. Its best
+trees branch to the left.
 """
 
 from dataclasses import dataclass
