@@ -1,7 +1,5 @@
 """All-pairs distances in dependency trees (Chen et al. 2018, syntax-distance constraint)."""
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from .conllu import ROOT, UNPARSED, TreeFormatError, find_cycle, quoted
@@ -85,8 +83,11 @@ def pack_distances(distances: np.ndarray) -> np.ndarray:
     """
     size = distances.shape[-1]
     packed = np.empty((*distances.shape[:-2], size * (size - 1) // 2), dtype=distances.dtype)
-    for row, part in _triangle(size):
-        packed[..., part] = distances[..., row, row + 1 :]
+    start = 0
+    for row in range(size - 1):
+        end = start + size - 1 - row
+        packed[..., start:end] = distances[..., row, row + 1 :]
+        start = end
     return packed
 
 
@@ -102,18 +103,16 @@ def unpack_distances(packed: np.ndarray, size: int) -> np.ndarray:
     if len(packed) != size * (size - 1) // 2:
         raise ValueError(f"{len(packed)} entries are no triangle of a {size} x {size} matrix")
     distances = np.zeros((size, size), dtype=packed.dtype)
-    for row, part in _triangle(size):
-        distances[row, row + 1 :] = distances[row + 1 :, row] = packed[part]
-    return distances
-
-
-def _triangle(size: int) -> Iterator[tuple[int, slice]]:
-    """Where the rows of a strict upper triangle stand in its packed form."""
-    start = 0
-    for row in range(size - 1):
-        end = start + size - 1 - row
-        yield row, slice(start, end)
+    columns, start = np.arange(size), 0
+    at_once = max(1, _AT_ONCE // size)
+    for first in range(0, size, at_once):
+        rows = distances[first : first + at_once]
+        above = columns > columns[first : first + at_once, None]
+        end = start + np.count_nonzero(above)
+        rows[above] = packed[start:end]
+        distances[first:, first : first + at_once] += rows[:, first:].T
         start = end
+    return distances
 
 
 def expand_distances(distances: np.ndarray, word_of_token: np.ndarray) -> np.ndarray:
