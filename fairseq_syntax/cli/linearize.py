@@ -11,6 +11,7 @@ from ..trees.alignment import align_tree
 from ..trees.conllu import TreeFormatError, read_conllu
 from ..trees.linearize import linearize
 from ..trees.subwords import SubwordType
+from .outputs import exit_status
 from .parse import read_lines, split_words
 
 TRANSLATE = "<translate>"
@@ -78,7 +79,7 @@ def main(argv: list[str] | None = None) -> int:
         argv: arguments; None takes those of the process.
 
     Returns:
-        Exit status: 0; 1 for wrong data, with one message on stderr. Wrong usage exits 2.
+        Exit status: 0; 1 for wrong data, with one message on stderr; 130 when interrupted. Wrong usage exits 2.
     """
     parser = get_parser()
     args = parser.parse_args(argv)
@@ -88,12 +89,7 @@ def main(argv: list[str] | None = None) -> int:
         parser.error("--parses is of no use with --translate-only")
     if Path(args.input).resolve() == Path(args.output).resolve():
         parser.error(f"--input and --output are both {args.input!r}")
-    try:
-        _run(args)
-    except (TreeFormatError, OSError) as error:
-        print(f"fairseq-syntax-linearize: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return exit_status(parser.prog, lambda: _run(args))
 
 
 def _run(args: argparse.Namespace) -> None:
@@ -114,6 +110,9 @@ def _run(args: argparse.Namespace) -> None:
                 files[0].write(f"{task} {source}".rstrip() + "\n")
                 files[1].write(target + "\n")
                 counts[task] += 1
+        # a new one must never stand beside an old one, even if the program is killed here
+        for output in outputs:
+            output.unlink(missing_ok=True)
         for path, output in zip(temporary, outputs, strict=True):
             path.replace(output)
     finally:

@@ -30,8 +30,7 @@ from ..trees.conllu import (
     without_parse,
 )
 from ..trees.subwords import SubwordType, check_length, join_subwords
-
-STDIO = "-"
+from .outputs import STDIO
 
 _EPILOG = """\
 One line of text is one sentence of tokens separated by spaces; one tree comes out for each, also

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from itertools import islice
+from pathlib import Path
 
 import pytest
 
@@ -203,6 +204,38 @@ def test_real_corpus(real_data, tmp_path):
     assert source[1:-1:2] == [f"<parse> {' '.join(tree.forms)}" for tree in trees]
     assert target[1:-1:2] == [" ".join(linearize(tree)) for tree in trees]
     assert "\n".join(target[0:-1:2]) + "\n" == (tmp_path / "in.de").read_text(encoding="utf-8")
+
+
+def test_a_new_text_never_stands_beside_an_old_one(corpus, monkeypatch):
+    """Whenever the program is killed."""
+    assert run(corpus) == 0
+    old = output(corpus)
+    (corpus / "in.de").write_text(TARGET.upper(), encoding="utf-8")
+    (corpus / "in.en").write_text(SOURCE.replace("cat", "dog"), encoding="utf-8")
+    states = []
+    for name in ("replace", "unlink"):
+        original = getattr(Path, name)
+
+        def watched(path, *arguments, original=original, **options):
+            files = [corpus / "new" / f"out.{language}" for language in ("en", "de")]
+            states.append([f.read_text(encoding="utf-8").split("\n") if f.exists() else None for f in files])
+            return original(path, *arguments, **options)
+
+        monkeypatch.setattr(Path, name, watched)
+    assert run(corpus, "--translate-only", "--overwrite") == 0
+    monkeypatch.undo()
+    assert old in states and output(corpus) in states
+    assert all(state in (old, output(corpus)) or None in state for state in states)
+
+
+def test_interrupt(corpus, monkeypatch, capsys):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("fairseq_syntax.cli.linearize.linearize", stop)
+    assert run(corpus) == 130
+    assert capsys.readouterr().err == "fairseq-syntax-linearize: interrupted\n"
+    assert not list(corpus.glob("new/*"))
 
 
 def test_wrapper_runs_from_anywhere(repository, tmp_path):
