@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from contract.command_lines import REPOSITORY, console_scripts, parse
 from fairseq import options
+from omegaconf import OmegaConf
 
 from fairseq_syntax.models.lgp import LatentGraphOptions
 from fairseq_syntax.models.options import fill_defaults
@@ -261,6 +262,17 @@ def test_settings_of_the_paper(recipe, pair, system):
     for command in fairseq_commands(prepared):
         if "preprocess" in command[0]:
             assert parse(command).joined_dictionary
+
+
+def test_the_file_for_hydra_has_the_settings_of_the_recipe():
+    args = parse(*dry_run(EXAMPLES / "multi30k" / "train.sh", "pascal"))
+    cfg = OmegaConf.to_container(OmegaConf.load(EXAMPLES / "multi30k" / "hydra" / "pascal.yaml"))
+    for group in ("common", "dataset", "model", "criterion", "optimizer", "lr_scheduler", "optimization"):
+        for name, value in cfg[group].items():
+            if name not in ("_name", "user_dir"):
+                assert getattr(args, name) == value, f"{group}.{name}"
+    names = [cfg[group]["_name"] for group in ("model", "criterion", "optimizer", "lr_scheduler")]
+    assert names == [args.arch, args.criterion, args.optimizer, args.lr_scheduler]
 
 
 @pytest.mark.parametrize("name", ["LR", "BETA2"])
