@@ -153,6 +153,11 @@ class Cutter:
             self.bpe = encoders.build_bpe(args)
         except ImportError as error:
             raise ValueError(f"--bpe {args.bpe}: {error}") from None
+        except (RuntimeError, ValueError) as error:
+            path = args.sentencepiece_model if args.bpe == "sentencepiece" else args.bpe_codes
+            raise ValueError(
+                f"{path}: not what --bpe {args.bpe} reads ({error}); give the file of the training"
+            ) from None
 
     def of_words(self, words: list[str], place: str) -> Source:
         """Cut each word; without --bpe it is one piece."""

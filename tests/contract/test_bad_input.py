@@ -1235,6 +1235,15 @@ def _(world):
     return world.program("attachment", "--gold", treebank(world), "--bpe", "subword_nmt", status=2)
 
 
+@case("not what --bpe … reads", "codes: ", "--bpe sentencepiece", "; give the file of the training")
+def _(world):
+    path = world.folder / "codes"
+    path.write_bytes(b"\xff")
+    options = ["attachment", "--gold", treebank(world), "--bpe"]
+    assert f"{path}: not what --bpe subword_nmt reads" in world.program(*options, "subword_nmt", "--bpe-codes", path)
+    return world.program(*options, "sentencepiece", "--sentencepiece-model", path)
+
+
 @case("a --subset is cut already", "--bpe: ")
 def _(world):
     return world.program("trees", "--subset", "test", "--bpe", "subword_nmt", "--bpe-codes", "codes", status=2)
