@@ -48,8 +48,8 @@ def fill_options_of_checkpoint(cfg) -> None:
     """
     name = getattr(cfg, "_name", None) or getattr(cfg, "arch", None)
     options = getattr(ARCH_MODEL_REGISTRY.get(name), "options", None)
-    if options is None:
-        return
+    if not (isinstance(options, type) and issubclass(options, FairseqDataclass)):
+        return  # a model of somebody else's
     if isinstance(cfg, DictConfig):
         with open_dict(cfg):
             fill_defaults(cfg, options)

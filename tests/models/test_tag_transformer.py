@@ -10,6 +10,7 @@ from fairseq.data import Dictionary
 from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 
 import fairseq_syntax  # noqa: F401  registers the architectures
+from fairseq_syntax.models.options import fill_options_of_checkpoint
 
 WIDTH, TAG, WORDS = 256, 4, 60
 SIZES = {
@@ -104,6 +105,14 @@ def test_checkpoints_from_before_the_option_compute_what_they_did(task):
         [tokens[TOKENS], model.encoder.embed_tokens.tags["deprels"].weight[TAGS]], dim=-1
     )
     torch.testing.assert_close(embedded(model, deprels=TAGS), expected)
+
+
+@pytest.mark.parametrize("options", [None, "text", {"a": 1}, lambda self: None])
+def test_checkpoints_of_other_plugins_are_left_alone(monkeypatch, options):
+    monkeypatch.setitem(ARCH_MODEL_REGISTRY, "theirs", type("Theirs", (), {"options": options}))
+    cfg = argparse.Namespace(arch="theirs")
+    fill_options_of_checkpoint(cfg)
+    assert vars(cfg) == {"arch": "theirs"}
 
 
 def test_labels_and_tags_together(task):
