@@ -1,6 +1,7 @@
 """A split of a data directory, looked at before fairseq loads it."""
 
 import itertools
+import re
 from pathlib import Path
 
 from fairseq import utils
@@ -28,8 +29,9 @@ def check_split(task, split: str, epoch: int, combine: bool) -> str:
     source, target = task.cfg.source_lang, task.cfg.target_lang
     listed = (read_manifest(data_path, source, target) or {}).get("sha256", ())
     for name in listed:
+        of_split = name.startswith(f"{split}.") or (combine and re.match(rf"{re.escape(split)}\d+\.", name))
         # our arrays are looked at when they are asked for
-        if name.startswith(f"{split}.") and name.count(".") < 4 and not Path(data_path, name).is_file():
+        if of_split and name.count(".") < 4 and not Path(data_path, name).is_file():
             raise TreeFormatError(
                 f"{Path(data_path, name)}: not found, though {manifest_path('', source, target)} lists it; {AGAIN}"
             )

@@ -215,3 +215,19 @@ def test_data_of_other_languages_keep_their_dictionaries(texts, tmp_path, capsys
     assert read_by_us(data, "deprels") == before
     preprocess.main([*argv, *words, *tags, "--overwrite", *extra])
     assert read_by_us(data, "deprels") == before
+
+
+def test_a_split_that_is_read_with_another_may_not_be_missing(texts, tmp_path):
+    """fairseq reads valid1 with valid (`--combine-valid-subsets`), and stops where there is none."""
+    valid = f"{texts / 'old' / 'valid'},{texts / 'new' / 'valid'}"
+    prefixes = ["--trainpref", str(texts / "old" / "train"), "--validpref", valid]
+    preprocess.main(["-s", "en", "-t", "de", *prefixes, "--destdir", str(tmp_path)])
+    task = SyntaxTranslationTask.setup_task(configuration(tmp_path))
+    task.load_dataset("valid", combine=True)
+    assert len(task.datasets["valid"]) == 8
+    for path in tmp_path.glob("valid1.*"):
+        path.unlink()
+    with pytest.raises(TreeFormatError, match=r"valid1\.en-de\.de\.bin: not found, though syntax-en-de\.json lists it"):
+        task.load_dataset("valid", combine=True)
+    task.load_dataset("valid")
+    assert len(task.datasets["valid"]) == 4
