@@ -14,8 +14,8 @@ from ..modules.moving_baselines import MovingBaselines
 from ..modules.rnng import RNNG, AttentionKey, Replay, TreePair, TreeScores
 from ..modules.stack_lstm import Memory
 from ..modules.tree_growing import given_text, grow_trees, left_justified
+from ..options import as_namespace, fill_defaults, require_joined_dictionary
 from ..trees.transitions import Limits
-from .options import as_namespace, fill_defaults, require_joined_dictionary
 
 
 class RootInput(StrEnum):

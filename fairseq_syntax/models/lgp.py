@@ -16,8 +16,8 @@ from ..modules.recurrent_cells import LSTMCell
 from ..modules.rotation import Rotation
 from ..modules.source_attention import Source
 from ..modules.word_representation import WordRepresentation
+from ..options import keep_for_checkpoints
 from .lgp_parser import GraphParserOptions, ParserCheckpoint, WordCase, read_parser, token_heads
-from .options import keep_for_checkpoints
 from .recurrent import RecurrentDecoder, RecurrentEncoder, RecurrentModel
 from .word_vectors import fill_rows, load_vectors
 

@@ -21,7 +21,7 @@ from ..modules.graph_layers import reversal, reverse
 from ..modules.latent_graph_parser import Graph, HeadInit, LatentGraphParser
 from ..modules.rotation import Rotation
 from ..modules.word_representation import WordRepresentation
-from .options import as_namespace, fill_defaults
+from ..options import as_namespace, fill_defaults
 from .word_vectors import load_vectors
 
 logger = logging.getLogger(__name__)

@@ -21,9 +21,9 @@ from ..modules.syntax_directed_attention import (
 )
 from ..modules.two_sequence_attention import TwoSequenceAttention
 from ..modules.window_attention import FlexibleWeights, LocalSoftmax, LocalWeights
+from ..options import require_trees
 from .conditional_gru import ConditionalGRUDecoder
 from .dependency_units import UNIT_INPUTS, TwoMemories, TwoSequenceEncoder, TwoStateDecoder, UnitEncoder
-from .options import require_trees
 from .position_metrics import log_positions
 from .recurrent import CellType, RecurrentEncoder, RecurrentModel, RecurrentOptions
 

@@ -22,7 +22,7 @@ from ..data.live import LiveSyntax
 from ..data.parsers import ConlluParser, StanzaParser
 from ..data.publishing import check_published
 from ..data.token_files import load_dictionary
-from ..models.options import fill_options_of_checkpoint
+from ..options import fill_options_of_checkpoint
 from ..search.length_prior import use_length_prior
 from ..search.unknown_words import aligning_generator
 from ..trees.conllu import MAX_WORDS, TreeFormatError

@@ -227,7 +227,7 @@ def test_messages_name_the_arguments_of_the_caller(monkeypatch, tmp_path):
 
 
 def test_the_hub_names_its_own_arguments(monkeypatch):
-    from fairseq_syntax.models import hub
+    from fairseq_syntax import hub
 
     task = SimpleNamespace()
     monkeypatch.setattr(hub.hub_utils, "from_pretrained", lambda *_, **__: {"args": None, "task": task, "models": []})
