@@ -10,7 +10,7 @@ import numpy as np
 from fairseq import utils
 
 from ..data.length_table import length_table_path, split_lengths, write_length_table
-from ..search.length_prior import Smoothing, Unseen, length_table, log_probabilities
+from ..decoding.length_prior import Smoothing, Unseen, length_table, log_probabilities
 from .latent import positive
 from .outputs import exit_status, refuse_existing
 

@@ -22,9 +22,9 @@ from ..data.live import LiveSyntax
 from ..data.parsers import ConlluParser, StanzaParser
 from ..data.publishing import check_published
 from ..data.token_files import load_dictionary
+from ..decoding.length_prior import use_length_prior
+from ..decoding.unknown_words import aligning_generator
 from ..options import fill_options_of_checkpoint
-from ..search.length_prior import use_length_prior
-from ..search.unknown_words import aligning_generator
 from ..trees.conllu import MAX_WORDS, TreeFormatError
 from ..trees.subwords import SubwordType
 from .own_parser import OwnParser

@@ -17,7 +17,7 @@ from integration.commands import DECODING, PACKAGE, hypotheses
 
 from fairseq_syntax.cli import length_prior
 from fairseq_syntax.data.length_table import length_table_path, read_length_table, write_length_table
-from fairseq_syntax.search.length_prior import LengthPriorBeamSearch, length_table, log_probabilities
+from fairseq_syntax.decoding.length_prior import LengthPriorBeamSearch, length_table, log_probabilities
 
 LANGUAGES = ["-s", "en", "-t", "de"]
 

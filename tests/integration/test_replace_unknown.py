@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from integration import commands
 from integration.commands import DECODING, PACKAGE, hypotheses
 
-from fairseq_syntax.search.unknown_words import AligningGenerator, aligning_generator, strongest_words
+from fairseq_syntax.decoding.unknown_words import AligningGenerator, aligning_generator, strongest_words
 from fairseq_syntax.trees.conllu import Sentence, format_sentence
 
 ARCHITECTURES = ["nmt_lstm_tiny", "pascal_transformer_tiny", "global_plus_sdatt_tiny"]

@@ -15,13 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import length_prior as oracle
 
-from fairseq_syntax.search.length_prior import (
-    FORBIDDEN,
-    LONGEST,
-    length_table,
-    log_probabilities,
-    use_length_prior,
-)
+from fairseq_syntax.decoding.length_prior import FORBIDDEN, LONGEST, length_table, log_probabilities, use_length_prior
 
 # --- the table --------------------------------------------------------------------------------------------------------
 
