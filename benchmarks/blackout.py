@@ -7,7 +7,7 @@ import torch
 from timing import report, side_by_side
 from torch.nn import functional as F
 
-from fairseq_syntax.criterions.blackout_loss import NoiseSharing, OutputLayer, noise_distribution, sampled_losses
+from fairseq_syntax.training.blackout_loss import NoiseSharing, OutputLayer, noise_distribution, sampled_losses
 
 VOCABULARIES = (8_000, 24_000, 66_000)
 NOISE = 2000

@@ -13,7 +13,7 @@ __all__ = ["__version__", "register"]
 
 _PLUGINS = (
     "criterions.label_smoothed_cross_entropy_with_heads",
-    "criterions.blackout",
+    "training.blackout",
     "criterions.joint_parsing",
     "criterions.reinforce_tree",
     "optim.decayed_sgd",

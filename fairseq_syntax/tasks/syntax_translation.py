@@ -25,12 +25,12 @@ from ..data.token_files import load_dictionary
 from ..decoding.length_prior import use_length_prior
 from ..decoding.unknown_words import aligning_generator
 from ..options import fill_options_of_checkpoint
+from ..training.steps import TrainingSteps
+from ..training.validation_bleu import ValidationBleu
 from ..trees.conllu import MAX_WORDS, TreeFormatError
 from ..trees.subwords import SubwordType
 from .own_parser import OwnParser
 from .splits import check_split
-from .training_steps import TrainingSteps
-from .validation_bleu import ValidationBleu
 
 logger = logging.getLogger(__name__)
 

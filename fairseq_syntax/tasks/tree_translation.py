@@ -18,9 +18,9 @@ from ..data.forced_trees import ForcedTreeDataset, ForcedTrees
 from ..data.publishing import check_published
 from ..data.token_files import load_dictionary
 from ..search.tree_generator import TreeGenerator, TreeScorer
+from ..training.validation_bleu import ValidationBleu
 from .splits import check_split
 from .tree_output import TreeFile, tree_lines
-from .validation_bleu import ValidationBleu
 
 logger = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY, BaseFairse
 from fairseq.optim.fp16_optimizer import FP16Optimizer
 from fairseq.tasks.translation import TranslationTask
 
-from fairseq_syntax.tasks.training_steps import TrainingSteps
+from fairseq_syntax.training.steps import TrainingSteps
 
 PAD, EOS = 1, 2
 CRITERIONS = {

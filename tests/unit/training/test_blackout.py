@@ -26,9 +26,9 @@ from torch import nn
 from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
 
-from fairseq_syntax.criterions import unigrams
-from fairseq_syntax.criterions.blackout import BlackOutCriterion, output_features, output_layer
-from fairseq_syntax.criterions.blackout_loss import (
+from fairseq_syntax.training import unigrams
+from fairseq_syntax.training.blackout import BlackOutCriterion, output_features, output_layer
+from fairseq_syntax.training.blackout_loss import (
     Collisions,
     NoiseSharing,
     OutputLayer,
@@ -36,7 +36,7 @@ from fairseq_syntax.criterions.blackout_loss import (
     noise_distribution,
     sampled_losses,
 )
-from fairseq_syntax.criterions.unigrams import count_target_words, unigram_path
+from fairseq_syntax.training.unigrams import count_target_words, unigram_path
 
 SHARES = list(NoiseSharing)
 COLLISIONS = list(Collisions)
