@@ -6,7 +6,7 @@ from collections import defaultdict
 
 from board import Board
 
-from fairseq_syntax.analysis.tables import TableFormat, format_table
+from fairseq_syntax.evaluate.tables import TableFormat, format_table
 
 
 def tables(board: Board, records: list[dict]) -> str:

@@ -19,7 +19,7 @@ from pathlib import Path
 from board import CHECKOUT, Board, BoardError, Family, Split, System
 from records import bleu, describe, read_lines, read_log, scores, write_json
 
-from fairseq_syntax.analysis.generated import read_output
+from fairseq_syntax.evaluate.generated import read_output
 
 _SHARED = "--user-dir {root}/fairseq_syntax --num-workers 0 --log-format json --log-interval 50 --no-progress-bar"
 

@@ -5,7 +5,7 @@ import logging
 import sys
 
 from ..analysis.attachment import Treebank
-from ..analysis.tables import TableFormat, format_table
+from ..evaluate.tables import TableFormat, format_table
 from .latent import (
     add_tree_arguments,
     add_treebank_arguments,

@@ -16,9 +16,9 @@ from tqdm import tqdm
 
 import fairseq_syntax  # noqa: F401  (registers the models, and what checkpoints may hold)
 
-from ..analysis.bleu import TOKENIZERS, Bleu
-from ..analysis.tables import TableFormat, format_table
 from ..compat.checkpoint_files import check_state, open_checkpoint, options_of, reason
+from ..evaluate.bleu import TOKENIZERS, Bleu
+from ..evaluate.tables import TableFormat, format_table
 from .checkpoints import Loaded, load
 from .latent import positive
 from .outputs import exit_status, refuse_existing

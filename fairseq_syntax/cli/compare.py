@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 from fairseq.data.data_utils import post_process
 
-from ..analysis.bleu import TOKENIZERS, Bleu
 from ..analysis.figures import save_figure
-from ..analysis.generated import (
+from ..evaluate.bleu import TOKENIZERS, Bleu
+from ..evaluate.generated import (
     Entry,
     Output,
     check_same_references,
@@ -24,10 +24,10 @@ from ..analysis.generated import (
     read_output,
     texts,
 )
-from ..analysis.length_buckets import FEW, Bucket, draw_buckets, length_buckets
-from ..analysis.ribes import ALPHA, BETA, sentence_ribes
-from ..analysis.significance import bootstrap_interval, paired_bootstrap, sign_test
-from ..analysis.tables import TableFormat, format_table
+from ..evaluate.length_buckets import FEW, Bucket, draw_buckets, length_buckets
+from ..evaluate.ribes import ALPHA, BETA, sentence_ribes
+from ..evaluate.significance import bootstrap_interval, paired_bootstrap, sign_test
+from ..evaluate.tables import TableFormat, format_table
 from ..trees.subwords import SubwordType
 from .attachment import add_format
 from .latent import positive

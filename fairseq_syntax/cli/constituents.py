@@ -27,9 +27,9 @@ from ..analysis.constituency import (
 )
 from ..analysis.constituency_drawing import draw_node_attention, draw_trees
 from ..analysis.figures import save_figure
-from ..analysis.tables import format_table
 from ..analysis.tree_files import Tree, TreePair, read_tree_file
 from ..data.characters import SPACE, to_characters
+from ..evaluate.tables import format_table
 from ..trees.conllu import TreeFormatError, numbered_lines
 from ..trees.constituents import NONE, Constituents, constituents
 from .attachment import add_format

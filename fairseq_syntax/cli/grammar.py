@@ -6,7 +6,7 @@ import sys
 
 from ..analysis.attachment import Treebank
 from ..analysis.grammar import Grammar
-from ..analysis.tables import format_table
+from ..evaluate.tables import format_table
 from ..trees.conllu import quoted
 from .attachment import add_format
 from .latent import (

@@ -14,7 +14,7 @@ from ..analysis.attachment import Treebank
 from ..analysis.figures import save_figure
 from ..analysis.graph_drawing import draw_graph
 from ..analysis.latent_graphs import Scores, edges, sharpness
-from ..analysis.tables import format_table
+from ..evaluate.tables import format_table
 from ..models.lgp_parser import LatentGraphParserModel
 from ..tasks.dependency_parsing import DependencyParsingTask
 from ..trees.conllu import Sentence, read_conllu

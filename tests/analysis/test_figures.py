@@ -19,8 +19,8 @@ from fairseq_syntax.analysis.drawing import draw_tree
 from fairseq_syntax.analysis.figures import save_figure
 from fairseq_syntax.analysis.gates import GatedSentence, draw_gates
 from fairseq_syntax.analysis.graph_drawing import draw_graph
-from fairseq_syntax.analysis.length_buckets import draw_buckets, length_buckets
 from fairseq_syntax.analysis.tree_files import Tree, TreePair
+from fairseq_syntax.evaluate.length_buckets import draw_buckets, length_buckets
 from fairseq_syntax.trees.transitions import Action
 
 SVG = "{http://www.w3.org/2000/svg}"

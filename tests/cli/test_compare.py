@@ -7,8 +7,8 @@ import xml.etree.ElementTree
 import pytest
 from sacrebleu.metrics import BLEU
 
-from fairseq_syntax.analysis.ribes import sentence_ribes
 from fairseq_syntax.cli import compare
+from fairseq_syntax.evaluate.ribes import sentence_ribes
 
 LETTERS = "abcdefghijklmnopqrst"
 SYSTEMS = ["system", "BLEU", "delta", "ratio", "RIBES", "better", "worse", "p sign", "p bootstrap"]

@@ -1,6 +1,6 @@
 """Tables in their three forms."""
 
-from fairseq_syntax.analysis.tables import format_table
+from fairseq_syntax.evaluate.tables import format_table
 
 HEADER = ["system", "n", "DA"]
 ROWS = [("L", 7, 33.55), ("a|b", 12345, float("nan"))]

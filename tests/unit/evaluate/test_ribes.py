@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairseq_syntax.analysis.ribes import align, sentence_ribes
+from fairseq_syntax.evaluate.ribes import align, sentence_ribes
 
 WORDS = st.lists(st.sampled_from("abcde"), max_size=8)
 

@@ -12,8 +12,8 @@ from sacrebleu.metrics import BLEU
 from sacrebleu.significance import PairedTest
 from scipy.stats import binom
 
-from fairseq_syntax.analysis.bleu import Bleu
-from fairseq_syntax.analysis.significance import bootstrap_interval, paired_bootstrap, sign_test
+from fairseq_syntax.evaluate.bleu import Bleu
+from fairseq_syntax.evaluate.significance import bootstrap_interval, paired_bootstrap, sign_test
 
 TEXT = st.lists(st.sampled_from(["ein", "Hund", "läuft", "das", "Tier", "."]), max_size=9).map(" ".join)
 LETTERS = "abcdefghijklmnopqrst"

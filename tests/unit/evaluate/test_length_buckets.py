@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairseq_syntax.analysis.length_buckets import draw_buckets, length_buckets
+from fairseq_syntax.evaluate.length_buckets import draw_buckets, length_buckets
 
 
 def as_lists(buckets):

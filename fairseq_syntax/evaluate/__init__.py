@@ -1,0 +1,1 @@
+"""Scoring what models wrote: BLEU, RIBES, tests of significance, buckets by length."""
