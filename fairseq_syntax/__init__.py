@@ -6,6 +6,7 @@ algorithms in `fairseq_syntax.trees` also work where fairseq is not installed.
 
 import importlib
 import importlib.util
+import pkgutil
 
 from .version import __version__
 
@@ -54,6 +55,8 @@ def register() -> None:
         apply(repair)
     for plugin in _PLUGINS:
         importlib.import_module(f"{__name__}.{plugin}")
+    for system in pkgutil.iter_modules(importlib.import_module(f"{__name__}.systems").__path__):
+        importlib.import_module(f"{__name__}.systems.{system.name}")
 
 
 if importlib.util.find_spec("fairseq") is not None:

@@ -7,9 +7,9 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.models import register_model
 
 from ..modules.distance_bias import DistanceBiasAttention, log_gaussian
-from .layer_choice import chosen_layers
-from .syntax_encoder import SyntaxEncoder, SyntaxEncoderLayer
-from .syntax_transformer import SyntaxTransformerModel, register_sizes
+from ..systems.transformer.encoder import SyntaxEncoder, SyntaxEncoderLayer
+from ..systems.transformer.layer_choice import chosen_layers
+from ..systems.transformer.model import SyntaxTransformerModel, register_sizes
 
 
 @dataclass

@@ -6,8 +6,8 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.models import register_model
 
 from ..modules.lisa_attention import ParserAttention
-from .syntax_encoder import SyntaxEncoder, SyntaxEncoderLayer
-from .syntax_transformer import SyntaxTransformerModel, register_sizes
+from ..systems.transformer.encoder import SyntaxEncoder, SyntaxEncoderLayer
+from ..systems.transformer.model import SyntaxTransformerModel, register_sizes
 
 
 @dataclass

@@ -8,8 +8,8 @@ from fairseq.models import register_model
 
 from ..modules.parent_kernel import ParentKernel, parent_offsets, parent_weights
 from ..modules.pascal_attention import ParentScaledAttention
-from .syntax_encoder import SyntaxEncoder, SyntaxEncoderLayer
-from .syntax_transformer import SyntaxTransformerModel, register_sizes
+from ..systems.transformer.encoder import SyntaxEncoder, SyntaxEncoderLayer
+from ..systems.transformer.model import SyntaxTransformerModel, register_sizes
 
 
 @dataclass

@@ -15,10 +15,10 @@ from torch import Tensor
 
 from ..modules.syntax_cross_attention import HeadPositions, SyntaxCrossAttention, tree_penalty
 from ..modules.syntax_directed_attention import MissingParse, PositionGradient, complete_distances
-from .layer_choice import chosen_layers
+from ..systems.transformer.encoder import SyntaxEncoder
+from ..systems.transformer.layer_choice import chosen_layers
+from ..systems.transformer.model import SyntaxTransformerModel, register_sizes
 from .position_metrics import log_correlations, progress
-from .syntax_encoder import SyntaxEncoder
-from .syntax_transformer import SyntaxTransformerModel, register_sizes
 
 
 @dataclass

@@ -16,8 +16,8 @@ from fairseq.sequence_generator import SequenceGenerator
 from oracles import forests
 
 import fairseq_syntax  # noqa: F401  registers the architectures
-from fairseq_syntax.models.layer_choice import chosen_layers
-from fairseq_syntax.models.syntax_transformer import SIZES
+from fairseq_syntax.systems.transformer.layer_choice import chosen_layers
+from fairseq_syntax.systems.transformer.model import SIZES
 
 PAD, EOS = 1, 2
 SMALL = {

@@ -151,7 +151,7 @@ def test_without_the_parser_it_is_fairseqs_attention():
 
 
 def test_gradients_by_finite_differences(monkeypatch):
-    from fairseq_syntax.modules import headwise_attention
+    from fairseq_syntax.systems.transformer import headwise_attention
 
     # float32 is too coarse for differences
     monkeypatch.setattr(headwise_attention.F, "softmax", lambda s, dim, dtype: s.double().log_softmax(dim).exp())

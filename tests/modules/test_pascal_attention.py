@@ -206,7 +206,7 @@ def test_gradients_by_finite_differences(learn):
 
     prior = parent_offsets(parents) if learn else parent_weights(parents, "normal", 2.0)
     parameters = [p for n, p in attention.named_parameters() if n in ("log_variance", "q_proj.weight")]
-    from fairseq_syntax.modules import headwise_attention
+    from fairseq_syntax.systems.transformer import headwise_attention
 
     original = headwise_attention.F.softmax
     headwise_attention.F.softmax = softmax_in_double  # float32 is too coarse for differences

@@ -17,8 +17,8 @@ from fairseq.models.transformer import (
     transformer_wmt_en_de_big,
 )
 
-from ..hub import HubModel
-from ..options import as_namespace, fill_defaults, require_trees
+from ...hub import HubModel
+from ...options import as_namespace, fill_defaults, require_trees
 
 logger = logging.getLogger(__name__)
 
