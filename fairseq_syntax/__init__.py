@@ -23,7 +23,6 @@ _PLUGINS = (
     "tasks.syntax_translation",
     "tasks.dependency_parsing",
     "tasks.tree_translation",
-    "models.pascal_transformer",
     "models.lisa_transformer",
     "models.tag_transformer",
     "models.recurrent",

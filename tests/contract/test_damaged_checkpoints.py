@@ -13,7 +13,7 @@ from corpora import random_items, write_split
 from damage import CHECKPOINTS
 from integration import commands
 
-from fairseq_syntax.models.pascal_transformer import PascalTransformerModel
+from fairseq_syntax.systems.pascal.model import PascalTransformerModel
 
 SYNTAX, LATENT = "pascal_transformer_tiny", "sa_nmt_shared_tiny"
 

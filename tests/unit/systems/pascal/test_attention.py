@@ -8,8 +8,8 @@ from fairseq.modules import MultiheadAttention
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairseq_syntax.modules.parent_kernel import kernel_weights, parent_offsets, parent_weights
-from fairseq_syntax.modules.pascal_attention import ParentScaledAttention
+from fairseq_syntax.systems.pascal.attention import ParentScaledAttention
+from fairseq_syntax.systems.pascal.parent_kernel import kernel_weights, parent_offsets, parent_weights
 
 B, T, C, H = 3, 7, 16, 4
 LENGTHS = [7, 4, 1]

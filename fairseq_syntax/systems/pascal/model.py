@@ -6,10 +6,10 @@ from typing import List
 from fairseq.dataclass import FairseqDataclass
 from fairseq.models import register_model
 
-from ..modules.parent_kernel import ParentKernel, parent_offsets, parent_weights
-from ..modules.pascal_attention import ParentScaledAttention
-from ..systems.transformer.encoder import SyntaxEncoder, SyntaxEncoderLayer
-from ..systems.transformer.model import SyntaxTransformerModel, register_sizes
+from ..transformer.encoder import SyntaxEncoder, SyntaxEncoderLayer
+from ..transformer.model import SyntaxTransformerModel, register_sizes
+from .attention import ParentScaledAttention
+from .parent_kernel import ParentKernel, parent_offsets, parent_weights
 
 
 @dataclass

@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from ..systems.transformer.headwise_attention import HeadwiseAttention, masked_softmax
+from ..transformer.headwise_attention import HeadwiseAttention, masked_softmax
 from .parent_kernel import kernel_weights
 
 

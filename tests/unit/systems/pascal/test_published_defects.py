@@ -12,8 +12,8 @@ from oracles import dependency_trees as oracle
 from oracles import published_code
 
 from fairseq_syntax.criterions.label_smoothed_cross_entropy_with_heads import parse_loss
-from fairseq_syntax.modules.parent_kernel import parent_weights
-from fairseq_syntax.modules.pascal_attention import ParentScaledAttention
+from fairseq_syntax.systems.pascal.attention import ParentScaledAttention
+from fairseq_syntax.systems.pascal.parent_kernel import parent_weights
 from fairseq_syntax.trees.matrix_tree import head_marginals
 
 # setting -> scaled heads of 8
