@@ -13,7 +13,6 @@ from .version import __version__
 __all__ = ["__version__", "register"]
 
 _PLUGINS = (
-    "criterions.label_smoothed_cross_entropy_with_heads",
     "training.blackout",
     "criterions.joint_parsing",
     "criterions.reinforce_tree",
@@ -23,7 +22,6 @@ _PLUGINS = (
     "tasks.syntax_translation",
     "tasks.dependency_parsing",
     "tasks.tree_translation",
-    "models.lisa_transformer",
     "models.tag_transformer",
     "models.recurrent",
     "models.sa_nmt",

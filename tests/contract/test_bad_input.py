@@ -789,7 +789,7 @@ def _(world):
     # the stock class; under its name fairseq finds ours
     from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
-    from fairseq_syntax.models.lisa_transformer import LisaTransformerModel
+    from fairseq_syntax.systems.lisa.model import LisaTransformerModel
 
     task = TranslationTask(TranslationConfig(), None, None)
     with pytest.raises(ValueError) as caught:

@@ -167,7 +167,7 @@ def test_orders_of_import(tmp_path, steps):
     # no name was fairseq's before, none of fairseq's is changed
     assert not own.keys() & found["before"].keys()
     assert {name: cls for name, cls in found["after"].items() if found["before"].get(name) != cls} == own
-    assert found["criterion"] == "fairseq_syntax.criterions.label_smoothed_cross_entropy_with_heads"
+    assert found["criterion"] == "fairseq_syntax.systems.lisa.criterion"
     assert found["task"] == "fairseq_syntax.tasks.syntax_translation"
 
 

@@ -11,7 +11,7 @@ from fairseq.data.data_utils import collate_tokens
 from oracles import dependency_trees as oracle
 from oracles import published_code
 
-from fairseq_syntax.criterions.label_smoothed_cross_entropy_with_heads import parse_loss
+from fairseq_syntax.systems.lisa.criterion import parse_loss
 from fairseq_syntax.systems.pascal.attention import ParentScaledAttention
 from fairseq_syntax.systems.pascal.parent_kernel import parent_weights
 from fairseq_syntax.trees.matrix_tree import head_marginals

@@ -6,7 +6,7 @@ import pytest
 import torch
 from fairseq.modules import MultiheadAttention
 
-from fairseq_syntax.modules.lisa_attention import BiaffineParser, ParserAttention
+from fairseq_syntax.systems.lisa.attention import BiaffineParser, ParserAttention
 
 B, T, C, H = 3, 6, 12, 3
 LENGTHS = [6, 4, 1]

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from fairseq.dataclass import FairseqDataclass
 from fairseq.models import register_model
 
-from ..modules.lisa_attention import ParserAttention
-from ..systems.transformer.encoder import SyntaxEncoder, SyntaxEncoderLayer
-from ..systems.transformer.model import SyntaxTransformerModel, register_sizes
+from ..transformer.encoder import SyntaxEncoder, SyntaxEncoderLayer
+from ..transformer.model import SyntaxTransformerModel, register_sizes
+from .attention import ParserAttention
 
 
 @dataclass

@@ -11,10 +11,7 @@ from fairseq.logging import metrics
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairseq_syntax.criterions.label_smoothed_cross_entropy_with_heads import (
-    LabelSmoothedCrossEntropyWithHeadsCriterion,
-    parse_loss,
-)
+from fairseq_syntax.systems.lisa.criterion import LabelSmoothedCrossEntropyWithHeadsCriterion, parse_loss
 
 PAD, EOS = 1, 2
 

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ..systems.transformer.headwise_attention import HeadwiseAttention, masked_softmax
+from ..transformer.headwise_attention import HeadwiseAttention, masked_softmax
 
 
 class BiaffineParser(nn.Module):
