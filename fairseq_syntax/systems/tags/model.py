@@ -14,7 +14,7 @@ from fairseq.models import register_model
 from fairseq.models.transformer import TransformerEncoderBase
 from torch import nn
 
-from ..systems.transformer.model import SyntaxTransformerModel, register_sizes
+from ..transformer.model import SyntaxTransformerModel, register_sizes
 
 
 class TagInputs(StrEnum):
