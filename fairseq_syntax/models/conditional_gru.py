@@ -3,10 +3,10 @@
 import torch
 from torch import nn
 
-from ..modules.recurrent_cells import GRUCell
 from ..modules.recurrent_dropout import RecurrentDropout
-from ..modules.source_attention import Memory
-from .recurrent import RecurrentDecoder
+from ..systems.recurrent.cells import GRUCell
+from ..systems.recurrent.model import RecurrentDecoder
+from ..systems.recurrent.source_attention import Memory
 
 # of states: into gates and candidate of the first GRU, into the attention, into gates and candidate of the second
 MASKS = 5

@@ -11,12 +11,12 @@ from torch import Tensor, nn
 
 from ..modules.additive_attention import AdditiveMemory
 from ..modules.dependency_units import DependencyUnits
-from ..modules.recurrent_cells import GRUCell
-from ..modules.source_attention import Source
 from ..modules.syntax_directed_attention import MissingParse
 from ..modules.two_sequence_attention import TwoSequenceAttention
+from ..systems.recurrent.cells import GRUCell
+from ..systems.recurrent.model import RecurrentEncoder
+from ..systems.recurrent.source_attention import Source
 from .conditional_gru import MASKS, ConditionalGRUDecoder
-from .recurrent import RecurrentEncoder
 
 UNIT_INPUTS = ("parent_pieces", "word_starts")
 """What of the trees units are made of."""

@@ -19,9 +19,9 @@ from torch import Tensor
 from ..modules.char_ngrams import NgramVocabulary
 from ..modules.graph_layers import reversal, reverse
 from ..modules.latent_graph_parser import Graph, HeadInit, LatentGraphParser
-from ..modules.rotation import Rotation
 from ..modules.word_representation import WordRepresentation
 from ..options import as_namespace, fill_defaults
+from ..systems.recurrent.rotation import Rotation
 from .word_vectors import load_vectors
 
 logger = logging.getLogger(__name__)

@@ -9,7 +9,6 @@ import torch
 from fairseq.models import register_model, register_model_architecture
 
 from ..modules.head_selection import HeadDistribution, HeadSelection, RootScores
-from ..modules.source_attention import GlobalAttention
 from ..modules.syntax_attention import (
     OneSetMemory,
     SeparateSyntaxAttention,
@@ -17,7 +16,8 @@ from ..modules.syntax_attention import (
     SharedSyntaxAttention,
     SharedSyntaxMemory,
 )
-from .recurrent import TINY, RecurrentModel, RecurrentOptions
+from ..systems.recurrent.model import TINY, RecurrentModel, RecurrentOptions
+from ..systems.recurrent.source_attention import GlobalAttention
 
 
 class SyntaxContext(StrEnum):

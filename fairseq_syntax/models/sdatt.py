@@ -10,7 +10,6 @@ from torch import nn
 
 from ..modules.additive_attention import AdditiveAttention, AdditiveMemory, SourceWeights
 from ..modules.dependency_units import SMALLEST_UNIT
-from ..modules.recurrent_cells import GRUCell, LSTMCell, RecurrentCell
 from ..modules.syntax_directed_attention import (
     Combine,
     MissingParse,
@@ -22,10 +21,11 @@ from ..modules.syntax_directed_attention import (
 from ..modules.two_sequence_attention import TwoSequenceAttention
 from ..modules.window_attention import FlexibleWeights, LocalSoftmax, LocalWeights
 from ..options import require_trees
+from ..systems.recurrent.cells import GRUCell, LSTMCell, RecurrentCell
+from ..systems.recurrent.model import CellType, RecurrentEncoder, RecurrentModel, RecurrentOptions
 from .conditional_gru import ConditionalGRUDecoder
 from .dependency_units import UNIT_INPUTS, TwoMemories, TwoSequenceEncoder, TwoStateDecoder, UnitEncoder
 from .position_metrics import log_positions
-from .recurrent import CellType, RecurrentEncoder, RecurrentModel, RecurrentOptions
 
 
 class AttentionKind(StrEnum):

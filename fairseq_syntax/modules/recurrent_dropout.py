@@ -4,7 +4,7 @@ import torch
 from fairseq.modules import FairseqDropout
 from torch import Tensor, nn
 
-from .recurrent_cells import gru_step
+from ..systems.recurrent.cells import gru_step
 
 
 class RecurrentDropout(FairseqDropout):

@@ -3,8 +3,8 @@
 import torch
 from torch import nn
 
+from ..systems.recurrent.source_attention import GlobalMemory, SourceAttention, SourceMemory, attend, attention_bias
 from .head_selection import HeadSelection
-from .source_attention import GlobalMemory, SourceAttention, SourceMemory, attend, attention_bias
 
 
 class SharedSyntaxMemory(SourceMemory):

@@ -5,8 +5,8 @@ from typing import Dict, Tuple
 import torch
 from torch import Tensor, nn
 
+from ..systems.recurrent.source_attention import Memory
 from .additive_attention import AdditiveAttention, global_weights
-from .source_attention import Memory
 
 
 class TwoSequenceAttention(nn.Module):

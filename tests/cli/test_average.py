@@ -208,7 +208,7 @@ def test_training_goes_on_from_the_mean(data, stock, tmp_path):
 
 
 def test_the_hub_loads_the_mean(data, recurrent, tmp_path):
-    from fairseq_syntax.models.recurrent import RecurrentModel
+    from fairseq_syntax.systems.recurrent.model import RecurrentModel
 
     assert run("--inputs", recurrent, "--output", tmp_path / "average.pt") == 0
     hub = RecurrentModel.from_pretrained(str(tmp_path), "average.pt", str(data))

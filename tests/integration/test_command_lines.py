@@ -156,14 +156,14 @@ def test_orders_of_import(tmp_path, steps):
         f"{model}{size}": f"fairseq_syntax.models.{model}.{name}" for model, name in CLASSES.items() for size in SIZES
     }
     for size in ("", "_tiny"):
-        own[f"nmt_lstm{size}"] = "fairseq_syntax.models.recurrent.RecurrentModel"
+        own[f"nmt_lstm{size}"] = "fairseq_syntax.systems.recurrent.model.RecurrentModel"
         own |= {f"{system}{size}": "fairseq_syntax.models.sa_nmt.SyntaxAttentionModel" for system in SYSTEMS}
         own |= {f"{system}{size}": "fairseq_syntax.models.sdatt.SyntaxDirectedModel" for system in DIRECTED}
     own |= dict.fromkeys(GRAPHS, "fairseq_syntax.models.lgp.LatentGraphModel")
     own |= dict.fromkeys(("lgp_parser", "lgp_parser_tiny"), "fairseq_syntax.models.lgp_parser.LatentGraphParserModel")
     constituents = "fairseq_syntax.models.latent_tree_rnng.LatentTreeRNNG"
     own |= dict.fromkeys(("latent_tree_rnng", "latent_tree_rnng_tiny"), constituents)
-    own["char_lstm"] = "fairseq_syntax.models.recurrent.RecurrentModel"
+    own["char_lstm"] = "fairseq_syntax.systems.recurrent.model.RecurrentModel"
     # no name was fairseq's before, none of fairseq's is changed
     assert not own.keys() & found["before"].keys()
     assert {name: cls for name, cls in found["after"].items() if found["before"].get(name) != cls} == own

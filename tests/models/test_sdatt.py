@@ -13,8 +13,8 @@ from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 from oracles import directed_translation as oracle
 
 from fairseq_syntax.models.sdatt import SYSTEMS, SyntaxDirectedModel
-from fairseq_syntax.modules.recurrent_cells import LSTMCell
-from fairseq_syntax.modules.variational_dropout import VariationalDropout
+from fairseq_syntax.systems.recurrent.cells import LSTMCell
+from fairseq_syntax.systems.recurrent.variational_dropout import VariationalDropout
 from fairseq_syntax.trees.distances import tree_distances
 from fairseq_syntax.trees.projection import parent_first_pieces
 

@@ -13,7 +13,7 @@ from fairseq_syntax.modules.additive_attention import (
     SourceWeights,
     positions_of,
 )
-from fairseq_syntax.modules.source_attention import Source
+from fairseq_syntax.systems.recurrent.source_attention import Source
 
 B, T, C, H, A = 3, 5, 4, 6, 7
 LENGTHS = [5, 2, 1]

@@ -5,7 +5,6 @@ import torch
 from oracles import syntax_translation as oracle
 
 from fairseq_syntax.modules.head_selection import HeadSelection
-from fairseq_syntax.modules.source_attention import GlobalAttention, GlobalMemory, Source
 from fairseq_syntax.modules.syntax_attention import (
     OneSetMemory,
     SeparateSyntaxAttention,
@@ -13,6 +12,7 @@ from fairseq_syntax.modules.syntax_attention import (
     SharedSyntaxAttention,
     SharedSyntaxMemory,
 )
+from fairseq_syntax.systems.recurrent.source_attention import GlobalAttention, GlobalMemory, Source
 
 B, T, C, H = 3, 5, 4, 6
 LENGTHS = [5, 3, 1]  # EOS included

@@ -9,7 +9,6 @@ import torch
 from torch import nn
 
 from fairseq_syntax.modules.additive_attention import global_weights
-from fairseq_syntax.modules.source_attention import Source
 from fairseq_syntax.modules.syntax_directed_attention import (
     Combine,
     MissingParse,
@@ -18,6 +17,7 @@ from fairseq_syntax.modules.syntax_directed_attention import (
     SyntaxDirectedWeights,
     complete_distances,
 )
+from fairseq_syntax.systems.recurrent.source_attention import Source
 from fairseq_syntax.trees.distances import tree_distances
 
 H = 6

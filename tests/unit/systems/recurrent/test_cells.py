@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from fairseq_syntax.modules.recurrent_cells import GRUCell, LSTMCell
+from fairseq_syntax.systems.recurrent.cells import GRUCell, LSTMCell
 
 B, AHEAD, STEP, H = 3, 4, 5, 6
 

@@ -20,13 +20,13 @@ from fairseq.models import (
 from fairseq.modules import FairseqDropout
 from torch import Tensor, nn
 
-from ..hub import HubModel
-from ..modules.recurrent_cells import GRUCell, LSTMCell
-from ..modules.recurrent_dropout import RecurrentDropout, run_gru
-from ..modules.rotation import Rotation
-from ..modules.source_attention import GlobalAttention, GlobalMemory, Source, SourceAttention, SourceMemory
-from ..modules.variational_dropout import VariationalDropout
-from ..options import as_namespace, fill_defaults, keep_for_checkpoints, require_joined_dictionary, require_trees
+from ...hub import HubModel
+from ...modules.recurrent_dropout import RecurrentDropout, run_gru
+from ...options import as_namespace, fill_defaults, keep_for_checkpoints, require_joined_dictionary, require_trees
+from .cells import GRUCell, LSTMCell
+from .rotation import Rotation
+from .source_attention import GlobalAttention, GlobalMemory, Source, SourceAttention, SourceMemory
+from .variational_dropout import VariationalDropout
 
 
 class CellType(StrEnum):

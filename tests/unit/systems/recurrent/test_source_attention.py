@@ -5,7 +5,13 @@ import math
 import pytest
 import torch
 
-from fairseq_syntax.modules.source_attention import GlobalAttention, GlobalMemory, Source, attend, attention_bias
+from fairseq_syntax.systems.recurrent.source_attention import (
+    GlobalAttention,
+    GlobalMemory,
+    Source,
+    attend,
+    attention_bias,
+)
 
 B, T, C, H = 3, 5, 4, 6
 LENGTHS = [5, 2, 1]
