@@ -6,7 +6,7 @@ from fairseq import checkpoint_utils
 from integration.commands import PACKAGE
 
 ARCHITECTURES = ["pascal_transformer_tiny", "lisa_transformer_tiny", "tag_transformer_tiny"]
-RECURRENT = ["sa_nmt_shared_tiny"]  # all others: tests/models/test_sa_nmt.py
+RECURRENT = ["sa_nmt_shared_tiny"]  # all others: tests/unit/systems/sa_nmt/test_model.py
 BATCH = 13
 SIDES = {"left": True, "right": False}
 

@@ -11,8 +11,8 @@ from fairseq.dataclass.configs import GenerationConfig
 from integration import commands
 from integration.commands import DECODING, PACKAGE, assert_same_hypotheses, run_process
 
-from fairseq_syntax.models.sa_nmt import SyntaxAttentionModel
 from fairseq_syntax.systems.recurrent.model import RecurrentModel
+from fairseq_syntax.systems.sa_nmt.model import SyntaxAttentionModel
 
 SHARED = "sa_nmt_shared_tiny"
 VALID = list(range(61))

@@ -10,8 +10,8 @@ from fairseq.models import ARCH_MODEL_REGISTRY
 from fairseq.models.lstm import LSTMModel, base_architecture
 from fairseq.modules import FairseqDropout
 
-from fairseq_syntax.models.sa_nmt import SyntaxAttentionModel
 from fairseq_syntax.systems.recurrent.model import RecurrentModel, RecurrentOptions
+from fairseq_syntax.systems.sa_nmt.model import SyntaxAttentionModel
 
 PAD, EOS = 1, 2
 SOURCE = torch.tensor([[5, 6, 7, 8, EOS], [9, 4, 5, EOS, PAD], [6, EOS, PAD, PAD, PAD]])

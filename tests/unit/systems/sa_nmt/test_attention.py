@@ -4,15 +4,15 @@ import pytest
 import torch
 from oracles import syntax_translation as oracle
 
-from fairseq_syntax.modules.head_selection import HeadSelection
-from fairseq_syntax.modules.syntax_attention import (
+from fairseq_syntax.systems.recurrent.source_attention import GlobalAttention, GlobalMemory, Source
+from fairseq_syntax.systems.sa_nmt.attention import (
     OneSetMemory,
     SeparateSyntaxAttention,
     SeparateSyntaxMemory,
     SharedSyntaxAttention,
     SharedSyntaxMemory,
 )
-from fairseq_syntax.systems.recurrent.source_attention import GlobalAttention, GlobalMemory, Source
+from fairseq_syntax.systems.sa_nmt.head_selection import HeadSelection
 
 B, T, C, H = 3, 5, 4, 6
 LENGTHS = [5, 3, 1]  # EOS included

@@ -8,16 +8,16 @@ from enum import StrEnum
 import torch
 from fairseq.models import register_model, register_model_architecture
 
-from ..modules.head_selection import HeadDistribution, HeadSelection, RootScores
-from ..modules.syntax_attention import (
+from ..recurrent.model import TINY, RecurrentModel, RecurrentOptions
+from ..recurrent.source_attention import GlobalAttention
+from .attention import (
     OneSetMemory,
     SeparateSyntaxAttention,
     SeparateSyntaxMemory,
     SharedSyntaxAttention,
     SharedSyntaxMemory,
 )
-from ..systems.recurrent.model import TINY, RecurrentModel, RecurrentOptions
-from ..systems.recurrent.source_attention import GlobalAttention
+from .head_selection import HeadDistribution, HeadSelection, RootScores
 
 
 class SyntaxContext(StrEnum):

@@ -8,7 +8,7 @@ from fairseq.data import Dictionary
 from fairseq.models import ARCH_CONFIG_REGISTRY
 from oracles import syntax_translation as oracle
 
-from fairseq_syntax.models.sa_nmt import punctuation
+from fairseq_syntax.systems.sa_nmt.model import punctuation
 
 PAD, EOS, MARKS = 1, 2, (12, 13)
 CELLS = ["lstm", "gru"]

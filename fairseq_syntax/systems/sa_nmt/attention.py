@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from ..systems.recurrent.source_attention import GlobalMemory, SourceAttention, SourceMemory, attend, attention_bias
+from ..recurrent.source_attention import GlobalMemory, SourceAttention, SourceMemory, attend, attention_bias
 from .head_selection import HeadSelection
 
 

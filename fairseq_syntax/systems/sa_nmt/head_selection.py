@@ -6,8 +6,8 @@ from typing import Dict
 import torch
 from torch import Tensor, nn
 
-from ..systems.recurrent.source_attention import Source
-from ..trees.matrix_tree import head_marginals
+from ...trees.matrix_tree import head_marginals
+from ..recurrent.source_attention import Source
 
 
 class HeadDistribution(StrEnum):

@@ -4,8 +4,8 @@ import pytest
 import torch
 from oracles import syntax_translation as oracle
 
-from fairseq_syntax.modules.head_selection import HeadDistribution, HeadSelection, RootScores
 from fairseq_syntax.systems.recurrent.source_attention import Source
+from fairseq_syntax.systems.sa_nmt.head_selection import HeadDistribution, HeadSelection, RootScores
 
 C = 4
 PAD, EOS, STOP, COMMA, VOCABULARY = 1, 2, 5, 6, 12
