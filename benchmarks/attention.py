@@ -16,8 +16,8 @@ from timing import print_machine, report, side_by_side
 from torch import Tensor
 
 from fairseq_syntax.data.inputs import TokenSyntax, collate_syntax
-from fairseq_syntax.models.sdatt import SYSTEMS
-from fairseq_syntax.modules.syntax_directed_attention import Combine, PositionGradient
+from fairseq_syntax.systems.sdatt.model import SYSTEMS
+from fairseq_syntax.systems.sdatt.syntax_directed_attention import Combine, PositionGradient
 
 
 class Shape(NamedTuple):

@@ -22,7 +22,6 @@ _PLUGINS = (
     "tasks.syntax_translation",
     "tasks.dependency_parsing",
     "tasks.tree_translation",
-    "models.sdatt",
     "models.sdatt_transformer",
     "models.dasa_transformer",
     "models.lgp_parser",

@@ -20,7 +20,7 @@ from fairseq import checkpoint_utils
 from fairseq.logging import metrics
 
 import fairseq_syntax  # noqa: F401  registers tasks and models
-from fairseq_syntax.models.position_metrics import log_correlations, progress
+from fairseq_syntax.systems.sdatt.position_metrics import log_correlations, progress
 
 
 def load(path: str, data: str):

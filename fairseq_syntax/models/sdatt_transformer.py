@@ -14,11 +14,11 @@ from fairseq.modules.transformer_layer import TransformerDecoderLayerBase
 from torch import Tensor
 
 from ..modules.syntax_cross_attention import HeadPositions, SyntaxCrossAttention, tree_penalty
-from ..modules.syntax_directed_attention import MissingParse, PositionGradient, complete_distances
+from ..systems.sdatt.position_metrics import log_correlations, progress
+from ..systems.sdatt.syntax_directed_attention import MissingParse, PositionGradient, complete_distances
 from ..systems.transformer.encoder import SyntaxEncoder
 from ..systems.transformer.layer_choice import chosen_layers
 from ..systems.transformer.model import SyntaxTransformerModel, register_sizes
-from .position_metrics import log_correlations, progress
 
 
 @dataclass

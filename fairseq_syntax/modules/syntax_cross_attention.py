@@ -8,8 +8,8 @@ import torch
 from fairseq.modules import MultiheadAttention
 from torch import Tensor, nn
 
+from ..systems.sdatt.syntax_directed_attention import PositionGradient, weights_around
 from .distance_bias import log_gaussian
-from .syntax_directed_attention import PositionGradient, weights_around
 
 
 def tree_penalty(distances: Tensor, keep: Tensor, window: float, sigma: float) -> Tensor:

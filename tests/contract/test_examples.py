@@ -15,10 +15,10 @@ from fairseq import options
 from omegaconf import OmegaConf
 
 from fairseq_syntax.models.lgp import LatentGraphOptions
-from fairseq_syntax.models.sdatt import SyntaxDirectedOptions
 from fairseq_syntax.options import fill_defaults
 from fairseq_syntax.systems.pascal.model import PascalOptions
 from fairseq_syntax.systems.sa_nmt.model import SyntaxAttentionOptions
+from fairseq_syntax.systems.sdatt.model import SyntaxDirectedOptions
 
 EXAMPLES = REPOSITORY / "examples"
 SCRIPTS = sorted(EXAMPLES.rglob("*.sh"))

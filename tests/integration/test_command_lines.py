@@ -158,7 +158,7 @@ def test_orders_of_import(tmp_path, steps):
     for size in ("", "_tiny"):
         own[f"nmt_lstm{size}"] = "fairseq_syntax.systems.recurrent.model.RecurrentModel"
         own |= {f"{system}{size}": "fairseq_syntax.systems.sa_nmt.model.SyntaxAttentionModel" for system in SYSTEMS}
-        own |= {f"{system}{size}": "fairseq_syntax.models.sdatt.SyntaxDirectedModel" for system in DIRECTED}
+        own |= {f"{system}{size}": "fairseq_syntax.systems.sdatt.model.SyntaxDirectedModel" for system in DIRECTED}
     own |= dict.fromkeys(GRAPHS, "fairseq_syntax.models.lgp.LatentGraphModel")
     own |= dict.fromkeys(("lgp_parser", "lgp_parser_tiny"), "fairseq_syntax.models.lgp_parser.LatentGraphParserModel")
     constituents = "fairseq_syntax.models.latent_tree_rnng.LatentTreeRNNG"

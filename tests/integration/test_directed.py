@@ -8,7 +8,7 @@ import torch
 from integration import commands
 from integration.commands import OPTIONS, assert_same_hypotheses
 
-from fairseq_syntax.models.sdatt import SYSTEMS
+from fairseq_syntax.systems.sdatt.model import SYSTEMS
 
 ARCHITECTURES = [*(f"{arch}_tiny" for arch in SYSTEMS), "sdatt_transformer_tiny", "dasa_transformer_tiny"]
 # of all of them, in double precision and without fairseq's commands: tests/models

@@ -4,7 +4,7 @@ import pytest
 from integration import commands
 from integration.commands import DECODING, OPTIONS, assert_same_hypotheses, binarize
 
-from fairseq_syntax.models.sdatt import SyntaxDirectedModel
+from fairseq_syntax.systems.sdatt.model import SyntaxDirectedModel
 from fairseq_syntax.trees.conllu import TreeFormatError
 
 ARCH = "sdatt_tiny"

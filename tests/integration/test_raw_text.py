@@ -10,9 +10,9 @@ from integration.commands import OPTIONS, PACKAGE, assert_same_hypotheses, binar
 
 from fairseq_syntax.cli import parse
 from fairseq_syntax.models.dasa_transformer import DistanceBiasTransformerModel
-from fairseq_syntax.models.sdatt import SyntaxDirectedModel
 from fairseq_syntax.models.sdatt_transformer import SyntaxDirectedTransformerModel
 from fairseq_syntax.systems.pascal.model import PascalTransformerModel
+from fairseq_syntax.systems.sdatt.model import SyntaxDirectedModel
 from fairseq_syntax.systems.tags.model import TagTransformerModel
 from fairseq_syntax.trees.conllu import Sentence, TreeFormatError, format_sentence, read_conllu
 from fairseq_syntax.trees.subwords import join_subwords

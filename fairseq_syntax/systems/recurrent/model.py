@@ -21,9 +21,9 @@ from fairseq.modules import FairseqDropout
 from torch import Tensor, nn
 
 from ...hub import HubModel
-from ...modules.recurrent_dropout import RecurrentDropout, run_gru
 from ...options import as_namespace, fill_defaults, keep_for_checkpoints, require_joined_dictionary, require_trees
 from .cells import GRUCell, LSTMCell
+from .recurrent_dropout import RecurrentDropout, run_gru
 from .rotation import Rotation
 from .source_attention import GlobalAttention, GlobalMemory, Source, SourceAttention, SourceMemory
 from .variational_dropout import VariationalDropout

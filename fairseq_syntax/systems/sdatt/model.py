@@ -8,9 +8,14 @@ import torch
 from fairseq.models import register_model, register_model_architecture
 from torch import nn
 
-from ..modules.additive_attention import AdditiveAttention, AdditiveMemory, SourceWeights
-from ..modules.dependency_units import SMALLEST_UNIT
-from ..modules.syntax_directed_attention import (
+from ...options import require_trees
+from ..recurrent.cells import GRUCell, LSTMCell, RecurrentCell
+from ..recurrent.model import CellType, RecurrentEncoder, RecurrentModel, RecurrentOptions
+from .additive_attention import AdditiveAttention, AdditiveMemory, SourceWeights
+from .conditional_gru import ConditionalGRUDecoder
+from .dependency_units import SMALLEST_UNIT
+from .position_metrics import log_positions
+from .syntax_directed_attention import (
     Combine,
     MissingParse,
     PositionGradient,
@@ -18,14 +23,9 @@ from ..modules.syntax_directed_attention import (
     SyntaxDirectedMemory,
     SyntaxDirectedWeights,
 )
-from ..modules.two_sequence_attention import TwoSequenceAttention
-from ..modules.window_attention import FlexibleWeights, LocalSoftmax, LocalWeights
-from ..options import require_trees
-from ..systems.recurrent.cells import GRUCell, LSTMCell, RecurrentCell
-from ..systems.recurrent.model import CellType, RecurrentEncoder, RecurrentModel, RecurrentOptions
-from .conditional_gru import ConditionalGRUDecoder
-from .dependency_units import UNIT_INPUTS, TwoMemories, TwoSequenceEncoder, TwoStateDecoder, UnitEncoder
-from .position_metrics import log_positions
+from .two_sequence_attention import TwoSequenceAttention
+from .unit_encoders import UNIT_INPUTS, TwoMemories, TwoSequenceEncoder, TwoStateDecoder, UnitEncoder
+from .window_attention import FlexibleWeights, LocalSoftmax, LocalWeights
 
 
 class AttentionKind(StrEnum):

@@ -6,14 +6,14 @@ import pytest
 import torch
 from torch import nn
 
-from fairseq_syntax.modules.additive_attention import (
+from fairseq_syntax.systems.recurrent.source_attention import Source
+from fairseq_syntax.systems.sdatt.additive_attention import (
     AdditiveAttention,
     AdditiveMemory,
     PositionNet,
     SourceWeights,
     positions_of,
 )
-from fairseq_syntax.systems.recurrent.source_attention import Source
 
 B, T, C, H, A = 3, 5, 4, 6, 7
 LENGTHS = [5, 2, 1]

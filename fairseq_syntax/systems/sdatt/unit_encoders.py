@@ -9,14 +9,14 @@ from typing import Optional
 import torch
 from torch import Tensor, nn
 
-from ..modules.additive_attention import AdditiveMemory
-from ..modules.dependency_units import DependencyUnits
-from ..modules.syntax_directed_attention import MissingParse
-from ..modules.two_sequence_attention import TwoSequenceAttention
-from ..systems.recurrent.cells import GRUCell
-from ..systems.recurrent.model import RecurrentEncoder
-from ..systems.recurrent.source_attention import Source
+from ..recurrent.cells import GRUCell
+from ..recurrent.model import RecurrentEncoder
+from ..recurrent.source_attention import Source
+from .additive_attention import AdditiveMemory
 from .conditional_gru import MASKS, ConditionalGRUDecoder
+from .dependency_units import DependencyUnits
+from .syntax_directed_attention import MissingParse
+from .two_sequence_attention import TwoSequenceAttention
 
 UNIT_INPUTS = ("parent_pieces", "word_starts")
 """What of the trees units are made of."""

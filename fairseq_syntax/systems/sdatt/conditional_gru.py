@@ -3,10 +3,10 @@
 import torch
 from torch import nn
 
-from ..modules.recurrent_dropout import RecurrentDropout
-from ..systems.recurrent.cells import GRUCell
-from ..systems.recurrent.model import RecurrentDecoder
-from ..systems.recurrent.source_attention import Memory
+from ..recurrent.cells import GRUCell
+from ..recurrent.model import RecurrentDecoder
+from ..recurrent.recurrent_dropout import RecurrentDropout
+from ..recurrent.source_attention import Memory
 
 # of states: into gates and candidate of the first GRU, into the attention, into gates and candidate of the second
 MASKS = 5

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from fairseq_syntax.modules.additive_attention import global_weights
-from fairseq_syntax.modules.window_attention import FlexibleWeights, LocalWeights, centre_row
+from fairseq_syntax.systems.sdatt.additive_attention import global_weights
+from fairseq_syntax.systems.sdatt.window_attention import FlexibleWeights, LocalWeights, centre_row
 
 H = 6
 INF = math.inf

@@ -4,7 +4,7 @@ import torch
 from fairseq.modules import FairseqDropout
 from torch import Tensor, nn
 
-from ..systems.recurrent.cells import gru_step
+from .cells import gru_step
 
 
 class RecurrentDropout(FairseqDropout):

@@ -10,7 +10,7 @@ from typing import Dict, Optional, Tuple
 import torch
 from torch import Tensor, nn
 
-from ..systems.recurrent.source_attention import Memory, SourceAttention, SourceMemory
+from ..recurrent.source_attention import Memory, SourceAttention, SourceMemory
 
 
 class AdditiveMemory(SourceMemory):

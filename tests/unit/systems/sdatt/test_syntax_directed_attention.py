@@ -8,8 +8,9 @@ import pytest
 import torch
 from torch import nn
 
-from fairseq_syntax.modules.additive_attention import global_weights
-from fairseq_syntax.modules.syntax_directed_attention import (
+from fairseq_syntax.systems.recurrent.source_attention import Source
+from fairseq_syntax.systems.sdatt.additive_attention import global_weights
+from fairseq_syntax.systems.sdatt.syntax_directed_attention import (
     Combine,
     MissingParse,
     PositionGradient,
@@ -17,7 +18,6 @@ from fairseq_syntax.modules.syntax_directed_attention import (
     SyntaxDirectedWeights,
     complete_distances,
 )
-from fairseq_syntax.systems.recurrent.source_attention import Source
 from fairseq_syntax.trees.distances import tree_distances
 
 H = 6

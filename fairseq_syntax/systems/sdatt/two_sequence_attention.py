@@ -5,7 +5,7 @@ from typing import Dict, Tuple
 import torch
 from torch import Tensor, nn
 
-from ..systems.recurrent.source_attention import Memory
+from ..recurrent.source_attention import Memory
 from .additive_attention import AdditiveAttention, global_weights
 
 
