@@ -22,8 +22,6 @@ _PLUGINS = (
     "tasks.syntax_translation",
     "tasks.dependency_parsing",
     "tasks.tree_translation",
-    "models.sdatt_transformer",
-    "models.dasa_transformer",
     "models.lgp_parser",
     "models.lgp",
     "models.latent_tree_rnng",

@@ -11,7 +11,7 @@ import torch
 from ..analysis.attention_maps import draw_annotations, draw_attention, draw_heat_map, draw_positions
 from ..analysis.figures import save_figure
 from ..analysis.gates import draw_gates
-from ..modules.syntax_cross_attention import SyntaxCrossAttention
+from ..systems.distance_transformers.cross_attention import SyntaxCrossAttention
 from ..systems.sa_nmt.attention import SharedSyntaxAttention
 from ..systems.transformer.encoder import SyntaxEncoderLayer
 from .checkpoints import Loaded, add_checkpoint_arguments, load

@@ -8,7 +8,7 @@ from matplotlib import pyplot as plt
 
 from fairseq_syntax.cli import attention, gates
 from fairseq_syntax.cli.checkpoints import load
-from fairseq_syntax.modules.syntax_cross_attention import HeadPositions
+from fairseq_syntax.systems.distance_transformers.cross_attention import HeadPositions
 
 
 @pytest.fixture

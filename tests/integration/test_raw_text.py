@@ -9,8 +9,8 @@ from integration import commands
 from integration.commands import OPTIONS, PACKAGE, assert_same_hypotheses, binarize, cut
 
 from fairseq_syntax.cli import parse
-from fairseq_syntax.models.dasa_transformer import DistanceBiasTransformerModel
-from fairseq_syntax.models.sdatt_transformer import SyntaxDirectedTransformerModel
+from fairseq_syntax.systems.distance_transformers.dasa import DistanceBiasTransformerModel
+from fairseq_syntax.systems.distance_transformers.sdatt_transformer import SyntaxDirectedTransformerModel
 from fairseq_syntax.systems.pascal.model import PascalTransformerModel
 from fairseq_syntax.systems.sdatt.model import SyntaxDirectedModel
 from fairseq_syntax.systems.tags.model import TagTransformerModel

@@ -6,7 +6,7 @@ import pytest
 import torch
 from fairseq.modules import MultiheadAttention
 
-from fairseq_syntax.modules.syntax_cross_attention import SyntaxCrossAttention, tree_penalty
+from fairseq_syntax.systems.distance_transformers.cross_attention import SyntaxCrossAttention, tree_penalty
 
 B, T, J, C, E, H = 3, 4, 7, 12, 8, 4
 LENGTHS = [7, 3, 1]

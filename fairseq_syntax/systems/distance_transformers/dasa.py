@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from fairseq.dataclass import FairseqDataclass
 from fairseq.models import register_model
 
-from ..modules.distance_bias import DistanceBiasAttention, log_gaussian
-from ..systems.transformer.encoder import SyntaxEncoder, SyntaxEncoderLayer
-from ..systems.transformer.layer_choice import chosen_layers
-from ..systems.transformer.model import SyntaxTransformerModel, register_sizes
+from ..transformer.encoder import SyntaxEncoder, SyntaxEncoderLayer
+from ..transformer.layer_choice import chosen_layers
+from ..transformer.model import SyntaxTransformerModel, register_sizes
+from .distance_bias import DistanceBiasAttention, log_gaussian
 
 
 @dataclass

@@ -8,7 +8,7 @@ import torch
 from fairseq.modules import MultiheadAttention
 from torch import Tensor, nn
 
-from ..systems.sdatt.syntax_directed_attention import PositionGradient, weights_around
+from ..sdatt.syntax_directed_attention import PositionGradient, weights_around
 from .distance_bias import log_gaussian
 
 

@@ -13,12 +13,12 @@ from fairseq.modules.checkpoint_activations import checkpoint_wrapper
 from fairseq.modules.transformer_layer import TransformerDecoderLayerBase
 from torch import Tensor
 
-from ..modules.syntax_cross_attention import HeadPositions, SyntaxCrossAttention, tree_penalty
-from ..systems.sdatt.position_metrics import log_correlations, progress
-from ..systems.sdatt.syntax_directed_attention import MissingParse, PositionGradient, complete_distances
-from ..systems.transformer.encoder import SyntaxEncoder
-from ..systems.transformer.layer_choice import chosen_layers
-from ..systems.transformer.model import SyntaxTransformerModel, register_sizes
+from ..sdatt.position_metrics import log_correlations, progress
+from ..sdatt.syntax_directed_attention import MissingParse, PositionGradient, complete_distances
+from ..transformer.encoder import SyntaxEncoder
+from ..transformer.layer_choice import chosen_layers
+from ..transformer.model import SyntaxTransformerModel, register_sizes
+from .cross_attention import HeadPositions, SyntaxCrossAttention, tree_penalty
 
 
 @dataclass
