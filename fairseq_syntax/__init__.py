@@ -14,15 +14,11 @@ __all__ = ["__version__", "register"]
 
 _PLUGINS = (
     "training.blackout",
-    "criterions.joint_parsing",
     "criterions.reinforce_tree",
     "optim.decayed_sgd",
     "optim.halve_on_drop",
-    "optim.inverse_epoch",
     "tasks.syntax_translation",
-    "tasks.dependency_parsing",
     "tasks.tree_translation",
-    "models.lgp_parser",
     "models.lgp",
     "models.latent_tree_rnng",
 )

@@ -5,12 +5,13 @@ from pathlib import Path
 
 from seeds import seed
 
-# they register what fairseq's commands need
-import fairseq_syntax.criterions.joint_parsing
-import fairseq_syntax.models.lgp_parser
 import fairseq_syntax.optim.decayed_sgd
-import fairseq_syntax.optim.inverse_epoch
-import fairseq_syntax.tasks.dependency_parsing  # noqa: F401
+
+# they register what fairseq's commands need
+import fairseq_syntax.systems.parser.criterion
+import fairseq_syntax.systems.parser.inverse_epoch
+import fairseq_syntax.systems.parser.model
+import fairseq_syntax.systems.parser.task  # noqa: F401
 
 _NOUNS = ["dog", "dogs", "doghouse", "house", "houses", "tree"]
 _VERBS = ["sees", "seeing", "runs", "likes"]

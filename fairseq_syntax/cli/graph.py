@@ -15,8 +15,8 @@ from ..analysis.figures import save_figure
 from ..analysis.graph_drawing import draw_graph
 from ..analysis.latent_graphs import Scores, edges, sharpness
 from ..evaluate.tables import format_table
-from ..models.lgp_parser import LatentGraphParserModel
-from ..tasks.dependency_parsing import DependencyParsingTask
+from ..systems.parser.model import LatentGraphParserModel
+from ..systems.parser.task import DependencyParsingTask
 from ..trees.conllu import Sentence, read_conllu
 from .attachment import add_format
 from .checkpoints import Loaded

@@ -238,7 +238,7 @@ def _load_parser(args: argparse.Namespace) -> Parser:
         return parser
     try:
         # it needs fairseq, which Stanza does not
-        from ..tasks.own_parser import OwnParser
+        from ..systems.parser.own_parser import OwnParser
     except ImportError as error:
         raise TreeFormatError(f"{args.parser}: reading a checkpoint needs fairseq ({error})") from None
     return OwnParser(args.parser, args.decoder or "mst", args.device)

@@ -10,16 +10,16 @@ from fairseq.models import register_model, register_model_architecture
 from torch import Tensor, nn
 
 from ..modules.graph_attention import GraphAttention, graph_memory
-from ..modules.graph_layers import word_mask
-from ..modules.latent_graph_parser import Graph, GraphKind, LatentGraphParser, word_states
-from ..modules.word_representation import WordRepresentation
 from ..options import keep_for_checkpoints
+from ..systems.parser.latent_graph_parser import Graph, GraphKind, LatentGraphParser, word_states
+from ..systems.parser.layers import word_mask
+from ..systems.parser.model import GraphParserOptions, ParserCheckpoint, WordCase, read_parser, token_heads
+from ..systems.parser.word_representation import WordRepresentation
+from ..systems.parser.word_vectors import fill_rows, load_vectors
 from ..systems.recurrent.cells import LSTMCell
 from ..systems.recurrent.model import RecurrentDecoder, RecurrentEncoder, RecurrentModel
 from ..systems.recurrent.rotation import Rotation
 from ..systems.recurrent.source_attention import Source
-from .lgp_parser import GraphParserOptions, ParserCheckpoint, WordCase, read_parser, token_heads
-from .word_vectors import fill_rows, load_vectors
 
 logger = logging.getLogger(__name__)
 

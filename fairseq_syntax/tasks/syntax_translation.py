@@ -25,11 +25,11 @@ from ..data.token_files import load_dictionary
 from ..decoding.length_prior import use_length_prior
 from ..decoding.unknown_words import aligning_generator
 from ..options import fill_options_of_checkpoint
+from ..systems.parser.own_parser import OwnParser
 from ..training.steps import TrainingSteps
 from ..training.validation_bleu import ValidationBleu
 from ..trees.conllu import MAX_WORDS, TreeFormatError
 from ..trees.subwords import SubwordType
-from .own_parser import OwnParser
 from .splits import check_split
 
 logger = logging.getLogger(__name__)

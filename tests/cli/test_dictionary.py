@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairseq_syntax.cli.dictionary import main, open_dictionary
-from fairseq_syntax.modules.word_representation import WordRepresentation
+from fairseq_syntax.systems.parser.word_representation import WordRepresentation
 
 TRAIN = "the cat sleeps\nthe dog\n\nThe dog sleeps <unk> sleeps\n"
 EXTRA = "the  hat\tcats\n"

@@ -12,8 +12,8 @@ from oracles import conllu_format
 
 from fairseq_syntax.cli import parse
 from fairseq_syntax.cli.parse import main
-from fairseq_syntax.tasks import own_parser
-from fairseq_syntax.tasks.own_parser import OwnParser, TreeDecoder
+from fairseq_syntax.systems.parser import own_parser
+from fairseq_syntax.systems.parser.own_parser import OwnParser, TreeDecoder
 from fairseq_syntax.trees import spanning
 from fairseq_syntax.trees.conllu import ROOT, TreeFormatError, find_cycle, format_sentence, read_conllu
 

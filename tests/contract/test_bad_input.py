@@ -45,7 +45,7 @@ from fairseq_syntax.data import binarize
 from fairseq_syntax.data.length_table import length_table_path, write_length_table
 from fairseq_syntax.data.live import LiveSyntax
 from fairseq_syntax.data.parsers import StanzaParser
-from fairseq_syntax.tasks.dependency_parsing import DependencyParsingTask
+from fairseq_syntax.systems.parser.task import DependencyParsingTask
 from fairseq_syntax.tasks.tree_translation import TreeTranslationConfig, TreeTranslationTask
 from fairseq_syntax.trees import conllu
 from fairseq_syntax.trees.conllu import UNPARSED, Sentence

@@ -160,7 +160,9 @@ def test_orders_of_import(tmp_path, steps):
         own |= {f"{system}{size}": "fairseq_syntax.systems.sa_nmt.model.SyntaxAttentionModel" for system in SYSTEMS}
         own |= {f"{system}{size}": "fairseq_syntax.systems.sdatt.model.SyntaxDirectedModel" for system in DIRECTED}
     own |= dict.fromkeys(GRAPHS, "fairseq_syntax.models.lgp.LatentGraphModel")
-    own |= dict.fromkeys(("lgp_parser", "lgp_parser_tiny"), "fairseq_syntax.models.lgp_parser.LatentGraphParserModel")
+    own |= dict.fromkeys(
+        ("lgp_parser", "lgp_parser_tiny"), "fairseq_syntax.systems.parser.model.LatentGraphParserModel"
+    )
     constituents = "fairseq_syntax.models.latent_tree_rnng.LatentTreeRNNG"
     own |= dict.fromkeys(("latent_tree_rnng", "latent_tree_rnng_tiny"), constituents)
     own["char_lstm"] = "fairseq_syntax.systems.recurrent.model.RecurrentModel"

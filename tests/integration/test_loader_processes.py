@@ -9,7 +9,7 @@ import multiprocessing
 import pytest
 import treebanks
 
-from fairseq_syntax.tasks.dependency_parsing import DependencyParsingConfig, DependencyParsingTask
+from fairseq_syntax.systems.parser.task import DependencyParsingConfig, DependencyParsingTask
 
 
 @pytest.fixture(autouse=True)

@@ -11,8 +11,8 @@ from omegaconf import OmegaConf
 from oracles.graph_translation import translate
 
 from fairseq_syntax.models.lgp import adapt_options, take_over
-from fairseq_syntax.models.lgp_parser import ParserCheckpoint
-from fairseq_syntax.modules.latent_graph_parser import LatentGraphParser, word_states
+from fairseq_syntax.systems.parser.latent_graph_parser import LatentGraphParser, word_states
+from fairseq_syntax.systems.parser.model import ParserCheckpoint
 
 PAD, EOS, UNK = 1, 2, 3
 GRAPHS = ("latent", "seq", "dep", "uni")

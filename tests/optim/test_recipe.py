@@ -13,7 +13,7 @@ from seeds import seed
 
 import fairseq_syntax.optim.decayed_sgd
 import fairseq_syntax.optim.halve_on_drop
-import fairseq_syntax.optim.inverse_epoch  # noqa: F401
+import fairseq_syntax.systems.parser.inverse_epoch  # noqa: F401
 from fairseq_syntax.tasks.syntax_translation import SyntaxTranslationTask
 
 RECIPE = [

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles.ngrams import indexed_ngrams, known_ngrams, ngram_counts
 
-from fairseq_syntax.modules.char_ngrams import NgramVocabulary, bag_table, character_ngrams
+from fairseq_syntax.systems.parser.char_ngrams import NgramVocabulary, bag_table, character_ngrams
 
 # few letters, so that n-grams come again; also letters beyond 16 bits, combining and special ones
 LETTERS = st.one_of(st.sampled_from("abcé字𝔘\u0301#"), st.characters())

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles.latent_graph import parse
 
-from fairseq_syntax.modules.graph_layers import arc_mask, log_softmax, reversal, reverse, valid_mask, word_mask
-from fairseq_syntax.modules.latent_graph_parser import GraphKind, LatentGraphParser, word_states
+from fairseq_syntax.systems.parser.latent_graph_parser import GraphKind, LatentGraphParser, word_states
+from fairseq_syntax.systems.parser.layers import arc_mask, log_softmax, reversal, reverse, valid_mask, word_mask
 
 SIZE, POS_SIZE, TAGS, LABELS = 3, 2, 4, 5
 LENGTHS = st.lists(st.integers(1, 6), min_size=1, max_size=4)  # 1: EOS alone

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..modules.word_representation import WordRepresentation, initialise
+from .word_representation import WordRepresentation, initialise
 
 logger = logging.getLogger(__name__)
 

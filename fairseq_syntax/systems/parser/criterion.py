@@ -12,9 +12,9 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
 
-from ..trees import spanning
-from ..trees.conllu import ROOT
-from ..trees.well_formed import are_trees
+from ...trees import spanning
+from ...trees.conllu import ROOT
+from ...trees.well_formed import are_trees
 
 _LOG_TINY = math.log(1e-12)
 MISSING = -1  # as in data.treebank: neither learned nor scored; lower numbers are scored as errors

@@ -10,7 +10,8 @@ import torch
 import treebanks
 from fairseq.data import Dictionary
 
-from fairseq_syntax.data.treebank import (
+from fairseq_syntax.systems.parser.task import DependencyParsingConfig, DependencyParsingTask
+from fairseq_syntax.systems.parser.treebank import (
     MISSING,
     UNSEEN,
     Pass,
@@ -21,7 +22,6 @@ from fairseq_syntax.data.treebank import (
     read_treebank,
     vocabulary_dictionary,
 )
-from fairseq_syntax.tasks.dependency_parsing import DependencyParsingConfig, DependencyParsingTask
 from fairseq_syntax.trees.conllu import TreeFormatError
 
 TREEBANK = """\

@@ -13,7 +13,7 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
 from fairseq.tasks import FairseqTask, register_task
 
-from ..data.treebank import (
+from .treebank import (
     Pass,
     PosColumn,
     TreebankDataset,

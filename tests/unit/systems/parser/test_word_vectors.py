@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from fairseq_syntax.models.word_vectors import fill_rows, load_vectors, read_vectors
-from fairseq_syntax.modules.word_representation import WordRepresentation
+from fairseq_syntax.systems.parser.word_representation import WordRepresentation
+from fairseq_syntax.systems.parser.word_vectors import fill_rows, load_vectors, read_vectors
 
 SPECIALS = ["<s>", "<pad>", "</s>", "<unk>"]
 PAD, UNK = 1, 3

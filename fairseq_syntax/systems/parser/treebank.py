@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from fairseq.data import Dictionary, FairseqDataset, data_utils
 
-from .. import compat
-from ..trees.conllu import Sentence, TreeFormatError, check_tags, open_text, parse_block, read_blocks
+from ... import compat
+from ...trees.conllu import Sentence, TreeFormatError, check_tags, open_text, parse_block, read_blocks
 
 UNKNOWN = "_"
 """What CoNLL-U has where there is no tag or label."""

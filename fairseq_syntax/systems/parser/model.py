@@ -16,12 +16,12 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.models import BaseFairseqModel, register_model, register_model_architecture
 from torch import Tensor
 
-from ..modules.char_ngrams import NgramVocabulary
-from ..modules.graph_layers import reversal, reverse
-from ..modules.latent_graph_parser import Graph, HeadInit, LatentGraphParser
-from ..modules.word_representation import WordRepresentation
-from ..options import as_namespace, fill_defaults
-from ..systems.recurrent.rotation import Rotation
+from ...options import as_namespace, fill_defaults
+from ..recurrent.rotation import Rotation
+from .char_ngrams import NgramVocabulary
+from .latent_graph_parser import Graph, HeadInit, LatentGraphParser
+from .layers import reversal, reverse
+from .word_representation import WordRepresentation
 from .word_vectors import load_vectors
 
 logger = logging.getLogger(__name__)

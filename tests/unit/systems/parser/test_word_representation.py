@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from oracles.ngrams import mean_vector
 from torch import nn
 
-from fairseq_syntax.modules.char_ngrams import NgramVocabulary
-from fairseq_syntax.modules.word_representation import UNK_NGRAM, WordRepresentation
+from fairseq_syntax.systems.parser.char_ngrams import NgramVocabulary
+from fairseq_syntax.systems.parser.word_representation import UNK_NGRAM, WordRepresentation
 
 SPECIALS = ["<s>", "<pad>", "</s>", "<unk>"]
 BOS, PAD, EOS, UNK = range(4)

@@ -11,7 +11,7 @@ from typing import NamedTuple, Optional, Tuple
 import torch
 from torch import Tensor, nn
 
-from .graph_layers import (
+from .layers import (
     SoftmaxClassifier,
     TwoWayLSTM,
     arc_mask,

@@ -10,12 +10,12 @@ import torch
 from fairseq.data import data_utils
 from fairseq.models import MODEL_REGISTRY
 
-from ..data.parsers import Progress, check_words, moving_bar
-from ..data.treebank import UNKNOWN, PosColumn
-from ..trees import spanning
-from ..trees.conllu import ROOT, Sentence, TreeFormatError, quoted
-from ..trees.universal import is_root_label, universal_labels
-from ..trees.well_formed import are_trees
+from ...data.parsers import Progress, check_words, moving_bar
+from ...trees import spanning
+from ...trees.conllu import ROOT, Sentence, TreeFormatError, quoted
+from ...trees.universal import is_root_label, universal_labels
+from ...trees.well_formed import are_trees
+from .treebank import UNKNOWN, PosColumn
 
 # words that the vocabulary may have grown by before it is cut back; each costs about 1 kB
 _MOST_ADDED = 100_000

@@ -8,10 +8,10 @@ import torch
 import treebanks
 from fairseq.data import Dictionary
 
-from fairseq_syntax.models.lgp_parser import LatentGraphParserModel, read_parser
-from fairseq_syntax.modules.latent_graph_parser import LatentGraphParser
 from fairseq_syntax.optim.decayed_sgd import decay_groups
-from fairseq_syntax.tasks.dependency_parsing import DependencyParsingConfig, DependencyParsingTask
+from fairseq_syntax.systems.parser.latent_graph_parser import LatentGraphParser
+from fairseq_syntax.systems.parser.model import LatentGraphParserModel, read_parser
+from fairseq_syntax.systems.parser.task import DependencyParsingConfig, DependencyParsingTask
 
 SIZES = {"lgp_parser_size": 5, "lgp_pos_size": 3}
 
@@ -191,7 +191,7 @@ def test_what_others_take_over(checkpoint):
     sentence = "the big dog sees a tree".split()
     rows = dict(zip(parts.row_symbols, parts.word_vectors, strict=True))
     ngrams = dict(zip(parts.ngram_keys, parts.ngram_vectors, strict=True))
-    from fairseq_syntax.modules.char_ngrams import character_ngrams
+    from fairseq_syntax.systems.parser.char_ngrams import character_ngrams
 
     x = [
         torch.cat((rows[w], torch.stack([ngrams[k] for k in set(character_ngrams(w)) if k in ngrams]).mean(0)))

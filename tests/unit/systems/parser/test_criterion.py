@@ -14,8 +14,8 @@ from fairseq.logging import metrics
 from oracles.joint_parsing import losses, scores
 from torch.nn.parallel import DistributedDataParallel
 
-from fairseq_syntax.criterions.joint_parsing import JointParsingCriterion
-from fairseq_syntax.tasks.dependency_parsing import DependencyParsingConfig, DependencyParsingTask
+from fairseq_syntax.systems.parser.criterion import JointParsingCriterion
+from fairseq_syntax.systems.parser.task import DependencyParsingConfig, DependencyParsingTask
 from fairseq_syntax.trees import spanning
 
 GAPS = """\
