@@ -15,11 +15,8 @@ __all__ = ["__version__", "register"]
 _PLUGINS = (
     "training.blackout",
     "criterions.reinforce_tree",
-    "optim.decayed_sgd",
-    "optim.halve_on_drop",
     "tasks.syntax_translation",
     "tasks.tree_translation",
-    "models.lgp",
     "models.latent_tree_rnng",
 )
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from seeds import seed
 
-import fairseq_syntax.optim.decayed_sgd
+import fairseq_syntax.systems.lgp.decayed_sgd
 
 # they register what fairseq's commands need
 import fairseq_syntax.systems.parser.criterion

@@ -14,8 +14,8 @@ from contract.command_lines import REPOSITORY, console_scripts, parse
 from fairseq import options
 from omegaconf import OmegaConf
 
-from fairseq_syntax.models.lgp import LatentGraphOptions
 from fairseq_syntax.options import fill_defaults
+from fairseq_syntax.systems.lgp.model import LatentGraphOptions
 from fairseq_syntax.systems.pascal.model import PascalOptions
 from fairseq_syntax.systems.sa_nmt.model import SyntaxAttentionOptions
 from fairseq_syntax.systems.sdatt.model import SyntaxDirectedOptions

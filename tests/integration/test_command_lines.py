@@ -159,7 +159,7 @@ def test_orders_of_import(tmp_path, steps):
         own[f"nmt_lstm{size}"] = "fairseq_syntax.systems.recurrent.model.RecurrentModel"
         own |= {f"{system}{size}": "fairseq_syntax.systems.sa_nmt.model.SyntaxAttentionModel" for system in SYSTEMS}
         own |= {f"{system}{size}": "fairseq_syntax.systems.sdatt.model.SyntaxDirectedModel" for system in DIRECTED}
-    own |= dict.fromkeys(GRAPHS, "fairseq_syntax.models.lgp.LatentGraphModel")
+    own |= dict.fromkeys(GRAPHS, "fairseq_syntax.systems.lgp.model.LatentGraphModel")
     own |= dict.fromkeys(
         ("lgp_parser", "lgp_parser_tiny"), "fairseq_syntax.systems.parser.model.LatentGraphParserModel"
     )

@@ -11,12 +11,14 @@ from integration import commands
 from integration.commands import OPTIONS, assert_same_hypotheses, binarize
 
 from fairseq_syntax.cli import parse
-from fairseq_syntax.models.lgp import LatentGraphModel
+from fairseq_syntax.systems.lgp.model import LatentGraphModel
 from fairseq_syntax.systems.parser.model import LatentGraphParserModel
 from fairseq_syntax.systems.parser.treebank import encode_words
 
 GRAPHS = ["latent", "seq", "dep", "uni"]
-SLOW = pytest.mark.slow  # the same in double precision, without fairseq's commands: tests/models/test_lgp.py
+SLOW = (
+    pytest.mark.slow
+)  # the same in double precision, without fairseq's commands: tests/unit/systems/lgp/test_model.py
 
 
 def options_of(graph):

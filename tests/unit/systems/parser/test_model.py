@@ -8,7 +8,7 @@ import torch
 import treebanks
 from fairseq.data import Dictionary
 
-from fairseq_syntax.optim.decayed_sgd import decay_groups
+from fairseq_syntax.systems.lgp.decayed_sgd import decay_groups
 from fairseq_syntax.systems.parser.latent_graph_parser import LatentGraphParser
 from fairseq_syntax.systems.parser.model import LatentGraphParserModel, read_parser
 from fairseq_syntax.systems.parser.task import DependencyParsingConfig, DependencyParsingTask

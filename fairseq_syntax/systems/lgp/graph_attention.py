@@ -5,7 +5,7 @@ from typing import Optional
 import torch
 from torch import Tensor
 
-from ..systems.recurrent.source_attention import Memory, SourceAttention
+from ..recurrent.source_attention import Memory, SourceAttention
 
 
 def graph_memory(states: Tensor, padding_mask: Tensor, graph: Optional[Tensor] = None, words: Optional[Tensor] = None):

@@ -10,7 +10,7 @@ from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY, build_mode
 from omegaconf import OmegaConf
 from oracles.graph_translation import translate
 
-from fairseq_syntax.models.lgp import adapt_options, take_over
+from fairseq_syntax.systems.lgp.model import adapt_options, take_over
 from fairseq_syntax.systems.parser.latent_graph_parser import LatentGraphParser, word_states
 from fairseq_syntax.systems.parser.model import ParserCheckpoint
 
@@ -310,7 +310,7 @@ def test_checkpoints_of_hydra_need_no_files_of_the_training(tmp_path, monkeypatc
         *(parser, [], torch.zeros(0, 3), [], torch.zeros(0, 3)),
         *(["X"] * 9, ["y"] * 8, 3, 4, 0, True, 9, False),
     )
-    monkeypatch.setattr("fairseq_syntax.models.lgp.read_parser", lambda path: trained)
+    monkeypatch.setattr("fairseq_syntax.systems.lgp.model.read_parser", lambda path: trained)
     sizes = {"lgp_size": 5, "lgp_parser_size": 3, "lgp_pos_size": 4, "lgp_max_ngrams": 9}
     options = {"_name": "lgp_nmt", **sizes, "lgp_parser_path": "parser.pt", "lgp_parser_parts": "lstms"}
     cfg = OmegaConf.create({"model": options})

@@ -8,7 +8,7 @@ from fairseq import optim
 from omegaconf import OmegaConf
 from torch import nn
 
-from fairseq_syntax.optim.decayed_sgd import DecayedSGD, DecayedSGDConfig
+from fairseq_syntax.systems.lgp.decayed_sgd import DecayedSGD, DecayedSGDConfig
 
 
 class Model(nn.Module):

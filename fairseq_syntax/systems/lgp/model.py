@@ -9,17 +9,17 @@ import torch
 from fairseq.models import register_model, register_model_architecture
 from torch import Tensor, nn
 
-from ..modules.graph_attention import GraphAttention, graph_memory
-from ..options import keep_for_checkpoints
-from ..systems.parser.latent_graph_parser import Graph, GraphKind, LatentGraphParser, word_states
-from ..systems.parser.layers import word_mask
-from ..systems.parser.model import GraphParserOptions, ParserCheckpoint, WordCase, read_parser, token_heads
-from ..systems.parser.word_representation import WordRepresentation
-from ..systems.parser.word_vectors import fill_rows, load_vectors
-from ..systems.recurrent.cells import LSTMCell
-from ..systems.recurrent.model import RecurrentDecoder, RecurrentEncoder, RecurrentModel
-from ..systems.recurrent.rotation import Rotation
-from ..systems.recurrent.source_attention import Source
+from ...options import keep_for_checkpoints
+from ..parser.latent_graph_parser import Graph, GraphKind, LatentGraphParser, word_states
+from ..parser.layers import word_mask
+from ..parser.model import GraphParserOptions, ParserCheckpoint, WordCase, read_parser, token_heads
+from ..parser.word_representation import WordRepresentation
+from ..parser.word_vectors import fill_rows, load_vectors
+from ..recurrent.cells import LSTMCell
+from ..recurrent.model import RecurrentDecoder, RecurrentEncoder, RecurrentModel
+from ..recurrent.rotation import Rotation
+from ..recurrent.source_attention import Source
+from .graph_attention import GraphAttention, graph_memory
 
 logger = logging.getLogger(__name__)
 

@@ -11,8 +11,8 @@ from integration import commands
 from sacrebleu.metrics import BLEU
 from seeds import seed
 
-import fairseq_syntax.optim.decayed_sgd
-import fairseq_syntax.optim.halve_on_drop
+import fairseq_syntax.systems.lgp.decayed_sgd
+import fairseq_syntax.systems.lgp.halve_on_drop
 import fairseq_syntax.systems.parser.inverse_epoch  # noqa: F401
 from fairseq_syntax.tasks.syntax_translation import SyntaxTranslationTask
 
@@ -158,7 +158,7 @@ def test_only_matrices_decay_in_a_real_run(data, tmp_path):
 
 
 HYDRA = """
-import fairseq_syntax.optim.decayed_sgd, fairseq_syntax.optim.halve_on_drop
+import fairseq_syntax.systems.lgp.decayed_sgd, fairseq_syntax.systems.lgp.halve_on_drop
 from fairseq_cli.hydra_train import cli_main
 cli_main()
 """

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from omegaconf import OmegaConf
 
-from fairseq_syntax.optim.decayed_sgd import DecayedSGDConfig
-from fairseq_syntax.optim.halve_on_drop import HalveOnDropConfig
+from fairseq_syntax.systems.lgp.decayed_sgd import DecayedSGDConfig
+from fairseq_syntax.systems.lgp.halve_on_drop import HalveOnDropConfig
 from fairseq_syntax.systems.parser.inverse_epoch import InverseEpochConfig
 
 CONFIGS = {"halve_on_drop": HalveOnDropConfig, "inverse_epoch": InverseEpochConfig, "lgp_sgd": DecayedSGDConfig}
