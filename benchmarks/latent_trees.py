@@ -11,14 +11,14 @@ from fairseq.data import Dictionary
 from timing import peak_memory, report, side_by_side
 
 import fairseq_syntax  # noqa: F401
-from fairseq_syntax.criterions.reinforce_options import ReinforceTreeConfig
-from fairseq_syntax.criterions.reinforce_tree import ReinforceTreeCriterion
-from fairseq_syntax.models.latent_tree_rnng import LatentTreeOptions, LatentTreeRNNG
-from fairseq_syntax.modules.rnng import RNNG
-from fairseq_syntax.modules.tree_growing import given_text, grow_trees
-from fairseq_syntax.search.tree_generator import TreeGenerator
-from fairseq_syntax.tasks.tree_translation import TreeTranslationConfig, TreeTranslationTask
-from fairseq_syntax.trees.transitions import Action, Limits, Transitions
+from fairseq_syntax.systems.latent_tree.generator import TreeGenerator
+from fairseq_syntax.systems.latent_tree.model import LatentTreeOptions, LatentTreeRNNG
+from fairseq_syntax.systems.latent_tree.reinforce import ReinforceTreeCriterion
+from fairseq_syntax.systems.latent_tree.reinforce_options import ReinforceTreeConfig
+from fairseq_syntax.systems.latent_tree.rnng import RNNG
+from fairseq_syntax.systems.latent_tree.task import TreeTranslationConfig, TreeTranslationTask
+from fairseq_syntax.systems.latent_tree.transitions import Action, Limits, Transitions
+from fairseq_syntax.systems.latent_tree.tree_growing import given_text, grow_trees
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from oracles import rnng as naive

@@ -14,10 +14,7 @@ __all__ = ["__version__", "register"]
 
 _PLUGINS = (
     "training.blackout",
-    "criterions.reinforce_tree",
     "tasks.syntax_translation",
-    "tasks.tree_translation",
-    "models.latent_tree_rnng",
 )
 
 

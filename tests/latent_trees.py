@@ -3,7 +3,7 @@
 import torch
 from fairseq.data import Dictionary
 
-from fairseq_syntax.models.latent_tree_rnng import LatentTreeOptions, LatentTreeRNNG
+from fairseq_syntax.systems.latent_tree.model import LatentTreeOptions, LatentTreeRNNG
 
 
 class Task:

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from fairseq_syntax.cli.outputs import exit_status, refuse_existing, written
-from fairseq_syntax.data.characters import to_characters
+from fairseq_syntax.systems.latent_tree.characters import to_characters
 
 LETTERS = {"src": "abcdefgh", "tgt": "ijklmnop"}
 SHORTEST, LONGEST = 3, 6  # letters of a word

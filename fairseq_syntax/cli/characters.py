@@ -5,7 +5,7 @@ import sys
 
 from tqdm import tqdm
 
-from ..data.characters import SPACE, SPACE_IN_TEXT, Dedup, remove_repeats, to_characters, to_text
+from ..systems.latent_tree.characters import SPACE, SPACE_IN_TEXT, Dedup, remove_repeats, to_characters, to_text
 from .inputs import input_lines
 from .outputs import STDIO, exit_status, refuse_existing, written
 

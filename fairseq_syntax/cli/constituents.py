@@ -8,7 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ..analysis.constituency import (
+from ..analysis.figures import save_figure
+from ..evaluate.tables import format_table
+from ..systems.latent_tree.characters import SPACE, to_characters
+from ..systems.latent_tree.constituents import NONE, Constituents, constituents
+from ..systems.latent_tree.drawing import draw_node_attention, draw_trees
+from ..systems.latent_tree.statistics import (
     Counts,
     Segmentation,
     Shape,
@@ -25,13 +30,8 @@ from ..analysis.constituency import (
     shuffled_segments,
     span_counts,
 )
-from ..analysis.constituency_drawing import draw_node_attention, draw_trees
-from ..analysis.figures import save_figure
-from ..analysis.tree_files import Tree, TreePair, read_tree_file
-from ..data.characters import SPACE, to_characters
-from ..evaluate.tables import format_table
+from ..systems.latent_tree.tree_files import Tree, TreePair, read_tree_file
 from ..trees.conllu import TreeFormatError, numbered_lines
-from ..trees.constituents import NONE, Constituents, constituents
 from .attachment import add_format
 from .inputs import input_name, open_input
 from .latent import positive

@@ -14,14 +14,14 @@ from matplotlib import pyplot as plt
 
 from fairseq_syntax.analysis import figures
 from fairseq_syntax.analysis.attention_maps import draw_annotations, draw_attention, draw_heat_map, draw_positions
-from fairseq_syntax.analysis.constituency_drawing import draw_trees
 from fairseq_syntax.analysis.drawing import draw_tree
 from fairseq_syntax.analysis.figures import save_figure
 from fairseq_syntax.analysis.gates import GatedSentence, draw_gates
 from fairseq_syntax.analysis.graph_drawing import draw_graph
-from fairseq_syntax.analysis.tree_files import Tree, TreePair
 from fairseq_syntax.evaluate.length_buckets import draw_buckets, length_buckets
-from fairseq_syntax.trees.transitions import Action
+from fairseq_syntax.systems.latent_tree.drawing import draw_trees
+from fairseq_syntax.systems.latent_tree.transitions import Action
+from fairseq_syntax.systems.latent_tree.tree_files import Tree, TreePair
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -39,18 +39,18 @@ from fairseq_syntax.analysis import figures
 from fairseq_syntax.analysis.attention_maps import draw_attention
 from fairseq_syntax.analysis.drawing import draw_tree
 from fairseq_syntax.cli import constituents, parse, preprocess
-from fairseq_syntax.criterions.reinforce_options import ReinforceTreeConfig
-from fairseq_syntax.criterions.reinforce_tree import ReinforceTreeCriterion
 from fairseq_syntax.data import binarize
 from fairseq_syntax.data.length_table import length_table_path, write_length_table
 from fairseq_syntax.data.live import LiveSyntax
 from fairseq_syntax.data.parsers import StanzaParser
+from fairseq_syntax.systems.latent_tree.legality import legality
+from fairseq_syntax.systems.latent_tree.reinforce import ReinforceTreeCriterion
+from fairseq_syntax.systems.latent_tree.reinforce_options import ReinforceTreeConfig
+from fairseq_syntax.systems.latent_tree.task import TreeTranslationConfig, TreeTranslationTask
+from fairseq_syntax.systems.latent_tree.transitions import Limits
 from fairseq_syntax.systems.parser.task import DependencyParsingTask
-from fairseq_syntax.tasks.tree_translation import TreeTranslationConfig, TreeTranslationTask
 from fairseq_syntax.trees import conllu
 from fairseq_syntax.trees.conllu import UNPARSED, Sentence
-from fairseq_syntax.trees.legality import legality
-from fairseq_syntax.trees.transitions import Limits
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CASES = {}

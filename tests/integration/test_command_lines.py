@@ -163,7 +163,7 @@ def test_orders_of_import(tmp_path, steps):
     own |= dict.fromkeys(
         ("lgp_parser", "lgp_parser_tiny"), "fairseq_syntax.systems.parser.model.LatentGraphParserModel"
     )
-    constituents = "fairseq_syntax.models.latent_tree_rnng.LatentTreeRNNG"
+    constituents = "fairseq_syntax.systems.latent_tree.model.LatentTreeRNNG"
     own |= dict.fromkeys(("latent_tree_rnng", "latent_tree_rnng_tiny"), constituents)
     own["char_lstm"] = "fairseq_syntax.systems.recurrent.model.RecurrentModel"
     # no name was fairseq's before, none of fairseq's is changed

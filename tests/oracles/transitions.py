@@ -2,7 +2,7 @@
 
 import torch
 
-from fairseq_syntax.trees.transitions import Transitions
+from fairseq_syntax.systems.latent_tree.transitions import Transitions
 
 
 def legal_actions(actions, lengths, limits):

@@ -6,8 +6,8 @@ import pytest
 from fairseq.logging import metrics
 from sacrebleu.metrics import BLEU
 
+from fairseq_syntax.systems.latent_tree.task import TreeTranslationTask
 from fairseq_syntax.tasks.syntax_translation import SyntaxTranslationTask
-from fairseq_syntax.tasks.tree_translation import TreeTranslationTask
 
 
 class Logs:

@@ -1,1 +1,0 @@
-"""Model families: wiring, options and presets."""

@@ -1,0 +1,163 @@
+"""Constituent trees over characters as pictures, and the attention between them (Bradbury & Socher 2017, Figure 2)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...analysis.arcs import text_widths
+from ...analysis.attention_maps import draw_heat_map
+from ...analysis.figures import plt, shown  # before the rest of matplotlib
+from .constituents import NONE, Constituents
+from .transitions import Action
+from .tree_files import Tree, TreePair
+
+from matplotlib.collections import LineCollection  # isort: skip
+
+LONGEST = 24
+"""Symbols of a label; the middle of longer ones is left out."""
+
+_FONT = 9  # points
+_GAP = 3.0  # points between symbols
+_SLOT = 8.0  # points between the middles of symbols, at least
+_SHORT = 2.5  # points to either side of its middle, of the bar of a constituent of one child
+_STEP = 11.0  # points between constituents, one above the other
+_LINE = 13.0  # points of a line of text
+_COLOURS = ("tab:blue", "tab:orange")
+
+
+def draw_trees(pair: TreePair, title: str = ""):
+    """The trees of a sentence and of its translation, one above the other.
+
+    Symbols are leaves; a bar is a constituent, as wide as its first and last child are apart, and a line leads up from
+    its middle to the bar around it. The bar of the root is thicker. Lines never cross.
+
+    Args:
+        pair: the trees.
+        title: above the picture.
+
+    Returns:
+        A matplotlib figure of two axes, in points. The bars of a tree have the gid `source-bars` or `target-bars`, in
+        the order of opening, and its other lines `source-lines` or `target-lines`.
+    """
+    sides = {"source": pair.source, "target": pair.target}
+    centres = [_centres(tree.symbols) for tree in sides.values()]
+    built = [tree.constituents() for tree in sides.values()]
+    width = max([180.0, *(float(places[-1]) + 2 * _LINE for places in centres if len(places))])
+    heights = [_LINE * 1.6 + _STEP * (found.height[0] + 1) for found in built]
+    heading = _LINE * 1.6 if title else 0.0
+    total = sum(heights) + heading
+    figure = plt.figure(figsize=(width / 72, total / 72))
+    bottom = total - heading
+    for (side, tree), places, found, height, colour in zip(
+        sides.items(), centres, built, heights, _COLOURS, strict=True
+    ):
+        bottom -= height
+        axis = figure.add_axes((0, bottom / total, 1, height / total))
+        # one unit is one point
+        axis.set(xlim=(0, width), ylim=(-_LINE * 1.6, height - _LINE * 1.6))
+        axis.axis("off")
+        _draw(axis, side, tree, places, found, colour)
+    if title:
+        place = (_LINE / width, 1 - heading / 2 / total)
+        figure.text(*place, shown(title), fontsize=_FONT, ha="left", va="center", parse_math=False)
+    return figure
+
+
+def _centres(symbols: Sequence[str]) -> np.ndarray:
+    different, number = np.unique(np.array(symbols, dtype=str), return_inverse=True)
+    # bars of neighbours, which end above the middles of symbols or `_SHORT` beside them, must not touch
+    widths = np.maximum(text_widths([shown(text) for text in different.tolist()], _FONT) + _GAP, _SLOT)[number]
+    return _LINE + widths.cumsum() - widths / 2
+
+
+def _draw(axis, side: str, tree: Tree, centres: np.ndarray, found: Constituents, colour: str) -> None:
+    for number, symbol in enumerate(tree.symbols):
+        axis.text(
+            centres[number],
+            -_LINE / 2,
+            shown(symbol),
+            fontsize=_FONT,
+            gid=f"{side}-{number}",
+            ha="center",
+            va="center",
+            parse_math=False,
+        )
+    if not tree.symbols:
+        return
+    left, right = _bars(found, centres)
+    above = found.height * _STEP
+    # a constituent of one child is a short bar, which would be none
+    short = np.where(right - left < 2 * _SHORT, _SHORT, 0.0)
+    bars = np.stack((left - short, above, right + short, above), axis=1)
+    width = np.where(found.parent == NONE, 2.0, 1.2)
+    add = axis.add_collection
+    add(LineCollection(bars.reshape(-1, 2, 2), linewidths=width, color=colour, capstyle="butt", gid=f"{side}-bars"))
+    inner = found.parent != NONE
+    middle = (left + right) / 2
+    around = _around(tree, found)
+    constituents = np.stack((middle, above, middle, above[found.parent]), axis=1)[inner]
+    leaves = np.stack((centres, np.zeros(len(centres)), centres, above[around]), axis=1)
+    lines = np.concatenate((leaves, constituents)).reshape(-1, 2, 2)
+    add(LineCollection(lines, linewidths=0.6, color="0.45", gid=f"{side}-lines", zorder=1))
+
+
+def _around(tree: Tree, found: Constituents) -> np.ndarray:
+    """The constituent that each symbol is a child of."""
+    generated = np.flatnonzero(np.array(tree.actions) == Action.GEN)[:-1]
+    return found.innermost[0, generated]
+
+
+def _bars(found: Constituents, centres: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where the bar of each constituent begins and ends: above its first and its last child."""
+    left, right = centres[found.start], centres[found.end - 1]
+    # children before those they are in
+    for number in np.argsort(found.height, kind="stable").tolist():
+        around = found.parent[number]
+        if around != NONE:
+            middle = (left[number] + right[number]) / 2
+            if found.start[number] == found.start[around]:
+                left[around] = middle
+            if found.end[number] == found.end[around]:
+                right[around] = middle
+    return left, right
+
+
+def draw_node_attention(pair: TreePair, title: str = ""):
+    """Heat map of the attention of the target's constituents over those of the source.
+
+    Args:
+        pair: trees of which that of the target has a constituent.
+        title: above the picture.
+
+    Returns:
+        A matplotlib figure. Cells are labelled with what the constituents hold, in the order of opening.
+
+    Raises:
+        ValueError: the target has no constituent beside the root.
+    """
+    if not len(pair.attention):
+        raise ValueError(
+            f"sentence {pair.sentence}: the target has no constituent beside the root, so there is no attention to draw"
+        )
+    return draw_heat_map(
+        pair.attention,
+        labels(pair.target)[1:],
+        labels(pair.source),
+        row_name="constituents of the target",
+        column_name="constituents of the source",
+        title=title,
+    )
+
+
+def labels(tree: Tree) -> list[str]:
+    """What each constituent of a tree holds, shortened; ROOT first."""
+    found = tree.constituents()
+    spans = zip(found.start[1:].tolist(), found.end[1:].tolist(), strict=True)
+    return ["ROOT", *(_shorten(tree.symbols[start:end]) for start, end in spans)]
+
+
+def _shorten(symbols: Sequence[str]) -> str:
+    if len(symbols) <= LONGEST:
+        return "".join(symbols)
+    half = (LONGEST - 1) // 2
+    return "".join([*symbols[: LONGEST - 1 - half], "\u2026", *symbols[len(symbols) - half :]])

@@ -1,0 +1,253 @@
+"""Translation between latent constituency trees: two recurrent neural network grammars (Bradbury & Socher 2017)."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+import torch
+from fairseq.dataclass import FairseqDataclass
+from fairseq.dataclass.utils import gen_parser_from_dataclass
+from fairseq.models import BaseFairseqModel, register_model, register_model_architecture
+from torch import Tensor
+
+from ...options import as_namespace, fill_defaults, require_joined_dictionary
+from .moving_baselines import MovingBaselines
+from .rnng import RNNG, AttentionKey, Replay, TreePair, TreeScores
+from .stack_lstm import Memory
+from .transitions import Limits
+from .tree_growing import given_text, grow_trees, left_justified
+
+
+class RootInput(StrEnum):
+    """What the decoder's root is pushed as."""
+
+    encoder = "encoder"  # the phrase embedding of the source's root
+    attend = "attend"  # what attention gives without any context: the mean of all source constituents
+    learned = "learned"  # a vector of its own
+
+
+class AttentionScale(StrEnum):
+    """What dot products are multiplied by."""
+
+    none = "none"
+    sqrt = "sqrt"  # one over the root of their size
+
+
+class PolicyGradient(StrEnum):
+    """Which weights the policy's gradient trains."""
+
+    full = "full"  # all that the probabilities of actions depend on
+    head = "head"  # those of the layer that chooses actions
+
+
+class SymbolGradient(StrEnum):
+    """Which weights the losses of symbols train."""
+
+    path = "path"  # all that the probabilities of symbols depend on
+    softmax = "softmax"  # those of the output layer, the paper's words taken literally
+
+
+@dataclass
+class LatentTreeOptions(FairseqDataclass):
+    """Options of the latent-tree translator; defaults are the paper's, or nearest to it."""
+
+    rnng_size: int = field(default=384, metadata={"help": "size of embeddings, phrases and states"})
+    share_all_embeddings: bool = field(
+        default=False, metadata={"help": "one table of embeddings for both sides, with a joined dictionary"}
+    )
+    root_input: RootInput = field(
+        default=RootInput.encoder, metadata={"help": "what the root of the target is begun with"}
+    )
+    attn_key: AttentionKey = field(
+        default=AttentionKey.open,
+        metadata={"help": "compare the decoder with source constituents as opened (the paper) or as composed"},
+    )
+    attn_scale: AttentionScale = field(default=AttentionScale.none, metadata={"help": "scale of the dot products"})
+    policy_grad: PolicyGradient = field(
+        default=PolicyGradient.full, metadata={"help": "weights that the gradient of the policy trains"}
+    )
+    lm_grad: SymbolGradient = field(
+        default=SymbolGradient.path, metadata={"help": "weights that the losses of characters train"}
+    )
+    value_head: bool = field(
+        default=False, metadata={"help": "predict the reward to come, for --baseline value of reinforce_tree"}
+    )
+    max_open: int = field(default=16, metadata={"help": "constituents open at a time, the root among them"})
+    max_consecutive: int = field(default=4, metadata={"help": "constituents opened in a row"})
+    actions_per_symbol: int = field(
+        default=3,
+        metadata={
+            "help": "a sentence of n characters may take this times n, and twice --max-open, actions; at least 2"
+        },
+    )
+    tree_wait: float = field(
+        default=0.5,
+        metadata={
+            "help": "close constituents of a batch together when this part of its sentences wants to; speed depends on "
+            "it, and which trees are drawn by chance; the most probable trees do not"
+        },
+    )
+
+
+@register_model("latent_tree_rnng")
+class LatentTreeRNNG(BaseFairseqModel):
+    """Encoder and decoder build trees over characters as they read or write them.
+
+    Args:
+        args: `LatentTreeOptions`.
+        encoder, decoder: grammars.
+        limits: how large trees may be.
+    """
+
+    options = LatentTreeOptions
+    builds_trees = True
+
+    def __init__(self, args, encoder: RNNG, decoder: RNNG, limits: Limits):
+        super().__init__()
+        self.encoder = encoder
+        self.decoder = decoder
+        self.limits = limits
+        self.root_input = RootInput(args.root_input)
+        self.attn_key = AttentionKey(args.attn_key)
+        self.wait = args.tree_wait
+        self.baselines = MovingBaselines(encoder.vocabulary, decoder.vocabulary)
+
+    @classmethod
+    def add_args(cls, parser):
+        """Add the options, without defaults: presets would not have any effect."""
+        gen_parser_from_dataclass(parser, cls.options(), delete_default=True)
+
+    @classmethod
+    def build_model(cls, args, task):
+        """Build the model.
+
+        Raises:
+            ValueError: the task has no trees, an option has no such value, or dictionaries to share differ.
+        """
+        if not getattr(task, "builds_trees", False):
+            raise ValueError(
+                f"--arch latent_tree_rnng: {type(task).__name__} does not translate trees; use --task tree_translation"
+            )
+        args = as_namespace(args)
+        fill_defaults(args, LatentTreeOptions)
+        if not 0 <= args.tree_wait <= 1:
+            raise ValueError(f"--tree-wait {args.tree_wait}: must be from 0 to 1")
+        if args.rnng_size < 1:
+            raise ValueError(f"--rnng-size {args.rnng_size}: must be at least 1")
+        limits = Limits(args.max_open, args.max_consecutive, args.actions_per_symbol)
+        shared = {
+            "size": args.rnng_size,
+            "scale": args.rnng_size**-0.5 if args.attn_scale == AttentionScale.sqrt else 1.0,
+            "value_head": args.value_head,
+            "detach_policy": args.policy_grad == PolicyGradient.head,
+            "detach_output": args.lm_grad == SymbolGradient.softmax,
+        }
+        source, target = task.source_dictionary, task.target_dictionary
+        encoder = RNNG(len(source), source.pad(), **shared)
+        learned_root = args.root_input == RootInput.learned
+        decoder = RNNG(len(target), target.pad(), own_nonterminal=learned_root, side="target", **shared)
+        if args.share_all_embeddings:
+            require_joined_dictionary(task)
+            decoder.embed = encoder.embed
+        return cls(args, encoder, decoder, limits)
+
+    def forward(
+        self,
+        src_tokens: Tensor,
+        src_lengths: Tensor,
+        target: Tensor,
+        trees: str = "sample",
+        src_actions: Tensor | None = None,
+        tgt_actions: Tensor | None = None,
+        generator: torch.Generator | None = None,
+    ) -> TreePair:
+        """Both sides of sentence pairs under trees that are sampled, greedy or given.
+
+        Args:
+            src_tokens, target: (B, n) with the end of the sentence, padded on either side.
+            src_lengths: not used, the padding tells.
+            trees: "sample" or "greedy".
+            src_actions, tgt_actions: (B, T) of `Action`, trees that are given.
+            generator: to sample with.
+
+        Raises:
+            ValueError: an action is not legal, or a sentence has no end.
+            FloatingPointError: a probability is not a number.
+        """
+        # the loops over trees work in place, in one precision
+        with torch.autocast(src_tokens.device.type, enabled=False):
+            return self._score(src_tokens, target, trees, src_actions, tgt_actions, generator)
+
+    def _score(self, src_tokens, target, trees, src_actions, tgt_actions, generator) -> TreePair:
+        source, _, memory = self.encode(src_tokens, trees, src_actions, generator)
+        text, lengths = left_justified(target, self.decoder.padding)
+        roots = self.roots(memory)
+        if tgt_actions is None:
+            tgt_actions = grow_trees(
+                self.decoder,
+                lengths,
+                self.limits,
+                given_text(text, lengths),
+                memory,
+                roots,
+                greedy=trees == "greedy",
+                generator=generator,
+                wait=self.wait,
+            )
+        scores, replay = self.decoder(as_numpy(tgt_actions), as_numpy(text), self.limits, memory, roots)
+        kept = np.bincount(scores.constituents.row, minlength=len(text)) - 1
+        attending = torch.arange(replay.attention.shape[1]) < torch.from_numpy(kept)[:, None]
+        attending = attending.to(memory.mask.device)
+        attention = replay.attention * attending.unsqueeze(2)
+        return TreePair(source, scores, attention, attending, memory.mask)
+
+    def encode(
+        self,
+        src_tokens: Tensor,
+        trees: str = "greedy",
+        actions: Tensor | None = None,
+        generator: torch.Generator | None = None,
+    ) -> tuple[TreeScores, Replay, Memory]:
+        """Source sentences under their trees, and what a decoder attends to; see `forward`."""
+        text, lengths = left_justified(src_tokens, self.encoder.padding)
+        if actions is None:
+            actions = grow_trees(
+                self.encoder,
+                lengths,
+                self.limits,
+                given_text(text, lengths),
+                greedy=trees == "greedy",
+                generator=generator,
+                wait=self.wait,
+            )
+        scores, replay = self.encoder(as_numpy(actions), as_numpy(text), self.limits)
+        return scores, replay, self.encoder.memory(replay, scores.constituents, self.attn_key)
+
+    def roots(self, memory: Memory) -> Tensor | None:
+        """(B, H) what the roots of the target are pushed as; None for a learned vector."""
+        if self.root_input == RootInput.encoder:
+            return memory.values[:, 0]
+        if self.root_input == RootInput.attend:
+            # the state of an empty stack is zero, and so are all dot products with it
+            return memory.values.sum(1) / memory.mask.sum(1, keepdim=True)
+        return None
+
+    def max_positions(self):
+        """Characters of both sides; any number, the task has its own limit."""
+        return (int(1e5), int(1e5))
+
+
+def as_numpy(values: Tensor) -> np.ndarray:
+    """On the CPU, where trees are planned."""
+    return values.cpu().numpy()
+
+
+@register_model_architecture("latent_tree_rnng", "latent_tree_rnng")
+def latent_tree_rnng(args):
+    """The paper's size, that of the options' defaults."""
+
+
+@register_model_architecture("latent_tree_rnng", "latent_tree_rnng_tiny")
+def latent_tree_rnng_tiny(args):
+    """For trying out."""
+    args.rnng_size = getattr(args, "rnng_size", 32)

@@ -1,0 +1,308 @@
+"""Recurrent neural network grammars with unlabelled constituents: one side of the latent-tree translator.
+
+Trees are known here (see `rnng_state` for how they are made up). Bradbury & Socher 2017, Sec. 2; Dyer et al. 2016.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from .composition import Composition, DevicePlan
+from .constituents import NONE, Constituents, constituents
+from .legality import legality
+from .replay_plan import composition_plan, stack_plan
+from .stack_lstm import DeviceStackPlan, Memory, StackLSTM, precise
+from .transitions import NUM_ACTIONS, Action, Limits
+
+FORBIDDEN = -1e9  # added to the score of an action that is not legal; finite, so that its gradient is 0 and not NaN
+
+
+class AttentionKey(StrEnum):
+    """What of a source constituent is compared with the decoder's state."""
+
+    open = "open"  # the state of the stack when it had just been opened
+    closed = "closed"  # its phrase embedding
+
+
+@dataclass(frozen=True)
+class TreeScores:
+    """One side of B sentences under given trees of at most T actions.
+
+    Attributes:
+        actions: (B, T) of `Action`.
+        constituents: what they build.
+        symbols: (B, T) what each GEN generates, the end of the sentence included; padding elsewhere.
+        log_policy: (B, T) float32, log probability of each action; 0 for NOP.
+        entropy: (B, T) float32, of the policy when each action was taken; 0 for NOP.
+        symbol_loss: (B, T) float32, negative log probability of each symbol; 0 where there is no GEN.
+        values: (B, T) float32, expected reward-to-go before each action, where the model has a head for it.
+        capped: (B,) bool, sentences whose budget of actions forbade an NT.
+    """
+
+    actions: Tensor
+    constituents: Constituents
+    symbols: Tensor
+    log_policy: Tensor
+    entropy: Tensor
+    symbol_loss: Tensor
+    values: Tensor | None
+    capped: np.ndarray
+
+
+@dataclass(frozen=True)
+class TreePair:
+    """Both sides of B sentence pairs of at most I and J constituents.
+
+    Attributes:
+        source, target: scores.
+        attention: (B, J, I) of the target's constituents, roots excluded, over the source's, roots first, both in the
+            order of opening; float32 at least, 0 where one does not exist.
+        attending: (B, J) bool, constituents of the target.
+        attended: (B, I) bool, constituents of the source.
+    """
+
+    source: TreeScores
+    target: TreeScores
+    attention: Tensor
+    attending: Tensor
+    attended: Tensor
+
+
+@dataclass(frozen=True)
+class Replay:
+    """States and phrases of B sentences.
+
+    Attributes:
+        states: (N, H) of the stack, one for each action.
+        state: (B, T) number of the state before each action; `NONE` for NOP.
+        phrases: (C, H).
+        slot: (constituents,) each one's phrase; `NONE` where there is none.
+        attention: (B, J, I), or None.
+    """
+
+    states: Tensor
+    state: np.ndarray
+    phrases: Tensor
+    slot: np.ndarray
+    attention: Tensor | None
+
+
+class RNNG(nn.Module):
+    """A stack-only recurrent neural network grammar over symbols.
+
+    Args:
+        vocabulary: V, number of symbols.
+        padding: number of the symbol that is none.
+        size: H, of embeddings, phrases and states.
+        own_nonterminal: new nonterminals (or the root alone, with attention) are pushed as a learned vector.
+        scale: of the dot products of attention.
+        value_head: predict the rewards to come, for the `value` baseline.
+        detach_policy: policy gradients train the policy's own weights alone.
+        detach_output: losses of symbols train the output's own weights alone.
+        side: which of the translator, "source" or "target", for messages.
+    """
+
+    def __init__(
+        self,
+        vocabulary: int,
+        padding: int,
+        size: int,
+        own_nonterminal: bool = True,
+        scale: float = 1.0,
+        value_head: bool = False,
+        detach_policy: bool = False,
+        detach_output: bool = False,
+        side: str = "source",
+    ):
+        super().__init__()
+        self.vocabulary = vocabulary
+        self.padding = padding
+        self.size = size
+        self.side = side
+        self.detach_policy = detach_policy
+        self.detach_output = detach_output
+        self.embed = nn.Embedding(vocabulary, size)  # N(0, 1), as the paper's random vectors
+        self.nonterminal = nn.Parameter(torch.randn(size)) if own_nonterminal else None
+        self.composition = Composition(size)
+        self.stack = StackLSTM(size, scale)
+        self.policy = nn.Linear(size, NUM_ACTIONS)
+        self.output = nn.Linear(size, vocabulary)
+        self.value = None
+        if value_head:
+            self.value = nn.Sequential(nn.Linear(size, size), nn.Tanh(), nn.Linear(size, 1))
+
+    def replay(
+        self,
+        trees: Constituents,
+        actions: np.ndarray,
+        symbols: np.ndarray,
+        memory: Memory | None = None,
+        roots: Tensor | None = None,
+    ) -> Replay:
+        """Compose all phrases and compute all states of given trees.
+
+        Args:
+            trees: constituents of B sentences.
+            actions: (B, T) that built them.
+            symbols: (B, T) that each GEN generates.
+            memory: what new nonterminals attend to; without it they are the learned vector, and all phrases are
+                composed, also those closed automatically.
+            roots: (B, H) what the roots are pushed as; the learned vector when not given.
+        """
+        device = self.embed.weight.device
+        composing = composition_plan(trees, actions, symbols, self.vocabulary, complete=memory is None)
+        phrases = self.composition(self.embed.weight, DevicePlan.of(composing, device))
+        stacking = stack_plan(trees, actions, symbols, self.vocabulary, composing.slot)
+        new = self.nonterminal[None] if memory is None else phrases.new_zeros(1, self.size)
+        roots = self.nonterminal[None] if roots is None else roots
+        stacking.code[: stacking.sizes[0]] = (
+            self.vocabulary + 1 + len(phrases) + np.arange(stacking.sizes[0]) % len(roots)
+        )
+        entries = torch.cat((self.embed.weight, new, phrases, roots))
+        states, attention = self.stack(entries, DeviceStackPlan.of(stacking, device), memory)
+        return Replay(states, stacking.state, phrases, composing.slot, attention)
+
+    def memory(self, replay: Replay, trees: Constituents, key: AttentionKey) -> Memory:
+        """What a decoder attends to (Sec. 2.2): all constituents of each sentence, in the order of opening."""
+        device = replay.states.device
+        row = trees.row
+        roots = (trees.parent == NONE).nonzero()[0]
+        column = np.arange(len(trees)) - roots[row]
+        shape = (len(roots), int(column.max(initial=-1)) + 1)
+        place = torch.from_numpy(row * shape[1] + column).to(device)
+        values = replay.phrases.index_select(0, torch.from_numpy(replay.slot).to(device))
+        keys = values
+        if key == AttentionKey.open:
+            # the state on which the action after the opening was decided
+            opened = replay.state[row, trees.opened + 1]
+            keys = replay.states.index_select(0, torch.from_numpy(opened).to(device))
+        mask = torch.zeros(shape, dtype=torch.bool, device=device).flatten()
+        mask[place] = True
+
+        def padded(items):
+            return items.new_zeros(shape[0] * shape[1], self.size).index_copy(0, place, items).unflatten(0, shape)
+
+        return Memory(padded(keys), padded(values), mask.unflatten(0, shape))
+
+    def scores(
+        self,
+        replay: Replay,
+        trees: Constituents,
+        actions: np.ndarray,
+        symbols: np.ndarray,
+        legal: np.ndarray,
+        capped: np.ndarray,
+    ) -> TreeScores:
+        """How probable actions and symbols are (Sec. 2.1), one product with each weight for all of them.
+
+        Args:
+            replay: states.
+            trees, actions, symbols: see `replay`.
+            legal, capped: see `legality`.
+        """
+        states = replay.states
+        device = states.device
+        where = torch.from_numpy((actions != Action.NOP).ravel()).to(device).nonzero().squeeze(1)
+        state = torch.from_numpy(replay.state.ravel()).to(device)[where]
+        action = torch.from_numpy(actions).to(device)
+        forbidden = torch.from_numpy(~legal.reshape(-1, NUM_ACTIONS)).to(device)[where]
+
+        policy_states = states.detach() if self.detach_policy else states
+        log_policy = self.log_policy(policy_states.index_select(0, state), forbidden)
+        taken = log_policy.gather(1, action.flatten()[where, None]).squeeze(1)
+        entropy = -(log_policy.exp() * log_policy).sum(1)
+
+        symbol = torch.from_numpy(symbols).to(device)
+        generated = action.flatten()[where] == Action.GEN
+        output_states = states.detach() if self.detach_output else states
+        logits = precise(self.output(output_states.index_select(0, state[generated])))
+        loss = nn.functional.cross_entropy(logits, symbol.flatten()[where[generated]], reduction="none")
+
+        def spread(values, places):
+            return values.new_zeros(actions.size).index_copy(0, places, values).view(actions.shape)
+
+        values = None
+        if self.value is not None:
+            values = spread(precise(self.value(states.detach().index_select(0, state)).squeeze(1)), where)
+        return TreeScores(
+            actions=action,
+            constituents=trees,
+            symbols=symbol,
+            log_policy=spread(taken, where),
+            entropy=spread(entropy, where),
+            symbol_loss=spread(loss, where[generated]),
+            values=values,
+            capped=capped,
+        )
+
+    def log_policy(self, states: Tensor, forbidden: Tensor) -> Tensor:
+        """(n, 3) float32 log probabilities of the actions in (n, H) states; `forbidden` (n, 3) bool."""
+        scores = precise(self.policy(states)).masked_fill(forbidden, FORBIDDEN)
+        return scores.log_softmax(1)
+
+    def checked(self, log_probabilities: Tensor, before: Tensor, head: str) -> Tensor:
+        """Log probabilities by which trees or texts are made up, which must be numbers.
+
+        Args:
+            log_probabilities: (n, K) of n rows.
+            before: (n,) how many choices each row has made.
+            head: which of the grammar's gave them, "policy" or "output".
+
+        Returns:
+            `log_probabilities`.
+
+        Raises:
+            FloatingPointError: one is not finite; side, choice and the norms of all weights are named.
+        """
+        finite = torch.isfinite(log_probabilities)
+        if not finite.all():
+            first = int((~finite).any(1).long().argmax())
+            norms = (f"{self.side}.{name} {parameter.norm():.3g}" for name, parameter in self.named_parameters())
+            raise FloatingPointError(
+                f"{self.side} side: the {head} gave a probability that is not a number at step {int(before[first])}; "
+                f"norms of the parameters: {', '.join(norms)}"
+            )
+        return log_probabilities
+
+    def forward(
+        self,
+        actions: np.ndarray,
+        text: np.ndarray,
+        limits: Limits,
+        memory: Memory | None = None,
+        roots: Tensor | None = None,
+        most: np.ndarray | None = None,
+    ) -> tuple[TreeScores, Replay]:
+        """Scores of given trees.
+
+        Args:
+            actions: (B, T) of `Action`, filled up with NOP.
+            text: (B, n + 1) symbols, each sentence followed by its end and padding.
+            limits: how large a tree may be.
+            memory, roots: see `replay`.
+            most: see `legality`.
+
+        Raises:
+            ValueError: an action is not legal, or the actions do not fit the text.
+        """
+        legal, capped = legality(actions, (text != self.padding).sum(1) - 1, limits, most)
+        trees = constituents(actions)
+        symbols = generated_symbols(actions, text, self.padding)
+        replay = self.replay(trees, actions, symbols, memory, roots)
+        return self.scores(replay, trees, actions, symbols, legal, capped), replay
+
+
+def generated_symbols(actions: np.ndarray, text: np.ndarray, padding: int) -> np.ndarray:
+    """(B, T) the symbol of each GEN; padding elsewhere.
+
+    Args:
+        actions: (B, T) of `Action`.
+        text: (B, n + 1) symbols, each sentence followed by its end.
+        padding: the symbol that is none.
+    """
+    gen = actions == Action.GEN
+    place = np.clip(gen.cumsum(1) - 1, 0, text.shape[1] - 1)
+    return np.where(gen, np.take_along_axis(text, place, axis=1), padding)

@@ -1,0 +1,428 @@
+"""Latent constituent trees over characters in numbers (Bradbury & Socher 2017, Sec. 4): their shape, how far they agree
+with branching and random trees, the words that are constituents, and the attention between constituents.
+
+The root, which holds the whole sentence and which no policy opens, is not counted as a constituent. Shares and scores
+are percentages; NaN where there is nothing to take them of.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import entr
+
+from .constituents import NONE, Constituents
+from .transitions import Action
+
+SPACE = "\u2581"
+"""The symbol that stands for a space of the text; as `data.characters` has it, which this room does not import."""
+
+
+def pad(rows: Sequence[Sequence[int]]) -> np.ndarray:
+    """(B, T) actions of B sentences, filled up with NOP."""
+    counts = np.array([len(row) for row in rows], dtype=int)
+    flat = np.concatenate([np.asarray(row, dtype=int) for row in rows]) if len(rows) else np.empty(0, int)
+    return _rows(flat, counts)
+
+
+def _rows(flat: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    actions = np.full((len(counts), counts.max(initial=1)), int(Action.NOP))
+    actions[np.arange(actions.shape[1]) < counts[:, None]] = flat
+    return actions
+
+
+# --- trees to compare with ----------------------------------------------------------------------------------------
+
+
+def right_branching(lengths: np.ndarray) -> np.ndarray:
+    """Actions of the trees (a (b (c d))): the root and n - 2 constituents over n symbols.
+
+    Args:
+        lengths: (B,) symbols of each sentence.
+
+    Returns:
+        (B, T).
+    """
+    return _actions([np.append(np.tile((2, 0), n - 1), 0) if n > 1 else _flat(n) for n in lengths])
+
+
+def left_branching(lengths: np.ndarray) -> np.ndarray:
+    """Actions of the trees (((a b) c) d), as those of `right_branching`."""
+    return _actions([np.repeat((2, 0), (n - 1, n)) if n > 1 else _flat(n) for n in lengths])
+
+
+def random_trees(lengths: np.ndarray, counts: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """Actions of trees drawn at random: each tree with these numbers of symbols and constituents is equally probable.
+
+    A tree is the word of its numbers of children, in the order of opening, 0 for symbols. Among the rotations of a word
+    of n zeros and k + 1 positive numbers with the sum n + k, one is a tree (the cycle lemma of Dvoretzky & Motzkin
+    1947), so a tree is uniform if the word is. Constituents of one child and chains of them can be drawn, as by a
+    policy; limits of depth are not kept.
+
+    Args:
+        lengths: (B,) symbols of each sentence.
+        counts: (B,) constituents beside the root; 0 of a sentence without symbols.
+        random: what to draw with.
+
+    Returns:
+        (B, T).
+    """
+    return _actions([_random_children(int(n), int(k), random) for n, k in zip(lengths, counts, strict=True)])
+
+
+def _random_children(n: int, k: int, random: np.random.Generator) -> np.ndarray:
+    if not n:
+        return _flat(n)
+    cuts = 1 + np.sort(random.choice(n + k - 1, k, replace=False))
+    word = np.zeros(n + k + 1, dtype=int)
+    word[random.choice(n + k + 1, k + 1, replace=False)] = np.diff(cuts, prepend=0, append=n + k)
+    return np.roll(word, -1 - (word - 1).cumsum().argmin())
+
+
+def _flat(n: int) -> np.ndarray:
+    """Children of a root and its n symbols."""
+    return np.append(n, np.zeros(n, dtype=int))
+
+
+def _actions(words: Sequence[np.ndarray]) -> np.ndarray:
+    """(B, T) actions of trees, each given by the numbers of children of its nodes in the order of opening."""
+    sizes = np.array([len(word) for word in words], dtype=int)
+    children = np.concatenate(words) if len(words) else np.empty(0, int)
+    nodes = len(children)
+    root = np.zeros(nodes, dtype=bool)
+    root[sizes.cumsum() - sizes] = True
+    # Nodes still to come, before each node and after the last. The node's last descendant is the one after which there
+    # is one fewer than before the node, for the first time; it is found among the positions in the order of (to come,
+    # position).
+    to_come = np.append(0, (children - 1).cumsum()) + len(words)
+    places = np.sort(to_come * (nodes + 1) + np.arange(nodes + 1))
+    ends = places[np.searchsorted(places, (to_come[:-1] - 1) * (nodes + 1) + np.arange(nodes) + 1)] % (nodes + 1)
+    closing = np.flatnonzero(root | (children > 0))[::-1]  # the innermost first
+    opening = np.where(root, int(Action.NOP), np.where(children > 0, int(Action.NT), int(Action.GEN)))
+    # what closes the root is the end of the sentence
+    flat = np.insert(opening, ends[closing], np.where(root[closing], int(Action.GEN), int(Action.REDUCE)))
+    inner = np.add.reduceat(children > 0, sizes.cumsum() - sizes) if nodes else sizes
+    symbols = sizes - np.maximum(inner, 1)
+    return _rows(flat[flat != Action.NOP], 2 * sizes - symbols - 1)
+
+
+# --- shape --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What trees look like.
+
+    Attributes:
+        height: mean over sentences of the height of the tree; 1 with the root alone.
+        highest: the greatest of them.
+        per_symbol: constituents per symbol.
+        children: mean number of children of a constituent, symbols and constituents.
+        unary: share of constituents that have one child.
+        flat: share of sentences with the root alone.
+        right: share, of the constituents in constituents (or roots) with two children or more, that are the last child.
+        left: the same of the first child.
+        capped: share of sentences in which the budget of actions forbade to open a constituent; NaN if that is not
+            known.
+    """
+
+    height: float
+    highest: int
+    per_symbol: float
+    children: float
+    unary: float
+    flat: float
+    right: float
+    left: float
+    capped: float
+
+
+def shape(found: Constituents, capped: Sequence[bool] | None = None) -> Shape:
+    """The shape of the trees of sentences.
+
+    Args:
+        found: their constituents.
+        capped: of each sentence, whether the budget of actions forbade to open a constituent; None if not known.
+    """
+    root = found.parent == NONE
+    children = found.terminals + found.nonterminals
+    inner = np.flatnonzero(~root)
+    branching = inner[children[found.parent[inner]] > 1]
+    around = found.parent[branching]
+    return Shape(
+        _mean(found.height[root]),
+        int(found.height[root].max(initial=0)),
+        _ratio(len(inner), found.lengths.sum()),
+        _mean(children[inner]),
+        100 * _mean(children[inner] == 1),
+        100 * _mean(found.nonterminals[root] == 0),
+        100 * _mean(found.end[branching] == found.end[around]),
+        100 * _mean(found.start[branching] == found.start[around]),
+        float("nan") if capped is None else 100 * _mean(np.array(capped, dtype=bool)),
+    )
+
+
+def mean_shape(shapes: Sequence[Shape]) -> Shape:
+    """The means of shapes of the same sentences, and the highest tree of all."""
+    table = np.array([tuple(vars(item).values()) for item in shapes])
+    means = dict(zip(vars(shapes[0]), table.mean(axis=0).tolist(), strict=True))
+    return Shape(**means | {"highest": max(item.highest for item in shapes)})
+
+
+def _mean(values: np.ndarray) -> float:
+    return _ratio(values.sum(), len(values))
+
+
+def _ratio(part, whole) -> float:
+    return float(part / whole) if whole else float("nan")
+
+
+# --- agreement ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What has been found of what should be; counts of several draws can be added.
+
+    Attributes:
+        hits: found and given.
+        found: all that were found.
+        given: all that should be.
+    """
+
+    hits: int = 0
+    found: int = 0
+    given: int = 0
+
+    def __add__(self, other: "Counts") -> "Counts":
+        return Counts(self.hits + other.hits, self.found + other.found, self.given + other.given)
+
+    @classmethod
+    def of(cls, found: np.ndarray, given: np.ndarray) -> "Counts":
+        """Of two sets of numbers, each without repetitions."""
+        return cls(int(np.isin(found, given, assume_unique=True).sum()), len(found), len(given))
+
+    @property
+    def precision(self) -> float:
+        """Percent of what was found."""
+        return 100 * _ratio(self.hits, self.found)
+
+    @property
+    def recall(self) -> float:
+        """Percent of what should be found."""
+        return 100 * _ratio(self.hits, self.given)
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of both; 0 without hits, NaN if there is nothing on either side."""
+        return 200 * _ratio(self.hits, self.found + self.given)
+
+
+def span_counts(found: Constituents, given: Constituents) -> Counts:
+    """How many spans two trees of the same sentences have in common.
+
+    Spans are counted once, and only if they hold two symbols or more and not the whole sentence. Right-branching trees
+    over n > 1 symbols have n - 2 of them.
+    """
+    return Counts.of(*(_pairs(_spans(trees, _nontrivial(trees))) for trees in (found, given)))
+
+
+def _nontrivial(found: Constituents) -> np.ndarray:
+    size = found.end - found.start
+    return (size > 1) & (size < found.lengths[found.row])
+
+
+def _spans(found: Constituents, which: np.ndarray) -> np.ndarray:
+    """(K, 2) where these constituents start and end in the symbols of all sentences, one after the other."""
+    offset = (found.lengths.cumsum() - found.lengths)[found.row]
+    return np.stack((found.start + offset, found.end + offset), axis=1)[which]
+
+
+def _pairs(spans: np.ndarray) -> np.ndarray:
+    """A number for each span that occurs, in which start and end are together."""
+    return np.unique((spans[:, 0].astype(np.int64) << 32) | spans[:, 1])
+
+
+# --- words --------------------------------------------------------------------------------------------------------
+
+
+class Text:
+    """Where the words of sentences are, in the symbols of all sentences that are no spaces, one after the other.
+
+    Spans are given by how many such symbols stand before their ends: what remains of them when spaces are stripped off.
+
+    Args:
+        sentences: the symbols of each.
+        words: the lengths of each sentence's words, whose sum is the number of its symbols that are no spaces; when
+            not given, words are the longest sequences of symbols without a space.
+
+    Raises:
+        ValueError: lengths that do not add up; the sentence, from 0, is named.
+
+    Attributes:
+        before: (N + 1,) symbols that are no spaces, before each symbol and at the end.
+        words: (W,) where words start.
+        edges: where sentences start, and where the last one ends.
+    """
+
+    def __init__(self, sentences: Sequence[Sequence[str]], words: Sequence[Sequence[int]] | None = None):
+        lengths = np.array([len(symbols) for symbols in sentences], dtype=int)
+        space = np.array([symbol == SPACE for symbols in sentences for symbol in symbols], dtype=bool)
+        self.before = np.append(0, (~space).cumsum())
+        starts = np.append(0, lengths.cumsum())
+        self.edges = self.before[starts]
+        if words is None:
+            # a word starts after a space, or where its sentence does
+            after = np.insert(space, 0, True)[:-1]
+            after[starts[:-1][lengths > 0]] = True
+            self.words = self.before[:-1][after & ~space]
+        else:
+            for number, (given, size) in enumerate(zip(words, np.diff(self.edges), strict=True)):
+                if sum(given) != size or min(given, default=1) < 1:
+                    raise ValueError(f"sentence {number}: words of {sum(given)} symbols, but it has {size}")
+            flat = np.array([length for given in words for length in given], dtype=int)
+            self.words = flat.cumsum() - flat
+
+    def strip(self, spans: np.ndarray) -> np.ndarray:
+        """Spans without the spaces at their ends.
+
+        Args:
+            spans: (K, 2) starts and ends in the symbols of all sentences.
+
+        Returns:
+            (up to K, 2); those with nothing but spaces are left out.
+        """
+        stripped = self.before[spans]
+        return stripped[stripped[:, 0] < stripped[:, 1]]
+
+
+@dataclass(frozen=True)
+class Segmentation:
+    """How far constituents are words.
+
+    A segment is a constituent without constituents in it, stripped of the spaces at its ends; one of spaces alone is
+    no segment. Symbols may be in none.
+
+    Attributes:
+        words: segments against words.
+        inside: constituents of all kinds against words; only `recall` is of use.
+        boundaries: places between two symbols that are no spaces, where a segment starts or ends, against those where
+            a word does.
+    """
+
+    words: Counts = Counts()
+    inside: Counts = Counts()
+    boundaries: Counts = Counts()
+
+    def __add__(self, other: "Segmentation") -> "Segmentation":
+        return Segmentation(self.words + other.words, self.inside + other.inside, self.boundaries + other.boundaries)
+
+
+def segments(found: Constituents) -> np.ndarray:
+    """(K, 2) starts and ends of the constituents without constituents in them, in the symbols of all sentences."""
+    return _spans(found, (found.parent != NONE) & (found.nonterminals == 0))
+
+
+def segmentation(found: Constituents, text: Text) -> Segmentation:
+    """Score the constituents of the sentences of a text.
+
+    Right-branching trees have one segment, the last two symbols; so their segments find next to nothing, while their
+    constituents find the last word of each sentence.
+    """
+    return segment_scores(segments(found), text, _spans(found, found.parent != NONE))
+
+
+def segment_scores(spans: np.ndarray, text: Text, others: np.ndarray | None = None) -> Segmentation:
+    """Score segments.
+
+    Args:
+        spans: (K, 2) starts and ends of segments, in the symbols of all sentences; none overlaps another.
+        text: the sentences.
+        others: (L, 2) all constituents, if there are others than segments.
+    """
+    words = _pairs(np.stack((text.words, np.append(text.words, text.edges[-1])[1:]), axis=1))
+    stripped = text.strip(spans)
+    boundaries = (np.setdiff1d(places, text.edges) for places in (stripped, text.words))
+    return Segmentation(
+        Counts.of(_pairs(stripped), words),
+        Counts.of(_pairs(stripped if others is None else text.strip(others)), words),
+        Counts.of(*boundaries),
+    )
+
+
+def shuffled_segments(found: Constituents, random: np.random.Generator) -> np.ndarray:
+    """As many segments of the same lengths at other places: those of each sentence, and the symbols between them, are
+    put in a random order.
+
+    Args:
+        found: constituents, whose `segments` are shuffled.
+        random: what to draw with.
+
+    Returns:
+        (K, 2) starts and ends in the symbols of all sentences.
+    """
+    spans = segments(found)
+    total = int(found.lengths.sum())
+    # each piece is known by its start: a segment, or a symbol that is in none
+    covered = np.zeros(total + 1, dtype=int)
+    np.add.at(covered, spans[:, 0], 1)
+    np.add.at(covered, spans[:, 1], -1)
+    size = (covered.cumsum() == 0)[:-1].astype(int)
+    size[spans[:, 0]] = spans[:, 1] - spans[:, 0]
+    segment = np.zeros(total, dtype=bool)
+    segment[spans[:, 0]] = True
+    sentence = np.repeat(np.arange(len(found.lengths)), found.lengths)
+    pieces = np.flatnonzero(size)
+    pieces = pieces[np.lexsort((random.random(len(pieces)), sentence[pieces]))]
+    ends = size[pieces].cumsum()
+    return np.stack((ends - size[pieces], ends), axis=1)[segment[pieces]]
+
+
+# --- attention ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Attention:
+    """Attention of the constituents of one side over those of the other, as the coverage loss sees it (eq. 2).
+
+    Attributes:
+        constituents: that attend.
+        highest: mean greatest weight of a constituent that attends.
+        entropy: mean entropy of its weights, in nats.
+        total: mean over sentences of the loss of the sums over those that attend: the root, which the other root
+            consumes, should get 0, and the others 1.
+        attended: mean over sentences of the loss of the greatest weight that a constituent gets; the root is left out.
+        attending: mean over sentences of the loss of the greatest weight that a constituent gives, the root left out.
+        covered: share of attended constituents, the roots left out, whose sum is between 0.5 and 1.5.
+    """
+
+    constituents: int
+    highest: float
+    entropy: float
+    total: float
+    attended: float
+    attending: float
+    covered: float
+
+
+def attention_summary(weights: Iterable[np.ndarray]) -> Attention:
+    """Numbers of the attention of sentences.
+
+    Args:
+        weights: (J, I) of each sentence, rows add up to 1; column 0 is the root. J may be 0.
+    """
+    highest, entropy, losses, sums = [], [], [], []
+    for alpha in weights:
+        total = alpha.sum(axis=0)
+        inner = alpha[:, 1:]
+        highest.append(alpha.max(axis=1))
+        entropy.append(entr(alpha).sum(axis=1))
+        sums.append(total[1:])
+        due = np.arange(len(total)) > 0
+        # without constituents to take the greatest of, there is no loss
+        attended = ((1 - inner.max(axis=0, initial=0)) ** 2).mean() if inner.shape[1] else 0.0
+        attending = ((1 - inner.max(axis=1)) ** 2).mean() if inner.size else 0.0
+        losses.append((((due - total) ** 2).mean(), attended, attending))
+    highest, entropy, sums = (np.concatenate(items or [np.empty(0)]) for items in (highest, entropy, sums))
+    means = np.mean(losses, axis=0).tolist() if losses else [float("nan")] * 3
+    return Attention(len(highest), _mean(highest), _mean(entropy), *means, 100 * _mean((sums >= 0.5) & (sums <= 1.5)))

@@ -1,0 +1,309 @@
+"""Translation of characters by models that build trees of both sentences (Bradbury & Socher 2017)."""
+
+import collections
+import logging
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Optional
+
+import numpy as np
+from fairseq import utils
+from fairseq.data.encoders import register_bpe, register_tokenizer
+from fairseq.dataclass import FairseqDataclass
+from fairseq.tasks import register_task
+from fairseq.tasks.translation import TranslationConfig, TranslationTask
+
+from ...data.publishing import check_published
+from ...data.token_files import load_dictionary
+from ...tasks.splits import check_split
+from ...training.validation_bleu import ValidationBleu
+from .characters import Dedup, symbols_without_repeats, to_characters, to_text
+from .forced_trees import ForcedTreeDataset, ForcedTrees
+from .generator import TreeGenerator, TreeScorer
+from .tree_output import TreeFile, tree_lines
+
+logger = logging.getLogger(__name__)
+
+
+@register_tokenizer("syntax_char", dataclass=FairseqDataclass)
+@register_bpe("syntax_char", dataclass=FairseqDataclass)
+class CharacterText:
+    """`--bpe syntax_char`, `--eval-bleu-detok syntax_char`: raw text outside, characters inside.
+
+    fairseq's own `characters` is not accepted on its command lines.
+    """
+
+    def __init__(self, cfg=None):
+        pass
+
+    @staticmethod
+    def encode(x: str) -> str:
+        """See `to_characters`."""
+        return to_characters(x)
+
+    @staticmethod
+    def decode(x: str) -> str:
+        """See `to_text`."""
+        return to_text(x)
+
+
+# criterions of fairseq that one may think of, which need scores of words
+_WORD_BY_WORD = ("cross_entropy", "label_smoothed_cross_entropy")
+# options of generation: those that the generator has, too, and those that cannot be given, with what they are then
+_FOR_TREES = ("beam", "max_len_a", "max_len_b", "min_len", "lenpen", "unnormalized", "unkpen", "temperature")
+_NOT_FOR_TREES = {
+    "sampling": False,
+    "constraints": None,
+    "match_source_len": False,
+    "diverse_beam_groups": -1,
+    "diversity_rate": -1.0,
+    "no_repeat_ngram_size": 0,
+    "prefix_size": 0,
+    "print_alignment": None,
+    "print_step": False,
+    "replace_unk": None,
+    "retain_iter_history": False,
+}
+
+
+@dataclass
+class TreeTranslationConfig(TranslationConfig):
+    """fairseq's options of `translation`, and what becomes of the trees.
+
+    Three defaults differ from fairseq's: the source is padded on the right (`--left-pad-source` switches left padding
+    on), `--upsample-primary` is 1 (fairseq's -1 fails as soon as there is a `train1`), and `--eval-bleu` joins
+    characters to words.
+    """
+
+    left_pad_source: bool = field(default=False, metadata={"help": "pad the source on the left"})
+    upsample_primary: int = field(default=1, metadata={"help": "how often the first of train, train1, … is repeated"})
+    eval_bleu_detok: str = field(
+        default="syntax_char",
+        metadata={"help": "what makes text of translations before --eval-bleu; syntax_char joins characters to words"},
+    )
+    tree_output: Optional[str] = field(
+        default=None,
+        metadata={
+            "help": "fairseq-generate and -interactive write the trees of both sentences and their attention to this "
+            "file, three lines a sentence; - is stdout"
+        },
+    )
+    dedup: Dedup = field(
+        default=Dedup.none,
+        metadata={
+            "help": "remove repeated pairs of words from translations: those right behind the same pair (adjacent), or "
+            "those that stand anywhere before (seen)"
+        },
+    )
+    forced_trees: ForcedTrees = field(
+        default=ForcedTrees.none,
+        metadata={
+            "help": "train on given trees instead of the policy's: flat, or a constituent for each word (words); teach "
+            "them to the policy with --action-xent"
+        },
+    )
+
+
+@register_task("tree_translation", dataclass=TreeTranslationConfig)
+class TreeTranslationTask(ValidationBleu, TranslationTask):
+    """`translation` from characters to characters, with trees.
+
+    Raises (when it is set up, loads data or builds a model):
+        ValueError: options that cannot be combined; a model that builds no trees.
+        FileNotFoundError: no data.
+    """
+
+    cfg: TreeTranslationConfig
+    builds_trees = True
+
+    def __init__(self, cfg, src_dict, tgt_dict):
+        super().__init__(cfg, src_dict, tgt_dict)
+        if cfg.num_batch_buckets > 0:
+            raise ValueError("--num-batch-buckets: fairseq's implementation fails with NumPy 2; leave it out")
+        self._trees = TreeFile(cfg.tree_output) if cfg.tree_output else None
+        # lines that fairseq-interactive has read, and the numbers of those of its buffer, by token ids
+        self._lines_read = 0
+        self._numbers = collections.defaultdict(collections.deque)
+        self._criterion = None
+
+    @classmethod
+    def setup_task(cls, cfg, **kwargs):
+        """As in fairseq, with clear errors for a missing data directory or one without dictionaries."""
+        if not cfg.data:
+            raise ValueError("no data directory is given; name the one that fairseq-preprocess wrote")
+        first = Path(utils.split_paths(cfg.data)[0])
+        if not any(first.glob("dict.*.txt")):
+            raise FileNotFoundError(
+                f"{first}: no dict.*.txt; make the directory with fairseq-preprocess --padding-factor 1 --destdir "
+                f"{first}, of text that fairseq-syntax-characters wrote"
+            )
+        check_published(first)
+        task = super().setup_task(cfg, **kwargs)
+        for language, dictionary in ((cfg.source_lang, task.src_dict), (cfg.target_lang, task.tgt_dict)):
+            if "madeupword0000" in dictionary:
+                logger.warning(
+                    "%s/dict.%s.txt has symbols that are no characters (madeupword0000), for which the model would "
+                    "save probability: run fairseq-preprocess with --padding-factor 1",
+                    first,
+                    language,
+                )
+        return task
+
+    @classmethod
+    def load_dictionary(cls, filename):
+        """As in fairseq; the message about a damaged one names the file."""
+        return load_dictionary(filename, super().load_dictionary)
+
+    # --- data ---------------------------------------------------------------------------------------------------
+
+    def load_dataset(self, split, epoch=1, combine=False, **kwargs):
+        """Load a split as fairseq does, and let its batches come with trees if they are to."""
+        check_split(self, split, epoch, combine)
+        super().load_dataset(split, epoch=epoch, combine=combine, **kwargs)
+        pairs = ForcedTreeDataset.from_pairs(self.datasets[split], None, ())
+        pairs.force(self.cfg.forced_trees)
+        self.datasets[split] = pairs
+        for side, sizes in (("source", pairs.src_sizes), ("target", pairs.tgt_sizes)):
+            empty = int((np.asarray(sizes) == 1).sum()) if sizes is not None else 0
+            if empty:
+                logger.info("%s: %d of %d %s sentences are empty", split, empty, len(sizes), side)
+
+    def build_dataset_for_inference(self, src_tokens, src_lengths, constraints=None):
+        """As in fairseq, padded on the side that `--left-pad-source` says."""
+        return ForcedTreeDataset(
+            src_tokens,
+            src_lengths,
+            self.source_dictionary,
+            tgt_dict=self.target_dictionary,
+            left_pad_source=self.cfg.left_pad_source,
+            shuffle=False,
+            constraints=constraints,
+        )
+
+    def get_batch_iterator(self, dataset, *args, **kwargs):
+        """As in fairseq; the file of trees is told how many sentences come."""
+        iterator = super().get_batch_iterator(dataset, *args, **kwargs)
+        if self._trees is not None:
+            batches = iterator.frozen_batches[iterator.shard_id :: iterator.num_shards]
+            self._trees.expect(sum(map(len, batches)))
+        return iterator
+
+    def get_interactive_tokens_and_lengths(self, lines, encode_fn):
+        """As in fairseq; numbers of the lines are kept, which its batches do not have."""
+        tokens, lengths = super().get_interactive_tokens_and_lengths(lines, encode_fn)
+        # a buffer is translated before the next is read; what is left of it was too long and skipped
+        self._numbers.clear()
+        for number, ids in enumerate(tokens, self._lines_read):
+            self._numbers[tuple(ids.tolist())].append(number)
+        self._lines_read += len(lines)
+        return tokens, lengths
+
+    # --- training -----------------------------------------------------------------------------------------------
+
+    def build_model(self, cfg, from_checkpoint=False):
+        """Build the model."""
+        if self._trees is not None and not from_checkpoint:
+            raise ValueError("--tree-output: for fairseq-generate and fairseq-interactive, not for training")
+        model = super().build_model(cfg, from_checkpoint)
+        self._check_model(model)
+        return model
+
+    def build_criterion(self, cfg, from_checkpoint=False):
+        """Build the criterion; fairseq's default is one of those that cannot be."""
+        name = getattr(cfg, "_name", None)
+        if name in _WORD_BY_WORD:
+            raise ValueError(f"--criterion {name}: does not learn trees; give --criterion reinforce_tree")
+        self._criterion = super().build_criterion(cfg, from_checkpoint)
+        if self.cfg.forced_trees != ForcedTrees.none and not getattr(cfg, "action_xent", 1):
+            logger.warning(
+                "--forced-trees %s without --action-xent: nothing teaches the policy, so the trees of translations are "
+                "those of chance; give --action-xent 1",
+                self.cfg.forced_trees,
+            )
+        return self._criterion
+
+    def begin_epoch(self, epoch, model):
+        """As in fairseq; the criterion tells of the trees of the epoch before."""
+        super().begin_epoch(epoch, model)
+        self._report_trees()
+
+    def begin_valid_epoch(self, epoch, model):
+        """As in fairseq; the criterion tells of the trees since the epoch began."""
+        super().begin_valid_epoch(epoch, model)
+        self._report_trees()
+
+    def _report_trees(self) -> None:
+        if hasattr(self._criterion, "report_trees"):
+            self._criterion.report_trees()
+
+    def train_step(self, sample, model, criterion, optimizer, update_num, ignore_grad=False):
+        """As in fairseq; the criterion learns which batches stand in, in processes that have run out of data."""
+        sample = {**sample, "stand_in": ignore_grad}
+        return super().train_step(sample, model, criterion, optimizer, update_num, ignore_grad)
+
+    @staticmethod
+    def _check_model(model) -> None:
+        if not getattr(model, "builds_trees", False):
+            raise ValueError(
+                f"--task tree_translation: {type(model).__name__} builds no trees; give --arch latent_tree_rnng, or "
+                "leave --task out for models of other kinds"
+            )
+
+    # --- translation --------------------------------------------------------------------------------------------
+
+    def build_generator(self, models, args, seq_gen_cls=None, extra_gen_cls_kwargs=None, prefix_allowed_tokens_fn=None):
+        """A `TreeGenerator`, or a `TreeScorer`. Options of fairseq that mean nothing to it are refused.
+
+        Raises:
+            ValueError: such an option is given; or a model builds no trees.
+        """
+        for model in models:
+            self._check_model(model)
+        given = [name for name, neutral in _NOT_FOR_TREES.items() if getattr(args, name, neutral) != neutral]
+        if (extra_gen_cls_kwargs or {}).get("lm_model") is not None:
+            given.append("lm_path")
+        if given or prefix_allowed_tokens_fn is not None:
+            option = f"--{given[0].replace('_', '-')}" if given else "prefix_allowed_tokens_fn"
+            raise ValueError(f"{option}: not available with --task tree_translation; leave it out")
+        # --eval-bleu gives some of them only
+        options = {name: getattr(args, name) for name in _FOR_TREES if hasattr(args, name)}
+        kind = TreeScorer if getattr(args, "score_reference", False) else TreeGenerator
+        return kind(self.src_dict, self.tgt_dict, **options)
+
+    def inference_step(self, generator, models, sample, prefix_tokens=None, constraints=None):
+        """Translate a batch; its trees go to the file, if there is one.
+
+        Trees are those that were built: --dedup takes words from the translation, not from its tree.
+        """
+        # what a translation is like must not depend on the trees that it would be trained on
+        net_input = {name: value for name, value in sample["net_input"].items() if not name.endswith("_actions")}
+        result = super().inference_step(
+            generator, models, {**sample, "net_input": net_input}, prefix_tokens, constraints
+        )
+        if self._trees is not None:
+            lines = [
+                tree_lines(number, best)
+                for number, (best, *_) in zip(self._sentence_numbers(sample), result, strict=True)
+            ]
+            self._trees.write("".join(lines), len(lines))
+        if self.cfg.dedup != Dedup.none:
+            result = [[self._without_repeats(hypothesis) for hypothesis in nbest] for nbest in result]
+        return result
+
+    def _sentence_numbers(self, sample) -> list[int]:
+        if "id" in sample:
+            return sample["id"].tolist()
+        rows = sample["net_input"]["src_tokens"]
+        # which of several equal sentences is which makes no difference
+        return [self._numbers[tuple(row[row != self.src_dict.pad()].tolist())].popleft() for row in rows]
+
+    def _without_repeats(self, hypothesis: dict) -> dict:
+        tokens = hypothesis["tokens"]
+        symbols = [self.tgt_dict[i] for i in tokens.tolist()]
+        places = [*symbols_without_repeats(symbols[:-1], self.cfg.dedup), len(symbols) - 1]
+        places = tokens.new_tensor(places)
+        result = {**hypothesis, "tokens": tokens[places]}
+        result["positional_scores"] = hypothesis["positional_scores"][places.to(hypothesis["positional_scores"].device)]
+        if hypothesis.get("attention") is not None:
+            result["attention"] = hypothesis["attention"][:, places.to(hypothesis["attention"].device)]
+        return result

@@ -1,0 +1,149 @@
+"""The trees of translations as they were written to a file (`--tree-output`).
+
+Three lines a sentence, tab-separated, the number of the sentence behind the hyphen: `TS-7` and `TT-7` with the trees of
+source and target in brackets (see `trees.brackets`), and `TA-7` with JSON: "source_spans" and "target_spans" of the
+constituents in the order of opening, [start, end] in symbols, those of the source with the root and those of the
+target without; "attention", a row for each constituent of the target with a weight for each of the source; where it is
+known, "source_capped" and "target_capped": whether the budget of actions forbade to open a constituent.
+"""
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...trees.conllu import TreeFormatError
+from .brackets import from_brackets
+from .constituents import NONE, Constituents, constituents
+
+_RECORD = re.compile(r"(TS|TT|TA)-(\d+)(?:\t(.*))?", re.DOTALL)
+_ROUNDING = 5e-5  # numbers have four digits
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A tree over the symbols of a sentence.
+
+    Attributes:
+        symbols: without the end of the sentence.
+        actions: that build it, see `trees.constituents`.
+        capped: whether the budget of actions forbade to open a constituent; None if that is not known.
+    """
+
+    symbols: list[str]
+    actions: list[int]
+    capped: bool | None = None
+
+    def constituents(self) -> Constituents:
+        """Those of the tree, root first, then in the order of opening."""
+        return constituents(np.array([self.actions]))
+
+
+@dataclass(frozen=True)
+class TreePair:
+    """A sentence and its translation.
+
+    Attributes:
+        sentence: its number.
+        source, target: the trees.
+        attention: (J, I) weights of the target's constituents but the root over those of the source, in the order of
+            opening; column 0 is the source's root.
+    """
+
+    sentence: int
+    source: Tree
+    target: Tree
+    attention: np.ndarray
+
+
+def read_tree_file(lines: Iterable[tuple[int, str]], name: str) -> list[TreePair]:
+    """Read trees and attention.
+
+    Args:
+        lines: their numbers, from 1, and texts, with or without line ends. Lines of other kinds are passed over: what
+            was written to stdout stands between the lines of fairseq-generate.
+        name: of the file, for messages.
+
+    Returns:
+        One or more, by number of sentence, whatever the order of the lines.
+
+    Raises:
+        TreeFormatError: no trees, a line that is missing, there twice or damaged, or attention that is not between the
+            constituents of the trees; file and line are named.
+    """
+    found: dict[int, dict[str, tuple[int, str]]] = {}
+    for line, text in lines:
+        if match := _RECORD.fullmatch(text.rstrip("\r\n")):
+            kind, sentence = match[1], int(match[2])
+            records = found.setdefault(sentence, {})
+            if kind in records:
+                raise TreeFormatError(
+                    f"{name}:{line}: a second {kind}- line of sentence {sentence}, the first is line "
+                    f"{records[kind][0]}; give the output of one run"
+                )
+            records[kind] = line, match[3] or ""
+    if not found:
+        raise TreeFormatError(f"{name}: no tree (a line such as TS-0); give what --tree-output has written")
+    return [_pair(sentence, found[sentence], name) for sentence in sorted(found)]
+
+
+def _pair(sentence: int, records: dict[str, tuple[int, str]], name: str) -> TreePair:
+    for kind in ("TS", "TT", "TA"):
+        if kind not in records:
+            other, (line, _) = next(iter(records.items()))
+            raise TreeFormatError(
+                f"{name}:{line}: sentence {sentence} has a {other}- line, but no {kind}- line; is the file complete?"
+            )
+    line, text = records["TA"]
+    place = f"{name}:{line}"
+    try:
+        values = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise TreeFormatError(f"{place}: TA-{sentence} is not JSON ({error}); is the file complete?") from None
+    expected = ("source_spans", "target_spans", "attention")
+    if not isinstance(values, dict) or not values.keys() >= set(expected):
+        raise TreeFormatError(f"{place}: TA-{sentence} is not a JSON object with {', '.join(expected)}")
+    source, target = (
+        _tree(*records[kind], values.get(f"{side}_capped"), name) for kind, side in (("TS", "source"), ("TT", "target"))
+    )
+    spans = [_spans(source, True), _spans(target, False)]
+    for kind, key, own in zip(("TS", "TT"), expected, spans, strict=False):
+        if values[key] != own:
+            raise TreeFormatError(
+                f"{place}: the {key} of sentence {sentence} are not those of the tree in line {records[kind][0]}; the "
+                "file has been changed, or holds the output of several runs"
+            )
+    return TreePair(sentence, source, target, _attention(values["attention"], len(spans[1]), len(spans[0]), place))
+
+
+def _tree(line: int, text: str, capped, name: str) -> Tree:
+    try:
+        actions, symbols = from_brackets(text)
+    except ValueError as error:
+        raise TreeFormatError(f"{name}:{line}: {error}") from None
+    return Tree(symbols, actions, capped if isinstance(capped, bool) else None)
+
+
+def _spans(tree: Tree, root: bool) -> list[list[int]]:
+    built = tree.constituents()
+    kept = (built.parent != NONE) | root
+    return np.stack((built.start, built.end), axis=1)[kept].tolist()
+
+
+def _attention(values, rows: int, columns: int, place: str) -> np.ndarray:
+    try:
+        weights = np.array(values, dtype=float)
+    except (TypeError, ValueError):
+        weights = None
+    if weights is None or weights.shape != ((rows, columns) if rows else (0,)):
+        raise TreeFormatError(
+            f"{place}: the attention is not a table of {rows} rows and {columns} columns, for the constituents of "
+            "target and source"
+        )
+    weights = weights.reshape(rows, columns)
+    # each of the weights may be rounded
+    if not ((weights >= 0) & (weights <= 1)).all() or (abs(weights.sum(axis=1) - 1) > 1e-4 + _ROUNDING * columns).any():
+        raise TreeFormatError(f"{place}: the attention is not one of weights from 0 to 1 whose rows add up to 1")
+    return weights

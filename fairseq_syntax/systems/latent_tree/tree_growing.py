@@ -1,0 +1,100 @@
+"""Making up trees by a policy: sampled, or greedily the most probable action each time."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from .rnng import RNNG
+from .rnng_state import RNNGState
+from .stack_lstm import Memory
+from .transitions import Action, Limits
+
+# rows, their hidden states (n, H) and what they have generated (n,) -> symbols, and which of them are ends
+NextSymbols = Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
+
+
+@torch.no_grad()
+def grow_trees(
+    grammar: RNNG,
+    lengths: Tensor,
+    limits: Limits,
+    next_symbols: NextSymbols,
+    memory: Memory | None = None,
+    roots: Tensor | None = None,
+    greedy: bool = False,
+    generator: torch.Generator | None = None,
+    wait: float = 0.5,
+) -> Tensor:
+    """Build the trees of B sentences.
+
+    Sentences need not keep step. To compose a phrase takes many small steps, so a sentence that wants to close a
+    constituent waits for others that want to, until they are a part `wait` of those that go on. The trees of greedy
+    decoding do not depend on it.
+
+    Args:
+        grammar: the side whose trees are built.
+        lengths: (B,) symbols of each sentence without its end, or the most it may have.
+        limits: how large a tree may be.
+        next_symbols: gives the symbols of GENs.
+        memory, roots: see `RNNGState`.
+        greedy: take the most probable action instead of drawing one.
+        generator: to draw with; torch's own when not given.
+        wait: between 0 and 1.
+
+    Returns:
+        (B, T) actions, filled up with NOP.
+
+    Raises:
+        FloatingPointError: a probability is not a number.
+    """
+    state = RNNGState(grammar, lengths, limits, memory, roots)
+    transitions = state.transitions
+    actions = torch.full((len(lengths), int(transitions.budget.max())), int(Action.NOP), device=lengths.device)
+    pending = torch.zeros_like(transitions.live)
+    symbols = torch.zeros_like(lengths)
+    while transitions.live.any():
+        choosing = (transitions.live & ~pending).nonzero().squeeze(1)
+        hidden = state.hidden(choosing)
+        log_policy = grammar.log_policy(hidden, ~transitions.legal().index_select(0, choosing))
+        taken = transitions.taken[choosing]
+        grammar.checked(log_policy, taken, "policy")
+        if greedy:
+            chosen = log_policy.argmax(1)
+        else:
+            chosen = torch.multinomial(log_policy.exp(), 1, generator=generator).squeeze(1)
+        actions[choosing, taken] = chosen
+        closing = chosen == Action.REDUCE
+        pending[choosing] = closing
+        now = torch.full_like(symbols, int(Action.NOP))
+        now[choosing] = chosen.masked_fill(closing, int(Action.NOP))
+        if pending.sum() >= wait * transitions.live.sum():
+            now[pending] = int(Action.REDUCE)
+            pending.zero_()
+        generating = (chosen == Action.GEN).nonzero().squeeze(1)
+        rows = choosing[generating]
+        ends = torch.zeros_like(pending)
+        symbols[rows], ends[rows] = next_symbols(rows, hidden[generating], transitions.consumed[rows])
+        state.advance(now, symbols, ends)
+    return actions[:, : int(transitions.taken.max())]
+
+
+def given_text(text: Tensor, lengths: Tensor) -> NextSymbols:
+    """The symbols of texts that are known.
+
+    Args:
+        text: (B, n + 1) symbols, each sentence followed by its end.
+        lengths: (B,) without the end.
+    """
+
+    def next_symbols(rows, hidden, generated):
+        return text[rows, generated], generated == lengths[rows]
+
+    return next_symbols
+
+
+def left_justified(tokens: Tensor, padding: int) -> tuple[Tensor, Tensor]:
+    """(B, n + 1) sentences with their padding on the right, and their lengths (B,) without the end."""
+    blank = tokens.eq(padding)
+    order = blank.long().sort(dim=1, stable=True).indices
+    return tokens.gather(1, order), (~blank).sum(1) - 1

@@ -1,0 +1,124 @@
+"""Text as characters and back, without repeated pairs of words; and through fairseq's dictionaries."""
+
+import re
+
+import pytest
+from fairseq.data import Dictionary
+from fairseq.data.data_utils import post_process
+from fairseq.tokenizer import tokenize_line
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import characters as oracle
+
+from fairseq_syntax.systems.latent_tree.characters import (
+    SPACE,
+    Dedup,
+    remove_repeats,
+    symbols_without_repeats,
+    to_characters,
+    to_text,
+    without_repeats,
+)
+
+# all there is but surrogates, which are no text, with blanks of many kinds
+LINES = st.text(
+    st.one_of(st.sampled_from(" \t\u00a0\u2009\u3000\u2028\x1c▁_()ab"), st.characters(exclude_categories=["Cs"]))
+)
+FEW_WORDS = st.lists(st.sampled_from("abc"), max_size=14)
+
+
+@pytest.mark.parametrize(
+    ("line", "characters", "text"),
+    [
+        ("Eine Gruppe", "E i n e ▁ G r u p p e", "Eine Gruppe"),
+        ("  im\u00a0 Park \t.\n", "i m ▁ P a r k ▁ .", "im Park ."),
+        ("a▁b", "a _ b", "a_b"),
+        ("ｓ　ｔ", "ｓ ▁ ｔ", "ｓ ｔ"),
+        ("", "", ""),
+        (" \u3000\r\n", "", ""),
+    ],
+)
+def test_text_to_characters_and_back(line, characters, text):
+    assert to_characters(line) == characters
+    assert to_text(characters) == text
+
+
+@given(LINES)
+def test_nothing_is_lost_but_blanks(line):
+    characters = to_characters(line)
+    assert to_text(characters) == " ".join(line.replace(SPACE, "_").split())
+    # every symbol is one character, for fairseq too
+    assert [len(symbol) for symbol in tokenize_line(characters)] == [1] * len(tokenize_line(characters))
+    assert tokenize_line(characters) == (characters.split(" ") if characters else [])
+    assert to_characters(to_text(characters)) == characters
+    # what fairseq's --post-process sentencepiece makes of it
+    assert post_process(characters, "sentencepiece") == to_text(characters)
+
+
+def test_what_a_model_writes():
+    assert to_text("▁ ▁ a <unk> ▁ ▁ b ▁") == "a<unk> b"
+
+
+def test_fairseq_reads_what_is_written(tmp_path):
+    """Dictionaries are text with a space between symbol and count."""
+    line = to_characters('#fairseq:overwrite 1\u00a02 "x" <s> \' # ü ☃ \U0001f600')
+    dictionary = Dictionary()
+    ids = dictionary.encode_line(line, add_if_not_exist=True)
+    dictionary.save(str(tmp_path / "dict.txt"))
+    loaded = Dictionary.load(str(tmp_path / "dict.txt"))
+    assert loaded.symbols == dictionary.symbols
+    assert loaded.string(ids) == line and loaded.unk() not in ids
+
+
+# --- repeated pairs ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "adjacent", "seen"),
+    [
+        ("a b a b", "a b", "a b"),
+        ("x a b a b a b c", "x a b c", "x a b c"),
+        ("a b c a b d", "a b c a b d", "a b c d"),
+        ("a a a", "a a a", "a a a"),
+        ("a a a a a", "a a a", "a a a"),
+        # a pair that its removal makes
+        ("a c c c c b a b", "a c c b a b", "a c c b a b"),
+        ("a b c d c d a b", "a b c d a b", "a b c d"),
+        ("a", "a", "a"),
+        ("", "", ""),
+    ],
+)
+def test_repeated_pairs(text, adjacent, seen):
+    assert remove_repeats(text, Dedup.adjacent) == adjacent
+    assert remove_repeats(text, Dedup.seen) == seen
+    assert remove_repeats(text, Dedup.none) == text
+
+
+@given(FEW_WORDS)
+def test_equals_the_slow_twin(words):
+    twins = {Dedup.adjacent: oracle.without_adjacent_repeats, Dedup.seen: oracle.without_seen_repeats}
+    for rule, twin in twins.items():
+        assert [words[i] for i in without_repeats(words, rule)] == twin(words)
+
+
+@given(st.lists(st.sampled_from(["a", "b", "<unk>", SPACE]), max_size=20), st.sampled_from(list(Dedup)))
+def test_of_symbols_as_of_their_text(symbols, rule):
+    kept = symbols_without_repeats(symbols, rule)
+    assert kept == sorted(set(kept))
+    assert to_text(" ".join(symbols[i] for i in kept)) == remove_repeats(to_text(" ".join(symbols)), rule)
+    if rule == Dedup.none:
+        assert kept == list(range(len(symbols)))
+
+
+def test_spaces_go_with_the_words_behind_them():
+    symbols = "▁ a b ▁ ▁ c ▁ a b ▁ c ▁".split()
+    assert "".join(symbols[i] for i in symbols_without_repeats(symbols, "adjacent")) == "▁ab▁▁c▁"
+
+
+def test_few_captions_have_repeated_pairs(real_data):
+    """Why the rule `adjacent` may be applied to all translations, and `seen` may not."""
+    lines = (real_data / "multi30k" / "test_2016_flickr.en").read_text(encoding="utf-8").splitlines()
+    lines = [re.sub(r"\s+", " ", line).strip() for line in lines]
+    changed = {rule: sum(remove_repeats(line, rule) != line for line in lines) for rule in Dedup}
+    assert changed[Dedup.none] == changed[Dedup.adjacent] == 0
+    assert 20 < changed[Dedup.seen] < 80

@@ -1,0 +1,178 @@
+"""Drawn constituent trees: all of them is there, where it belongs, and no line crosses another."""
+
+import json
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matplotlib import pyplot as plt
+from oracles import constituency as oracle
+
+from fairseq_syntax.analysis.figures import save_figure
+from fairseq_syntax.systems.latent_tree.drawing import LONGEST, draw_node_attention, draw_trees, labels
+from fairseq_syntax.systems.latent_tree.tree_files import read_tree_file
+
+SOURCE = (("E", "i", "n", "e"), "\u2581", (("$", ("_",)), "W", (("i", "\u00e4"), "m")), "{")
+TARGET = ("<unk>", (("a", "b"), "c", ("d",)), ".")
+
+
+def tree_lines(number, source, target, attention=None):
+    """The lines of a tree file; attention is uniform if not given."""
+    spans = [[list(node[:2]) for node in oracle.nodes(tree)] for tree in (source, target)]
+    if attention is None:
+        attention = [[round(1 / len(spans[0]), 4)] * len(spans[0])] * (len(spans[1]) - 1)
+    values = {"source_spans": spans[0], "target_spans": spans[1][1:], "attention": attention}
+    texts = {"TS": oracle.brackets(source), "TT": oracle.brackets(target), "TA": json.dumps(values)}
+    return [f"{kind}-{number}\t{text}\n" for kind, text in texts.items()]
+
+
+def pair_of(source, target, attention=None):
+    (pair,) = read_tree_file(enumerate(tree_lines(3, source, target, attention), 1), "trees")
+    return pair
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
+
+
+def segments_of(axis, gid):
+    """((x, y), (x, y)) of each line of a collection."""
+    found = [lines for lines in axis.collections if lines.get_gid() == gid]
+    return [tuple(map(tuple, line.tolist())) for lines in found for line in lines.get_segments()]
+
+
+def check(axis, side, tree):
+    """Bars and lines of one tree, from its definition."""
+    texts = {text.get_gid(): text for text in axis.texts}
+    symbols = oracle.leaves(tree)
+    assert [texts[f"{side}-{i}"].get_text() for i in range(len(symbols))] == symbols
+    assert len(texts) == len(symbols)
+    centres = [texts[f"{side}-{i}"].get_position()[0] for i in range(len(symbols))]
+    bars, lines = segments_of(axis, f"{side}-bars"), segments_of(axis, f"{side}-lines")
+    nodes = oracle.nodes(tree) if symbols else []
+    assert len(bars) == len(nodes)
+    assert len(lines) == len(symbols) + max(len(nodes) - 1, 0)
+    levels = sorted({bar[0][1] for bar in bars})
+    number, leaf = 0, 0
+
+    def walk(children):
+        """The middle and the level of the bar of a constituent, and what stands below it."""
+        nonlocal number, leaf
+        own, places = bars[number], []
+        number += 1
+        assert own[0][1] == own[1][1]
+        for child in children:
+            if isinstance(child, str):
+                places.append((centres[leaf], 0.0))
+                leaf += 1
+            else:
+                places.append(walk(child))
+        for x, y in places:
+            assert ((x, y), (x, own[0][1])) in [tuple((pytest.approx(a), b) for a, b in line) for line in lines]
+        assert levels.index(own[0][1]) == oracle.height(children) - 1
+        if len(places) > 1:
+            assert own[0][0] == pytest.approx(places[0][0]) and own[1][0] == pytest.approx(places[-1][0])
+        else:
+            assert own[0][0] < places[0][0] < own[1][0]
+        return (own[0][0] + own[1][0]) / 2, own[0][1]
+
+    if symbols:
+        walk(tree)
+    for (left, height), (right, _) in bars:
+        for (x, low), (_, high) in lines:
+            assert not (left + 1e-6 < x < right - 1e-6 and low < height < high), "a line goes through a bar"
+    (drawn,) = [lines for lines in axis.collections if lines.get_gid() == f"{side}-bars"] or [None]
+    # caps that are not cut off stand out by half the width of the line
+    caps = [0.0 if drawn.get_capstyle() == "butt" else width / 2 for width in drawn.get_linewidths()] if bars else []
+    spans = [(a - cap, b + cap, height) for ((a, height), (b, _)), cap in zip(bars, caps, strict=True)]
+    ends = sorted((height, left, right) for left, right, height in spans)
+    for (height, _, right), (other, left, _) in pairwise(ends):
+        assert height != other or left - right > 1.5, "neighbours touch, and read as one constituent"
+    for i, (left, right, height) in enumerate(spans):
+        assert not any(a < right and left < b and height == other for a, b, other in spans[:i]), "bars overlap"
+
+
+def test_both_trees():
+    figure = draw_trees(pair_of(SOURCE, TARGET), "$title$")
+    upper, lower = figure.axes
+    check(upper, "source", SOURCE)
+    check(lower, "target", TARGET)
+    assert upper.get_position().y0 == pytest.approx(lower.get_position().y1), "one above the other"
+    renderer = figure.canvas.get_renderer()
+    boxes = [text.get_window_extent(renderer) for text in [*figure.texts, *upper.texts, *lower.texts]]
+    assert not any(one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[:i])
+    inside = figure.bbox
+    assert all(inside.x0 <= box.x0 and box.x1 <= inside.x1 for box in boxes)
+    (bars,) = [lines for lines in upper.collections if lines.get_gid() == "source-bars"]
+    root, *others = bars.get_linewidths()
+    assert len(others) == len(oracle.nodes(SOURCE)) - 1 and root > max(others)
+
+
+def subtrees(child):
+    return st.lists(child, min_size=1, max_size=4).map(tuple)
+
+
+TREES = st.lists(st.recursive(st.sampled_from("a\u2581iW.|"), subtrees, max_leaves=8), max_size=5).map(tuple)
+
+
+@settings(max_examples=15, deadline=None)
+@given(TREES, TREES)
+def test_any_trees(source, target):
+    figure = draw_trees(pair_of(source, target))
+    for axis, side, tree in zip(figure.axes, ("source", "target"), (source, target), strict=True):
+        check(axis, side, tree)
+    figure.canvas.draw()
+    plt.close(figure)
+
+
+NARROW = ((("i",), ("l",), (".",), "|"), (("'", "i"), ("l", "i"), ("!",)), ("i",), "l")
+
+
+@pytest.mark.parametrize("symbols", ["il", "日本", "ין", "'́"])
+def test_neighbours_of_narrow_letters_do_not_touch(symbols):
+    unary = tuple((symbol,) for symbol in symbols * 4)
+    for source, target in ((unary, NARROW), (((symbols[0],), (symbols[0],)), (unary, unary))):
+        figure = draw_trees(pair_of(source, target))
+        for axis, side, tree in zip(figure.axes, ("source", "target"), (source, target), strict=True):
+            check(axis, side, tree)
+
+
+def test_labels():
+    text = "".join(chr(ord("a") + i % 26) for i in range(60))
+    tree = (tuple(text[:LONGEST]), tuple(text[LONGEST:]), ("x", ("y", "\u2581")))
+    found = labels(pair_of(("a",), tree).target)
+    assert found == ["ROOT", text[:LONGEST], found[2], "xy\u2581", "y\u2581"]
+    start, end = found[2].split("\u2026")
+    assert len(found[2]) == LONGEST and abs(len(start) - len(end)) <= 1
+    assert text[LONGEST:].startswith(start) and text.endswith(end)
+
+
+def test_attention():
+    weights = np.random.default_rng(0).dirichlet(np.ones(7), size=3).round(4)
+    pair = pair_of(SOURCE, TARGET, weights.tolist())
+    figure = draw_node_attention(pair, "title")
+    axis = figure.axes[0]
+    (image,) = axis.images
+    assert image.get_array().data.tolist() == weights.tolist()
+    assert [label.get_text() for label in axis.get_yticklabels()] == ["abcd", "ab", "d"]
+    columns = [label.get_text() for label in axis.get_xticklabels()]
+    assert columns == ["ROOT", "Eine", "$_Wi\u00e4m", "$_", "_", "i\u00e4m", "i\u00e4"]
+    figure.canvas.draw()
+
+
+def test_no_attention():
+    with pytest.raises(ValueError, match="sentence 3: the target has no constituent"):
+        draw_node_attention(pair_of(SOURCE, ("a", "b")))
+
+
+@pytest.mark.parametrize("suffix", ["svg", "png", "pdf"])
+def test_formats(tmp_path, suffix):
+    start = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}[suffix]
+    for name, draw in (("trees", draw_trees), ("attention", draw_node_attention)):
+        path = tmp_path / "new" / f"{name}.{suffix}"
+        save_figure(draw(pair_of(SOURCE, TARGET), "title"), path)
+        assert path.read_bytes().startswith(start)

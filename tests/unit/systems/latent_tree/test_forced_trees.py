@@ -1,0 +1,105 @@
+"""Trees that are made of the characters: actions against a loop, batches, and the limits of trees."""
+
+import pytest
+import torch
+from fairseq.data import Dictionary
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles.characters import actions_of_words
+from oracles.transitions import legal_actions
+
+from fairseq_syntax.systems.latent_tree.characters import SPACE
+from fairseq_syntax.systems.latent_tree.forced_trees import ForcedTreeDataset, ForcedTrees, forced_actions
+from fairseq_syntax.systems.latent_tree.transitions import Action, Limits
+
+PAD, EOS, UNK = 1, 2, 3
+SYMBOLS = ["a", "b", SPACE]
+SENTENCES = st.lists(st.lists(st.sampled_from([*SYMBOLS, "?"]), max_size=9), min_size=1, max_size=5)
+
+
+def dictionary_of(*symbols) -> Dictionary:
+    dictionary = Dictionary()
+    for symbol in symbols:
+        dictionary.add_symbol(symbol)
+    return dictionary
+
+
+DICTIONARY = dictionary_of(*SYMBOLS)
+
+
+def batch_of(sentences, left, extra=0):
+    """(tokens padded on one side, lengths without the end); `?` is unknown."""
+    rows = [[*map(DICTIONARY.index, sentence), EOS] for sentence in sentences]
+    width = max(map(len, rows)) + extra
+    rows = [[PAD] * (width - len(row)) * left + row + [PAD] * (width - len(row)) * (not left) for row in rows]
+    return torch.tensor(rows), torch.tensor(list(map(len, sentences)))
+
+
+def names(actions):
+    """Names of the actions of each row, without NOP, which stands behind only."""
+    rows = [[Action(a).name for a in row] for row in actions.tolist()]
+    found = [[name for name in row if name != "NOP"] for row in rows]
+    assert rows == [row + ["NOP"] * (len(full) - len(row)) for row, full in zip(found, rows, strict=True)]
+    return found
+
+
+@given(SENTENCES, st.booleans(), st.integers(0, 2))
+def test_equals_the_slow_twin(sentences, left, extra):
+    tokens, lengths = batch_of(sentences, left, extra)
+    space = tokens == DICTIONARY.index(SPACE)
+    for inside, separator in ((~space, SPACE), (torch.zeros_like(space), None)):
+        actions = forced_actions(tokens, inside, PAD, EOS)
+        assert names(actions) == [actions_of_words(sentence, separator) for sentence in sentences]
+        # as tight as it goes: two open constituents, no NT behind another, two actions a symbol
+        legal_actions(actions, lengths, Limits(max_open=2, max_consecutive=1, actions_per_symbol=2))
+
+
+def dataset(trees, left_pad_source=False, target=True):
+    def side(texts):
+        return [torch.tensor([*map(DICTIONARY.index, text), EOS]) for text in texts]
+
+    source, goal = side(["ab", "a▁b", "", "▁b"]), side(["b", "aab▁", "▁", "a?b"])
+    sizes = [[len(row) for row in rows] for rows in (source, goal)]
+    more = {"tgt": goal, "tgt_sizes": sizes[1]} if target else {}
+    data = ForcedTreeDataset(
+        source, sizes[0], DICTIONARY, tgt_dict=DICTIONARY, left_pad_source=left_pad_source, shuffle=False, **more
+    )
+    data.force(trees)
+    return data
+
+
+@pytest.mark.parametrize("left", [False, True])
+def test_batches_come_with_trees_of_their_rows(left):
+    data = dataset(ForcedTrees.words, left)
+    batch = data.collater([data[i] for i in (2, 0, 1, 3)])
+    source = {0: "ab", 1: "a▁b", 2: "", 3: "▁b"}
+    target = {0: "b", 1: "aab▁", 2: "▁", 3: "a?b"}
+    for name, texts in (("src_actions", source), ("tgt_actions", target)):
+        actions = batch["net_input"][name]
+        assert actions.dtype == torch.int64
+        assert names(actions) == [actions_of_words(list(texts[i]), SPACE) for i in batch["id"].tolist()]
+
+
+def test_no_trees_no_targets_no_samples():
+    plain = dataset(ForcedTrees.none)
+    assert set(plain.collater([plain[0]])["net_input"]) == {"src_tokens", "src_lengths", "prev_output_tokens"}
+    flat = dataset(ForcedTrees.flat, target=False)
+    net_input = flat.collater([flat[1]])["net_input"]
+    assert names(net_input["src_actions"]) == [["GEN"] * 4] and "tgt_actions" not in net_input
+    assert flat.collater([]) == {}
+
+
+def test_no_sentence_is_lost():
+    """fairseq would throw the last batch away: its size is no multiple of 8."""
+    data = dataset(ForcedTrees.flat)
+    batches = data.batch_by_size(data.ordered_indices(), max_sentences=3, required_batch_size_multiple=8)
+    assert sorted(int(i) for batch in batches for i in batch) == [0, 1, 2, 3]
+
+
+def test_words_need_spaces():
+    text = [torch.tensor([4, EOS])]
+    for source, target, name in ((["a"], ["a", SPACE], "source"), (["a", SPACE], ["a"], "target")):
+        data = ForcedTreeDataset(text, [2], dictionary_of(*source), text, [2], dictionary_of(*target))
+        with pytest.raises(ValueError, match=f"--forced-trees words: the {name} dictionary has no ▁"):
+            data.force("words")
+        data.force("flat")

@@ -1,0 +1,230 @@
+"""Translation with trees: greedy search against the replay, beam search against all there is."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from latent_trees import build, pairs, sample
+from oracles.rnng_trees import all_action_rows
+
+from fairseq_syntax.systems.latent_tree.beam import beam_search
+from fairseq_syntax.systems.latent_tree.brackets import from_brackets, to_brackets
+from fairseq_syntax.systems.latent_tree.generator import Sentence, TreeGenerator, TreeScorer, symbol_attention
+from fairseq_syntax.systems.latent_tree.transitions import Action, Limits
+from fairseq_syntax.systems.latent_tree.tree_growing import grow_trees
+
+
+def generator(task, **options):
+    """A generator of short translations."""
+    options = {"max_len_b": 12, **options}
+    return TreeGenerator(task.source_dictionary, task.target_dictionary, **options)
+
+
+TEXTS = ("abca", "", "c", "bbbaaccab")
+
+
+def plain(hypothesis):
+    """What is compared of a hypothesis."""
+    return hypothesis["tokens"].tolist(), hypothesis["src_tree"], hypothesis["tgt_tree"]
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_sentences_are_translated_the_same_alone_and_with_either_padding(beam, seed):
+    task, model = build(seed=seed)
+    found = generator(task, beam=beam).generate([model], sample(task, *TEXTS))
+    padded_left = generator(task, beam=beam).generate([model], sample(task, *TEXTS, left=True))
+    for row, text in enumerate(TEXTS):
+        (alone,) = generator(task, beam=beam).generate([model], sample(task, text))
+        assert len(alone) == len(found[row]) <= beam
+        for one, two, three in zip(alone, found[row], padded_left[row], strict=True):
+            assert plain(one) == plain(two) == plain(three)
+            assert float(one["score"]) == pytest.approx(float(two["score"]), abs=1e-5)
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+def test_hypotheses(beam):
+    task, model = build()
+    found = generator(task, beam=beam).generate([model], sample(task, *TEXTS))
+    dictionary = task.target_dictionary
+    for text, hypotheses in zip(TEXTS, found, strict=True):
+        assert [float(one["score"]) for one in hypotheses] == sorted(
+            (float(one["score"]) for one in hypotheses), reverse=True
+        )
+        for hypothesis in hypotheses:
+            tokens = hypothesis["tokens"]
+            assert tokens[-1] == dictionary.eos() and (tokens[:-1] != dictionary.eos()).all()
+            assert 2 <= len(tokens) <= 13
+            assert from_brackets(hypothesis["src_tree"])[1] == list(text)
+            assert from_brackets(hypothesis["tgt_tree"])[1] == [dictionary[i] for i in tokens[:-1]]
+            assert hypothesis["positional_scores"].shape == tokens.shape
+            assert float(hypothesis["positional_scores"].mean()) == pytest.approx(float(hypothesis["score"]), abs=1e-5)
+            assert hypothesis["node_attention"].shape == (len(hypothesis["tgt_spans"]), len(hypothesis["src_spans"]))
+            assert hypothesis["src_spans"][0] == (0, len(text))
+            assert hypothesis["tgt_tree"].count("(X") == len(hypothesis["tgt_spans"]) + 1
+            attention = hypothesis["attention"]
+            assert attention.shape == (len(text) + 1, len(tokens))
+            torch.testing.assert_close(attention.sum(0), torch.ones(len(tokens)))
+
+
+def test_greedy_translations_are_the_most_probable_symbols():
+    task, model = build(seed=2)
+    batch = sample(task, "abca", "ccb")
+    _, _, memory = model.encode(batch["net_input"]["src_tokens"])
+    roots, most = model.roots(memory), torch.tensor([12, 12])
+    chosen = generator(task).choice.greedy(model.decoder, most)
+    actions = grow_trees(model.decoder, most, model.limits, chosen, memory, roots, greedy=True).numpy()
+    _, replay = model.decoder(actions, chosen.text.numpy(), model.limits, memory, roots, most.numpy())
+    dictionary = task.target_dictionary
+    for row, (hypothesis,) in enumerate(generator(task).generate([model], batch)):
+        text = hypothesis["tokens"].tolist()
+        states = replay.states[replay.state[row][actions[row] == Action.GEN]]
+        logits = model.decoder.output(states)
+        logits[:, [dictionary.pad(), dictionary.bos()]] = -torch.inf
+        logits[0, dictionary.eos()] = -torch.inf
+        logits[12:, : dictionary.eos()] = logits[12:, dictionary.eos() + 1 :] = -torch.inf
+        assert logits.argmax(1).tolist() == text
+
+
+SMALL = {"max_open": 2, "max_consecutive": 1}
+
+
+def all_translations(task, model, source, longest, power, unkpen=0.0, temperature=1.0):
+    """(score, actions, symbols) of all translations with all their trees, under SMALL limits."""
+    limits = Limits(**SMALL)
+    dictionary = task.target_dictionary
+    _, _, memory = model.encode(sample(task, source)["net_input"]["src_tokens"])
+    roots = model.roots(memory)
+    allowed = [i for i in range(len(dictionary)) if i not in (dictionary.pad(), dictionary.bos(), dictionary.eos())]
+    scored = []
+    for length in range(longest + 1):
+        texts = [[*line, dictionary.eos()] for line in itertools.product(allowed, repeat=length)]
+        trees = all_action_rows(length, limits.max_open, limits.max_consecutive, limits.max_actions(longest))
+        for tree in trees:
+            count = len(texts)
+            own = type(memory)(*(part.expand(count, *part.shape[1:]) for part in memory))
+            taken, most = np.array([tree] * count), np.full(count, longest)
+            scores, replay = model.decoder(taken, np.array(texts), limits, own, roots.expand(count, -1), most)
+            for row, text in enumerate(texts):
+                states = replay.states[replay.state[row][taken[row] == Action.GEN]]
+                of_symbols = (model.decoder.output(states) / temperature).log_softmax(1)
+                total = float(scores.log_policy[row].sum()) - unkpen * text.count(dictionary.unk())
+                total += sum(float(of_symbol[symbol]) for of_symbol, symbol in zip(of_symbols, text, strict=True))
+                scored.append((total / (length + 1) ** power, list(tree), text))
+    return scored
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("power", [0.0, 1.0])
+def test_a_beam_that_nothing_falls_out_of_finds_the_best_of_all(seed, power):
+    task, model = build(seed=seed, sharpness=2.0, **SMALL)
+    _, _, memory = model.encode(sample(task, "ab")["net_input"]["src_tokens"])
+    choice = generator(task, min_len=0).choice
+    given = choice, memory, model.roots(memory), 400, power
+    rows, actions, text = beam_search(model.decoder, torch.tensor([2]), Limits(**SMALL), *given)
+    assert (rows == 0).all()
+    _, *best = max(all_translations(task, model, "ab", 2, power))
+    tree = [action for action in actions[0].tolist() if action != Action.NOP]
+    assert [tree, text[0, : len(best[1])].tolist()] == best
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"unkpen": 1.5}, {"temperature": 3.0}, {"unkpen": -1.0, "temperature": 0.5, "lenpen": 0.0}]
+)
+def test_scores_and_their_order_are_those_of_the_search(options):
+    """Nothing falls out of the beam. As in fairseq, the penalty and the temperature are in the scores."""
+    task, model = build(seed=1, sharpness=2.0, **SMALL)
+    power = options.get("lenpen", 1.0)
+    counted = {name: value for name, value in options.items() if name != "lenpen"}
+    expected = sorted(all_translations(task, model, "ab", 2, power, **counted), reverse=True)
+    (found,) = generator(task, beam=400, max_len_b=2, min_len=0, **options).generate([model], sample(task, "ab"))
+    assert len(found) == len(expected)
+    scores = [float(hypothesis["score"]) for hypothesis in found]
+    assert scores == sorted(scores, reverse=True)
+    for hypothesis, score in zip(found, scores, strict=True):
+        total = score * len(hypothesis["tokens"]) ** power
+        assert float(hypothesis["positional_scores"].sum()) == pytest.approx(total, abs=1e-5)
+    # constituents that the end closes and those that are closed before it look the same
+    ours = sorted((one["tokens"].tolist(), one["tgt_tree"], float(one["score"])) for one in found)
+    theirs = []
+    for score, tree, text in expected:
+        symbols = [task.target_dictionary[symbol] for symbol in text[:-1]]
+        theirs.append((text, *to_brackets(np.array([tree]), [symbols]), score))
+    for one, other in zip(ours, sorted(theirs), strict=True):
+        assert one == (*other[:2], pytest.approx(other[2], abs=1e-5))
+
+
+def test_attention_of_symbols():
+    attention = torch.tensor([[0.5, 0.25, 0.25]])
+    found = symbol_attention(attention, np.array([0, 1, -1]), [(0, 3), (0, 1), (1, 3)])
+    uniform = [0.25] * 4
+    shared = [0.5 / 3 + 0.25, 0.5 / 3 + 0.125, 0.5 / 3 + 0.125, 0.0]
+    torch.testing.assert_close(found.T, torch.tensor([uniform, shared, uniform]))
+    empty = symbol_attention(torch.ones(1, 1), np.array([1]), [(0, 0)])
+    assert empty.tolist() == [[1.0]]
+
+
+def test_what_is_refused():
+    task, model = build()
+    batch = sample(task, "ab")
+    with pytest.raises(ValueError, match="2 models"):
+        generator(task).generate([model, model], batch)
+    with pytest.raises(ValueError, match="prefixes"):
+        generator(task).generate([model], batch, prefix_tokens=torch.ones(1, 1))
+    with pytest.raises(ValueError, match="--beam 0"):
+        generator(task, beam=0)
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+@pytest.mark.parametrize("head", ["policy", "output"])
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf"])
+def test_numbers_that_are_none_are_reported(beam, head, value):
+    task, model = build()
+    getattr(model.decoder, head).bias.data[0] = float(value)
+    norm = value.removeprefix("-")
+    with pytest.raises(
+        FloatingPointError, match=rf"target side: the {head} .* at step 0;.*target\.{head}\.bias {norm}"
+    ):
+        generator(task, beam=beam).generate([model], sample(task, "ab"))
+
+
+def test_lengths():
+    task, model = build()
+    for beam in (1, 3):
+        for limits in ({"max_len_b": 3}, {"max_len_a": 1, "max_len_b": 0}, {"min_len": 5, "max_len_b": 2}):
+            found = generator(task, beam=beam, **limits).generate([model], sample(task, "abca"))
+            for hypothesis in found[0]:
+                number = len(hypothesis["tokens"]) - 1
+                assert limits.get("min_len", 1) <= number <= max(limits.get("min_len", 1), 5)
+                assert number <= 3 or "max_len_a" in limits or "min_len" in limits
+
+
+def test_sentences_of_a_batch():
+    class Trees:
+        row = np.array([0, 0, 1])
+        start = np.array([0, 1, 0])
+        end = np.array([3, 2, 1])
+
+    assert Sentence(Trees, 0).spans == [(0, 3), (1, 2)]
+    assert Sentence(Trees, 1).local(np.array([2, -1])).tolist() == [0, -1]
+
+
+def test_references_that_are_not_there():
+    """As the hub's `score` gives none."""
+    task, model = build()
+    with pytest.raises(ValueError, match="there are no reference translations"):
+        TreeScorer(task.source_dictionary, task.target_dictionary).generate([model], sample(task, *TEXTS))
+
+
+def test_references_get_trees_and_scores():
+    task, model = build(seed=5)
+    targets = ("cab", "a", "", "bccab")
+    scorer = TreeScorer(task.source_dictionary, task.target_dictionary)
+    batch = pairs(task, TEXTS, targets)
+    forced = model(**batch["net_input"], target=batch["target"], trees="greedy")
+    for row, (hypothesis,) in enumerate(scorer.generate([model], batch)):
+        assert from_brackets(hypothesis["tgt_tree"])[1] == list(targets[row])
+        assert from_brackets(hypothesis["src_tree"])[1] == list(TEXTS[row])
+        total = forced.target.log_policy[row].sum() - forced.target.symbol_loss[row].sum()
+        assert float(hypothesis["positional_scores"].sum()) == pytest.approx(float(total), abs=1e-5)

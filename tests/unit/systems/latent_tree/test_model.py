@@ -1,0 +1,403 @@
+"""The latent-tree translator as a model: padding, options, and its gradients against all trees there are."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from fairseq.dataclass.configs import EMAConfig
+from fairseq.models.ema.ema import EMA
+from latent_trees import Task, build, pairs
+from oracles.rnng_trees import all_action_rows
+
+from fairseq_syntax.systems.latent_tree.forced_trees import forced_actions
+from fairseq_syntax.systems.latent_tree.generator import TreeGenerator
+from fairseq_syntax.systems.latent_tree.model import LatentTreeOptions, LatentTreeRNNG
+from fairseq_syntax.systems.latent_tree.reinforce import ReinforceTreeCriterion
+from fairseq_syntax.systems.latent_tree.reinforce_options import ReinforceTreeConfig
+from fairseq_syntax.systems.latent_tree.transitions import Action
+
+NT, GEN, REDUCE = (int(action) for action in (Action.NT, Action.GEN, Action.REDUCE))
+NO_OTHER_LOSS = dict.fromkeys(("source_weight", "target_weight", "policy_weight"), 0.0)
+SOURCES, TARGETS = ("abca", "", "c", "bbbaac"), ("cab", "a", "", "bccab")
+
+
+def scores(model, batch, **options):
+    """What the model says of a batch with its most probable trees."""
+    return model(**batch["net_input"], target=batch["target"], trees="greedy", **options)
+
+
+def test_padding_and_company_change_nothing():
+    task, model = build()
+    together = scores(model, pairs(task, SOURCES, TARGETS))
+    left = scores(model, pairs(task, SOURCES, TARGETS, left=True))
+    for row in range(len(SOURCES)):
+        alone = scores(model, pairs(task, SOURCES[row : row + 1], TARGETS[row : row + 1]))
+        for side in ("source", "target"):
+            for name in ("log_policy", "symbol_loss", "entropy"):
+                one = getattr(getattr(alone, side), name)[0]
+                for batch in (together, left):
+                    other = getattr(getattr(batch, side), name)[row]
+                    torch.testing.assert_close(other[: len(one)], one, atol=1e-5, rtol=1e-5)
+                    assert not other[len(one) :].any()
+        shape = alone.attention.shape[1:]
+        torch.testing.assert_close(together.attention[row, : shape[0], : shape[1]], alone.attention[0])
+        assert together.attended[row].sum() == shape[1] and together.attending[row].sum() == alone.attending.sum()
+
+
+def test_mixed_precision_leaves_the_loops_alone():
+    task, model = build()
+    batch = pairs(task, SOURCES, TARGETS)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        mixed = scores(model, batch)
+    assert torch.equal(mixed.target.symbol_loss, scores(model, batch).target.symbol_loss)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision(dtype):
+    """Probabilities stay in single precision."""
+    task, model = build(sharpness=1.0)
+    batch = pairs(task, SOURCES, TARGETS)
+    expected = scores(model, batch)
+    given = {"src_actions": expected.source.actions, "tgt_actions": expected.target.actions}
+    found = scores(model.to(dtype), batch, **given)
+    assert found.target.log_policy.dtype == found.target.symbol_loss.dtype == torch.float32
+    torch.testing.assert_close(found.target.symbol_loss, expected.target.symbol_loss, atol=0.1, rtol=0.1)
+    (found.target.symbol_loss.sum() + found.attention.float().sum()).backward()
+    assert all(torch.isfinite(p.grad).all() for p in model.parameters() if p.grad is not None)
+
+
+def test_attention_of_many_constituents_in_half_precision():
+    """A source's root gets more of it than half precision can square."""
+    task, model = build(sharpness=1.0)
+    number = 600
+    batch = pairs(task, ["abc"], ["a" * number])
+    batch["net_input"]["src_actions"] = torch.tensor([[NT, GEN, GEN, REDUCE, GEN, GEN]])
+    batch["net_input"]["tgt_actions"] = torch.tensor([[NT, GEN, REDUCE] * number + [GEN]])
+    criterion = ReinforceTreeCriterion(task, ReinforceTreeConfig(seed=1, coverage_weight=1.0, **NO_OTHER_LOSS))
+    found = []
+    for dtype in (torch.float32, torch.float16):
+        model = model.to(dtype).train()
+        pair = model(**batch["net_input"], target=batch["target"])
+        assert pair.attention.dtype == torch.float32 and float(pair.attention[0, :, 0].sum()) > 256
+        torch.testing.assert_close(pair.attention.sum(2), torch.ones(1, number))
+        loss, _, log = criterion(model, batch)
+        model.zero_grad()
+        loss.backward()
+        gradients = [p.grad.double().flatten() for p in model.parameters() if p.grad is not None]
+        found.append((float(log["att"]), torch.cat(gradients)))
+    (expected, exact), (half, gradient) = found
+    assert half == pytest.approx(expected, rel=0.02)
+    assert float((gradient - exact).norm()) < 0.05 * float(exact.norm())
+
+
+@pytest.mark.parametrize("fp32", [False, True])
+def test_fairseq_can_average_the_model_over_updates(fp32):
+    """`--store-ema`, which multiplies all buffers by a number."""
+    task, model = build()
+    model.baselines.source_seen[4] = 1
+    model.baselines.source[4] = 3
+    average = EMA(model, EMAConfig(store_ema=True, ema_decay=0.75, ema_fp32=fp32))
+    model.baselines.source_seen[5] = 1
+    model.baselines.source[4:6] = torch.tensor([5.0, 4.0])
+    model.encoder.policy.bias.data += 1
+    average.step(model, 1)
+    kept = average.get_model()
+    assert kept.baselines.source[4:6].tolist() == [3.5, 1.0]
+    assert (kept.baselines.source_seen > 0).tolist() == [i in (4, 5) for i in range(len(task.source_dictionary))]
+    torch.testing.assert_close(kept.encoder.policy.bias, model.encoder.policy.bias - 0.75)
+
+
+@pytest.mark.parametrize(("name", "side"), [("encoder", "source"), ("decoder", "target")])
+def test_the_side_whose_numbers_are_none_is_named(name, side):
+    task, model = build()
+    getattr(model, name).policy.bias.data[0] = float("nan")
+    with pytest.raises(FloatingPointError, match=rf"^{side} side: .*{side}\.policy\.bias nan"):
+        scores(model, pairs(task, SOURCES, TARGETS))
+
+
+def test_given_trees_are_taken():
+    task, model = build()
+    batch = pairs(task, ["ab"], ["c"])
+    given = [Action.NT, Action.GEN, Action.GEN, Action.REDUCE, Action.GEN]
+    flat = [Action.GEN, Action.GEN]
+    found = scores(model, batch, src_actions=torch.tensor([given]), tgt_actions=torch.tensor([flat]))
+    assert found.source.actions[0].tolist() == given and found.target.actions[0].tolist() == flat
+    assert found.attention.shape == (1, 0, 2)
+    with pytest.raises(ValueError, match="row 0, step 0: REDUCE is not legal"):
+        scores(model, batch, src_actions=torch.tensor([[Action.REDUCE, Action.GEN, Action.GEN, Action.GEN]]))
+    with pytest.raises(ValueError, match="row 0: the actions generate 2 of 3 symbols"):
+        scores(model, batch, src_actions=torch.tensor([flat]))
+
+
+def test_sampling_is_repeatable():
+    task, model = build(sharpness=1.0)
+    batch = pairs(task, SOURCES, TARGETS)
+
+    def sampled(seed):
+        generator = torch.Generator().manual_seed(seed)
+        pair = model(**batch["net_input"], target=batch["target"], generator=generator)
+        return pair.source.actions, pair.target.actions
+
+    first, same, other = sampled(1), sampled(1), sampled(2)
+    assert all(torch.equal(one, two) for one, two in zip(first, same, strict=True))
+    assert any(one.shape != two.shape or not torch.equal(one, two) for one, two in zip(first, other, strict=True))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"root_input": "attend"},
+        {"root_input": "learned"},
+        {"attn_key": "closed"},
+        {"attn_scale": "sqrt"},
+        {"share_all_embeddings": True},
+        {"value_head": True},
+        {"tree_wait": 0.0},
+    ],
+    ids=lambda options: "-".join(map(str, *options.items())),
+)
+def test_options_train_all_weights(options):
+    task, model = build(sharpness=1.0, **options)
+    model.train()
+    criterion = ReinforceTreeCriterion(
+        task, ReinforceTreeConfig(seed=1, baseline="value" if "value_head" in options else "ema")
+    )
+    torch.manual_seed(4)
+    loss, _, _ = criterion(model, pairs(task, SOURCES * 4, TARGETS * 4))
+    loss.backward()
+    untrained = [name for name, parameter in model.named_parameters() if parameter.grad is None]
+    assert not untrained
+    assert all(parameter.grad.any() for parameter in model.parameters())
+
+
+GRAMMAR = {"embed", "composition", "stack"}
+PATHS = {
+    "encoder": {f"encoder.{part}" for part in GRAMMAR | {"nonterminal"}},
+    "decoder": {f"decoder.{part}" for part in GRAMMAR},
+}
+BOTH = PATHS["encoder"] | PATHS["decoder"]
+POLICIES, OUTPUTS = ({f"{name}.{head}" for name in PATHS} for head in ("policy", "output"))
+
+
+@pytest.mark.parametrize(
+    ("loss", "options", "trained"),
+    [
+        ("source", {}, PATHS["encoder"] | {"encoder.output"}),
+        ("source", {"policy_grad": "head"}, PATHS["encoder"] | {"encoder.output"}),
+        ("source", {"lm_grad": "softmax"}, {"encoder.output"}),
+        ("target", {}, BOTH | {"decoder.output"}),
+        ("target", {"policy_grad": "head"}, BOTH | {"decoder.output"}),
+        ("target", {"lm_grad": "softmax"}, {"decoder.output"}),
+        ("coverage", {}, BOTH),
+        ("coverage", {"policy_grad": "head", "lm_grad": "softmax"}, BOTH),
+        ("policy", {}, BOTH | POLICIES),
+        ("policy", {"lm_grad": "softmax"}, BOTH | POLICIES),
+        ("policy", {"policy_grad": "head"}, POLICIES),
+    ],
+    ids=lambda value: "-".join(value.values()) if isinstance(value, dict) else value if isinstance(value, str) else "",
+)
+def test_which_weights_a_term_of_the_loss_trains(loss, options, trained):
+    """Check 9: by themselves, the losses of symbols and of attention do not reach the policies, and so on."""
+    task, model = build(sharpness=1.0, **options)
+    weights = {**NO_OTHER_LOSS, "coverage_weight": 0.0, f"{loss}_weight": 1.0}
+    criterion = ReinforceTreeCriterion(task, ReinforceTreeConfig(seed=1, baseline="none", **weights))
+    model.train()
+    torch.manual_seed(4)
+    total, _, _ = criterion(model, pairs(task, SOURCES * 4, TARGETS * 4))
+    total.backward()
+    found = {name for name, weight in model.named_parameters() if weight.grad is not None and weight.grad.any()}
+    assert found == {name for name, _ in model.named_parameters() if ".".join(name.split(".")[:2]) in trained}
+
+
+@pytest.mark.parametrize(("option", "scale"), [("none", 1.0), ("sqrt", 6**-0.5)])
+def test_attention_is_a_softmax_of_dot_products(option, scale):
+    task, model = build(sharpness=1.0, attn_scale=option)
+    batch = pairs(task, ["abca"], ["cab"])
+    trees = [[NT, GEN, NT, GEN, REDUCE, REDUCE, NT, GEN, GEN, REDUCE, GEN], [NT, GEN, NT, GEN, REDUCE, GEN, GEN]]
+    source, target = (torch.tensor([tree]) for tree in trees)
+    pair = scores(model, batch, src_actions=source, tgt_actions=target)
+    _, _, memory = model.encode(batch["net_input"]["src_tokens"], actions=source)
+    text = batch["target"].numpy()
+    _, replay = model.decoder(target.numpy(), text, model.limits, memory, model.roots(memory))
+    queries = replay.states[replay.state[0, [0, 2]]]  # before the NTs
+    expected = (queries @ memory.keys[0].T * scale).softmax(1)
+    torch.testing.assert_close(pair.attention[0], expected)
+
+
+def test_what_the_target_sees_of_the_source():
+    """The root alone, if the target opens no constituents; nothing, with a learned root."""
+    for root, sees in (("encoder", True), ("attend", True), ("learned", False)):
+        task, model = build(root_input=root)
+        losses = []
+        for source in ("ab", "ca"):
+            batch = pairs(task, [source], ["ab"])
+            flat = torch.full((1, 3), int(Action.GEN))
+            losses.append(scores(model, batch, tgt_actions=flat).target.symbol_loss)
+        assert torch.equal(*losses) != sees
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"tree_wait": 2.0}, "--tree-wait 2.0: must be from 0 to 1"),
+        ({"rnng_size": 0}, "--rnng-size 0: must be at least 1"),
+        ({"max_open": 0}, "--max-open 0: must be at least 1"),
+        ({"root_input": "nothing"}, "--root-input nothing: choose from encoder, attend, learned"),
+    ],
+)
+def test_options_that_cannot_be(options, message):
+    with pytest.raises(ValueError, match=message):
+        LatentTreeRNNG.build_model(LatentTreeOptions(**options), Task())
+
+
+def test_tasks_and_dictionaries_that_do_not_fit():
+    class Stock:
+        pass
+
+    with pytest.raises(ValueError, match="use --task tree_translation"):
+        LatentTreeRNNG.build_model(LatentTreeOptions(), Stock())
+    task = Task()
+    task.target_dictionary = Task("xyz").source_dictionary
+    with pytest.raises(ValueError, match="--joined-dictionary"):
+        LatentTreeRNNG.build_model(LatentTreeOptions(share_all_embeddings=True), task)
+
+
+def all_pairs(model, task, source, target, budget):
+    """Every pair of trees of a sentence pair, as a batch."""
+    limits = model.limits
+    sides = []
+    for text in (source, target):
+        rows = all_action_rows(len(text), limits.max_open, limits.max_consecutive, limits.max_actions(len(text)))
+        width = max(map(len, rows))
+        sides.append(np.array([[*row, *[int(Action.NOP)] * (width - len(row))] for row in rows]))
+    first, second = (index.ravel() for index in np.indices([len(side) for side in sides]))
+    assert len(first) == budget
+    batch = pairs(task, [source] * len(first), [target] * len(first))
+    given = {"src_actions": torch.from_numpy(sides[0][first]), "tgt_actions": torch.from_numpy(sides[1][second])}
+    return model(**batch["net_input"], target=batch["target"], **given)
+
+
+@pytest.mark.parametrize("baseline", ["none", "ema"])
+def test_the_gradient_is_that_of_the_expected_cost(baseline):
+    """The mean of the estimator over all 70 x 70 pairs of ways to build trees of two symbols each, with their
+    probabilities, is the gradient of the expected cost, where the policies answer for all they bring about."""
+    task, model = build(size=5, max_open=3, max_consecutive=2, actions_per_symbol=6, sharpness=2.0)
+    model = model.double()
+    options = ReinforceTreeConfig(
+        seed=1,
+        baseline=baseline,
+        cross_reward="scg",
+        reward_discount=1.0,
+        policy_weight=1.0,
+        source_weight=0.7,
+        coverage_weight=1.3,
+    )
+    criterion = ReinforceTreeCriterion(task, options)
+    if baseline == "ema":
+        generator = torch.Generator().manual_seed(0)
+        for name in model.baselines.NAMES:
+            buffer = getattr(model.baselines, name)
+            buffer.copy_(torch.rand(buffer.shape, generator=generator))
+            getattr(model.baselines, f"{name}_seen").fill_(True)
+    pair = all_pairs(model, task, "ab", "ca", 70 * 70)
+    log_probability = pair.source.log_policy.sum(1) + pair.target.log_policy.sum(1)
+    probability = log_probability.exp()
+    assert probability.sum().item() == pytest.approx(1, abs=1e-12)
+    losses = criterion.losses(pair, model.baselines)
+    estimator = (probability.detach() * losses.total).sum()
+    found = torch.autograd.grad(estimator, model.parameters(), retain_graph=True, allow_unused=True)
+    differentiable = 0.7 * pair.source.symbol_loss.sum(1) + pair.target.symbol_loss.sum(1) + 1.3 * losses.coverage
+    rewards = sum(side.tree_total() for side in losses.sides)
+    expected = torch.autograd.grad(
+        (probability * (differentiable - rewards)).sum(), model.parameters(), allow_unused=True
+    )
+    size = max(float(gradient.norm()) for gradient in expected if gradient is not None)
+    for (name, _), mine, exact in zip(model.named_parameters(), found, expected, strict=True):
+        assert (mine is None) == (exact is None), name
+        if mine is not None:
+            assert float((mine - exact).norm()) < 1e-9 * size, name
+
+
+@pytest.mark.slow
+def test_memory_is_flat():
+    """Between 50 and 500 updates."""
+    task, model = build(size=32, sharpness=1.0)
+    model.train()
+    criterion = ReinforceTreeCriterion(task, ReinforceTreeConfig(seed=1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    random = np.random.default_rng(0)
+    sizes = {}
+    for update in range(501):
+        texts = ["".join(random.choice(list("abc"), random.integers(1, 40))) for _ in range(16)]
+        loss, _, _ = criterion(model, pairs(task, texts, texts[::-1]))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if update in (50, 500):
+            # pages that are in memory now; the greatest number of them would be that of other tests
+            sizes[update] = int(Path("/proc/self/statm").read_text().split()[1])
+    assert sizes[500] < 1.05 * sizes[50]
+
+
+def train(model, criterion, batches, updates, lr=3e-3):
+    """Logs of updates."""
+    model.train()
+    optimizer = torch.optim.Adam(model.parameters(), lr=lr)
+    logs = []
+    for update in range(updates):
+        loss, size, log = criterion(model, batches(update))
+        optimizer.zero_grad()
+        (loss / size).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 5.0)
+        optimizer.step()
+        logs.append(log)
+    return logs
+
+
+@pytest.mark.slow
+def test_given_trees_of_words_are_learned_by_heart():
+    """Check 11: 8 sentence pairs, translated freely and greedily."""
+    texts = [
+        ("ein mann", "a man"),
+        ("zwei hunde", "two dogs"),
+        ("das kind lacht", "the child laughs"),
+        ("ein hund", "a dog"),
+        ("die frau singt", "the woman sings"),
+        ("zwei kinder", "two children"),
+        ("der mann lacht", "the man laughs"),
+        ("ein kind", "a child"),
+    ]
+    sources, targets = ([text.replace(" ", "_") for text in side] for side in zip(*texts, strict=True))
+    task, model = build(size=96, sharpness=1.0, symbols="".join(sorted(set("".join(sources + targets)))))
+    batch = pairs(task, sources, targets)
+    dictionary = task.source_dictionary
+    for name, tokens in (("src", batch["net_input"]["src_tokens"]), ("tgt", batch["target"])):
+        inside = tokens != dictionary.index("_")
+        batch["net_input"][f"{name}_actions"] = forced_actions(tokens, inside, dictionary.pad(), dictionary.eos())
+    criterion = ReinforceTreeCriterion(task, ReinforceTreeConfig(seed=1, action_xent=1.0))
+    log = train(model, criterion, lambda update: batch, 200)[-1]
+    assert float(log["loss_tgt"]) / float(log["symbols_tgt"]) / np.log(2) < 0.1
+    found = TreeGenerator(dictionary, dictionary, max_len_b=30).generate([model], pairs(task, sources, targets))
+    exact = sum(
+        "".join(dictionary[i] for i in hypothesis["tokens"][:-1]) == target
+        for (hypothesis,), target in zip(found, targets, strict=True)
+    )
+    assert exact >= 7
+
+
+@pytest.mark.slow
+def test_rewards_alone_are_learned():
+    """Check 12: trees of random text, from which there is nothing else to be had."""
+    task, model = build(size=32, sharpness=1.0)
+    options = ReinforceTreeConfig(seed=1, source_weight=0.0, target_weight=0.0, coverage_weight=0.0)
+    criterion = ReinforceTreeCriterion(task, options)
+    random = np.random.default_rng(0)
+
+    def batch(update):
+        texts = ["".join(random.choice(list("abc"), 10)) for _ in range(64)]
+        return pairs(task, texts, texts)
+
+    logs = train(model, criterion, batch, 150)
+    first, last = (float(log["reward_src"]) / float(log["chars_src"]) for log in (logs[0], logs[-1]))
+    assert first < 1 and last > 3

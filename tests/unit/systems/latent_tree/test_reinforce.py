@@ -1,0 +1,591 @@
+"""The criterion of latent trees: against loops, its baselines, validation, logs, options, what it refuses."""
+
+import logging
+import math
+import random
+from types import SimpleNamespace
+
+import pytest
+import torch
+from fairseq import options
+from fairseq.data import Dictionary
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from fairseq.logging import metrics
+from oracles import reinforce
+from oracles.rnng_trees import build, random_actions
+from oracles.rnng_trees import rewards as tree_rewards
+from oracles.toy_grammar import END, LIMITS, PADDING, ToyTranslator
+
+import fairseq_syntax.systems.latent_tree.model as latent_tree_rnng
+from fairseq_syntax.systems.latent_tree.losses import coverage_loss
+from fairseq_syntax.systems.latent_tree.reinforce import ReinforceTreeCriterion
+from fairseq_syntax.systems.latent_tree.reinforce_options import PRESETS, Preset, ReinforceTreeConfig, TreePreset
+from fairseq_syntax.systems.latent_tree.rewards import ForcedClosings, RewardMode
+
+NT, GEN, REDUCE, NOP = range(4)
+SOURCES, TARGETS = [[4, 5, 4, 6], [7], []], [[5, 5], [6, 4, 7, 4, 5], [7]]
+LOSSES = {"source_weight": 0.7, "target_weight": 1.3, "coverage_weight": 2.1, "policy_weight": 0.3}
+OPTIONS = {**LOSSES, "reward_discount": 0.8}
+
+
+def criterion(**changes):
+    config = ReinforceTreeConfig(**changes)
+    config.seed = 5
+    return ReinforceTreeCriterion(None, config)
+
+
+def text(sentences):
+    width = max(map(len, sentences)) + 1
+    return torch.tensor([[*row, END] + [PADDING] * (width - len(row) - 1) for row in sentences])
+
+
+def sample_of(sources=SOURCES, targets=TARGETS):
+    source, target = text(sources), text(targets)
+    inputs = {"src_tokens": source, "src_lengths": source.ne(PADDING).sum(1), "prev_output_tokens": target}
+    tokens = int(target.ne(PADDING).sum())
+    ids = torch.tensor([40, 7, 23][: len(sources)])
+    return {"id": ids, "nsentences": len(sources), "ntokens": tokens, "net_input": inputs, "target": target}
+
+
+def random_trees(sentences, seed, copies=1):
+    draw = random.Random(seed)
+    rows = [
+        random_actions(draw, len(row), LIMITS.max_open, LIMITS.max_consecutive, 3 * len(row) + 6, (1.0, 1.0, 1.0))
+        for row in sentences
+        for _ in range(copies)
+    ]
+    width = max(map(len, rows))
+    return torch.tensor([row + [NOP] * (width - len(row)) for row in rows])
+
+
+def toy(copies=1, seed=2):
+    model = ToyTranslator(seed=1)
+    model.trees["sample"] = random_trees(SOURCES, seed, copies), random_trees(TARGETS, seed + 1, copies)
+    model.trees["greedy"] = random_trees(SOURCES, seed + 2), random_trees(TARGETS, seed + 3)
+    return model
+
+
+def pair_of(model, kind="sample", copies=1):
+    texts = (text([row for row in side for _ in range(copies)]) for side in (SOURCES, TARGETS))
+    return model.pair(*texts, *model.trees[kind])
+
+
+def in_loops(pair, baselines=None, cross=False):
+    """(B, side) advantages as lists, tree rewards, coverage losses: with OPTIONS, all by loops."""
+    weights, sides = (0.7, 1.3), (pair.source, pair.target)
+    rows = len(pair.source.actions)
+    coverages, totals, advantages = [], [], []
+    for row in range(rows):
+        j, i = int(pair.attending[row].sum()), int(pair.attended[row].sum())
+        coverages.append(reinforce.coverage(pair.attention[row, :j, :i].tolist(), i))
+        found = []
+        for scores in sides:
+            actions = [action for action in scores.actions[row].tolist() if action != NOP]
+            found.append((actions, *tree_rewards(actions, 4.0, 9.0, False, False)))
+        totals.append([sum(tree) + at_end for _, tree, at_end in found])
+        target_loss = float(pair.target.symbol_loss[row].sum())
+        ahead = [-2.1 * coverages[-1] - 1.3 * target_loss + totals[-1][1], -2.1 * coverages[-1]]
+        both = []
+        for side, (actions, tree, at_end) in enumerate(found):
+            losses = sides[side].symbol_loss[row].tolist()
+            average = of_tree = of_ahead = None
+            if baselines is not None:
+                symbols = sides[side].symbols[row].tolist()
+                average = [baselines[side].get(symbol, loss) for symbol, loss in zip(symbols, losses, strict=True)]
+                of_tree = baselines["tree"].get(side, totals[-1][side] / actions.count(GEN))
+                units = found[1][0].count(GEN) if side == 0 else 1
+                of_ahead = baselines["cross"].get(side, ahead[side] / units) * units
+            earned = reinforce.rewards(actions, losses, tree, at_end, weights[side], average, of_tree or 0.0)
+            later = ahead[side] - (of_ahead or 0.0) if cross else 0.0
+            to_go = reinforce.to_go(earned, reinforce.counts(actions), 0.8)[:-1]
+            both.append([value + later for value in to_go] + [0.0] * (sides[side].actions.shape[1] - len(actions)))
+        advantages.append(both)
+    return advantages, totals, coverages
+
+
+def set_averages(model):
+    """Averages of some symbols, of source trees and of what comes after both; as dictionaries."""
+    torch.manual_seed(8)
+    known = {0: {4: 1.5, 6: -2.0, END: 3.0}, 1: {5: 0.25, END: 1.0}, "tree": {0: 2.5}, "cross": {0: -1.5, 1: -4.0}}
+    for key, name in ((0, "source"), (1, "target"), ("tree", "tree"), ("cross", "cross")):
+        for index, value in known[key].items():
+            getattr(model.baselines, name)[index] = value
+            getattr(model.baselines, f"{name}_seen")[index] = True
+    return known
+
+
+def total_in_loops(pair, advantages, coverages, policy_weight=0.3, entropy_weight=0.0):
+    totals = []
+    for row, (both, coverage) in enumerate(zip(advantages, coverages, strict=True)):
+        total = 2.1 * coverage
+        for scores, weight, values in zip((pair.source, pair.target), (0.7, 1.3), both, strict=True):
+            total += weight * float(scores.symbol_loss[row].sum()) - entropy_weight * float(scores.entropy[row].sum())
+            total -= policy_weight * sum(
+                value * log for value, log in zip(values, scores.log_policy[row].tolist(), strict=True)
+            )
+        totals.append(total)
+    return totals
+
+
+# --- losses -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cross", [False, True])
+@pytest.mark.parametrize("averages", [False, True])
+def test_losses_equal_loops(cross, averages):
+    model = toy()
+    known = set_averages(model) if averages else None
+    more = {"baseline": "ema" if averages else "none", "cross_reward": "scg" if cross else "none"}
+    pair = pair_of(model)
+    losses = criterion(**OPTIONS, entropy_weight=0.4, **more).losses(pair, model.baselines)
+    advantages, _, coverages = in_loops(pair, known, cross)
+    for side in range(2):
+        expected = torch.tensor([both[side] for both in advantages], dtype=torch.float64)
+        torch.testing.assert_close(losses.advantages[side], expected, rtol=0, atol=1e-6)  # averages are float32
+        assert expected.std() > 1
+    assert losses.total.tolist() == pytest.approx(total_in_loops(pair, advantages, coverages, 0.3, 0.4), abs=1e-5)
+    assert losses.coverage.tolist() == pytest.approx(coverages)
+
+
+def test_a_character_seen_for_the_first_time_is_its_own_baseline():
+    """So a first batch has only tree rewards, less their own mean in each sentence."""
+    model = toy()
+    pair = pair_of(model)
+    found = criterion(**OPTIONS).losses(pair, model.baselines)
+    again = criterion(**{**OPTIONS, "source_weight": 50.0, "target_weight": 0.0}).losses(pair, model.baselines)
+    for one, other in zip(found.advantages, again.advantages, strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-9)
+        assert one.abs().max() > 1
+
+
+def test_moving_averages_are_used_and_then_updated():
+    model, loop = toy(), {0: {}, 1: {}, "tree": {}, "cross": {}}
+    train = criterion(**OPTIONS, cross_reward="scg")
+    model.train()
+    for seed in (2, 20, 30):
+        model.trees["sample"] = random_trees(SOURCES, seed), random_trees(TARGETS, seed + 1)
+        pair = pair_of(model)
+        advantages, totals, coverages = in_loops(pair, loop, cross=True)
+        loss, size, _ = train(model, sample_of())
+        assert size == 3 and float(loss.detach()) == pytest.approx(
+            sum(total_in_loops(pair, advantages, coverages)), abs=1e-4
+        )
+        for side, scores in enumerate((pair.source, pair.target)):
+            seen = [
+                (symbol, value)
+                for row in zip(
+                    scores.actions.tolist(), scores.symbols.tolist(), scores.symbol_loss.tolist(), strict=True
+                )
+                for action, symbol, value in zip(*row, strict=True)
+                if action == GEN
+            ]
+            loop[side] = reinforce.move(loop[side], seen, 0.95)
+        gens = [[row.count(GEN) for row in scores.actions.tolist()] for scores in (pair.source, pair.target)]
+        means = [(side, sum(row[side] for row in totals) / sum(gens[side])) for side in range(2)]
+        loop["tree"] = reinforce.move(loop["tree"], means, 0.95)
+        ahead = [
+            -2.1 * coverage - 1.3 * float(pair.target.symbol_loss[row].sum()) + totals[row][1]
+            for row, coverage in enumerate(coverages)
+        ]
+        means = [(0, sum(ahead) / sum(gens[1])), (1, -2.1 * sum(coverages) / 3)]
+        loop["cross"] = reinforce.move(loop["cross"], means, 0.95)
+    for key, name in ((0, "source"), (1, "target"), ("tree", "tree"), ("cross", "cross")):
+        found = getattr(model.baselines, name).tolist()
+        assert {i for i, seen in enumerate(getattr(model.baselines, f"{name}_seen").tolist()) if seen} == set(loop[key])
+        assert {i: found[i] for i in loop[key]} == pytest.approx(loop[key], abs=1e-5)
+
+
+@pytest.mark.parametrize("where", ["reduce", "action"])
+def test_other_places_of_the_average_tree_reward(where):
+    model = toy()
+    model.train()
+    criterion(tree_baseline=where)(model, sample_of())
+    for side, scores in enumerate(model.trees["sample"]):
+        total = count = 0
+        for row in scores.tolist():
+            actions = [action for action in row if action != NOP]
+            tree, at_end = tree_rewards(actions, 4.0, 9.0, False, False)
+            if where == "reduce":
+                total += sum(reward for action, reward in zip(actions, tree, strict=True) if action == REDUCE)
+                count += actions.count(REDUCE)
+            else:
+                total += sum(tree) + at_end
+                count += len(actions)
+        assert count and float(model.baselines.tree[side]) == pytest.approx(total / count, rel=1e-6)
+    # subtracted there and nowhere else: without discount, an action's share falls by one average at each place
+    level = {"reward_discount": 1.0, "source_weight": 0.0, "target_weight": 0.0}
+    pair = pair_of(model)
+    plain = criterion(**level, baseline="none").losses(pair, model.baselines)
+    less = criterion(**level, tree_baseline=where).losses(pair, model.baselines)
+    for side, actions in enumerate(model.trees["sample"]):
+        there = actions == REDUCE if where == "reduce" else actions != NOP
+        to_come = there.long().flip(1).cumsum(1).flip(1) * (actions != NOP)
+        expected = plain.advantages[side] - model.baselines.tree[side].double() * to_come
+        torch.testing.assert_close(less.advantages[side], expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("baseline", ["none", "loo", "greedy", "value"])
+def test_other_baselines_leave_the_averages_alone(baseline):
+    model = toy(copies=3 if baseline == "loo" else 1)
+    before = {name: value.clone() for name, value in model.baselines.state_dict().items()}
+    model.train()
+    criterion(baseline=baseline, loo_samples=3)(model, sample_of())
+    assert all(torch.equal(value, before[name]) for name, value in model.baselines.state_dict().items())
+
+
+def without_averages(model, copies, kind="sample"):
+    return in_loops(pair_of(model, kind, copies), None, cross=True)
+
+
+def test_other_samples_of_a_sentence():
+    model = toy(copies=3)
+    model.train()
+    advantages, _, coverages = without_averages(model, 3)
+    pair = pair_of(model, copies=3)
+    expected = []
+    for row, both in enumerate(advantages):
+        others = [other for other in range(row // 3 * 3, row // 3 * 3 + 3) if other != row]
+        expected.append([])
+        for side, scores in enumerate((pair.source, pair.target)):
+            actions = scores.actions.tolist()
+            theirs = [reinforce.at_same_symbol(actions[row], actions[o], advantages[o][side]) for o in others]
+            expected[-1].append([mine - (a + b) / 2 for mine, a, b in zip(both[side], *theirs, strict=True)])
+    totals = total_in_loops(pair, expected, coverages)
+    leave_one_out = criterion(**OPTIONS, baseline="loo", loo_samples=3, cross_reward="scg")
+    loss, size, log = leave_one_out(model, sample_of())
+    # a mean over the samples of each sentence
+    assert size == 3 and float(loss.detach()) == pytest.approx(sum(totals) / 3)
+    assert log["trees_src"] == 9 and log["nsentences"] == 3 and model.calls == [("sample", 9, None)]
+    model.eval()
+    model.trees["sample"] = toy().trees["sample"]
+    leave_one_out(model, sample_of())
+    assert [call[:2] for call in model.calls[1:]] == [("sample", 3)]
+
+
+def test_the_most_likely_trees_as_a_baseline():
+    model = toy()
+    model.train()
+    advantages, _, coverages = without_averages(model, 1)
+    there, _, _ = without_averages(model, 1, "greedy")
+    pair, greedy = pair_of(model), pair_of(model, "greedy")
+    expected = []
+    for row, both in enumerate(advantages):
+        expected.append([])
+        for side, (ours, theirs) in enumerate(((pair.source, greedy.source), (pair.target, greedy.target))):
+            lists = ours.actions[row].tolist(), theirs.actions[row].tolist(), there[row][side]
+            values = reinforce.at_same_symbol(*lists)
+            expected[-1].append([mine - value for mine, value in zip(both[side], values, strict=True)])
+    loss, _, _ = criterion(**OPTIONS, baseline="greedy", cross_reward="scg")(model, sample_of())
+    assert float(loss.detach()) == pytest.approx(sum(total_in_loops(pair, expected, coverages)))
+    assert model.calls == [("greedy", 3, None), ("sample", 3, None)]
+
+
+def test_the_value_head():
+    model = toy()
+    model.train()
+    advantages, _, coverages = without_averages(model, 1)
+    pair = pair_of(model)
+    squares, expected = [], []
+    for row, both in enumerate(advantages):
+        expected.append([])
+        for side, scores in enumerate((pair.source, pair.target)):
+            values = scores.values[row].tolist()
+            less = [mine - value for mine, value in zip(both[side], values, strict=True)]
+            squares += [value**2 for value in less]
+            expected[-1].append(less)
+    loss, _, _ = criterion(**OPTIONS, baseline="value", value_weight=0.6, cross_reward="scg")(model, sample_of())
+    totals = total_in_loops(pair, expected, coverages)
+    assert float(loss.detach()) == pytest.approx(sum(totals) + 0.6 * sum(squares))
+    loss.backward()
+    assert model.source.value.weight.grad.abs().max() > 0
+
+    pair.source.values = None
+    with pytest.raises(ValueError, match="no value head; give --value-head"):
+        criterion(baseline="value").losses(pair, model.baselines)
+
+
+def test_given_trees_are_learned_and_not_reinforced():
+    model = toy()
+    model.train()
+    pair = pair_of(model)
+    sample = sample_of()
+    sample["net_input"]["tgt_actions"] = model.trees["sample"][1]
+    _, _, log = criterion(**LOSSES)(model, sample)
+    assert log["taught_src"] == (pair.source.actions != NOP).sum() and log["taught_tgt"] == 0
+    model.trees["sample"] = (model.trees["sample"][0], None)  # the target's are not drawn
+    sample["net_input"]["src_actions"] = model.trees["sample"][0]
+    loss, _, log = criterion(**LOSSES, action_xent=0.4)(model, sample)
+    expected = 2.1 * float(log["att"]) + 0.7 * float(log["loss_src"]) + 1.3 * float(log["loss_tgt"])
+    expected -= 0.4 * float(pair.source.log_policy.sum() + pair.target.log_policy.sum())
+    assert log["taught_src"] == 0 and float(loss.detach()) == pytest.approx(expected)
+    model.eval()
+    loss, _, _ = criterion(**LOSSES, action_xent=0.4)(model, sample)
+    assert float(loss.detach()) < expected
+
+
+# --- validation ---------------------------------------------------------------------------------------------------
+
+
+def real(**changes):
+    words = Dictionary()
+    for letter in "abcde":
+        words.add_symbol(letter)
+    task = SimpleNamespace(source_dictionary=words, target_dictionary=words, builds_trees=True)
+    torch.manual_seed(4)
+    return latent_tree_rnng.LatentTreeRNNG.build_model(SimpleNamespace(rnng_size=8, **changes), task)
+
+
+def test_validation_draws_the_same_trees_and_leaves_training_alone():
+    model = real().eval()
+    valid = criterion()
+    state = torch.get_rng_state()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    first = valid(model, sample_of())[0]
+    assert torch.equal(torch.get_rng_state(), state)
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    torch.rand(3)
+    assert torch.equal(valid(model, sample_of())[0], first)
+    # other sentences and seeds have other trees
+    others = sample_of()
+    others["id"] += 1
+    assert valid(model, others)[0] != first
+    valid.seed = 6
+    assert valid(model, sample_of())[0] != first
+    greedy = criterion(valid_trees="greedy")(model, sample_of())[0]
+    source = text(SOURCES)
+    pair = model(source, source.ne(PADDING).sum(1), text(TARGETS), trees="greedy")
+    coverage = coverage_loss(pair.attention, pair.attending, pair.attended)
+    expected = pair.source.symbol_loss.sum() + pair.target.symbol_loss.sum() + coverage.sum()
+    assert float(greedy.detach()) == pytest.approx(float(expected.detach())) and greedy != first
+
+
+def test_training_draws_from_the_random_numbers_of_torch():
+    model = real().train()
+    train = criterion()
+    found = []
+    for seed in (1, 1, 2):
+        torch.manual_seed(seed)
+        logs = [train(model, sample_of())[2] for _ in range(4)]
+        found.append([(float(log["actions_src"]), float(log["nts_tgt"])) for log in logs])
+    assert found[0] == found[1] != found[2]
+
+
+@pytest.mark.parametrize("baseline", ["ema", "none", "loo", "greedy", "value"])
+@pytest.mark.parametrize("cross", ["none", "scg"])
+def test_the_real_model_learns_by_every_baseline(baseline, cross):
+    model = real(value_head=baseline == "value").train()
+    loss, _, log = criterion(baseline=baseline, cross_reward=cross, loo_samples=2)(model, sample_of())
+    loss.backward()
+    missing = {name for name, parameter in model.named_parameters() if parameter.grad is None}
+    assert not missing
+    assert log["taught_src"] > 0 and log["advantages_squared_tgt"] > 0
+    assert model.encoder.policy.weight.grad.abs().max() > 0
+
+
+# --- logs ---------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_logged():
+    model = toy()
+    model.train()
+    pair = pair_of(model)
+    train = criterion(**OPTIONS)
+    _, _, log = train(model, sample_of())
+    advantages, rewards, coverages = in_loops(pair, {0: {}, 1: {}, "tree": {}, "cross": {}})
+    with metrics.aggregate(new_root=True) as found:
+        ReinforceTreeCriterion.reduce_metrics([log, log])
+    found = found.get_smoothed_values()
+    expected = {"att": sum(coverages) / 3}
+    for side, (name, scores, sentences) in enumerate((("src", pair.source, SOURCES), ("tgt", pair.target, TARGETS))):
+        rows = [[action for action in row if action != NOP] for row in scores.actions.tolist()]
+        built = [build(row)["constituents"] for row in rows]
+        characters, actions = sum(map(len, sentences)), sum(map(len, rows))
+        bits = float(scores.symbol_loss.sum()) / math.log(2) / (characters + 3)
+        expected["loss_src" if name == "src" else "loss"] = bits
+        expected[f"entropy_{name}"] = float(scores.entropy.sum()) / math.log(2) / actions
+        expected[f"nts_per_char_{name}"] = sum(row.count(NT) for row in rows) / characters
+        expected[f"depth_{name}"] = sum(max(node["depth"] for node in nodes) for nodes in built) / 3
+        expected[f"tree_reward_{name}"] = sum(row[side] for row in rewards) / characters
+        expected[f"flat_{name}"] = 100 * sum(len(nodes) == 1 for nodes in built) / 3
+        expected[f"capped_{name}"] = 0.0
+        values = [v for both, row in zip(advantages, rows, strict=True) for v in both[side][: len(row)]]
+        mean = sum(values) / actions
+        expected[f"adv_std_{name}"] = math.sqrt(sum((value - mean) ** 2 for value in values) / actions)
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        assert found[name] == pytest.approx(value, abs={"flat": 0.051, "dept": 0.0051}.get(name[:4], 0.00051)), name
+    assert 0 < expected["flat_src"] < 100 and expected["depth_tgt"] > 0
+    assert ReinforceTreeCriterion.logging_outputs_can_be_summed()
+
+    model.eval()
+    _, _, valid_log = train(model, sample_of())
+    assert valid_log.keys() == log.keys()  # fairseq adds them up over processes
+    with metrics.aggregate(new_root=True) as found:
+        ReinforceTreeCriterion.reduce_metrics([valid_log])
+    assert found.get_smoothed_values().keys() == {name for name in expected if not name.startswith("adv_")}
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("flat", "100 % of the target trees since the last epoch or validation began are flat"),
+        ("capped", "100 % of the source trees since the last epoch or validation began were kept from opening"),
+        ("given", None),
+        ("stand_in", None),
+        ("healthy", None),
+    ],
+)
+def test_trees_that_are_nothing_are_warned_of(kind, message, caplog):
+    model = toy()
+    source, target = model.trees["sample"]
+    flat = torch.tensor([[GEN] * (len(row) + 1) + [NOP] * (5 - len(row)) for row in TARGETS])
+    model.trees["sample"] = source, flat if kind in ("flat", "given", "stand_in") else target
+    if kind == "capped":
+        pair = model.pair
+        model.pair = lambda *arguments: capped(pair(*arguments))
+    sample = sample_of()
+    if kind == "given":
+        sample["net_input"]["tgt_actions"] = flat
+    sample["stand_in"] = kind == "stand_in"
+    train = criterion()
+    with caplog.at_level(logging.WARNING):
+        for _ in range(2):
+            for training in (True, True, False):
+                model.train(training)
+                train(model, sample)
+            assert not caplog.records  # not in the midst of training
+            train.report_trees()
+            train.report_trees()  # of what has been said nothing is left
+            assert [message in record.message for record in caplog.records] == [True] * (message is not None)
+            if message:
+                assert all(option in caplog.text for option in ("--entropy-weight", "--policy-weight"))
+            caplog.clear()
+
+
+@pytest.mark.parametrize("cross", ["none", "scg"])
+def test_a_batch_that_stands_in_moves_no_average(cross):
+    model = toy()
+    set_averages(model)
+    train = criterion(**OPTIONS, cross_reward=cross)
+    before = {name: value.clone() for name, value in model.baselines.named_buffers()}
+    calls, update = [], model.baselines.update
+    model.baselines.update = lambda **totals: (calls.append(sorted(totals)), update(**totals))
+    train(model, sample_of() | {"stand_in": True})
+    assert all(torch.equal(value, before[name]) for name, value in model.baselines.named_buffers())
+    train(model, sample_of() | {"stand_in": False})
+    assert calls[0] == calls[1], "processes gather their averages together"
+    moved = {name for name in model.baselines.NAMES if not torch.equal(getattr(model.baselines, name), before[name])}
+    assert moved == {"source", "target", "tree"} | ({"cross"} if cross == "scg" else set())
+
+
+def capped(pair):
+    pair.source.capped[:] = True
+    return pair
+
+
+# --- options and what is refused ----------------------------------------------------------------------------------
+
+
+def test_presets_set_what_is_not_given():
+    assert criterion().weights == PRESETS[TreePreset.default] == Preset(1, 1, 1, 0.02, 4, 9, ForcedClosings.all)
+    assert criterion(tree_preset="paper").weights == Preset(10, 1, 100, 0.02, 4, 9, ForcedClosings.all)
+    assert criterion(tree_preset="shallow").weights == Preset(1, 1, 0.1, 0.02, 1, 0, ForcedClosings.all)
+    pf = criterion(tree_preset="pf")
+    assert pf.weights == Preset(10, 10, 10, 0.02, 4, 10, ForcedClosings.penalty)
+    assert (pf.rewards.nonterminal_reward, pf.rewards.forced) == (10, ForcedClosings.penalty)
+    # 0 is given, too
+    mixed = criterion(tree_preset="pf", target_weight=0.0, nonterminal_reward=3.0, reward_forced="all")
+    assert mixed.weights == Preset(10, 0, 10, 0.02, 4, 3, ForcedClosings.all)
+
+
+def test_the_literal_reading_is_a_preset():
+    """Penalties and rewards add up, gens are counted up to an action, averages are subtracted where rewards are."""
+    literal = criterion(tree_preset="literal")
+    assert literal.rewards.mode == RewardMode.additive
+    assert (literal.gen_count, literal.tree_baseline) == ("inclusive", "reduce")
+    assert literal.weights[:7] == PRESETS[TreePreset.default][:7]
+    for preset in ("default", "paper", "pf", "shallow"):
+        found = criterion(tree_preset=preset)
+        assert (found.rewards.mode, found.gen_count, found.tree_baseline) == ("exclusive", "exclusive", "gen")
+    mixed = criterion(tree_preset="literal", gen_count="exclusive")
+    assert (mixed.rewards.mode, mixed.gen_count, mixed.tree_baseline) == ("additive", "exclusive", "reduce")
+
+
+def test_losses_of_the_literal_preset_are_those_of_its_three_options():
+    model = toy()
+    model.train()
+    pair = pair_of(model)
+    options = {"tree_reward_mode": "additive", "gen_count": "inclusive", "tree_baseline": "reduce"}
+    presets = ({"tree_preset": "literal"}, options, {})
+    found = [criterion(**more).losses(pair, model.baselines).total.tolist() for more in presets]
+    assert found[0] == found[1] != found[2]
+
+
+def test_options_of_the_command_line(tmp_path):
+    def built(*more):
+        arguments = [str(tmp_path), "--task", "translation", "--arch", "transformer_tiny", "--seed", "77"]
+        parser = options.get_training_parser()
+        args = options.parse_args_and_arch(parser, [*arguments, "--criterion", "reinforce_tree", *more])
+        return ReinforceTreeCriterion(None, convert_namespace_to_omegaconf(args).criterion)
+
+    assert built().weights == Preset() and built().seed == 77
+    more = ["--tree-preset", "pf", "--policy-weight", "0", "--reward-forced", "all", "--tree-reward-mode", "additive"]
+    found = built(
+        *more, "--gen-count", "inclusive", "--baseline", "loo", "--loo-samples", "4", "--coverage-root", "one"
+    )
+    assert found.weights[:7] == Preset(10, 10, 10, 0, 4, 10, ForcedClosings.all)[:7]
+    assert found.rewards.mode == RewardMode.additive and found.copies == 4
+    assert (found.gen_count, found.coverage_root, found.baseline) == ("inclusive", "one", "loo")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"coverage_weight": -1.0}, "--coverage-weight -1.0: must be 0 or greater"),
+        ({"policy_weight": float("nan")}, "--policy-weight nan: must be 0 or greater"),
+        ({"entropy_weight": float("inf")}, "--entropy-weight inf: must be 0 or greater"),
+        ({"action_xent": -0.5}, "--action-xent -0.5: must be 0 or greater"),
+        ({"terminal_reward": float("nan")}, "--terminal-reward nan: must be a number"),
+        ({"reward_discount": 1.5}, "--reward-discount 1.5: must be from 0 to 1"),
+        ({"loo_samples": 1}, "--loo-samples 1: must be at least 2"),
+    ],
+)
+def test_options_out_of_range_are_refused(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        criterion(**wrong)
+
+
+def test_models_without_trees_are_refused():
+    with pytest.raises(ValueError, match="learns latent trees; use --arch latent_tree_rnng"):
+        criterion()(torch.nn.Linear(1, 1), sample_of())
+
+
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        ("log_policy", r"source side, log policy: not a finite number \(sentence 7, action 0\)"),
+        ("symbol_loss", r"source side, symbol loss: not a finite number \(sentence 7, action 0\)"),
+        ("attention", r"coverage loss: not a finite number \(sentence 7\)"),
+    ],
+)
+def test_a_loss_that_is_no_number_is_reported(part, message):
+    model = toy()
+    model.trees["sample"][0][1] = torch.tensor([GEN, GEN] + [NOP] * (model.trees["sample"][0].shape[1] - 2))
+    model.trees["sample"][1][1] = torch.tensor([NT, GEN, GEN, REDUCE] + [GEN] * 4 + [NOP] * 99)[
+        : model.trees["sample"][1].shape[1]
+    ]
+    inner = model.pair
+
+    def broken(*arguments):
+        pair = inner(*arguments)
+        place = pair.attention if part == "attention" else getattr(pair.source, part)
+        place.data[1, 0] = math.nan
+        return pair
+
+    model.pair = broken
+    model.train()
+    before = {name: value.clone() for name, value in model.baselines.state_dict().items()}
+    with pytest.raises(FloatingPointError, match=message) as caught:
+        criterion()(model, sample_of())
+    assert "source.policy" in str(caught.value) and "target.output" in str(caught.value)
+    assert all(torch.equal(value, before[name]) for name, value in model.baselines.state_dict().items())

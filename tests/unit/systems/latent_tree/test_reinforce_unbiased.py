@@ -1,0 +1,194 @@
+"""The gradient that is expected of sampled trees is the gradient of the expected cost.
+
+Nothing is sampled: the criterion's loss is averaged over all pairs of trees of two sentences, with their probabilities.
+"""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+from fairseq.data import Dictionary
+from oracles.rnng_trees import rewards as tree_rewards
+from oracles.toy_grammar import END, LIMITS, PADDING, SYMBOLS, ToyTranslator, all_actions
+
+from fairseq_syntax.systems.latent_tree.losses import coverage_loss
+from fairseq_syntax.systems.latent_tree.model import LatentTreeRNNG
+from fairseq_syntax.systems.latent_tree.moving_baselines import MovingBaselines
+from fairseq_syntax.systems.latent_tree.reinforce import ReinforceTreeCriterion
+from fairseq_syntax.systems.latent_tree.reinforce_options import ReinforceTreeConfig
+from fairseq_syntax.systems.latent_tree.transitions import Action
+
+WEIGHTS = {"source_weight": 0.7, "target_weight": 1.3, "coverage_weight": 2.1}
+LEVEL = {"reward_discount": 1.0, "cross_reward": "scg"}  # R is then the whole of what an action brings about
+
+
+def criterion(**options):
+    config = ReinforceTreeConfig(**{"policy_weight": 1.0, **WEIGHTS, **options})
+    config.seed = 1
+    return ReinforceTreeCriterion(None, config)
+
+
+def seen_baselines(seed=3):
+    """Averages of anything."""
+    baselines = MovingBaselines(SYMBOLS, SYMBOLS)
+    torch.manual_seed(seed)
+    for name in baselines.NAMES:
+        getattr(baselines, name).uniform_(-4, 4)
+        getattr(baselines, f"{name}_seen").fill_(True)
+    return baselines
+
+
+TEXTS = ((4, 5), (6, 4))
+
+
+def real_model():
+    """The latent-tree translator, in double precision."""
+    words = Dictionary()
+    for letter in "abcd":
+        words.add_symbol(letter)
+    assert (words.pad(), words.eos(), len(words)) == (PADDING, END, SYMBOLS)
+    task = SimpleNamespace(source_dictionary=words, target_dictionary=words, builds_trees=True)
+    sizes = {"rnng_size": 6, "max_open": LIMITS.max_open, "max_consecutive": LIMITS.max_consecutive}
+    torch.manual_seed(0)
+    return LatentTreeRNNG.build_model(SimpleNamespace(**sizes, value_head=True), task).double()
+
+
+def pair_of(model, texts, source_actions, target_actions):
+    """TreePair of given trees."""
+    if isinstance(model, ToyTranslator):
+        return model.pair(*texts, source_actions, target_actions)
+    lengths = texts[0].ne(PADDING).sum(1)
+    return model(texts[0], lengths, texts[1], src_actions=source_actions, tgt_actions=target_actions)
+
+
+def everything(model, source_symbols=TEXTS[0], target_symbols=TEXTS[1]):
+    """TreePair of all pairs of trees of a sentence pair, one in a row."""
+    sides = [all_actions(len(source_symbols)), all_actions(len(target_symbols))]
+    source = sides[0].repeat_interleave(len(sides[1]), 0)
+    target = sides[1].repeat(len(sides[0]), 1)
+    texts = [torch.tensor([[*text, END]]).expand(len(source), -1) for text in (source_symbols, target_symbols)]
+    return pair_of(model, texts, source, target)
+
+
+def probabilities(pair):
+    return (pair.source.log_policy.sum(1) + pair.target.log_policy.sum(1)).exp()
+
+
+def costs(pair):
+    """(B,) what each pair of trees costs in all."""
+    total = 2.1 * coverage_loss(pair.attention, pair.attending, pair.attended)
+    for scores, weight in ((pair.source, 0.7), (pair.target, 1.3)):
+        rows = [tuple(action for action in row if action != Action.NOP) for row in scores.actions.tolist()]
+        known = {row: tree_rewards(list(row), 4.0, 9.0, False, False) for row in set(rows)}
+        earned = [sum(known[row][0]) + known[row][1] for row in rows]
+        total = total + weight * scores.symbol_loss.sum(1) - torch.tensor(earned, dtype=torch.float64)
+    return total
+
+
+def gradient(loss, model):
+    """Of what does not belong to value heads or baselines, as one vector."""
+    names, parameters = zip(*[(n, p) for n, p in model.named_parameters() if ".value." not in n], strict=True)
+    parts = torch.autograd.grad(loss, parameters, retain_graph=True, allow_unused=True)
+    assert sum(part is not None for part in parts) >= len(names) - 2
+    return torch.cat(
+        [torch.zeros_like(p).flatten() if g is None else g.flatten() for p, g in zip(parameters, parts, strict=True)]
+    )
+
+
+def difference(found, expected):
+    return float((found - expected).norm() / expected.norm())
+
+
+@pytest.fixture(scope="module", params=[ToyTranslator, real_model], ids=["toy", "latent_tree_rnng"])
+def world(request):
+    """(model, all pairs of trees, their probabilities, the gradient of what is to be expected)."""
+    model = request.param()
+    pair = everything(model)
+    probability = probabilities(pair)
+    return model, pair, probability, gradient((probability * costs(pair)).sum(), model)
+
+
+def expected_gradient(world, baselines=None, reference=None, **options):
+    """What the criterion's gradient is on average."""
+    model, pair, probability, _ = world
+    losses = criterion(**options).losses(pair, baselines or seen_baselines(), reference=reference)
+    return gradient((probability.detach() * losses.total).sum(), model)
+
+
+def test_all_trees_are_there(world):
+    probability = world[2]
+    assert [len(all_actions(n)) for n in range(3)] == [3, 13, 64] and len(probability) == 64**2
+    assert float(probability.detach().sum()) == pytest.approx(1, abs=1e-12)
+    assert float(probability.min()) > 0
+
+
+@pytest.mark.parametrize("options", [{}, {"tree_baseline": "none"}, {"gen_count": "inclusive"}], ids=str)
+def test_with_moving_averages(world, options):
+    """Whatever the averages are; without discount it does not matter how symbols are counted."""
+    for seed in (3, 4):
+        found = expected_gradient(world, seen_baselines(seed), **LEVEL, **options)
+        assert difference(found, world[3]) < 1e-10
+
+
+def test_without_baseline(world):
+    assert difference(expected_gradient(world, baseline="none", **LEVEL), world[3]) < 1e-10
+
+
+def test_with_a_value_head(world):
+    assert difference(expected_gradient(world, baseline="value", **LEVEL), world[3]) < 1e-10
+
+
+def test_with_the_most_likely_trees(world):
+    """Any trees that are not drawn will do."""
+    model, pair, _, _ = world
+    trees = all_actions(2)
+    rows = len(pair.source.actions)
+    texts = [torch.tensor([[*text, END]]).expand(rows, -1) for text in TEXTS]
+    reference = pair_of(model, texts, trees[17].expand(rows, -1), trees[5].expand(rows, -1))
+    found = expected_gradient(world, baseline="greedy", reference=reference, **LEVEL)
+    assert difference(found, world[3]) < 1e-10
+
+
+@pytest.mark.parametrize("sentences", [((), (6,)), ((4,), ())], ids=str)
+def test_with_other_samples(sentences):
+    """All pairs of draws of a pair of very short sentences."""
+    model = ToyTranslator(seed=1)
+    one = everything(model, *sentences)
+    probability = probabilities(one)
+    expected = gradient((probability * costs(one)).sum(), model)
+    n = len(probability)
+    first, second = torch.arange(n).repeat_interleave(n), torch.arange(n).repeat(n)
+    rows = torch.stack((first, second), 1).flatten()
+    texts = [torch.tensor([[*text, END]]).expand(len(rows), -1) for text in sentences]
+    both = pair_of(model, texts, one.source.actions[rows], one.target.actions[rows])
+    losses = criterion(baseline="loo", loo_samples=2, **LEVEL).losses(both, seen_baselines())
+    weight = (probability[first] * probability[second]).detach().repeat_interleave(2) / 2
+    assert difference(gradient((weight * losses.total).sum(), model), expected) < 1e-10
+    # it is not the trees alone that are compared: without the others, the single losses are different
+    alone = criterion(baseline="none", **LEVEL).losses(both, seen_baselines())
+    assert not torch.allclose(alone.total, losses.total)
+
+
+def test_without_what_comes_later_on_the_other_side(world):
+    """The paper's rewards leave out what source trees cost the target; so they are another gradient."""
+    found = expected_gradient(world, reward_discount=1.0, cross_reward="none")
+    assert difference(found, world[3]) > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("options", "biased"),
+    [
+        ({"tree_baseline": "gen"}, False),
+        ({"tree_baseline": "none"}, False),
+        ({"tree_baseline": "gen", "cross_reward": "scg"}, False),
+        ({"tree_baseline": "reduce"}, True),
+        ({"tree_baseline": "action"}, True),
+        ({"tree_baseline": "none", "gen_count": "inclusive"}, True),
+    ],
+    ids=str,
+)
+def test_baselines_under_discount(world, options, biased):
+    """Averages change nothing in the mean, unless the policy decides how often, or how much of them, is subtracted."""
+    without = expected_gradient(world, baseline="none", **{k: v for k, v in options.items() if k != "tree_baseline"})
+    relative = difference(expected_gradient(world, **options), without)
+    assert relative > 1e-3 if biased else relative < 1e-10

@@ -1,0 +1,185 @@
+"""Rewards of trees by hand, against a loop over the actions of all trees of short texts, and the best of all trees."""
+
+import random
+from functools import cache
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import rnng_trees as oracle
+
+from fairseq_syntax.systems.latent_tree.brackets import from_brackets, to_brackets
+from fairseq_syntax.systems.latent_tree.constituents import constituents
+from fairseq_syntax.systems.latent_tree.rewards import ForcedClosings, RewardMode, TreeRewards, tree_rewards
+from fairseq_syntax.systems.latent_tree.transitions import Action
+
+NT, GEN, REDUCE, NOP = (int(action) for action in Action)
+OPTIONS = [TreeRewards(4.0, 9.0, *choice) for choice in product(RewardMode, ForcedClosings)] + [
+    TreeRewards(0.3, 10.0, RewardMode.additive, ForcedClosings.all)
+]
+
+
+def padded(rows):
+    steps = max(map(len, rows))
+    result = np.full((len(rows), steps), NOP, dtype=np.int8)
+    for row, taken in zip(result, rows, strict=True):
+        row[: len(taken)] = taken
+    return result
+
+
+def rewards(actions, options=None):
+    return tree_rewards(actions, constituents(actions), options)
+
+
+def total(actions, options=None):
+    each, last = rewards(actions, options)
+    return each.sum(1) + last
+
+
+def of_shape(shape):
+    """Actions of `[ab]c`: brackets are constituents, letters symbols."""
+    actions, _ = from_brackets(f"(X {' '.join(shape.replace('[', '⟨').replace(']', ')')).replace('⟨', '(X')} )")
+    return actions
+
+
+@pytest.mark.parametrize(
+    ("shape", "exclusive", "additive"),
+    [
+        ("", 0, 0),
+        ("abc", 0, 0),  # the root is free
+        ("[ab]c", 8, 8),
+        ("[a]b", -1, 4 - 1),
+        ("[[ab]c]d", -1 + 8 + 9, -1 + 8 + 9),
+        ("[a[bc]]d", 8 - 1, 8 + 9 - 1),
+        ("[[ab]]c", -1 + 8 - 1, -1 + 8 + 9 - 2),  # one child, and a closing after a closing
+        ("[[ab][cd]e]", -1 + 8 + 8 + 9 * 2**0.5, -1 + 8 + 8 + 9 * 2**0.5),
+        ("[ab][cd]", 16, 16),
+        ("a[[bc]de]", -1 + 8 + 9, -1 + 8 + 9),
+        ("[abcdefghij]", 40, 40),
+        ("[[[[ab]c]d]e]", 32, 32),
+        # six NTs after NTs; [ab] and [cd] are faultless, three of the other seven have two faults
+        ("[[[[ab]][[cd]]][[[e]]]]", -6 + 8 + 8 - 7, -6 + 8 + 8 + 4 + 9 * (4 + 2 * 2**0.5) - 7 - 4),
+    ],
+)
+def test_by_hand(shape, exclusive, additive):
+    actions = padded([of_shape(shape)])
+    assert total(actions).tolist() == pytest.approx([exclusive])
+    assert total(actions, TreeRewards(mode=RewardMode.additive)).tolist() == pytest.approx([additive])
+
+
+def test_each_action_has_its_own():
+    """`[[ab]c]d`, then `e` in something that the end closes, after another one that has nothing in it."""
+    actions = np.array([[NT, NT, GEN, GEN, REDUCE, GEN, REDUCE, GEN, NT, GEN, NT, NT, GEN, NOP]])
+    each, last = rewards(actions)
+    assert each.dtype == last.dtype == np.float64
+    assert each.tolist() == [[0, -1, 0, 0, 8, 0, 9, 0, 0, 0, 0, -1, 0, 0]]
+    assert last.tolist() == [-1 - 2]  # one symbol alone, and two that were dropped
+    _, last = rewards(actions, TreeRewards(mode=RewardMode.additive))
+    assert last.tolist() == [4 - 1 - 2]
+    _, last = rewards(actions, TreeRewards(mode=RewardMode.additive, forced=ForcedClosings.penalty))
+    assert last.tolist() == [-1 - 2]
+
+
+@pytest.mark.parametrize(
+    ("actions", "all_of_it", "penalty"),
+    [
+        ([NT, GEN, GEN, GEN], 8, 0),  # [ab
+        ([NT, GEN, GEN], -1, -1),  # [a
+        ([NT, GEN, NT, GEN, GEN, GEN], 8 - 1, -1),  # [a[bc: the outer closing comes after one
+        ([NT, GEN, NT, GEN, GEN, REDUCE, GEN], -1, -1),  # [a[bc]: as if the end had not come between
+        ([NT, GEN, NT, GEN, GEN, REDUCE, NT, GEN], -1 - 1, -1 - 1),  # [a[bc][
+        ([NT, GEN, NT, GEN, GEN, REDUCE, GEN, GEN], 9, 0),  # [a[bc]d
+        ([GEN, NT, GEN], -1, -1),  # a[
+        ([NT, NT, GEN], -2, -2),
+    ],
+)
+def test_what_the_end_closes(actions, all_of_it, penalty):
+    actions = np.array([actions])
+    assert rewards(actions)[1].tolist() == [all_of_it]
+    assert rewards(actions, TreeRewards(forced=ForcedClosings.penalty))[1].tolist() == [penalty]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize(("length", "max_open"), [(0, 4), (1, 5), (2, 4), (3, 3)])
+def test_all_sequences_of_short_texts(length, max_open, options):
+    """Every way to build every tree with at most three NTs in a row."""
+    compare(oracle.all_action_rows(length, max_open, 3, 100), options)
+
+
+@given(st.integers(0, 10**6), st.sampled_from(OPTIONS), st.sampled_from([(1, 1, 1), (5, 1, 1), (1, 1, 5), (1, 5, 0)]))
+def test_random_trees(seed, options, weights):
+    draw = random.Random(seed)
+    compare([oracle.random_actions(draw, n, 8, 4, 3 * n + 16, weights) for n in draw.choices(range(20), k=8)], options)
+
+
+def compare(rows, options):
+    actions = padded(rows)
+    each, last = rewards(actions, options)
+    additive, penalty = options.mode == RewardMode.additive, options.forced == ForcedClosings.penalty
+    amounts = options.terminal_reward, options.nonterminal_reward, additive, penalty
+    for row, taken in enumerate(rows):
+        expected, expected_last = oracle.rewards(taken, *amounts)
+        assert each[row, : len(taken)].tolist() == pytest.approx(expected, abs=1e-12)
+        assert not each[row, len(taken) :].any()
+        assert last[row] == pytest.approx(expected_last, abs=1e-12)
+
+
+@pytest.mark.parametrize("mode", RewardMode)
+def test_who_closes_does_not_matter(mode):
+    """A tree earns the same whether its last constituents are closed by the policy or by the end."""
+    rows = [row for row in oracle.all_action_rows(3, 4, 3, 100) if row[-2:-1] != [NT]]
+    found = {}
+    for row, reward in zip(rows, total(padded(rows), TreeRewards(mode=mode)), strict=True):
+        found.setdefault(oracle.tree_of(row), []).append(reward)
+    assert set(found) == set(oracle.all_trees(3, 4, 3))
+    assert sum(len(rewards) > 1 for rewards in found.values()) > 100
+    assert all(rewards == pytest.approx([rewards[0]] * len(rewards)) for rewards in found.values())
+
+
+@cache
+def all_trees_of_five():
+    """(actions, their constituents, how many there are beside the root)."""
+    actions = padded([oracle.actions_of(tree) for tree in oracle.all_trees(5, 5, 4)])
+    return actions, constituents(actions), (actions == NT).sum(1)
+
+
+@pytest.mark.parametrize(
+    ("mode", "most", "trees", "mean", "maximum", "best"),
+    [
+        # 57,725 of the 102,091 trees have up to nine constituents beside the root
+        (RewardMode.exclusive, 9, 57725, -3.117, 32.0, {"[[[[ab]c]d]e]"}),
+        (RewardMode.exclusive, 20, 102091, -8.178, 32.0, {"[[[[ab]c]d]e]"}),
+        (RewardMode.additive, 9, 57725, 43.444, 64.456, {"[[[[ab]][[cd]]][[[e]]]]"}),
+        (RewardMode.additive, 20, 102091, 52.528, 105.0, {"[[[[a]]]][[[[b]]]][[[[c]]]][[[[d]]]][[[[e]]]]"}),
+    ],
+)
+def test_best_of_all_trees_of_five_symbols(mode, most, trees, mean, maximum, best):
+    """What a constituent with a fault earns decides whether chains of unary constituents are best, or trees."""
+    actions, built, size = all_trees_of_five()
+    each, last = tree_rewards(actions, built, TreeRewards(mode=mode))
+    assert not last.any()  # all is closed before the end
+    chosen = (size <= most).nonzero()[0]
+    found = each.sum(1)[chosen]
+    assert len(found) == trees
+    assert found.mean() == pytest.approx(mean, abs=1e-3)
+    assert found.max() == pytest.approx(maximum, abs=1e-3)
+    winners = chosen[np.isclose(found, found.max())]
+    lines = to_brackets(actions[winners], [list("abcde")] * len(winners))
+    assert best <= {line[2:-1].replace("(X", "[").replace(")", "]").replace(" ", "") for line in lines}
+    if mode == RewardMode.exclusive:
+        assert len(lines) == 1
+    else:
+        assert all("(X (X" in line and ") ) )" in line for line in lines)
+    flat = (size == 0).nonzero()[0]
+    assert each[flat].sum() == 0
+
+
+def test_names_of_choices():
+    """As options of programs give them."""
+    actions = padded([of_shape("[a[bc]]d")])
+    assert total(actions, TreeRewards(mode="additive", forced="penalty")).tolist() == [16]
+    for wrong in ({"mode": "both"}, {"forced": "none"}):
+        with pytest.raises(ValueError, match=rf"'{next(iter(wrong.values()))}' is none of .*(exclusive|penalty)"):
+            TreeRewards(**wrong)

@@ -1,0 +1,380 @@
+"""The grammar over whole batches against the one that takes an action at a time."""
+
+import numpy as np
+import pytest
+import torch
+from oracles import rnng as naive
+from oracles.rnng_trees import all_action_rows
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from fairseq_syntax.systems.latent_tree.legality import legality
+from fairseq_syntax.systems.latent_tree.rnng import RNNG, AttentionKey
+from fairseq_syntax.systems.latent_tree.rnng_state import RNNGState
+from fairseq_syntax.systems.latent_tree.transitions import Action, Limits, Transitions
+from fairseq_syntax.systems.latent_tree.tree_growing import given_text, grow_trees
+
+LIMITS = Limits(max_open=5, max_consecutive=3)
+VOCABULARY, PAD, EOS = 11, 1, 2
+POLICIES = {"even": (0.3, 0.5, 0.2), "deep": (0.6, 0.2, 0.2), "flat": (0.05, 0.9, 0.05)}
+
+
+def random_trees(lengths, policy, generator):
+    """Actions of random legal trees, (B, T)."""
+    state = Transitions(lengths, LIMITS)
+    actions = []
+    while state.live.any():
+        chosen = torch.multinomial(torch.tensor(policy) * state.legal(), 1, generator=generator).squeeze(1)
+        chosen[~state.live] = Action.NOP
+        state.step(chosen)
+        actions.append(chosen)
+    return torch.stack(actions, 1).numpy()
+
+
+def random_text(lengths, generator):
+    """Random symbols, each sentence followed by its end and padding, (B, n + 1)."""
+    text = torch.randint(3, VOCABULARY, (len(lengths), int(lengths.max()) + 1), generator=generator)
+    place = torch.arange(text.shape[1])
+    text[place == lengths[:, None]] = EOS
+    text[place > lengths[:, None]] = PAD
+    return text.numpy()
+
+
+class Sides:
+    """Both sides of random sentence pairs."""
+
+    def __init__(self, sentences, policy="even", size=6, seed=0, dtype=torch.float64, **options):
+        self.generator = torch.Generator().manual_seed(seed)
+        torch.manual_seed(seed)
+        self.encoder = RNNG(VOCABULARY, PAD, size, **options).to(dtype)
+        self.decoder = RNNG(VOCABULARY, PAD, size, own_nonterminal=False, scale=0.7, **options).to(dtype)
+        self.lengths = [torch.randint(0, 9, (sentences,), generator=self.generator) for _ in "st"]
+        self.texts = [random_text(lengths, self.generator) for lengths in self.lengths]
+        self.actions = [random_trees(lengths, POLICIES[policy], self.generator) for lengths in self.lengths]
+
+    def batched(self, rows=slice(None), key=AttentionKey.open):
+        """Scores, replays and memory."""
+        actions, texts = ([side[rows] for side in sides] for sides in (self.actions, self.texts))
+        source, replayed = self.encoder(actions[0], texts[0], LIMITS)
+        memory = self.encoder.memory(replayed, source.constituents, key)
+        target, replayed_target = self.decoder(actions[1], texts[1], LIMITS, memory, memory.values[:, 0])
+        return (source, replayed), (target, replayed_target), memory
+
+    def naive(self, row, key="open"):
+        """Both sides of one sentence, an action at a time."""
+        actions = [side[row][side[row] != Action.NOP].tolist() for side in self.actions]
+        texts = [
+            text[row, : int(lengths[row]) + 1].tolist() for text, lengths in zip(self.texts, self.lengths, strict=True)
+        ]
+        source = naive.run(self.encoder, LIMITS, actions[0], texts[0], key_of=key)
+        target = naive.run(
+            self.decoder, LIMITS, actions[1], texts[1], source["keys"], source["values"], source["values"][0], key
+        )
+        return source, target
+
+    def parameters(self):
+        """Of both sides."""
+        return [*self.encoder.parameters(), *self.decoder.parameters()]
+
+
+def weighted(values):
+    """A number that tells all of some values apart."""
+    weights = torch.arange(1, values.numel() + 1, dtype=values.dtype).view(values.shape)
+    return (values * weights.cos()).sum()
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("sentences", [1, 7, 16])
+@pytest.mark.parametrize(("dtype", "forward", "backward"), [(torch.float64, 1e-12, 1e-9), (torch.float32, 1e-5, 1e-4)])
+def test_equals_an_action_at_a_time(policy, sentences, dtype, forward, backward):
+    sides = Sides(sentences, policy, dtype=dtype, seed=sentences)
+    batched = sides.batched()
+    memory = batched[2]
+    ours, slow = [], []
+    for row in range(sentences):
+        for (scores, replay), result in zip(batched, sides.naive(row), strict=False):
+            number = len(result["states"])
+            generated = scores.actions[row] == Action.GEN
+            ours += [replay.states[replay.state[row, :number]], scores.symbol_loss[row][generated]]
+            slow += [torch.stack(result["states"]), torch.stack(result["symbol_loss"])]
+            policies = [naive.log_policy(*entry) for entry in result["policies"]]
+            ours += [scores.log_policy[row, :number], scores.entropy[row, :number]]
+            slow += [torch.stack([log for log, _ in policies]), torch.stack([entropy for _, entropy in policies])]
+        source, target = sides.naive(row)
+        count = len(source["keys"])
+        ours += [memory.keys[row, :count], memory.values[row, :count]]
+        slow += [source["keys"], source["values"]]
+        assert memory.mask[row].tolist() == [place < count for place in range(memory.mask.shape[1])]
+        attention = batched[1][1].attention[row]
+        ours += [attention[j, :count] for j in range(len(target["attention"]))]
+        slow += target["attention"]
+        assert (attention[:, count:] == 0).all()
+    for mine, theirs in zip(ours, slow, strict=True):
+        torch.testing.assert_close(mine, theirs, atol=forward, rtol=forward)
+    gradients = [
+        torch.autograd.grad(sum(map(weighted, values)), sides.parameters(), allow_unused=True, retain_graph=True)
+        for values in (ours, slow)
+    ]
+    for mine, theirs in zip(*gradients, strict=True):
+        expected = torch.zeros_like(mine) if theirs is None else theirs
+        scale = max(1.0, float(expected.abs().max()))
+        torch.testing.assert_close(mine / scale, expected / scale, atol=backward, rtol=0)
+
+
+def test_a_second_backward_pass_gives_the_same():
+    sides = Sides(5)
+    (_, source), (_, target), _ = sides.batched()
+    loss = weighted(source.states) + weighted(target.states) + weighted(target.attention)
+    first = torch.autograd.grad(loss, sides.parameters(), retain_graph=True, allow_unused=True)
+    second = torch.autograd.grad(loss, sides.parameters(), allow_unused=True)
+    for one, other in zip(first, second, strict=True):
+        assert one is other is None or torch.equal(one, other)
+
+
+class Operations(TorchDispatchMode):
+    """How many tensor operations are done."""
+
+    def __init__(self):
+        super().__init__()
+        self.number = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.number += 1
+        return function(*args, **(kwargs or {}))
+
+
+def test_operations_are_of_steps_and_not_of_sentences():
+    """Check 14: there is no Python loop over a batch."""
+    sentences, length = 64, 66
+    grammar, generator = RNNG(VOCABULARY, PAD, 8), torch.Generator().manual_seed(0)
+    lengths = torch.full((sentences,), length)
+    actions = random_trees(lengths, (0.13, 0.66, 0.21), generator)
+    text = random_text(lengths, generator)
+    numbers = []
+    for rows in (slice(8), slice(sentences)):
+        with Operations() as operations:
+            scores, _ = grammar(actions[rows], text[rows], LIMITS)
+            (scores.symbol_loss.sum() - scores.log_policy.sum()).backward()
+        numbers.append(operations.number)
+    few, many = numbers
+    assert many < 25_000
+    # constituents of more sizes and places, not sentences, are what a larger batch has more of
+    assert many < 3 * few
+
+
+def test_operations_of_growing_are_of_steps_and_not_of_sentences():
+    grammar, length = RNNG(VOCABULARY, PAD, 8), 66
+    grammar.policy.weight.data.zero_()
+    grammar.policy.bias.data.copy_(torch.tensor((0.13, 0.66, 0.21)).log())
+    numbers = []
+    for sentences in (8, 64):
+        generator = torch.Generator().manual_seed(0)
+        lengths = torch.full((sentences,), length)
+        text = torch.from_numpy(random_text(lengths, generator))
+        with Operations() as operations:
+            grow_trees(grammar, lengths, Limits(), given_text(text, lengths), generator=generator)
+        numbers.append(operations.number)
+    few, many = numbers
+    # the longest tree, and the largest constituents, of more sentences are larger
+    assert many < 1.5 * few
+
+
+def test_gradients_of_gradients_are_refused():
+    sides = Sides(2)
+    (_, source), _, _ = sides.batched()
+    (gradient,) = torch.autograd.grad(
+        source.states.square().sum(), [sides.encoder.stack.recurrent_weight], create_graph=True
+    )
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        gradient.sum().backward()
+
+
+@pytest.mark.parametrize("key", AttentionKey)
+def test_keys(key):
+    sides = Sides(4, "deep")
+    _, _, memory = sides.batched(key=key)
+    for row in range(4):
+        expected = sides.naive(row, str(key))[0]["keys"]
+        torch.testing.assert_close(memory.keys[row, : len(expected)], expected, atol=1e-12, rtol=0)
+
+
+def test_a_sentence_is_scored_the_same_in_any_company():
+    sides = Sides(9)
+    together = sides.batched()
+    order = np.random.default_rng(1).permutation(9)
+    shuffled = sides.batched(order)
+    for side in range(2):
+        for name in ("log_policy", "symbol_loss", "entropy"):
+            values = getattr(together[side][0], name)
+            torch.testing.assert_close(values[order], getattr(shuffled[side][0], name), atol=1e-12, rtol=0)
+            for row in range(9):
+                alone = sides.batched(slice(row, row + 1))
+                torch.testing.assert_close(values[row : row + 1], getattr(alone[side][0], name), atol=1e-12, rtol=0)
+
+
+def test_a_flat_tree_is_the_language_model_of_an_lstm():
+    sides = Sides(3)
+    grammar = sides.encoder
+    lengths = torch.tensor([4, 6, 2])
+    text = random_text(lengths, sides.generator)
+    actions = np.where(np.arange(7) <= lengths.numpy()[:, None], Action.GEN, Action.NOP)
+    scores, _ = grammar(actions, text, LIMITS)
+    lstm = torch.nn.LSTM(6, 6, batch_first=True).double()
+    stack = grammar.stack
+
+    def gates(weight):  # cell input, input, forget, output -> input, forget, cell input, output
+        g, i, f, o = weight.chunk(4)
+        return torch.cat((i, f, g, o))
+
+    with torch.no_grad():
+        for name, weight in (("weight_ih_l0", stack.input_weight), ("weight_hh_l0", stack.recurrent_weight)):
+            getattr(lstm, name).copy_(gates(weight))
+        lstm.bias_ih_l0.copy_(gates(stack.bias))
+        lstm.bias_hh_l0.zero_()
+    first = grammar.nonterminal.expand(3, 1, 6)
+    states, _ = lstm(torch.cat((first, grammar.embed(torch.from_numpy(text[:, :-1]))), 1))
+    losses = torch.nn.functional.cross_entropy(
+        grammar.output(states).transpose(1, 2), torch.from_numpy(text), reduction="none", ignore_index=PAD
+    )
+    torch.testing.assert_close(scores.symbol_loss, losses)
+
+
+def test_an_action_that_is_alone_legal_is_certain_and_has_no_gradient():
+    sides = Sides(1)
+    lengths = torch.tensor([2])
+    actions = np.array([[Action.NT, Action.GEN, Action.GEN, Action.GEN]])
+    scores, _ = sides.encoder(actions, random_text(lengths, sides.generator), Limits(max_open=2, max_consecutive=1))
+    # in a constituent at the greatest depth, with nothing in it, GEN is all there is
+    assert scores.log_policy[0, 1] == 0
+    (gradient,) = torch.autograd.grad(scores.log_policy[0, 1], [sides.encoder.policy.weight])
+    assert not gradient.any()
+
+
+@pytest.mark.parametrize("detach", ["detach_policy", "detach_output"])
+def test_what_a_loss_trains(detach):
+    sides = Sides(4, **{detach: True})
+    scores = sides.batched()[0][0]
+    loss = scores.log_policy.sum() if detach == "detach_policy" else scores.symbol_loss.sum()
+    own = "policy." if detach == "detach_policy" else "output."
+    gradients = torch.autograd.grad(loss, sides.encoder.parameters(), allow_unused=True)
+    trained = {
+        name
+        for (name, _), gradient in zip(sides.encoder.named_parameters(), gradients, strict=True)
+        if gradient is not None and gradient.any()
+    }
+    assert trained and all(name.startswith(own) for name in trained)
+
+
+def test_the_target_trains_the_composition_of_the_source():
+    sides = Sides(4, "deep")
+    loss = sides.batched()[1][0].symbol_loss.sum()
+    (gradient,) = torch.autograd.grad(loss, [sides.encoder.composition.output_weight])
+    assert gradient.any()
+
+
+def test_the_first_row_whose_numbers_are_none_is_reported():
+    grammar = RNNG(VOCABULARY, PAD, 4, side="target")
+    numbers = torch.tensor([[0.0, -1.0], [0.0, -torch.inf], [torch.nan, 0.0]])
+    with pytest.raises(
+        FloatingPointError, match=r"^target side: the output gave .* at step 4; .* target\.embed\.weight "
+    ):
+        grammar.checked(numbers, torch.tensor([9, 4, 7]), "output")
+    assert torch.equal(grammar.checked(numbers[:1], torch.tensor([9]), "output"), numbers[:1])
+
+
+@pytest.mark.parametrize("sentences", [1, 12])
+def test_greedy_trees_are_the_best_actions_of_the_replay_however_long_sentences_wait(sentences):
+    sides = Sides(sentences, seed=3)
+    for grammar in (sides.encoder, sides.decoder):
+        grammar.policy.weight.data *= 8  # so that no two actions are equally probable
+    memory = sides.batched()[2]
+    grown = []
+    for wait in (0.0, 0.5, 1.0):
+        pair = []
+        for grammar, lengths, text, given in zip(
+            (sides.encoder, sides.decoder), sides.lengths, sides.texts, (None, memory), strict=True
+        ):
+            roots = None if given is None else given.values[:, 0]
+            symbols = given_text(torch.from_numpy(text), lengths)
+            pair.append(grow_trees(grammar, lengths, LIMITS, symbols, given, roots, greedy=True, wait=wait).numpy())
+        grown.append(pair)
+    for pair in grown[1:]:
+        assert all(np.array_equal(one, other) for one, other in zip(pair, grown[0], strict=True))
+    for grammar, actions, text, given in zip(
+        (sides.encoder, sides.decoder), grown[0], sides.texts, (None, memory), strict=True
+    ):
+        _, replay = grammar(actions, text, LIMITS, given, None if given is None else given.values[:, 0])
+        # all alternatives, as probable as they would have been
+        legal, _ = legality(actions, (text != PAD).sum(1) - 1, LIMITS)
+        row, step = (actions != Action.NOP).nonzero()
+        forbidden = torch.from_numpy(~legal[row, step])
+        best = grammar.log_policy(replay.states[replay.state[row, step]], forbidden).argmax(1)
+        assert best.tolist() == actions[row, step].tolist()
+
+
+def test_sampled_trees_follow_the_policy():
+    """A chi-square test of 8,000 draws against the probabilities of all trees of two symbols."""
+    limits = Limits(max_open=3, max_consecutive=2)
+    torch.manual_seed(0)
+    grammar = RNNG(VOCABULARY, PAD, 4).double()
+    grammar.policy.weight.data *= 3
+    text = np.array([[5, 7, EOS]])
+    trees = [tuple(row) for row in all_action_rows(2, limits.max_open, limits.max_consecutive, limits.max_actions(2))]
+    width = max(map(len, trees))
+    actions = np.array([[*tree, *[Action.NOP] * (width - len(tree))] for tree in trees])
+    scores, _ = grammar(actions, text.repeat(len(trees), 0), limits)
+    probable = scores.log_policy.sum(1).exp()
+    assert probable.sum().item() == pytest.approx(1)
+    draws = 8000
+    lengths = torch.full((draws,), 2)
+    symbols = given_text(torch.from_numpy(text).expand(draws, -1), lengths)
+    generator = torch.Generator().manual_seed(1)
+    grown = grow_trees(grammar, lengths, limits, symbols, generator=generator).numpy()
+    counts = dict.fromkeys(trees, 0)
+    for row in grown:
+        counts[tuple(row[row != Action.NOP].tolist())] += 1
+    expected = probable.detach().numpy() * draws
+    seen = np.array([counts[tree] for tree in trees])
+    statistic = ((seen - expected) ** 2 / expected).sum()
+    assert statistic < len(trees) - 1 + 4 * (2 * (len(trees) - 1)) ** 0.5
+
+
+def test_selected_rows_go_on_where_they_were():
+    sides = Sides(6)
+    lengths = torch.full((6,), 5)
+    state = RNNGState(sides.encoder, lengths, LIMITS)
+    other = RNNGState(sides.encoder, lengths, LIMITS)
+    order = torch.tensor([3, 3, 0, 5])
+    steps = random_trees(lengths, POLICIES["even"], sides.generator)[:, :6]
+    symbols = torch.from_numpy(random_text(lengths, sides.generator))
+    with torch.no_grad():
+        for step, taken in enumerate(torch.from_numpy(steps).unbind(1)):
+            ends = (taken == Action.GEN) & (state.transitions.consumed == lengths)
+            state.advance(taken, symbols[:, step % 5], ends)
+            if step < 3:
+                other.advance(taken, symbols[:, step % 5], ends)
+            elif step == 3:
+                other.select(order)
+            if step >= 3:
+                other.advance(taken[order], symbols[order, step % 5], ends[order])
+        rows = torch.arange(6)
+        torch.testing.assert_close(other.hidden(torch.arange(4)), state.hidden(rows)[order])
+
+
+def test_numbers_that_are_none_are_reported_with_their_step_and_the_norms_of_weights():
+    """A symbol without an embedding is in one sentence alone, which lags behind others by then."""
+    sides = Sides(1)
+    text = torch.tensor([[3, 3, 3, 3, 10, 3, EOS]] + [[4] * 6 + [EOS]] * 5)
+
+    def grow():
+        generator = torch.Generator().manual_seed(2)
+        lengths = torch.full((6,), 6)
+        return grow_trees(sides.encoder, lengths, LIMITS, given_text(text, lengths), generator=generator, wait=1.0)
+
+    row = grow()[0].tolist()
+    step = [place for place, action in enumerate(row) if action == Action.GEN][4]
+    assert Action.REDUCE in row[:step]  # so it has waited
+    sides.encoder.embed.weight.data[10, 0] = float("nan")
+    with pytest.raises(
+        FloatingPointError, match=rf"^source side: the policy .* at step {step + 1};.*embed\.weight nan"
+    ):
+        grow()

@@ -1,0 +1,239 @@
+"""Numbers of constituent trees: those of trees as nested tuples, counted one by one; and by hand."""
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import constituency as oracle
+from scipy import stats
+
+from fairseq_syntax.systems.latent_tree import statistics as constituency
+from fairseq_syntax.systems.latent_tree.brackets import from_brackets, to_brackets
+from fairseq_syntax.systems.latent_tree.constituents import NONE, constituents
+from fairseq_syntax.systems.latent_tree.statistics import (
+    Counts,
+    Text,
+    attention_summary,
+    left_branching,
+    mean_shape,
+    pad,
+    random_trees,
+    right_branching,
+    segment_scores,
+    segmentation,
+    segments,
+    shape,
+    shuffled_segments,
+    span_counts,
+)
+
+SYMBOLS = st.sampled_from("ab\u2581\u2581")
+TREES = st.lists(
+    st.recursive(SYMBOLS, lambda child: st.lists(child, min_size=1, max_size=4).map(tuple), max_leaves=9), max_size=5
+).map(tuple)
+CORPORA = st.lists(TREES, min_size=1, max_size=4)
+
+
+def built(trees):
+    return constituents(pad([from_brackets(oracle.brackets(tree))[0] for tree in trees]))
+
+
+def text_of(trees, words=None):
+    return Text([oracle.leaves(tree) for tree in trees], words)
+
+
+def lines(actions, texts):
+    return to_brackets(actions, [list(text) for text in texts])
+
+
+def same(found, expected):
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        assert found[name] == pytest.approx(value, nan_ok=True), name
+
+
+def triple(counts):
+    return counts.hits, counts.found, counts.given
+
+
+@given(CORPORA)
+def test_shape(trees):
+    same(vars(shape(built(trees))), {**oracle.shape(trees), "capped": math.nan})
+
+
+def test_shape_by_hand():
+    #      height 3, (a b) is first of a constituent of two, which is the last child of the root
+    found = shape(built([("a", (("a", "b"), "c")), ("a",), (("a",), "b")]), [True, False, False])
+    expected = dict(height=2, highest=3, per_symbol=3 / 7, children=5 / 3, unary=100 / 3, flat=100 / 3)
+    same(vars(found), {**expected, "right": 100 / 3, "left": 200 / 3, "capped": 100 / 3})
+    other = shape(built([("a", "b"), ("a",), ("b", "b")]))
+    mean = mean_shape([found, other])
+    assert (mean.height, mean.highest, mean.flat) == (1.5, 3, pytest.approx(200 / 3))
+    assert math.isnan(mean.right), "there is no constituent in one of the two"
+
+
+@given(CORPORA, st.randoms(use_true_random=False))
+def test_spans(trees, random):
+    shuffled = []
+    for tree in trees:
+        text = oracle.leaves(tree)
+        other = oracle.right_branching(text) if random.random() < 0.5 else oracle.left_branching(text)
+        shuffled.append(other)
+    counts = span_counts(built(trees), built(shuffled))
+    assert triple(counts) == oracle.common_spans(trees, shuffled)
+    assert triple(span_counts(built(trees), built(trees)))[0] == counts.found
+
+
+def test_spans_are_not_taken_across_sentences():
+    one, other = [("a", ("b", "c")), ("a", "b", "c")], [("a", "b", "c"), ("a", ("b", "c"))]
+    assert triple(span_counts(built(one), built(other))) == (0, 1, 1)
+
+
+def test_counts():
+    counts = Counts(2, 4, 5) + Counts(1, 1, 1)
+    assert triple(counts) == (3, 5, 6)
+    assert (counts.precision, counts.recall, counts.f1) == pytest.approx((60, 50, 600 / 11))
+    assert math.isnan(Counts().f1) and math.isnan(Counts(0, 0, 3).precision)
+    assert Counts(0, 0, 3).f1 == 0
+
+
+# --- trees to compare with ----------------------------------------------------------------------------------------
+
+
+def test_branching_trees():
+    texts = ["abcdefgh"[:size] for size in (3, 0, 1, 8, 2, 4)]
+    lengths = np.array([len(text) for text in texts])
+    for make, slow in ((right_branching, oracle.right_branching), (left_branching, oracle.left_branching)):
+        assert lines(make(lengths), texts) == [oracle.brackets(slow(text)) for text in texts]
+        for text, length in zip(texts, lengths, strict=True):
+            assert lines(make(np.array([length])), [text]) == [oracle.brackets(slow(text))]
+    assert lines(right_branching(np.array([4])), ["abcd"]) == ["(X a (X b (X c d ) ) )"]
+    assert lines(left_branching(np.array([4])), ["abcd"]) == ["(X (X (X a b ) c ) d )"]
+
+
+@given(st.lists(st.integers(0, 9).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n and 12)))), st.integers(0))
+def test_random_trees_have_their_sizes(sizes, seed):
+    lengths, counts = np.array(sizes, dtype=int).reshape(-1, 2).T
+    actions = random_trees(lengths, counts, np.random.default_rng(seed))
+    found = constituents(actions)
+    assert found.lengths.tolist() == lengths.tolist()
+    assert np.bincount(found.row[found.parent != NONE], minlength=len(sizes)).tolist() == counts.tolist()
+    # every constituent is closed, and by an action
+    texts = [["a"] * length for length in lengths.tolist()]
+    assert pad([from_brackets(line)[0] for line in to_brackets(actions, texts)]).tolist() == actions.tolist()
+    assert not found.empty.any()
+
+
+@pytest.mark.parametrize(("text", "count"), [("abc", 2), ("abcd", 1), ("ab", 3), ("abcd", 2)])
+def test_random_trees_are_uniform(text, count):
+    trees = oracle.all_trees(text, count)
+    # Narayana numbers: of plane trees with this many edges and leaves
+    edges = len(text) + count
+    expected = math.comb(edges, len(text)) * math.comb(edges, len(text) - 1) // edges
+    assert len(set(trees)) == len(trees) == expected
+    draws = 120 * len(trees)
+    actions = random_trees(np.full(draws, len(text)), np.full(draws, count), np.random.default_rng(7))
+    counts = Counter(lines(actions, [text] * draws))
+    assert counts.keys() == {oracle.brackets(tree) for tree in trees}
+    assert stats.chisquare(list(counts.values())).pvalue > 0.001
+
+
+# --- words --------------------------------------------------------------------------------------------------------
+
+
+@given(CORPORA, st.data())
+def test_segmentation(trees, data):
+    words = None
+    if data.draw(st.booleans()):
+        words = []
+        for tree in trees:
+            size = sum(symbol != oracle.SPACE for symbol in oracle.leaves(tree))
+            ends = data.draw(st.sets(st.integers(1, max(size, 1))))
+            places = sorted({0, size, *(end for end in ends if end < size)})
+            words.append(np.diff(places).tolist())
+    found = segmentation(built(trees), text_of(trees, words))
+    assert [triple(found.words), triple(found.inside), triple(found.boundaries)] == oracle.segmentation(trees, words)
+
+
+def test_segmentation_by_hand():
+    #      "a b" in one segment with the space behind it, "cd" as a constituent around another, a segment of a space
+    trees = [(("a", "b", "\u2581"), (("c",), "d"), ("\u2581",), "e")]
+    found = segmentation(built(trees), text_of(trees))
+    assert triple(found.words) == (1, 2, 3), "ab; not c; cd has a constituent in it, and e is in none"
+    assert triple(found.inside) == (2, 3, 3)
+    assert triple(found.boundaries) == (1, 2, 2), "ab|c is right, c|d is not, d|e is missing"
+    assert found.words.f1 == pytest.approx(40)
+
+
+def test_right_branching_trees_find_the_last_word_only():
+    texts = ["ab\u2581cd", "abc\u2581efg"]
+    found = segmentation(constituents(right_branching(np.array([5, 7]))), Text([list(text) for text in texts]))
+    assert triple(found.words) == (1, 2, 4)
+    assert triple(found.inside)[0] == 2
+
+
+def test_words_must_add_up():
+    with pytest.raises(ValueError, match=r"sentence 1: words of 3 symbols, but it has 2"):
+        Text([["a"], ["b", "\u2581", "c"]], [[1], [1, 2]])
+
+
+@given(CORPORA, st.integers(0))
+def test_shuffled_segments(trees, seed):
+    found, text = built(trees), text_of(trees)
+    spans = shuffled_segments(found, np.random.default_rng(seed))
+    at = 0
+    left = sorted(map(tuple, spans.tolist()))
+    for tree in trees:
+        size, count = len(oracle.leaves(tree)), len(oracle.segments(tree))
+        own, left = left[:count], left[count:]
+        # as long as the tree's own, within the sentence, and none in another: all that there are of its arrangements
+        assert sorted(end - start for start, end in own) == sorted(end - start for start, end in oracle.segments(tree))
+        edges = [at, *(edge for span in own for edge in span), at + size]
+        assert edges == sorted(edges)
+        at += size
+    assert not left
+    flat = [symbol for tree in trees for symbol in oracle.leaves(tree)]
+    # sets of positions in one text are those of several, but for edges
+    assert triple(segment_scores(spans, text).words)[1] == oracle.score(flat, spans.tolist())[0][1]
+    assert len(spans) == len(segments(found))
+
+
+def test_shuffled_segments_are_uniform():
+    tree = (("a", "b"), "c", (("d",), "e"))
+    expected = oracle.arrangements(tree)
+    assert len(expected) == 12
+    found, random = built([tree] * 2400), np.random.default_rng(3)
+    spans = np.sort(shuffled_segments(found, random).reshape(2400, 2, 2), axis=1) - 5 * np.arange(2400)[:, None, None]
+    spans = [tuple(sorted(map(tuple, pair))) for pair in spans.tolist()]
+    counts = Counter(spans)
+    assert counts.keys() == expected
+    assert stats.chisquare(list(counts.values())).pvalue > 0.001
+
+
+# --- attention ----------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(1, 5)), max_size=5), st.integers(0, 99))
+def test_attention(sizes, seed):
+    random = np.random.default_rng(seed)
+    weights = [random.dirichlet(np.full(width, 0.3), size=rows) for rows, width in sizes]
+    expected = oracle.attention([(table.tolist(), width) for table, (_, width) in zip(weights, sizes, strict=True)])
+    same(vars(attention_summary(weights)), expected)
+
+
+def test_attention_by_hand():
+    found = attention_summary([np.array([[0.0, 1, 0], [0, 0, 1]])])
+    assert (found.total, found.attended, found.attending, found.covered, found.entropy) == (0, 0, 0, 100, 0)
+    found = attention_summary([np.array([[0.5, 0.5, 0]]), np.ones((1, 1)), np.empty((0, 2))])
+    assert found.highest == 0.75 and found.entropy == pytest.approx(math.log(2) / 2)
+    assert found.total == pytest.approx(((0.25 + 0.25 + 1) / 3 + 1 + 1 / 2) / 3)
+    assert found.attended == pytest.approx((1.25 / 2 + 0 + 1) / 3)
+    assert found.attending == pytest.approx(0.25 / 3)
+    assert found.covered == pytest.approx(100 / 3)
+
+
+def test_the_space_is_that_of_the_text():
+    assert constituency.SPACE == oracle.SPACE == "▁"

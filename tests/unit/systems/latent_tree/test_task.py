@@ -1,0 +1,475 @@
+"""The task of latent trees: data, forced trees, the file of trees, repeated words, options that cannot be."""
+
+import json
+from argparse import Namespace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+from fairseq import options
+from fairseq.data import encoders
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from fairseq_cli import preprocess
+from oracles.characters import actions_of_words
+from sacrebleu.metrics import BLEU
+
+from fairseq_syntax.systems.latent_tree.characters import SPACE, to_characters
+from fairseq_syntax.systems.latent_tree.task import TreeTranslationConfig, TreeTranslationTask
+from fairseq_syntax.systems.latent_tree.transitions import Action
+from fairseq_syntax.systems.latent_tree.tree_output import TreeFile, tree_lines
+
+TEXT = {
+    "train": [("ein Hund", "a dog"), ("", "no bark"), ("zwei Hunde bellen", ""), ("ein Hund", "one dog")],
+    "valid": [("ein Hund", "a dog"), ("bellen", "bark"), ("zwei", "two")],
+}
+
+
+def binarize(folder: Path, *more) -> Path:
+    """The text, as fairseq-preprocess makes it."""
+    for split, pairs in TEXT.items():
+        for language, lines in zip(("de", "en"), zip(*pairs, strict=True), strict=True):
+            text = "".join(f"{to_characters(line)}\n" for line in lines)
+            (folder / f"{split}.{language}").write_text(text, encoding="utf-8")
+    given = ["-s", "de", "-t", "en", "--trainpref", folder / "train", "--validpref", folder / "valid", *more]
+    parser = options.get_preprocessing_parser()
+    preprocess.main(parser.parse_args([*map(str, given), "--destdir", str(folder / "bin")]))
+    return folder / "bin"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> Path:
+    return binarize(tmp_path_factory.mktemp("text"), "--padding-factor", "1")
+
+
+def task_of(data, **options) -> TreeTranslationTask:
+    # what the parts of the configuration take from each other
+    options = {"train_subset": "train", "dataset_impl": "mmap", "required_seq_len_multiple": 1, **options}
+    return TreeTranslationTask.setup_task(TreeTranslationConfig(data=str(data), **options))
+
+
+def ids(dictionary, text: str) -> torch.Tensor:
+    return dictionary.encode_line(text, add_if_not_exist=False).long()
+
+
+# --- data -------------------------------------------------------------------------------------------------------------
+
+
+def test_dictionaries_are_characters(data):
+    task = task_of(data)
+    assert (task.cfg.source_lang, task.cfg.target_lang) == ("de", "en")
+    for dictionary in (task.source_dictionary, task.target_dictionary):
+        assert SPACE in dictionary and all(len(s) == 1 for s in dictionary.symbols[dictionary.nspecial :])
+
+
+@pytest.mark.parametrize("left", [False, True])
+def test_batches(data, left):
+    task = task_of(data, left_pad_source=left)
+    task.load_dataset("train")
+    dataset = task.dataset("train")
+    batch = dataset.collater([dataset[i] for i in range(4)])
+    pad = task.src_dict.pad()
+    row = batch["id"].tolist().index(1)
+    tokens = batch["net_input"]["src_tokens"]
+    assert tokens.shape == (4, len("zwei Hunde bellen") + 1)
+    assert (tokens[row, :-1] == pad).all() if left else (tokens[row, 1:] == pad).all()
+    assert not any(name.endswith("_actions") for name in batch["net_input"])
+    assert not dataset.can_reuse_epoch_itr_across_epochs
+
+
+@pytest.mark.parametrize(("trees", "space"), [("words", SPACE), ("flat", None)])
+@pytest.mark.parametrize("left", [False, True])
+def test_forced_trees_are_those_of_the_text(data, trees, space, left):
+    task = task_of(data, forced_trees=trees, left_pad_source=left)
+    task.load_dataset("train")
+    iterator = task.get_batch_iterator(
+        task.dataset("train"), max_sentences=3, required_batch_size_multiple=8
+    ).next_epoch_itr(shuffle=True)
+    seen = []
+    for batch in iterator:
+        for side, number in (("src", 0), ("tgt", 1)):
+            actions = batch["net_input"][f"{side}_actions"].tolist()
+            for i, row in zip(batch["id"].tolist(), actions, strict=True):
+                text = to_characters(TEXT["train"][i][number]).split()
+                assert [Action(a).name for a in row if a != Action.NOP] == actions_of_words(text, space)
+        seen += batch["id"].tolist()
+    assert sorted(seen) == [0, 1, 2, 3], "no sentence is lost, empty ones neither"
+
+
+def test_empty_sentences_are_counted(data, caplog):
+    caplog.set_level("INFO")
+    task_of(data).load_dataset("train")
+    assert "train: 1 of 4 source sentences are empty" in caplog.text
+    assert "train: 1 of 4 target sentences are empty" in caplog.text
+
+
+def test_data_that_are_not_there(tmp_path):
+    with pytest.raises(ValueError, match="no data directory is given"):
+        TreeTranslationTask.setup_task(TreeTranslationConfig())
+    with pytest.raises(FileNotFoundError, match=r"no dict\.\*\.txt; make the directory with fairseq-preprocess"):
+        task_of(tmp_path / "nowhere")
+
+
+def test_symbols_that_are_no_characters_are_warned_of(data, tmp_path, caplog):
+    task_of(data)
+    assert "madeupword" not in caplog.text
+    task_of(binarize(tmp_path))
+    assert "dict.de.txt" in caplog.text and "--padding-factor 1" in caplog.text
+
+
+# --- raw text ---------------------------------------------------------------------------------------------------------
+
+
+def test_fairseq_finds_the_encoding():
+    for built in (
+        encoders.build_bpe("syntax_char"),
+        encoders.build_bpe(Namespace(bpe="syntax_char")),
+        encoders.build_tokenizer(Namespace(tokenizer="syntax_char")),
+    ):
+        assert built.encode("ein Hund") == "e i n ▁ H u n d"
+        assert built.decode("e i n ▁ H u n d") == "ein Hund"
+
+
+@pytest.mark.parametrize("program", ["generation", "interactive_generation"])
+def test_command_lines_accept_the_encoding(data, program):
+    """With fairseq's own `characters`, the configuration cannot be made."""
+    parser = getattr(options, f"get_{program}_parser")()
+    given = [str(data), "--task", "tree_translation", "--path", "x", "--bpe", "syntax_char", "--tree-output", "-"]
+    cfg = convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, [*given, "--dedup", "seen"]))
+    assert (cfg.bpe._name, cfg.task.tree_output, cfg.task.dedup) == ("syntax_char", "-", "seen")
+    assert encoders.build_bpe(cfg.bpe).decode("a ▁ b") == "a b"
+
+
+# --- translation ------------------------------------------------------------------------------------------------------
+
+
+def hypothesis(dictionary, text: str, nodes=(2, 3)) -> dict:
+    """One that says which source it is of, in its tree."""
+    tokens = ids(dictionary, text)
+    sizes = len(tokens), 4
+    return {
+        "tokens": tokens,
+        "score": -1.0,
+        "positional_scores": -torch.arange(sizes[0], dtype=torch.float),
+        "attention": torch.arange(sizes[0], dtype=torch.float).expand(sizes[1], -1),
+        "alignment": torch.empty(0),
+        "src_tree": "(X a )",
+        "tgt_tree": f"(X {text} )",
+        "node_attention": torch.full(nodes, 1 / 3),
+        "src_spans": [(0, 4), (1, 2), (2, 4)][: nodes[1]],
+        "tgt_spans": [(0, 1), (1, 3)][: nodes[0]],
+    }
+
+
+class Echo:
+    """A generator that translates every sentence to itself, as far as the target has its characters."""
+
+    def __init__(self, task):
+        self.task = task
+        self.seen = []
+
+    def generate(self, models, sample, prefix_tokens=None, constraints=None):
+        self.seen.append(sample["net_input"])
+        rows = sample["net_input"]["src_tokens"]
+        texts = [self.task.src_dict.string(row[row != self.task.src_dict.pad()]) for row in rows]
+        return [[hypothesis(self.task.tgt_dict, text)] for text in texts]
+
+
+def test_lines_of_a_translation(data):
+    task = task_of(data)
+    lines = tree_lines(7, hypothesis(task.tgt_dict, "o n e")).split("\n")
+    assert lines[:2] == ["TS-7\t(X a )", "TT-7\t(X o n e )"] and lines[3:] == [""]
+    label, text = lines[2].split("\t")
+    assert label == "TA-7"
+    assert text.count("0.3333") == 6 and "0.33333" not in text
+    assert json.loads(text) == {
+        "source_spans": [[0, 4], [1, 2], [2, 4]],
+        "target_spans": [[0, 1], [1, 3]],
+        "attention": [[0.3333] * 3] * 2,
+    }
+    flat = json.loads(tree_lines(0, hypothesis(task.tgt_dict, "o", nodes=(0, 1))).split("\t")[-1])
+    assert flat == {"source_spans": [[0, 4]], "target_spans": [], "attention": []}
+    capped = {**hypothesis(task.tgt_dict, "o"), "src_capped": torch.tensor(True), "tgt_capped": False}
+    found = json.loads(tree_lines(0, capped).split("\t")[-1])
+    assert (found["source_capped"], found["target_capped"]) == (True, False)
+
+
+def translate(task, generator, split="valid", stop=None):
+    """What fairseq-generate does: batches of a split; number -> tokens."""
+    task.load_dataset(split)
+    iterator = task.get_batch_iterator(task.dataset(split), max_sentences=2).next_epoch_itr(shuffle=False)
+    found = {}
+    for count, sample in enumerate(iterator):
+        if count == stop:
+            break
+        for number, nbest in zip(sample["id"].tolist(), task.inference_step(generator, [], sample), strict=True):
+            found[number] = nbest[0]["tokens"]
+    return found
+
+
+def numbered(path: Path, label: str = "TT") -> dict[int, str]:
+    fields = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
+    return {int(name.split("-")[1]): value for name, value in fields if name.startswith(label)}
+
+
+def test_file_of_trees_has_its_name_when_it_is_whole(data, tmp_path):
+    path = tmp_path / "new" / "trees"
+    task = task_of(data, tree_output=str(path))
+    translate(task, Echo(task), stop=1)
+    assert not path.exists() and len(numbered(Path(f"{path}.part"))) == 2
+    task = task_of(data, tree_output=str(path))
+    translate(task, Echo(task))
+    assert [file.name for file in path.parent.iterdir()] == ["trees"]
+    assert numbered(path) == {i: f"(X {to_characters(TEXT['valid'][i][0])} )" for i in range(3)}
+    # an older file stays until the new one is whole
+    task = task_of(data, tree_output=str(path))
+    translate(task, Echo(task), split="train", stop=1)
+    assert len(numbered(path)) == 3
+    task = task_of(data, tree_output=str(path))
+    translate(task, Echo(task), split="train")
+    assert len(numbered(path)) == 4
+
+
+def test_a_part_of_the_sentences_is_whole_if_it_is_all_that_comes(data, tmp_path):
+    """Of two processes, or with sentences that are too long."""
+    path = tmp_path / "trees"
+    task = task_of(data, tree_output=str(path))
+    task.load_dataset("valid")
+    iterator = task.get_batch_iterator(
+        task.dataset("valid"),
+        max_sentences=1,
+        max_positions=(8, 8),
+        ignore_invalid_inputs=True,
+        num_shards=2,
+        shard_id=1,
+    ).next_epoch_itr(shuffle=False)
+    generator = Echo(task)
+    for sample in iterator:
+        if sample:
+            task.inference_step(generator, [], sample)
+    assert len(numbered(path)) == 1 and 0 not in numbered(path)
+
+
+def test_trees_on_the_standard_output(data, capsys):
+    task = task_of(data, tree_output="-")
+    translate(task, Echo(task))
+    printed = capsys.readouterr().out.splitlines()
+    assert sorted(line.split("\t")[0] for line in printed if line.startswith("T")) == sorted(
+        f"{name}-{i}" for name in ("TA", "TS", "TT") for i in range(3)
+    )
+
+
+def interactive(task, lines, generator):
+    """What fairseq-interactive does with a buffer: its batches have no numbers."""
+    tokens, lengths = task.get_interactive_tokens_and_lengths(lines, to_characters)
+    dataset = task.build_dataset_for_inference(tokens, lengths)
+    batches = task.get_batch_iterator(dataset, max_sentences=2).next_epoch_itr(shuffle=False)
+    for batch in batches:
+        sample = {"net_input": {name: batch["net_input"][name] for name in ("src_tokens", "src_lengths")}}
+        yield task.inference_step(generator, [], sample)
+
+
+@pytest.mark.parametrize("left", [False, True])
+def test_numbers_of_lines_that_are_typed(data, tmp_path, left):
+    path = tmp_path / "trees"
+    task = task_of(data, tree_output=str(path), left_pad_source=left)
+    generator = Echo(task)
+    first, second = ["Hund", "", "zwei Hunde", "Hund"], ["ein", "zwei Hunde"]
+    list(interactive(task, first, generator))
+    expected = {i: f"(X {to_characters(line)} )" for i, line in enumerate(first)}
+    # unknown characters of the target are not of interest
+    assert numbered(path).keys() == expected.keys()
+    assert [value.count(" ") for _, value in sorted(numbered(path).items())] == [
+        value.count(" ") for value in expected.values()
+    ]
+    steps = interactive(task, second, generator)
+    next(steps)
+    assert path.exists() and len(numbered(path)) == 6
+    third = interactive(task, ["ein", "Hund", "zwei"], generator)
+    next(third)
+    assert not path.exists(), "a line that has been read is missing"
+    list(third)
+    assert sorted(numbered(path)) == list(range(9))
+
+
+def test_translation_does_not_see_the_trees_to_train_on(data):
+    task = task_of(data, forced_trees="words")
+    generator = Echo(task)
+    translate(task, generator)
+    assert generator.seen and all(not name.endswith("_actions") for seen in generator.seen for name in seen)
+
+
+@pytest.mark.parametrize(
+    ("rule", "left", "places"),
+    [
+        ("none", "o ▁ d ▁ o ▁ d ▁ g ▁ b ▁ o", list(range(14))),
+        # o ▁ d, then ▁ g ▁ b ▁ o and the end
+        ("adjacent", "o ▁ d ▁ g ▁ b ▁ o", [0, 1, 2, 7, 8, 9, 10, 11, 12, 13]),
+    ],
+)
+def test_repeated_words_are_removed_with_all_that_belongs_to_them(data, rule, left, places):
+    task = task_of(data, dedup=rule)
+    text = "o ▁ d ▁ o ▁ d ▁ g ▁ b ▁ o"
+    given = hypothesis(task.tgt_dict, text)
+    generator = SimpleNamespace(generate=lambda *args, **kwargs: [[given]])
+    ((found,),) = task.inference_step(generator, [], {"net_input": {}})
+    assert task.tgt_dict.string(found["tokens"]) == left
+    assert found["tokens"][-1] == task.tgt_dict.eos()
+    assert found["positional_scores"].tolist() == [-float(i) for i in places]
+    assert found["attention"].tolist() == [[float(i) for i in places]] * 4
+    assert found["tgt_tree"] == f"(X {text} )"
+
+
+def test_trees_are_of_the_translation_with_repetitions(data, tmp_path):
+    path = tmp_path / "trees"
+    task = task_of(data, dedup="adjacent", tree_output=str(path))
+    text = "o ▁ d ▁ o ▁ d"
+    generator = SimpleNamespace(generate=lambda *args, **kwargs: [[hypothesis(task.tgt_dict, text)]] * 3)
+    task.load_dataset("valid")
+    (sample,) = task.get_batch_iterator(task.dataset("valid"), max_sentences=9).next_epoch_itr(shuffle=False)
+    found = task.inference_step(generator, [], sample)
+    assert [len(nbest[0]["tokens"]) for nbest in found] == [4] * 3
+    assert set(numbered(path).values()) == {f"(X {text} )"}
+
+
+# --- BLEU -------------------------------------------------------------------------------------------------------------
+
+
+def test_bleu_is_of_words(data):
+    task = task_of(data, eval_bleu=True)
+    task.tokenizer = encoders.build_tokenizer(Namespace(tokenizer=task.cfg.eval_bleu_detok))
+    task.load_dataset("valid")
+    (sample,) = task.get_batch_iterator(task.dataset("valid"), max_sentences=9).next_epoch_itr(shuffle=False)
+    texts = ["a dog", "bark bark", ""]
+    generator = SimpleNamespace(
+        generate=lambda *args, **kwargs: [
+            [hypothesis(task.tgt_dict, to_characters(texts[i]))] for i in sample["id"].tolist()
+        ]
+    )
+    found = task._inference_with_bleu(generator, sample, None)
+    expected = BLEU().corpus_score(texts, [[pair[1] for pair in TEXT["valid"]]])
+    assert (found.counts, found.totals) == (expected.counts, expected.totals) and sum(found.counts) == 4
+
+
+# --- what cannot be ---------------------------------------------------------------------------------------------------
+
+
+def test_options_that_cannot_be(data):
+    with pytest.raises(ValueError, match="--num-batch-buckets"):
+        task_of(data, num_batch_buckets=2)
+    with pytest.raises(ValueError, match="--tree-output: for fairseq-generate and fairseq-interactive"):
+        task_of(data, tree_output="trees").build_model(None)
+    with pytest.raises(ValueError, match="--criterion cross_entropy: does not learn trees"):
+        task_of(data).build_criterion(Namespace(_name="cross_entropy"))
+
+
+def build(data, *given):
+    """The task and the model of a command line of fairseq-train."""
+    from fairseq import tasks
+
+    parser = options.get_training_parser()
+    args = options.parse_args_and_arch(parser, [str(data), *given])
+    cfg = convert_namespace_to_omegaconf(args)
+    task = tasks.setup_task(cfg.task)
+    return task, task.build_model(cfg.model)
+
+
+def ready(data, *given):
+    """Task, model, criterion and the one batch of a training with latent trees."""
+    from fairseq import tasks
+
+    given = ["--task", "tree_translation", "--arch", "latent_tree_rnng_tiny", "--criterion", "reinforce_tree", *given]
+    args = options.parse_args_and_arch(options.get_training_parser(), [str(data), *given])
+    cfg = convert_namespace_to_omegaconf(args)
+    torch.manual_seed(1)
+    task = tasks.setup_task(cfg.task)
+    model, criterion = task.build_model(cfg.model), task.build_criterion(cfg.criterion)
+    task.load_dataset("train")
+    (batch,) = task.get_batch_iterator(task.dataset("train"), max_sentences=9).next_epoch_itr(shuffle=False)
+    return task, model, criterion, batch
+
+
+OPTIMIZER = SimpleNamespace(backward=lambda loss: loss.backward())
+
+
+@pytest.mark.parametrize(
+    ("more", "flat", "left_out"),
+    [
+        ([], True, set()),
+        ([], False, set()),
+        (["--forced-trees", "flat", "--action-xent", "1"], False, set()),
+        (["--forced-trees", "words"], False, {"policy"}),
+        (["--value-head", "--baseline", "value"], True, set()),
+        (["--value-head"], False, {"value"}),
+    ],
+)
+def test_parameters_that_distributed_training_would_miss(data, more, flat, left_out):
+    """The recipes say when --find-unused-parameters is needed; a batch without constituents does not need it."""
+    task, model, criterion, batch = ready(data, *more)
+    for grammar in (model.encoder, model.decoder):
+        if flat:
+            grammar.policy.bias.data[Action.GEN] = 1e4
+    _, _, log = task.train_step(batch, model, criterion, OPTIMIZER, 0)
+    assert not flat or log["flat_src"] == log["flat_tgt"] == 4
+    names = {name.split(".")[1] for name, parameter in model.named_parameters() if parameter.grad is None}
+    assert names == left_out
+
+
+def test_flat_trees_are_told_of_when_an_epoch_or_a_validation_begins(data, caplog):
+    task, model, criterion, batch = ready(data)
+    caplog.clear()
+    for grammar in (model.encoder, model.decoder):
+        grammar.policy.bias.data[Action.GEN] = 1e4
+    for stand_in in (False, True):
+        for number, begin in enumerate((task.begin_epoch, task.begin_valid_epoch)):
+            averages = model.baselines.source.fill_(9).clone()
+            task.train_step(batch, model, criterion, OPTIMIZER, number, ignore_grad=stand_in)
+            assert torch.equal(averages, model.baselines.source) == stand_in
+            assert not caplog.records
+            begin(2, model)
+            told = [record.message.split(",")[0] for record in caplog.records]
+            assert len(told) == (0 if stand_in else 2)
+            assert all("are flat" in message for message in told)
+            caplog.clear()
+
+
+@pytest.mark.parametrize("more", [[], ["--eval-bleu", "--eval-bleu-args", '{"beam": 1}']])
+def test_models_of_other_kinds(data, more):
+    with pytest.raises(ValueError, match="RecurrentModel builds no trees; give --arch latent_tree_rnng"):
+        build(data, "--task", "tree_translation", "--arch", "nmt_lstm_tiny", *more)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("sampling", True), ("print_alignment", "hard"), ("replace_unk", ""), ("no_repeat_ngram_size", 2)],
+)
+def test_options_of_generation_that_mean_nothing(data, name, value):
+    with pytest.raises(ValueError, match=f"--{name.replace('_', '-')}: not available with --task tree_translation"):
+        task_of(data).build_generator([SimpleNamespace(builds_trees=True)], Namespace(**{name: value}))
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--forced-trees", "words"], True),
+        (["--forced-trees", "flat", "--action-xent", "0"], True),
+        (["--forced-trees", "flat", "--action-xent", "0.1"], False),
+        ([], False),
+    ],
+)
+def test_a_policy_that_nothing_teaches_is_told_of(data, caplog, options, told):
+    ready(data, *options)
+    found = [record.message for record in caplog.records if "nothing teaches the policy" in record.message]
+    assert len(found) == told
+    assert not told or found[0].startswith(f"--forced-trees {options[1]} without --action-xent")
+
+
+def test_a_folder_is_no_file_of_trees(data, tmp_path):
+    with pytest.raises(IsADirectoryError, match=f"--tree-output {tmp_path}: is a folder"):
+        task_of(data, tree_output=str(tmp_path))
+
+
+def test_file_of_no_sentences(tmp_path):
+    file = TreeFile(str(tmp_path / "trees"))
+    file.expect(0)
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,270 @@
+"""Legal actions against a loop over one sentence's past; all trees of short texts; policies that draw at random."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import rnng_trees as oracle
+from oracles.transitions import legal_actions
+
+from fairseq_syntax.systems.latent_tree.legality import legality
+from fairseq_syntax.systems.latent_tree.transitions import NUM_ACTIONS, Action, Limits, Transitions
+
+NT, GEN, REDUCE, NOP = Action
+POLICIES = {
+    "uniform": (1.0, 1.0, 1.0),
+    "opens": (4.0, 1.0, 1.0),
+    "closes": (1.0, 1.0, 4.0),
+    "opens nearly always": (0.99, 0.005, 0.005),
+}
+LIMITS = [Limits(), Limits(3, 2, 2), Limits(1, 1, 2), Limits(6, 6, 5), Limits(4, 1, 3)]
+
+
+def draw(legal, weights, generator):
+    """(B,) actions among the legal ones."""
+    return torch.multinomial(legal * torch.tensor(weights), 1, generator=generator).squeeze(1)
+
+
+def grow(lengths, limits, weights, generator):
+    """(B, T) actions of a policy that takes no notice of anything."""
+    state = Transitions(lengths, limits)
+    columns = []
+    while state.live.any():
+        actions = torch.where(state.live, draw(state.legal(), weights, generator), NOP)
+        state.step(actions)
+        columns.append(actions)
+    return torch.stack(columns, dim=1)
+
+
+def of_oracle(actions, length, limits):
+    """(T, 3) bool: what the loop says; GEN alone after the end."""
+    budget = limits.actions_per_symbol * length + 2 * limits.max_open
+    sets = oracle.legal_sets(actions, length, limits.max_open, limits.max_consecutive, budget)[:-1]
+    return [[action in (legal or {GEN}) for action in range(NUM_ACTIONS)] for legal in sets]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_random_policies(policy):
+    """2,500 trees of each policy, 500 for each set of limits: they end, are legal by another account, and in limits."""
+    generator = torch.Generator().manual_seed(0)
+    for limits in LIMITS:
+        lengths = torch.randint(0, 14, (500,), generator=generator)
+        actions = grow(lengths, limits, POLICIES[policy], generator)
+        legal = legal_actions(actions, lengths, limits)
+        assert np.array_equal(legality(actions.numpy(), lengths.numpy(), limits)[0], legal)
+        for row, (taken, length) in enumerate(zip(actions.tolist(), lengths.tolist(), strict=True)):
+            assert legal[row].tolist() == of_oracle(taken, length, limits)
+            built = oracle.build([action for action in taken if action != NOP])
+            assert built["symbols"] == length
+            assert all(node["children"] for node in built["constituents"][1:])
+            assert max(node["depth"] for node in built["constituents"]) < limits.max_open
+        assert ((actions != NOP).sum(1) <= limits.max_actions(lengths)).all()
+        nts = "".join(
+            "x" if action == NT else " " for action in torch.nn.functional.pad(actions, (0, 1), value=NOP).ravel()
+        )
+        assert "x" * (limits.max_consecutive + 1) not in nts
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_budget_always_lets_all_be_closed(policy):
+    """After every action there is room for all that is to come and a closing for each constituent but the root."""
+    generator = torch.Generator().manual_seed(1)
+    for limits in LIMITS:
+        lengths = torch.randint(0, 14, (100,), generator=generator)
+        state = Transitions(lengths, limits)
+        while state.live.any():
+            left = state.budget - state.taken
+            assert (left >= lengths + 1 - state.consumed + state.open - 1)[state.live].all()
+            state.step(torch.where(state.live, draw(state.legal(), POLICIES[policy], generator), NOP))
+
+
+def all_rows(length, limits):
+    """Every legal sequence of actions to the end, all of a length at a time."""
+    state = Transitions(torch.tensor([length]), limits)
+    rows = torch.zeros((1, 0), dtype=torch.long)
+    finished = []
+    while len(rows):
+        row, action = state.legal().nonzero(as_tuple=True)
+        state.select(row)
+        state.step(action)
+        rows = torch.cat((rows[row], action[:, None]), dim=1)
+        finished += rows[~state.live].tolist()
+        going = state.live.nonzero().squeeze(1)
+        state.select(going)
+        rows = rows[going]
+    return finished
+
+
+@pytest.mark.parametrize(
+    ("length", "trees", "sequences"), [(0, 1, 3), (1, 3, 14), (2, 14, 70), (3, 70, 353), (4, 353, 1782)]
+)
+def test_number_of_trees(length, trees, sequences):
+    """The end may come at any depth: a sentence has as many sequences of actions as one of a symbol more has trees."""
+    limits = Limits(max_open=3, max_consecutive=2, actions_per_symbol=8)
+    rows = all_rows(length, limits)
+    assert len(rows) == len({tuple(row) for row in rows}) == sequences
+    assert sorted(rows) == sorted(oracle.all_action_rows(length, 3, 2, 8 * length + 6))
+    found = {oracle.tree_of(row) for row in rows}
+    assert len(found) == trees
+    assert found == (set(oracle.all_trees(length, 3, 2)) if length else {()})
+
+
+def test_the_budget_forbids_trees():
+    """3 actions for each symbol are too few for one of the 70 trees of three symbols, 5 for all ways to build them."""
+    trees = {}
+    for actions_per_symbol in (2, 3, 4, 5):
+        rows = all_rows(3, Limits(3, 2, actions_per_symbol))
+        assert sorted(rows) == sorted(oracle.all_action_rows(3, 3, 2, 3 * actions_per_symbol + 6))
+        trees[actions_per_symbol] = len({oracle.tree_of(row) for row in rows}), len(rows)
+    assert trees[3] == (69, 317) and trees[4] == (70, 345) and trees[5] == (70, 353)
+    assert trees[2] < trees[3]
+
+
+@given(st.integers(0, 10**6), st.integers(1, 8), st.integers(0, 9), st.sampled_from(list(POLICIES)))
+def test_what_comes_later_does_not_change_what_is_legal(seed, length, other, policy):
+    """The same beginning in a text that is cut, or longer: the same is legal until the shorter one ends."""
+    limits = Limits(max_open=4, max_consecutive=3, actions_per_symbol=16)  # a budget that no tree reaches
+    actions = grow(torch.tensor([length]), limits, POLICIES[policy], torch.Generator().manual_seed(seed))
+    first, second = (Transitions(torch.tensor([n]), limits) for n in (length, other))
+    compared = 0
+    for action in actions.unbind(1):
+        if not (first.live.item() and second.live.item()):
+            break
+        assert torch.equal(first.legal(), second.legal())
+        first.step(action)
+        second.step(action)
+        compared += 1
+    ends = [step for step, action in enumerate(actions[0].tolist()) if action == GEN]
+    assert compared == ends[min(length, other)] + 1
+    assert first.live.item() == (other < length) and second.live.item() == (length < other)
+
+
+@given(st.integers(0, 10**6))
+def test_the_budget_alone_depends_on_the_length(seed):
+    """Where it binds, NT is forbidden and nothing else differs from a longer text."""
+    limits = Limits(max_open=5, max_consecutive=4, actions_per_symbol=2)
+    generator = torch.Generator().manual_seed(seed)
+    lengths = torch.full((50,), 8)
+    actions = grow(lengths, limits, POLICIES["opens"], generator)
+    legal = legal_actions(actions, lengths, limits)
+    free = Limits(max_open=5, max_consecutive=4, actions_per_symbol=50)
+    unbound = legal_actions(actions, lengths, free)
+    assert torch.equal(legal[..., 1:], unbound[..., 1:])
+    assert not (legal & ~unbound).any()
+    assert (legal != unbound).any()
+
+
+@given(st.integers(0, 10**6), st.floats(0.1, 0.9))
+def test_rows_that_wait(seed, share):
+    """Steps in which a row does nothing change nothing in it, and its neighbours go on."""
+    generator = torch.Generator().manual_seed(seed)
+    limits = Limits(6, 2, 5)  # NTs in a row are forbidden before there are too many constituents
+    lengths = torch.randint(0, 7, (16,), generator=generator)
+    actions = torch.nn.functional.pad(grow(lengths, limits, POLICIES["opens"], generator), (0, 1), value=NOP)
+    together, waiting = Transitions(lengths, limits), Transitions(lengths, limits)
+    for column in actions.unbind(1):
+        together.step(column)
+    legal = legal_actions(actions, lengths, limits)
+    place = torch.zeros(16, dtype=torch.long)
+    while (place < actions.shape[1]).any():
+        here = place.clamp(max=actions.shape[1] - 1)
+        assert torch.equal(waiting.legal(), legal[torch.arange(16), here])
+        at = actions.gather(1, here[:, None]).squeeze(1)
+        goes = (torch.rand(16, generator=generator) < share) & (place < actions.shape[1])
+        waiting.step(torch.where(goes, at, NOP))
+        place += goes
+    names = ("open", "children", "consumed", "consecutive", "taken", "live", "budget", "lengths")
+    for name in names:
+        assert torch.equal(getattr(together, name), getattr(waiting, name)), name
+    assert not waiting.live.any()
+
+
+@given(st.integers(0, 10**6), st.integers(1, 12))
+def test_select(seed, steps):
+    """Some rows dropped, others doubled: copies go their own ways, as sentences that began alone do."""
+    generator = torch.Generator().manual_seed(seed)
+    limits = Limits(4, 2, 3)
+    lengths = torch.randint(0, 6, (6,), generator=generator)
+    state = Transitions(lengths, limits)
+    past = torch.zeros((6, 0), dtype=torch.long)
+
+    def walk(state, past, steps):
+        for _ in range(steps):
+            actions = torch.where(state.live, draw(state.legal(), POLICIES["uniform"], generator), NOP)
+            state.step(actions)
+            past = torch.cat((past, actions[:, None]), dim=1)
+        return past
+
+    past = walk(state, past, steps)
+    rows = torch.randint(0, 6, (9,), generator=generator)
+    state.select(rows)
+    past = walk(state, past[rows], limits.max_actions(6))
+    assert not state.live.any()
+    assert torch.equal(state.lengths, lengths[rows])
+    for taken, length, legal in zip(
+        past.tolist(), lengths[rows].tolist(), legal_actions(past, lengths[rows], limits).tolist(), strict=True
+    ):
+        assert legal == of_oracle(taken, length, limits)
+
+
+def test_ends_may_be_said():
+    """Of text that is not known yet, the caller knows where it ends; the lengths are the most there may be."""
+    state = Transitions(torch.tensor([5, 5]), Limits())
+    state.step(torch.tensor([NT, NT]))
+    state.step(torch.tensor([GEN, GEN]), ends=torch.tensor([True, False]))
+    assert state.live.tolist() == [False, True]
+    assert state.legal().tolist() == [[False, True, False], [True, True, True]]  # only the second has something in it
+    state.step(torch.tensor([NOP, REDUCE]), ends=torch.tensor([False, True]))
+    assert state.live.tolist() == [False, True]  # only GEN ends a sentence
+    assert state.open.tolist() == [2, 1] and state.children[:, 0].tolist() == [0, 1]
+    assert state.children[0, 1] == 0  # the end is no child
+
+
+def test_what_is_legal_by_hand():
+    """`a [ [ b` and the end, at most three open and two NTs in a row."""
+    actions = torch.tensor([[GEN, NT, NT, GEN, REDUCE, REDUCE, GEN]])
+    legal = legal_actions(actions, torch.tensor([2]), Limits(3, 2, 4))[0].tolist()
+    names = ["".join(name for name, may in zip("NGR", row, strict=True) if may) for row in legal]
+    assert names == ["NG", "NG", "NG", "G", "GR", "NGR", "NG"]
+
+
+@pytest.mark.parametrize(
+    ("actions", "lengths", "message"),
+    [
+        ([[GEN, GEN, NOP], [GEN, REDUCE, GEN]], [1, 1], "row 1, step 1: REDUCE is not legal"),
+        ([[NT, REDUCE, GEN, GEN]], [1], "row 0, step 1: REDUCE is not legal"),
+        ([[NT, NT, NT, GEN]], [0], "row 0, step 2: NT is not legal"),
+        ([[GEN, GEN, NT]], [1], r"row 0, step 2: NT is not legal.*2 of 2 symbols generated"),
+        ([[GEN, GEN, GEN]], [1], "row 0, step 2: GEN is not legal"),
+        ([[NOP, GEN, GEN]], [1], "row 0, step 1: GEN is not legal"),
+        ([[GEN, NOP, GEN]], [1], "row 0, step 2: GEN is not legal"),
+        ([[GEN, GEN], [GEN, GEN]], [1, 2], "row 1: the actions generate 2 of 3 symbols"),
+        ([[GEN, GEN], [GEN, 4]], [1, 1], r"row 1, step 1: 4 is no action; 0 \(NT\), 1 \(GEN\)"),
+        ([[GEN, -1]], [1], "row 0, step 1: -1 is no action"),
+        ([[]], [0], "row 0: the actions generate 0 of 1 symbols"),
+    ],
+)
+def test_illegal_actions_are_named(actions, lengths, message):
+    with pytest.raises(ValueError, match=message):
+        legality(np.array(actions, dtype=int), np.array(lengths), Limits(4, 2, 8))
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        ((0, 4, 3), "--max-open 0: must be at least 1"),
+        ((16, 0, 3), "--max-consecutive 0: must be at least 1"),
+        ((16, 4, 1), "--actions-per-symbol 1: must be at least 2"),
+    ],
+)
+def test_limits_without_trees(limits, message):
+    with pytest.raises(ValueError, match=message):
+        Limits(*limits)
+
+
+def test_budget_of_numbers_and_tensors():
+    limits = Limits(max_open=4, actions_per_symbol=3)
+    assert limits.max_actions(5) == 23
+    assert limits.max_actions(torch.tensor([0, 5])).tolist() == [8, 23]
+    assert np.array_equal(limits.max_actions(np.array([0, 5])), [8, 23])
