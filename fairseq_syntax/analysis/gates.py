@@ -8,8 +8,8 @@ from math import log2
 
 import numpy as np
 
-from .arcs import text_widths
-from .figures import plt, shown
+from ..pictures.arcs import text_widths
+from ..pictures.figures import plt, shown
 
 from matplotlib.cm import ScalarMappable  # isort: skip
 from matplotlib.colors import LinearSegmentedColormap, Normalize  # isort: skip

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .arcs import Arc, draw_arcs
-from .figures import check_finite, shown
+from ..pictures.arcs import Arc, draw_arcs
+from ..pictures.figures import check_finite, shown
 from .latent_graphs import edges
 
 WIDEST = 2.0

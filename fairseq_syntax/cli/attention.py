@@ -8,9 +8,9 @@ from enum import StrEnum
 import numpy as np
 import torch
 
-from ..analysis.attention_maps import draw_annotations, draw_attention, draw_heat_map, draw_positions
-from ..analysis.figures import save_figure
 from ..analysis.gates import draw_gates
+from ..pictures.attention_maps import draw_annotations, draw_attention, draw_heat_map, draw_positions
+from ..pictures.figures import save_figure
 from ..systems.distance_transformers.cross_attention import SyntaxCrossAttention
 from ..systems.sa_nmt.attention import SharedSyntaxAttention
 from ..systems.transformer.encoder import SyntaxEncoderLayer

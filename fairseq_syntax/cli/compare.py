@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 from fairseq.data.data_utils import post_process
 
-from ..analysis.figures import save_figure
 from ..evaluate.bleu import TOKENIZERS, Bleu
 from ..evaluate.generated import (
     Entry,
@@ -28,6 +27,7 @@ from ..evaluate.length_buckets import FEW, Bucket, draw_buckets, length_buckets
 from ..evaluate.ribes import ALPHA, BETA, sentence_ribes
 from ..evaluate.significance import bootstrap_interval, paired_bootstrap, sign_test
 from ..evaluate.tables import TableFormat, format_table
+from ..pictures.figures import save_figure
 from ..trees.subwords import SubwordType
 from .attachment import add_format
 from .latent import positive

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ..analysis.figures import save_figure
 from ..evaluate.tables import format_table
+from ..pictures.figures import save_figure
 from ..systems.latent_tree.characters import SPACE, to_characters
 from ..systems.latent_tree.constituents import NONE, Constituents, constituents
 from ..systems.latent_tree.drawing import draw_node_attention, draw_trees

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import torch
 from tqdm import tqdm
 
-from ..analysis.figures import check_finite, save_figure
 from ..analysis.gates import GatedSentence, count_highest, draw_gates, gates_page, relative_entropy
 from ..evaluate.tables import TableFormat, format_table
+from ..pictures.figures import check_finite, save_figure
 from ..trees.conllu import Sentence, TreeFormatError, quoted, read_conllu
 from ..trees.subwords import SubwordType, join_subwords
 from .checkpoints import Loaded, add_checkpoint_arguments, load

@@ -11,10 +11,10 @@ import torch
 from tqdm import tqdm
 
 from ..analysis.attachment import Treebank
-from ..analysis.figures import save_figure
 from ..analysis.graph_drawing import draw_graph
 from ..analysis.latent_graphs import Scores, edges, sharpness
 from ..evaluate.tables import format_table
+from ..pictures.figures import save_figure
 from ..systems.parser.model import LatentGraphParserModel
 from ..systems.parser.task import DependencyParsingTask
 from ..trees.conllu import Sentence, read_conllu

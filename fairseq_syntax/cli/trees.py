@@ -11,9 +11,9 @@ import numpy as np
 from fairseq import utils
 from tqdm import tqdm
 
-from ..analysis.drawing import draw_tree
-from ..analysis.figures import save_figure
 from ..data.arrays import ArrayReader, split_prefix
+from ..pictures.dependency_trees import draw_tree
+from ..pictures.figures import save_figure
 from ..trees.conllu import UNPARSED, Sentence, TreeFormatError, find_cycle, format_sentence, read_conllu
 from ..trees.universal import universal_labels
 from .checkpoints import Loaded

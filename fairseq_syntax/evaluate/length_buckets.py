@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..analysis.figures import plt, shown
+from ..pictures.figures import plt, shown
 
 FEW = 50
 """Sentences under which the BLEU of a bucket says little."""

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib import pyplot as plt
 
-from fairseq_syntax.analysis.arcs import levels
-from fairseq_syntax.analysis.figures import save_figure
 from fairseq_syntax.analysis.graph_drawing import WIDEST, draw_graph
+from fairseq_syntax.pictures.arcs import levels
+from fairseq_syntax.pictures.figures import save_figure
 
 SVG = "{http://www.w3.org/2000/svg}"
 WORDS = [*"a mm $5 and $6 Donaudampfschifffahrtsgesellschaft , i W_x^2 <b> & {x} \\frac \u00e4".split()] * 2

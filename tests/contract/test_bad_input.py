@@ -35,14 +35,14 @@ from integration import commands
 from torch.nn.parallel import DistributedDataParallel
 
 from fairseq_syntax import compat
-from fairseq_syntax.analysis import figures
-from fairseq_syntax.analysis.attention_maps import draw_attention
-from fairseq_syntax.analysis.drawing import draw_tree
 from fairseq_syntax.cli import constituents, parse, preprocess
 from fairseq_syntax.data import binarize
 from fairseq_syntax.data.length_table import length_table_path, write_length_table
 from fairseq_syntax.data.live import LiveSyntax
 from fairseq_syntax.data.parsers import StanzaParser
+from fairseq_syntax.pictures import figures
+from fairseq_syntax.pictures.attention_maps import draw_attention
+from fairseq_syntax.pictures.dependency_trees import draw_tree
 from fairseq_syntax.systems.latent_tree.legality import legality
 from fairseq_syntax.systems.latent_tree.reinforce import ReinforceTreeCriterion
 from fairseq_syntax.systems.latent_tree.reinforce_options import ReinforceTreeConfig

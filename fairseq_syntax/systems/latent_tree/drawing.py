@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...analysis.arcs import text_widths
-from ...analysis.attention_maps import draw_heat_map
-from ...analysis.figures import plt, shown  # before the rest of matplotlib
+from ...pictures.arcs import text_widths
+from ...pictures.attention_maps import draw_heat_map
+from ...pictures.figures import plt, shown  # before the rest of matplotlib
 from .constituents import NONE, Constituents
 from .transitions import Action
 from .tree_files import Tree, TreePair

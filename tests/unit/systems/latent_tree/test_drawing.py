@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from matplotlib import pyplot as plt
 from oracles import constituency as oracle
 
-from fairseq_syntax.analysis.figures import save_figure
+from fairseq_syntax.pictures.figures import save_figure
 from fairseq_syntax.systems.latent_tree.drawing import LONGEST, draw_node_attention, draw_trees, labels
 from fairseq_syntax.systems.latent_tree.tree_files import read_tree_file
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib import pyplot as plt
 
-from fairseq_syntax.analysis.attention_maps import draw_attention, draw_heat_map, draw_positions
-from fairseq_syntax.analysis.drawing import draw_tree
-from fairseq_syntax.analysis.figures import save_figure
+from fairseq_syntax.pictures.attention_maps import draw_attention, draw_heat_map, draw_positions
+from fairseq_syntax.pictures.dependency_trees import draw_tree
+from fairseq_syntax.pictures.figures import save_figure
 
 WORDS = [*"a mm $5 and $6 Donaudampfschifffahrtsgesellschaft , i W_x^2 <b> & {x} \\frac \u00e4".split()] * 3
 FORTY = WORDS[:40]
