@@ -4,9 +4,9 @@ import argparse
 import logging
 import sys
 
-from ..analysis.attachment import Treebank
 from ..evaluate.tables import TableFormat, format_table
-from .latent import (
+from ..inspection.attachment import Treebank
+from ..inspection.induction import (
     add_tree_arguments,
     add_treebank_arguments,
     check_treebank_arguments,

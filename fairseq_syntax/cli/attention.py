@@ -8,13 +8,13 @@ from enum import StrEnum
 import numpy as np
 import torch
 
-from ..analysis.gates import draw_gates
+from ..inspection.checkpoints import Loaded, add_checkpoint_arguments, load
+from ..inspection.gates import draw_gates
 from ..pictures.attention_maps import draw_annotations, draw_attention, draw_heat_map, draw_positions
 from ..pictures.figures import save_figure
 from ..systems.distance_transformers.cross_attention import SyntaxCrossAttention
 from ..systems.sa_nmt.attention import SharedSyntaxAttention
 from ..systems.transformer.encoder import SyntaxEncoderLayer
-from .checkpoints import Loaded, add_checkpoint_arguments, load
 from .gates import gate_norms
 from .outputs import exit_status, picture
 

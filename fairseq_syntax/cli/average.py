@@ -19,8 +19,8 @@ import fairseq_syntax  # noqa: F401  (registers the models, and what checkpoints
 from ..compat.checkpoint_files import check_state, open_checkpoint, options_of, reason
 from ..evaluate.bleu import TOKENIZERS, Bleu
 from ..evaluate.tables import TableFormat, format_table
-from .checkpoints import Loaded, load
-from .latent import positive
+from ..inspection.checkpoints import Loaded, load
+from ..inspection.induction import positive
 from .outputs import exit_status, refuse_existing
 
 _EPILOG = """\

@@ -27,10 +27,10 @@ from ..evaluate.length_buckets import FEW, Bucket, draw_buckets, length_buckets
 from ..evaluate.ribes import ALPHA, BETA, sentence_ribes
 from ..evaluate.significance import bootstrap_interval, paired_bootstrap, sign_test
 from ..evaluate.tables import TableFormat, format_table
+from ..inspection.induction import positive
 from ..pictures.figures import save_figure
 from ..trees.subwords import SubwordType
 from .attachment import add_format
-from .latent import positive
 from .outputs import exit_status, picture, refuse_existing
 
 _PROGRAM = "fairseq-syntax-compare"

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ..evaluate.tables import format_table
+from ..inspection.induction import positive
 from ..pictures.figures import save_figure
 from ..systems.latent_tree.characters import SPACE, to_characters
 from ..systems.latent_tree.constituents import NONE, Constituents, constituents
@@ -34,7 +35,6 @@ from ..systems.latent_tree.tree_files import Tree, TreePair, read_tree_file
 from ..trees.conllu import TreeFormatError, numbered_lines
 from .attachment import add_format
 from .inputs import input_name, open_input
-from .latent import positive
 from .outputs import PICTURES, exit_status, is_picture, refuse_existing
 from .parse import read_lines
 

@@ -4,18 +4,18 @@ import argparse
 import logging
 import sys
 
-from ..analysis.attachment import Treebank
-from ..analysis.grammar import Grammar
 from ..evaluate.tables import format_table
-from ..trees.conllu import quoted
-from .attachment import add_format
-from .latent import (
+from ..inspection.attachment import Treebank
+from ..inspection.grammar import Grammar
+from ..inspection.induction import (
     add_tree_arguments,
     add_treebank_arguments,
     check_treebank_arguments,
     positive,
     read_compared,
 )
+from ..trees.conllu import quoted
+from .attachment import add_format
 from .outputs import exit_status
 
 _EPILOG = """\

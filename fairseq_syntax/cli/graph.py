@@ -10,17 +10,11 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-from ..analysis.attachment import Treebank
-from ..analysis.graph_drawing import draw_graph
-from ..analysis.latent_graphs import Scores, edges, sharpness
 from ..evaluate.tables import format_table
-from ..pictures.figures import save_figure
-from ..systems.parser.model import LatentGraphParserModel
-from ..systems.parser.task import DependencyParsingTask
-from ..trees.conllu import Sentence, read_conllu
-from .attachment import add_format
-from .checkpoints import Loaded
-from .latent import (
+from ..inspection.attachment import Treebank
+from ..inspection.checkpoints import Loaded
+from ..inspection.graph_drawing import draw_graph
+from ..inspection.induction import (
     Cutter,
     Decoder,
     Evidence,
@@ -31,6 +25,12 @@ from .latent import (
     check_tree_arguments,
     load_with_trees,
 )
+from ..inspection.latent_graphs import Scores, edges, sharpness
+from ..pictures.figures import save_figure
+from ..systems.parser.model import LatentGraphParserModel
+from ..systems.parser.task import DependencyParsingTask
+from ..trees.conllu import Sentence, read_conllu
+from .attachment import add_format
 from .outputs import exit_status, picture, refuse_existing, written
 from .trees import nth, read_text
 

@@ -12,13 +12,20 @@ from fairseq import utils
 from tqdm import tqdm
 
 from ..data.arrays import ArrayReader, split_prefix
+from ..inspection.checkpoints import Loaded
+from ..inspection.induction import (
+    Cutter,
+    Source,
+    TreeInducer,
+    add_tree_arguments,
+    check_tree_arguments,
+    load_with_trees,
+)
 from ..pictures.dependency_trees import draw_tree
 from ..pictures.figures import save_figure
 from ..trees.conllu import UNPARSED, Sentence, TreeFormatError, find_cycle, format_sentence, read_conllu
 from ..trees.universal import universal_labels
-from .checkpoints import Loaded
 from .inputs import input_lines, input_name
-from .latent import Cutter, Source, TreeInducer, add_tree_arguments, check_tree_arguments, load_with_trees
 from .outputs import STDIO, exit_status, picture, refuse_existing, written
 
 _EPILOG = """\

@@ -16,9 +16,10 @@ import pytest
 from corpora import read_tags
 from oracles import conllu_format as strict
 
-from fairseq_syntax.cli import attachment, gates, grammar, graph, latent, linearize, parse, preprocess, trees
+from fairseq_syntax.cli import attachment, gates, grammar, graph, linearize, parse, preprocess, trees
 from fairseq_syntax.data.arrays import ArrayReader, tag_dictionary_path
 from fairseq_syntax.data.parsers import ConlluParser
+from fairseq_syntax.inspection import induction as latent
 from fairseq_syntax.systems.parser.treebank import TreebankFormat, read_treebank
 from fairseq_syntax.trees.conllu import TreeFormatError, read_conllu
 

@@ -11,9 +11,9 @@ from fairseq import checkpoint_utils
 from integration import commands
 from subword_nmt.apply_bpe import BPE
 
-from fairseq_syntax.analysis.graph_drawing import WIDEST
 from fairseq_syntax.cli import attachment, graph
-from fairseq_syntax.cli.latent import Source, TreeInducer, load_with_trees
+from fairseq_syntax.inspection.graph_drawing import WIDEST
+from fairseq_syntax.inspection.induction import Source, TreeInducer, load_with_trees
 from fairseq_syntax.trees.conllu import ROOT, find_cycle, read_conllu
 
 SVG = "{http://www.w3.org/2000/svg}"

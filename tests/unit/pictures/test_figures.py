@@ -12,9 +12,9 @@ from fontTools.ttLib.tables._g_l_y_f import Glyph
 from matplotlib import font_manager
 from matplotlib import pyplot as plt
 
-from fairseq_syntax.analysis.gates import GatedSentence, draw_gates
-from fairseq_syntax.analysis.graph_drawing import draw_graph
 from fairseq_syntax.evaluate.length_buckets import draw_buckets, length_buckets
+from fairseq_syntax.inspection.gates import GatedSentence, draw_gates
+from fairseq_syntax.inspection.graph_drawing import draw_graph
 from fairseq_syntax.pictures import figures
 from fairseq_syntax.pictures.attention_maps import draw_annotations, draw_attention, draw_heat_map, draw_positions
 from fairseq_syntax.pictures.dependency_trees import draw_tree

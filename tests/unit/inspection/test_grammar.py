@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from fairseq_syntax.analysis.attachment import Treebank
-from fairseq_syntax.analysis.grammar import Grammar
+from fairseq_syntax.inspection.attachment import Treebank
+from fairseq_syntax.inspection.grammar import Grammar
 from fairseq_syntax.trees.conllu import read_conllu
 
 # the dog saw a big cat

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib import pyplot as plt
 
-from fairseq_syntax.analysis.graph_drawing import WIDEST, draw_graph
+from fairseq_syntax.inspection.graph_drawing import WIDEST, draw_graph
 from fairseq_syntax.pictures.arcs import levels
 from fairseq_syntax.pictures.figures import save_figure
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from oracles.forests import climbs_out
 from strategies import forests
 
-from fairseq_syntax.analysis.attachment import Treebank
-from fairseq_syntax.analysis.latent_graphs import Scores, edges, greedy_trees, sharpness
+from fairseq_syntax.inspection.attachment import Treebank
+from fairseq_syntax.inspection.latent_graphs import Scores, edges, greedy_trees, sharpness
 from fairseq_syntax.trees.conllu import ROOT, Sentence
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import forests
 
-from fairseq_syntax.analysis.flat_trees import flatten, left_branching, lengths_without, remove, right_branching
+from fairseq_syntax.inspection.flat_trees import flatten, left_branching, lengths_without, remove, right_branching
 
 
 def climb(heads, removed):

@@ -1,1 +1,0 @@
-"""Looking at outputs and into models: scores, tables, pictures."""

@@ -1,0 +1,1 @@
+"""Looking into models: what they attend to, which trees and graphs they found, and how good those are."""
