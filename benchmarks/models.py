@@ -13,7 +13,7 @@ import fairseq_syntax  # noqa: F401
 from fairseq_syntax.data.inputs import TokenSyntax, collate_syntax
 from fairseq_syntax.systems.parser.latent_graph_parser import GraphKind
 from fairseq_syntax.systems.sdatt.model import SYSTEMS
-from fairseq_syntax.tasks.syntax_translation import SyntaxTranslationConfig, SyntaxTranslationTask
+from fairseq_syntax.task import SyntaxTranslationConfig, SyntaxTranslationTask
 
 VOCABULARY = 8000
 TRANSFORMERS = ("transformer", "pascal_transformer", "lisa_transformer", "tag_transformer")

@@ -14,7 +14,7 @@ __all__ = ["__version__", "register"]
 
 _PLUGINS = (
     "training.blackout",
-    "tasks.syntax_translation",
+    "task",
 )
 
 

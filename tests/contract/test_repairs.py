@@ -21,7 +21,7 @@ from fairseq.trainer import Trainer
 
 from fairseq_syntax import compat
 from fairseq_syntax.compat import REPAIRS, apply
-from fairseq_syntax.tasks.syntax_translation import SyntaxTranslationTask
+from fairseq_syntax.task import SyntaxTranslationTask
 
 TASK = (SyntaxTranslationTask, ("translation", None))
 

@@ -170,7 +170,7 @@ def test_orders_of_import(tmp_path, steps):
     assert not own.keys() & found["before"].keys()
     assert {name: cls for name, cls in found["after"].items() if found["before"].get(name) != cls} == own
     assert found["criterion"] == "fairseq_syntax.systems.lisa.criterion"
-    assert found["task"] == "fairseq_syntax.tasks.syntax_translation"
+    assert found["task"] == "fairseq_syntax.task"
 
 
 def test_train_through_a_link_after_import(data_bin, tmp_path):

@@ -6,7 +6,7 @@ import pytest
 from integration import commands
 from integration.commands import TEST_SENTENCES, TRAIN_SENTENCES
 
-from fairseq_syntax.tasks.syntax_translation import SyntaxTranslationTask
+from fairseq_syntax.task import SyntaxTranslationTask
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
 from ...data.publishing import check_published
+from ...data.splits import check_split
 from ...data.token_files import load_dictionary
-from ...tasks.splits import check_split
 from ...training.validation_bleu import ValidationBleu
 from .characters import Dedup, symbols_without_repeats, to_characters, to_text
 from .forced_trees import ForcedTreeDataset, ForcedTrees

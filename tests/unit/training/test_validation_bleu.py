@@ -7,7 +7,7 @@ from fairseq.logging import metrics
 from sacrebleu.metrics import BLEU
 
 from fairseq_syntax.systems.latent_tree.task import TreeTranslationTask
-from fairseq_syntax.tasks.syntax_translation import SyntaxTranslationTask
+from fairseq_syntax.task import SyntaxTranslationTask
 
 
 class Logs:

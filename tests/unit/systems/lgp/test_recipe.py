@@ -14,7 +14,7 @@ from seeds import seed
 import fairseq_syntax.systems.lgp.decayed_sgd
 import fairseq_syntax.systems.lgp.halve_on_drop
 import fairseq_syntax.systems.parser.inverse_epoch  # noqa: F401
-from fairseq_syntax.tasks.syntax_translation import SyntaxTranslationTask
+from fairseq_syntax.task import SyntaxTranslationTask
 
 RECIPE = [
     *("--cpu", "--distributed-world-size", "1", "--num-workers", "0", "--log-format", "json", "--log-interval", "1"),

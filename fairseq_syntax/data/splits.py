@@ -6,10 +6,10 @@ from pathlib import Path
 
 from fairseq import utils
 
-from ..data.arrays import manifest_path, read_manifest
-from ..data.publishing import check_published
-from ..data.token_files import AGAIN, check_tokens, split_languages
 from ..trees.conllu import TreeFormatError
+from .arrays import manifest_path, read_manifest
+from .publishing import check_published
+from .token_files import AGAIN, check_tokens, split_languages
 
 
 def check_split(task, split: str, epoch: int, combine: bool) -> str:

@@ -13,24 +13,24 @@ from fairseq.data import ConcatDataset
 from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
-from .. import compat
-from ..data.arrays import TAG_DICTIONARIES, manifest_path, read_manifest, split_prefix, tag_dictionary_path
-from ..data.dataset import EpochPart, SplitSyntax, SyntaxPairDataset, check_sizes
-from ..data.inputs import check_input_names, collate_syntax
-from ..data.length_table import length_table_path, read_length_table
-from ..data.live import LiveSyntax
-from ..data.parsers import ConlluParser, StanzaParser
-from ..data.publishing import check_published
-from ..data.token_files import load_dictionary
-from ..decoding.length_prior import use_length_prior
-from ..decoding.unknown_words import aligning_generator
-from ..options import fill_options_of_checkpoint
-from ..systems.parser.own_parser import OwnParser
-from ..training.steps import TrainingSteps
-from ..training.validation_bleu import ValidationBleu
-from ..trees.conllu import MAX_WORDS, TreeFormatError
-from ..trees.subwords import SubwordType
-from .splits import check_split
+from . import compat
+from .data.arrays import TAG_DICTIONARIES, manifest_path, read_manifest, split_prefix, tag_dictionary_path
+from .data.dataset import EpochPart, SplitSyntax, SyntaxPairDataset, check_sizes
+from .data.inputs import check_input_names, collate_syntax
+from .data.length_table import length_table_path, read_length_table
+from .data.live import LiveSyntax
+from .data.parsers import ConlluParser, StanzaParser
+from .data.publishing import check_published
+from .data.splits import check_split
+from .data.token_files import load_dictionary
+from .decoding.length_prior import use_length_prior
+from .decoding.unknown_words import aligning_generator
+from .options import fill_options_of_checkpoint
+from .systems.parser.own_parser import OwnParser
+from .training.steps import TrainingSteps
+from .training.validation_bleu import ValidationBleu
+from .trees.conllu import MAX_WORDS, TreeFormatError
+from .trees.subwords import SubwordType
 
 logger = logging.getLogger(__name__)
 
