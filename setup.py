@@ -37,6 +37,7 @@ setup(
         "dev": [
             "conllu>=6,<7",
             "hypothesis>=6.170,<7",
+            "import-linter>=2.16,<3",
             "mpmath>=1.3,<2",
             "networkx>=3.6,<4",
             "pytest>=9,<10",

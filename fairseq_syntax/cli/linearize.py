@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..trees.alignment import align_tree
 from ..trees.conllu import TreeFormatError, read_conllu
-from ..trees.linearize import linearize
+from ..trees.linearization import linearize
 from ..trees.subwords import SubwordType
 from .outputs import exit_status
 from .parse import read_lines, split_words

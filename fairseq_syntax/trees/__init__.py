@@ -1,1 +1,35 @@
-"""Trees as arrays. Pure algorithms: the standard library, NumPy and PyTorch only, never fairseq."""
+"""Trees as arrays. Pure algorithms: the standard library, NumPy and PyTorch only, never fairseq.
+
+from fairseq_syntax.trees import eisner, head_marginals, read_conllu, tree_distances
+"""
+
+import importlib
+
+# name -> its file; loaded when asked for, since only some need PyTorch
+_EXPORTS = {
+    "TreeFormatError": "conllu",
+    "Sentence": "conllu",
+    "align_tree": "alignment",
+    "are_trees": "well_formed",
+    "chu_liu_edmonds": "spanning",
+    "collapse_to_words": "collapse",
+    "eisner": "spanning",
+    "entropy": "matrix_tree",
+    "format_sentence": "conllu",
+    "head_marginals": "matrix_tree",
+    "join_subwords": "subwords",
+    "linearize": "linearization",
+    "log_partition": "matrix_tree",
+    "parent_positions": "projection",
+    "random_heads": "random_trees",
+    "read_conllu": "conllu",
+    "sample_trees": "matrix_tree",
+    "tree_distances": "distances",
+}
+__all__ = list(_EXPORTS)
+
+
+def __getattr__(name: str):
+    if name not in _EXPORTS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f".{_EXPORTS[name]}", __name__), name)

@@ -1,4 +1,4 @@
-"""Who imports whom, what options look like, and habits that the package does without."""
+"""What options look like, habits that the package does without, and what an import does."""
 
 import ast
 import dataclasses
@@ -166,6 +166,8 @@ except ModuleNotFoundError:
 else:
     sys.exit("fairseq is not hidden")
 import fairseq_syntax.trees
+trees = fairseq_syntax.trees
+assert all(callable(getattr(trees, name)) for name in trees.__all__)
 names = [info.name for info in pkgutil.iter_modules(fairseq_syntax.trees.__path__)]
 for name in names:
     importlib.import_module(f"fairseq_syntax.trees.{name}")

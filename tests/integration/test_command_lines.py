@@ -12,11 +12,11 @@ from fairseq_syntax.cli import linearize
 
 SIZES = ["", "_tiny", "_iwslt_de_en", "_wmt_en_de", "_wmt_en_de_big"]
 CLASSES = {
-    "pascal_transformer": "PascalTransformerModel",
-    "lisa_transformer": "LisaTransformerModel",
-    "tag_transformer": "TagTransformerModel",
-    "sdatt_transformer": "SyntaxDirectedTransformerModel",
-    "dasa_transformer": "DistanceBiasTransformerModel",
+    "pascal_transformer": "pascal.model.PascalTransformerModel",
+    "lisa_transformer": "lisa.model.LisaTransformerModel",
+    "tag_transformer": "tags.model.TagTransformerModel",
+    "sdatt_transformer": "distance_transformers.sdatt_transformer.SyntaxDirectedTransformerModel",
+    "dasa_transformer": "distance_transformers.dasa.DistanceBiasTransformerModel",
 }
 DIRECTED = ["global_att", "local_att", "flexible_att", "chen17", "sdatt"]
 DIRECTED += [f"global_plus_{kind}" for kind in ("local", "flexible", "chen17", "sdatt")]
@@ -152,9 +152,7 @@ def test_orders_of_import(tmp_path, steps):
     places = {"DIRECTORY": PACKAGE, "LINK": link}
     output = run_process(sys.executable, "-c", _REGISTRIES, *(places.get(step, step) for step in steps), cwd=tmp_path)
     found = json.loads(output.splitlines()[-1])
-    own = {
-        f"{model}{size}": f"fairseq_syntax.models.{model}.{name}" for model, name in CLASSES.items() for size in SIZES
-    }
+    own = {f"{model}{size}": f"fairseq_syntax.systems.{name}" for model, name in CLASSES.items() for size in SIZES}
     for size in ("", "_tiny"):
         own[f"nmt_lstm{size}"] = "fairseq_syntax.systems.recurrent.model.RecurrentModel"
         own |= {f"{system}{size}": "fairseq_syntax.systems.sa_nmt.model.SyntaxAttentionModel" for system in SYSTEMS}

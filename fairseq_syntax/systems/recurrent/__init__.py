@@ -10,8 +10,8 @@ Architectures: `nmt_lstm`, `nmt_lstm_tiny`; `char_lstm`, the size of Bradbury & 
 """
 
 from .cells import GRUCell, LSTMCell
-from .model import RecurrentDecoder, RecurrentEncoder, RecurrentModel, RecurrentOptions
-from .source_attention import GlobalAttention, GlobalMemory, Source, SourceAttention, SourceMemory
+from .model import RecurrentDecoder, RecurrentEncoder, RecurrentModel, RecurrentOptions, tiny_architecture
+from .source_attention import GlobalAttention, GlobalMemory, Source, SourceAttention, SourceMemory, attend
 
 __all__ = [
     "GRUCell",
@@ -25,4 +25,6 @@ __all__ = [
     "Source",
     "SourceAttention",
     "SourceMemory",
+    "attend",
+    "tiny_architecture",
 ]

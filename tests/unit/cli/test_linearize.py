@@ -11,7 +11,7 @@ import pytest
 
 from fairseq_syntax.cli.linearize import main
 from fairseq_syntax.trees.conllu import format_sentence, read_conllu
-from fairseq_syntax.trees.linearize import linearize
+from fairseq_syntax.trees.linearization import linearize
 
 SOURCE = "a cat\n\nsleep@@ s !\n"
 TARGET = "eine Katze\nleer\nschläft !\n"

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairseq_syntax.trees.conllu import Sentence, TreeFormatError
-from fairseq_syntax.trees.linearize import linearize, parse_brackets
+from fairseq_syntax.trees.linearization import linearize, parse_brackets
 
 
 def sentence(heads, deprels):
