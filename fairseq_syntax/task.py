@@ -427,7 +427,7 @@ class SyntaxTranslationTask(TrainingSteps, ValidationBleu, TranslationTask):
         if self.src_dict.unk() in ids:
             raise TreeFormatError(
                 "a sentence with unknown words has no tree, because only its token ids were given; "
-                "translate text with `from_pretrained` of a class of fairseq_syntax.models, or fairseq-interactive"
+                "translate text with `from_pretrained` of a model of fairseq_syntax.systems, or fairseq-interactive"
             )
         return self.live([" ".join(self.src_dict[i] for i in ids if i != self.src_dict.eos())])[0]
 

@@ -10,7 +10,7 @@ from fairseq.data import Dictionary
 from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 
 import fairseq_syntax  # noqa: F401  registers the architectures
-from fairseq_syntax.models.options import fill_options_of_checkpoint
+from fairseq_syntax.options import fill_options_of_checkpoint
 
 WIDTH, TAG, WORDS = 256, 4, 60
 SIZES = {
