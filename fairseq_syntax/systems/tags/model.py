@@ -144,10 +144,8 @@ class TagTransformerModel(SyntaxTransformerModel):
 
 
 def _preset(args, suffix):
-    # fairseq calls presets for checkpoints, too. All of its own set decoder_input_dim, which is no option: a model that
-    # has it, but no scale, was trained before there was one, with the default
-    if "tag_embed_scale" not in args and "decoder_input_dim" not in args:
-        args.tag_embed_scale = TagScale.none.value
+    # not the default of the option: checkpoints from before there was one were trained otherwise
+    args.tag_embed_scale = getattr(args, "tag_embed_scale", TagScale.none.value)
 
 
 register_sizes("tag_transformer", _preset)

@@ -45,10 +45,10 @@ def build(task, *, preset: bool = True, **options):
     """The model of --arch, or (preset False) of a checkpoint that holds these options and no others of ours."""
     arch = "tag_transformer_tiny"
     args = argparse.Namespace(**{**SIZES, **options})
-    if not preset:
+    if preset:
+        ARCH_CONFIG_REGISTRY[arch](args)
+    else:
         ARCH_CONFIG_REGISTRY["transformer_tiny"](args)
-    # fairseq does so for checkpoints, too
-    ARCH_CONFIG_REGISTRY[arch](args)
     torch.manual_seed(5)
     return ARCH_MODEL_REGISTRY[arch].build_model(args, task).eval()
 
