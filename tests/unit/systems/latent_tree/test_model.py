@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 import torch
 from fairseq.dataclass.configs import EMAConfig
+from fairseq.models import build_model
 from fairseq.models.ema.ema import EMA
 from latent_trees import Task, build, pairs
+from omegaconf import OmegaConf
 from oracles.rnng_trees import all_action_rows
 
 from fairseq_syntax.systems.latent_tree.forced_trees import forced_actions
@@ -25,6 +27,17 @@ SOURCES, TARGETS = ("abca", "", "c", "bbbaac"), ("cab", "a", "", "bccab")
 def scores(model, batch, **options):
     """What the model says of a batch with its most probable trees."""
     return model(**batch["net_input"], target=batch["target"], trees="greedy", **options)
+
+
+def test_options_may_come_from_hydra():
+    task, _ = build()
+    cfg = OmegaConf.create({"model": {"_name": "latent_tree_rnng_tiny", "max_open": 3}})
+    OmegaConf.set_struct(cfg, True)
+    model = build_model(cfg.model, task)
+    saved = OmegaConf.create(OmegaConf.to_container(cfg))
+    again = build_model(saved.model, task, from_checkpoint=True)
+    again.load_state_dict(model.state_dict())
+    assert model.limits.max_open == again.limits.max_open == 3
 
 
 def test_padding_and_company_change_nothing():
