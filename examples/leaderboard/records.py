@@ -42,7 +42,7 @@ def read_log(path: Path) -> dict:
     return {
         "epochs": max(curve, default=0),
         "updates": max((entry["updates"] for entry in curve.values()), default=0),
-        "minutes": {"train": round(max((e.get("wall", 0) for e in trained.values()), default=0) / 60, 1)},
+        "minutes": {"train": round(max((e["train_wall"] for e in trained.values()), default=0) / 60, 1)},
         "curve": [curve[epoch] for epoch in sorted(curve)],
     }
 

@@ -148,6 +148,33 @@ def test_killed_and_started_again_a_line_added_a_line_that_fails(data, tmp_path)
     assert changed.returncode == 1 and "begun with other settings" in changed.stderr
 
 
+def test_logs_are_read(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(FOLDER))
+    from records import read_log
+
+    entries = [
+        ("train", {"epoch": 1, "train_loss": "7", "train_train_wall": "50", "train_wall": "61"}),
+        ("valid", {"epoch": 1, "valid_loss": "6.5", "valid_ppl": "90.5", "valid_num_updates": "10", "valid_wps": "3"}),
+        ("train", {"epoch": 2, "train_loss": "5", "train_train_wall": "48", "train_wall": "125"}),
+        (
+            "valid",
+            {"epoch": 2, "valid_loss": "4", "valid_ppl": "16", "valid_num_updates": "20", "valid_best_loss": "4"},
+        ),
+    ]
+    path = tmp_path / "train.log"
+    lines = (f"2026-01-01 00:00:00 | INFO | {kind} | {json.dumps(entry)}\n" for kind, entry in entries)
+    path.write_text("".join(lines) + "a line of another kind\n", encoding="utf8")
+    assert read_log(path) == {
+        "epochs": 2,
+        "updates": 20,
+        "minutes": {"train": 2.1},
+        "curve": [
+            {"epoch": 1, "updates": 10, "loss": 6.5, "ppl": 90.5},
+            {"epoch": 2, "updates": 20, "loss": 4, "ppl": 16},
+        ],
+    }
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
