@@ -48,7 +48,8 @@ setup(
     },
     entry_points={
         "console_scripts": [
-            "fairseq-syntax-dir = fairseq_syntax.cli.directory:main",
+            "fairseq-syntax = fairseq_syntax.cli.program:main",
+            "fairseq-syntax-dir = fairseq_syntax.cli.dir:main",
             "fairseq-syntax-parse = fairseq_syntax.cli.parse:main",
             "fairseq-syntax-preprocess = fairseq_syntax.cli.preprocess:main",
             "fairseq-syntax-check = fairseq_syntax.cli.check:main",

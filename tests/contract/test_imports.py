@@ -189,6 +189,97 @@ def test_trees_work_without_fairseq():
     assert distances.strip() == "[[0, 1, 2], [1, 0, 1], [2, 1, 0]]"
 
 
+LIGHT = """
+import sys
+import fairseq_syntax, fairseq_syntax.cli.program
+from fairseq_syntax.trees import read_conllu
+print(sorted({name.split(".")[0] for name in sys.modules} & {"torch", "fairseq", "numpy", "matplotlib", "scipy"}))
+"""
+
+
+def test_importing_loads_nothing_heavy():
+    done = python(LIGHT)
+    assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr[-1000:]
+
+
+REGISTERED = """
+from fairseq.models import ARCH_MODEL_REGISTRY
+from fairseq.tasks import TASK_REGISTRY
+from fairseq.criterions import CRITERION_REGISTRY
+registries = ARCH_MODEL_REGISTRY, TASK_REGISTRY, CRITERION_REGISTRY
+ours = "fairseq_syntax."
+names = [str(name) for known in registries for name, cls in known.items() if cls.__module__.startswith(ours)]
+import sys
+assert not [finder for finder in sys.meta_path if "fairseq_syntax" in type(finder).__module__]
+print(*sorted(names))
+"""
+# fairseq itself cannot be imported by two threads at a time
+THREAD = """
+import importlib, threading
+import fairseq_syntax
+thread = threading.Thread(target=importlib.import_module, args=["fairseq_syntax.systems.parser.model"])
+thread.start(), thread.join()
+"""
+
+
+@pytest.fixture(scope="module")
+def registered() -> str:
+    """Names in fairseq's registries that are ours, where fairseq is there first."""
+    done = python(f"import fairseq, fairseq_syntax{REGISTERED}")
+    assert done.returncode == 0, done.stderr[-1000:]
+    assert "pascal_transformer" in done.stdout
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "import fairseq_syntax",
+        # these import fairseq while they are halfway, and others that are registered need them
+        "import fairseq_syntax.hub",
+        "from fairseq_syntax.systems.parser.model import LatentGraphParserModel",
+        "import fairseq_syntax; fairseq_syntax.register(); fairseq_syntax.register()",
+        THREAD,
+    ],
+    ids=["package", "module", "system", "register", "thread"],
+)
+def test_everything_is_registered_with_fairseq(first, registered):
+    done = python(first + REGISTERED)
+    assert (done.returncode, done.stdout) == (0, registered), done.stderr[-2000:]
+
+
+SPAWN = """
+import multiprocessing
+from fairseq_syntax.systems.pascal import PascalTransformerModel
+
+def names(cls):
+    # what the worker has imported is what unpickling the class has
+    from fairseq.models import ARCH_MODEL_REGISTRY
+    return sum(cls.__module__.startswith("fairseq_syntax.") for cls in ARCH_MODEL_REGISTRY.values())
+
+if __name__ == "__main__":
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.apply(names, [PascalTransformerModel]) == names(None) > 11
+"""
+
+
+def test_workers_that_are_spawned_register_everything(tmp_path):
+    path = tmp_path / "spawn.py"
+    path.write_text(SPAWN, encoding="utf-8")
+    done = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=120, cwd=REPOSITORY)
+    assert done.returncode == 0, done.stderr[-1000:]
+
+
+def test_a_module_that_fails_does_not_keep_others_from_being_registered():
+    done = python(
+        "import fairseq_syntax, sys\n"
+        "sys.modules['fairseq.data'] = None\n"
+        "try:\n    import fairseq_syntax.data.dataset\nexcept ImportError:\n    del sys.modules['fairseq.data']\n"
+        f"else:\n    sys.exit('no error'){REGISTERED}"
+    )
+    assert done.returncode == 0 and "pascal_transformer" in done.stdout, done.stderr[-2000:]
+
+
 def test_importing_prints_nothing():
-    done = python("import fairseq_syntax")
+    done = python("import fairseq_syntax, fairseq")
     assert done.returncode == 0 and done.stdout == ""

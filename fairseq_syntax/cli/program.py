@@ -1,0 +1,76 @@
+"""fairseq-syntax VERB: one program. A verb is a module of this folder, which is loaded when the verb is given."""
+
+import argparse
+import difflib
+import importlib
+import sys
+
+from ..version import __version__
+
+PROGRAM = "fairseq-syntax"
+
+GROUPS = {
+    "data": {
+        "parse": "dependency trees of a tokenized text",
+        "preprocess": "binarize text as fairseq-preprocess does, and its trees beside it",
+        "linearize": "multi-task training text from a corpus and its trees",
+        "dictionary": "a source dictionary in which no word loses its spelling",
+        "characters": "text to characters, and back",
+        "length-prior": "probabilities of target lengths, for the beam search",
+        "check": "whether a data directory is as it was written",
+    },
+    "look": {
+        "trees": "latent dependency trees of any text, as CoNLL-U or as a picture",
+        "attention": "a picture of what a model attends to in one sentence",
+        "gates": "how much a decoder asks for syntax, token by token",
+        "graph": "latent graphs: how sure they are; pictures and tables of arcs",
+        "constituents": "latent constituent trees over characters: numbers and pictures",
+    },
+    "score": {
+        "compare": "BLEU, RIBES and significance beside a baseline, and by length",
+        "attachment": "attachment accuracy of latent trees against a treebank",
+        "grammar": "which tags depend on which, in a treebank and in latent trees",
+    },
+    "models": {
+        "average": "the mean of the parameters of checkpoints",
+    },
+    "fairseq": {
+        "dir": "the directory to give to --user-dir",
+    },
+}
+VERBS = {verb: line for group in GROUPS.values() for verb, line in group.items()}
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The options without a verb; the verbs are listed at the end."""
+    lines = []
+    for group, verbs in GROUPS.items():
+        lines += [f"{group}:", *(f"  {verb:<14}{line}" for verb, line in verbs.items())]
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM,
+        usage=f"{PROGRAM} VERB …",
+        description="Syntax for fairseq: everything but training and translating, which are fairseq's own commands.",
+        epilog="\n".join([*lines, "", f"{PROGRAM} VERB --help says more of a verb."]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("verb", metavar="VERB", help="one of those below")
+    parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
+    return parser
+
+
+def load(verb: str):
+    """The module of a verb."""
+    return importlib.import_module(f".{verb.replace('-', '_')}", __package__)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Entry point. Exit status: 0, 1 for bad data, 2 for bad usage."""
+    argv = sys.argv[1:] if argv is None else argv
+    parser = build_parser()
+    verb = parser.parse_args(argv[:1]).verb
+    if verb not in VERBS:
+        near = difflib.get_close_matches(verb, VERBS, 1, 0.5)
+        parser.error(
+            f"there is no verb {verb!r}; " + (f"did you mean {near[0]}?" if near else f"{PROGRAM} --help lists them")
+        )
+    return load(verb).main(argv[1:])
