@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .ONESHELL:
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install demo leaderboard test lint format test-slow bench clean
+.PHONY: help install demo leaderboard results test lint format test-slow bench clean
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -19,6 +19,7 @@ help:
 	@echo "make install   set up $(VENV) (minutes the first time, seconds after)"
 	@echo "make demo      train, translate and score a syntax-aware Transformer (3 minutes)"
 	@echo "make leaderboard   train every system on the agreement corpus, three seeds (a day on two cores; resumes)"
+	@echo "make results   write the tables of docs/results.md from the records"
 	@echo "make test      run the tests;  make lint   check the style;  make format   fix it"
 	@echo "make bench     print the speed and memory ratios"
 
@@ -41,6 +42,9 @@ demo: install
 
 leaderboard: install
 	PATH="$(BIN):$$PATH" $(BIN)/python examples/leaderboard/run.py examples/leaderboard/agreement.toml
+
+results: install
+	$(BIN)/python examples/leaderboard/results.py
 
 test: install
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)

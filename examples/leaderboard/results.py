@@ -1,0 +1,84 @@
+"""Write the tables of docs/results.md from the records in docs/results/: `make results`. No figure there is typed.
+
+A table stands between `<!-- records: NAME -->` and `<!-- end of records -->`; its systems are those of NAME.toml here.
+"""
+
+import argparse
+import re
+import sys
+from pathlib import Path
+
+from board import CHECKOUT, Board, BoardError, read_board
+from table import tables
+from training import load
+
+_BLOCK = re.compile(r"(<!-- records: ([\w-]+) -->\n).*?(<!-- end of records -->)", re.DOTALL)
+
+
+def generated(board: Board, folder: Path) -> str:
+    """What the records of a leaderboard say, and how many of its runs have one.
+
+    Args:
+        board: which systems and seeds there are to be.
+        folder: with its records.
+
+    Raises:
+        BoardError: a record cannot be read.
+    """
+    wanted = [f"{system.name}-{seed}" for system, seed in board.runs()]
+    records = [load(folder / f"{name}.json") for name in wanted if (folder / f"{name}.json").exists()]
+    if not records:
+        return f"No run of {len(wanted)} has a record yet."
+    commits = sorted({record["commit"][:10] for record in records})
+    signatures = sorted({record["scores"]["valid"]["BLEU"]["signature"] for record in records})
+    said = "all runs" if len(records) == len(wanted) else f"{len(records)} of {len(wanted)} runs so far"
+    return (
+        f"{said.capitalize()}; records and translations: [docs/results/{board.name}](results/{board.name}); commit "
+        f"{', '.join(commits)}; BLEU: `{'`, `'.join(signatures)}`. Mean ± standard deviation over seeds.\n\n"
+        f"{tables(board, records)}"
+    )
+
+
+def renewed(text: str, boards: Path, results: Path) -> str:
+    """The page with its tables written anew.
+
+    Args:
+        text: of the page.
+        boards: folder with the leaderboards' files.
+        results: folder with a folder of records for each.
+
+    Raises:
+        BoardError: a leaderboard or a record cannot be read.
+    """
+
+    def block(match: re.Match) -> str:
+        board = read_board(boards / f"{match[2]}.toml")
+        return f"{match[1]}\n{generated(board, results / match[2])}\n\n{match[3]}"
+
+    return _BLOCK.sub(block, text)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Entry point. Exit status: 0, 1 if --check finds old tables, 2 if something cannot be read."""
+    parser = argparse.ArgumentParser(description="Write the tables of docs/results.md from the records.")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; status 1 if the tables are not the records'"
+    )
+    args = parser.parse_args(argv)
+    page = CHECKOUT / "docs" / "results.md"
+    old = page.read_text(encoding="utf8")
+    try:
+        new = renewed(old, Path(__file__).parent, CHECKOUT / "docs" / "results")
+    except BoardError as error:
+        print(f"results: {error}", file=sys.stderr)
+        return 2
+    if args.check and new != old:
+        print(f"results: {page} is older than the records; run `make results`", file=sys.stderr)
+        return 1
+    if not args.check:
+        page.write_text(new, encoding="utf8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

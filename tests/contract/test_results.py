@@ -1,0 +1,98 @@
+"""Tables of docs/results.md are those of the records."""
+
+import gzip
+import hashlib
+import json
+import subprocess
+import sys
+
+import pytest
+from contract.command_lines import REPOSITORY
+from sacrebleu.metrics import BLEU
+
+BOARDS = REPOSITORY / "examples" / "leaderboard"
+RESULTS = REPOSITORY / "docs" / "results"
+RECORD = {
+    "system": "a",
+    "family": "f",
+    "trees": "none",
+    "updates": 100,
+    "stopped": "itself",
+    "commit": "0123456789abcdef",
+    "scores": {
+        split: {"BLEU": {"score": score, "signature": "s"}} for split, score in (("valid", 90.0), ("test", 80.0))
+    },
+}
+BOARD = """name = "toy"
+prepare = "nothing.sh"
+hashed = []
+seeds = [1, 2]
+[splits]
+valid = { subset = "valid", reference = "valid.de" }
+test = { subset = "test", reference = "test.de" }
+[families.f]
+data = "data"
+max_updates = 100
+train = ""
+generate = ""
+[systems]
+a = { family = "f", options = "" }
+"""
+PAGE = "Before.\n<!-- records: toy -->\nold\n<!-- end of records -->\nAfter.\n"
+
+
+@pytest.fixture
+def results(monkeypatch):
+    monkeypatch.syspath_prepend(str(BOARDS))
+    import results
+
+    return results
+
+
+def test_tables_are_those_of_the_records(results):
+    text = (REPOSITORY / "docs" / "results.md").read_text(encoding="utf8")
+    assert {"agreement", "multi30k"} <= {match[2] for match in results._BLOCK.finditer(text)}
+    assert results.renewed(text, BOARDS, RESULTS) == text, "run `make results`"
+
+
+def test_a_changed_record_shows(results, tmp_path):
+    (tmp_path / "toy.toml").write_text(BOARD, encoding="utf8")
+    (tmp_path / "toy").mkdir()
+    empty = results.renewed(PAGE, tmp_path, tmp_path)
+    assert "No run of 2 has a record yet." in empty and "old" not in empty
+    assert empty.startswith("Before.\n<!-- records: toy -->\n") and empty.endswith("<!-- end of records -->\nAfter.\n")
+    record = tmp_path / "toy" / "a-1.json"
+    record.write_text(json.dumps(RECORD), encoding="utf8")
+    one = results.renewed(PAGE, tmp_path, tmp_path)
+    assert "1 of 2 runs so far" in one and "0123456789" in one and "| a | none | 1 | 100 | 90.0 | 80.0 |" in one
+    assert results.renewed(one, tmp_path, tmp_path) == one
+    other = json.loads(json.dumps(RECORD).replace("80.0", "82.0"))
+    (tmp_path / "toy" / "a-2.json").write_text(json.dumps(other), encoding="utf8")
+    two = results.renewed(one, tmp_path, tmp_path)
+    assert "All runs" in two and "81.0 ± 1.4" in two
+    record.write_text("{", encoding="utf8")
+    with pytest.raises(results.BoardError, match=r"a-1\.json"):
+        results.renewed(two, tmp_path, tmp_path)
+
+
+@pytest.mark.skipif(not RESULTS.is_dir(), reason="no records yet")
+def test_bleu_comes_out_again_from_the_translations(tmp_path):
+    """On the agreement corpus, which is made anew here."""
+    corpus = tmp_path / "corpus"
+    script = REPOSITORY / "examples" / "agreement" / "generate.py"
+    subprocess.run(
+        [sys.executable, script, "--output", corpus, "--train", "6000", "--seed", "1"], check=True, capture_output=True
+    )
+    checked = 0
+    for path in sorted((RESULTS / "agreement").glob("*.json")):
+        record = json.loads(path.read_text(encoding="utf8"))
+        for split in ("test", "challenge"):
+            packed = path.with_suffix(f".{split}.txt.gz")
+            reference = corpus / f"{split}.de"
+            assert hashlib.sha256(reference.read_bytes()).hexdigest() == record["sha256"][f"corpus/{split}.de"]
+            hypotheses = gzip.open(packed, "rt", encoding="utf8").read().splitlines()
+            references = reference.read_text(encoding="utf8").splitlines()
+            found = BLEU(tokenize="none", force=True).corpus_score(hypotheses, [references])
+            assert found.score == pytest.approx(record["scores"][split]["BLEU"]["score"]), packed.name
+            checked += 1
+    assert checked
