@@ -1,4 +1,4 @@
-# Shared by the recipes: each settings.sh sources it, after its own settings.
+# Shared by the recipes, whose settings.sh source it, and by the quick runs.
 set -euo pipefail
 ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 : "${USER_DIR:=$ROOT/fairseq_syntax}"
@@ -8,13 +8,30 @@ export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}"
 # glibc gives large tensors back to the system after every operation and fetches them again; on a CPU, keeping them
 # saves a good part of the time (as much as half where page faults are dear, as on virtual machines).
 export MALLOC_MMAP_THRESHOLD_="${MALLOC_MMAP_THRESHOLD_:-4294967296}" MALLOC_TRIM_THRESHOLD_="${MALLOC_TRIM_THRESHOLD_:-17179869184}"
-SYSTEMS="transformer, pascal, lisa, tag, multitask, sdatt_transformer or dasa_transformer"
+TRANSFORMERS=(transformer pascal lisa tag multitask sdatt_transformer dasa_transformer)
+
+# Say what is wrong and give up: stop MESSAGE …
+stop() {
+    echo "$(basename "$0")${RECIPE:+ $VERB $RECIPE}: $*" >&2
+    exit 2
+}
 
 # The programs must be there: stop early, and say what to do.
 if [[ -z "$DRY_RUN" ]] && ! command -v fairseq-train > /dev/null; then
     echo "$(basename "$0"): no fairseq-train; activate the environment first: . $ROOT/.venv/bin/activate" >&2
     exit 1
 fi
+
+# Stop unless it is one of the SYSTEMS of the recipe: check_system SYSTEM
+check_system() {
+    [[ -n "${1:-}" ]] || stop "give a system: ${SYSTEMS[*]}"
+    [[ " ${SYSTEMS[*]} " == *" $1 "* ]] || stop "system $1: choose among ${SYSTEMS[*]}"
+}
+
+# Stop unless it is one of the SPLITS of the recipe: check_split SPLIT
+check_split() {
+    [[ " ${SPLITS[*]} " == *" $1 "* ]] || stop "split $1: choose among ${SPLITS[*]}"
+}
 
 # Print a command; run it unless DRY_RUN is set.
 run() {
@@ -56,10 +73,6 @@ system_options() {
         ARCH=(--arch "transformer_$size")
         DATA_BIN="$5-multitask"
         ;;
-    *)
-        echo "system $1: choose $SYSTEMS" >&2
-        exit 2
-        ;;
     esac
 }
 
@@ -86,7 +99,7 @@ multitask_data() {
 # Stop unless a file or folder is there: there PATH WHAT_TO_DO
 there() {
     if [[ -z "$DRY_RUN" && ! -e "$1" ]]; then
-        echo "$(basename "$0"): $1 is not there: $2" >&2
+        echo "$(basename "$0")${RECIPE:+ $VERB $RECIPE}: $1 is not there: $2" >&2
         exit 1
     fi
 }
@@ -132,11 +145,8 @@ multi30k_text() {
 #   TEXT: folder of the references;  SYSTEM: name in files and checkpoints;  OPTIONs: batch size of fairseq-generate
 # The score is sacreBLEU against the tokenised, lower-cased references, hence --tokenize none.
 multi30k_evaluate() {
-    if [[ ! " valid test test1 " =~ " $3 " ]]; then
-        echo "$(basename "$0"): no split $3: choose test, test1 or valid" >&2
-        exit 2
-    fi
-    there "$OUT/checkpoints/$2-$SEED/checkpoint_best.pt" "train $2 first"
+    check_split "$3"
+    there "$OUT/checkpoints/$2-$SEED/checkpoint_best.pt" "train it first"
     local name="$OUT/$2-$SEED.$3"
     run_to "$name.generated" \
         fairseq-generate "$DATA_BIN" --user-dir "$USER_DIR" "${DEVICE[@]}" \

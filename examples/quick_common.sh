@@ -31,7 +31,8 @@ at_once() {
     for system in "$@"; do
         "$command" "$system" &
         jobs+=($!)
-        # Ctrl-C does not reach jobs in the background
+        # Ctrl-C does not reach jobs in the background; these jobs, not those that there are then
+        # shellcheck disable=SC2064
         trap "kill -- ${jobs[*]/#/-} 2> /dev/null || true" EXIT
     done
     set +m
@@ -42,7 +43,7 @@ at_once() {
             kill -0 "$job" 2> /dev/null || wait "$job"
         done
         for at in "${!jobs[@]}"; do
-            system="${@:at + 1:1}"
+            system="${*:at + 1:1}"
             updates="$({ grep -o 'num_updates=[0-9]*' "$OUT/$system.log" 2> /dev/null || true; } | tail -n 1)"
             if [[ -e "$OUT/$system.test.generated" ]]; then updates=translating; fi
             kill -0 "${jobs[at]}" 2> /dev/null || updates="done"

@@ -26,7 +26,10 @@ TEXT="$OUT/text" BPE="$OUT/bpe" PAIR="$SOURCE-$TARGET"
 DATA="$OUT/data-bin-$PAIR"
 LANGUAGES=("$SOURCE" "$TARGET") # in the order of the alphabet, so that both directions make the same files
 [[ "$SOURCE" < "$TARGET" ]] || LANGUAGES=("$TARGET" "$SOURCE")
+SYSTEMS=("${TRANSFORMERS[@]}")
 read -ra PRECISION_OPTIONS <<< "$PRECISION $DEVICE"
+TRAIN=(fairseq-train) WORLD=(--distributed-world-size "$GPUS")
+[[ -z "$LAUNCH" ]] || { read -ra TRAIN <<< "$LAUNCH" && WORLD=(); }
 read -ra TEST_SETS <<< "$TEST_SET"
 SPLITS=(valid test)
 for ((i = 1; i < ${#TEST_SETS[@]}; i++)); do
@@ -36,16 +39,13 @@ done
 # What sacrebleu calls a split: newstest valid|test|test1|…
 newstest() {
     local number="${1#test}"
-    if [[ " ${SPLITS[*]} " != *" $1 "* ]]; then
-        echo "split $1: choose among ${SPLITS[*]}" >&2
-        exit 2
-    fi
+    check_split "$1"
     [[ "$1" == valid ]] && echo "$VALID_SET" || echo "${TEST_SETS[${number:-0}]}"
 }
 
 # Text up to tokens: prepare_text URL … -- CORPUS …   (CORPUS: path in the archives, without language)
 prepare_text() {
-    local archives="$OUT/archives" url archive language split subset side
+    local archives="$OUT/archives" archive language split subset side
     local -a corpora=()
     run mkdir -p "$archives" "$TEXT"
     while [[ "$1" != -- ]]; do
@@ -163,7 +163,7 @@ prepare_data() {
     [[ -z "$MULTITASK" ]] || multitask_data "$BPE" "$OUT/bpe-multitask-$PAIR" "$DATA-multitask" "${SPLITS[@]}"
 }
 
-# The steps of prepare.sh, all of them or one: prepare "$@"; the recipe defines `text`.
+# All steps or one: prepare [text | parse [SHARD] | binarize]; the recipe defines `text`.
 prepare() {
     case "${1:-all}" in
     all)
@@ -174,10 +174,7 @@ prepare() {
     text) text ;;
     parse) prepare_trees "${2:-}" ;;
     binarize) prepare_data ;;
-    *)
-        echo "prepare.sh $1: choose text, parse [SHARD] or binarize; nothing does all three" >&2
-        exit 2
-        ;;
+    *) stop "step $1: choose text, parse [SHARD] or binarize; nothing does all three" ;;
     esac
 }
 
@@ -192,40 +189,54 @@ setting() {
 
 # Train one system: train SYSTEM [options of fairseq-train]
 train() {
-    local system="${1:?give a system: $SYSTEMS}" world=(--distributed-world-size "$GPUS") lr beta2
-    local -a command=(fairseq-train) lrs betas
-    shift
+    local system="${1:-}" lr beta2
+    local -a lrs betas
+    check_system "$system"
     read -ra lrs <<< "$LR"
     read -ra betas <<< "$BETA2"
     lr="$(setting "$system" "${lrs[@]}")" beta2="$(setting "$system" "${betas[@]}")"
     if ((UPDATE_FREQ * MAX_TOKENS * GPUS != BATCH)); then
-        echo "train.sh: $GPUS GPUs x MAX_TOKENS=$MAX_TOKENS x UPDATE_FREQ=$UPDATE_FREQ are not BATCH=$BATCH tokens an" \
-            "update; choose numbers whose product it is" >&2
-        exit 2
+        stop "$GPUS GPUs x MAX_TOKENS=$MAX_TOKENS x UPDATE_FREQ=$UPDATE_FREQ are not BATCH=$BATCH tokens an update;" \
+            "choose numbers whose product it is"
     fi
-    [[ -n "$LAUNCH" ]] && read -ra command <<< "$LAUNCH" && world=()
     system_options "$system" wmt_en_de "$PASCAL_HEADS" "$PARENT_IGNORING" "$DATA"
-    run "${command[@]}" "$DATA_BIN" --user-dir "$USER_DIR" "${ARCH[@]}" "${SHARING[@]}" \
+    run "${TRAIN[@]}" "$DATA_BIN" --user-dir "$USER_DIR" "${ARCH[@]}" "${SHARING[@]}" \
         --source-lang "$SOURCE" --target-lang "$TARGET" --criterion "$CRITERION" --label-smoothing 0.1 \
         --dropout "$DROPOUT" --optimizer adam --adam-betas "(0.9, $beta2)" --adam-eps 1e-9 --clip-norm 0.0 \
         --weight-decay 0.0 --lr "$lr" --lr-scheduler inverse_sqrt --warmup-init-lr 1e-7 --warmup-updates "$WARMUP" \
-        --max-tokens "$MAX_TOKENS" --update-freq "$UPDATE_FREQ" "${world[@]}" --max-update "$MAX_UPDATE" \
+        --max-tokens "$MAX_TOKENS" --update-freq "$UPDATE_FREQ" "${WORLD[@]}" --max-update "$MAX_UPDATE" \
         "${PRECISION_OPTIONS[@]}" --seed "$SEED" --log-format simple --log-interval 100 \
         --save-interval-updates "$SAVE_UPDATES" --keep-interval-updates 1 --no-epoch-checkpoints \
-        --save-dir "$OUT/checkpoints/$PAIR-$system-$SEED" --log-file "$OUT/$PAIR-$system-$SEED.log" "$@"
+        --save-dir "$OUT/checkpoints/$PAIR-$system-$SEED" --log-file "$OUT/$PAIR-$system-$SEED.log" "${@:2}"
 }
 
-# Translate and score: evaluate SYSTEM [test|valid]
+# Translate and score: evaluate SYSTEM [SPLIT]
 evaluate() {
-    local system="${1:?give a system: $SYSTEMS}" subset="${2:-test}" name
-    system_options "$system" wmt_en_de "$PASCAL_HEADS" "$PARENT_IGNORING" "$DATA"
-    name="$OUT/$PAIR-$system-$SEED.$subset"
-    newstest "$subset" > /dev/null # is there such a split?
-    run_to "$name.generated" fairseq-generate "$DATA_BIN" --user-dir "$USER_DIR" "${PRECISION_OPTIONS[@]}" \
-        --source-lang "$SOURCE" --target-lang "$TARGET" --gen-subset "$subset" \
-        --path "$OUT/checkpoints/$PAIR-$system-$SEED/checkpoint_last.pt" --beam "$BEAM" --lenpen "$LENPEN" \
-        --max-tokens 4096 --remove-bpe
-    score "$name" "$subset"
+    check_system "${1:-}"
+    system_options "$1" wmt_en_de "$PASCAL_HEADS" "$PARENT_IGNORING" "$DATA"
+    translate "$1" "${2:-test}" "$DATA_BIN" checkpoint_last.pt
+    score "$NAME" "${2:-test}"
+}
+
+# Translate a split: translate SYSTEM SPLIT DATA CHECKPOINT.  Beginning of the names of the translations: NAME
+translate() {
+    check_split "$2"
+    NAME="$OUT/$PAIR-$1-$SEED.$2"
+    run_to "$NAME.generated" fairseq-generate "$3" --user-dir "$USER_DIR" "${PRECISION_OPTIONS[@]}" \
+        --source-lang "$SOURCE" --target-lang "$TARGET" --gen-subset "$2" \
+        --path "$OUT/checkpoints/$PAIR-$1-$SEED/$4" --beam "$BEAM" --lenpen "$LENPEN" --max-tokens 4096 --remove-bpe
+}
+
+# Train a recurrent system, with batches of sentences: train_sentences SYSTEM OPTION …
+train_sentences() {
+    local system="${1:-}"
+    if ((BATCH_SIZE % GPUS)); then
+        stop "BATCH_SIZE=$BATCH_SIZE sentences cannot be shared equally by GPUS=$GPUS"
+    fi
+    run "${TRAIN[@]}" "$DATA" --user-dir "$USER_DIR" --arch "$system" \
+        --source-lang "$SOURCE" --target-lang "$TARGET" --batch-size $((BATCH_SIZE / GPUS)) "${WORLD[@]}" \
+        "${PRECISION_OPTIONS[@]}" --seed "$SEED" \
+        --save-dir "$OUT/checkpoints/$PAIR-$system-$SEED" --log-file "$OUT/$PAIR-$system-$SEED.log" "${@:2}"
 }
 
 # Put translations in order, make text of their tokens, score it: score NAME SPLIT

@@ -1,13 +1,16 @@
-# Settings shared by prepare.sh, train.sh, evaluate.sh and trees.sh; every one can be overridden from the environment.
+# Every setting can be overridden from the environment.
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 : "${OUT:=outputs/latent_tree}"     # everything is written below
 : "${SOURCE:=de}" "${TARGET:=en}"
 : "${SIZE:=cpu}"                    # cpu: fits two cores; paper: the paper's size and batch
 : "${WORKERS:=2}"
+: "${DATA:=}"                       # folder of a local copy, instead of downloading it
 : "${LR:=1e-3}"
 : "${TOKENIZE:=13a}"                # of sacreBLEU; none for text that is in tokens already
 DATA_BIN="$OUT/data-bin"
-SYSTEMS="latent, shallow, paper, pf, literal, flat, words, no_reward, no_coverage, head, char_lstm or lstm"
+URL=https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw
+SYSTEMS=(latent shallow paper pf literal flat words no_reward no_coverage head char_lstm lstm)
+SPLITS=(valid test test1)
 
 case "$SIZE" in
 cpu)
@@ -18,15 +21,13 @@ paper)
     : "${MAX_EPOCH:=12}" "${BATCH_SIZE:=10}" "${HIDDEN:=384}"
     DEVICE=()
     ;;
-*)
-    echo "settings.sh: SIZE=$SIZE: choose cpu or paper" >&2
-    exit 2
-    ;;
+*) stop "SIZE=$SIZE: choose cpu or paper" ;;
 esac
 
 # System -> options of fairseq-train that make it: system_options SYSTEM
 #   SYSTEM_OPTIONS: those;  TASK: options of the task, also for fairseq-generate
 system_options() {
+    check_system "${1:-}"
     local trees=(--arch latent_tree_rnng --rnng-size "$HIDDEN" --criterion reinforce_tree)
     local lstm=(--encoder-layers 2 --decoder-layers 2 --encoder-embed-dim "$HIDDEN" --decoder-embed-dim "$HIDDEN"
         --decoder-hidden-size "$HIDDEN" --dropout 0.1 --criterion cross_entropy --eval-bleu-detok syntax_char)
@@ -48,17 +49,93 @@ system_options() {
         TASK=()
         SYSTEM_OPTIONS=(--arch lstm "${lstm[@]}" --encoder-hidden-size "$HIDDEN" --decoder-out-embed-dim "$HIDDEN")
         ;;
-    *)
-        echo "system $1: choose $SYSTEMS" >&2
-        exit 2
-        ;;
     esac
 }
 
-# Stop unless it is a split to translate: check_subset SPLIT
-check_subset() {
-    if [[ ! " valid test test1 " =~ " $1 " ]]; then
-        echo "$(basename "$0"): no split $1: choose test, test1 or valid" >&2
-        exit 2
-    fi
+# Text of a split, and its characters: get SPLIT NAME_THERE
+get() {
+    local language goal file
+    for language in "$SOURCE" "$TARGET"; do
+        goal="$OUT/text/$1.$language"
+        if [[ -z "$DATA" ]]; then
+            file="$goal.gz"
+            unless_there "$file" download "$file" "$URL/$2.$language.gz"
+        else
+            file="$DATA/$2.$language"
+            [[ -f "$file" ]] || file="$file.gz"
+            there "$file" "DATA=$DATA must hold train, val, test_2016_flickr and test_2017_flickr in $SOURCE and $TARGET"
+        fi
+        unless_there "$goal" run_to "$goal" gzip -dcf "$file"
+        run fairseq-syntax-characters --input "$goal" --output "$OUT/characters/$1.$language" --overwrite
+    done
+}
+
+prepare() {
+    run mkdir -p "$OUT/text" "$OUT/characters"
+    get train train
+    get valid val
+    get test test_2016_flickr
+    get test1 test_2017_flickr
+    run rm -rf "$DATA_BIN"
+    # no symbols that are made up: the model would save probability for them
+    run fairseq-preprocess --source-lang "$SOURCE" --target-lang "$TARGET" --workers "$WORKERS" --padding-factor 1 \
+        --trainpref "$OUT/characters/train" --validpref "$OUT/characters/valid" --testpref "$OUT/characters/test,$OUT/characters/test1" \
+        --destdir "$DATA_BIN"
+}
+
+# After each epoch the validation set is translated; the model with the best BLEU is kept.
+train() {
+    system_options "$@"
+    there "$DATA_BIN" "run bash examples/recipe.sh prepare latent_tree"
+    run fairseq-train "$DATA_BIN" --user-dir "$USER_DIR" "${TASK[@]}" "${SYSTEM_OPTIONS[@]}" "${DEVICE[@]}" \
+        --source-lang "$SOURCE" --target-lang "$TARGET" --optimizer adam --lr "$LR" --lr-scheduler fixed --clip-norm 5.0 \
+        --batch-size "$BATCH_SIZE" --required-batch-size-multiple 1 --max-epoch "$MAX_EPOCH" --seed "$SEED" --num-workers 0 \
+        --eval-bleu --eval-bleu-args '{"beam": 1, "max_len_a": 1.5, "max_len_b": 30}' \
+        --best-checkpoint-metric bleu --maximize-best-checkpoint-metric \
+        --log-format simple --log-interval 100 --no-epoch-checkpoints \
+        --save-dir "$OUT/checkpoints/$1-$SEED" --log-file "$OUT/$1-$SEED.log" "${@:2}"
+}
+
+# Translated greedily. Scores are of the text as it is, and without repeated pairs of words, as in the paper; cased, and in
+# lower case.
+evaluate() {
+    local system="${1:-}" subset="${2:-test}" rule case scores options
+    system_options "$system"
+    check_split "$subset"
+    local checkpoint="$OUT/checkpoints/$system-$SEED/checkpoint_best.pt"
+    there "$checkpoint" "train it first"
+    local name="$OUT/$system-$SEED.$subset"
+    local trees=()
+    [[ ${#TASK[@]} -eq 0 ]] || trees=("${TASK[@]}" --tree-output "$name.trees")
+    run_to "$name.generated" \
+        fairseq-generate "$DATA_BIN" --user-dir "$USER_DIR" "${trees[@]}" "${DEVICE[@]}" \
+        --source-lang "$SOURCE" --target-lang "$TARGET" --gen-subset "$subset" --path "$checkpoint" --beam 1 \
+        --batch-size 32 --max-len-a 1.5 --max-len-b 30 --bpe syntax_char --scoring sacrebleu
+    hypotheses "$name.generated" "$name.characters"
+    for rule in none adjacent; do
+        run_filter "$name.characters" "$name.$rule.text" fairseq-syntax-characters --restore --dedup "$rule"
+        for case in cased lowercase; do
+            scores="$name.$rule.$case.scores" options=()
+            [[ "$case" == cased ]] || options=(--lowercase)
+            run_to "$scores" sacrebleu "$OUT/text/$subset.$TARGET" --input "$name.$rule.text" \
+                --tokenize "$TOKENIZE" --metrics bleu chrf "${options[@]}" --force --format text
+            [[ -n "$DRY_RUN" ]] || { echo "== $case, repeated pairs of words removed: $rule" && cat "$scores"; }
+        done
+    done
+}
+
+# What trees a system has built of a split that has been evaluated, in numbers and as pictures: trees SYSTEM [SPLIT]
+#   IDS   numbers of the sentences to draw
+trees() {
+    local system="${1:-}" subset="${2:-test}"
+    : "${IDS:=0 1 2 3}"
+    system_options "$system"
+    check_split "$subset"
+    [[ ${#TASK[@]} -gt 0 ]] || stop "$system builds no trees"
+    local ids name="$OUT/$system-$SEED.$subset"
+    there "$name.trees" "run bash examples/recipe.sh evaluate latent_tree $system $subset"
+    read -ra ids <<< "$IDS"
+    run_to "$name.stats" fairseq-syntax-constituents stats "$name.trees"
+    [[ -n "$DRY_RUN" ]] || cat "$name.stats"
+    run fairseq-syntax-constituents draw "$name.trees" --ids "${ids[@]}" --output "$name.trees.d" --overwrite
 }

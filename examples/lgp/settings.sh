@@ -1,4 +1,4 @@
-# Settings shared by the scripts of this folder; every one can be overridden from the environment, and so can those of
+# Every setting can be overridden from the environment, and so can those of
 # `settle` in training.sh.
 source "$(dirname "${BASH_SOURCE[0]}")/training.sh"
 : "${OUT:=outputs/lgp}"             # everything is written below, text and models to a folder for each PAIRS
@@ -7,6 +7,9 @@ source "$(dirname "${BASH_SOURCE[0]}")/training.sh"
 : "${SIZE:=cpu}"                    # cpu: fits two cores; paper: the paper's loss and more epochs, for a GPU
 : "${LOWERCASE=1}"                  # the text is lower-cased, so the parser has to read the treebank so, too
 SPLITS=(valid test)
+: "${DATA:=}"                       # folder of a local copy: train, dev and test .en and .ja, plain or .gz, and trees, if any:
+                                    # train.en.conllu.gz …
+: "${UD:=}"                         # folder of a local copy of UD English-EWT
 WORK="$OUT/$PAIRS"
 
 case "$SIZE" in
@@ -20,9 +23,49 @@ cpu)
 paper)
     DEVICE=()
     ;;
-*)
-    echo "settings.sh: SIZE=$SIZE: choose cpu or paper" >&2
-    exit 2
-    ;;
+*) stop "SIZE=$SIZE: choose cpu or paper" ;;
 esac
 settle
+if [[ -z "${PARSES:-}" ]]; then # given, if there are any in DATA
+    PARSES=own
+    [[ -z "$DATA" ]] || ! existing "$DATA/train.$SOURCE.conllu"{,.gz} &> /dev/null || PARSES=given
+fi
+TANAKA=https://raw.githubusercontent.com/odashi/small_parallel_enja/master
+FULL="$OUT/full" # everything there is, of which PAIRS are taken
+
+# How a split is called there: name_there SPLIT
+name_there() {
+    [[ "$1" == valid ]] && echo dev || echo "$1"
+}
+
+# How many sentences of it are taken: how_many SPLIT
+how_many() {
+    [[ "$1" == train ]] && echo "$PAIRS" || echo all
+}
+
+text() {
+    local split language name file
+    run mkdir -p "$FULL"
+    for split in train "${SPLITS[@]}"; do
+        for language in "$SOURCE" "$TARGET"; do
+            name="$(name_there "$split").$language"
+            if [[ -n "$DATA" ]]; then
+                file="$(existing "$DATA/$name" "$DATA/$name.gz")"
+                unless_there "$FULL/$name" run_to "$FULL/$name" gzip -dcf "$file"
+            else
+                unless_there "$FULL/$name" download "$FULL/$name" "$TANAKA/$name"
+            fi
+            first_lines "$(how_many "$split")" "$FULL/$name" "$TEXT/$split.$language"
+        done
+    done
+}
+
+given_trees() {
+    local split name file
+    for split in train "${SPLITS[@]}"; do
+        name="$(name_there "$split").$SOURCE.conllu"
+        file="$(existing "$DATA/$name" "$DATA/$name.gz")"
+        unless_there "$FULL/$name" run_to "$FULL/$name" gzip -dcf "$file"
+        first_trees "$(how_many "$split")" "$FULL/$name" "$TEXT/$split.$SOURCE.conllu"
+    done
+}

@@ -1,7 +1,7 @@
 # The systems of Hashimoto & Tsuruoka (2017) on any data: shared by the recipes lgp and aspec, whose settings.sh source it,
 # choose what differs between them and call `settle`.
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
-LGP_SYSTEMS=(seq lgp lgp_plus seq_plus dep dep_plus uni uni_plus) # the first one is the baseline
+SYSTEMS=(seq lgp lgp_plus seq_plus dep dep_plus uni uni_plus) # the first one is the baseline
 EWT=https://raw.githubusercontent.com/UniversalDependencies/UD_English-EWT/master
 
 # The settings of both recipes; each can be overridden from the environment. Numbers are the paper's unless said otherwise.
@@ -25,7 +25,7 @@ settle() {
     : "${MAX_EPOCH:=60}"              # half epochs; ours
     : "${BEAM:=12}" "${BATCH_GENERATE:=32}"
     : "${PRIOR:=raw}"                 # probability of lengths: raw counts, as in the paper, auto (smoothed) or off
-    : "${AVERAGED:=}"                 # set to translate with the mean of checkpoints, which average.sh makes
+    : "${AVERAGED:=}"                 # set to translate with the mean of checkpoints, which `average` makes
     : "${COPY_UNKNOWN:=}"             # set to copy source words to where the model says "unknown"
     : "${WORKERS:=2}"
     TEXT="$WORK/text" DATA_BIN="$WORK/data-bin" DICTIONARY="$WORK/dict.$SOURCE.txt"
@@ -37,25 +37,13 @@ settle() {
     blackout) # alpha: the author's code
         LOSS=(--criterion blackout --blackout-k "$NOISE" --blackout-alpha 0.4 --blackout-share sentence)
         ;;
-    *)
-        echo "CRITERION=$CRITERION: choose cross_entropy or blackout" >&2
-        exit 2
-        ;;
+    *) stop "CRITERION=$CRITERION: choose cross_entropy or blackout" ;;
     esac
-    case "$PARSER_PARTS" in
-    all | tables | lstms) ;;
-    *)
-        echo "PARSER_PARTS=$PARSER_PARTS: choose all, tables or lstms" >&2
-        exit 2
-        ;;
-    esac
+    [[ " all tables lstms " == *" $PARSER_PARTS "* ]] || stop "PARSER_PARTS=$PARSER_PARTS: choose all, tables or lstms"
     case "$PRIOR" in
     auto | off) LENGTHS="$PRIOR" ;;
     raw) LENGTHS="$DATA_BIN/$RAW_LENGTHS" ;;
-    *)
-        echo "PRIOR=$PRIOR: choose raw, auto or off" >&2
-        exit 2
-        ;;
+    *) stop "PRIOR=$PRIOR: choose raw, auto or off" ;;
     esac
 }
 
@@ -95,26 +83,12 @@ translation_name() {
 
 # System -> options that make it: GRAPH.  graph_options SYSTEM
 graph_options() {
+    check_system "$1"
     case "${1%_plus}" in
     lgp) GRAPH=(--lgp-graph latent) ;;
-    seq | dep | uni) GRAPH=(--lgp-graph "${1%_plus}") ;;
-    "")
-        echo "$(basename "$0"): give a system: ${LGP_SYSTEMS[*]}" >&2
-        exit 2
-        ;;
-    *)
-        echo "system $1: choose among ${LGP_SYSTEMS[*]}" >&2
-        exit 2
-        ;;
+    *) GRAPH=(--lgp-graph "${1%_plus}") ;;
     esac
     [[ "$1" != *_plus ]] || GRAPH+=(--lgp-parser-path "$PARSER" --lgp-parser-parts "$PARSER_PARTS")
-}
-
-# The split is there, or stop: check_split SPLIT
-check_split() {
-    [[ " ${SPLITS[*]} " == *" $1 "* ]] && return
-    echo "split $1: choose among ${SPLITS[*]}" >&2
-    exit 2
 }
 
 # The first of some files that is there, or stop: existing FILE …
@@ -201,19 +175,14 @@ binarize() {
     run "${lengths[@]}" --smoothing raw --unseen author --output "$DATA_BIN/$RAW_LENGTHS"
 }
 
-# The steps of prepare.sh, all or one of them: prepare "$@".  The recipe defines `text`; `given_trees` if it has any.
+# All steps or one: prepare [text | trees | binarize].  The recipe defines `text`, and `given_trees` if it has any.
+#   PARSES   trees of the source, for the system dep. own: by a parser that is trained for it;  given: `given_trees`;  none
 prepare() {
-    case "$PARSES" in
-    given | own | none) ;;
-    *)
-        echo "PARSES=$PARSES: choose given, own or none" >&2
-        exit 2
-        ;;
-    esac
+    [[ " given own none " == *" $PARSES "* ]] || stop "PARSES=$PARSES: choose given, own or none"
     case "${1:-all}" in
     all)
         prepare text
-        [[ "$PARSES" != own ]] || pretrain "$DEP_FIRST_K"
+        [[ "$PARSES" != own ]] || train_parser "$DEP_FIRST_K"
         prepare trees
         prepare binarize
         ;;
@@ -230,23 +199,25 @@ prepare() {
         esac
         ;;
     binarize) binarize ;;
-    *)
-        echo "prepare.sh $1: choose text, trees or binarize; nothing does all three" >&2
-        exit 2
-        ;;
+    *) stop "step $1: choose text, trees or binarize; nothing does all three" ;;
     esac
 }
 
 # --- training ---------------------------------------------------------------------------------------------------------
 
-# The parser, on a treebank: pretrain K [options of fairseq-train].  Passes over tags and over trees have batches of their
-# own, 25 and 15 sentences (Hashimoto et al. 2017); validation has those of --batch-size.
+# The parser of lgp_plus, seq_plus, …: pretrain [options of fairseq-train]
 pretrain() {
+    train_parser "$FIRST_K" "$@"
+}
+
+# A parser that learns from K sentences of the treebank: train_parser K [options of fairseq-train].  Passes over tags and over trees have batches of their
+# own, 25 and 15 sentences (Hashimoto et al. 2017); validation has those of --batch-size.
+train_parser() {
     local folder
     folder="$(parser_folder "$1")"
     local first=(--first-k "$1")
     [[ "$1" != all ]] || first=()
-    there "$DICTIONARY" "run prepare.sh text first"
+    there "$DICTIONARY" "prepare $RECIPE first, or its step text"
     run mkdir -p "$WORK"
     run fairseq-train "$TREEBANK" --user-dir "$USER_DIR" --task dependency_parsing "${DEVICE[@]}" --arch lgp_parser \
         --lgp-src-min-freq "$MIN_FREQUENCY" "${VECTORS[@]}" --criterion joint_parsing \
@@ -258,12 +229,13 @@ pretrain() {
         --log-file "$WORK/$(basename "$folder").log" "${@:2}"
 }
 
-# A system: train SYSTEM [options of fairseq-train]
+# A system: train SYSTEM [options of fairseq-train].  Those with _plus start from the parser or, with PARSER_PARTS, from a part
+# of it.
 train() {
     local system="${1:-}"
     graph_options "$system"
-    there "$DATA_BIN" "run prepare.sh first"
-    [[ "$system" != *_plus ]] || there "$PARSER" "run pretrain.sh first, with the same FIRST_K"
+    there "$DATA_BIN" "prepare $RECIPE first"
+    [[ "$system" != *_plus ]] || there "$PARSER" "pretrain $RECIPE first, with the same FIRST_K"
     run mkdir -p "$WORK"
     run fairseq-train "$DATA_BIN" --user-dir "$USER_DIR" --task syntax_translation "${DEVICE[@]}" --arch "$ARCH" \
         --lgp-src-min-freq "$MIN_FREQUENCY" "${GRAPH[@]}" "${VECTORS[@]}" \
@@ -293,7 +265,7 @@ trained() {
     folder="$(system_folder "$1")"
     there "$folder/checkpoint_best.pt" "train $1 first"
     if [[ -n "$AVERAGED" ]]; then
-        there "$folder/average.pt" "run average.sh $1 first"
+        there "$folder/average.pt" "average $RECIPE $1 first"
         echo "$folder/average.pt"
     else
         echo "$folder/checkpoint_best.pt"
@@ -307,7 +279,7 @@ evaluate() {
     check_split "$split"
     name="$(translation_name "$system" "$split")"
     checkpoint="$(trained "$system")"
-    [[ "$PRIOR" != raw ]] || there "$LENGTHS" "run prepare.sh binarize"
+    [[ "$PRIOR" != raw ]] || there "$LENGTHS" "prepare $RECIPE binarize first"
     local model=("$DATA_BIN" --user-dir "$USER_DIR" --task syntax_translation "${DEVICE[@]}"
         --source-lang "$SOURCE" --target-lang "$TARGET" --path "$checkpoint")
     local search=(--beam "$BEAM" --batch-size "$BATCH_GENERATE" --max-len-a 2 --max-len-b 20 --length-prior "$LENGTHS")
@@ -331,15 +303,15 @@ evaluate() {
 compare() {
     local split="${1:-test}" system name outputs=() names=()
     check_split "$split"
-    for system in "${LGP_SYSTEMS[@]}"; do
+    for system in "${SYSTEMS[@]}"; do
         name="$(translation_name "$system" "$split").generated"
         [[ -n "$DRY_RUN" || -s "$name" ]] || continue
         outputs+=("$name")
         names+=("$system")
     done
-    if [[ "${names[0]:-}" != "${LGP_SYSTEMS[0]}" || ${#names[@]} -lt 2 ]]; then
-        echo "compare.sh: evaluate ${LGP_SYSTEMS[0]} and another system first, with the same AVERAGED, PRIOR and" \
-            "COPY_UNKNOWN (there: ${names[*]:-none})" >&2
+    if [[ "${names[0]:-}" != "${SYSTEMS[0]}" || ${#names[@]} -lt 2 ]]; then
+        echo "recipe.sh compare $RECIPE: evaluate ${SYSTEMS[0]} and another system first, with the same AVERAGED, PRIOR" \
+            "and COPY_UNKNOWN (there: ${names[*]:-none})" >&2
         exit 1
     fi
     name="$(translation_name comparison "$split")"
@@ -348,7 +320,8 @@ compare() {
     [[ -n "$DRY_RUN" ]] || cat "$name.txt"
 }
 
-# How near a system's graphs are to a treebank's trees, and one of them drawn: graph SYSTEM|parser [options]
+# How near a system's graphs are to a treebank's trees, and one of them drawn: graph lgp|lgp_plus|parser [options]
+#   SENTENCE   number of the sentence to draw
 graph() {
     local system="${1:-}" checkpoint data="$DATA_BIN" gold="$TREEBANK/valid.conllu" name
     case "$system" in
@@ -357,17 +330,10 @@ graph() {
         name="$WORK/$(system_name "$system")${AVERAGED:+-averaged}"
         ;;
     parser)
-        there "$PARSER" "run pretrain.sh first, with the same FIRST_K"
+        there "$PARSER" "pretrain $RECIPE first, with the same FIRST_K"
         checkpoint="$PARSER" data="$TREEBANK" name="$WORK/$(basename "$(dirname "$PARSER")")"
         ;;
-    "")
-        echo "$(basename "$0"): give lgp, lgp_plus or parser" >&2
-        exit 2
-        ;;
-    *)
-        echo "system $system: choose among lgp lgp_plus parser; no other one learns a graph" >&2
-        exit 2
-        ;;
+    *) stop "${system:+system $system: }give lgp, lgp_plus or parser; no other one learns a graph" ;;
     esac
     [[ ! -s "$gold.gz" ]] || gold="$gold.gz"
     local model=("$data" --path "$checkpoint" "${DEVICE[@]}" ${LOWERCASE:+--lowercase} --decoder eisner)

@@ -1,4 +1,4 @@
-# Settings shared by prepare.sh, train.sh, evaluate.sh and trees.sh; every one can be overridden from the environment.
+# Every setting can be overridden from the environment.
 source "$(dirname "${BASH_SOURCE[0]}")/training.sh"
 : "${OUT:=outputs/sa_nmt}"          # everything is written below
 : "${SOURCE:=en}" "${TARGET:=de}"   # or the other way round: one data directory serves both
@@ -6,6 +6,9 @@ source "$(dirname "${BASH_SOURCE[0]}")/training.sh"
 : "${SIZE:=cpu}"                    # cpu: fits two cores; paper: the paper's size and batch
 : "${BEAM:=5}"
 : "${WORKERS:=2}"
+: "${DATA:=}"                       # folder of a local copy, instead of downloading it
+SYSTEMS=("${SA_SYSTEMS[@]}") SPLITS=(valid test test1)
+TEXT="$OUT/text" BPE="$OUT/bpe"
 PAIR="$SOURCE-$TARGET"
 DATA_BIN="$OUT/data-bin"
 
@@ -21,8 +24,81 @@ paper)
     DIMENSIONS=()
     DEVICE=()
     ;;
-*)
-    echo "settings.sh: SIZE=$SIZE: choose cpu or paper" >&2
-    exit 2
-    ;;
+*) stop "SIZE=$SIZE: choose cpu or paper" ;;
 esac
+
+# No parses: trees are latent.
+prepare() {
+    local language split
+    run mkdir -p "$TEXT" "$BPE"
+    multi30k_text "$TEXT" train train
+    multi30k_text "$TEXT" valid val
+    multi30k_text "$TEXT" test test_2016_flickr
+    multi30k_text "$TEXT" test1 test_2017_flickr
+    for language in en de; do
+        run subword-nmt learn-bpe -s "$MERGES" --input "$TEXT/train.$language" --output "$OUT/bpe.codes.$language"
+        for split in train valid test test1; do
+            run subword-nmt apply-bpe -c "$OUT/bpe.codes.$language" \
+                --input "$TEXT/$split.$language" --output "$BPE/$split.$language"
+        done
+    done
+    run rm -rf "$DATA_BIN"
+    run fairseq-preprocess --source-lang en --target-lang de --workers "$WORKERS" --trainpref "$BPE/train" \
+        --validpref "$BPE/valid" --testpref "$BPE/test,$BPE/test1" --destdir "$DATA_BIN"
+}
+
+# The learning rate is halved whenever the validation loss is no better than its best, and training ends with the fifth
+# time (Tran & Bisk 2018, Sec. 4.3) or after MAX_EPOCH.
+train() {
+    check_system "${1:-}"
+    run fairseq-train "$DATA_BIN" --user-dir "$USER_DIR" --arch "$1" "${DIMENSIONS[@]}" "${DEVICE[@]}" \
+        --source-lang "$SOURCE" --target-lang "$TARGET" "${SA_TRAINING[@]}" --batch-size "$BATCH_SIZE" \
+        --max-epoch "$MAX_EPOCH" --seed "$SEED" --num-workers 0 \
+        --save-dir "$OUT/checkpoints/$PAIR-$1-$SEED" --log-file "$OUT/$PAIR-$1-$SEED.log" "${@:2}"
+}
+
+evaluate() {
+    check_system "${1:-}"
+    multi30k_evaluate "$TEXT" "$PAIR-$1" "${2:-test}" --batch-size 32
+}
+
+# What trees a trained system has found, in $OUT/trees and printed as tables: trees SYSTEM
+#   UD_EN, UD_DE    treebank with which the trees of English and German source sentences are compared, such as the test
+#                   sets of UD English-EWT and German-GSD: CoNLL-U, plain or .gz; without it, nothing is compared
+#   TARGET_CONLLU   tags (UPOS) of the target side of the test set, CoNLL-U; without it, gates are not counted by tag
+#   SENTENCE        number of the sentence of the test set to draw
+trees() {
+    local system="${1:-}" folder treebank words model
+    : "${UD_EN:=}" "${UD_DE:=}" "${TARGET_CONLLU:=}"
+    : "${SENTENCE:=3}"
+    : "${LOWERCASE=1}" # Multi30k is lower-cased; LOWERCASE= for models of text that is not
+    check_system "$system"
+    folder="$OUT/trees/$PAIR-$system-$SEED"
+    model=("$DATA_BIN" --path "$OUT/checkpoints/$PAIR-$system-$SEED/checkpoint_best.pt" "${DEVICE[@]}")
+    # words of a treebank as the model knows them; German text has "im", its treebank has "in" and "dem", too
+    case "$SOURCE" in
+    en) treebank="$UD_EN" words=() ;;
+    de) treebank="$UD_DE" words=(--collapse-ranges) ;;
+    *) treebank="" words=() ;;
+    esac
+    words+=(--bpe subword_nmt --bpe-codes "$OUT/bpe.codes.$SOURCE" ${LOWERCASE:+--lowercase})
+
+    run mkdir -p "$folder"
+    if [[ -n "$treebank" ]]; then
+        run_to "$folder/attachment.txt" fairseq-syntax-attachment "${model[@]}" --gold "$treebank" "${words[@]}" --by deprel
+        run_to "$folder/grammar.txt" fairseq-syntax-grammar "${model[@]}" --gold "$treebank" "${words[@]}"
+        run fairseq-syntax-trees "${model[@]}" --input "$treebank" "${words[@]}" --output "$folder/treebank.conllu" --overwrite
+        [[ -n "$DRY_RUN" ]] || cat "$folder/attachment.txt" "$folder/grammar.txt"
+    else
+        echo "no treebank for source language $SOURCE (UD_EN, UD_DE): trees are drawn, not compared" >&2
+    fi
+    run fairseq-syntax-trees "${model[@]}" --subset test --sentence "$SENTENCE" --draw "$folder/tree.svg" --overwrite
+    run fairseq-syntax-attention "${model[@]}" --subset test --sentence "$SENTENCE" --output "$folder/heads.png"
+    if [[ "$system" == sa_nmt_1set ]]; then
+        echo "sa_nmt_1set has no gate on syntax" >&2
+    else
+        run fairseq-syntax-gates "${model[@]}" --subset test --output "$folder/gates.tsv" --html "$folder/gates.html" \
+            --draw "$folder/gates.png" ${TARGET_CONLLU:+--target-conllu "$TARGET_CONLLU"} --overwrite
+    fi
+    echo "files: $folder" >&2
+}

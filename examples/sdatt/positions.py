@@ -26,7 +26,7 @@ from fairseq_syntax.systems.sdatt.position_metrics import log_correlations, prog
 def load(path: str, data: str):
     """(model in eval mode, its task)."""
     if not Path(path).is_file():
-        raise SystemExit(f"positions.py: {path}: no such checkpoint; train one with examples/sdatt/train.sh")
+        raise SystemExit(f"positions.py: {path}: no such checkpoint; train one with examples/recipe.sh train sdatt")
     (model,), _, task = checkpoint_utils.load_model_ensemble_and_task([path], arg_overrides={"data": data})
     return model.eval(), task
 

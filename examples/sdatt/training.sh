@@ -9,13 +9,3 @@ PAPER_DIMENSIONS=(--untied-output --output-bias)
 # which the clipping of gradients would mean something else.
 PAPER_TRAINING=(--criterion cross_entropy --sentence-avg --optimizer adadelta --adadelta-rho 0.95 --adadelta-eps 1e-6
     --lr-scheduler fixed --clip-norm 1.0 --variational-dropout --recurrent-dropout 0.2)
-
-# Stop with an error unless the system is among those: check_system SYSTEM SYSTEMS …
-check_system() {
-    local system
-    for system in "${@:2}"; do
-        [[ "$1" == "$system" ]] && return
-    done
-    echo "system $1: choose among ${*:2}" >&2
-    exit 2
-}

@@ -23,6 +23,7 @@ FAIRSEQ = {
     "fairseq-generate": options.get_generation_parser,
     "fairseq-interactive": options.get_interactive_generation_parser,
     "fairseq-preprocess": options.get_preprocessing_parser,
+    "fairseq-validate": options.get_validation_parser,
 }
 
 
@@ -48,7 +49,7 @@ def parse(command: list[str]) -> argparse.Namespace:
     errors = io.StringIO()
     try:
         with contextlib.redirect_stderr(errors):
-            if name in ("fairseq-train", "fairseq-generate", "fairseq-interactive"):
+            if name in ("fairseq-train", "fairseq-generate", "fairseq-interactive", "fairseq-validate"):
                 return options.parse_args_and_arch(FAIRSEQ[name](), input_args=arguments)
             if name in FAIRSEQ:
                 return FAIRSEQ[name]().parse_args(arguments)
@@ -78,7 +79,7 @@ def fairseq_options() -> frozenset[str]:
     def collect(parser):
         found.update(o for a in parser._actions for o in a.option_strings if o.startswith("--"))
 
-    for make in (*FAIRSEQ.values(), options.get_validation_parser):
+    for make in FAIRSEQ.values():
         collect(make())
     for name in ("transformer", *make_options.ours(MODEL_REGISTRY)):
         collect(make_options.parser_of(MODEL_REGISTRY[name].add_args))

@@ -1,4 +1,4 @@
-"""The recipe of latent trees over characters: what it would run, the artificial language, and a quick run."""
+"""Latent trees over characters: the artificial language, the quick run, and the recipe from beginning to end."""
 
 import importlib.util
 import os
@@ -8,145 +8,9 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from contract.command_lines import parse
-from contract.test_examples import EXAMPLES, dry_run, fairseq_commands
+from contract.recipes import EXAMPLES
 
 FOLDER = EXAMPLES / "latent_tree"
-LATENT = {
-    "latent": {},
-    "shallow": {"tree_preset": "shallow"},
-    "paper": {"tree_preset": "paper"},
-    "pf": {"tree_preset": "pf"},
-    "literal": {"tree_preset": "literal"},
-    "flat": {"forced_trees": "flat", "action_xent": 1.0},
-    "words": {"forced_trees": "words", "action_xent": 1.0},
-    "no_reward": {"policy_weight": 0.0},
-    "no_coverage": {"coverage_weight": 0.0},
-    "head": {"policy_grad": "head"},
-}
-WITHOUT = ("char_lstm", "lstm")
-
-
-def commands(script: str, *arguments: str, **variables: str) -> list[list[str]]:
-    return dry_run(FOLDER / f"{script}.sh", *arguments, **{"OUT": "nowhere/out", **variables})
-
-
-def only(found: list[list[str]]) -> list[str]:
-    (command,) = found
-    return command
-
-
-@pytest.mark.parametrize("local", [False, True])
-def test_data_are_accepted(tmp_path, local):
-    more = {}
-    if local:
-        for split, language in product(("train", "val", "test_2016_flickr", "test_2017_flickr"), ("de", "en")):
-            (tmp_path / f"{split}.{language}{'.gz' * (split == 'train')}").touch()
-        more = {"DATA": str(tmp_path)}
-    found = commands("prepare", **more)
-    *characters, binarized = fairseq_commands(found)
-    args = [parse(command) for command in characters]
-    assert [Path(a.output).name for a in args] == [
-        f"{split}.{language}" for split in ("train", "valid", "test", "test1") for language in ("de", "en")
-    ]
-    texts = {Path(a.input[0]).name: a.input[0] for a in args}
-    assert all(path.startswith("nowhere/out/text/") for path in texts.values())
-    # the text is where evaluation takes its references
-    scored = [command for command in commands("evaluate", "latent") if command[0] == "sacrebleu"]
-    assert {command[1] for command in scored} == {texts["test.en"]}
-    data = parse(binarized)
-    assert (data.source_lang, data.target_lang, data.padding_factor) == ("de", "en", 1)
-    assert [Path(a.output).with_suffix("") for a in args][::2] == [
-        Path(p) for p in (data.trainpref, data.validpref, *data.testpref.split(","))
-    ]
-    urls = [word for command in found for word in command if word.startswith("https://")]
-    assert len(urls) == (0 if local else 8)
-    unpacked = [command[-1] for command in found if command[0] == "gzip"]
-    assert sum(path.endswith(".gz") for path in unpacked) == (2 if local else 8)
-
-
-@pytest.mark.parametrize("size", ["cpu", "paper"])
-@pytest.mark.parametrize("system", [*LATENT, *WITHOUT])
-def test_systems_are_accepted(system, size):
-    training = parse(only(fairseq_commands(commands("train", system, SIZE=size))))
-    generation, *restored = map(parse, fairseq_commands(commands("evaluate", system, SIZE=size)))
-    assert training.data == generation.data
-    assert Path(generation.path).parent == Path(training.save_dir)
-    hidden = {"cpu": 128, "paper": 384}[size]
-    if system in LATENT:
-        assert (training.arch, training.criterion) == ("latent_tree_rnng", "reinforce_tree")
-        assert training.rnng_size == hidden
-        assert training.task == generation.task == "tree_translation"
-        assert generation.tree_output == f"nowhere/out/{system}-1.test.trees"
-        changed = {"tree_preset": "default", "forced_trees": "none", "action_xent": 0.0, "policy_weight": None}
-        changed |= {"coverage_weight": None, "policy_grad": "full", **LATENT[system]}
-        # without presets, defaults of a model are filled in when it is built
-        assert {name: getattr(training, name, changed[name]) for name in changed} == changed
-    else:
-        assert (training.arch, training.criterion, training.dropout) == (system, "cross_entropy", 0.1)
-        assert training.task == generation.task == "translation"
-        sizes = ("encoder_embed_dim", "decoder_embed_dim", "decoder_hidden_size")
-        assert {getattr(training, name) for name in sizes} == {hidden}
-        assert training.encoder_hidden_size == (hidden if system == "lstm" else hidden // 2)
-        assert (training.encoder_layers, training.decoder_layers) == (2, 2)
-    assert training.eval_bleu_detok == generation.bpe == "syntax_char"
-    # greedy, in validation too
-    assert generation.beam == 1 and '"beam": 1' in training.eval_bleu_args
-    assert f'"max_len_a": {generation.max_len_a}, "max_len_b": {generation.max_len_b}' in training.eval_bleu_args
-    assert [args.dedup for args in restored] == ["none", "adjacent"]
-    assert all(args.restore for args in restored)
-
-
-def test_settings_of_the_paper():
-    """One budget for all; fairseq would make 8 of 10 sentences."""
-    found = [parse(only(fairseq_commands(commands("train", name, SIZE="paper")))) for name in ("latent", "lstm")]
-    for args in found:
-        assert (args.batch_size, args.required_batch_size_multiple, args.max_epoch) == (10, 1, 12)
-        assert (args.optimizer, args.lr, args.clip_norm, args.cpu) == ("adam", [1e-3], 5.0, False)
-
-
-def test_variables_and_options_of_the_user_win():
-    args = parse(only(fairseq_commands(commands("train", "latent", "--max-epoch", "3", LR="1e-2", HIDDEN="32"))))
-    assert (args.max_epoch, args.lr, args.rnng_size) == (3, [1e-2], 32)
-
-
-def test_what_looks_at_the_trees_is_accepted():
-    stats, draw = map(parse, fairseq_commands(commands("trees", "latent", "valid", IDS="5 7")))
-    generation = parse(fairseq_commands(commands("evaluate", "latent", "valid"))[0])
-    assert stats.trees == draw.trees == generation.tree_output
-    assert (generation.gen_subset, draw.ids) == ("valid", [5, 7])
-    assert commands("trees", "lstm", status=2) == []
-
-
-@pytest.mark.parametrize("script", ["train", "evaluate", "trees"])
-def test_what_does_not_exist_is_refused(script):
-    assert commands(script, "bogus", status=2) == []
-    if script != "train":
-        assert commands(script, "latent", "bogus", status=2) == []
-
-
-@pytest.mark.parametrize("spaces", ["1", "0"])
-def test_the_quick_run_is_accepted(spaces):
-    found = dry_run(FOLDER / "quick.sh", "--lr", "1e-2", OUT="nowhere/quick", UPDATES="5", SPACES=spaces)
-    ours = fairseq_commands(found)
-    trainings = [parse(c) for c in ours if c[0] == "fairseq-train"]
-    assert {args.arch for args in trainings} == {"latent_tree_rnng", "char_lstm"}
-    budget = ("data", "batch_size", "max_update", "lr", "seed", "optimizer", "clip_norm")
-    one, other = ({name: getattr(args, name) for name in budget} for args in trainings)
-    assert one == other and (one["max_update"], one["lr"]) == (5, [1e-2])
-    generations = [parse(c) for c in ours if c[0] == "fairseq-generate"]
-    assert {Path(a.path).parent for a in generations} == {Path(a.save_dir) for a in trainings}
-    (trees,) = (args.tree_output for args in generations if getattr(args, "tree_output", None))
-    looked = [parse(c) for c in ours if c[0] == "fairseq-syntax-constituents"]
-    assert [args.trees for args in looked] == [trees, trees]
-    (corpus,) = (c for c in found if c[0] == "python")
-    assert ("--spaces" in corpus) == (spaces == "1")
-    # without spaces, words are known of the source alone
-    known = f"{corpus[corpus.index('--output') + 1]}/test.src.words" if spaces == "0" else None
-    assert looked[0].gold == known
-    assert not (EXAMPLES.parent / "nowhere").exists(), "DRY_RUN=1 has made a folder"
-
-
 # --- the artificial language ------------------------------------------------------------------------------------------
 
 
@@ -237,9 +101,9 @@ def test_recipe_from_text_to_scores_and_trees(repository, tmp_path):
             (text / f"{split}.{language}").write_text("".join(f"{pair[place]}\n" for pair in chosen), encoding="utf-8")
     settings = {"OUT": str(tmp_path / "out"), "DATA": str(text), "HIDDEN": "16", "MAX_EPOCH": "1", "BATCH_SIZE": "8"}
 
-    def run(script, *arguments):
+    def run(verb, *arguments):
         done = subprocess.run(
-            ["bash", FOLDER / f"{script}.sh", *arguments],
+            ["bash", EXAMPLES / "recipe.sh", verb, "latent_tree", *arguments],
             cwd=repository,
             env={**os.environ, **settings},
             capture_output=True,

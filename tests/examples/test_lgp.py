@@ -1,4 +1,4 @@
-"""The recipe of latent graph parsing from beginning to end, on a little real data (spec, check 18)."""
+"""The recipe of latent graph parsing from beginning to end, on a little real data."""
 
 import os
 import re
@@ -17,9 +17,9 @@ def test_all_systems_from_text_to_scores(repository, real_data, tmp_path):
     # a parser of the translator's size
     tiny = ["--lgp-parser-size", "16", "--lgp-pos-size", "8"]
 
-    def run(script, *arguments, **more):
+    def run(verb, *arguments, **more):
         done = subprocess.run(
-            ["bash", repository / "examples" / "lgp" / script, *arguments],
+            ["bash", repository / "examples" / "recipe.sh", verb, "lgp", *arguments],
             cwd=repository,
             env={**os.environ, **settings, **more},
             capture_output=True,
@@ -29,15 +29,15 @@ def test_all_systems_from_text_to_scores(repository, real_data, tmp_path):
         assert done.returncode == 0, done.stderr[-2000:]
         return done.stdout + done.stderr
 
-    run("prepare.sh")
-    run("pretrain.sh", *tiny)
+    run("prepare")
+    run("pretrain", *tiny)
     systems = ("seq", "lgp", "lgp_plus", "seq_plus", "dep", "uni")
     for system in systems:
-        run("train.sh", system)
-        run("evaluate.sh", system, PRIOR="raw")
-    run("average.sh", "lgp")
-    run("evaluate.sh", "lgp", AVERAGED="1", COPY_UNKNOWN="1", PRIOR="off")
-    compared = run("compare.sh", "test", "--against", "seq_plus", PRIOR="raw")
+        run("train", system)
+        run("evaluate", system, PRIOR="raw")
+    run("average", "lgp")
+    run("evaluate", "lgp", AVERAGED="1", COPY_UNKNOWN="1", PRIOR="off")
+    compared = run("compare", "test", "--against", "seq_plus", PRIOR="raw")
     for system in systems:
         assert re.search(rf"^{system} +[\d.]+ ", compared, re.MULTILINE), compared[-2000:]
     assert "against seq_plus" in compared
