@@ -34,6 +34,7 @@ setup(
     ],
     extras_require={
         "fairseq": ["fairseq-fixed==0.12.3.1"],
+        "spacy": ["spacy>=3.8,<4"],
         "dev": [
             "conllu>=6,<7",
             "hypothesis>=6.170,<7",
@@ -44,6 +45,7 @@ setup(
             "pytest-xdist>=3.8,<4",
             "ruff>=0.17.5,<0.18",
             "sentencepiece>=0.2,<0.3",
+            "spacy>=3.8,<4",
         ],
     },
     entry_points={

@@ -103,9 +103,9 @@ tokenise_text() {
 }
 
 parse() { # text, trees, shard
-    run fairseq-syntax-parse --input "$1" --output "$2" --shard "$3" --language "$SOURCE" \
-        ${STANZA_TAGGER:+--tagger "$STANZA_TAGGER"} ${STANZA_PARSER:+--parser "$STANZA_PARSER"} \
-        ${PARSE_DEVICE:+--device "$PARSE_DEVICE"}
+    run fairseq-syntax-parse --input "$1" --output "$2" --shard "$3" --parser-language "$SOURCE" \
+        ${STANZA_TAGGER:+--parser-tagger "$STANZA_TAGGER"} ${STANZA_PARSER:+--parser-model "$STANZA_PARSER"} \
+        ${PARSE_DEVICE:+--parser-device "$PARSE_DEVICE"}
 }
 
 # Trees of the source side: prepare_trees [SHARD]. Without SHARD all shards, one after the other.

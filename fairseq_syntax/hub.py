@@ -42,7 +42,7 @@ class HubModel:
 
         Args:
             data_name_or_path: the data directory, for its dictionaries.
-            kwargs: options to override, e.g. `stanza_tagger`, `stanza_parser`, `syntax_conllu`, `bpe`, `bpe_codes`.
+            kwargs: options to override, e.g. `parser`, `parser_model`, `bpe`, `bpe_codes`.
         """
         loaded = hub_utils.from_pretrained(
             model_name_or_path,
@@ -51,7 +51,6 @@ class HubModel:
             archive_map=cls.hub_models(),
             **kwargs,
         )
-        loaded["task"].stanza_arguments = ("stanza_tagger", "stanza_parser")  # those of this method
         return SyntaxHubInterface(loaded["args"], loaded["task"], loaded["models"])
 
     @classmethod

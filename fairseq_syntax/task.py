@@ -6,7 +6,6 @@ import weakref
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Optional
 
 from fairseq import utils
 from fairseq.data import ConcatDataset
@@ -14,19 +13,19 @@ from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
 from . import compat
+from . import systems as systems  # their parsers are found
 from .data.arrays import TAG_DICTIONARIES, manifest_path, read_manifest, split_prefix, tag_dictionary_path
 from .data.dataset import EpochPart, SplitSyntax, SyntaxPairDataset, check_sizes
 from .data.inputs import check_input_names, collate_syntax
 from .data.length_table import length_table_path, read_length_table
 from .data.live import LiveSyntax
-from .data.parsers import ConlluParser, StanzaParser
+from .data.parsers import ParserOptions, find_parsers, load_parser
 from .data.publishing import check_published
 from .data.splits import check_split
 from .data.token_files import load_dictionary
 from .decoding.length_prior import use_length_prior
 from .decoding.unknown_words import aligning_generator
 from .options import fill_options_of_checkpoint
-from .systems.parser.own_parser import OwnParser
 from .training.steps import TrainingSteps
 from .training.validation_bleu import ValidationBleu
 from .trees.conllu import MAX_WORDS, TreeFormatError
@@ -35,12 +34,8 @@ from .trees.subwords import SubwordType
 logger = logging.getLogger(__name__)
 
 
-class ParserChoice(StrEnum):
-    """Where the trees of raw text come from at inference."""
-
-    stanza = "stanza"
-    conllu = "conllu"
-    checkpoint = "checkpoint"
+ParserChoice = StrEnum("ParserChoice", {name: name for name in find_parsers()})
+"""Where the trees of raw text come from at inference."""
 
 
 class UnparsedInput(StrEnum):
@@ -51,7 +46,7 @@ class UnparsedInput(StrEnum):
 
 
 @dataclass
-class SyntaxTranslationConfig(TranslationConfig):
+class SyntaxTranslationConfig(TranslationConfig, ParserOptions):
     """fairseq's options of `translation`, and where trees of raw text come from.
 
     Two defaults differ from fairseq's: the source is padded on the right (`--left-pad-source` switches left padding
@@ -67,32 +62,9 @@ class SyntaxTranslationConfig(TranslationConfig):
             "validates, saves and adapts the learning rate after each, and --max-epoch counts them"
         },
     )
-    syntax_parser: ParserChoice = field(
+    parser: ParserChoice = field(
         default=ParserChoice.stanza,
-        metadata={
-            "help": "what parses raw text in fairseq-interactive and the hub: stanza, conllu (a file of trees given "
-            "with --syntax-conllu), or checkpoint (a parser of ours, given with --syntax-checkpoint)"
-        },
-    )
-    syntax_conllu: Optional[str] = field(
-        default=None,
-        metadata={"help": "CoNLL-U file with a tree for every sentence of raw text that comes"},
-    )
-    syntax_checkpoint: Optional[str] = field(
-        default=None, metadata={"help": "checkpoint of a parser, trained with --task dependency_parsing"}
-    )
-    stanza_language: Optional[str] = field(
-        default=None, metadata={"help": "language of Stanza's models; default: the source language"}
-    )
-    stanza_dir: Optional[str] = field(
-        default=None, metadata={"help": "folder of Stanza's models; default: Stanza's own"}
-    )
-    stanza_tagger: Optional[str] = field(default=None, metadata={"help": "file of a Stanza tagger to use instead"})
-    stanza_parser: Optional[str] = field(
-        default=None, metadata={"help": "file of a Stanza dependency parser to use instead"}
-    )
-    stanza_device: Optional[str] = field(
-        default=None, metadata={"help": "device of Stanza (cpu, cuda, …); default: its choice"}
+        metadata={"help": "what parses raw text in fairseq-interactive and the hub; see --parser-model"},
     )
     unparsed_input: UnparsedInput = field(
         default=UnparsedInput.error,
@@ -145,7 +117,6 @@ class SyntaxTranslationTask(TrainingSteps, ValidationBleu, TranslationTask):
     """
 
     cfg: SyntaxTranslationConfig
-    stanza_arguments = ("--stanza-tagger", "--stanza-parser")  # as the user gives them
 
     def __init__(self, cfg, src_dict, tgt_dict):
         super().__init__(cfg, src_dict, tgt_dict)
@@ -360,26 +331,7 @@ class SyntaxTranslationTask(TrainingSteps, ValidationBleu, TranslationTask):
         if self._live is None:
             cfg = self.cfg
             accept = cfg.unparsed_input == UnparsedInput.accept
-            if cfg.syntax_parser == ParserChoice.conllu or cfg.syntax_conllu:
-                if not cfg.syntax_conllu:
-                    raise ValueError("--syntax-parser conllu: name the file with --syntax-conllu")
-                parser = ConlluParser(cfg.syntax_conllu, skip_broken=accept)
-            elif cfg.syntax_parser == ParserChoice.checkpoint or cfg.syntax_checkpoint:
-                if not cfg.syntax_checkpoint:
-                    raise ValueError("--syntax-parser checkpoint: name it with --syntax-checkpoint")
-                parser = OwnParser(cfg.syntax_checkpoint)
-            else:
-                parser = StanzaParser(
-                    language=cfg.stanza_language or cfg.source_lang,
-                    model_dir=cfg.stanza_dir,
-                    tagger=cfg.stanza_tagger,
-                    parser=cfg.stanza_parser,
-                    device=cfg.stanza_device,
-                )
-                parser.arguments = self.stanza_arguments
-                if accept:
-                    # a parser that cannot be loaded is an error still
-                    parser.parse([["."]])
+            parser = load_parser(str(cfg.parser), cfg, cfg.source_lang, lenient=accept)
             data_path = utils.split_paths(cfg.data)[0]
             manifest = read_manifest(data_path, cfg.source_lang, cfg.target_lang) or {}
             self._live = LiveSyntax(

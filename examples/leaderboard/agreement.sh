@@ -24,8 +24,9 @@ for split in train valid test challenge; do
     done
     run python "$ROOT/examples/leaderboard/random_trees.py" --input "$corpus/$split.en.conllu" \
         --output "$OUT/random/$split.en.conllu"
-    run fairseq-syntax-parse --input "$corpus/$split.en" --output "$OUT/parser/$split.en.conllu" --language en \
-        ${STANZA_TAGGER:+--tagger "$STANZA_TAGGER"} ${STANZA_PARSER:+--parser "$STANZA_PARSER"} --device cpu
+    run fairseq-syntax-parse --input "$corpus/$split.en" --output "$OUT/parser/$split.en.conllu" --parser-language en \
+        ${STANZA_TAGGER:+--parser-tagger "$STANZA_TAGGER"} ${STANZA_PARSER:+--parser-model "$STANZA_PARSER"} \
+        --parser-device cpu
     for language in en de; do
         run fairseq-syntax-characters --input "$corpus/$split.$language" --output "$OUT/characters/$split.$language"
     done

@@ -155,7 +155,8 @@ parse() {
         trees="$WORK/trees-$DEP_FIRST_K-$PARSER_SEED/$split.$SOURCE.conllu"
         run mkdir -p "$(dirname "$trees")"
         unless_there "$trees" run fairseq-syntax-parse --input "$TEXT/$split.$SOURCE" --output "$trees" \
-            --parser "$parser/checkpoint_last.pt" ${PARSE_DEVICE:+--device "$PARSE_DEVICE"}
+            --parser checkpoint --parser-model "$parser/checkpoint_last.pt" \
+            ${PARSE_DEVICE:+--parser-device "$PARSE_DEVICE"}
         run cp "$trees" "$TEXT/$split.$SOURCE.conllu"
     done
 }
@@ -287,7 +288,7 @@ evaluate() {
     if [[ -z "$COPY_UNKNOWN" ]]; then
         run_to "$name.generated" fairseq-generate "${model[@]}" --gen-subset "$split" "${search[@]}"
     else # which fairseq-generate does not do with binarized text, so the text is given
-        [[ "$system" != dep* ]] || trees=(--syntax-parser conllu --syntax-conllu "$TEXT/$split.$SOURCE.conllu")
+        [[ "$system" != dep* ]] || trees=(--parser conllu --parser-model "$TEXT/$split.$SOURCE.conllu")
         run_to "$name.generated" fairseq-interactive "${model[@]}" --input "$TEXT/$split.$SOURCE" "${trees[@]}" \
             --buffer-size 1000 --replace-unk '' "${search[@]}"
     fi

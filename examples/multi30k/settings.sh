@@ -39,9 +39,9 @@ multi30k_split() {
     if [[ -n "$DATA" && -f "$DATA/$2.$SOURCE.conllu.gz" ]]; then
         run cp "$DATA/$2.$SOURCE.conllu.gz" "$trees.gz"
     else
-        run fairseq-syntax-parse --input "$TEXT/$1.$SOURCE" --output "$trees" --language "$SOURCE" \
-            ${STANZA_TAGGER:+--tagger "$STANZA_TAGGER"} ${STANZA_PARSER:+--parser "$STANZA_PARSER"} \
-            ${PARSE_DEVICE:+--device "$PARSE_DEVICE"}
+        run fairseq-syntax-parse --input "$TEXT/$1.$SOURCE" --output "$trees" --parser-language "$SOURCE" \
+            ${STANZA_TAGGER:+--parser-tagger "$STANZA_TAGGER"} ${STANZA_PARSER:+--parser-model "$STANZA_PARSER"} \
+            ${PARSE_DEVICE:+--parser-device "$PARSE_DEVICE"}
     fi
 }
 

@@ -19,6 +19,7 @@ import fairseq_syntax  # noqa: F401  (registers the models, and what checkpoints
 from ..compat.checkpoint_files import check_state, open_checkpoint, options_of, reason
 from ..evaluate.bleu import TOKENIZERS, Bleu
 from ..evaluate.tables import TableFormat, format_table
+from ..files import staged
 from ..inspection.checkpoints import Loaded, load
 from ..inspection.induction import positive
 from .outputs import exit_status, refuse_existing
@@ -406,17 +407,12 @@ def write_checkpoint(output: str, parameters: dict[str, Tensor], averaged: list[
     extra = {name: value for name, value in (state.get("extra_state") or {}).items() if name not in _STALE}
     extra["averaged_checkpoints"] = [path.name for path in averaged]
     state = {name: value for name, value in state.items() if name != "last_optimizer_state"}
-    final = Path(output)
-    final.parent.mkdir(parents=True, exist_ok=True)
-    partial = final.with_name(f"{final.name}.tmp")
     try:
-        torch.save({**state, "model": parameters, "extra_state": extra}, partial)
-        partial.replace(final)
+        with staged(output) as partial:
+            torch.save({**state, "model": parameters, "extra_state": extra}, partial)
     except RuntimeError as error:
         # torch's own writer raises no OSError
         raise OSError(f"{output}: cannot be written ({reason(error)}); is the disk full?") from None
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,6 @@ from ..evaluate.generated import (
     Output,
     check_same_references,
     check_same_sentences,
-    read_lines,
     read_output,
     texts,
 )
@@ -30,6 +29,7 @@ from ..evaluate.tables import TableFormat, format_table
 from ..inspection.induction import positive
 from ..pictures.figures import save_figure
 from ..trees.subwords import SubwordType
+from ..trees.text import read_lines
 from .attachment import add_format
 from .outputs import exit_status, picture, refuse_existing
 

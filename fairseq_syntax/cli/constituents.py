@@ -32,11 +32,10 @@ from ..systems.latent_tree.statistics import (
     span_counts,
 )
 from ..systems.latent_tree.tree_files import Tree, TreePair, read_tree_file
-from ..trees.conllu import TreeFormatError, numbered_lines
+from ..trees.text import TreeFormatError, numbered_lines, read_lines
 from .attachment import add_format
 from .inputs import input_name, open_input
 from .outputs import PICTURES, exit_status, is_picture, refuse_existing
-from .parse import read_lines
 
 UNKNOWN = "<unk>"
 """What stands in a tree for a character that is not in the dictionary."""

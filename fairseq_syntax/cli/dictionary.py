@@ -8,8 +8,8 @@ from collections import Counter
 from fairseq.data import Dictionary
 from fairseq.tokenizer import tokenize_line
 
+from ..trees.text import read_lines
 from .outputs import exit_status, refuse_existing, written
-from .parse import read_lines
 
 _EPILOG = """\
 The parser inside LGP (Hashimoto & Tsuruoka 2017) reads character n-grams, of rare and unseen words, too, so their

@@ -16,7 +16,6 @@ from ..inspection.checkpoints import Loaded
 from ..inspection.graph_drawing import draw_graph
 from ..inspection.induction import (
     Cutter,
-    Decoder,
     Evidence,
     Source,
     TreeInducer,
@@ -30,6 +29,7 @@ from ..pictures.figures import save_figure
 from ..systems.parser.model import LatentGraphParserModel
 from ..systems.parser.task import DependencyParsingTask
 from ..trees.conllu import Sentence, read_conllu
+from ..trees.spanning import TreeDecoder
 from .attachment import add_format
 from .outputs import exit_status, picture, refuse_existing, written
 from .trees import nth, read_text
@@ -144,7 +144,7 @@ def main(argv: list[str] | None = None) -> int:
         parser.error("--sentence is of use with --draw only")
     if args.subset and args.bpe:
         parser.error("--bpe: a --subset is cut already")
-    args.decoder, args.evidence = args.decoder or Decoder.mst, args.evidence or Evidence.scores
+    args.decoder, args.evidence = args.decoder or TreeDecoder.mst, args.evidence or Evidence.scores
     return exit_status(parser.prog, lambda: run(args))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO
 
-from ..trees.conllu import numbered_lines, open_text
+from ..trees.text import numbered_lines, open_text
 from .outputs import STDIO
 
 

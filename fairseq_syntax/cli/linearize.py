@@ -3,16 +3,16 @@
 import argparse
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
 from itertools import zip_longest
 from pathlib import Path
 
+from ..files import staged
 from ..trees.alignment import align_tree
 from ..trees.conllu import TreeFormatError, read_conllu
 from ..trees.linearization import linearize
-from ..trees.subwords import SubwordType
+from ..trees.subwords import SubwordType, split_words
+from ..trees.text import read_lines
 from .outputs import exit_status
-from .parse import read_lines, split_words
 
 TRANSLATE = "<translate>"
 PARSE = "<parse>"
@@ -99,25 +99,19 @@ def _run(args: argparse.Namespace) -> None:
     for output in outputs:
         if output.exists() and not args.overwrite:
             raise TreeFormatError(f"{output}: exists already; give --overwrite to replace it")
-        output.parent.mkdir(parents=True, exist_ok=True)
-    pairs = _read_pairs(args, *texts)
-    temporary = [Path(f"{output}.tmp") for output in outputs]
     counts = {TRANSLATE: 0, PARSE: 0}
-    try:
-        with ExitStack() as stack:
-            files = [stack.enter_context(open(path, "w", encoding="utf-8", newline="\n")) for path in temporary]
-            for task, source, target in pairs:
-                files[0].write(f"{task} {source}".rstrip() + "\n")
-                files[1].write(target + "\n")
+    with staged(outputs[0]) as sources, staged(outputs[1]) as targets:
+        with (
+            open(sources, "w", encoding="utf-8", newline="\n") as first,
+            open(targets, "w", encoding="utf-8", newline="\n") as other,
+        ):
+            for task, source, target in _read_pairs(args, *texts):
+                first.write(f"{task} {source}".rstrip() + "\n")
+                other.write(target + "\n")
                 counts[task] += 1
         # a new one must never stand beside an old one, even if the program is killed here
         for output in outputs:
             output.unlink(missing_ok=True)
-        for path, output in zip(temporary, outputs, strict=True):
-            path.replace(output)
-    finally:
-        for path in temporary:
-            path.unlink(missing_ok=True)
     print(
         f"fairseq-syntax-linearize: {outputs[0]}, {outputs[1]}: {counts[TRANSLATE]} sentences to "
         f"translate, {counts[PARSE]} to parse",

@@ -1,7 +1,7 @@
 """What programs leave behind: files, whole or not at all and never over others unasked; and an exit status."""
 
 import argparse
-import gzip
+import io
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from ..files import staged_bytes
 from ..trees.conllu import TreeFormatError
 
 STDIO = "-"
@@ -52,16 +53,8 @@ def written(path: str) -> Iterator[IO[str]]:
         yield sys.stdout
         sys.stdout.flush()
         return
-    final = Path(path)
-    final.parent.mkdir(parents=True, exist_ok=True)
-    partial = final.with_name(f"{final.name}.tmp")
-    try:
-        opened = gzip.open if final.suffix == ".gz" else open
-        with opened(partial, "wt", encoding="utf-8", newline="\n") as file:
-            yield file
-        partial.replace(final)
-    finally:
-        partial.unlink(missing_ok=True)
+    with staged_bytes(path) as raw, io.TextIOWrapper(raw, encoding="utf-8", newline="\n") as file:
+        yield file
 
 
 def exit_status(program: str, work: Callable[[], None]) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from fairseq.data.indexed_dataset import index_file_path, infer_dataset_impl, make_dataset
 
+from ..files import staged
 from .token_files import load_dictionary, token_reader
 
 FORMAT_VERSION = 1
@@ -66,19 +67,12 @@ def write_length_table(path: str | Path, table: np.ndarray, meta: dict) -> None:
         table: (X, Y) log-probabilities.
         meta: at least "source" and "target", the languages; plain values.
     """
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.tmp")
-    try:
-        with open(partial, "wb") as file:
-            np.savez_compressed(
-                file,
-                table=np.asarray(table, dtype=np.float32),
-                meta=np.array(json.dumps({"format_version": FORMAT_VERSION, **meta}, sort_keys=True)),
-            )
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    with staged(path) as partial, open(partial, "wb") as file:
+        np.savez_compressed(
+            file,
+            table=np.asarray(table, dtype=np.float32),
+            meta=np.array(json.dumps({"format_version": FORMAT_VERSION, **meta}, sort_keys=True)),
+        )
 
 
 def read_length_table(path: str | Path, source: str, target: str) -> np.ndarray:

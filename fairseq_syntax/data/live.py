@@ -9,7 +9,7 @@ from ..trees.alignment import align_tree
 from ..trees.conllu import MAX_WORDS, ROOT, Sentence, TreeFormatError, find_cycle, quoted, without_parse
 from ..trees.subwords import check_length, join_subwords
 from .inputs import TokenSyntax
-from .parsers import ConlluParser, Parser
+from .parsers import Parser
 
 logger = logging.getLogger(__name__)
 
@@ -95,8 +95,8 @@ class LiveSyntax:
     def _parse_or_not(self, texts: list[str], sentences: list[list[str]]) -> list[Sentence]:
         """A tree of each sentence that can be parsed."""
         self.sentences += len(texts)
-        # ConlluParser gives out the trees of equal sentences in turn: those of a call that fails would be skipped
-        if not isinstance(self.parser, ConlluParser):
+        # where trees of equal sentences are given out in turn, those of a call that fails would be skipped
+        if not getattr(self.parser, "in_turn", False):
             try:
                 return self._parse(texts, sentences)
             except Exception:  # of whatever sort: one sentence, or too many at once

@@ -5,15 +5,14 @@ moved. First goes what vouches for the old files: the manifest, then the diction
 loads nothing. They come last, in the reverse order. A run that finds a journal finishes what it says.
 """
 
-import fcntl
 import json
 import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
+from ..files import lock, staged
 from ..trees.conllu import TreeFormatError
 
 logger = logging.getLogger("fairseq_syntax.preprocess")
@@ -27,16 +26,6 @@ def staging_directories(destination: Path) -> tuple[Path, Path]:
     """Where new files wait: for a whole data directory, and for trees alone."""
     # beside the directory itself, also where it is given as `.` or by a symbolic link
     return destination.resolve().with_name(f".{destination.resolve().name}.partial"), destination / STAGING
-
-
-def lock(file: int | IO, message: str) -> None:
-    """Lock an open file for this process; TreeFormatError with the message if another one has locked it."""
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise TreeFormatError(message) from None
-    except OSError:
-        pass  # a file system without locks
 
 
 @contextmanager
@@ -67,8 +56,8 @@ def publish(staging: Path, destination: Path, manifest: str, stale: set[str]) ->
         os.rename(staging, destination.resolve())
         return
     plan = {"manifest": manifest, "stale": sorted(stale - {path.name for path in staging.iterdir()})}
-    write_json(staging / f"{JOURNAL}.tmp", plan)
-    os.replace(staging / f"{JOURNAL}.tmp", staging / JOURNAL)
+    with staged(staging / JOURNAL) as partial:
+        write_json(partial, plan)
     _finish(staging, destination)
 
 

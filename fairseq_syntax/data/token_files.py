@@ -6,7 +6,7 @@ from pathlib import Path
 from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import data_file_path, index_file_path, infer_dataset_impl
 
-from ..trees.conllu import TreeFormatError, numbered_lines
+from ..trees.text import TreeFormatError, numbered_lines
 from .arrays import ArrayReader
 
 AGAIN = "preprocess again, or copy it again"

@@ -1,9 +1,10 @@
 """Translations as fairseq-generate leaves them (S-, T-, H- and D- lines), or as plain text, a sentence a line."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from ..trees.text import read_lines
 
 _RECORD = re.compile(r"([STHD])-(\d+)\t(.*)", re.DOTALL)
 _NAMED = 3  # sentences that a message names
@@ -40,22 +41,6 @@ class Output:
     sources: dict[int, Entry] = field(default_factory=dict)
     references: dict[int, Entry] = field(default_factory=dict)
     hypotheses: dict[int, Entry] = field(default_factory=dict)
-
-
-def read_lines(path: str | Path) -> Iterator[str]:
-    """The lines of a UTF-8 text without their ends (LF or CRLF).
-
-    Raises:
-        ValueError: not UTF-8.
-        OSError: no such file.
-    """
-    with open(path, "rb") as file:
-        for number, raw in enumerate(file, 1):
-            try:
-                text = raw.decode("utf-8")
-            except UnicodeDecodeError as error:
-                raise ValueError(f"{path}:{number}: not UTF-8 ({error.reason}); convert the file") from None
-            yield (text.removeprefix("\ufeff") if number == 1 else text).rstrip("\r\n")
 
 
 def read_output(path: str | Path) -> Output:

@@ -2,7 +2,7 @@
 
 import argparse
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -12,20 +12,13 @@ from fairseq import utils
 from fairseq.data import data_utils, encoders
 from tqdm import tqdm
 
-from ..trees import collapse, spanning
+from ..trees import collapse
 from ..trees.conllu import Sentence, TreeFormatError, quoted, read_conllu
+from ..trees.spanning import DECODERS, TreeDecoder
 from ..trees.subwords import SubwordType, join_subwords
 from .checkpoints import Loaded, add_checkpoint_arguments, load
 
 _WITH_TREES = "fa_nmt, fa_nmt_shared, sa_nmt, sa_nmt_shared, sa_nmt_hard, sa_nmt_1set, lgp_nmt, lgp_parser"
-
-
-class Decoder(StrEnum):
-    """How a tree is made of scores."""
-
-    mst = "mst"
-    eisner = "eisner"
-    greedy = "greedy"
 
 
 class Evidence(StrEnum):
@@ -34,12 +27,6 @@ class Evidence(StrEnum):
     scores = "scores"
     marginals = "marginals"
 
-
-_DECODERS: dict[str, Callable] = {
-    Decoder.mst: spanning.chu_liu_edmonds,
-    Decoder.eisner: spanning.eisner,
-    Decoder.greedy: spanning.greedy,
-}
 
 # what `latent_heads` calls the arcs and the roots
 _NAMES: dict[str, tuple[str, str]] = {
@@ -104,8 +91,8 @@ def add_tree_arguments(parser: argparse.ArgumentParser) -> None:
     add("--lowercase", action="store_true", help="show the model the words in lower case; they are written as they are")
     add(
         "--decoder",
-        choices=[str(kind) for kind in Decoder],
-        default=str(Decoder.mst),
+        choices=[str(kind) for kind in TreeDecoder],
+        default=str(TreeDecoder.mst),
         help="mst: the best tree, arcs may cross (Chu-Liu-Edmonds, the paper's); eisner: the best tree without "
         "crossing arcs; greedy: the best head of every word, which may make cycles or no root (default: mst)",
     )
@@ -218,14 +205,14 @@ class TreeInducer:
 
     Args:
         loaded: a model with `latent_heads`.
-        decoder: a `Decoder`.
+        decoder: a `TreeDecoder`.
         evidence: an `Evidence`.
         batch_size: sentences.
     """
 
     def __init__(self, loaded: Loaded, decoder: str, evidence: str, batch_size: int):
         self.loaded = loaded
-        self.decode = _DECODERS[decoder]
+        self.decode = DECODERS[decoder]
         self.names = _NAMES[evidence]
         self.batch_size = batch_size
         self.tokens = self.unknown = 0

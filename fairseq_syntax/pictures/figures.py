@@ -24,6 +24,8 @@ import matplotlib.pyplot as plt  # noqa: E402
 from matplotlib import font_manager  # noqa: E402
 from matplotlib.text import Text  # noqa: E402
 
+from ..files import staged  # noqa: E402
+
 FAMILIES = (
     "DejaVu Sans",  # comes with matplotlib: Latin, Greek, Cyrillic, Hebrew, Arabic, …
     *("Noto Sans CJK JP", "Noto Sans JP", "IPAexGothic", "Hiragino Sans", "Yu Gothic", "MS Gothic"),
@@ -126,16 +128,12 @@ def check_finite(weights: np.ndarray, what: str) -> None:
 def save_figure(figure, path: str | Path) -> None:
     """Save under a temporary name, then rename; the format follows the suffix (.png, .svg, .pdf)."""
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.stem}.partial{path.suffix}")
     dpi = min(_DPI, _PIXELS / max(figure.get_size_inches()))
     try:
         _settle_fonts(figure)
-        with without_glyph_warnings():
+        with without_glyph_warnings(), staged(path) as partial:
             figure.savefig(partial, bbox_inches="tight", dpi=dpi, metadata=_NO_DATE.get(path.suffix.lower()))
-        partial.replace(path)
     except OSError as error:
         raise OSError(error.errno, error.strerror or str(error), str(path)) from None
     finally:
         plt.close(figure)
-        partial.unlink(missing_ok=True)

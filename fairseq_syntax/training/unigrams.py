@@ -7,7 +7,6 @@ were made of.
 import itertools
 import logging
 import os
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +22,8 @@ from fairseq.data.indexed_dataset import (
     index_file_path,
     infer_dataset_impl,
 )
+
+from ..files import staged
 
 logger = logging.getLogger(__name__)
 
@@ -102,15 +103,11 @@ def _kept(path: Path, prefixes: list[str], size: int, tokens: int) -> np.ndarray
 
 def _keep(path: Path, counts: np.ndarray) -> None:
     """Write counts, if the directory lets us; several processes may do so at once."""
-    partial = path.with_name(f"{path.name}.{uuid.uuid4().hex}.tmp")
     try:
-        with open(partial, "wb") as file:
+        with staged(path) as partial, open(partial, "wb") as file:
             np.save(file, counts, allow_pickle=False)
-        partial.replace(path)
     except OSError as error:
         logger.info("%s: not kept (%s); the target words are counted again in the next run", path, error.strerror)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def _count_directory(data_path: str, split: str, task) -> np.ndarray:

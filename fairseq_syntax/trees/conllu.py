@@ -4,22 +4,18 @@ Format: https://universaldependencies.org/format.html. What the format allows is
 empty nodes, several roots, CRLF, gzip); anything else is one `TreeFormatError` that names file, line and value.
 """
 
-import gzip
 import re
-import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import IO
+
+from .text import MAX_LINE, SHOWN, TreeFormatError, numbered_lines, open_text, quoted
 
 ROOT = -1
 """Head of a root word (word-level heads are 0-based)."""
 UNPARSED = -2
 """Head of every word of a sentence that has no parse (its HEAD column is `_` throughout)."""
 
-MAX_LINE = 2**24
-"""Characters of a line: more are never unpacked, so that a small `.gz` cannot fill the memory."""
 MAX_WORDS = 4096
 """Words of a sentence that programs accept unless told otherwise: a distance matrix is this squared."""
 
@@ -28,17 +24,7 @@ _RANGE = re.compile(r"([1-9][0-9]*)-([1-9][0-9]*)")
 _EMPTY_NODE = re.compile(r"(0|[1-9][0-9]*)\.[1-9][0-9]*")
 _INTEGER = re.compile(r"-?[1-9][0-9]*")
 _DIGITS = 9  # numbers with more are out of range, and Python converts no more than some thousands
-_SHOWN = 60  # characters of a field that a message quotes
 _CYCLE = 6  # words of a cycle that one shows
-
-
-class TreeFormatError(ValueError):
-    """A tree, or the file it stands in, is not what it should be. The message is meant for the user."""
-
-
-def quoted(text: str, most: int = _SHOWN) -> str:
-    """A text in quotes, as far as a message has room for it."""
-    return repr(text if len(text) <= most else f"{text[:most]}…")
 
 
 @dataclass
@@ -133,57 +119,6 @@ def find_cycle(heads: list[int]) -> list[int] | None:
     return None
 
 
-def open_text(path: str | Path) -> IO[str]:
-    """Open a UTF-8 text file (with or without a byte order mark) for reading, gzipped if the name ends in `.gz`.
-
-    Only LF and CRLF end a line (U+2028 and friends are ordinary characters in real corpora).
-
-    Raises:
-        TreeFormatError: the file does not exist or cannot be opened.
-    """
-    path = Path(path)
-    try:
-        if path.suffix == ".gz":
-            return gzip.open(path, "rt", encoding="utf-8-sig", newline="\n")
-        return open(path, encoding="utf-8-sig", newline="\n")
-    except OSError as error:
-        raise TreeFormatError(
-            f"{path}: cannot be opened ({error.strerror}); check the path and the permissions"
-        ) from None
-
-
-def numbered_lines(lines: Iterable[str], name: str) -> Iterator[tuple[int, str]]:
-    """The lines of a text that is being decoded, with their numbers from 1.
-
-    Args:
-        lines: an open text file.
-        name: what messages call it.
-
-    Raises:
-        TreeFormatError: the text is not UTF-8, a gzip file is damaged, or a line is longer than `MAX_LINE`; the
-            message names the line.
-    """
-    if hasattr(lines, "readline"):
-        lines = iter(partial(lines.readline, MAX_LINE + 1), "")
-    number = 0
-    try:
-        for number, line in enumerate(lines, 1):
-            if len(line) > MAX_LINE:
-                raise TreeFormatError(
-                    f"{name}:{number}: a line of more than {MAX_LINE} characters; this is not a text with a sentence "
-                    "or a word a line"
-                )
-            yield number, line
-    except UnicodeDecodeError as error:
-        # Text is decoded ahead of the lines, so some lines of the broken chunk may not be counted yet.
-        bad = number + 1 + error.object.count(b"\n", 0, error.start)
-        raise TreeFormatError(f"{name}:{bad}: not UTF-8 ({error.reason}); convert the file to UTF-8") from None
-    except (EOFError, OSError, zlib.error) as error:
-        raise TreeFormatError(
-            f"{name}:{number + 1}: cannot be read on ({error}); the file is cut off or not gzip"
-        ) from None
-
-
 def read_blocks(lines: Iterable[str], name: str) -> Iterator[tuple[int, list[str]]]:
     """Split CoNLL-U lines into raw sentences without looking inside.
 
@@ -202,7 +137,7 @@ def read_blocks(lines: Iterable[str], name: str) -> Iterator[tuple[int, list[str
             if not block:
                 start, room = number, MAX_LINE
             block.append(line)
-            room -= len(line) + _SHOWN  # a short string has its cost, too
+            room -= len(line) + SHOWN  # a short string has its cost, too
             if room < 0:
                 raise TreeFormatError(
                     f"{name}:{start}: the sentence has not ended by line {number}; put an empty line after each"

@@ -5,11 +5,21 @@ is better, -inf is forbidden (better than -1e9, beside which small differences a
 Results are lists of J ints, 0-based, `ROOT` for the one root.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from enum import StrEnum
 
 import numpy as np
 
 from .conllu import ROOT
+
+
+class TreeDecoder(StrEnum):
+    """How a tree is made of scores; see `DECODERS`."""
+
+    mst = "mst"
+    eisner = "eisner"
+    greedy = "greedy"
+
 
 _AT_ONCE = 32  # sentences whose projective trees are computed together: their charts stay in the cache
 
@@ -167,6 +177,13 @@ def greedy(arc_scores: Sequence[np.ndarray], root_scores: Sequence[np.ndarray]) 
             raise ValueError(_no_tree(number))
         result.append([int(best) - 1 if best else ROOT for best in scores.argmax(1)] if len(roots) else [])
     return result
+
+
+DECODERS: dict[str, Callable[..., list[list[int]]]] = {
+    TreeDecoder.mst: chu_liu_edmonds,
+    TreeDecoder.eisner: eisner,
+    TreeDecoder.greedy: greedy,
+}
 
 
 def _checked(arc_scores: Sequence[np.ndarray], root_scores: Sequence[np.ndarray]):

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from .conllu import TreeFormatError, quoted
+from .text import TreeFormatError, quoted
 
 
 class SubwordType(StrEnum):
@@ -14,6 +14,23 @@ class SubwordType(StrEnum):
 
 
 _SPACE = "\u2581"  # ▁
+
+
+def split_words(line: str, subword_type: str, place: str) -> list[str]:
+    """The words of a line, split where fairseq splits it: at every kind of whitespace.
+
+    Args:
+        line: tokens.
+        subword_type: a `SubwordType`; subwords are joined.
+        place: file and line, for messages.
+
+    Raises:
+        TreeFormatError: the line ends inside a word.
+    """
+    try:
+        return join_subwords(line.split(), subword_type)[0]
+    except ValueError as error:
+        raise TreeFormatError(f"{place}: {error}") from None
 
 
 def check_length(line: str, subword_type: str, most: int, place: str) -> None:

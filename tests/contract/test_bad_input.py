@@ -39,7 +39,8 @@ from fairseq_syntax.cli import constituents, parse, preprocess
 from fairseq_syntax.data import binarize
 from fairseq_syntax.data.length_table import length_table_path, write_length_table
 from fairseq_syntax.data.live import LiveSyntax
-from fairseq_syntax.data.parsers import StanzaParser
+from fairseq_syntax.data.parsers import ParserOptions, load_parser
+from fairseq_syntax.data.parsers.stanza import StanzaParser
 from fairseq_syntax.pictures import figures
 from fairseq_syntax.pictures.attention_maps import draw_attention
 from fairseq_syntax.pictures.dependency_trees import draw_tree
@@ -50,6 +51,7 @@ from fairseq_syntax.systems.latent_tree.task import TreeTranslationConfig, TreeT
 from fairseq_syntax.systems.latent_tree.transitions import Limits
 from fairseq_syntax.systems.parser.task import DependencyParsingTask
 from fairseq_syntax.trees import conllu
+from fairseq_syntax.trees import text as text_files
 from fairseq_syntax.trees.conllu import UNPARSED, Sentence
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -300,7 +302,7 @@ def _(world):
 
 @case("a line of more than … characters", "test.en.conllu:2: a line of more than 500 ")
 def _(world):
-    world.monkeypatch.setattr(conllu, "MAX_LINE", 500)
+    world.monkeypatch.setattr(text_files, "MAX_LINE", 500)
     world.tree([row(1, "a", 0), row(2, "b" * 500, 1)])
     return world.refused("--syntax-dicts", world.bin, *world.dicts(), splits=["test"])
 
@@ -824,17 +826,57 @@ def _(world):
     return str(caught.value)
 
 
-@case("--syntax-parser conllu: name the file with --syntax-conllu")
+@case("--parser …: needs --parser-model", "--parser conllu: ")
 def _(world):
-    world.set_up("--syntax-parser", "conllu")
+    world.set_up("--parser", "conllu")
     with pytest.raises(ValueError) as caught:
         world.task.get_interactive_tokens_and_lengths(["a b"], lambda line: line)
     return str(caught.value)
 
 
+def parser_error(name, **options):
+    """The error of loading a parser."""
+    with pytest.raises(ValueError) as caught:
+        load_parser(name, ParserOptions(**options))
+    return str(caught.value)
+
+
+@case("no such parser; choose from", "--parser none: ", "conllu, spacy, stanza")
+def _(world):
+    return parser_error("none")
+
+
+@case("is not read by --parser", "--parser-tagger ", "conllu")
+def _(world):
+    return parser_error("conllu", parser_model="x", parser_tagger="x")
+
+
+@case("are both files of Stanza's: give both, or neither", "--parser-tagger and --parser-model ")
+def _(world):
+    return parser_error("stanza", parser_tagger="x")
+
+
+@case("spacy cannot be imported", "pip install")
+def _(world):
+    world.monkeypatch.setitem(sys.modules, "spacy", None)
+    return parser_error("spacy", parser_model="x")
+
+
+@case("cannot load it on device …; give the folder of a pipeline", "--parser-model none: spaCy ")
+def _(world):
+    pytest.importorskip("spacy")
+    return parser_error("spacy", parser_model="none")
+
+
+@case("this pipeline has no dependency parser", "--parser-model ")
+def _(world):
+    pytest.importorskip("spacy").blank("en").to_disk(world.folder / "blank")
+    return parser_error("spacy", parser_model=str(world.folder / "blank"))
+
+
 @case("no tree for the sentence", "test.en.conllu: ", "'not there'", "fairseq-syntax-parse")
 def _(world):
-    world.set_up("--syntax-conllu", world.text / "test.en.conllu")
+    world.set_up("--parser", "conllu", "--parser-model", world.text / "test.en.conllu")
     with pytest.raises(ValueError) as caught:
         world.task.get_interactive_tokens_and_lengths(["no@@ t there"], lambda line: line)
     return str(caught.value)
@@ -842,7 +884,7 @@ def _(world):
 
 @case("a sentence with unknown words has no tree, because only its token ids were given")
 def _(world):
-    world.set_up("--syntax-conllu", world.text / "test.en.conllu")
+    world.set_up("--parser", "conllu", "--parser-model", world.text / "test.en.conllu")
     sample = {"net_input": {"src_tokens": torch.tensor([[3, 2]]), "src_lengths": torch.tensor([2])}}
     with pytest.raises(ValueError) as caught:
         world.task.inference_step(None, [world.model], sample)
@@ -875,7 +917,7 @@ def _(world):
 @case(
     "could not download what is missing; where there is a network run",
     "has no parser for language 'en': looked in",
-    "or give model files with --stanza-tagger and --stanza-parser. It says ConnectionError: no network",
+    "or give model files with --parser-tagger and --parser-model. It says ConnectionError: no network",
 )
 def _(world):
     stanza = pytest.importorskip("stanza")
@@ -1369,7 +1411,8 @@ def _(world):
     text = world.text / "text"
     text.write_text("x\n" + "x " * 40 + "\n")
     world.capsys.readouterr()
-    arguments = ["--input", text, "--output", world.folder / "out", "--parser", path, "--device", "cpu"]
+    arguments = ["--input", text, "--output", world.folder / "out", "--parser", "checkpoint"]
+    arguments += ["--parser-model", path, "--parser-device", "cpu"]
     assert parse.main([str(argument) for argument in arguments]) == 0
     (said,) = [line for line in world.capsys.readouterr().err.splitlines() if "fairseq-syntax-parse" in line]
     return said

@@ -65,7 +65,7 @@ COMMANDS = {
     "fairseq-interactive": (
         SYNTAX,
         lambda w, c, out: commands.interactive(
-            w / "bin", c, text(w), "-s", "en", "-t", "de", "--syntax-conllu", f"{text(w)}.conllu"
+            w / "bin", c, text(w), "-s", "en", "-t", "de", "--parser", "conllu", "--parser-model", f"{text(w)}.conllu"
         ),
     ),
     "fairseq-train --restore-file": (SYNTAX, lambda w, c, out: train(w, out, SYNTAX, "--restore-file", c)),
@@ -77,10 +77,20 @@ COMMANDS = {
         "lgp_parser_tiny",
         lambda w, c, out: train(w, out, "lgp_tiny", "--lgp-parser-path", c),
     ),
-    "fairseq-interactive --syntax-checkpoint": (
+    "fairseq-interactive --parser checkpoint": (
         "lgp_parser_tiny",
         lambda w, c, out: commands.interactive(
-            w / "bin", w / SYNTAX / "checkpoint_last.pt", text(w), "-s", "en", "-t", "de", "--syntax-checkpoint", c
+            w / "bin",
+            w / SYNTAX / "checkpoint_last.pt",
+            text(w),
+            "-s",
+            "en",
+            "-t",
+            "de",
+            "--parser",
+            "checkpoint",
+            "--parser-model",
+            c,
         ),
     ),
     "from_pretrained": (
@@ -119,7 +129,9 @@ COMMANDS = {
     ),
     "fairseq-syntax-parse": (
         "lgp_parser_tiny",
-        lambda w, c, out: program("parse")("--input", text(w), "--output", out, "--parser", c, "--device", "cpu"),
+        lambda w, c, out: program("parse")(
+            "--input", text(w), "--output", out, "--parser", "checkpoint", "--parser-model", c, "--parser-device", "cpu"
+        ),
     ),
 }
 CASES = list(itertools.product(COMMANDS, CHECKPOINTS))

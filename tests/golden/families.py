@@ -119,7 +119,8 @@ def parse(text: Path, checkpoint: Path) -> list[list[str]]:
     with tempfile.TemporaryDirectory() as folder:
         words, trees = Path(folder, "words"), Path(folder, "trees")
         words.write_text((text / "test.en").read_text(encoding="utf-8").replace("@@ ", ""), encoding="utf-8")
-        given = ["--input", str(words), "--output", str(trees), "--parser", str(checkpoint)]
+        given = ["--input", str(words), "--output", str(trees), "--parser", "checkpoint", "--parser-model"]
+        given.append(str(checkpoint))
         assert not importlib.import_module("fairseq_syntax.cli.parse").main(given)
         blocks = trees.read_text(encoding="utf-8").strip().split("\n\n")
     rows = [[row.split("\t") for row in block.splitlines() if row[0] != "#"] for block in blocks]

@@ -192,7 +192,22 @@ def test_text_is_parsed_with_a_parser_of_ours(corpus, own_parser, tmp_path):
         for language in ("en", "de"):
             shutil.copy(corpus / f"{split}.{language}", tmp_path)
         text = str(tmp_path / f"{split}.en")
-        assert parse.main(["--input", text, "--output", f"{text}.conllu", "--parser", str(own_parser), *pieces]) == 0
+        assert (
+            parse.main(
+                [
+                    "--input",
+                    text,
+                    "--output",
+                    f"{text}.conllu",
+                    "--parser",
+                    "checkpoint",
+                    "--parser-model",
+                    str(own_parser),
+                    *pieces,
+                ]
+            )
+            == 0
+        )
     data = binarize(
         {split: tmp_path / split for split in ("train", "valid", "test")}, tmp_path / "bin", "--joined-dictionary"
     )
@@ -200,5 +215,5 @@ def test_text_is_parsed_with_a_parser_of_ours(corpus, own_parser, tmp_path):
     commands.train(data, tmp_path / "run", arch, *OPTIONS[arch], "--lr", "0.02", "--max-update", 10)
     checkpoint = tmp_path / "run" / "checkpoint_last.pt"
     expected = commands.generate(data, checkpoint, "--gen-subset", "valid")
-    given = ["--syntax-checkpoint", own_parser, "--buffer-size", 100, "--batch-size", 7]
+    given = ["--parser", "checkpoint", "--parser-model", own_parser, "--buffer-size", 100, "--batch-size", 7]
     assert_same_hypotheses(commands.interactive(data, checkpoint, tmp_path / "valid.en", *given), expected)

@@ -91,7 +91,7 @@ def test_policies_differ_just_where_there_is_no_parse(expected):
 
 @pytest.mark.parametrize("policy", ["global", "linear"])
 def test_raw_text_that_cannot_be_parsed_is_translated_alike(data_bin, text, checkpoint, expected, policy):
-    options = [*DECODING, "--syntax-conllu", text.parent / "lacking.conllu", *override(policy)]
+    options = [*DECODING, "--parser", "conllu", "--parser-model", text.parent / "lacking.conllu", *override(policy)]
     arguments = [data_bin, "--path", checkpoint, "--input", f"{text}.en", *options]
     with pytest.raises(TreeFormatError, match="no tree for the sentence"):
         commands.run("fairseq-interactive", *arguments)
@@ -104,13 +104,21 @@ def test_raw_text_that_cannot_be_parsed_is_translated_alike(data_bin, text, chec
 
 
 def test_a_model_that_refuses_accepts_nothing(data_bin, text, checkpoint):
-    options = ["--syntax-conllu", text.parent / "lacking.conllu", *override("error"), "--unparsed-input", "accept"]
+    options = [
+        "--parser",
+        "conllu",
+        "--parser-model",
+        text.parent / "lacking.conllu",
+        *override("error"),
+        "--unparsed-input",
+        "accept",
+    ]
     with pytest.raises(ValueError, match="--unparsed-input accept: the model refuses sentences without a parse"):
         commands.interactive(data_bin, checkpoint, f"{text}.en", *options)
 
 
 def test_the_hub_translates_what_cannot_be_parsed(data_bin, text, checkpoint, expected):
-    options = {"syntax_conllu": str(text.parent / "lacking.conllu"), "unparsed_input": "accept"}
+    options = {"parser": "conllu", "parser_model": str(text.parent / "lacking.conllu"), "unparsed_input": "accept"}
     hub = SyntaxDirectedModel.from_pretrained(str(checkpoint.parent), checkpoint.name, str(data_bin), **options).eval()
     lines = text.with_suffix(".en").read_text(encoding="utf-8").splitlines()
     assert hub.translate(lines, **SEARCH) == [expected["global"][i][1] for i in range(LINES)]

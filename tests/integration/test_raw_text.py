@@ -88,15 +88,15 @@ def test_generate_interactive_and_hub_agree(trained, data_bin, raw, arch, side):
     assert expected[3][0] == pytest.approx(expected[19][0], abs=1e-4)
 
     for batches in (BATCHES, []):
-        options = ["--syntax-conllu", trees, *batches, *padding]
+        options = ["--parser", "conllu", "--parser-model", trees, *batches, *padding]
         assert_same_hypotheses(commands.interactive(data_bin, checkpoint, f"{raw}.en", *options), expected)
 
-    hub = open_hub(MODELS[arch], model, data_bin, syntax_conllu=trees)
+    hub = open_hub(MODELS[arch], model, data_bin, parser="conllu", parser_model=trees)
     assert hub.translate(lines, **SEARCH) == [expected[i][1] for i in range(len(lines))]
-    hub = open_hub(MODELS[arch], model, data_bin, syntax_conllu=trees)
+    hub = open_hub(MODELS[arch], model, data_bin, parser="conllu", parser_model=trees)
     found = hub.generate([hub.encode(line) for line in lines], **SEARCH)
     assert_same_hypotheses(hub_hypotheses(hub, found), expected)
-    hub = open_hub(MODELS[arch], model, data_bin, syntax_conllu=trees)
+    hub = open_hub(MODELS[arch], model, data_bin, parser="conllu", parser_model=trees)
     assert hub.translate(lines[0], **SEARCH) == expected[0][1]
 
 
@@ -112,7 +112,7 @@ def test_trees_of_raw_text_are_used(trained, data_bin, raw, tmp_path):
     trees = {tuple(tree.forms): tree for tree in read_conllu(f"{raw}.en.conllu")}
     (tmp_path / "chains.conllu").write_text("".join(format_sentence(chain(list(words))) for words in trees))
     found = [
-        commands.interactive(data_bin, checkpoint, f"{raw}.en", *BATCHES, "--syntax-conllu", path)
+        commands.interactive(data_bin, checkpoint, f"{raw}.en", *BATCHES, "--parser", "conllu", "--parser-model", path)
         for path in (f"{raw}.en.conllu", tmp_path / "chains.conllu")
     ]
     assert sum(abs(found[0][i][0] - found[1][i][0]) > 1e-3 for i in range(12)) >= 10
@@ -122,7 +122,9 @@ def test_a_sentence_without_tree_is_an_error(trained, data_bin, raw, tmp_path):
     checkpoint = trained("pascal_transformer_tiny") / "checkpoint_last.pt"
     (tmp_path / "text.en").write_text("this was never parsed\n")
     with pytest.raises(TreeFormatError, match="no tree for the sentence 'this was never parsed'"):
-        commands.interactive(data_bin, checkpoint, tmp_path / "text.en", "--syntax-conllu", f"{raw}.en.conllu")
+        commands.interactive(
+            data_bin, checkpoint, tmp_path / "text.en", "--parser", "conllu", "--parser-model", f"{raw}.en.conllu"
+        )
 
 
 def test_stock_hub_class_parses_token_ids_or_says_why_not(trained, data_bin, raw):
@@ -130,7 +132,7 @@ def test_stock_hub_class_parses_token_ids_or_says_why_not(trained, data_bin, raw
     model, trees = trained("pascal_transformer_tiny"), f"{raw}.en.conllu"
     lines = Path(f"{raw}.en").read_text(encoding="utf-8").splitlines()
     expected = commands.generate(raw.parent / "data", model / "checkpoint_last.pt")
-    hub = open_hub(TransformerModel, model, data_bin, syntax_conllu=trees, user_dir=str(PACKAGE))
+    hub = open_hub(TransformerModel, model, data_bin, parser="conllu", parser_model=trees, user_dir=str(PACKAGE))
     assert "<unk>" not in hub.src_dict.string(hub.encode(lines[0]))
     assert hub.translate(lines[:1], **SEARCH) == [expected[0][1]]
     with pytest.raises(TreeFormatError, match="a sentence with unknown words has no tree"):
@@ -142,9 +144,9 @@ def test_hub_ids_of_several_batches_keep_their_trees(trained, data_bin, raw):
     model = trained("pascal_transformer_tiny")
     lines = Path(f"{raw}.en").read_text(encoding="utf-8").splitlines() * 3
     trees = f"{raw}.en.conllu"
-    hub = open_hub(PascalTransformerModel, model, data_bin, syntax_conllu=trees, max_tokens=60)
+    hub = open_hub(PascalTransformerModel, model, data_bin, parser="conllu", parser_model=trees, max_tokens=60)
     found = hub_hypotheses(hub, hub.generate([hub.encode(line) for line in lines], **SEARCH))
-    alone = open_hub(PascalTransformerModel, model, data_bin, syntax_conllu=trees)
+    alone = open_hub(PascalTransformerModel, model, data_bin, parser="conllu", parser_model=trees)
     expected = [alone.generate(alone.encode(line), **SEARCH) for line in lines]
     assert_same_hypotheses(found, hub_hypotheses(alone, expected))
 
@@ -154,7 +156,11 @@ def test_a_failed_translation_leaves_no_tree_for_the_next(trained, data_bin, raw
     lines = Path(f"{raw}.en").read_text(encoding="utf-8").splitlines()
     expected = commands.generate(raw.parent / "data", trained("pascal_transformer_tiny") / "checkpoint_last.pt")
     hub = open_hub(
-        PascalTransformerModel, trained("pascal_transformer_tiny"), data_bin, syntax_conllu=f"{raw}.en.conllu"
+        PascalTransformerModel,
+        trained("pascal_transformer_tiny"),
+        data_bin,
+        parser="conllu",
+        parser_model=f"{raw}.en.conllu",
     )
     assert hub.encode(lines[14]).equal(hub.encode(lines[16]))  # other words, unknown both
     with pytest.raises(TreeFormatError):
@@ -171,7 +177,7 @@ def test_a_failed_translation_leaves_no_tree_for_the_next(trained, data_bin, raw
 @pytest.fixture(scope="session")
 def stanza_options(real_data) -> dict[str, str]:
     folder = real_data / "stanza_en"
-    return {"tagger": str(folder / "tagger.pt"), "parser": str(folder / "parser.pt"), "device": "cpu"}
+    return {"tagger": str(folder / "tagger.pt"), "model": str(folder / "parser.pt"), "device": "cpu"}
 
 
 @pytest.mark.parametrize("arch", ["pascal_transformer_tiny", "global_plus_sdatt_tiny", "chen17_tiny"])
@@ -183,7 +189,7 @@ def test_stanza_makes_the_trees_of_raw_text(captions, stanza_options, tmp_path, 
             (tmp_path / f"{name}.{language}").write_text((captions / f"{name}.{language}").read_text("utf-8"), "utf-8")
     (tmp_path / "train.en.conllu").write_text((captions / "train.en.conllu").read_text("utf-8"), "utf-8")
     text = tmp_path / "test.en"
-    given = [part for name, value in stanza_options.items() for part in (f"--{name}", value)]
+    given = [part for name, value in stanza_options.items() for part in (f"--parser-{name}", value)]
     status = parse.main(["--input", str(text), "--output", f"{text}.conllu", "--subword-type", "subword_nmt", *given])
     assert not status
     data = binarize({"train": tmp_path / "train", "test": tmp_path / "test"}, tmp_path / "data", "--joined-dictionary")
@@ -192,11 +198,10 @@ def test_stanza_makes_the_trees_of_raw_text(captions, stanza_options, tmp_path, 
     expected = commands.generate(data, checkpoint)
     assert sorted(expected) == list(range(50))
 
-    options = [part for name, value in stanza_options.items() for part in (f"--stanza-{name}", value)]
-    assert_same_hypotheses(commands.interactive(data, checkpoint, text, *BATCHES, *options), expected)
+    assert_same_hypotheses(commands.interactive(data, checkpoint, text, *BATCHES, *given), expected)
 
     lines = text.read_text(encoding="utf-8").splitlines()
-    stanza = {f"stanza_{name}": value for name, value in stanza_options.items()}
+    stanza = {f"parser_{name}": value for name, value in stanza_options.items()}
     hub = open_hub(MODELS[arch], tmp_path / "model", data, **stanza)
     assert hub.translate(lines, **SEARCH) == [expected[i][1] for i in range(50)]
     hub.task.attach_syntax(lines, tokens := [hub.binarize(line) for line in lines])
@@ -209,7 +214,7 @@ def test_fairseq_interactive_prints_results_and_nothing_else(trained, data_bin, 
     text = tmp_path / "text.en"
     text.write_text("".join(Path(f"{raw}.en").read_text(encoding="utf-8").splitlines(keepends=True)[:3]))
     command = ["fairseq-interactive", data_bin, "--user-dir", PACKAGE, "--path", trained(arch) / "checkpoint_last.pt"]
-    command += ["--input", text, "--syntax-conllu", f"{raw}.en.conllu", *commands.DECODING]
+    command += ["--input", text, "--parser", "conllu", "--parser-model", f"{raw}.en.conllu", *commands.DECODING]
     printed = commands.run_process(*command, cwd=tmp_path, LOGLEVEL="")
     assert [line[:2] for line in printed.splitlines()] == ["S-", "W-", "H-", "D-", "P-"] * 3
     logged = commands.run_process(*command, cwd=tmp_path, LOGLEVEL="INFO")

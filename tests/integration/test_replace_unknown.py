@@ -203,7 +203,7 @@ def test_ensembles_copy_by_their_mean_attention(rare, checkpoint):
 
 @pytest.mark.parametrize("arch", ARCHITECTURES[:2])
 def test_interactive_copies_words_that_no_dictionary_has(rare, checkpoint, arch):
-    trees = ["--syntax-conllu", f"{rare.text}.conllu"] if arch != "nmt_lstm_tiny" else []
+    trees = ["--parser", "conllu", "--parser-model", f"{rare.text}.conllu"] if arch != "nmt_lstm_tiny" else []
     options = ["--path", checkpoint(arch), "--input", rare.text, *DECODING, *trees]
     batches = ["--buffer-size", "10", "--batch-size", "4"]
     output = commands.run("fairseq-interactive", rare.data, *options, *batches, "--replace-unk", "")

@@ -14,7 +14,7 @@ from . import inverse_epoch, task  # noqa: F401  registered
 from .criterion import JointParsingCriterion
 from .latent_graph_parser import Graph, GraphKind, LatentGraphParser
 from .model import LatentGraphParserModel
-from .own_parser import OwnParser
+from .parsers.checkpoint import OwnParser
 from .word_representation import WordRepresentation
 
 __all__ = [

@@ -18,7 +18,8 @@ from oracles import conllu_format as strict
 
 from fairseq_syntax.cli import attachment, gates, grammar, graph, linearize, parse, preprocess, trees
 from fairseq_syntax.data.arrays import ArrayReader, tag_dictionary_path
-from fairseq_syntax.data.parsers import ConlluParser
+from fairseq_syntax.data.parsers import stanza
+from fairseq_syntax.data.parsers.conllu import ConlluParser
 from fairseq_syntax.inspection import induction as latent
 from fairseq_syntax.systems.parser.treebank import TreebankFormat, read_treebank
 from fairseq_syntax.trees.conllu import TreeFormatError, read_conllu
@@ -264,7 +265,7 @@ def world(latent_model, monkeypatch, tmp_path):
     """What the commands need beside the file; the model is loaded once."""
     for module in (latent, gates):
         monkeypatch.setattr(module, "load", latent_model.load)
-    monkeypatch.setattr(parse, "StanzaParser", EveryWordIsARoot)
+    monkeypatch.setattr(stanza, "StanzaParser", EveryWordIsARoot)
     gold = tmp_path / "gold.conllu"
     gold.write_bytes(mutations.whole(7).encode())
     return SimpleNamespace(gold=gold, **vars(latent_model))

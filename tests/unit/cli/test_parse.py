@@ -18,6 +18,8 @@ import pytest
 import fairseq_syntax
 from fairseq_syntax.cli import parse
 from fairseq_syntax.cli.parse import main, shard_bounds
+from fairseq_syntax.data import tree_file
+from fairseq_syntax.data.parsers import stanza
 from fairseq_syntax.trees.conllu import Sentence, TreeFormatError, format_sentence, read_conllu
 
 TEXT = "a cat sleeps .\n\nthe dog\nx\n  \na\u00a0b c\u2028d  e \nlast one !\n"
@@ -55,7 +57,7 @@ class ChainParser:
 def fake(monkeypatch):
     """Put a parser that needs no models in the place of Stanza."""
     kind = type("Fake", (ChainParser,), {})
-    monkeypatch.setattr(parse, "StanzaParser", kind)
+    monkeypatch.setattr(stanza, "StanzaParser", kind)
     return kind
 
 
@@ -175,9 +177,9 @@ def test_named_pipe_is_read_once(fake, text, tmp_path):
 
 
 def test_options_reach_the_parser(fake, text, tmp_path):
-    run(text, tmp_path / "o", "--language", "de", "--model-dir", "m", "--device", "cuda:1")
+    run(text, tmp_path / "o", "--parser-language", "de", "--parser-dir", "m", "--parser-device", "cuda:1")
     assert fake.arguments == ("de", "m", None, None, "cuda:1")
-    run(text, tmp_path / "p", "--tagger", "t", "--parser", "p")
+    run(text, tmp_path / "p", "--parser-tagger", "t", "--parser-model", "p")
     assert fake.arguments == ("en", None, "t", "p", None)
 
 
@@ -287,7 +289,7 @@ def test_shorter_input_is_noticed(fake, text, tmp_path, capsys):
     assert "the end" in failed(capsys, text, tmp_path / "out", "--chunk", 2)
 
 
-@pytest.mark.parametrize("options", [["--language", "de"], ["--subword-type", "subword_nmt"]])
+@pytest.mark.parametrize("options", [["--parser-language", "de"], ["--subword-type", "subword_nmt"]])
 def test_other_settings_are_noticed(fake, text, tmp_path, capsys, options):
     part = begun(fake, text, tmp_path / "out", 2, 2)
     before = part.read_bytes()
@@ -299,7 +301,7 @@ def test_settings_may_change_before_the_first_tree(fake, text, tmp_path):
     """A model file that did not load must not be in the way of the right one."""
     part = begun(fake, text, tmp_path / "out", 2, 0)
     assert part.exists()
-    assert run(text, tmp_path / "out", "--language", "de") == 0
+    assert run(text, tmp_path / "out", "--parser-language", "de") == 0
     assert (tmp_path / "out").read_text(encoding="utf-8") == expected(WORDS)
 
 
@@ -323,11 +325,11 @@ def test_output_is_there_only_when_complete(fake, text, tmp_path, monkeypatch):
     def fail(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(parse.shutil, "copyfileobj", fail)
+    monkeypatch.setattr(tree_file.shutil, "copyfileobj", fail)
     assert run(text, target) == 130
     assert not target.exists()
     monkeypatch.undo()
-    monkeypatch.setattr(parse, "StanzaParser", fake)
+    monkeypatch.setattr(stanza, "StanzaParser", fake)
     assert run(text, target) == 0
     assert gzip.decompress(target.read_bytes()).decode("utf-8") == expected(WORDS)
 
@@ -374,7 +376,7 @@ def test_bad_files(fake, text, tmp_path, capsys):
 
 def test_missing_model_is_one_message(text, tmp_path, capsys):
     model = tmp_path / "no.pt"
-    message = failed(capsys, text, tmp_path / "out", "--tagger", model, "--parser", model)
+    message = failed(capsys, text, tmp_path / "out", "--parser-tagger", model, "--parser-model", model)
     assert f"{model}: no such file" in message
 
 
@@ -382,7 +384,7 @@ def test_missing_model_is_one_message(text, tmp_path, capsys):
     "options",
     [
         ["--shard", "4/4"], ["--shard", "-1/4"], ["--shard", "1"], ["--shard", "0/0"],
-        ["--chunk", "0"], ["--chunk", "x"], ["--tagger", "t"],
+        ["--chunk", "0"], ["--chunk", "x"], ["--parser", "none"],
         ["--subword-type", "bpe"], ["--unknown"],
     ],
 )  # fmt: skip
@@ -415,8 +417,8 @@ def real(real_data, tmp_path_factory):
     with open(real_data / "multi30k" / "test_2016_flickr.en", encoding="utf-8") as lines:
         text.write_text("".join(islice(lines, COUNT)), encoding="utf-8")
     models = real_data / "stanza_en"
-    options = ["--tagger", models / "tagger.pt", "--parser", models / "parser.pt"]
-    options += ["--device", "cpu", "--chunk", 5]
+    options = ["--parser-tagger", models / "tagger.pt", "--parser-model", models / "parser.pt"]
+    options += ["--parser-device", "cpu", "--chunk", 5]
     assert run(text, folder / "out.conllu", *options) == 0
     return text, options, (folder / "out.conllu").read_bytes()
 

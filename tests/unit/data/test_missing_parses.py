@@ -15,7 +15,7 @@ from fairseq_syntax.cli import preprocess
 from fairseq_syntax.data import binarize
 from fairseq_syntax.data.arrays import ArrayReader, manifest_path, read_manifest
 from fairseq_syntax.data.live import LiveSyntax
-from fairseq_syntax.data.parsers import ConlluParser
+from fairseq_syntax.data.parsers.conllu import ConlluParser
 from fairseq_syntax.trees.conllu import Sentence, TreeFormatError, format_sentence
 
 ARRAYS = ["words", "heads", "parents", "distances", "deprels", "upos"]
@@ -516,7 +516,13 @@ def test_a_sentence_keeps_its_place_among_equal_ones_when_its_tree_is_broken(tmp
 @pytest.mark.parametrize("accepted", [False, True])
 def test_a_file_with_broken_trees(corpus, data, caplog, accepted):
     folder, items = corpus
-    extra = ["--syntax-conllu", folder / "train.en.conllu", *(["--unparsed-input", "accept"] if accepted else [])]
+    extra = [
+        "--parser",
+        "conllu",
+        "--parser-model",
+        folder / "train.en.conllu",
+        *(["--unparsed-input", "accept"] if accepted else []),
+    ]
     task, _ = set_up(data, "sdatt_tiny", *extra)
     texts = [items[number].text() for number in (1, 2, 3, *MISSING)]
     if not accepted:
@@ -530,7 +536,7 @@ def test_a_file_with_broken_trees(corpus, data, caplog, accepted):
 
 def test_accepting_does_not_hide_that_there_is_no_parser(data, tmp_path):
     missing = tmp_path / "none.pt"
-    extra = ["--unparsed-input", "accept", "--stanza-tagger", missing, "--stanza-parser", missing]
+    extra = ["--unparsed-input", "accept", "--parser-tagger", missing, "--parser-model", missing]
     task, _ = set_up(data, "sdatt_tiny", *extra)
     with pytest.raises(TreeFormatError, match=r"none\.pt: no such file"):
         task.get_interactive_tokens_and_lengths(["a b"], lambda line: line)
@@ -542,7 +548,7 @@ def test_raw_text_that_is_too_long_is_not_parsed(data, tmp_path, caplog, accepte
         Sentence(list(words), [-1] * len(words), ["root"] * len(words), ["X"] * len(words)) for words in ("a", "abcd")
     ]
     (tmp_path / "trees.conllu").write_text("".join(map(format_sentence, trees)))
-    extra = ["--max-words", 3, "--syntax-conllu", tmp_path / "trees.conllu"]
+    extra = ["--max-words", 3, "--parser", "conllu", "--parser-model", tmp_path / "trees.conllu"]
     task, _ = set_up(data, "sdatt_tiny", *extra, *(["--unparsed-input", "accept"] if accepted else []))
     message = "input 'a b c d': 4 words; a sentence has at most 3: split it, or give --max-words 4"
     if not accepted:

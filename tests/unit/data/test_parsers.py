@@ -13,7 +13,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from fairseq_syntax.data.parsers import ConlluParser, StanzaParser
+from fairseq_syntax.data.parsers.conllu import ConlluParser
+from fairseq_syntax.data.parsers.stanza import StanzaParser
 from fairseq_syntax.trees.conllu import (
     Sentence,
     TreeFormatError,
@@ -203,37 +204,21 @@ def test_failed_download_says_what_to_do(monkeypatch, tmp_path):
     assert "\n" not in message and len(message) < 700
 
 
-def test_messages_name_the_arguments_of_the_caller(monkeypatch, tmp_path):
-    """And another program's error, which is cut, cuts no bracket of the message."""
+def test_another_programs_error_is_cut_and_cuts_no_bracket_of_the_message(monkeypatch, tmp_path):
     stanza = pytest.importorskip("stanza")
 
     def fail(**_):
         raise ConnectionError("Max retries (Caused by Error([Errno -2] " + "x" * 1000 + "))")
 
     monkeypatch.setattr(stanza, "Pipeline", fail)
-    for arguments in (("tagger", "parser"), ("--tagger", "--parser")):
-        with pytest.raises(TreeFormatError) as caught:
-            parser = StanzaParser("en", model_dir=tmp_path)
-            assert parser.arguments == ("tagger", "parser")
-            parser.arguments = arguments
-            parser.parse([["a"]])
-        message, cause = str(caught.value).split("It says ")
-        assert f"give model files with {' and '.join(arguments)}. " in message
-        assert ("--" in message) == (arguments[0][0] == "-")
-        for brackets in ("()", "[]"):
-            assert message.count(brackets[0]) == message.count(brackets[1])
-        assert cause.startswith("ConnectionError: Max retries (Caused by") and cause.endswith("x…")
-        assert len(cause) < 200
-
-
-def test_the_hub_names_its_own_arguments(monkeypatch):
-    from fairseq_syntax import hub
-
-    task = SimpleNamespace()
-    monkeypatch.setattr(hub.hub_utils, "from_pretrained", lambda *_, **__: {"args": None, "task": task, "models": []})
-    monkeypatch.setattr(hub, "SyntaxHubInterface", lambda *_: None)
-    hub.HubModel.from_pretrained("model")
-    assert task.stanza_arguments == ("stanza_tagger", "stanza_parser")
+    with pytest.raises(TreeFormatError) as caught:
+        StanzaParser("en", model_dir=tmp_path).parse([["a"]])
+    message, cause = str(caught.value).split("It says ")
+    assert "give model files with --parser-tagger and --parser-model. " in message
+    for brackets in ("()", "[]"):
+        assert message.count(brackets[0]) == message.count(brackets[1])
+    assert cause.startswith("ConnectionError: Max retries (Caused by") and cause.endswith("x…")
+    assert len(cause) < 200
 
 
 def test_downloading_is_quiet(monkeypatch, tmp_path):

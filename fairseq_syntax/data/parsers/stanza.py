@@ -1,85 +1,40 @@
-"""Where trees come from: Stanza, or a CoNLL-U file that stands beside the text."""
+"""Stanza's tagger and dependency parser."""
 
 import json
 import logging
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from tqdm import tqdm
-
-from ..trees.conllu import (
-    Sentence,
-    TreeFormatError,
-    block_forms,
-    open_text,
-    parse_block,
-    quoted,
-    read_blocks,
-    without_parse,
-)
-from ..trees.universal import universal_labels
+from ...trees.conllu import Sentence, TreeFormatError, quoted
+from ...trees.universal import universal_labels
+from . import Parser, ParserOptions, Progress, check_words, moving_bar
 
 if TYPE_CHECKING:
     import stanza
 
-logger = logging.getLogger(__name__)
+READS = ("parser_language", "parser_dir", "parser_tagger", "parser_model", "parser_device")
 
-# A CoNLL-U line cannot hold these inside a word; every other character, spaces of all kinds
-# included, survives.
-_NOT_IN_CONLLU = ("\t", "\n", "\r")
 _TAGGER_BATCH = 2000  # sentences
 _PARSER_BATCH = 5000  # words
 _LONGEST_CAUSE = 150  # characters of another program's error that a message quotes
 
 
-Progress = bool | tqdm
-"""Whether to show a bar on stderr; or a bar that is there already, to be moved."""
-
-
-@contextmanager
-def moving_bar(progress: Progress, total: int) -> Iterator[Callable[[int], object]]:
-    """A function that is told how many of `total` sentences have been parsed since it was called last."""
-    if not isinstance(progress, bool):
-        yield progress.update
-        return
-    with tqdm(total=total, unit="sent", disable=not progress) as bar:
-        yield bar.update
-
-
-def check_words(sentences: list[list[str]]) -> None:
-    """Raise TreeFormatError if there is an empty word or one that CoNLL-U cannot hold."""
-    for words in sentences:
-        for word in words:
-            if not word or any(character in word for character in _NOT_IN_CONLLU):
-                raise TreeFormatError(
-                    f"sentence {quoted(' '.join(words))}: the word {quoted(word)} cannot be parsed; "
-                    "words are not empty and hold no tab or line end; clean the text"
-                )
-
-
-class Parser(Protocol):
-    """Anything that makes dependency trees of tokenised sentences."""
-
-    def parse(self, sentences: list[list[str]], progress: Progress = False) -> list[Sentence]:
-        """One tree for each sentence, in the same order, over exactly its words.
-
-        Args:
-            sentences: words of each sentence.
-            progress: whether to show a bar on stderr, or one to move.
-
-        Returns:
-            Trees without multi-word ranges, so `tree.forms == words`. The empty sentence gets the
-            empty tree.
-
-        Raises:
-            TreeFormatError: a sentence has no tree or cannot be parsed.
-        """
-        ...
+def load(options: ParserOptions, lenient: bool) -> Parser:
+    """See `load_parser`."""
+    if (options.parser_tagger is None) != (options.parser_model is None):
+        raise ValueError("--parser-tagger and --parser-model are both files of Stanza's: give both, or neither")
+    parser = StanzaParser(
+        options.parser_language or "en",
+        options.parser_dir,
+        options.parser_tagger,
+        options.parser_model,
+        options.parser_device,
+    )
+    if lenient:  # a parser that cannot be loaded is an error still
+        parser.parse([["."]])
+    return parser
 
 
 class StanzaParser:
@@ -97,9 +52,6 @@ class StanzaParser:
             neither. The lemmas that the parser asks for are then the words themselves.
         device: "cpu", "cuda", …; None takes a GPU where there is one.
         chunk: sentences a call. Stanza is fastest on some hundred sentences of about one length.
-
-    Attributes:
-        arguments: what messages call `tagger` and `parser`; whoever takes them from its own user changes that.
 
     Raises:
         ValueError: only one of `tagger` and `parser`, or a `chunk` below 1.
@@ -130,7 +82,6 @@ class StanzaParser:
         self.parser = parser
         self.device = device
         self.chunk = chunk
-        self.arguments = ("tagger", "parser")
         self._pipeline: stanza.Pipeline | None = None
 
     def parse(self, sentences: list[list[str]], progress: Progress = False) -> list[Sentence]:
@@ -211,7 +162,7 @@ class StanzaParser:
                 f"Stanza {stanza.__version__} has no parser for language {self.language!r}: looked "
                 f"in {folder} and could not download what is missing; where "
                 f'there is a network run: python -c "import stanza; stanza.download({arguments})" '
-                f"and copy the folder; or give model files with {' and '.join(self.arguments)}. It says "
+                "and copy the folder; or give model files with --parser-tagger and --parser-model. It says "
                 f"{_describe(error)}"
             ) from None
 
@@ -263,67 +214,3 @@ def _tree(result, words: list[str]) -> Sentence:
         universal_labels(heads, [word.deprel for word in result.words]),
         [word.upos or "_" for word in result.words],
     )
-
-
-class ConlluParser:
-    """Trees from a CoNLL-U file that was made beforehand, looked up by their words.
-
-    A sentence is found by its words, or by its surface tokens where the file has multi-word ranges
-    ("im" = "in" + "dem"). Where the same words occur several times, their trees are given out in
-    the order of the file, over all calls of `parse`, and the last one again and again; so a text
-    parsed once from top to bottom gets its own trees.
-
-    Args:
-        path: CoNLL-U file, `.gz` or plain. It is read at once and kept: about 3 kB a sentence.
-        skip_broken: leave out broken trees, with a warning each; their sentences then have no parse.
-
-    Raises:
-        TreeFormatError: see `read_conllu`.
-    """
-
-    def __init__(self, path: str | Path, skip_broken: bool = False):
-        self.path = path
-        self._trees: dict[tuple[str, ...], list[Sentence]] = {}
-        self._used: dict[tuple[str, ...], int] = {}
-        with open_text(path) as lines:
-            for start, block in read_blocks(lines, str(path)):
-                try:
-                    self._add(parse_block(block, str(path), start))
-                except TreeFormatError as error:
-                    if not skip_broken:
-                        raise
-                    logger.warning("left out: %s", error)
-                    # in the place of the tree, or an equal sentence further down would lose its own
-                    self._add(without_parse(block_forms(block)))
-
-    def _add(self, sentence: Sentence) -> None:
-        candidates = [replace(sentence, ranges=[])]
-        if sentence.ranges:
-            candidates.append(sentence.collapse_ranges())
-        # a range may span one word and change nothing; it must not stand in the queue twice
-        for words, tree in {tuple(tree.forms): tree for tree in candidates}.items():
-            self._trees.setdefault(words, []).append(tree)
-
-    def parse(self, sentences: list[list[str]], progress: Progress = False) -> list[Sentence]:
-        """See `Parser.parse`.
-
-        Raises:
-            TreeFormatError: the file has no tree over the words of a sentence.
-        """
-        with moving_bar(progress, len(sentences)) as advance:
-            return [self._tree(words, advance) for words in sentences]
-
-    def _tree(self, words: list[str], advance: Callable[[int], object]) -> Sentence:
-        advance(1)
-        if not words:
-            return Sentence([], [], [], [])
-        key = tuple(words)
-        trees = self._trees.get(key)
-        if trees is None:
-            raise TreeFormatError(
-                f"{self.path}: no tree for the sentence {quoted(' '.join(words))}; "
-                "parse the tokenised text with fairseq-syntax-parse"
-            )
-        used = self._used.get(key, 0)
-        self._used[key] = used + 1
-        return trees[min(used, len(trees) - 1)]

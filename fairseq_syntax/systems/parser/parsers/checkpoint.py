@@ -2,7 +2,6 @@
 
 from collections import ChainMap
 from collections.abc import Iterator
-from enum import StrEnum
 from pathlib import Path
 
 import numpy as np
@@ -10,24 +9,24 @@ import torch
 from fairseq.data import data_utils
 from fairseq.models import MODEL_REGISTRY
 
-from ...data.parsers import Progress, check_words, moving_bar
-from ...trees import spanning
-from ...trees.conllu import ROOT, Sentence, TreeFormatError, quoted
-from ...trees.universal import is_root_label, universal_labels
-from ...trees.well_formed import are_trees
-from .treebank import UNKNOWN, PosColumn
+from ....data.parsers import Parser, ParserOptions, Progress, check_words, moving_bar
+from ....trees.conllu import ROOT, Sentence, TreeFormatError, quoted
+from ....trees.spanning import DECODERS, TreeDecoder
+from ....trees.universal import is_root_label, universal_labels
+from ....trees.well_formed import are_trees
+from ..treebank import UNKNOWN, PosColumn
+
+READS = ("parser_model", "parser_decoder", "parser_device")
+NEEDS = ("parser_model",)
 
 # words that the vocabulary may have grown by before it is cut back; each costs about 1 kB
 _MOST_ADDED = 100_000
 _TINY = 1e-12
 
 
-class TreeDecoder(StrEnum):
-    """How a tree is made of the probabilities of heads."""
-
-    mst = "mst"  # the best tree
-    eisner = "eisner"  # the best tree without crossing arcs
-    greedy = "greedy"  # the best head of every word: no tree in general
+def load(options: ParserOptions, lenient: bool) -> Parser:
+    """See `data.parsers.load_parser`."""
+    return OwnParser(options.parser_model, options.parser_decoder or TreeDecoder.mst, options.parser_device)
 
 
 class OwnParser:
@@ -171,14 +170,13 @@ class OwnParser:
         if self.decoder == TreeDecoder.mst:
             # best heads that form a tree are the best tree
             chosen = (~are_trees(best, lengths)).nonzero().flatten().tolist()
-            decode = spanning.chu_liu_edmonds
         else:
-            chosen, decode = range(len(sizes)), spanning.eisner
+            chosen = range(len(sizes))
         if not chosen:
             return heads
         scores = log_probs.clamp(min=float(np.log(_TINY))).double().cpu().numpy()
         arcs = [scores[i, : sizes[i], : sizes[i]] for i in chosen]
         roots = [scores[i, : sizes[i], sizes[i]] for i in chosen]
-        for i, tree in zip(chosen, decode(arcs, roots), strict=True):
+        for i, tree in zip(chosen, DECODERS[self.decoder](arcs, roots), strict=True):
             heads[i] = tree
         return heads

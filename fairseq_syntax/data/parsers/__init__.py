@@ -1,0 +1,159 @@
+"""Parsers of raw text: words in, dependency trees out.
+
+A parser is a file of a folder `parsers`, here or in a system, and has its name. Nothing is imported before it is asked
+for. The file defines
+
+    READS          the fields of `ParserOptions` that it reads
+    NEEDS          those of them that must be given (may be left out)
+    load           (options, lenient) -> `Parser`, as in `load_parser`
+
+Other packages declare such a module by an entry point of the group `fairseq_syntax.parsers`.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, replace
+from importlib.metadata import entry_points
+from typing import Optional, Protocol
+
+from tqdm import tqdm
+
+from ...trees.conllu import Sentence, TreeFormatError, quoted
+from ...trees.spanning import TreeDecoder
+
+GROUP = "fairseq_syntax.parsers"
+"""Entry points of other packages."""
+
+Progress = bool | tqdm
+"""Whether to show a bar on stderr; or a bar that is there already, to be moved."""
+
+# A CoNLL-U line cannot hold these inside a word; every other character, spaces of all kinds
+# included, survives.
+_NOT_IN_CONLLU = ("\t", "\n", "\r")
+
+# package -> its folders
+_FOLDERS: dict[str, Iterable[str]] = {__name__: __path__}
+
+
+@dataclass
+class ParserOptions:
+    """What can be said about a parser; each reads some of it."""
+
+    parser_model: Optional[str] = field(
+        default=None,
+        metadata={
+            "help": "what the parser loads. stanza: file of a dependency parser to use instead of the language's, with "
+            "--parser-tagger; conllu: file with a tree for every sentence that comes; spacy: name or folder of a "
+            "pipeline; checkpoint: parser trained with --task dependency_parsing"
+        },
+    )
+    parser_tagger: Optional[str] = field(
+        default=None, metadata={"help": "stanza: file of a tagger, with --parser-model"}
+    )
+    parser_language: Optional[str] = field(
+        default=None, metadata={"help": "stanza: language of the models; default: that of the text, or en"}
+    )
+    parser_dir: Optional[str] = field(
+        default=None, metadata={"help": "stanza: folder of the models, downloaded to if missing; default: Stanza's own"}
+    )
+    parser_device: Optional[str] = field(
+        default=None, metadata={"help": "cpu, cuda, cuda:1, …; default: a GPU if the parser finds one"}
+    )
+    parser_decoder: Optional[TreeDecoder] = field(
+        default=None,
+        metadata={
+            "help": "checkpoint: mst: the best tree, arcs may cross; eisner: the best tree without crossing arcs; "
+            "greedy: the best head of every word, which may make cycles or several roots; default: mst",
+            "choices": [str(decoder) for decoder in TreeDecoder],
+        },
+    )
+
+
+class Parser(Protocol):
+    """Anything that makes dependency trees of tokenised sentences.
+
+    It may have two attributes: `longest`, the number of words that it reads at most; and `in_turn`, True if the trees
+    of equal sentences are given out one after the other, so that asking twice is not the same as asking once.
+    """
+
+    def parse(self, sentences: list[list[str]], progress: Progress = False) -> list[Sentence]:
+        """One tree for each sentence, in the same order, over exactly its words.
+
+        Args:
+            sentences: words of each sentence.
+            progress: whether to show a bar on stderr, or one to move.
+
+        Returns:
+            Trees without multi-word ranges, so `tree.forms == words`. The empty sentence gets the
+            empty tree.
+
+        Raises:
+            TreeFormatError: a sentence has no tree or cannot be parsed.
+        """
+        ...
+
+
+def add_parsers(package: str, folders: Iterable[str]) -> None:
+    """Let the parsers of another package be found: its files, each a parser."""
+    _FOLDERS[package] = folders
+
+
+def find_parsers() -> dict[str, str]:
+    """Name of every parser -> its module. Ours stand before those of other packages of the same name."""
+    found = {point.name: point.value for point in entry_points(group=GROUP)}
+    for package, folders in _FOLDERS.items():
+        found |= {module.name: f"{package}.{module.name}" for module in pkgutil.iter_modules(folders)}
+    return dict(sorted(found.items()))
+
+
+def load_parser(name: str, options: ParserOptions, language: str | None = None, lenient: bool = False) -> Parser:
+    """Load a parser.
+
+    Args:
+        name: a key of `find_parsers`.
+        options: any object with the fields of `ParserOptions`.
+        language: of the text, where the options name none.
+        lenient: whether sentences without a parse are accepted: broken trees of a file are then left out.
+
+    Raises:
+        ValueError: no such parser, or options that do not go with it.
+        TreeFormatError: it cannot be imported or loaded.
+    """
+    found = find_parsers()
+    if name not in found:
+        raise ValueError(f"--parser {name}: no such parser; choose from {', '.join(found)}")
+    try:
+        module = importlib.import_module(found[name])
+    except ImportError as error:
+        raise TreeFormatError(f"--parser {name}: {found[name]} cannot be imported ({error})") from None
+    given = {option.name: getattr(options, option.name) for option in fields(ParserOptions)}
+    for option, value in given.items():
+        if value is not None and option not in module.READS:
+            raise ValueError(f"--{option.replace('_', '-')} is not read by --parser {name}; leave it out")
+        if value is None and option in getattr(module, "NEEDS", ()):
+            raise ValueError(f"--parser {name}: needs --{option.replace('_', '-')}")
+    chosen = ParserOptions(**given)
+    return module.load(replace(chosen, parser_language=chosen.parser_language or language), lenient)
+
+
+@contextmanager
+def moving_bar(progress: Progress, total: int) -> Iterator[Callable[[int], object]]:
+    """A function that is told how many of `total` sentences have been parsed since it was called last."""
+    if not isinstance(progress, bool):
+        yield progress.update
+        return
+    with tqdm(total=total, unit="sent", disable=not progress) as bar:
+        yield bar.update
+
+
+def check_words(sentences: list[list[str]]) -> None:
+    """Raise TreeFormatError if there is an empty word or one that CoNLL-U cannot hold."""
+    for words in sentences:
+        for word in words:
+            if not word or any(character in word for character in _NOT_IN_CONLLU):
+                raise TreeFormatError(
+                    f"sentence {quoted(' '.join(words))}: the word {quoted(word)} cannot be parsed; "
+                    "words are not empty and hold no tab or line end; clean the text"
+                )

@@ -1,0 +1,93 @@
+"""Trees of a CoNLL-U file that stands beside the text."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from ...trees.conllu import (
+    Sentence,
+    TreeFormatError,
+    block_forms,
+    open_text,
+    parse_block,
+    quoted,
+    read_blocks,
+    without_parse,
+)
+from . import Parser, ParserOptions, Progress, moving_bar
+
+logger = logging.getLogger(__name__)
+
+READS = NEEDS = ("parser_model",)
+
+
+def load(options: ParserOptions, lenient: bool) -> Parser:
+    """See `load_parser`."""
+    return ConlluParser(options.parser_model, skip_broken=lenient)
+
+
+class ConlluParser:
+    """Trees from a CoNLL-U file that was made beforehand, looked up by their words.
+
+    A sentence is found by its words, or by its surface tokens where the file has multi-word ranges
+    ("im" = "in" + "dem"). Where the same words occur several times, their trees are given out in
+    the order of the file, over all calls of `parse`, and the last one again and again; so a text
+    parsed once from top to bottom gets its own trees.
+
+    Args:
+        path: CoNLL-U file, `.gz` or plain. It is read at once and kept: about 3 kB a sentence.
+        skip_broken: leave out broken trees, with a warning each; their sentences then have no parse.
+
+    Raises:
+        TreeFormatError: see `read_conllu`.
+    """
+
+    in_turn = True
+
+    def __init__(self, path: str | Path, skip_broken: bool = False):
+        self.path = path
+        self._trees: dict[tuple[str, ...], list[Sentence]] = {}
+        self._used: dict[tuple[str, ...], int] = {}
+        with open_text(path) as lines:
+            for start, block in read_blocks(lines, str(path)):
+                try:
+                    self._add(parse_block(block, str(path), start))
+                except TreeFormatError as error:
+                    if not skip_broken:
+                        raise
+                    logger.warning("left out: %s", error)
+                    # in the place of the tree, or an equal sentence further down would lose its own
+                    self._add(without_parse(block_forms(block)))
+
+    def _add(self, sentence: Sentence) -> None:
+        candidates = [replace(sentence, ranges=[])]
+        if sentence.ranges:
+            candidates.append(sentence.collapse_ranges())
+        # a range may span one word and change nothing; it must not stand in the queue twice
+        for words, tree in {tuple(tree.forms): tree for tree in candidates}.items():
+            self._trees.setdefault(words, []).append(tree)
+
+    def parse(self, sentences: list[list[str]], progress: Progress = False) -> list[Sentence]:
+        """See `Parser.parse`.
+
+        Raises:
+            TreeFormatError: the file has no tree over the words of a sentence.
+        """
+        with moving_bar(progress, len(sentences)) as advance:
+            return [self._tree(words, advance) for words in sentences]
+
+    def _tree(self, words: list[str], advance: Callable[[int], object]) -> Sentence:
+        advance(1)
+        if not words:
+            return Sentence([], [], [], [])
+        key = tuple(words)
+        trees = self._trees.get(key)
+        if trees is None:
+            raise TreeFormatError(
+                f"{self.path}: no tree for the sentence {quoted(' '.join(words))}; "
+                "parse the tokenised text with fairseq-syntax-parse"
+            )
+        used = self._used.get(key, 0)
+        self._used[key] = used + 1
+        return trees[min(used, len(trees) - 1)]

@@ -1,0 +1,96 @@
+"""spaCy's pipelines: tagger and dependency parser of many languages (pip install 'fairseq-syntax[spacy]')."""
+
+import logging
+
+from ...trees.conllu import ROOT, Sentence, TreeFormatError, quoted
+from ...trees.universal import universal_labels
+from . import Parser, ParserOptions, Progress, check_words, moving_bar
+
+READS = ("parser_model", "parser_device")
+NEEDS = ("parser_model",)
+
+# what takes time, or cuts the sentence, and says nothing of its tree
+_UNUSED = ["ner", "entity_linker", "lemmatizer", "trainable_lemmatizer", "textcat", "senter", "sentencizer"]
+_LONGEST_CAUSE = 150  # characters of another program's error that a message quotes
+_UPOS = frozenset("ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X".split())
+
+
+def load(options: ParserOptions, lenient: bool) -> Parser:
+    """See `load_parser`."""
+    return SpacyParser(options.parser_model, options.parser_device)
+
+
+class SpacyParser:
+    """A pipeline of spaCy (Honnibal et al. 2020), on words and sentences that are never split again.
+
+    Labels are those of the pipeline: Universal Dependencies, except of spaCy's English and German pipelines. Every tree
+    has one root: where spaCy finds several, those after the first hang on it as `parataxis`, as in a treebank of
+    Universal Dependencies. Tags that are none of UD's are `X`.
+
+    Args:
+        model: name of an installed pipeline, or folder of one.
+        device: "cpu", "cuda", "cuda:1"; None takes the CPU.
+
+    Raises:
+        TreeFormatError: spaCy or the pipeline is missing, cannot be loaded, or parses nothing.
+    """
+
+    def __init__(self, model: str, device: str | None = None):
+        try:
+            import spacy
+        except ImportError as error:
+            raise TreeFormatError(
+                f"spacy cannot be imported ({error}); run: pip install 'fairseq-syntax[spacy]'"
+            ) from None
+        logging.getLogger("spacy").setLevel(logging.ERROR)
+        try:
+            if device and device != "cpu":
+                spacy.require_gpu(int(device.partition(":")[2] or 0))
+            else:
+                spacy.require_cpu()
+            self._pipeline = spacy.load(model, exclude=_UNUSED)
+        except Exception as error:  # of whatever sort; all mean "no parser"
+            cause = " ".join(str(error).split())[:_LONGEST_CAUSE]
+            raise TreeFormatError(
+                f"--parser-model {model}: spaCy {spacy.__version__} cannot load it on device {device or 'cpu'}; give "
+                "the folder of a pipeline, or a name, after: python -m spacy download NAME. It says "
+                f"{type(error).__name__}: {cause}"
+            ) from None
+        if not self._pipeline.has_pipe("parser"):
+            raise TreeFormatError(f"--parser-model {model}: this pipeline has no dependency parser; give one that has")
+
+    def parse(self, sentences: list[list[str]], progress: Progress = False) -> list[Sentence]:
+        """See `Parser.parse`."""
+        from spacy.tokens import Doc
+
+        check_words(sentences)
+        trees = [Sentence([], [], [], []) for _ in sentences]
+        filled = [i for i, words in enumerate(sentences) if words]
+        # told that a sentence starts nowhere else, the parser does not cut it
+        documents = (
+            Doc(self._pipeline.vocab, sentences[i], sent_starts=[True] + [False] * (len(sentences[i]) - 1))
+            for i in filled
+        )
+        with moving_bar(progress, len(sentences)) as advance:
+            advance(len(sentences) - len(filled))
+            for i, document in zip(filled, self._pipeline.pipe(documents), strict=True):
+                trees[i] = _tree(document, sentences[i])
+                advance(1)
+        return trees
+
+
+def _tree(document, words: list[str]) -> Sentence:
+    """Our tree of a document of spaCy, which must stand over `words`."""
+    forms = [token.text for token in document]
+    if forms != words:
+        raise TreeFormatError(
+            f"sentence {quoted(' '.join(words))}: spaCy made other words of it ({quoted(' '.join(forms))}); "
+            "a tree must stand over the words of the text; clean the text"
+        )
+    heads = [ROOT if token.head.i == token.i else token.head.i for token in document]
+    labels = [token.dep_ or "dep" for token in document]
+    first, *others = [i for i, head in enumerate(heads) if head == ROOT]
+    for root in others:
+        heads[root], labels[root] = first, "parataxis"
+    tags = [token.pos_ if token.pos_ in _UPOS else "X" if token.pos_ else "_" for token in document]
+    return Sentence(forms, heads, universal_labels(heads, labels), tags)

@@ -1,0 +1,136 @@
+"""A CoNLL-U file that takes hours to make: a run that is stopped or killed can be resumed."""
+
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+
+from ..files import lock, staged_bytes
+from ..trees.conllu import Sentence, TreeFormatError, format_sentence, parse_block, quoted
+
+
+class PartFile:
+    """Trees on their way to `output`, in `output`.part.
+
+    Its first line, which is not in the output, says what made the trees. It is locked as long as it is open.
+
+    Args:
+        output: the file to be, gzipped if it ends in `.gz`.
+        settings: what the trees depend on.
+
+    Raises:
+        BlockingIOError: another process is writing it.
+    """
+
+    def __init__(self, output: Path, settings: dict):
+        self.output = output
+        self.path = part_path(output)
+        self._header = f"# fairseq-syntax-parse {json.dumps(settings)}\n".encode()
+        output.parent.mkdir(parents=True, exist_ok=True)
+        self._file = open(self.path, "a+b")
+        # a shard with the same --output
+        lock(self._file, f"{self.path}: another process is writing it; give every run its own --output")
+
+    @classmethod
+    @contextmanager
+    def opened(cls, output: Path, settings: dict) -> Iterator["PartFile"]:
+        """As the constructor; closed afterwards."""
+        part = cls(output, settings)
+        with part._file:
+            yield part
+
+    def resume(self, words: Iterator[list[str]], chunk: int, name: str) -> int:
+        """Find out how far the file goes, cut off what comes after, and leave it ready for appending.
+
+        Only whole chunks are kept, so that the rest is parsed in the same groups as in an uninterrupted
+        run and gets the same trees to the last one.
+
+        Args:
+            words: of the sentences of the input; those of the trees that are kept are taken from it.
+            chunk: sentences a chunk.
+            name: of the input, for messages.
+
+        Returns:
+            Number of trees that are kept, a multiple of `chunk`.
+
+        Raises:
+            TreeFormatError: the file was made of another text or with other settings.
+        """
+        self._file.seek(0)
+        found = self._file.readline()
+        if not self._file.read(1):  # no tree yet, say because a model file did not load
+            self._file.truncate(0)
+            self._file.write(self._header)
+            return 0
+        if found != self._header:
+            raise TreeFormatError(
+                f"{self.path}: was begun with other settings ({found.decode(errors='replace').strip()}); "
+                "run with the same ones to resume, or delete it to start over"
+            )
+        self._file.seek(len(found))
+        blocks = _complete_blocks(self._file)
+        kept, end, line = 0, len(found), 2
+        while len(group := list(islice(blocks, chunk))) == chunk:
+            for number, block in enumerate(group, kept + 1):
+                self._check_forms(_forms(block, str(self.path), line), next(words, None), number, line, name)
+                line += block.count(b"\n")
+            kept += chunk
+            end += sum(map(len, group))
+        self._file.seek(end)
+        self._file.truncate()
+        return kept
+
+    def _check_forms(self, forms: list[str], expected: list[str] | None, number: int, line: int, name: str) -> None:
+        if forms != expected:
+            text = "the end" if expected is None else quoted(" ".join(expected))
+            raise TreeFormatError(
+                f"{self.path}: sentence {number} (line {line}) is {quoted(' '.join(forms))}, but in {name} it is "
+                f"{text}; give the same --input and --shard to resume, or delete the part file to start over"
+            )
+
+    def append(self, trees: Iterable[Sentence]) -> None:
+        """Write some trees; they are on disk after that."""
+        self._file.write("".join(map(format_sentence, trees)).encode("utf-8"))
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def finish(self) -> None:
+        """Make the output of it, at once, and delete it."""
+        self._file.seek(len(self._header))
+        with staged_bytes(self.output) as file:
+            shutil.copyfileobj(self._file, file)
+        self.path.unlink()
+
+
+def part_path(output: str | Path) -> Path:
+    """Where trees wait until all of them are there."""
+    return Path(f"{output}.part")
+
+
+def _forms(block: bytes, name: str, line: int) -> list[str]:
+    """The words of a tree that this program wrote, from a line of the part file on.
+
+    Its heads may form cycles (`--parser-decoder greedy`).
+    """
+    try:
+        lines = block.decode("utf-8").removesuffix("\n\n").split("\n")
+        if not lines[0]:
+            raise TreeFormatError(f"{name}:{line}: an empty line where a tree was expected")
+        return parse_block(lines, name, line, cycles=True).forms
+    except UnicodeDecodeError as error:
+        raise TreeFormatError(f"{name}:{line}: not UTF-8 ({error.reason}); delete the file to start over") from None
+    except TreeFormatError as error:
+        raise TreeFormatError(f"{error}; this program did not write that: delete the file to start over") from None
+
+
+def _complete_blocks(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """The trees of a part file, each with its final empty line; a tree that is cut off is left."""
+    block: list[bytes] = []
+    for line in lines:
+        block.append(line)
+        if line == b"\n":
+            yield b"".join(block)
+            block = []

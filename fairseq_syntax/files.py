@@ -1,0 +1,52 @@
+"""Files that are there whole or not at all."""
+
+import fcntl
+import gzip
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+
+@contextmanager
+def staged(path: str | Path) -> Iterator[Path]:
+    """Where to write a file, which gets its name when the block ends without an error; its folder is made.
+
+    The name to write to has the same suffix, and is one of its own: several processes may write the same file.
+    """
+    final = Path(path)
+    final.parent.mkdir(parents=True, exist_ok=True)
+    partial = final.with_name(f".{final.stem}.{uuid.uuid4().hex[:8]}.partial{final.suffix}")
+    try:
+        yield partial
+        with open(partial, "rb") as file:
+            os.fsync(file.fileno())
+        partial.replace(final)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def staged_bytes(path: str | Path) -> Iterator[IO[bytes]]:
+    """A file as by `staged`, open for writing; gzipped if it ends in `.gz`.
+
+    Without time and name of the file, so that the same content is the same bytes.
+    """
+    with staged(path) as partial, open(partial, "wb") as raw:
+        if partial.suffix == ".gz":
+            with gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as packed:
+                yield packed
+        else:
+            yield raw
+
+
+def lock(file: int | IO, message: str) -> None:
+    """Lock an open file for this process; BlockingIOError with the message if another one has locked it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise BlockingIOError(message) from None
+    except OSError:
+        pass  # a file system without locks

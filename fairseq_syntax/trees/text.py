@@ -1,0 +1,88 @@
+"""Text files: UTF-8, a sentence or a word a line, plain or gzipped."""
+
+import gzip
+import zlib
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import IO
+
+MAX_LINE = 2**24
+"""Characters of a line: more are never unpacked, so that a small `.gz` cannot fill the memory."""
+SHOWN = 60
+"""Characters of a field that a message quotes."""
+
+
+class TreeFormatError(ValueError):
+    """A tree, or the file it stands in, is not what it should be. The message is meant for the user."""
+
+
+def quoted(text: str, most: int = SHOWN) -> str:
+    """A text in quotes, as far as a message has room for it."""
+    return repr(text if len(text) <= most else f"{text[:most]}…")
+
+
+def open_text(path: str | Path) -> IO[str]:
+    """Open a UTF-8 text file (with or without a byte order mark) for reading, gzipped if the name ends in `.gz`.
+
+    Only LF and CRLF end a line (U+2028 and friends are ordinary characters in real corpora).
+
+    Raises:
+        TreeFormatError: the file does not exist or cannot be opened.
+    """
+    path = Path(path)
+    try:
+        if path.suffix == ".gz":
+            return gzip.open(path, "rt", encoding="utf-8-sig", newline="\n")
+        return open(path, encoding="utf-8-sig", newline="\n")
+    except OSError as error:
+        raise TreeFormatError(
+            f"{path}: cannot be opened ({error.strerror}); check the path and the permissions"
+        ) from None
+
+
+def numbered_lines(lines: Iterable[str], name: str) -> Iterator[tuple[int, str]]:
+    """The lines of a text that is being decoded, with their numbers from 1.
+
+    Args:
+        lines: an open text file.
+        name: what messages call it.
+
+    Raises:
+        TreeFormatError: the text is not UTF-8, a gzip file is damaged, or a line is longer than `MAX_LINE`; the
+            message names the line.
+    """
+    if hasattr(lines, "readline"):
+        lines = iter(partial(lines.readline, MAX_LINE + 1), "")
+    number = 0
+    try:
+        for number, line in enumerate(lines, 1):
+            if len(line) > MAX_LINE:
+                raise TreeFormatError(
+                    f"{name}:{number}: a line of more than {MAX_LINE} characters; this is not a text with a sentence "
+                    "or a word a line"
+                )
+            yield number, line
+    except UnicodeDecodeError as error:
+        # Text is decoded ahead of the lines, so some lines of the broken chunk may not be counted yet.
+        bad = number + 1 + error.object.count(b"\n", 0, error.start)
+        raise TreeFormatError(f"{name}:{bad}: not UTF-8 ({error.reason}); convert the file to UTF-8") from None
+    except (EOFError, OSError, zlib.error) as error:
+        raise TreeFormatError(
+            f"{name}:{number + 1}: cannot be read on ({error}); the file is cut off or not gzip"
+        ) from None
+
+
+def read_lines(path: str | Path, name: str | None = None) -> Iterator[str]:
+    """The lines of a text without line ends (LF or CRLF).
+
+    Args:
+        path: of the file; see `open_text`.
+        name: what messages call it; None takes the path.
+
+    Raises:
+        TreeFormatError: see `open_text` and `numbered_lines`.
+    """
+    with open_text(path) as lines:
+        for _, line in numbered_lines(lines, name or str(path)):
+            yield line.rstrip("\r\n")

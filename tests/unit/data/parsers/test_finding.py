@@ -1,0 +1,109 @@
+"""Parsers are found by their files and by entry points, and imported when they are asked for."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from fairseq_syntax.cli import parse
+from fairseq_syntax.data.parsers import ParserOptions, find_parsers, load_parser
+from fairseq_syntax.task import SyntaxTranslationConfig
+from fairseq_syntax.trees.conllu import Sentence, TreeFormatError
+
+OURS = {
+    "checkpoint": "fairseq_syntax.systems.parser.parsers.checkpoint",
+    "conllu": "fairseq_syntax.data.parsers.conllu",
+    "spacy": "fairseq_syntax.data.parsers.spacy",
+    "stanza": "fairseq_syntax.data.parsers.stanza",
+}
+THIRD = """
+from fairseq_syntax.trees.conllu import Sentence
+
+READS = ("parser_model", "parser_language")
+
+
+class Chain:
+    def __init__(self, options):
+        self.label = f"{options.parser_model}-{options.parser_language}"
+
+    def parse(self, sentences, progress=False):
+        return [Sentence(w, [*range(-1, len(w) - 1)], [self.label] * len(w), ["X"] * len(w)) for w in sentences]
+
+
+def load(options, lenient):
+    return Chain(options)
+"""
+
+
+@pytest.fixture
+def third(tmp_path, monkeypatch):
+    """An installed distribution that declares the parser `chain`."""
+    (tmp_path / "chain_parser.py").write_text(THIRD)
+    metadata = tmp_path / "chain_parser-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: chain-parser\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text(
+        "[fairseq_syntax.parsers]\nchain = chain_parser\nconllu = chain_parser\nlost = no_such_module\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    yield tmp_path
+    sys.modules.pop("chain_parser", None)
+
+
+def test_ours_are_found():
+    assert OURS.items() <= find_parsers().items()
+
+
+def test_those_of_other_packages_are_found(third, tmp_path):
+    assert find_parsers() == OURS | {"chain": "chain_parser", "lost": "no_such_module"}  # and ours stay ours
+    (tmp_path / "text").write_text("a b\n")
+    arguments = ["--input", tmp_path / "text", "--output", tmp_path / "out", "--parser", "chain", "--parser-model", "m"]
+    assert parse.main([*map(str, arguments), "--parser-language", "ja"]) == 0
+    assert (tmp_path / "out").read_text() == "1\ta\t_\tX\t_\t_\t0\tm-ja\t_\t_\n2\tb\t_\tX\t_\t_\t1\tm-ja\t_\t_\n\n"
+    assert load_parser("chain", ParserOptions(), "de").parse([["x"]]) == [Sentence(["x"], [-1], ["None-de"], ["X"])]
+
+
+def test_the_task_offers_what_was_found(third):
+    script = (
+        "from fairseq_syntax.task import SyntaxTranslationConfig as C; print(*C.__dataclass_fields__['parser'].type)"
+    )
+    path = os.pathsep.join([str(third), os.environ.get("PYTHONPATH", "")])
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, timeout=120)
+    assert done.stdout.split() == ["chain", "checkpoint", "conllu", "lost", "spacy", "stanza"], done.stderr
+
+
+def test_looking_for_parsers_imports_none():
+    script = (
+        "import sys; from fairseq_syntax.cli import parse; parse.get_parser(); "
+        "print(*sorted({'stanza', 'spacy'} & sys.modules.keys()))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    assert (done.stdout, done.returncode) == ("\n", 0), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("none", {}, "--parser none: no such parser; choose from checkpoint, conllu, spacy, stanza"),
+        ("conllu", {}, "--parser conllu: needs --parser-model"),
+        ("conllu", {"parser_model": "m", "parser_tagger": "t"}, "--parser-tagger is not read by --parser conllu"),
+        ("spacy", {"parser_model": "m", "parser_dir": "d"}, "--parser-dir is not read by --parser spacy"),
+        ("stanza", {"parser_tagger": "t"}, "--parser-tagger and --parser-model are both"),
+    ],
+)
+def test_options_that_do_not_go_together(name, options, message):
+    with pytest.raises(ValueError, match=message):
+        load_parser(name, ParserOptions(**options))
+
+
+def test_a_parser_that_cannot_be_imported(third):
+    with pytest.raises(TreeFormatError, match="--parser lost: no_such_module cannot be imported"):
+        load_parser("lost", ParserOptions())
+
+
+def test_programs_and_task_have_the_same_options():
+    flags = {flag for action in parse.get_parser()._actions for flag in action.option_strings}
+    names = {f"--{name.replace('_', '-')}" for name in SyntaxTranslationConfig.__dataclass_fields__}
+    assert {flag for flag in flags if flag.startswith("--parser")} == {n for n in names if n.startswith("--parser")}
