@@ -1,15 +1,42 @@
-"""A split of a data directory, looked at before fairseq loads it."""
+"""The splits of data directories: looked at before fairseq loads them, and their trees."""
 
 import itertools
+import logging
 import re
 from pathlib import Path
 
 from fairseq import utils
+from fairseq.data import ConcatDataset
 
 from ..trees.conllu import TreeFormatError
-from .arrays import manifest_path, read_manifest
+from .arrays import TAG_DICTIONARIES, manifest_path, read_manifest, split_prefix, tag_dictionary_path
+from .dataset import SplitSyntax
 from .publishing import check_published
 from .token_files import AGAIN, check_tokens, split_languages
+
+logger = logging.getLogger(__name__)
+
+OTHER_POLICY = (
+    "choose --sdatt-missing global or linear (of a trained model: --model-overrides \"{'sdatt_missing': 'global'}\")"
+)
+"""What to do where a model refuses sentences without a parse."""
+
+
+def check_directories(data: str) -> None:
+    """Raise an error, of what is wrong, unless `data` names data directories as fairseq does."""
+    if not data:
+        raise ValueError("no data directory is given; name the one that preprocessing wrote")
+    paths = utils.split_paths(data)
+    for path in paths:
+        if not Path(path).is_dir():
+            raise FileNotFoundError(
+                f"{path}: no such data directory; make it with fairseq-syntax-preprocess --destdir {path}"
+            )
+        check_published(path)
+    if not any(Path(paths[0]).glob("dict.*.txt")):
+        raise FileNotFoundError(
+            f"{paths[0]}: no dict.*.txt; not a directory that fairseq-preprocess or fairseq-syntax-preprocess wrote"
+        )
 
 
 def check_split(task, split: str, epoch: int, combine: bool) -> str:
@@ -42,3 +69,84 @@ def check_split(task, split: str, epoch: int, combine: bool) -> str:
         if not combine:
             break
     return data_path
+
+
+def load_syntax(task, data_path: str, split: str, combine: bool) -> SplitSyntax | ConcatDataset | None:
+    """The trees of a split, with those of train1, train2, … if these are read with it.
+
+    Args:
+        task: of translation, which says what it needs: see `task.SyntaxTranslationTask`.
+        data_path, combine: as in `check_split`.
+
+    Returns:
+        None if nothing is needed, or there are no trees and the models can do without.
+
+    Raises:
+        TreeFormatError: trees are missing, damaged, of other dictionaries, or such as the model refuses.
+    """
+    inputs = task.required_inputs | task.optional_inputs
+    if not inputs:
+        return None
+    source, target = task.cfg.source_lang, task.cfg.target_lang
+    manifest = read_manifest(data_path, source, target)
+    if manifest is None or split_prefix(data_path, split, source, target) is None:
+        if not task.required_inputs:
+            return None
+        what = f"split {split!r} has no trees" if manifest else "this data has no trees"
+        raise TreeFormatError(
+            f"{data_path}: {what}, but the model needs {', '.join(sorted(task.required_inputs))}; run "
+            f"fairseq-syntax-preprocess --only-syntax --source-lang {source} --target-lang {target} "
+            f"--trainpref … --validpref … --testpref … --destdir {data_path}"
+        )
+    _check_tags(task, data_path, TAG_DICTIONARIES.keys() & inputs)
+    if task.refuses_unparsed and split == task.cfg.train_subset:
+        _refuse_unparsed_training(task.cfg, split)
+    tags = {name: len(task.syntax_dictionary(name)) for name in TAG_DICTIONARIES.keys() & inputs}
+    parts = []
+    for name in (f"{split}{number or ''}" for number in itertools.count()):
+        prefix = split_prefix(data_path, name, source, target)
+        if prefix is None:
+            break
+        parts.append(SplitSyntax(prefix, inputs, data_path, tags))
+        entry = manifest["splits"].get(name, {})
+        counts = parts[-1].check_counts(entry, name, manifest_path(data_path, source, target))
+        count, size = counts["unparsed"], counts["sentences"]
+        if task.refuses_unparsed:
+            _refuse_unparsed(data_path, name, count, size)
+        rate = 100 * count / max(size, 1)
+        logger.info("%s: split %r: %d of %d sentences have no parse (%.2f%%)", data_path, name, count, size, rate)
+        if not combine:
+            break
+    if len(parts) == 1:
+        return parts[0]
+    return ConcatDataset(parts, [task.cfg.upsample_primary] + [1] * (len(parts) - 1))
+
+
+def _check_tags(task, data_path: str, names) -> None:
+    """Raise TreeFormatError if one of several data directories has other dictionaries of tags than the first."""
+    first = utils.split_paths(task.cfg.data)[0]
+    for name in names:
+        own, used = (tag_dictionary_path(path, task.cfg.source_lang, name) for path in (data_path, first))
+        if own != used and not (own.is_file() and own.read_bytes() == used.read_bytes()):
+            raise TreeFormatError(
+                f"{own}: differs from {used}, by which the model reads its tags; preprocess {data_path} again "
+                f"with --syntax-dicts {first}"
+            )
+
+
+def _refuse_unparsed_training(cfg, split: str) -> None:
+    """Refuse all directories now, not in the middle of the training, when it is the turn of one."""
+    for path in utils.split_paths(cfg.data):
+        splits = (read_manifest(path, cfg.source_lang, cfg.target_lang) or {}).get("splits", {})
+        for name, entry in splits.items():
+            # train, and train1, train2, …, which are read with it
+            if name.rstrip("0123456789") == split:
+                _refuse_unparsed(path, name, entry.get("unparsed"), entry.get("sentences"))
+
+
+def _refuse_unparsed(data_path: str, split: str, count: int | None, size: int | None) -> None:
+    if count:
+        raise TreeFormatError(
+            f"{data_path}: {count} of {size} sentences of split {split!r} have no parse, and the model refuses "
+            f"them; parse them with fairseq-syntax-parse and preprocess again, or {OTHER_POLICY}"
+        )

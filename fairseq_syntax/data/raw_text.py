@@ -1,0 +1,189 @@
+"""Raw text that a task of fairseq translates: its trees, made by a parser, and its unknown words."""
+
+import collections
+import weakref
+from enum import StrEnum
+
+from fairseq import utils
+
+from ..trees.conllu import TreeFormatError
+from ..trees.subwords import SubwordType
+from .arrays import TAG_DICTIONARIES, read_manifest, tag_dictionary_path
+from .dataset import SyntaxPairDataset
+from .inputs import collate_syntax
+from .live import LiveSyntax
+from .parsers import load_parser
+
+
+class UnparsedInput(StrEnum):
+    """What becomes of raw text that cannot be parsed."""
+
+    error = "error"
+    accept = "accept"
+
+
+class RawText:
+    """Mixin of tasks of translation whose options are those of `SyntaxTranslationConfig`.
+
+    Attributes:
+        required_inputs: keys of `data.inputs.INPUTS` without which the models do not translate.
+        optional_inputs: those that they take where there are some.
+    """
+
+    def __init__(self, cfg, src_dict, tgt_dict):
+        super().__init__(cfg, src_dict, tgt_dict)
+        self.required_inputs: set[str] = set()
+        self.optional_inputs: set[str] = set()
+        self._live = None
+        # unknown words of raw text get names behind the model's words, if they are to be copied, or models read them
+        self._names_unknown = False
+        self._readers: weakref.WeakSet = weakref.WeakSet()
+        self._all_read = True
+        self._source_words = len(src_dict)
+        # trees of the lines that fairseq-interactive is translating, by token ids; see `inference_step`
+        self._pending = collections.defaultdict(collections.deque)
+
+    def note_reader(self, model):
+        """Remember a model that has been built, which may read words by their spelling."""
+        if hasattr(model, "add_symbols"):
+            self._readers.add(model)
+        else:
+            self._all_read = False
+
+    def syntax_dictionary(self, name):
+        """Dictionary of tags, by the name of the input: "deprels" or "upos".
+
+        Raises:
+            FileNotFoundError: the data has none.
+        """
+        data_path = utils.split_paths(self.cfg.data)[0]
+        path = tag_dictionary_path(data_path, self.cfg.source_lang, name)
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"{path}: not found, but the model embeds {name}; "
+                f"run fairseq-syntax-preprocess --only-syntax … --destdir {data_path}"
+            )
+        return self.load_dictionary(str(path))
+
+    @property
+    def live(self) -> LiveSyntax:
+        """Makes trees of raw text with the configured parser; built when it is first needed.
+
+        Raises:
+            ValueError: the options do not say where trees come from.
+        """
+        if self._live is None:
+            cfg = self.cfg
+            accept = cfg.unparsed_input == UnparsedInput.accept
+            parser = load_parser(str(cfg.parser), cfg, cfg.source_lang, lenient=accept)
+            data_path = utils.split_paths(cfg.data)[0]
+            manifest = read_manifest(data_path, cfg.source_lang, cfg.target_lang) or {}
+            self._live = LiveSyntax(
+                parser,
+                manifest.get("subword_type", str(SubwordType.subword_nmt)),
+                {name: self.syntax_dictionary(name) for name in TAG_DICTIONARIES.keys() & self.required_inputs},
+                accept_unparsed=accept,
+                max_words=cfg.max_words,
+            )
+        return self._live
+
+    def learn_source_words(self, texts):
+        """Add the unseen words of texts to the source dictionary, if that is of use.
+
+        It is where all models read words by their spelling (`add_symbols`, called with the new words), and where
+        unknown words are copied, which fairseq does as the dictionary spells them.
+
+        Args:
+            texts: sentences as the model reads them: subwords, separated by spaces.
+        """
+        reads = self._all_read and len(self._readers) > 0
+        if not (reads or self._names_unknown):
+            return
+        before = len(self.src_dict)
+        for text in texts:
+            self.src_dict.encode_line(text, add_if_not_exist=True)
+        if reads:
+            for model in self._readers:
+                model.add_symbols(self.src_dict.symbols[before:])
+            self._source_words = len(self.src_dict)
+
+    def attach_syntax(self, texts, tokens):
+        """Parse encoded sentences and attach the trees to their token ids, which carry them to the translation.
+
+        Args:
+            texts: sentences as the model reads them: subwords, separated by spaces.
+            tokens: their token ids, EOS included; one 1-D tensor each.
+        """
+        if self.required_inputs:
+            for ids, syntax in zip(tokens, self.live(texts), strict=True):
+                ids.syntax = syntax
+
+    def _parse_ids(self, ids):
+        """The tree of a sentence of which only the token ids are known, EOS included."""
+        if self.src_dict.unk() in ids:
+            raise TreeFormatError(
+                "a sentence with unknown words has no tree, because only its token ids were given; "
+                "translate text with `from_pretrained` of a model of fairseq_syntax.systems, or fairseq-interactive"
+            )
+        return self.live([" ".join(self.src_dict[i] for i in ids if i != self.src_dict.eos())])[0]
+
+    def _recall_syntax(self, ids):
+        """The tree of a line that fairseq-interactive read, by its token ids; equal ones in the order of the lines."""
+        queue = self._pending.get(tuple(ids))
+        return queue.popleft() if queue else self._parse_ids(ids)
+
+    def get_interactive_tokens_and_lengths(self, lines, encode_fn):
+        """Encode raw lines as fairseq does, and parse them if the model needs trees."""
+        texts = [encode_fn(line) for line in lines]
+        self.learn_source_words(texts)
+        tokens, lengths = super().get_interactive_tokens_and_lengths(texts, lambda text: text)
+        self.attach_syntax(texts, tokens)
+        # a buffer is translated before the next is read; what is left of it was too long and skipped
+        self._pending.clear()
+        for ids in tokens:
+            if self.required_inputs:
+                self._pending[tuple(ids.tolist())].append(ids.syntax)
+        return tokens, lengths
+
+    def build_dataset_for_inference(self, src_tokens, src_lengths, constraints=None):
+        """As in fairseq, padded on the side that `--left-pad-source` says.
+
+        Not shuffled: sentences of the same token ids (repeated, or told apart by unknown words only) must be
+        translated in their order, in which `inference_step` gets their trees; batches keep it, too.
+        """
+        syntax = None
+        if self.required_inputs:
+            syntax = [getattr(ids, "syntax", None) or self._parse_ids(ids.tolist()) for ids in src_tokens]
+        return SyntaxPairDataset(
+            src_tokens,
+            src_lengths,
+            self.source_dictionary,
+            tgt_dict=self.target_dictionary,
+            left_pad_source=self.cfg.left_pad_source,
+            shuffle=False,
+            constraints=constraints,
+            syntax=syntax,
+            syntax_inputs=self.required_inputs,
+        )
+
+    def inference_step(self, generator, models, sample, prefix_tokens=None, constraints=None):
+        """Translate a batch; one that was made of raw text gets its trees here.
+
+        fairseq-interactive passes on tokens and lengths of a batch and nothing else, so trees cannot come with it.
+        """
+        net_input = sample["net_input"]
+        tokens = net_input["src_tokens"]
+        if self.required_inputs and "src_syntax" not in net_input:
+            rows = [row[row != self.src_dict.pad()].tolist() for row in tokens]
+            syntax = collate_syntax(
+                [self._recall_syntax(row) for row in rows],
+                sorted(self.required_inputs),
+                tokens.shape[1],
+                self.cfg.left_pad_source,
+            )
+            net_input = {**net_input, "src_syntax": {k: v.to(tokens.device) for k, v in syntax.items()}}
+        if len(self.src_dict) > self._source_words:
+            known = tokens.masked_fill(tokens >= self._source_words, self.src_dict.unk())
+            net_input = {**net_input, "src_tokens": known}
+        sample = {**sample, "net_input": net_input}
+        return super().inference_step(generator, models, sample, prefix_tokens, constraints)
