@@ -22,7 +22,7 @@ for split in train valid test challenge; do
             run cp "$corpus/$split.$language" "$OUT/$kind/"
         done
     done
-    run python "$ROOT/examples/leaderboard/random_trees.py" --input "$corpus/$split.en.conllu" \
+    run fairseq-syntax perturb --trees random --input "$corpus/$split.en.conllu" \
         --output "$OUT/random/$split.en.conllu"
     run fairseq-syntax-parse --input "$corpus/$split.en" --output "$OUT/parser/$split.en.conllu" --parser-language en \
         ${STANZA_TAGGER:+--parser-tagger "$STANZA_TAGGER"} ${STANZA_PARSER:+--parser-model "$STANZA_PARSER"} \

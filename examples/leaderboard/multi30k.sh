@@ -11,7 +11,7 @@ run mkdir -p "$OUT/random"
 run mv "$OUT/data-bin" "$OUT/data-bin-parser"
 for split in train valid test test1; do
     trees=("$OUT/bpe/$split.$SOURCE".conllu*)
-    run python "$ROOT/examples/leaderboard/random_trees.py" --input "${trees[0]}" \
+    run fairseq-syntax perturb --trees random --input "${trees[0]}" \
         --output "$OUT/random/$split.$SOURCE.conllu"
     for language in "$SOURCE" "$TARGET"; do
         run cp "$OUT/bpe/$split.$language" "$OUT/random/"

@@ -13,6 +13,7 @@ GROUPS = {
     "data": {
         "parse": "dependency trees of a tokenized text",
         "preprocess": "binarize text as fairseq-preprocess does, and its trees beside it",
+        "perturb": "the trees of a CoNLL-U file made worse on purpose",
         "linearize": "multi-task training text from a corpus and its trees",
         "dictionary": "a source dictionary in which no word loses its spelling",
         "characters": "text to characters, and back",

@@ -23,6 +23,7 @@ _EXPORTS = {
     "parent_positions": "projection",
     "random_heads": "random_trees",
     "read_conllu": "conllu",
+    "reattached_heads": "perturbation",
     "sample_trees": "matrix_tree",
     "tree_distances": "distances",
 }

@@ -1,10 +1,8 @@
 """Random trees over given words: the control for "does it matter that the parse is right?"."""
 
 import random
-from dataclasses import replace
 
-from .conllu import ROOT, Sentence
-from .universal import universal_labels
+from .conllu import ROOT
 
 
 def random_heads(words: int, generator: random.Random) -> list[int]:
@@ -35,19 +33,3 @@ def random_heads(words: int, generator: random.Random) -> list[int]:
             reached += 1
         at = to
     return heads
-
-
-def with_random_tree(sentence: Sentence, generator: random.Random) -> Sentence:
-    """The same words under a random tree.
-
-    Words and tags stay. The root has the label `root`; the other labels are shuffled over the other words, so that
-    their frequencies stay what they were. A sentence without a parse stays without.
-    """
-    if not sentence.is_parsed or not sentence.forms:
-        return sentence
-    heads = random_heads(len(sentence), generator)
-    top = sentence.heads.index(ROOT)
-    others = sentence.deprels[:top] + sentence.deprels[top + 1 :]
-    generator.shuffle(others)
-    others.insert(heads.index(ROOT), sentence.deprels[top])
-    return replace(sentence, heads=heads, deprels=universal_labels(heads, others))

@@ -155,7 +155,7 @@ class World:
         assert code == status, error
         assert "Traceback" not in error
         assert sorted(os.listdir(self.folder)) == before
-        said = re.findall(rf"fairseq-syntax-{name}: (.*)", error)
+        said = re.findall(rf"fairseq-syntax[ -]{name}: (.*)", error)
         assert len(said) == 1, error
         return said[0]
 
@@ -1808,6 +1808,54 @@ def _(world):
         compat.apply("whole-copies")
         assert PathManager.copy is other
     return world.caplog.messages[-1]
+
+
+# --- evaluation ---------------------------------------------------------------------------------------------------
+
+
+def perturbed(world, *options, others=None, status=1):
+    """What fairseq-syntax perturb says of the test set, of which `others` are the trees of another parser."""
+    given, path = world.text / "test.en.conllu", world.folder / "others.conllu"
+    if others is not None:
+        path.write_text(others)
+        options = ("--trees-of", path)
+    return world.program(
+        "perturb", "--input", given, "--output", world.folder / "worse.conllu", *options, model=False, status=status
+    )
+
+
+@case("roots, and perturbed trees have one", "test.en.conllu:1: the tree has 2 roots")
+def _(world):
+    world.tree([row(1, "a", 0), row(2, "b", 0)])
+    return perturbed(world, "--reattach", 0.5)
+
+
+@case("no sentence in it; give a CoNLL-U file", "test.en.conllu: ")
+def _(world):
+    (world.text / "test.en.conllu").write_text("")
+    return perturbed(world, "--trees", "left")
+
+
+@case("ends before …; give trees of the same text", "others.conllu: ")
+def _(world):
+    return perturbed(world, others="")
+
+
+@case("goes on after the sentences of …; give trees of the same text", "others.conllu: ")
+def _(world):
+    text = (world.text / "test.en.conllu").read_text()
+    return perturbed(world, others=text + text)
+
+
+@case("no parse that could take the place of the input's", "others.conllu:1: ")
+def _(world):
+    world.tree([row(1, "a", 0)])
+    return perturbed(world, others=row(1, "a", "_") + "\n\n")
+
+
+@case("is not a share from 0 to 1", "argument --reattach: '30' ", "0.3 is 30 %")
+def _(world):
+    return perturbed(world, "--reattach", 30, status=2)
 
 
 @pytest.mark.parametrize("fragment", CASES)

@@ -1,0 +1,203 @@
+"""Trees made worse: legal, exact in how much of them changes, and as likely as enumeration says."""
+
+import math
+import random
+from collections import Counter
+from itertools import combinations, permutations, product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles.forests import is_forest
+from scipy.stats import chisquare
+from strategies import trees
+
+from fairseq_syntax.trees.conllu import ROOT, Sentence
+from fairseq_syntax.trees.perturbation import (
+    Quota,
+    exchanged_labels,
+    left_chain,
+    reattached,
+    reattached_heads,
+    right_chain,
+    with_heads,
+)
+from fairseq_syntax.trees.random_trees import random_heads
+
+
+def is_tree(heads):
+    return heads.count(ROOT) == 1 and is_forest(list(heads))
+
+
+def all_trees(words):
+    return [heads for heads in product(range(-1, words), repeat=words) if is_tree(list(heads))]
+
+
+def changed(before, after):
+    return {word for word, (a, b) in enumerate(zip(before, after, strict=True)) if a != b}
+
+
+def sentence(heads, deprels=None):
+    deprels = deprels or ["root" if head == ROOT else f"label{i}" for i, head in enumerate(heads)]
+    return Sentence([f"w{i}" for i in range(len(heads))], heads, deprels, [f"T{i}" for i in range(len(heads))])
+
+
+# --- re-attachment ------------------------------------------------------------------------------------------------
+
+
+@given(trees(min_words=1, max_words=30), st.integers(), st.data())
+def test_exactly_so_many_words_have_another_head_and_the_rest_is_a_tree(heads, seed, data):
+    count = data.draw(st.integers(0, len(heads)))
+    before = list(heads)
+    after = reattached_heads(heads, count, random.Random(seed))
+    assert is_tree(after) and heads == before
+    possible = count if len(heads) > 2 else {(1, 1): 0, (2, 1): 0}.get((len(heads), count), count)
+    assert len(changed(before, after)) == possible
+    assert reattached_heads(heads, count, random.Random(seed)) == after
+
+
+@pytest.mark.parametrize("words", [1, 2, 3, 4])
+def test_the_sets_that_cannot_change_are_those_that_are_named(words):
+    """By enumeration: the root alone, and all dependents of the root and nobody else."""
+    everything = all_trees(words)
+    for heads in everything:
+        possible = {frozenset(changed(heads, other)) for other in everything}
+        root = heads.index(ROOT)
+        dependents = frozenset(i for i, head in enumerate(heads) if head == root)
+        every_set = {frozenset(chosen) for size in range(words + 1) for chosen in combinations(range(words), size)}
+        assert every_set - possible == {frozenset({root}), dependents} - {frozenset()}
+
+
+def probabilities(heads, count):
+    """Tree -> probability, by enumeration: sets alike, then new roots, then trees."""
+    found = {}
+    for tree in all_trees(len(heads)):
+        if len(chosen := frozenset(changed(heads, tree))) == count:
+            found.setdefault(chosen, {}).setdefault(tree.index(ROOT), []).append(tree)
+    return {
+        tree: 1 / (len(found) * len(by_root) * len(alike))
+        for by_root in found.values()
+        for alike in by_root.values()
+        for tree in alike
+    }
+
+
+@pytest.mark.parametrize(
+    "heads, count",
+    [
+        *(([-1, 0, 1, 2], count) for count in (1, 2, 3, 4)),  # a chain
+        *(([1, -1, 1, 1], count) for count in (1, 2, 3, 4)),  # a star
+        ([2, 2, -1, 4, 2], 1),
+        ([2, 2, -1, 4, 2], 3),
+        ([1, -1], 2),
+    ],
+)
+def test_every_legal_tree_is_as_likely_as_enumeration_says(heads, count):
+    expected = probabilities(heads, count)
+    draws = 400 * len(expected)
+    drawn = Counter(tuple(reattached_heads(heads, count, random.Random(f"{seed} x"))) for seed in range(draws))
+    assert set(drawn) == set(expected)
+    if len(expected) > 1:
+        assert chisquare([drawn[t] for t in expected], [draws * p for p in expected.values()]).pvalue > 1e-3
+
+
+def test_a_word_goes_to_each_of_its_legal_heads_equally_often():
+    """One word of four: all but itself, what hangs on it, and its old head."""
+    heads = [1, -1, 1, 2]
+    drawn = Counter()
+    for seed in range(6000):
+        after = reattached_heads(heads, 1, random.Random(seed))
+        (word,) = changed(heads, after)
+        drawn[word, after[word]] += 1
+    legal = {(0, 2), (0, 3), (2, 0), (3, 0), (3, 1)}
+    assert set(drawn) == legal
+    words = Counter(word for word, _ in drawn.elements())
+    assert chisquare(list(words.values())).pvalue > 1e-3
+    assert chisquare([drawn[0, 2], drawn[0, 3]]).pvalue > 1e-3 and chisquare([drawn[3, 0], drawn[3, 1]]).pvalue > 1e-3
+
+
+def test_long_chains_do_not_take_long():
+    for heads in (right_chain(3000), left_chain(3000)):
+        assert is_tree(reattached_heads(heads, 1, random.Random(1)))
+        assert len(changed(heads, reattached_heads(heads, 3000, random.Random(1)))) == 3000
+
+
+@given(trees(min_words=1), st.integers(), st.data())
+def test_labels_stay_with_their_words_but_for_the_root(heads, seed, data):
+    before = sentence(heads)
+    after = reattached(before, data.draw(st.integers(0, len(heads))), random.Random(seed))
+    assert (after.forms, after.upos) == (before.forms, before.upos)
+    assert after.deprels[after.heads.index(ROOT)] == "root" and sorted(after.deprels) == sorted(before.deprels)
+    roots = {before.heads.index(ROOT), after.heads.index(ROOT)}
+    assert changed(before.deprels, after.deprels) == (roots if len(roots) > 1 else set())
+
+
+# --- labels -------------------------------------------------------------------------------------------------------
+
+
+@given(trees(min_words=1, max_words=7), st.integers(), st.data())
+def test_labels_change_places_and_as_many_as_can(heads, seed, data):
+    words = len(heads)
+    deprels = ["root" if head == ROOT else data.draw(st.sampled_from("abc")) for head in heads]
+    count = data.draw(st.integers(0, words))
+    before = sentence(heads, deprels)
+    after = exchanged_labels(before, count, random.Random(seed))
+    assert Counter(after) == Counter(deprels) and before.deprels == deprels
+    moved = changed(deprels, after)
+    assert heads.index(ROOT) not in moved and len(moved) <= count
+    # by enumeration: of no exchange do more words profit, up to so many
+    others = [i for i, head in enumerate(heads) if head != ROOT]
+    sizes = {
+        sum(deprels[i] != deprels[j] for i, j in zip(others, order, strict=True)) for order in permutations(others)
+    }
+    assert len(moved) == max(size for size in sizes if size <= count)
+    assert exchanged_labels(before, count, random.Random(seed)) == after
+
+
+def test_every_word_has_its_turn():
+    before = sentence([-1, 0, 0, 0, 0, 0])
+    drawn = Counter(
+        word
+        for seed in range(2000)
+        for word in changed(before.deprels, exchanged_labels(before, 2, random.Random(seed)))
+    )
+    assert chisquare([drawn[word] for word in range(1, 6)]).pvalue > 1e-3
+
+
+# --- whole trees --------------------------------------------------------------------------------------------------
+
+
+@given(trees(min_words=1), st.integers(), st.sampled_from([random_heads, lambda n, _: left_chain(n)]))
+def test_words_tags_and_the_set_of_labels_stay(heads, seed, kind):
+    before = sentence(heads)
+    new = kind(len(heads), random.Random(seed))
+    after = with_heads(before, new, random.Random(seed))
+    assert (after.forms, after.upos, after.heads) == (before.forms, before.upos, new)
+    assert sorted(after.deprels) == sorted(before.deprels)
+    assert after.deprels[after.heads.index(ROOT)] == "root"
+    assert before.heads == heads, "the tree that was given is not touched"
+
+
+def test_chains():
+    assert [left_chain(3), right_chain(3)] == [[1, 2, ROOT], [ROOT, 0, 1]]
+    assert [chain(n) for chain in (left_chain, right_chain) for n in (0, 1)] == [[], [ROOT], [], [ROOT]]
+
+
+# --- how many -----------------------------------------------------------------------------------------------------
+
+
+@given(st.floats(0, 1), st.lists(st.integers(0, 40), max_size=60))
+def test_a_quota_is_exact_to_one(share, sizes):
+    quota = Quota(share)
+    for size in sizes:
+        due = quota.due(size)
+        assert 0 <= due <= size
+        quota.taken += due
+        assert quota.taken in (math.floor(share * quota.seen + 0.5), math.floor(share * quota.seen + 0.5) - 1)
+    assert abs(quota.taken - share * sum(sizes)) <= 1
+
+
+def test_what_a_portion_cannot_give_the_next_ones_do():
+    quota = Quota(0.5)
+    assert quota.due(4) == 2  # and nothing is taken
+    assert quota.due(4) == 4
