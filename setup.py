@@ -48,26 +48,5 @@ setup(
             "spacy>=3.8,<4",
         ],
     },
-    entry_points={
-        "console_scripts": [
-            "fairseq-syntax = fairseq_syntax.cli.program:main",
-            "fairseq-syntax-dir = fairseq_syntax.cli.dir:main",
-            "fairseq-syntax-parse = fairseq_syntax.cli.parse:main",
-            "fairseq-syntax-preprocess = fairseq_syntax.cli.preprocess:main",
-            "fairseq-syntax-check = fairseq_syntax.cli.check:main",
-            "fairseq-syntax-linearize = fairseq_syntax.cli.linearize:main",
-            "fairseq-syntax-attention = fairseq_syntax.cli.attention:main",
-            "fairseq-syntax-trees = fairseq_syntax.cli.trees:main",
-            "fairseq-syntax-attachment = fairseq_syntax.cli.attachment:main",
-            "fairseq-syntax-grammar = fairseq_syntax.cli.grammar:main",
-            "fairseq-syntax-gates = fairseq_syntax.cli.gates:main",
-            "fairseq-syntax-compare = fairseq_syntax.cli.compare:main",
-            "fairseq-syntax-dictionary = fairseq_syntax.cli.dictionary:main",
-            "fairseq-syntax-graph = fairseq_syntax.cli.graph:main",
-            "fairseq-syntax-average = fairseq_syntax.cli.average:main",
-            "fairseq-syntax-length-prior = fairseq_syntax.cli.length_prior:main",
-            "fairseq-syntax-characters = fairseq_syntax.cli.characters:main",
-            "fairseq-syntax-constituents = fairseq_syntax.cli.constituents:main",
-        ]
-    },
+    entry_points={"console_scripts": ["fairseq-syntax = fairseq_syntax.cli.program:main"]},
 )

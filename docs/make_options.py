@@ -2,9 +2,7 @@
 
 import argparse
 import dataclasses
-import importlib
 import logging
-import re
 import sys
 from enum import Enum
 from functools import cache
@@ -21,16 +19,15 @@ from fairseq.optim import OPTIMIZER_DATACLASS_REGISTRY, OPTIMIZER_REGISTRY
 from fairseq.optim.lr_scheduler import LR_SCHEDULER_DATACLASS_REGISTRY, LR_SCHEDULER_REGISTRY
 from fairseq.tasks import TASK_DATACLASS_REGISTRY, TASK_REGISTRY
 
-import fairseq_syntax  # noqa: F401  (registers everything)
+from fairseq_syntax.cli import program
 
 DOCS = Path(__file__).resolve().parent
 PAGE = DOCS / "options.md"
 
 
-def console_scripts() -> dict[str, str]:
-    """Name of every program of ours -> "module:function", from setup.py."""
-    text = (DOCS.parent / "setup.py").read_text(encoding="utf-8")
-    return dict(re.findall(r'"(fairseq-syntax-[\w-]+) = ([\w.]+:\w+)"', text))
+def console_scripts() -> list[str]:
+    """The program with each of its verbs."""
+    return [f"{program.PROGRAM} {verb}" for verb in program.VERBS]
 
 
 class _Captured(Exception):
@@ -44,8 +41,7 @@ def program_parser(name: str) -> argparse.ArgumentParser:
     Raises:
         LookupError: it did not get as far as parsing its arguments.
     """
-    module, function = console_scripts()[name].split(":")
-    main = getattr(importlib.import_module(module), function)
+    main = program.load(name.split()[1]).main
 
     def capture(parser, *arguments, **keywords):
         raise _Captured(parser)
@@ -198,7 +194,7 @@ def page() -> str:
     lines += ["## Programs", ""]
     for name in console_scripts():
         parser = program_parser(name)
-        based = name == "fairseq-syntax-preprocess"
+        based = name == "fairseq-syntax preprocess"
         base = fairseq_options.get_preprocessing_parser() if based else None
         description = " ".join((parser.description or "").split())
         lines += [f"### {name}", "", description, ""]

@@ -83,10 +83,10 @@ multitask_data() {
     local bpe="$1" folder="$2" data="$3" split tests=()
     shift 3
     run mkdir -p "$folder"
-    run fairseq-syntax-linearize --input "$bpe/train" --source-lang "$SOURCE" --target-lang "$TARGET" \
+    run fairseq-syntax linearize --input "$bpe/train" --source-lang "$SOURCE" --target-lang "$TARGET" \
         --output "$folder/train" --overwrite
     for split in "$@"; do
-        run fairseq-syntax-linearize --input "$bpe/$split" --source-lang "$SOURCE" --target-lang "$TARGET" \
+        run fairseq-syntax linearize --input "$bpe/$split" --source-lang "$SOURCE" --target-lang "$TARGET" \
             --output "$folder/$split" --translate-only --overwrite
         [[ "$split" == test* ]] && tests+=("$folder/$split")
     done

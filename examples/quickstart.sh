@@ -21,8 +21,8 @@ for split in train valid test challenge; do
     run cp "$OUT/corpus/$split.en.conllu" "$OUT/bpe/" # trees are of words: they serve any segmentation
 done
 
-say "binarizing text and trees (fairseq-syntax-preprocess)"
-logged "$log" fairseq-syntax-preprocess --source-lang en --target-lang de --joined-dictionary --trainpref "$OUT/bpe/train" \
+say "binarizing text and trees (fairseq-syntax preprocess)"
+logged "$log" fairseq-syntax preprocess --source-lang en --target-lang de --joined-dictionary --trainpref "$OUT/bpe/train" \
     --validpref "$OUT/bpe/valid" --testpref "$OUT/bpe/test,$OUT/bpe/challenge" --destdir "$OUT/data-bin"
 
 train_and_translate() { # system
@@ -42,7 +42,7 @@ say "training and translating with ${systems[*]} at the same time, $UPDATES upda
 at_once train_and_translate "${systems[@]}"
 
 say "drawing what a parent-scaled head attends to"
-logged "$log" fairseq-syntax-attention "$OUT/data-bin" --path "$OUT/pascal/checkpoint_last.pt" --subset test1 \
+logged "$log" fairseq-syntax attention "$OUT/data-bin" --path "$OUT/pascal/checkpoint_last.pt" --subset test1 \
     --sentence 250 --output "$OUT/attention.png"
 
 scores "${systems[@]}"

@@ -103,7 +103,7 @@ tokenise_text() {
 }
 
 parse() { # text, trees, shard
-    run fairseq-syntax-parse --input "$1" --output "$2" --shard "$3" --parser-language "$SOURCE" \
+    run fairseq-syntax parse --input "$1" --output "$2" --shard "$3" --parser-language "$SOURCE" \
         ${STANZA_TAGGER:+--parser-tagger "$STANZA_TAGGER"} ${STANZA_PARSER:+--parser-model "$STANZA_PARSER"} \
         ${PARSE_DEVICE:+--parser-device "$PARSE_DEVICE"}
 }
@@ -157,7 +157,7 @@ prepare_data() {
         --input "${LANGUAGES[@]/#/$TEXT/train.}" \
         -o "$OUT/bpe.codes" --write-vocabulary "${LANGUAGES[@]/#/$OUT/vocab.}"
     apply_codes "$OUT/bpe.codes"
-    run fairseq-syntax-preprocess --source-lang "$SOURCE" --target-lang "$TARGET" --joined-dictionary \
+    run fairseq-syntax preprocess --source-lang "$SOURCE" --target-lang "$TARGET" --joined-dictionary \
         --workers "$WORKERS" --no-distances --trainpref "$BPE/train" --validpref "$BPE/valid" \
         --testpref "$(test_prefixes "$BPE")" --destdir "$DATA" --overwrite # distances are computed when they are needed
     [[ -z "$MULTITASK" ]] || multitask_data "$BPE" "$OUT/bpe-multitask-$PAIR" "$DATA-multitask" "${SPLITS[@]}"

@@ -67,7 +67,7 @@ class SyntaxTranslationConfig(TranslationConfig, ParserOptions):
         default="off",
         metadata={
             "help": "beam search with the probability of the translation's length given the source's: off, auto (the "
-            "table in the data directory, made by fairseq-syntax-length-prior), or the path of a table; not used by "
+            "table in the data directory, made by fairseq-syntax length-prior), or the path of a table; not used by "
             "--eval-bleu"
         },
     )

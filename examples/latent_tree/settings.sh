@@ -66,7 +66,7 @@ get() {
             there "$file" "DATA=$DATA must hold train, val, test_2016_flickr and test_2017_flickr in $SOURCE and $TARGET"
         fi
         unless_there "$goal" run_to "$goal" gzip -dcf "$file"
-        run fairseq-syntax-characters --input "$goal" --output "$OUT/characters/$1.$language" --overwrite
+        run fairseq-syntax characters --input "$goal" --output "$OUT/characters/$1.$language" --overwrite
     done
 }
 
@@ -113,7 +113,7 @@ evaluate() {
         --batch-size 32 --max-len-a 1.5 --max-len-b 30 --bpe syntax_char --scoring sacrebleu
     hypotheses "$name.generated" "$name.characters"
     for rule in none adjacent; do
-        run_filter "$name.characters" "$name.$rule.text" fairseq-syntax-characters --restore --dedup "$rule"
+        run_filter "$name.characters" "$name.$rule.text" fairseq-syntax characters --restore --dedup "$rule"
         for case in cased lowercase; do
             scores="$name.$rule.$case.scores" options=()
             [[ "$case" == cased ]] || options=(--lowercase)
@@ -135,7 +135,7 @@ trees() {
     local ids name="$OUT/$system-$SEED.$subset"
     there "$name.trees" "run bash examples/recipe.sh evaluate latent_tree $system $subset"
     read -ra ids <<< "$IDS"
-    run_to "$name.stats" fairseq-syntax-constituents stats "$name.trees"
+    run_to "$name.stats" fairseq-syntax constituents stats "$name.trees"
     [[ -n "$DRY_RUN" ]] || cat "$name.stats"
-    run fairseq-syntax-constituents draw "$name.trees" --ids "${ids[@]}" --output "$name.trees.d" --overwrite
+    run fairseq-syntax constituents draw "$name.trees" --ids "${ids[@]}" --output "$name.trees.d" --overwrite
 }

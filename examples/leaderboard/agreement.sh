@@ -24,27 +24,27 @@ for split in train valid test challenge; do
     done
     run fairseq-syntax perturb --trees random --input "$corpus/$split.en.conllu" \
         --output "$OUT/random/$split.en.conllu"
-    run fairseq-syntax-parse --input "$corpus/$split.en" --output "$OUT/parser/$split.en.conllu" --parser-language en \
+    run fairseq-syntax parse --input "$corpus/$split.en" --output "$OUT/parser/$split.en.conllu" --parser-language en \
         ${STANZA_TAGGER:+--parser-tagger "$STANZA_TAGGER"} ${STANZA_PARSER:+--parser-model "$STANZA_PARSER"} \
         --parser-device cpu
     for language in en de; do
-        run fairseq-syntax-characters --input "$corpus/$split.$language" --output "$OUT/characters/$split.$language"
+        run fairseq-syntax characters --input "$corpus/$split.$language" --output "$OUT/characters/$split.$language"
     done
 done
 for kind in parser random; do # how good they are
-    run_to "$OUT/$kind/attachment.txt" fairseq-syntax-attachment --predicted "$OUT/$kind/test.en.conllu" \
+    run_to "$OUT/$kind/attachment.txt" fairseq-syntax attachment --predicted "$OUT/$kind/test.en.conllu" \
         --gold "$corpus/test.en.conllu"
 done
 
-run fairseq-syntax-dictionary --train "$corpus/train.en" --extra "$corpus/valid.en" "$corpus/test.en" \
+run fairseq-syntax dictionary --train "$corpus/train.en" --extra "$corpus/valid.en" "$corpus/test.en" \
     "$corpus/challenge.en" --output "$OUT/dict.open.en.txt" --overwrite
 for kind in gold parser random; do
     [[ "$kind" == gold ]] && text="$corpus" || text="$OUT/$kind"
     prefixes=(--trainpref "$text/train" --validpref "$text/valid" --testpref "$text/test,$text/challenge")
-    run fairseq-syntax-preprocess --source-lang en --target-lang de --joined-dictionary "${prefixes[@]}" \
+    run fairseq-syntax preprocess --source-lang en --target-lang de --joined-dictionary "${prefixes[@]}" \
         --destdir "$OUT/data-bin-$kind"
     # LGP reads words by their spelling: its source dictionary holds all of them
-    run fairseq-syntax-preprocess --source-lang en --target-lang de --srcdict "$OUT/dict.open.en.txt" "${prefixes[@]}" \
+    run fairseq-syntax preprocess --source-lang en --target-lang de --srcdict "$OUT/dict.open.en.txt" "${prefixes[@]}" \
         --destdir "$OUT/data-bin-open-$kind"
 done
 multitask_data "$corpus" "$OUT/multitask" "$OUT/data-bin-multitask" valid test challenge

@@ -17,7 +17,7 @@ for split in train valid test test1; do
         run cp "$OUT/bpe/$split.$language" "$OUT/random/"
     done
 done
-run fairseq-syntax-preprocess --source-lang "$SOURCE" --target-lang "$TARGET" --workers "$WORKERS" \
+run fairseq-syntax preprocess --source-lang "$SOURCE" --target-lang "$TARGET" --workers "$WORKERS" \
     --srcdict "$OUT/data-bin-parser/dict.$SOURCE.txt" --tgtdict "$OUT/data-bin-parser/dict.$TARGET.txt" \
     --trainpref "$OUT/random/train" --validpref "$OUT/random/valid" --testpref "$OUT/random/test,$OUT/random/test1" \
     --destdir "$OUT/data-bin-random"

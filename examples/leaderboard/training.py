@@ -160,7 +160,7 @@ class Run:
             text = "".join(hypotheses[i].text + "\n" for i in sorted(hypotheses))
             goal.with_suffix(".tokens").write_text(text, encoding="utf8")
             if self.family.characters:
-                join = ["fairseq-syntax-characters", "--restore", "--input", str(goal.with_suffix(".tokens"))]
+                join = ["fairseq-syntax", "characters", "--restore", "--input", str(goal.with_suffix(".tokens"))]
                 self._call([*join, "--output", str(goal), "--overwrite"], self.folder / "generate.log")
             else:
                 goal.with_suffix(".tokens").replace(goal)
@@ -175,7 +175,7 @@ class Run:
             if not mean.exists():
                 # by name, the oldest first
                 last = sorted(checkpoints.glob("checkpoint[0-9]*.pt"), key=lambda path: int(path.stem[10:]))
-                command = ["fairseq-syntax-average", "--inputs", *map(str, last[-self.family.average :])]
+                command = ["fairseq-syntax", "average", "--inputs", *map(str, last[-self.family.average :])]
                 self._call([*command, "--output", str(mean)], self.folder / "generate.log")
             candidates[f"mean of the last {self.family.average}"] = mean
         if len(candidates) == 1:

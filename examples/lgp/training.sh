@@ -143,7 +143,7 @@ treebank() {
 # All words of the source; rare and unseen ones, too, are read by their spelling.
 dictionary() {
     local extra=("${SPLITS[@]/#/$TEXT/}")
-    run fairseq-syntax-dictionary --train "$TEXT/train.$SOURCE" --extra "${extra[@]/%/.$SOURCE}" \
+    run fairseq-syntax dictionary --train "$TEXT/train.$SOURCE" --extra "${extra[@]/%/.$SOURCE}" \
         --output "$DICTIONARY" --overwrite
 }
 
@@ -154,7 +154,7 @@ parse() {
     for split in train "${SPLITS[@]}"; do
         trees="$WORK/trees-$DEP_FIRST_K-$PARSER_SEED/$split.$SOURCE.conllu"
         run mkdir -p "$(dirname "$trees")"
-        unless_there "$trees" run fairseq-syntax-parse --input "$TEXT/$split.$SOURCE" --output "$trees" \
+        unless_there "$trees" run fairseq-syntax parse --input "$TEXT/$split.$SOURCE" --output "$trees" \
             --parser checkpoint --parser-model "$parser/checkpoint_last.pt" \
             ${PARSE_DEVICE:+--parser-device "$PARSE_DEVICE"}
         run cp "$trees" "$TEXT/$split.$SOURCE.conllu"
@@ -163,14 +163,14 @@ parse() {
 
 # Text, trees unless PARSES=none, and probabilities of lengths.
 binarize() {
-    local program=(fairseq-syntax-preprocess --no-distances) tests=("${SPLITS[@]:1}")
+    local program=(fairseq-syntax preprocess --no-distances) tests=("${SPLITS[@]:1}")
     [[ "$PARSES" != none ]] || program=(fairseq-preprocess)
     tests=("${tests[@]/#/$TEXT/}")
     run rm -rf "$DATA_BIN"
     run "${program[@]}" --source-lang "$SOURCE" --target-lang "$TARGET" --workers "$WORKERS" \
         --trainpref "$TEXT/train" --validpref "$TEXT/valid" --testpref "$(IFS=, && echo "${tests[*]}")" \
         --srcdict "$DICTIONARY" --thresholdtgt "$MIN_FREQUENCY_TARGET" --destdir "$DATA_BIN"
-    local lengths=(fairseq-syntax-length-prior "$DATA_BIN" --source-lang "$SOURCE" --target-lang "$TARGET" --overwrite)
+    local lengths=(fairseq-syntax length-prior "$DATA_BIN" --source-lang "$SOURCE" --target-lang "$TARGET" --overwrite)
     run "${lengths[@]}"
     # relative frequencies: what has not been seen has none
     run "${lengths[@]}" --smoothing raw --unseen author --output "$DATA_BIN/$RAW_LENGTHS"
@@ -248,13 +248,13 @@ train() {
         --save-dir "$(system_folder "$system")" --log-file "$WORK/$(system_name "$system").log" "${@:2}"
 }
 
-# The mean of a system's checkpoints: average SYSTEM [options of fairseq-syntax-average]
+# The mean of a system's checkpoints: average SYSTEM [options of fairseq-syntax average]
 average() {
     local system="${1:-}" folder
     graph_options "$system"
     folder="$(system_folder "$system")"
     there "$folder" "train $system first"
-    run fairseq-syntax-average --inputs "$folder" --select-on valid --data "$DATA_BIN" --output "$folder/average.pt" \
+    run fairseq-syntax average --inputs "$folder" --select-on valid --data "$DATA_BIN" --output "$folder/average.pt" \
         --overwrite "${DEVICE[@]}" "${@:2}"
 }
 
@@ -316,7 +316,7 @@ compare() {
         exit 1
     fi
     name="$(translation_name comparison "$split")"
-    run_to "$name.txt" fairseq-syntax-compare "${outputs[@]}" --names "${names[@]}" \
+    run_to "$name.txt" fairseq-syntax compare "${outputs[@]}" --names "${names[@]}" \
         --reference "$TEXT/$split.$TARGET" --source "$TEXT/$split.$SOURCE" --plot "$name.svg" --overwrite "${@:2}"
     [[ -n "$DRY_RUN" ]] || cat "$name.txt"
 }
@@ -338,8 +338,8 @@ graph() {
     esac
     [[ ! -s "$gold.gz" ]] || gold="$gold.gz"
     local model=("$data" --path "$checkpoint" "${DEVICE[@]}" ${LOWERCASE:+--lowercase} --decoder eisner)
-    run_to "$name.attachment.txt" fairseq-syntax-attachment "${model[@]}" --gold "$gold" "${@:2}"
+    run_to "$name.attachment.txt" fairseq-syntax attachment "${model[@]}" --gold "$gold" "${@:2}"
     [[ -n "$DRY_RUN" ]] || cat "$name.attachment.txt"
-    run fairseq-syntax-trees "${model[@]}" --input "$gold" --sentence "${SENTENCE:-3}" --draw "$name.tree.svg" --overwrite
+    run fairseq-syntax trees "${model[@]}" --input "$gold" --sentence "${SENTENCE:-3}" --draw "$name.tree.svg" --overwrite
     echo "picture: $name.tree.svg" >&2
 }

@@ -39,7 +39,7 @@ multi30k_split() {
     if [[ -n "$DATA" && -f "$DATA/$2.$SOURCE.conllu.gz" ]]; then
         run cp "$DATA/$2.$SOURCE.conllu.gz" "$trees.gz"
     else
-        run fairseq-syntax-parse --input "$TEXT/$1.$SOURCE" --output "$trees" --parser-language "$SOURCE" \
+        run fairseq-syntax parse --input "$TEXT/$1.$SOURCE" --output "$trees" --parser-language "$SOURCE" \
             ${STANZA_TAGGER:+--parser-tagger "$STANZA_TAGGER"} ${STANZA_PARSER:+--parser-model "$STANZA_PARSER"} \
             ${PARSE_DEVICE:+--parser-device "$PARSE_DEVICE"}
     fi
@@ -65,7 +65,7 @@ prepare() {
         done
     done
 
-    run fairseq-syntax-preprocess --source-lang "$SOURCE" --target-lang "$TARGET" --joined-dictionary --workers "$WORKERS" \
+    run fairseq-syntax preprocess --source-lang "$SOURCE" --target-lang "$TARGET" --joined-dictionary --workers "$WORKERS" \
         --trainpref "$BPE/train" --validpref "$BPE/valid" --testpref "$BPE/test,$BPE/test1" \
         --destdir "$OUT/data-bin" --overwrite
 

@@ -85,19 +85,19 @@ trees() {
 
     run mkdir -p "$folder"
     if [[ -n "$treebank" ]]; then
-        run_to "$folder/attachment.txt" fairseq-syntax-attachment "${model[@]}" --gold "$treebank" "${words[@]}" --by deprel
-        run_to "$folder/grammar.txt" fairseq-syntax-grammar "${model[@]}" --gold "$treebank" "${words[@]}"
-        run fairseq-syntax-trees "${model[@]}" --input "$treebank" "${words[@]}" --output "$folder/treebank.conllu" --overwrite
+        run_to "$folder/attachment.txt" fairseq-syntax attachment "${model[@]}" --gold "$treebank" "${words[@]}" --by deprel
+        run_to "$folder/grammar.txt" fairseq-syntax grammar "${model[@]}" --gold "$treebank" "${words[@]}"
+        run fairseq-syntax trees "${model[@]}" --input "$treebank" "${words[@]}" --output "$folder/treebank.conllu" --overwrite
         [[ -n "$DRY_RUN" ]] || cat "$folder/attachment.txt" "$folder/grammar.txt"
     else
         echo "no treebank for source language $SOURCE (UD_EN, UD_DE): trees are drawn, not compared" >&2
     fi
-    run fairseq-syntax-trees "${model[@]}" --subset test --sentence "$SENTENCE" --draw "$folder/tree.svg" --overwrite
-    run fairseq-syntax-attention "${model[@]}" --subset test --sentence "$SENTENCE" --output "$folder/heads.png"
+    run fairseq-syntax trees "${model[@]}" --subset test --sentence "$SENTENCE" --draw "$folder/tree.svg" --overwrite
+    run fairseq-syntax attention "${model[@]}" --subset test --sentence "$SENTENCE" --output "$folder/heads.png"
     if [[ "$system" == sa_nmt_1set ]]; then
         echo "sa_nmt_1set has no gate on syntax" >&2
     else
-        run fairseq-syntax-gates "${model[@]}" --subset test --output "$folder/gates.tsv" --html "$folder/gates.html" \
+        run fairseq-syntax gates "${model[@]}" --subset test --output "$folder/gates.tsv" --html "$folder/gates.html" \
             --draw "$folder/gates.png" ${TARGET_CONLLU:+--target-conllu "$TARGET_CONLLU"} --overwrite
     fi
     echo "files: $folder" >&2

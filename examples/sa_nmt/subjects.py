@@ -1,7 +1,7 @@
 """Do latent trees find the subject? How many subjects of a treebank are attached to their verb in other trees.
 
 A subject is a word whose relation is nsubj (or a subtype of it), its verb is the head that the treebank gives it.
-Punctuation is removed from all trees as fairseq-syntax-attachment does. The subject is found in a tree if there is an
+Punctuation is removed from all trees as fairseq-syntax attachment does. The subject is found in a tree if there is an
 arc between it and its verb, whichever way it points; DA counts the arcs in which the verb is the head only.
 
 The second table also takes an arc between the subject and an auxiliary of its verb (aux, cop). In Universal

@@ -13,7 +13,7 @@ fresh_out "$log"
 
 agreement_corpus "$log"
 say "binarizing text and trees; whole words"
-logged "$log" fairseq-syntax-preprocess --source-lang en --target-lang de --trainpref "$OUT/corpus/train" \
+logged "$log" fairseq-syntax preprocess --source-lang en --target-lang de --trainpref "$OUT/corpus/train" \
     --validpref "$OUT/corpus/valid" --testpref "$OUT/corpus/test,$OUT/corpus/challenge" --destdir "$OUT/data-bin"
 
 train_and_translate() { # system: an architecture, with _centres guided
@@ -32,7 +32,7 @@ at_once train_and_translate "${systems[@]}"
 scores "${systems[@]}"
 say "do they differ, and at which lengths of the source?"
 outputs=("${systems[@]/#/$OUT/}")
-logged_to "$log" "$OUT/compare.txt" fairseq-syntax-compare "${outputs[@]/%/.test.generated}" --names "${systems[@]}" \
+logged_to "$log" "$OUT/compare.txt" fairseq-syntax compare "${outputs[@]/%/.test.generated}" --names "${systems[@]}" \
     --reference "$OUT/corpus/test.de" --source "$OUT/corpus/test.en" --buckets 5 --plot "$OUT/lengths.svg"
 [[ -n "$DRY_RUN" ]] || cat "$OUT/compare.txt"
 echo

@@ -77,7 +77,7 @@ evaluate() {
 }
 
 # BLEU beside the baseline, significance, and BLEU by source length with a picture, of all systems that have been
-# evaluated: compare [SPLIT] [options of fairseq-syntax-compare].  Recurrent systems against global_att and, as in the
+# evaluated: compare [SPLIT] [options of fairseq-syntax compare].  Recurrent systems against global_att and, as in the
 # paper, against chen17 and global_plus_chen17; Transformers against transformer
 compare() {
     subset="${1:-test}" options=("${@:2}") compared=""
@@ -101,7 +101,7 @@ compare_kind() {
         return
     fi
     compared+=" $1"
-    run_to "$OUT/$1-$SEED.$subset.txt" fairseq-syntax-compare "${outputs[@]}" --names "${names[@]}" \
+    run_to "$OUT/$1-$SEED.$subset.txt" fairseq-syntax compare "${outputs[@]}" --names "${names[@]}" \
         --reference "$MULTI30K/text/$subset.$TARGET" --source "$MULTI30K/text/$subset.$SOURCE" \
         --plot "$OUT/$1-$SEED.$subset.svg" --overwrite "${against[@]}" "${options[@]}"
     [[ -n "$DRY_RUN" ]] || { echo "== $1, $subset" && cat "$OUT/$1-$SEED.$subset.txt" && echo; }

@@ -1,4 +1,4 @@
-"""fairseq-syntax-attachment: how much of a treebank is in a model's latent trees (Tran & Bisk 2018, Table 3)."""
+"""fairseq-syntax attachment: how much of a treebank is in a model's latent trees (Tran & Bisk 2018, Table 3)."""
 
 import argparse
 import logging
@@ -26,15 +26,15 @@ ancestor that is none, and becomes a root without one.
 Without DATA and --path, or --predicted, the baselines are scored alone.
 
 examples:
-  fairseq-syntax-attachment data-bin --path checkpoint_best.pt --gold en_ewt.test.conllu.gz --lowercase \\
+  fairseq-syntax attachment data-bin --path checkpoint_best.pt --gold en_ewt.test.conllu.gz --lowercase \\
       --bpe subword_nmt --bpe-codes codes.en
-  fairseq-syntax-attachment --predicted trees.conllu --gold en_ewt.test.conllu.gz --by deprel"""
+  fairseq-syntax attachment --predicted trees.conllu --gold en_ewt.test.conllu.gz --by deprel"""
 
 
 def build_parser() -> argparse.ArgumentParser:
     """The program's options."""
     parser = argparse.ArgumentParser(
-        prog="fairseq-syntax-attachment",
+        prog="fairseq-syntax attachment",
         description="Attachment accuracy of latent trees against a treebank, beside the branching baselines.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -108,7 +108,7 @@ def run(args: argparse.Namespace) -> None:
         file=sys.stderr,
     )
     if compared.note:
-        print(f"fairseq-syntax-attachment: {compared.note}", file=sys.stderr)
+        print(f"fairseq-syntax attachment: {compared.note}", file=sys.stderr)
 
 
 if __name__ == "__main__":

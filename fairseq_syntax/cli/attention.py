@@ -1,4 +1,4 @@
-"""fairseq-syntax-attention: a picture of what a model attends to in one sentence."""
+"""fairseq-syntax attention: a picture of what a model attends to in one sentence."""
 
 import argparse
 import logging
@@ -33,15 +33,15 @@ and, of a decoder that is given the reference translation:
     weights), and of SDAtt beside global attention (global_plus_sdatt and its kin)
 --kind gate
     how much syntax it asks for: the tokens coloured by the norm of the gate (sa_nmt, fa_nmt); of many sentences, and as
-    numbers: fairseq-syntax-gates
+    numbers: fairseq-syntax gates
 --kind position
     the position that SDAtt and local attention predict, over the attention around it; of sdatt_transformer, that of
     each syntax-directed head of the last layer that has some
 
 examples:
-  fairseq-syntax-attention data-bin --path checkpoints/pascal/checkpoint_best.pt \\
+  fairseq-syntax attention data-bin --path checkpoints/pascal/checkpoint_best.pt \\
     --subset test --sentence 3 --output map.png
-  fairseq-syntax-attention data-bin --path checkpoints/pascal/checkpoint_best.pt --kind translation --output map.svg"""
+  fairseq-syntax attention data-bin --path checkpoints/pascal/checkpoint_best.pt --kind translation --output map.svg"""
 
 
 class Kind(StrEnum):
@@ -58,7 +58,7 @@ class Kind(StrEnum):
 def build_parser() -> argparse.ArgumentParser:
     """The program's options."""
     parser = argparse.ArgumentParser(
-        prog="fairseq-syntax-attention",
+        prog="fairseq-syntax attention",
         description="Draw what a model attends to in one sentence: syntactic heads, or the source of a translation.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

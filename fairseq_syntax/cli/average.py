@@ -1,4 +1,4 @@
-"""fairseq-syntax-average: a model whose parameters are the mean of those of several checkpoints."""
+"""fairseq-syntax average: a model whose parameters are the mean of those of several checkpoints."""
 
 import argparse
 import logging
@@ -35,8 +35,8 @@ translates the split; that with the highest BLEU is kept, of equal ones the mean
 the tokens of the data, unless --remove-bpe joins them.
 
 examples:
-  fairseq-syntax-average --inputs checkpoints --from 11 --to 20 --output checkpoints/average.pt
-  fairseq-syntax-average --inputs checkpoints --select-on valid --data data-bin --output checkpoints/average.pt"""
+  fairseq-syntax average --inputs checkpoints --from 11 --to 20 --output checkpoints/average.pt
+  fairseq-syntax average --inputs checkpoints --select-on valid --data data-bin --output checkpoints/average.pt"""
 
 _LAST = (8, 5, 3)
 # of the last checkpoint, and not of the mean
@@ -59,7 +59,7 @@ class Checkpoint:
 def build_parser() -> argparse.ArgumentParser:
     """The program's options."""
     parser = argparse.ArgumentParser(
-        prog="fairseq-syntax-average",
+        prog="fairseq-syntax average",
         description="Average the parameters of checkpoints, of the suite's models or fairseq's own.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -271,7 +271,7 @@ class Mean:
         if self.differing:
             names = sorted(self.differing)
             print(
-                f"fairseq-syntax-average: not numbers with fractions, and not the same everywhere: {', '.join(names)}; "
+                f"fairseq-syntax average: not numbers with fractions, and not the same everywhere: {', '.join(names)}; "
                 f"taken from {self._first}",
                 file=sys.stderr,
             )
@@ -315,7 +315,7 @@ def select(checkpoints: list[Checkpoint], args: argparse.Namespace) -> tuple[int
     """
     best = best_number(checkpoints)
     if best is None:
-        print("fairseq-syntax-average: no checkpoint was validated, so none is the best", file=sys.stderr)
+        print("fairseq-syntax average: no checkpoint was validated, so none is the best", file=sys.stderr)
     starts = candidate_starts(checkpoints, best)
     loaded = load(str(checkpoints[-1].path), args.data, args.cpu)
     translator = Translator(loaded, args)

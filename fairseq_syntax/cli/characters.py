@@ -1,4 +1,4 @@
-"""fairseq-syntax-characters: text to characters, and back."""
+"""fairseq-syntax characters: text to characters, and back."""
 
 import argparse
 import sys
@@ -15,16 +15,16 @@ Characters are separated by spaces, and the space itself is written {SPACE}: "Ei
 and a {SPACE} of the text becomes {SPACE_IN_TEXT}. A line stays a line.
 
 example:
-  fairseq-syntax-characters --input train.de.gz --output characters/train.de
+  fairseq-syntax characters --input train.de.gz --output characters/train.de
   fairseq-preprocess -s de -t en --trainpref characters/train --validpref characters/valid --padding-factor 1 \\
       --destdir data-bin
-  fairseq-syntax-characters --restore --dedup adjacent < hypotheses > text"""
+  fairseq-syntax characters --restore --dedup adjacent < hypotheses > text"""
 
 
 def build_parser() -> argparse.ArgumentParser:
     """The program's options."""
     parser = argparse.ArgumentParser(
-        prog="fairseq-syntax-characters",
+        prog="fairseq-syntax characters",
         description="Text to characters, for models that read and write no words; and back (--restore).",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

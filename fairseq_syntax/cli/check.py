@@ -1,4 +1,4 @@
-"""fairseq-syntax-check: whether a data directory is as it was written."""
+"""fairseq-syntax check: whether a data directory is as it was written."""
 
 import argparse
 import json
@@ -10,7 +10,7 @@ from ..data.checking import DataCheck
 from .outputs import exit_status
 
 _DESCRIPTION = """\
-Check a data directory that fairseq-syntax-preprocess wrote: checksums and shapes of all files; that heads form trees,
+Check a data directory that fairseq-syntax preprocess wrote: checksums and shapes of all files; that heads form trees,
 and that parents and distances follow from them; dictionaries; that there is a tree for every sentence, of its length.
 Training checks the cheap part of this by itself."""
 
@@ -19,13 +19,13 @@ Prints a line for every split, and on stderr a line for every fault. Exit status
 usage.
 
 example:
-  fairseq-syntax-check data-bin"""
+  fairseq-syntax check data-bin"""
 
 
 def build_parser() -> argparse.ArgumentParser:
     """The program's options."""
     parser = argparse.ArgumentParser(
-        prog="fairseq-syntax-check",
+        prog="fairseq-syntax check",
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> None:
     pairs = [given] if all(given) else [_languages(manifest) for manifest in sorted(path.glob("syntax-*-*.json"))]
     if not pairs:
         raise FileNotFoundError(
-            f"{path}: no syntax-*.json: not a directory that fairseq-syntax-preprocess wrote, or one that it has not "
+            f"{path}: no syntax-*.json: not a directory that fairseq-syntax preprocess wrote, or one that it has not "
             "finished"
         )
     faults = []
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> None:
         for line in check.summary:
             print(line)
     if faults:
-        raise ValueError("\nfairseq-syntax-check: ".join(faults))
+        raise ValueError("\nfairseq-syntax check: ".join(faults))
     print(f"{path}: all right")
 
 

@@ -1,4 +1,4 @@
-"""fairseq-syntax-compare: BLEU and RIBES of systems beside a baseline, whether they differ, and by source length."""
+"""fairseq-syntax compare: BLEU and RIBES of systems beside a baseline, whether they differ, and by source length."""
 
 import argparse
 import logging
@@ -33,7 +33,7 @@ from ..trees.text import read_lines
 from .attachment import add_format
 from .outputs import exit_status, picture, refuse_existing
 
-_PROGRAM = "fairseq-syntax-compare"
+_PROGRAM = "fairseq-syntax compare"
 _CLOSED_BUCKETS = 5
 _PIECE = re.compile(r"\S+@@(?= |$)|▁\S*")
 _EPILOG = """\
@@ -51,10 +51,10 @@ text with --reference. D- lines are taken, or H- lines where there are none.
   source words of the sentences of a bucket, the end of the sentence not counted
 
 examples:
-  fairseq-syntax-compare baseline.generated system.generated --reference test.de --plot lengths.svg
-  fairseq-syntax-compare baseline.generated a.generated b.generated --names baseline a b --lowercase --tokenize 13a
-  fairseq-syntax-compare global.generated chen17.generated sdatt.generated --reference test.de --against chen17
-  fairseq-syntax-compare baseline.txt system.txt --reference test.de --source test.en --format markdown"""
+  fairseq-syntax compare baseline.generated system.generated --reference test.de --plot lengths.svg
+  fairseq-syntax compare baseline.generated a.generated b.generated --names baseline a b --lowercase --tokenize 13a
+  fairseq-syntax compare global.generated chen17.generated sdatt.generated --reference test.de --against chen17
+  fairseq-syntax compare baseline.txt system.txt --reference test.de --source test.en --format markdown"""
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -1,4 +1,4 @@
-"""fairseq-syntax-constituents: the trees that a translation has been made with (Bradbury & Socher 2017, Sec. 4)."""
+"""fairseq-syntax constituents: the trees that a translation has been made with (Bradbury & Socher 2017, Sec. 4)."""
 
 import argparse
 import logging
@@ -46,10 +46,10 @@ _DESCRIPTION = "Latent constituent trees over characters, as --tree-output has w
 
 _EPILOG = """\
 examples:
-  fairseq-generate data-bin --user-dir "$(fairseq-syntax-dir)" --task tree_translation --path checkpoint_best.pt \\
+  fairseq-generate data-bin --user-dir "$(fairseq-syntax dir)" --task tree_translation --path checkpoint_best.pt \\
       --tree-output trees.txt
-  fairseq-syntax-constituents stats trees.txt
-  fairseq-syntax-constituents draw trees.txt --ids 0 5 --output pictures"""
+  fairseq-syntax constituents stats trees.txt
+  fairseq-syntax constituents draw trees.txt --ids 0 5 --output pictures"""
 
 _STATS = """\
 The root, which holds the whole sentence, is not counted as a constituent. Sentences without a symbol are left out.
@@ -82,8 +82,8 @@ Attention, of the constituents of the target over those of the source, without -
   % covered         of constituents of the source, without the roots, whose sum is between 0.5 and 1.5
 
 examples:
-  fairseq-syntax-constituents stats trees.txt
-  fairseq-syntax-constituents stats trees.txt --side source --gold words.ja --format markdown"""
+  fairseq-syntax constituents stats trees.txt
+  fairseq-syntax constituents stats trees.txt --side source --gold words.ja --format markdown"""
 
 _DRAW = """\
 In a tree, a bar is a constituent, as wide as its first and last child are apart, and the thick bar is the root. The
@@ -91,15 +91,15 @@ source is above the translation. Attention is a heat map: a row is a constituent
 source, and both are in the order of opening.
 
 examples:
-  fairseq-syntax-constituents draw trees.txt --ids 0 5 --output pictures
-  fairseq-syntax-constituents draw trees.txt --ids 5 --output attention.pdf --pictures attention"""
+  fairseq-syntax constituents draw trees.txt --ids 0 5 --output pictures
+  fairseq-syntax constituents draw trees.txt --ids 5 --output attention.pdf --pictures attention"""
 
 
 def build_parser() -> argparse.ArgumentParser:
     """The program's options."""
     form = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(
-        prog="fairseq-syntax-constituents", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=form
+        prog="fairseq-syntax constituents", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=form
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", help="stats or draw")
 

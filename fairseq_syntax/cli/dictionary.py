@@ -1,4 +1,4 @@
-"""fairseq-syntax-dictionary: an open source dictionary, in which no word loses its spelling."""
+"""fairseq-syntax dictionary: an open source dictionary, in which no word loses its spelling."""
 
 import argparse
 import logging
@@ -18,7 +18,7 @@ frequent ones first, then those words of other texts that it does not have, with
 words are frequent enough for a vector of their own.
 
 example:
-  fairseq-syntax-dictionary --train train.en --extra valid.en test.en --output dict.en.txt
+  fairseq-syntax dictionary --train train.en --extra valid.en test.en --output dict.en.txt
   fairseq-preprocess -s en -t ja --trainpref train --validpref valid --testpref test --srcdict dict.en.txt \\
       --thresholdtgt 2 --destdir data-bin"""
 
@@ -26,7 +26,7 @@ example:
 def build_parser() -> argparse.ArgumentParser:
     """The program's options."""
     parser = argparse.ArgumentParser(
-        prog="fairseq-syntax-dictionary",
+        prog="fairseq-syntax dictionary",
         description="All words of the training text, and others with count 0, as a dictionary of fairseq.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> None:
     seen = sum(count > 0 for count in dictionary.count[dictionary.nspecial :])
     unseen = len(dictionary) - dictionary.nspecial - seen
     print(
-        f"fairseq-syntax-dictionary: {args.output}: {seen} words of the training text, {unseen} others with count 0",
+        f"fairseq-syntax dictionary: {args.output}: {seen} words of the training text, {unseen} others with count 0",
         file=sys.stderr,
     )
 

@@ -1,4 +1,4 @@
-"""fairseq-syntax-gates: when a model's decoder asks for syntax (Tran & Bisk 2018, eq. 23, Figure 6)."""
+"""fairseq-syntax gates: when a model's decoder asks for syntax (Tran & Bisk 2018, eq. 23, Figure 6)."""
 
 import argparse
 import logging
@@ -26,7 +26,7 @@ all tokens, which is what to expect of a gate that does not look at tags. Every 
 tag of its own.
 
 example:
-  fairseq-syntax-gates data-bin --path checkpoint_best.pt --subset test --output gates.tsv --html gates.html \\
+  fairseq-syntax gates data-bin --path checkpoint_best.pt --subset test --output gates.tsv --html gates.html \\
       --target-conllu test.de.conllu"""
 
 _WITH_GATE = "fa_nmt, fa_nmt_shared, sa_nmt, sa_nmt_shared, sa_nmt_hard"
@@ -36,7 +36,7 @@ _EOS = "</s>"
 def build_parser() -> argparse.ArgumentParser:
     """The program's options."""
     parser = argparse.ArgumentParser(
-        prog="fairseq-syntax-gates",
+        prog="fairseq-syntax gates",
         description="The norm of the decoder's gate on syntax for every target token, and which words open it most.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -191,7 +191,7 @@ def _table(sentences: list[GatedSentence], trees: list[Sentence], subword_type: 
             )
     if hidden:
         print(
-            f"fairseq-syntax-gates: {hidden} of {len(sentences)} sentences are not counted: unknown pieces hide where "
+            f"fairseq-syntax gates: {hidden} of {len(sentences)} sentences are not counted: unknown pieces hide where "
             "their words end",
             file=sys.stderr,
         )

@@ -1,4 +1,4 @@
-"""fairseq-syntax-grammar: which tags depend on which, in a treebank and in latent trees (Tran & Bisk 2018, Table 4)."""
+"""fairseq-syntax grammar: which tags depend on which, in a treebank and in latent trees (Tran & Bisk 2018, Table 4)."""
 
 import argparse
 import logging
@@ -20,13 +20,13 @@ from .outputs import exit_status
 
 _EPILOG = """\
 A number is the percentage of the dependents of words with the head's tag that have the child's tag. Tags are those of
-the treebank; punctuation is removed from every tree as by fairseq-syntax-attachment. L and R are its baselines: the
+the treebank; punctuation is removed from every tree as by fairseq-syntax attachment. L and R are its baselines: the
 head of every word is the next one, or the one before.
 
 examples:
-  fairseq-syntax-grammar data-bin --path checkpoint_best.pt --gold en_ewt.test.conllu.gz --lowercase \\
+  fairseq-syntax grammar data-bin --path checkpoint_best.pt --gold en_ewt.test.conllu.gz --lowercase \\
       --bpe subword_nmt --bpe-codes codes.en
-  fairseq-syntax-grammar --predicted trees.conllu --gold en_ewt.test.conllu.gz --rules VERB:NOUN NOUN:DET"""
+  fairseq-syntax grammar --predicted trees.conllu --gold en_ewt.test.conllu.gz --rules VERB:NOUN NOUN:DET"""
 
 
 def _rule(text: str) -> tuple[str, str]:
@@ -39,7 +39,7 @@ def _rule(text: str) -> tuple[str, str]:
 def build_parser() -> argparse.ArgumentParser:
     """The program's options."""
     parser = argparse.ArgumentParser(
-        prog="fairseq-syntax-grammar",
+        prog="fairseq-syntax grammar",
         description="How often a tag depends on another: treebank, branching baselines and latent trees.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -98,7 +98,7 @@ def run(args: argparse.Namespace) -> None:
         file=sys.stderr,
     )
     if compared.note:
-        print(f"fairseq-syntax-grammar: {compared.note}", file=sys.stderr)
+        print(f"fairseq-syntax grammar: {compared.note}", file=sys.stderr)
 
 
 if __name__ == "__main__":

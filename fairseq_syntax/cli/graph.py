@@ -1,4 +1,4 @@
-"""fairseq-syntax-graph: the weighted graph that a model has found (Hashimoto & Tsuruoka 2017, Sec. 6.2)."""
+"""fairseq-syntax graph: the weighted graph that a model has found (Hashimoto & Tsuruoka 2017, Sec. 6.2)."""
 
 import argparse
 import logging
@@ -52,16 +52,16 @@ right, what percentage of all right ones that is (share), and what percentage of
 ROOT; head; probability.
 
 examples:
-  fairseq-syntax-graph data-bin --path checkpoint_best.pt --gold en_ewt.dev.conllu.gz --lowercase --decoder eisner
-  fairseq-syntax-graph data-bin --path checkpoint_best.pt --input en_ewt.dev.conllu.gz --lowercase --sentence 3 \\
+  fairseq-syntax graph data-bin --path checkpoint_best.pt --gold en_ewt.dev.conllu.gz --lowercase --decoder eisner
+  fairseq-syntax graph data-bin --path checkpoint_best.pt --input en_ewt.dev.conllu.gz --lowercase --sentence 3 \\
       --draw graph.svg
-  fairseq-syntax-graph data-bin --path checkpoint_best.pt --subset test --edges edges.tsv --threshold 0.05"""
+  fairseq-syntax graph data-bin --path checkpoint_best.pt --subset test --edges edges.tsv --threshold 0.05"""
 
 
 def build_parser() -> argparse.ArgumentParser:
     """The program's options."""
     parser = argparse.ArgumentParser(
-        prog="fairseq-syntax-graph",
+        prog="fairseq-syntax graph",
         description="Latent graphs: how sure they are and what of a treebank is in them; pictures and tables of arcs.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -172,7 +172,7 @@ def run(args: argparse.Namespace) -> None:
         if args.edges:
             _write(args, sentences, inducer)
     if inducer.note(args):
-        print(f"fairseq-syntax-graph: {inducer.note(args)}", file=sys.stderr)
+        print(f"fairseq-syntax graph: {inducer.note(args)}", file=sys.stderr)
 
 
 # --- against a treebank -------------------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ def _describe(args: argparse.Namespace, loaded: Loaded, inducer: TreeInducer) ->
     gold = list(read_conllu(args.gold))
     if args.collapse_ranges:
         gold = [sentence.collapse_ranges() for sentence in gold]
-    # the sentences that fairseq-syntax-attachment scores
+    # the sentences that fairseq-syntax attachment scores
     kept = [sentence for sentence, keep in zip(gold, Treebank(gold).kept, strict=True) if keep]
     if not kept:
         raise ValueError(f"{args.gold}: no sentence with a tree; give a treebank")

@@ -1,4 +1,4 @@
-"""fairseq-syntax-length-prior: how long translations are, for the beam search of Hashimoto & Tsuruoka (2017)."""
+"""fairseq-syntax length-prior: how long translations are, for the beam search of Hashimoto & Tsuruoka (2017)."""
 
 import argparse
 import itertools
@@ -26,14 +26,14 @@ length is one of training; less is better. A table of unseen lengths as by the a
 not sum to one.
 
 examples:
-  fairseq-syntax-length-prior data-bin -s en -t ja
-  fairseq-syntax-length-prior data-bin -s en -t ja --smoothing raw --unseen author --output raw.npz"""
+  fairseq-syntax length-prior data-bin -s en -t ja
+  fairseq-syntax length-prior data-bin -s en -t ja --smoothing raw --unseen author --output raw.npz"""
 
 
 def build_parser() -> argparse.ArgumentParser:
     """The program's options."""
     parser = argparse.ArgumentParser(
-        prog="fairseq-syntax-length-prior",
+        prog="fairseq-syntax length-prior",
         description="Estimate the probabilities of target lengths given source lengths from the training data.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -126,7 +126,7 @@ def run(args: argparse.Namespace) -> None:
     print(f"wrote {output}")
     if reverse:
         print(
-            f"fairseq-syntax-length-prior: {paths[0]} is named for the other direction, and fairseq infers a direction "
+            f"fairseq-syntax length-prior: {paths[0]} is named for the other direction, and fairseq infers a direction "
             "from any of its names: give -s and -t wherever you use it",
             file=sys.stderr,
         )

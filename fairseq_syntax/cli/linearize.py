@@ -1,4 +1,4 @@
-"""fairseq-syntax-linearize: a corpus for learning to translate and to parse at once."""
+"""fairseq-syntax linearize: a corpus for learning to translate and to parse at once."""
 
 import argparse
 import sys
@@ -25,21 +25,21 @@ and translates text whose first token is <translate>. A sentence that has nothin
 empty line, or a tree without heads) gets the first pair only; so every line pair of the input is
 one <translate> pair of the output, in the same order.
 
-  fairseq-syntax-linearize --input bpe/train --output multi/train --source-lang en --target-lang de
+  fairseq-syntax linearize --input bpe/train --output multi/train --source-lang en --target-lang de
   for set in valid test; do
-    fairseq-syntax-linearize --input bpe/$set --output multi/$set --source-lang en \\
+    fairseq-syntax linearize --input bpe/$set --output multi/$set --source-lang en \\
       --target-lang de --translate-only
   done
 
 It reads bpe/train.en, bpe/train.de and the trees bpe/train.en.conllu or bpe/train.en.conllu.gz of
-fairseq-syntax-parse, and writes multi/train.en and multi/train.de.
+fairseq-syntax parse, and writes multi/train.en and multi/train.de.
 """
 
 
 def get_parser() -> argparse.ArgumentParser:
-    """The command line of fairseq-syntax-linearize."""
+    """The command line of fairseq-syntax linearize."""
     parser = argparse.ArgumentParser(
-        prog="fairseq-syntax-linearize",
+        prog="fairseq-syntax linearize",
         description="Mix sentence pairs with (source, linearised parse) pairs.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -73,7 +73,7 @@ def get_parser() -> argparse.ArgumentParser:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run fairseq-syntax-linearize.
+    """Run fairseq-syntax linearize.
 
     Args:
         argv: arguments; None takes those of the process.
@@ -113,7 +113,7 @@ def _run(args: argparse.Namespace) -> None:
         for output in outputs:
             output.unlink(missing_ok=True)
     print(
-        f"fairseq-syntax-linearize: {outputs[0]}, {outputs[1]}: {counts[TRANSLATE]} sentences to "
+        f"fairseq-syntax linearize: {outputs[0]}, {outputs[1]}: {counts[TRANSLATE]} sentences to "
         f"translate, {counts[PARSE]} to parse",
         file=sys.stderr,
     )
@@ -159,7 +159,7 @@ def _find_trees(path: str) -> str:
     if found:
         raise TreeFormatError(f"{path}: exists with and without .gz; delete the wrong one")
     raise TreeFormatError(
-        f"{path}: no such file, nor with .gz; parse the source with fairseq-syntax-parse, or give "
+        f"{path}: no such file, nor with .gz; parse the source with fairseq-syntax parse, or give "
         "--parses or --translate-only"
     )
 

@@ -1,4 +1,4 @@
-"""fairseq-syntax-parse: dependency trees of a tokenised text, one a line."""
+"""fairseq-syntax parse: dependency trees of a tokenised text, one a line."""
 
 import argparse
 import logging
@@ -29,7 +29,7 @@ from ..trees.text import read_lines
 from .inputs import input_name
 from .outputs import STDIO, exit_status, refuse_existing
 
-PROGRAM = "fairseq-syntax-parse"
+PROGRAM = "fairseq-syntax parse"
 
 _EPILOG = """\
 One line of text is one sentence of tokens separated by spaces; one tree comes out for each, also
@@ -38,18 +38,18 @@ run that was stopped or killed, run the same command again; to start over, delet
 
 Split over four processes, or machines (the sizes of the shards differ by one sentence at most):
   for i in 0 1 2 3; do
-    fairseq-syntax-parse --input train.en --output train.en.$i.conllu.gz --shard $i/4 &
+    fairseq-syntax parse --input train.en --output train.en.$i.conllu.gz --shard $i/4 &
   done; wait
   cat train.en.[0-3].conllu.gz > train.en.conllu.gz
 
 With model files, and text that is already cut into subwords:
-  fairseq-syntax-parse --input train.bpe.en --output train.bpe.en.conllu.gz \\
+  fairseq-syntax parse --input train.bpe.en --output train.bpe.en.conllu.gz \\
     --subword-type subword_nmt --parser-tagger tagger.pt --parser-model parser.pt
 
 With a parser that fairseq-train made (--task dependency_parsing --arch lgp_parser), and with spaCy:
-  fairseq-syntax-parse --input train.en --output train.en.conllu.gz --parser checkpoint \\
+  fairseq-syntax parse --input train.en --output train.en.conllu.gz --parser checkpoint \\
     --parser-model checkpoint_best.pt
-  fairseq-syntax-parse --input train.en --output train.en.conllu.gz --parser spacy \\
+  fairseq-syntax parse --input train.en --output train.en.conllu.gz --parser spacy \\
     --parser-model en_core_web_sm
 """
 
@@ -79,7 +79,7 @@ def _positive(text: str) -> int:
 
 
 def get_parser() -> argparse.ArgumentParser:
-    """The command line of fairseq-syntax-parse."""
+    """The command line of fairseq-syntax parse."""
     parser = argparse.ArgumentParser(
         prog=PROGRAM,
         description="Dependency trees (CoNLL-U) of a tokenised text.",
@@ -136,7 +136,7 @@ def get_parser() -> argparse.ArgumentParser:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run fairseq-syntax-parse.
+    """Run fairseq-syntax parse.
 
     Args:
         argv: arguments; None takes those of the process.
@@ -223,7 +223,7 @@ def _parse(
             if len(sentence) > longest:
                 bar.write(
                     f"{PROGRAM}: {name}:{line + number}: {len(sentence)} words, but the parser reads {longest}; "
-                    "written without a parse, which needs fairseq-syntax-preprocess --allow-unparsed; or cut the "
+                    "written without a parse, which needs fairseq-syntax preprocess --allow-unparsed; or cut the "
                     "sentence",
                     file=sys.stderr,
                 )

@@ -1,4 +1,4 @@
-"""fairseq-syntax-preprocess: binarize text as fairseq-preprocess does, and its trees beside it."""
+"""fairseq-syntax preprocess: binarize text as fairseq-preprocess does, and its trees beside it."""
 
 import argparse
 import collections
@@ -44,15 +44,15 @@ P.s.conllu.gz; they must agree word for word."""
 
 _EXAMPLE = """\
 example:
-  fairseq-syntax-preprocess --source-lang en --target-lang de --trainpref bpe/train --validpref bpe/valid \\
+  fairseq-syntax preprocess --source-lang en --target-lang de --trainpref bpe/train --validpref bpe/valid \\
       --testpref bpe/test --destdir data-bin --joined-dictionary --workers 2
-  fairseq-syntax-preprocess --only-syntax --source-lang en --target-lang de --testpref bpe/test --destdir data-bin"""
+  fairseq-syntax preprocess --only-syntax --source-lang en --target-lang de --testpref bpe/test --destdir data-bin"""
 
 
 def build_parser() -> argparse.ArgumentParser:
     """fairseq-preprocess's options and ours."""
     parser = fairseq_options.get_preprocessing_parser()
-    parser.prog = "fairseq-syntax-preprocess"
+    parser.prog = "fairseq-syntax preprocess"
     parser.description = _DESCRIPTION
     parser.epilog = _EXAMPLE
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
@@ -141,14 +141,14 @@ def main(argv: list[str] | None = None) -> None:
         with _log_to_stderr():
             run(args)
     except (TreeFormatError, OSError) as error:
-        print(f"fairseq-syntax-preprocess: {error}", file=sys.stderr)
+        print(f"fairseq-syntax preprocess: {error}", file=sys.stderr)
         sys.exit(1)
     except BrokenProcessPool:
-        print("fairseq-syntax-preprocess: a worker was killed (out of memory?); lower --workers", file=sys.stderr)
+        print("fairseq-syntax preprocess: a worker was killed (out of memory?); lower --workers", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
         print(
-            "fairseq-syntax-preprocess: interrupted; nothing was written, or, if files were being moved to --destdir, "
+            "fairseq-syntax preprocess: interrupted; nothing was written, or, if files were being moved to --destdir, "
             "the next run with it finishes that",
             file=sys.stderr,
         )
@@ -271,7 +271,7 @@ def _check_inputs(args: argparse.Namespace, splits: dict[str, str]) -> None:
             plain = f"{texts[0]}.{args.trees_suffix}"
             raise FileNotFoundError(
                 f"{plain}: no such trees (nor {Path(plain).name}.gz); make them with "
-                f"fairseq-syntax-parse --input {texts[0]} --subword-type {args.subword_type} --output {plain}; "
+                f"fairseq-syntax parse --input {texts[0]} --subword-type {args.subword_type} --output {plain}; "
                 "data of models that need no trees are made with fairseq-preprocess"
             )
 

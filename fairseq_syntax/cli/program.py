@@ -74,4 +74,14 @@ def main(argv: list[str] | None = None) -> int:
         parser.error(
             f"there is no verb {verb!r}; " + (f"did you mean {near[0]}?" if near else f"{PROGRAM} --help lists them")
         )
-    return load(verb).main(argv[1:])
+    try:
+        return load(verb).main(argv[1:])
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] not in ("fairseq", "fairseq_cli"):
+            raise
+        print(
+            f"{PROGRAM} {verb}: needs fairseq, which is not installed; "
+            "pip install --no-build-isolation fairseq-fixed==0.12.3.1",
+            file=sys.stderr,
+        )
+        return 1

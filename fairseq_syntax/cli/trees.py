@@ -1,4 +1,4 @@
-"""fairseq-syntax-trees: the trees that a translation model has found by itself, as CoNLL-U or as a picture."""
+"""fairseq-syntax trees: the trees that a translation model has found by itself, as CoNLL-U or as a picture."""
 
 import argparse
 import dataclasses
@@ -34,16 +34,16 @@ Without --bpe, tokens are what the model reads: pieces that are joined to words 
 words are used, and comments, multi-word ranges and UPOS are kept; the trees have no labels but root and dep (unknown).
 
 examples:
-  fairseq-syntax-trees data-bin --path checkpoint_best.pt --input test.en --bpe subword_nmt --bpe-codes codes.en \\
+  fairseq-syntax trees data-bin --path checkpoint_best.pt --input test.en --bpe subword_nmt --bpe-codes codes.en \\
       --output test.en.conllu
-  fairseq-syntax-trees data-bin --path checkpoint_best.pt --subset test --draw tree.svg --sentence 3
-  fairseq-syntax-trees --input treebank.conllu --draw tree.svg --sentence 3"""
+  fairseq-syntax trees data-bin --path checkpoint_best.pt --subset test --draw tree.svg --sentence 3
+  fairseq-syntax trees --input treebank.conllu --draw tree.svg --sentence 3"""
 
 
 def build_parser() -> argparse.ArgumentParser:
     """The program's options."""
     parser = argparse.ArgumentParser(
-        prog="fairseq-syntax-trees",
+        prog="fairseq-syntax trees",
         description="Latent dependency trees of any text, as CoNLL-U; or one sentence's tree as a picture.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -116,7 +116,7 @@ def run(args: argparse.Namespace) -> None:
     if args.output or not args.draw:
         _write(args, sentences, inducer)
     if inducer.note(args):
-        print(f"fairseq-syntax-trees: {inducer.note(args)}", file=sys.stderr)
+        print(f"fairseq-syntax trees: {inducer.note(args)}", file=sys.stderr)
 
 
 def _write(args: argparse.Namespace, sentences, inducer: TreeInducer) -> None:
@@ -133,7 +133,7 @@ def _write(args: argparse.Namespace, sentences, inducer: TreeInducer) -> None:
             total += len(chunk)
     if cyclic:
         print(
-            f"fairseq-syntax-trees: {cyclic} of {total} sentences have cycles, so that programs which demand trees "
+            f"fairseq-syntax trees: {cyclic} of {total} sentences have cycles, so that programs which demand trees "
             "will refuse them; --decoder mst has none",
             file=sys.stderr,
         )

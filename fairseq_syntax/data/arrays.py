@@ -18,7 +18,7 @@ from ..trees.subwords import SubwordType
 FORMAT_VERSION = 1
 
 _HEADER = struct.Struct("<9sQBQ")  # magic, version, type, number of sentences
-_AGAIN = "copy it again, or run fairseq-syntax-preprocess again with --overwrite"
+_AGAIN = "copy it again, or run fairseq-syntax preprocess again with --overwrite"
 
 # name -> type on disk. fairseq's mmap format has no float32, hence doubled positions.
 ARRAY_TYPES = {
@@ -202,7 +202,7 @@ def _wrong_field(manifest: dict) -> str | None:
 
 def _no_manifest(path: Path, reason: str) -> TreeFormatError:
     return TreeFormatError(
-        f"{path}: not a manifest ({reason}); delete it and run fairseq-syntax-preprocess --only-syntax --overwrite"
+        f"{path}: not a manifest ({reason}); delete it and run fairseq-syntax preprocess --only-syntax --overwrite"
     )
 
 

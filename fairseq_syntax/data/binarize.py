@@ -108,12 +108,12 @@ def pair_examples(text_path: Path, trees_path: Path) -> Iterator[Example]:
             else:
                 raise TreeFormatError(
                     f"{text_path}:{number}: no parse; {trees_path} ends after {number - 1} sentences: "
-                    "parse this very text with fairseq-syntax-parse"
+                    "parse this very text with fairseq-syntax parse"
                 )
         if block is not None:
             raise TreeFormatError(
                 f"{trees_path}:{start}: tree {number + 1}, but {text_path} has {number} lines; "
-                "parse this very text with fairseq-syntax-parse"
+                "parse this very text with fairseq-syntax parse"
             )
 
 
@@ -268,7 +268,7 @@ class SplitWriter:
         if rate > limit:
             raise TreeFormatError(
                 f"{found}, more than --allow-broken {limit:g} permits; parse the text again with "
-                f"fairseq-syntax-parse, or give a higher percentage; the first: {first}"
+                f"fairseq-syntax parse, or give a higher percentage; the first: {first}"
             )
         logger.warning("%s; these sentences have no parse", found)
 

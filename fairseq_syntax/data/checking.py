@@ -51,7 +51,7 @@ class DataCheck:
             if not self.faults:
                 self.faults.append(
                     f"{manifest_path(self.path, self.source, self.target)}: not found: the directory has no trees, or "
-                    "they were not finished; run fairseq-syntax-preprocess --only-syntax"
+                    "they were not finished; run fairseq-syntax preprocess --only-syntax"
                 )
             return
         pair = self.source, self.target
@@ -94,7 +94,7 @@ class DataCheck:
         if prefix is None:
             raise TreeFormatError(
                 f"{self.path / split}.*.words.idx: not found, though the manifest lists the split; run "
-                "fairseq-syntax-preprocess --only-syntax --overwrite"
+                "fairseq-syntax preprocess --only-syntax --overwrite"
             )
         syntax = SplitSyntax(prefix, INPUTS, self.path, {name: len(tag) for name, tag in tags.items()})
         syntax.check_counts(entry, split, manifest_path(self.path, self.source, self.target))
@@ -118,7 +118,7 @@ class DataCheck:
         pattern = f"*.{self.source}-{self.target}.{self.source}"
         arrays = (path for name in ARRAY_TYPES for path in self.path.glob(f"{pattern}.{name}.???"))
         for path in sorted({*arrays} - {self.path / name for name in listed}):
-            yield f"{path}: not in the manifest; run fairseq-syntax-preprocess --only-syntax --overwrite"
+            yield f"{path}: not in the manifest; run fairseq-syntax preprocess --only-syntax --overwrite"
 
 
 def _check_ends(reader: ArrayReader, dictionary: str) -> None:

@@ -43,13 +43,13 @@ class SplitSyntax:
                     continue
                 raise TreeFormatError(
                     f"{path}.idx: not found, but the model needs {', '.join(sorted(inputs))}; "
-                    f"run fairseq-syntax-preprocess --only-syntax --destdir {data_path} …"
+                    f"run fairseq-syntax preprocess --only-syntax --destdir {data_path} …"
                 ) from None
         lengths = {name: len(reader) for name, reader in self.readers.items()}
         if len(set(lengths.values())) > 1:
             raise TreeFormatError(
                 f"{prefix}: the arrays hold different numbers of sentences ({lengths}); "
-                "run fairseq-syntax-preprocess --only-syntax --overwrite again"
+                "run fairseq-syntax preprocess --only-syntax --overwrite again"
             )
         check_arrays(self.readers, tags)
 
@@ -61,12 +61,12 @@ class SplitSyntax:
         if "distances" in arrays:
             heads = arrays["heads"]
             distances = arrays["distances"] = unpack_distances(arrays["distances"], len(heads) + 1)
-            # what follows from the heads is computed by fairseq-syntax-check only; a root, -1, is one arc from EOS, the
+            # what follows from the heads is computed by fairseq-syntax check only; a root, -1, is one arc from EOS, the
             # last
             if not (distances[np.arange(len(heads)), heads] == (heads != UNPARSED)).all():
                 raise TreeFormatError(
                     f"{self.readers['distances'].prefix}.bin: damaged: a head that is not one arc away in sentence "
-                    f"{index}; run fairseq-syntax-preprocess --only-syntax --overwrite again"
+                    f"{index}; run fairseq-syntax preprocess --only-syntax --overwrite again"
                 )
         return TokenSyntax(**arrays)
 
@@ -89,7 +89,7 @@ class SplitSyntax:
             if promised.get(name, count) != count:
                 raise TreeFormatError(
                     f"{manifest}: promises {promised[name]} {name} in split {split!r}, but there are {count}; run "
-                    "fairseq-syntax-preprocess --only-syntax --overwrite again"
+                    "fairseq-syntax preprocess --only-syntax --overwrite again"
                 )
         return found
 
@@ -111,7 +111,7 @@ def check_sizes(of_text, of_trees, split):
         of_text, of_trees: tokens of each sentence, EOS included.
         split: for the message.
     """
-    advice = "the text was changed after the trees were added: run fairseq-syntax-preprocess --only-syntax --overwrite"
+    advice = "the text was changed after the trees were added: run fairseq-syntax preprocess --only-syntax --overwrite"
     if len(of_text) != len(of_trees):
         raise TreeFormatError(f"split {split!r}: {len(of_text)} sentences but trees for {len(of_trees)}; {advice}")
     wrong = np.flatnonzero(np.asarray(of_text) != np.asarray(of_trees))
@@ -163,7 +163,7 @@ class SyntaxPairDataset(LanguagePairDataset):
         if syntax is not None and len(syntax) != len(self.src):
             raise TreeFormatError(
                 f"{len(self.src)} source sentences but trees for {len(syntax)}; "
-                "run fairseq-syntax-preprocess --only-syntax --overwrite on the same text"
+                "run fairseq-syntax preprocess --only-syntax --overwrite on the same text"
             )
 
     @classmethod
@@ -203,7 +203,7 @@ class SyntaxPairDataset(LanguagePairDataset):
             if len(example["syntax"]) != length:
                 raise TreeFormatError(
                     f"sentence {index} has {length} tokens but its tree {len(syntax)}; the text was changed after "
-                    "the trees were added: run fairseq-syntax-preprocess --only-syntax --overwrite again"
+                    "the trees were added: run fairseq-syntax preprocess --only-syntax --overwrite again"
                 )
         return example
 

@@ -130,6 +130,6 @@ def _values(reader: ArrayReader, first: int, last: int) -> np.ndarray:
 def _refuse(reader: ArrayReader, sentence: int | None, what: str) -> None:
     where = "" if sentence is None else f" in sentence {sentence}"
     raise TreeFormatError(
-        f"{data_file_path(reader.prefix)}: damaged: {what}{where}; copy it again, or run fairseq-syntax-preprocess "
+        f"{data_file_path(reader.prefix)}: damaged: {what}{where}; copy it again, or run fairseq-syntax preprocess "
         "--only-syntax --overwrite again"
     )

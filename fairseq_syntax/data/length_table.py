@@ -84,7 +84,7 @@ def read_length_table(path: str | Path, source: str, target: str) -> np.ndarray:
     """
     path = Path(path)
     beside_data = path == length_table_path(path.parent, source, target)
-    command = f"fairseq-syntax-length-prior {path.parent if beside_data else 'DATA'} -s {source} -t {target}"
+    command = f"fairseq-syntax length-prior {path.parent if beside_data else 'DATA'} -s {source} -t {target}"
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no table of lengths; make it with {command}")
     try:

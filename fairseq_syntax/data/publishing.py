@@ -33,7 +33,7 @@ def locked(directory: Path) -> Iterator[None]:
     """Keep a second run with the same --destdir from taking this one's files for left-overs."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
-        lock(descriptor, f"{directory}: another fairseq-syntax-preprocess is writing it; wait for it to end")
+        lock(descriptor, f"{directory}: another fairseq-syntax preprocess is writing it; wait for it to end")
         yield
     finally:
         os.close(descriptor)
@@ -97,7 +97,7 @@ def _finish(staging: Path, destination: Path) -> None:
 
 
 def check_published(data_path: str | Path) -> None:
-    """Raise TreeFormatError if a run of fairseq-syntax-preprocess has not finished what is in this directory."""
+    """Raise TreeFormatError if a run of fairseq-syntax preprocess has not finished what is in this directory."""
     path = Path(data_path)
     whole, trees = staging_directories(path)
     unfinished = (path / JOURNAL).exists() or (path.resolve().name[:1] == "." and path.resolve().suffix == ".partial")
@@ -112,6 +112,6 @@ def check_published(data_path: str | Path) -> None:
             unfinished = True
     if unfinished:
         raise TreeFormatError(
-            f"{path}: half replaced, because fairseq-syntax-preprocess was killed or is still running; run it again "
+            f"{path}: half replaced, because fairseq-syntax preprocess was killed or is still running; run it again "
             "with this --destdir, which finishes that"
         )

@@ -61,7 +61,7 @@ class RawText:
         if not path.is_file():
             raise FileNotFoundError(
                 f"{path}: not found, but the model embeds {name}; "
-                f"run fairseq-syntax-preprocess --only-syntax … --destdir {data_path}"
+                f"run fairseq-syntax preprocess --only-syntax … --destdir {data_path}"
             )
         return self.load_dictionary(str(path))
 

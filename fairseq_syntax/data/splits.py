@@ -30,12 +30,12 @@ def check_directories(data: str) -> None:
     for path in paths:
         if not Path(path).is_dir():
             raise FileNotFoundError(
-                f"{path}: no such data directory; make it with fairseq-syntax-preprocess --destdir {path}"
+                f"{path}: no such data directory; make it with fairseq-syntax preprocess --destdir {path}"
             )
         check_published(path)
     if not any(Path(paths[0]).glob("dict.*.txt")):
         raise FileNotFoundError(
-            f"{paths[0]}: no dict.*.txt; not a directory that fairseq-preprocess or fairseq-syntax-preprocess wrote"
+            f"{paths[0]}: no dict.*.txt; not a directory that fairseq-preprocess or fairseq-syntax preprocess wrote"
         )
 
 
@@ -95,7 +95,7 @@ def load_syntax(task, data_path: str, split: str, combine: bool) -> SplitSyntax 
         what = f"split {split!r} has no trees" if manifest else "this data has no trees"
         raise TreeFormatError(
             f"{data_path}: {what}, but the model needs {', '.join(sorted(task.required_inputs))}; run "
-            f"fairseq-syntax-preprocess --only-syntax --source-lang {source} --target-lang {target} "
+            f"fairseq-syntax preprocess --only-syntax --source-lang {source} --target-lang {target} "
             f"--trainpref … --validpref … --testpref … --destdir {data_path}"
         )
     _check_tags(task, data_path, TAG_DICTIONARIES.keys() & inputs)
@@ -148,5 +148,5 @@ def _refuse_unparsed(data_path: str, split: str, count: int | None, size: int | 
     if count:
         raise TreeFormatError(
             f"{data_path}: {count} of {size} sentences of split {split!r} have no parse, and the model refuses "
-            f"them; parse them with fairseq-syntax-parse and preprocess again, or {OTHER_POLICY}"
+            f"them; parse them with fairseq-syntax parse and preprocess again, or {OTHER_POLICY}"
         )

@@ -28,5 +28,5 @@ def align_tree(sentence: Sentence, words: list[str], place: str) -> Sentence:
     of_text = quoted(words[different]) if different < len(words) else "the end"
     raise TreeFormatError(
         f"{place}: word {different + 1} is {of_text} but the parse has {of_tree} "
-        f"({len(words)} and {len(sentence)} words); parse this very text with fairseq-syntax-parse"
+        f"({len(words)} and {len(sentence)} words); parse this very text with fairseq-syntax parse"
     )

@@ -8,6 +8,7 @@ import shlex
 from functools import cache
 from pathlib import Path
 
+from contract.recipes import REPOSITORY, named
 from fairseq import options
 from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.models import MODEL_REGISTRY
@@ -15,8 +16,6 @@ from fairseq.registry import REGISTRIES
 from fairseq.tasks import TASK_DATACLASS_REGISTRY
 
 import fairseq_syntax  # noqa: F401  (registers everything)
-
-REPOSITORY = Path(__file__).resolve().parents[2]
 
 FAIRSEQ = {
     "fairseq-train": options.get_training_parser,
@@ -45,7 +44,7 @@ def parse(command: list[str]) -> argparse.Namespace:
     Raises:
         AssertionError: the program would refuse it; with what it says.
     """
-    name, *arguments = command
+    name, *arguments = named(command)
     errors = io.StringIO()
     try:
         with contextlib.redirect_stderr(errors):

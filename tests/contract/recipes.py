@@ -52,9 +52,14 @@ def dry_run(*words: str, **variables: str) -> list[str]:
     return list(_dry_run(words, tuple(sorted(variables.items()))))
 
 
+def named(words: list[str]) -> list[str]:
+    """A command line with the verb of our program in its name: "fairseq-syntax parse"."""
+    return [" ".join(words[:2]), *words[2:]] if words[:1] == ["fairseq-syntax"] else words
+
+
 def recipe(verb: str, name: str, *arguments: str, **variables: str) -> list[list[str]]:
     """The commands of a step, as lists of words, without redirections."""
-    found = [shlex.split(line) for line in dry_run("recipe.sh", verb, name, *arguments, **variables)]
+    found = [named(shlex.split(line)) for line in dry_run("recipe.sh", verb, name, *arguments, **variables)]
     return [words[: next((i for i, word in enumerate(words) if word in ("<", ">")), len(words))] for words in found]
 
 

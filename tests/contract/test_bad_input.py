@@ -98,7 +98,7 @@ class World:
         preprocess.main(self.arguments(*extra, **kwargs))
 
     def refused(self, *extra, status=1, destdir="new", **kwargs):
-        """What fairseq-syntax-preprocess says when it refuses: one line, no traceback, nothing written."""
+        """What fairseq-syntax preprocess says when it refuses: one line, no traceback, nothing written."""
         before = sorted(os.listdir(self.folder))
         with pytest.raises(SystemExit) as caught:
             self.preprocess(*extra, destdir=destdir, **kwargs)
@@ -106,7 +106,7 @@ class World:
         error = self.capsys.readouterr().err
         assert "Traceback" not in error
         assert sorted(os.listdir(self.folder)) == before
-        said = [line for line in error.splitlines() if line.startswith("fairseq-syntax-preprocess: ")]
+        said = [line for line in error.splitlines() if line.startswith("fairseq-syntax preprocess: ")]
         assert len(said) == 1
         return said[0]
 
@@ -160,7 +160,7 @@ class World:
         return said[0]
 
     def check(self, data=None):
-        """What fairseq-syntax-check says of the data."""
+        """What fairseq-syntax check says of the data."""
         return self.program("check", data or self.bin, model=False)
 
     def error(self, *extra, load=None, **kwargs):
@@ -242,7 +242,7 @@ def _(world):
 
 
 @case(
-    "no such trees (nor …); make them with fairseq-syntax-parse",
+    "no such trees (nor …); make them with fairseq-syntax parse",
     "test.en.conllu: no such trees (nor test.en.conllu.gz)",
     "--subword-type subword_nmt --output",
     "that need no trees are made with fairseq-preprocess",
@@ -463,7 +463,7 @@ def _(world):
 
 
 @case(
-    "this data has no trees, but the model needs …; run fairseq-syntax-preprocess --only-syntax",
+    "this data has no trees, but the model needs …; run fairseq-syntax preprocess --only-syntax",
     "the model needs parents; run",
     "--source-lang en --target-lang de",
     "--destdir",
@@ -473,7 +473,7 @@ def _(world):
     return world.error(load="train")
 
 
-@case("split … has no trees", "split 'test' has no trees, but the model needs parents; run fairseq-syntax-preprocess")
+@case("split … has no trees", "split 'test' has no trees, but the model needs parents; run fairseq-syntax preprocess")
 def _(world):
     (world.bin / "test.en-de.en.words.idx").unlink()
     return world.error(load="test")
@@ -550,7 +550,7 @@ def _(world):
     return world.error(load="test")
 
 
-@case("half replaced, because fairseq-syntax-preprocess was killed or is still running", "/bin: ")
+@case("half replaced, because fairseq-syntax preprocess was killed or is still running", "/bin: ")
 def _(world):
     (world.folder / ".bin.partial").mkdir()
     (world.folder / ".bin.partial" / "publishing.json").write_text('{"manifest": "syntax-en-de.json", "stale": []}')
@@ -598,7 +598,7 @@ def _(world):
 
 @case(
     "not found, but the model embeds",
-    "dict.en.deprel.txt: not found, but the model embeds deprels; run fairseq-syntax-",
+    "dict.en.deprel.txt: not found, but the model embeds deprels; run fairseq-syntax ",
 )
 def _(world):
     (world.bin / "dict.en.deprel.txt").unlink()
@@ -638,7 +638,7 @@ def _(world):
     return world.error(load="test")
 
 
-@case("no such data directory; make it with fairseq-syntax-preprocess", "/nowhere: ", "--destdir")
+@case("no such data directory; make it with fairseq-syntax preprocess", "/nowhere: ", "--destdir")
 def _(world):
     return world.error(data=world.folder / "nowhere")
 
@@ -698,7 +698,7 @@ def _(world):
     return world.error("--encoder-embed-path", "x.vec", arch="tag_transformer_tiny")
 
 
-@case("another fairseq-syntax-preprocess is writing it", ".new.partial")
+@case("another fairseq-syntax preprocess is writing it", ".new.partial")
 def _(world):
     staging = world.folder / ".new.partial"
     staging.mkdir()
@@ -744,7 +744,7 @@ def _(world):
 @case(
     "have no parse, and the model refuses them",
     "/bin: 1 of 1 sentences of split 'test' have no parse",
-    "fairseq-syntax-parse",
+    "fairseq-syntax parse",
     "--sdatt-missing global",
 )
 def _(world):
@@ -874,7 +874,7 @@ def _(world):
     return parser_error("spacy", parser_model=str(world.folder / "blank"))
 
 
-@case("no tree for the sentence", "test.en.conllu: ", "'not there'", "fairseq-syntax-parse")
+@case("no tree for the sentence", "test.en.conllu: ", "'not there'", "fairseq-syntax parse")
 def _(world):
     world.set_up("--parser", "conllu", "--parser-model", world.text / "test.en.conllu")
     with pytest.raises(ValueError) as caught:
@@ -1310,7 +1310,7 @@ TA-0\t{"source_spans": [[0, 2], [0, 2]], "target_spans": [[0, 1]], "attention": 
 
 
 def constituents_refused(world, command, *arguments, trees=GOOD_TREES):
-    """What fairseq-syntax-constituents says of a file of trees."""
+    """What fairseq-syntax constituents says of a file of trees."""
     (world.folder / "trees.txt").write_text(trees)
     with pytest.raises(SystemExit) as stopped:
         sys.exit(constituents.main([command, str(world.folder / "trees.txt"), *map(str, arguments)]))
@@ -1414,7 +1414,7 @@ def _(world):
     arguments = ["--input", text, "--output", world.folder / "out", "--parser", "checkpoint"]
     arguments += ["--parser-model", path, "--parser-device", "cpu"]
     assert parse.main([str(argument) for argument in arguments]) == 0
-    (said,) = [line for line in world.capsys.readouterr().err.splitlines() if "fairseq-syntax-parse" in line]
+    (said,) = [line for line in world.capsys.readouterr().err.splitlines() if "fairseq-syntax parse" in line]
     return said
 
 
@@ -1484,7 +1484,7 @@ def _(world):
     return tree_search_refused(sampling=True)
 
 
-@case("grammars build different trees, so only one can translate", "2 models: ", "fairseq-syntax-average")
+@case("grammars build different trees, so only one can translate", "2 models: ", "fairseq-syntax average")
 def _(world):
     return tree_search_refused(models=2)
 
@@ -1635,7 +1635,7 @@ def _(world):
     return str(caught.value)
 
 
-@case("no dict.*.txt; make the directory with fairseq-preprocess --padding-factor 1", "fairseq-syntax-characters wrote")
+@case("no dict.*.txt; make the directory with fairseq-preprocess --padding-factor 1", "fairseq-syntax characters wrote")
 def _(world):
     empty = world.folder / "empty-characters"
     empty.mkdir()
@@ -1759,7 +1759,7 @@ def generator(world, *extra, **options):
     return str(caught.value)
 
 
-@case("no table of lengths; make it with …", "length_prior.en-de.npz", "fairseq-syntax-length-prior")
+@case("no table of lengths; make it with …", "length_prior.en-de.npz", "fairseq-syntax length-prior")
 def _(world):
     return generator(world, "--length-prior", "auto")
 

@@ -97,37 +97,37 @@ COMMANDS = {
         SYNTAX,
         lambda w, c, out: PascalTransformerModel.from_pretrained(str(c.parent), c.name, str(w / "bin")),
     ),
-    "fairseq-syntax-attention": (
+    "fairseq-syntax attention": (
         SYNTAX,
         lambda w, c, out: program("attention")(w / "bin", "--path", c, "--cpu", "--output", f"{out}.svg"),
     ),
-    "fairseq-syntax-gates": (
+    "fairseq-syntax gates": (
         LATENT,
         lambda w, c, out: program("gates")(w / "bin", "--path", c, "--cpu", "--output", out),
     ),
-    "fairseq-syntax-trees": (
+    "fairseq-syntax trees": (
         LATENT,
         lambda w, c, out: program("trees")(w / "bin", "--path", c, "--cpu", "--input", text(w), "--output", out),
     ),
-    "fairseq-syntax-graph": (
+    "fairseq-syntax graph": (
         LATENT,
         lambda w, c, out: program("graph")(w / "bin", "--path", c, "--cpu", "--input", text(w), "--edges", out),
     ),
-    "fairseq-syntax-attachment": (
+    "fairseq-syntax attachment": (
         LATENT,
         lambda w, c, out: program("attachment")(w / "bin", "--path", c, "--cpu", "--gold", f"{text(w)}.conllu"),
     ),
-    "fairseq-syntax-average": (
+    "fairseq-syntax average": (
         LATENT,
         lambda w, c, out: program("average")("--inputs", w / LATENT / "checkpoint_last.pt", c, "--output", out),
     ),
-    "fairseq-syntax-average --select-on": (
+    "fairseq-syntax average --select-on": (
         LATENT,
         lambda w, c, out: program("average")(
             "--inputs", c, "--select-on", "test", "--data", w / "bin", "--cpu", "--output", out
         ),
     ),
-    "fairseq-syntax-parse": (
+    "fairseq-syntax parse": (
         "lgp_parser_tiny",
         lambda w, c, out: program("parse")(
             "--input", text(w), "--output", out, "--parser", "checkpoint", "--parser-model", c, "--parser-device", "cpu"

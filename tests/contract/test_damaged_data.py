@@ -94,13 +94,13 @@ def examine(case, whole, model, tmp_path, capsys):
     if content is not None:
         path.write_bytes(content)
 
-    # everything is found by fairseq-syntax-check
+    # everything is found by fairseq-syntax check
     capsys.readouterr()
     assert check.main([str(folder)]) == 1, (name, kind)
     said = capsys.readouterr()
     assert "Traceback" not in said.err and "all right" not in said.out
     lines = said.err.splitlines()
-    assert lines and all(line.startswith("fairseq-syntax-check: ") for line in lines)
+    assert lines and all(line.startswith("fairseq-syntax check: ") for line in lines)
     assert any(str(folder) in line or "split" in line for line in lines), lines
     assert name.rsplit(".", 1)[0] in said.err or "sentence" in said.err, (name, kind, lines)
 

@@ -12,7 +12,15 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from contract.command_lines import FAIRSEQ, REPOSITORY, all_options, console_scripts, fairseq_options, make_options
+from contract.command_lines import (
+    FAIRSEQ,
+    REPOSITORY,
+    all_options,
+    console_scripts,
+    fairseq_options,
+    make_options,
+    named,
+)
 from fairseq.models import MODEL_REGISTRY
 
 DOCS = sorted(Path(__file__).resolve().parents[2].glob("docs/*.md"))
@@ -25,7 +33,7 @@ PAGES = [
 TUTORIAL = REPOSITORY / "docs" / "adding-a-model.md"
 
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-PROGRAM = re.compile(r"(?<![\w/.-])(fairseq-syntax-[a-z]+(?:-[a-z]+)*)(?![\w-]|\.(?:json|md))")
+PROGRAM = re.compile(r"(?<!this )(?<![\w/.-])(fairseq-syntax[ -][a-z]+(?:-[a-z]+)*)(?![\w-]|\.(?:json|md))")
 OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 
 # options of programs that are neither ours nor fairseq's
@@ -126,7 +134,7 @@ def test_the_model_of_the_tutorial_trains_and_translates(tmp_path):
     corpus = f"""
         {shlex.quote(sys.executable)} {shlex.quote(str(generate))} --output corpus --train 60 --valid 10 --test 10 \
             --challenge 0
-        fairseq-syntax-preprocess --source-lang en --target-lang de --joined-dictionary --trainpref corpus/train \
+        fairseq-syntax preprocess --source-lang en --target-lang de --joined-dictionary --trainpref corpus/train \
             --validpref corpus/valid --testpref corpus/test --destdir data-bin
     """
     commands = [content for language, content in blocks(TUTORIAL) if language == "bash"]
@@ -202,19 +210,22 @@ def test_dead_links_are_found(tmp_path):
 # --- programs and options -----------------------------------------------------------------------------------------
 
 
-def commands(page: Path) -> list[list[str]]:
-    """Command lines of ours and fairseq's in blocks and in `code`, as words; the rest of a pipe is cut off."""
+def code(page: Path) -> str:
+    """Blocks of commands, and `code`."""
     text = page.read_text(encoding="utf-8")
     fenced = [content for language, content in BLOCK.findall(text) if language in ("", "bash", "sh", "console", "text")]
-    inline = re.findall(r"`([^`\n]+)`", BLOCK.sub("", text))
+    return "\n".join([*fenced, *re.findall(r"`([^`\n]+)`", BLOCK.sub("", text))])
+
+
+def commands(page: Path) -> list[list[str]]:
+    """Command lines of ours and fairseq's in blocks and in `code`, as words; the rest of a pipe is cut off."""
     found = []
-    for code in (*fenced, *inline):
-        for line in code.replace("\\\n", " ").splitlines():
-            words = re.sub(r"\s#\s.*", "", line).split()
-            start = next((i for i, word in enumerate(words) if word.startswith("fairseq-")), None)
-            if start is not None:
-                end = next((i for i in range(start, len(words)) if words[i] in ("|", "&&", ";", "||", ">", "&")), None)
-                found.append(words[start:end])
+    for line in code(page).replace("\\\n", " ").splitlines():
+        words = re.sub(r"\s#\s.*", "", line).split()
+        start = next((i for i, word in enumerate(words) if word.startswith("fairseq-")), None)
+        if start is not None:
+            end = next((i for i in range(start, len(words)) if words[i] in ("|", "&&", ";", "||", ">", "&")), None)
+            found.append(named(words[start:end]))
     return found
 
 
@@ -228,7 +239,7 @@ def test_every_system_has_a_save_folder_of_its_own(page):
 def unknown(page: Path) -> list[str]:
     """Programs and options on a page that do not exist."""
     text = page.read_text(encoding="utf-8")
-    problems = sorted({program for program in PROGRAM.findall(text) if program not in console_scripts()})
+    problems = sorted({program for program in PROGRAM.findall(code(page)) if program not in console_scripts()})
     for program, *words in commands(page):
         given = {option for word in words for option in OPTION.findall(word.split("=")[0])}
         if program in console_scripts():
@@ -265,13 +276,13 @@ def test_programs_and_options_exist(page):
 def test_unknown_programs_and_options_are_found(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(
-        "Give `--parent-ignorance`, or run `fairseq-syntax-parze`.\n\n"
-        "```bash\nfairseq-syntax-parse --input x \\\n    --trees-suffix y | head --lines 3\n"
+        "Give `--parent-ignorance`, or run `fairseq-syntax parze`.\n\n"
+        "```bash\nfairseq-syntax parse --input x \\\n    --trees-suffix y | head --lines 3\n"
         "fairseq-train data --encoder-pascal-heads 5 --shard 0/2\n```\n"
     )
     assert unknown(page) == [
-        "fairseq-syntax-parze",
-        "fairseq-syntax-parse --trees-suffix",
+        "fairseq-syntax parze",
+        "fairseq-syntax parse --trees-suffix",
         "fairseq-train --shard",
         "--lines",
         "--parent-ignorance",

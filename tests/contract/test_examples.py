@@ -128,8 +128,8 @@ def test_wrong_option_would_be_found():
     with pytest.raises(AssertionError, match="parent-ignorin"):
         parse(["fairseq-train", "data", "--arch", "pascal_transformer_wmt_en_de", "--parent-ignorin", "0.1"])
     with pytest.raises(AssertionError, match="no-distance-matrices"):
-        parse(["fairseq-syntax-preprocess", "--no-distance-matrices"])
-    assert "fairseq-syntax-preprocess" in console_scripts()
+        parse(["fairseq-syntax preprocess", "--no-distance-matrices"])
+    assert "fairseq-syntax preprocess" in console_scripts()
 
 
 def table() -> list:
@@ -436,9 +436,9 @@ def test_several_test_sets():
     prepared = recipe("prepare", "nc11", **sets)
     echoed = [(command[2], command[4], command[6]) for command in prepared if command[0] == "sacrebleu"]
     assert set(echoed) == {(f"wmt{year}", "de-en", side) for year in (15, 16, 17, 18) for side in ("src", "ref")}
-    (trees,) = [parse(command) for command in prepared if command[0] == "fairseq-syntax-preprocess"]
+    (trees,) = [parse(command) for command in prepared if command[0] == "fairseq-syntax preprocess"]
     assert [Path(prefix).name for prefix in trees.testpref.split(",")] == ["test", "test1", "test2"]
-    texts = [command[2] for command in prepared if command[0] == "fairseq-syntax-parse"]
+    texts = [command[2] for command in prepared if command[0] == "fairseq-syntax parse"]
     assert [Path(text).name for text in texts] == ["train.de", "valid.de", "test.de", "test1.de", "test2.de"]
     commands = recipe("evaluate", "nc11", "pascal", "test2", **sets)
     assert parse(commands[0]).gen_subset == "test2" and commands[-1][:3] == ["sacrebleu", "-t", "wmt18"]
@@ -509,7 +509,7 @@ TANAKA_FILES = [f"{split}.{language}.gz" for split in ("train", "dev", "test") f
 def test_data_of_latent_graphs_are_accepted(tmp_path, name, parses):
     data = touch(tmp_path, *ASPEC_FILES) if name == "aspec" else {}
     commands = recipe("prepare", name, PARSES=parses, **data)
-    programs = [command[0].removeprefix("fairseq-").removeprefix("syntax-") for command in ours(commands)]
+    programs = [command[0].removeprefix("fairseq-").removeprefix("syntax ") for command in ours(commands)]
     splits = ["valid", "test", "test1"][: 3 if name == "aspec" else 2]
     parsing = ["train", *["parse"] * (1 + len(splits))] if parses == "own" else []
     assert programs == ["dictionary", *parsing, "preprocess", "length-prior", "length-prior"]
@@ -545,13 +545,13 @@ def test_local_copies_of_text_trees_and_treebank_are_taken(tmp_path, pairs):
     touch(tmp_path / "ud", "en_ewt.train.conllu.gz", "en_ewt-ud-dev.conllu")
     commands = recipe("prepare", "lgp", PAIRS=pairs, UD=str(tmp_path / "ud"), **data)
     assert not [command for command in commands if command[0] == "curl"]
-    assert "fairseq-syntax-parse" not in {command[0] for command in commands}, "trees are given"
+    assert "fairseq-syntax parse" not in {command[0] for command in commands}, "trees are given"
     unpacked = {Path(command[-1]).name for command in commands if command[0] == "gzip"}
     assert unpacked == {*TANAKA_FILES, *trees, "en_ewt.train.conllu.gz", "en_ewt-ud-dev.conllu"}
     cut = [command[-1] for command in commands if command[0] in ("head", "awk")]
     full = [f"outputs/lgp/full/{name}" for name in ("train.en", "train.ja", "train.en.conllu")]
     assert cut == ([] if pairs == "all" else full)
-    assert "fairseq-syntax-parse" in {command[0] for command in recipe("prepare", "lgp", PARSES="own", **data)}
+    assert "fairseq-syntax parse" in {command[0] for command in recipe("prepare", "lgp", PARSES="own", **data)}
 
 
 @pytest.mark.parametrize("splits", ["plain", "packed"])

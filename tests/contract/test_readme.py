@@ -9,7 +9,7 @@ import pytest
 import subword_nmt.apply_bpe
 import subword_nmt.learn_joint_bpe_and_vocab
 from contract import readme
-from contract.command_lines import FAIRSEQ, REPOSITORY, console_scripts, parse
+from contract.command_lines import FAIRSEQ, REPOSITORY, parse
 
 # program, and its subcommand -> its parser
 SUBWORD_NMT = {
@@ -22,8 +22,10 @@ SUBWORD_NMT = {
 def recorded(tmp_path_factory) -> list[list[str]]:
     """The command lines of README as bash makes them: it runs all else, and the maker of the corpus."""
     folder = readme.checkout(tmp_path_factory.mktemp("readme") / "checkout")
-    programs = [*FAIRSEQ, *console_scripts(), "subword-nmt"]
-    record = [f"{name}() {{ printf '%s\\0' {name} \"$@\" $'\\n' >> record; }}" for name in programs]
+    programs = [*FAIRSEQ, "fairseq-syntax", "subword-nmt"]
+    # what stands before them in a pipe must not find it closed
+    read = "if [[ -p /dev/stdin ]]; then cat > /dev/null; fi"
+    record = [f"{name}() {{ {read}; printf '%s\\0' {name} \"$@\" $'\\n' >> record; }}" for name in programs]
     commands = readme.script("\n".join(record), python="").replace(
         "python examples/", f"{shlex.quote(sys.executable)} examples/"
     )

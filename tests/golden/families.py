@@ -115,7 +115,7 @@ def treebank(text: Path) -> Path:
 
 
 def parse(text: Path, checkpoint: Path) -> list[list[str]]:
-    """Of every sentence `head label tag` of its words, by fairseq-syntax-parse with a parser of ours."""
+    """Of every sentence `head label tag` of its words, by fairseq-syntax parse with a parser of ours."""
     with tempfile.TemporaryDirectory() as folder:
         words, trees = Path(folder, "words"), Path(folder, "trees")
         words.write_text((text / "test.en").read_text(encoding="utf-8").replace("@@ ", ""), encoding="utf-8")

@@ -224,7 +224,7 @@ def cut(line: str) -> str:
 
 
 def binarize(prefixes: dict[str, Path], destination: Path, *options) -> Path:
-    """Run fairseq-syntax-preprocess in this process. `prefixes`: train, valid, test -> prefix."""
+    """Run fairseq-syntax preprocess in this process. `prefixes`: train, valid, test -> prefix."""
     splits = [part for split, prefix in prefixes.items() for part in (f"--{split}pref", str(prefix))]
     languages = ["--source-lang", "en", "--target-lang", "de"]
     from fairseq_syntax.cli import preprocess

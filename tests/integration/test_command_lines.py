@@ -74,7 +74,7 @@ def train_and_generate(data_bin, tmp_path, arch, *options):
 
 
 def test_multi_task_corpus(corpus, tmp_path):
-    """fairseq-syntax-linearize, then fairseq's own Transformer and preprocessing without trees."""
+    """fairseq-syntax linearize, then fairseq's own Transformer and preprocessing without trees."""
     languages = ["--source-lang", "en", "--target-lang", "de"]
     for split, more in (("train", []), ("valid", ["--translate-only"])):
         arguments = ["--input", str(corpus / split), "--output", str(tmp_path / split), *languages, *more]
@@ -89,17 +89,17 @@ def test_multi_task_corpus(corpus, tmp_path):
 
 
 def test_directory_command_from_elsewhere(data_bin, tmp_path):
-    """`--user-dir "$(fairseq-syntax-dir)"` in a directory without the package."""
+    """`--user-dir "$(fairseq-syntax dir)"` in a directory without the package."""
     command = """
         set -e
-        dir="$(fairseq-syntax-dir)"
+        dir="$(fairseq-syntax dir)"
         fairseq-train "$@" --user-dir "$dir"
     """
     model = ["--arch", "lisa_transformer_tiny", *OPTIONS["lisa_transformer_tiny"], "--save-dir", tmp_path / "model"]
     arguments = [data_bin, *commands.TRAINING, *model, "--max-update", "1"]
     log = run_process("bash", "-c", command, "bash", *arguments, cwd=tmp_path)
     assert any("parse_loss" in record for record in commands.records(log))
-    printed = run_process("bash", "-c", "fairseq-syntax-dir 2> /dev/null", cwd=tmp_path)
+    printed = run_process("bash", "-c", "fairseq-syntax dir 2> /dev/null", cwd=tmp_path)
     assert printed == f"{PACKAGE.resolve()}\n"
 
 

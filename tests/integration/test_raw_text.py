@@ -182,7 +182,7 @@ def stanza_options(real_data) -> dict[str, str]:
 
 @pytest.mark.parametrize("arch", ["pascal_transformer_tiny", "global_plus_sdatt_tiny", "chen17_tiny"])
 def test_stanza_makes_the_trees_of_raw_text(captions, stanza_options, tmp_path, arch):
-    """50 captions: trees of fairseq-syntax-parse and fairseq-generate, or text and Stanza in the loop."""
+    """50 captions: trees of fairseq-syntax parse and fairseq-generate, or text and Stanza in the loop."""
     pytest.importorskip("stanza")
     for name in ("train", "test"):
         for language in ("en", "de"):

@@ -86,7 +86,7 @@ class ConlluParser:
         if trees is None:
             raise TreeFormatError(
                 f"{self.path}: no tree for the sentence {quoted(' '.join(words))}; "
-                "parse the tokenised text with fairseq-syntax-parse"
+                "parse the tokenised text with fairseq-syntax parse"
             )
         used = self._used.get(key, 0)
         self._used[key] = used + 1

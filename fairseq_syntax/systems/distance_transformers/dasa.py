@@ -63,7 +63,7 @@ class DistanceBiasEncoder(SyntaxEncoder):
         if src_syntax is None or "distances" not in src_syntax:
             raise ValueError(
                 "dasa_transformer needs the tree distances of the source tokens (src_syntax['distances']); "
-                "use --task syntax_translation and data of fairseq-syntax-preprocess"
+                "use --task syntax_translation and data of fairseq-syntax preprocess"
             )
         return {"nearness": log_gaussian(src_syntax["distances"], self.cfg.dep_bias_sigma).exp()}
 

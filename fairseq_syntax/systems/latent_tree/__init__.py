@@ -5,7 +5,7 @@
 Trees a and b of source and target are sampled, and learned by REINFORCE with a reward on their shape (eqs. 1-4).
 Encoder and decoder are stack LSTMs over unlabelled constituents of characters.
 
-Needs: text of characters (`fairseq-syntax-characters`), no parse.
+Needs: text of characters (`fairseq-syntax characters`), no parse.
 Architectures: `latent_tree_rnng`, `latent_tree_rnng_tiny`. Task: `tree_translation`. Criterion: `reinforce_tree`.
 """
 

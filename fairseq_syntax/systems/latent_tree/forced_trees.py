@@ -71,7 +71,7 @@ class ForcedTreeDataset(SyntaxPairDataset):
             if trees == ForcedTrees.words and SPACE not in dictionary:
                 raise ValueError(
                     f"--forced-trees words: the {name} dictionary has no {SPACE}, which separates words; make the text "
-                    "with fairseq-syntax-characters, or choose none or flat"
+                    "with fairseq-syntax characters, or choose none or flat"
                 )
         self.trees = trees
 

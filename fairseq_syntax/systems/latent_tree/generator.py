@@ -80,7 +80,7 @@ class TreeGenerator:
         if len(models) != 1:
             raise ValueError(
                 f"{len(models)} models: grammars build different trees, so only one can translate; average their "
-                "weights with fairseq-syntax-average"
+                "weights with fairseq-syntax average"
             )
         if prefix_tokens is not None or constraints is not None:
             raise ValueError("prefixes and constraints are not available for models that build trees")

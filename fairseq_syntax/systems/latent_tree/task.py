@@ -135,7 +135,7 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
         if not any(first.glob("dict.*.txt")):
             raise FileNotFoundError(
                 f"{first}: no dict.*.txt; make the directory with fairseq-preprocess --padding-factor 1 --destdir "
-                f"{first}, of text that fairseq-syntax-characters wrote"
+                f"{first}, of text that fairseq-syntax characters wrote"
             )
         check_published(first)
         task = super().setup_task(cfg, **kwargs)

@@ -110,7 +110,7 @@ class LatentGraphEncoder(RecurrentEncoder):
         if not {"parent_pieces", "deprels"} <= syntax.keys():
             raise ValueError(
                 "--lgp-graph dep needs the heads and labels of the source words (src_syntax); use --task "
-                "syntax_translation and data of fairseq-syntax-preprocess"
+                "syntax_translation and data of fairseq-syntax preprocess"
             )
         heads = rotation.right(syntax["parent_pieces"].long())
         heads = torch.where(heads < 0, heads, rotation.columns_right(heads))

@@ -77,7 +77,7 @@ class LabelSmoothedCrossEntropyWithHeadsCriterion(LabelSmoothedCrossEntropyCrite
         syntax = sample["net_input"].get("src_syntax", {})
         if "parent_pieces" not in syntax:
             raise ValueError(
-                "the data has no trees to learn from; add them with fairseq-syntax-preprocess --only-syntax"
+                "the data has no trees to learn from; add them with fairseq-syntax preprocess --only-syntax"
             )
         padding_mask = sample["net_input"]["src_tokens"].eq(self.padding_idx)
         parse, correct, counted = parse_loss(found[0]["parse_logits"], syntax["parent_pieces"], padding_mask)

@@ -50,7 +50,7 @@ class LisaEncoder(SyntaxEncoder):
         if not self.gold_parses or self.training:
             return {}
         if src_syntax is None or "parent_pieces" not in src_syntax:
-            raise ValueError("--gold-parses needs data of fairseq-syntax-preprocess, or a parser")
+            raise ValueError("--gold-parses needs data of fairseq-syntax preprocess, or a parser")
         return {"gold_parents": src_syntax["parent_pieces"]}
 
 

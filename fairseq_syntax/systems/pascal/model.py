@@ -72,7 +72,7 @@ class PascalEncoder(SyntaxEncoder):
         if src_syntax is None or "parents" not in src_syntax:
             raise ValueError(
                 "pascal_transformer needs the parents of the source tokens (src_syntax['parents']); "
-                "use --task syntax_translation and data of fairseq-syntax-preprocess"
+                "use --task syntax_translation and data of fairseq-syntax preprocess"
             )
         parents = src_syntax["parents"]
         if self.cfg.pascal_learn_variance:

@@ -82,7 +82,7 @@ def complete_distances(syntax: Optional[dict], keep: Tensor, missing: MissingPar
     if syntax is None or "distances" not in syntax:
         raise ValueError(
             "syntax-directed attention needs the tree distances of the source tokens (src_syntax['distances']); "
-            "use --task syntax_translation and data of fairseq-syntax-preprocess"
+            "use --task syntax_translation and data of fairseq-syntax preprocess"
         )
     distances = syntax["distances"]
     if missing == MissingParse.all_equal:

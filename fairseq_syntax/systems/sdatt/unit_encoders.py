@@ -40,7 +40,7 @@ class UnitEncoder(RecurrentEncoder):
         if source.syntax is None or any(name not in source.syntax for name in UNIT_INPUTS):
             raise ValueError(
                 f"dependency units need the trees of the source (src_syntax: {', '.join(UNIT_INPUTS)}); "
-                "use --task syntax_translation and data of fairseq-syntax-preprocess"
+                "use --task syntax_translation and data of fairseq-syntax preprocess"
             )
         starts, parents = source.syntax["word_starts"], source.syntax["parent_pieces"]
         if self.missing == MissingParse.error:

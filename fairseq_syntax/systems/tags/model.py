@@ -102,7 +102,7 @@ class TagEncoder(TransformerEncoderBase):
         if src_syntax is None or any(name not in src_syntax for name in self.embed_tokens.tags):
             raise ValueError(
                 f"tag_transformer needs {', '.join(self.embed_tokens.tags)} of the source tokens; "
-                "use --task syntax_translation and data of fairseq-syntax-preprocess"
+                "use --task syntax_translation and data of fairseq-syntax preprocess"
             )
         if token_embeddings is None:
             # fairseq scales the whole of it

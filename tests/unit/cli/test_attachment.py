@@ -1,4 +1,4 @@
-"""fairseq-syntax-attachment: the table of a model is that of its trees, and the baselines stand beside it."""
+"""fairseq-syntax attachment: the table of a model is that of its trees, and the baselines stand beside it."""
 
 import gzip
 from types import SimpleNamespace
@@ -55,7 +55,7 @@ def refused(capsys, *arguments, status=1):
     assert attachment.main([str(argument) for argument in arguments]) == status
     error = capsys.readouterr().err
     assert "Traceback" not in error
-    (said,) = [line for line in error.splitlines() if line.startswith("fairseq-syntax-attachment: ")]
+    (said,) = [line for line in error.splitlines() if line.startswith("fairseq-syntax attachment: ")]
     return said
 
 

@@ -1,4 +1,4 @@
-"""fairseq-syntax-attention: every kind of model, every kind of picture."""
+"""fairseq-syntax attention: every kind of model, every kind of picture."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""fairseq-syntax-average against NumPy."""
+"""fairseq-syntax average against NumPy."""
 
 import random
 import re
@@ -73,8 +73,8 @@ def refused(capsys, *arguments) -> str:
     assert run(*arguments) == 1
     error = capsys.readouterr().err
     assert "Traceback" not in error
-    (said,) = [line for line in error.splitlines() if line.startswith("fairseq-syntax-average: ")]
-    return said.removeprefix("fairseq-syntax-average: ")
+    (said,) = [line for line in error.splitlines() if line.startswith("fairseq-syntax average: ")]
+    return said.removeprefix("fairseq-syntax average: ")
 
 
 def read(path):

@@ -1,4 +1,4 @@
-"""fairseq-syntax-characters."""
+"""fairseq-syntax characters."""
 
 import gzip
 import io

@@ -1,4 +1,4 @@
-"""fairseq-syntax-check on directories of all sorts; damaged ones are in contract/test_damaged_data.py."""
+"""fairseq-syntax check on directories of all sorts; damaged ones are in contract/test_damaged_data.py."""
 
 import json
 import shutil
@@ -64,7 +64,7 @@ def test_every_fault_is_named_once(data, capsys, tmp_path):
     code, out, err = run(capsys, folder)
     assert code == 1 and f"{folder}: all right" not in out
     for name in ("train.en-de.en.deprels.bin", "test.en-de.de.idx", "dict.de.txt"):
-        assert len([line for line in err if line.startswith(f"fairseq-syntax-check: {folder}/{name}: ")]) == 1, name
+        assert len([line for line in err if line.startswith(f"fairseq-syntax check: {folder}/{name}: ")]) == 1, name
     assert len(err) == len(set(err))
 
 
@@ -87,7 +87,7 @@ def test_manifests_of_the_wrong_shape_are_one_message(data, capsys, tmp_path, co
     folder = shutil.copytree(data, tmp_path / "bin")
     (folder / "syntax-en-de.json").write_bytes(content.encode("utf-8", "surrogateescape"))
     code, _, (message,) = run(capsys, folder)
-    assert code == 1 and message.startswith(f"fairseq-syntax-check: {folder}/syntax-en-de.json: not a manifest (")
+    assert code == 1 and message.startswith(f"fairseq-syntax check: {folder}/syntax-en-de.json: not a manifest (")
     assert len(message) < 400 + len(str(folder))
 
 

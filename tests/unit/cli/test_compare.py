@@ -1,4 +1,4 @@
-"""fairseq-syntax-compare: tables of the program against sacrebleu, and what it says of files that do not fit."""
+"""fairseq-syntax compare: tables of the program against sacrebleu, and what it says of files that do not fit."""
 
 import random
 import sys
@@ -84,7 +84,7 @@ def refused(capsys):
         assert compare.main([str(argument) for argument in arguments]) == status
         output = capsys.readouterr()
         assert output.out == "" and "Traceback" not in output.err
-        return output.err.splitlines()[-1].removeprefix("fairseq-syntax-compare: ")
+        return output.err.splitlines()[-1].removeprefix("fairseq-syntax compare: ")
 
     return call
 

@@ -1,4 +1,4 @@
-"""fairseq-syntax-constituents: tables against counting one by one, pictures, and what it says of bad files."""
+"""fairseq-syntax constituents: tables against counting one by one, pictures, and what it says of bad files."""
 
 import gzip
 import io
@@ -323,7 +323,7 @@ def test_usage(options, message, capsys):
     said = capsys.readouterr().err
     assert message in said
     command = "COMMAND" if options == ["x"] else options[0]
-    assert re.match(rf"usage: fairseq-syntax-constituents (\[-h\] )?{command} ", said)
+    assert re.match(rf"usage: fairseq-syntax constituents (\[-h\] )?{command} ", said)
 
 
 # --- bad files ----------------------------------------------------------------------------------------------------
@@ -360,7 +360,7 @@ def test_bad_trees(text, message, run, tmp_path):
     path = tmp_path / "trees"
     path.write_text(text)
     run("stats", path, status=1)
-    assert f"fairseq-syntax-constituents: {path}" in run.said
+    assert f"fairseq-syntax constituents: {path}" in run.said
     assert message in run.said
 
 

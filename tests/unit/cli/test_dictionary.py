@@ -1,4 +1,4 @@
-"""fairseq-syntax-dictionary."""
+"""fairseq-syntax dictionary."""
 
 import gzip
 import subprocess
@@ -36,7 +36,7 @@ def test_words_of_the_training_text_then_others(texts, capsys):
     assert written == "sleeps 3\ndog 2\nthe 2\nThe 1\ncat 1\ncats 0\nhat 0\n"
     assert [path.name for path in (texts / "new").iterdir()] == ["dict.en.txt"]
     assert capsys.readouterr().err == (
-        f"fairseq-syntax-dictionary: {texts}/new/dict.en.txt: 5 words of the training text, 2 others with count 0\n"
+        f"fairseq-syntax dictionary: {texts}/new/dict.en.txt: 5 words of the training text, 2 others with count 0\n"
     )
 
 
@@ -108,7 +108,7 @@ def test_an_existing_dictionary_is_replaced_only_on_demand(texts, capsys):
     assert run(texts) == 1
     assert path.read_text(encoding="utf-8") == "kept"
     assert capsys.readouterr().err == (
-        f"fairseq-syntax-dictionary: {path}: exists already; give --overwrite to replace it\n"
+        f"fairseq-syntax dictionary: {path}: exists already; give --overwrite to replace it\n"
     )
     assert run(texts, "--overwrite") == 0
     assert path.read_text(encoding="utf-8").startswith("sleeps 3\n")
@@ -128,7 +128,7 @@ def test_bad_texts(texts, capsys, content, message):
     if content is not None:
         path.write_bytes(content)
     assert run(texts) == 1
-    assert capsys.readouterr().err == f"fairseq-syntax-dictionary: {message.format(path=path)}\n"
+    assert capsys.readouterr().err == f"fairseq-syntax dictionary: {message.format(path=path)}\n"
     assert not (texts / "new").exists()
 
 

@@ -83,7 +83,7 @@ class Case:
         error = self.capsys.readouterr().err
         assert "Traceback" not in error
         assert status in (0, 1, None), error
-        said = re.findall(r"(?:^|[\r\n])((?:fairseq-syntax-[a-z]+|subjects\.py): [^\n]*)", error)
+        said = re.findall(r"(?:^|[\r\n])((?:fairseq-syntax [a-z]+|subjects\.py): [^\n]*)", error)
         if status == 1:
             assert len(said) == 1, error
             self.judge(said[0].rstrip())

@@ -1,4 +1,4 @@
-"""fairseq-syntax-gates against the model run on one sentence at a time."""
+"""fairseq-syntax gates against the model run on one sentence at a time."""
 
 import re
 from collections import Counter
@@ -54,7 +54,7 @@ def refused(capsys, *arguments):
     assert gates.main([str(argument) for argument in arguments]) == 1
     error = capsys.readouterr().err
     assert "Traceback" not in error
-    (said,) = [line for line in error.splitlines() if line.startswith("fairseq-syntax-gates: ")]
+    (said,) = [line for line in error.splitlines() if line.startswith("fairseq-syntax gates: ")]
     return said
 
 

@@ -1,4 +1,4 @@
-"""fairseq-syntax-grammar: the table of tags, against loops."""
+"""fairseq-syntax grammar: the table of tags, against loops."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""fairseq-syntax-graph: its numbers are those of the model's own probabilities."""
+"""fairseq-syntax graph: its numbers are those of the model's own probabilities."""
 
 import math
 import xml.etree.ElementTree as ElementTree
@@ -294,7 +294,7 @@ def refused(capsys, *arguments, status=1):
     assert graph.main([str(argument) for argument in arguments]) == status
     error = capsys.readouterr().err
     assert "Traceback" not in error
-    (said,) = [line for line in error.splitlines() if line.startswith("fairseq-syntax-graph: ")]
+    (said,) = [line for line in error.splitlines() if line.startswith("fairseq-syntax graph: ")]
     return said
 
 

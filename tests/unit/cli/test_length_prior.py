@@ -1,4 +1,4 @@
-"""fairseq-syntax-length-prior and --length-prior: the table of a directory, and what fairseq does with it."""
+"""fairseq-syntax length-prior and --length-prior: the table of a directory, and what fairseq does with it."""
 
 import json
 import math
@@ -46,7 +46,7 @@ def refused(capsys, *arguments):
     """What the program says when it refuses."""
     assert length_prior.main([*map(str, arguments)]) == 1
     (said,) = capsys.readouterr().err.splitlines()
-    assert said.startswith("fairseq-syntax-length-prior: ")
+    assert said.startswith("fairseq-syntax length-prior: ")
     return said
 
 
@@ -312,10 +312,10 @@ def test_bad_tables(data, trained):
         return task.build_generator(models, settings())
 
     path = data / "length_prior.en-de.npz"
-    command = f"fairseq-syntax-length-prior {data} -s en -t de"
+    command = f"fairseq-syntax length-prior {data} -s en -t de"
     with pytest.raises(FileNotFoundError, match=re.escape(f"make it with {command}")):
         built()
-    with pytest.raises(FileNotFoundError, match="fairseq-syntax-length-prior DATA -s en"):
+    with pytest.raises(FileNotFoundError, match="fairseq-syntax length-prior DATA -s en"):
         built(data / "other.npz")
     languages = {"source": "en", "target": "de"}
     write_length_table(path, np.zeros((3, 3)), {"source": "de", "target": "en"})

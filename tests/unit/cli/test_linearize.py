@@ -1,4 +1,4 @@
-"""fairseq-syntax-linearize."""
+"""fairseq-syntax linearize."""
 
 import gzip
 import os
@@ -50,7 +50,7 @@ def failed(folder, capsys, *options):
     assert run(folder, *options) == 1
     assert {path.name: path.read_bytes() for path in folder.glob("new/*")} == before
     message = capsys.readouterr().err
-    assert message.startswith("fairseq-syntax-linearize: ") and message.count("\n") == 1
+    assert message.startswith("fairseq-syntax linearize: ") and message.count("\n") == 1
     return message
 
 
@@ -171,7 +171,7 @@ def test_missing_and_doubtful_trees(corpus, capsys):
     assert "with and without .gz" in failed(corpus, capsys)
     (corpus / "in.en.conllu.gz").unlink()
     (corpus / "in.en.conllu").unlink()
-    assert "fairseq-syntax-parse" in failed(corpus, capsys)
+    assert "fairseq-syntax parse" in failed(corpus, capsys)
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_interrupt(corpus, monkeypatch, capsys):
 
     monkeypatch.setattr("fairseq_syntax.cli.linearize.linearize", stop)
     assert run(corpus) == 130
-    assert capsys.readouterr().err == "fairseq-syntax-linearize: interrupted\n"
+    assert capsys.readouterr().err == "fairseq-syntax linearize: interrupted\n"
     assert not list(corpus.glob("new/*"))
 
 

@@ -1,4 +1,4 @@
-"""fairseq-syntax-parse: one tree a line, whatever happens in between."""
+"""fairseq-syntax parse: one tree a line, whatever happens in between."""
 
 import fcntl
 import gzip
@@ -75,7 +75,7 @@ def run(source, target, *options):
 def failed(capsys, *arguments):
     assert run(*arguments) == 1
     message = capsys.readouterr().err.splitlines()[-1]  # a progress bar may stand before
-    assert message.startswith("fairseq-syntax-parse: ")
+    assert message.startswith("fairseq-syntax parse: ")
     return message
 
 
@@ -464,7 +464,7 @@ def test_killed_run_resumes_to_the_same_trees(real, tmp_path, capsys, how):
 
 
 def test_closed_stdout_is_no_traceback(text, tmp_path):
-    """As `fairseq-syntax-parse | head -1`."""
+    """As `fairseq-syntax parse | head -1`."""
     (tmp_path / "blank").write_text("\n" * 200_000)  # needs no model
     process = subprocess.Popen(
         **command("--input", tmp_path / "blank"),

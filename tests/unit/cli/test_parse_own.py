@@ -1,4 +1,4 @@
-"""fairseq-syntax-parse with a parser of the suite: any text, always a tree, no model but the checkpoint."""
+"""fairseq-syntax parse with a parser of the suite: any text, always a tree, no model but the checkpoint."""
 
 import os
 import shutil

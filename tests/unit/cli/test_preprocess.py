@@ -1,4 +1,4 @@
-"""fairseq-syntax-preprocess from end to end, on corpora of a few sentences."""
+"""fairseq-syntax preprocess from end to end, on corpora of a few sentences."""
 
 import fcntl
 import gzip
@@ -63,7 +63,7 @@ def fails(capsys, folder, *extra, status=1, **kwargs):
     assert caught.value.code == status
     error = capsys.readouterr().err
     assert "Traceback" not in error
-    return next(line for line in error.splitlines() if line.startswith("fairseq-syntax-preprocess: "))
+    return next(line for line in error.splitlines() if line.startswith("fairseq-syntax preprocess: "))
 
 
 def binarize_plainly(argv):
@@ -708,12 +708,12 @@ def test_script_and_the_example_in_its_help(tmp_path, corpus, repository, monkey
     shown = subprocess.run(
         [*script, "--help"], capture_output=True, text=True, cwd=tmp_path, env=environment, check=True
     ).stdout
-    assert "--only-syntax" in shown and "usage: fairseq-syntax-preprocess" in shown
+    assert "--only-syntax" in shown and "usage: fairseq-syntax preprocess" in shown
     example = shown[shown.index("example:") + len("example:") :].replace("\\\n", " ")
     commands = [line.split() for line in example.strip().splitlines()]
-    assert [command[0] for command in commands] == ["fairseq-syntax-preprocess"] * 2
+    assert [command[:2] for command in commands] == [["fairseq-syntax", "preprocess"]] * 2
     os.rename(tmp_path / "text", tmp_path / "bpe")
-    first, second = ([*command[1:]] for command in commands)
+    first, second = (command[2:] for command in commands)
     monkeypatch.chdir(tmp_path)
     preprocess.main(first)
     check_split(Path("data-bin"), "train", corpus["train"])
@@ -783,7 +783,7 @@ def test_a_second_run_into_the_same_directory_is_refused(tmp_path, capsys):
     finally:
         os.close(descriptor)
     assert caught.value.code == 1
-    assert "another fairseq-syntax-preprocess is writing it; wait for it to end" in capsys.readouterr().err
+    assert "another fairseq-syntax preprocess is writing it; wait for it to end" in capsys.readouterr().err
     assert (staging / "train.en-de.en.bin").exists()
     main_in(tmp_path, "text", "data")  # the lock died with its process; what it left is removed
     assert not staging.exists()

@@ -1,4 +1,4 @@
-"""fairseq-syntax-trees: the trees are those of the model's own scores."""
+"""fairseq-syntax trees: the trees are those of the model's own scores."""
 
 import gzip
 import io
@@ -51,7 +51,7 @@ def refused(capsys, *arguments, status=1):
     assert trees.main([str(argument) for argument in arguments]) == status
     error = capsys.readouterr().err
     assert "Traceback" not in error
-    (said,) = [line for line in error.splitlines() if line.startswith("fairseq-syntax-trees: ")]
+    (said,) = [line for line in error.splitlines() if line.startswith("fairseq-syntax trees: ")]
     return said
 
 
@@ -382,4 +382,4 @@ def test_help_ends_with_an_example(capsys):
     with pytest.raises(SystemExit) as caught:
         trees.main(["--help"])
     assert caught.value.code == 0
-    assert "fairseq-syntax-trees " in capsys.readouterr().out.rstrip().splitlines()[-1]
+    assert "fairseq-syntax trees " in capsys.readouterr().out.rstrip().splitlines()[-1]

@@ -17,9 +17,8 @@ import importlib.util
 find = importlib.util.find_spec
 importlib.util.find_spec = lambda name, *rest: None if name == "fairseq" else find(name, *rest)
 sys.meta_path.insert(0, Hidden())
-sys.argv = ["fairseq-syntax-" + sys.argv[1], *sys.argv[2:]]
-import runpy
-runpy.run_module("fairseq_syntax.cli." + sys.argv[0].removeprefix("fairseq-syntax-"), run_name="__main__")
+from fairseq_syntax.cli.program import main
+sys.exit(main(sys.argv[1:]))
 """
 
 
@@ -31,11 +30,11 @@ def test_help_without_fairseq_is_one_message(program, repository):
     assert done.returncode == 1
     assert done.stdout == ""
     lines = [line for line in done.stderr.splitlines() if "Warning" not in line]
-    assert len(lines) == 1 and lines[0].startswith(f"fairseq-syntax-{program}: needs fairseq, which is not installed;")
+    assert len(lines) == 1 and lines[0].startswith(f"fairseq-syntax {program}: needs fairseq, which is not installed;")
 
 
 def test_programs_that_do_not_need_it_work(repository):
     done = subprocess.run(
         [sys.executable, "-c", HIDE, "linearize", "--help"], cwd=repository, capture_output=True, text=True
     )
-    assert done.returncode == 0 and "usage: fairseq-syntax-linearize" in done.stdout
+    assert done.returncode == 0 and "usage: fairseq-syntax linearize" in done.stdout

@@ -93,7 +93,7 @@ def fails(capsys, *arguments):
     assert caught.value.code == 1
     assert not list(destination.parent.glob("*bin*"))
     lines = capsys.readouterr().err.splitlines()
-    (said,) = [line for line in lines if line.startswith("fairseq-syntax-preprocess: ")]
+    (said,) = [line for line in lines if line.startswith("fairseq-syntax preprocess: ")]
     return said
 
 
@@ -146,7 +146,7 @@ def test_too_many_broken_trees_are_an_error(corpus, tmp_path, capsys, workers):
     extra = ["--allow-unparsed", "--allow-broken", 27.9, "--workers", workers]
     error = fails(capsys, corpus[0], tmp_path / "bin", *extra)
     assert "train.en.conllu: 7 of 25 trees are broken (28.00%), more than --allow-broken 27.9 permits" in error
-    assert "fairseq-syntax-parse" in error and re.search(r"the first: \S*train\.en\.conllu:\d+: the heads form", error)
+    assert "fairseq-syntax parse" in error and re.search(r"the first: \S*train\.en\.conllu:\d+: the heads form", error)
     run(corpus[0], tmp_path / "bin", "--allow-unparsed", "--allow-broken", 28)
 
 

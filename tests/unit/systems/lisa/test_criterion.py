@@ -274,7 +274,7 @@ def test_accuracy_of_words_is_reported_when_asked_for(model):
 def test_models_and_data_without_trees_are_refused_in_words(model):
     batch = sample([0])
     del batch["net_input"]["src_syntax"]
-    with pytest.raises(ValueError, match="no trees to learn from; add them with fairseq-syntax-preprocess"):
+    with pytest.raises(ValueError, match="no trees to learn from; add them with fairseq-syntax preprocess"):
         criterion()(model, batch)
     plain = FakeModel(torch.zeros(3, 6, 6).double())
     plain.forward = lambda **inputs: (FakeModel.forward(plain, **inputs)[0], {"attn": []})
