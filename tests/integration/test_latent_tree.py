@@ -1,4 +1,4 @@
-"""Latent trees through fairseq's commands: from text in characters to translations with trees (spec, check 13)."""
+"""Latent trees through fairseq's commands: from text in characters to translations with trees."""
 
 import json
 import re

@@ -52,7 +52,7 @@ def test_it_learns(trained):
 
 
 def test_passes_take_turns(trained):
-    """Spec, check 14."""
+    """Passes over tags and over trees: each teaches its own losses."""
     directory, records = trained
     updates = [record for record in records if "loss" in record]
     kinds = {}
@@ -73,7 +73,7 @@ def test_passes_take_turns(trained):
 
 
 def test_frozen_tables_do_not_change(folder, tmp_path):
-    """Spec, check 14: bit for bit."""
+    """Bit for bit."""
     train(folder, tmp_path, "--max-epoch", "4", "--lgp-embeddings", "freeze", "--weight-decay", "0.1")
     first, last = (commands.parameters(tmp_path / f"checkpoint{epoch}.pt") for epoch in (1, 4))
     same = {name for name in first if torch.equal(first[name], last[name])}
@@ -168,7 +168,7 @@ def test_wrong_options(folder, tmp_path, options, message):
 
 @pytest.mark.slow
 def test_a_treebank(real_data, tmp_path):
-    """Spec, check 17: the first 2000 sentences of EWT, ten epochs of the paper."""
+    """The first 2000 sentences of EWT, ten epochs of the paper."""
     for split, name in (("train", "train"), ("valid", "dev")):
         shutil.copy(real_data / "ud" / f"en_ewt.{name}.conllu.gz", tmp_path / f"{split}.conllu.gz")
     options = ["--first-k", "2000", "--arch", "lgp_parser", "--strip-subtypes", "--max-epoch", "20"]

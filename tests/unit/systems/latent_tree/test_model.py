@@ -211,7 +211,7 @@ POLICIES, OUTPUTS = ({f"{name}.{head}" for name in PATHS} for head in ("policy",
     ids=lambda value: "-".join(value.values()) if isinstance(value, dict) else value if isinstance(value, str) else "",
 )
 def test_which_weights_a_term_of_the_loss_trains(loss, options, trained):
-    """Check 9: by themselves, the losses of symbols and of attention do not reach the policies, and so on."""
+    """By themselves, the losses of symbols and of attention do not reach the policies, and so on."""
     task, model = build(sharpness=1.0, **options)
     weights = {**NO_OTHER_LOSS, "coverage_weight": 0.0, f"{loss}_weight": 1.0}
     criterion = ReinforceTreeCriterion(task, ReinforceTreeConfig(seed=1, baseline="none", **weights))
@@ -370,7 +370,7 @@ def train(model, criterion, batches, updates, lr=3e-3):
 
 @pytest.mark.slow
 def test_given_trees_of_words_are_learned_by_heart():
-    """Check 11: 8 sentence pairs, translated freely and greedily."""
+    """8 sentence pairs, translated freely and greedily."""
     texts = [
         ("ein mann", "a man"),
         ("zwei hunde", "two dogs"),
@@ -401,7 +401,7 @@ def test_given_trees_of_words_are_learned_by_heart():
 
 @pytest.mark.slow
 def test_rewards_alone_are_learned():
-    """Check 12: trees of random text, from which there is nothing else to be had."""
+    """Trees of random text, from which there is nothing else to be had."""
     task, model = build(size=32, sharpness=1.0)
     options = ReinforceTreeConfig(seed=1, source_weight=0.0, target_weight=0.0, coverage_weight=0.0)
     criterion = ReinforceTreeCriterion(task, options)

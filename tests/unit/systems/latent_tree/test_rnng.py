@@ -143,7 +143,7 @@ class Operations(TorchDispatchMode):
 
 
 def test_operations_are_of_steps_and_not_of_sentences():
-    """Check 14: there is no Python loop over a batch."""
+    """There is no Python loop over a batch."""
     sentences, length = 64, 66
     grammar, generator = RNNG(VOCABULARY, PAD, 8), torch.Generator().manual_seed(0)
     lengths = torch.full((sentences,), length)

@@ -105,7 +105,7 @@ def test_validation_against_loops(folder):
 
 @pytest.mark.parametrize(("epoch", "names"), [(1, {"pos_loss"}), (2, {"head_loss", "label_loss"})])
 def test_passes(folder, epoch, names):
-    """Spec, section 8: what a pass teaches, whom it changes, what it is divided by."""
+    """What a pass teaches (Hashimoto et al. 2017), whom it changes, what it is divided by."""
     task, model = build(folder)
     sample = batch_of(task, "train", epoch)
     model.train()
@@ -265,7 +265,7 @@ def test_other_tasks_are_refused():
 
 @pytest.mark.slow
 def test_overfits(real_data, tmp_path):
-    """Spec, check 16: 32 sentences by heart in 200 updates."""
+    """32 sentences by heart in 200 updates."""
     with gzip.open(real_data / "ud" / "en_ewt.train.conllu.gz", "rt", encoding="utf-8") as file:
         blocks = file.read(200_000).split("\n\n")[:32]
     (tmp_path / "train.conllu").write_text("\n\n".join(blocks) + "\n\n", encoding="utf-8")

@@ -51,7 +51,7 @@ def test_sizes(build):
     assert sorted(model.pos) == model.pos == ["ADJ", "DET", "NOUN", "PUNCT", "VERB"]
     assert model.labels == ["amod", "det", "nsubj:outer", "obj", "punct", "root"]
     assert "nsubj" in build(task={"strip_subtypes": True}).labels
-    # spec, section 5
+    # the sizes of Hashimoto & Tsuruoka (2017), Sec. 4.3
     d1, d2, pos, labels = 100, 50, 5, 6
 
     def lstm(i, h):
@@ -126,7 +126,7 @@ def test_words_with_rows(build, folder, tmp_path):
 
 
 def test_decay(build):
-    """Spec, section 8: 1e-6 for LSTM matrices, 1e-5 for classifiers; none for biases and embeddings."""
+    """Hashimoto et al. (2017): 1e-6 for LSTM matrices, 1e-5 for classifiers; none for biases and embeddings."""
     model = build()
     decays = {id(p): g["weight_decay"] for g in decay_groups(model.parameters(), 0.5) for p in g["params"]}
     for name, parameter in model.named_parameters():
@@ -176,7 +176,7 @@ def checkpoint(folder, tmp_path_factory):
 
 
 def test_what_others_take_over(checkpoint):
-    """Spec, section 8: everything a translator needs; check 15 on the parser's side: the same p from the parts."""
+    """Everything a translator needs: the same p from the parts."""
     model, task = LatentGraphParserModel.load(checkpoint)
     parts = read_parser(checkpoint)
     assert (parts.size, parts.pos_size, parts.classifier_hidden) == (16, 8, 0)

@@ -193,7 +193,7 @@ def test_batches_lose_nothing(tmp_path):
 
 
 def test_passes_take_turns(tmp_path):
-    """Spec, check 14."""
+    """Odd epochs are passes over tags, even ones over trees, with batches of their own."""
     treebanks.make(tmp_path / "tags", train=30)
     treebanks.make(tmp_path / "trees", train=9)
     data = treebanks.make(tmp_path / "data", train=1)
@@ -257,7 +257,7 @@ class Model(torch.nn.Module):
 
 
 def test_snapshots():
-    """Spec, check 14: the term is zero right after the snapshot, and grows with the distance from it."""
+    """Successive regularization: zero right after the snapshot, and growing with the distance from it."""
     task, model = task_of(), Model()
     task.state.merge_state_dict({"vocabulary": {"words": ["a"]}})
     task.begin_epoch(1, model)
@@ -290,7 +290,7 @@ def test_snapshots():
 
 
 def test_unseen_words_have_ngrams(path, tmp_path):
-    """Spec, check 1: words of other splits are unknown, but not their spelling; in whatever order things are loaded."""
+    """Words of other splits are unknown, but not their spelling; in whatever order things are loaded."""
     for name in ("valid", "test"):
         text = TREEBANK.replace("Haus", "Hausboot" if name == "valid" else "Rathaus").replace("dem", "</s>")
         (tmp_path / f"{name}.conllu").write_text(text, encoding="utf-8")
