@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .ONESHELL:
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install demo leaderboard results test lint format test-slow bench clean
+.PHONY: help install demo leaderboard results test test-all test-slow coverage lint format bench clean
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -20,7 +20,9 @@ help:
 	@echo "make demo      train, translate and score a syntax-aware Transformer (3 minutes)"
 	@echo "make leaderboard   train every system on the agreement corpus, three seeds (a day on two cores; resumes)"
 	@echo "make results   write the tables of docs/results.md from the records"
-	@echo "make test      run the tests;  make lint   check the style;  make format   fix it"
+	@echo "make test      units and a tiny run of every system (4 minutes on two cores);  make test-all   all but the slow tests"
+	@echo "make test-slow   all tests (an hour);  make coverage   which lines make test-all runs"
+	@echo "make lint      check the style;  make format   fix it"
 	@echo "make bench     print the speed and memory ratios"
 
 install: $(STAMP)
@@ -47,10 +49,20 @@ results: install
 	$(BIN)/python examples/leaderboard/results.py
 
 test: install
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not full' $(PYTEST_ARGS)
+
+test-all: install
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
 
 test-slow: install
-	$(BIN)/python -m pytest -n 2 --run-slow $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile --run-slow $(PYTEST_ARGS)
+
+# of the programs that tests start, too
+coverage: install
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
 
 lint: install
 	$(BIN)/ruff check .
@@ -65,4 +77,4 @@ bench: install
 	PATH="$(BIN):$$PATH" $(BIN)/python benchmarks/run.py
 
 clean:
-	rm -rf $(VENV) build *.egg-info .pytest_cache .hypothesis .ruff_cache
+	rm -rf $(VENV) build *.egg-info .coverage* .pytest_cache .hypothesis .ruff_cache

@@ -30,7 +30,26 @@ def pytest_configure(config):
     seeds.SHIFT = config.getoption("--seed-shift")
 
 
+# What `make test` leaves out: files and folders here, and single tests that are marked `full`.
+FULL = (
+    *("benchmarks", "examples", "integration"),
+    *("contract/test_bad_input.py", "contract/test_damaged_checkpoints.py", "contract/test_damaged_data.py"),
+    *(
+        "contract/test_repairs.py",
+        "unit/cli/test_fuzz_conllu.py",
+        "unit/cli/test_parse.py",
+        "unit/cli/test_parse_own.py",
+    ),
+)
+# of these, what it runs: a tiny training and translation of every system
+TINY = ("test_every_architecture_trains_and_generates", "test_every_recurrent_system_trains_and_generates")
+
+
 def pytest_collection_modifyitems(config, items):
+    for item in items:
+        place = item.path.relative_to(REPOSITORY / "tests")
+        if any(place.is_relative_to(part) for part in FULL) and getattr(item, "originalname", "") not in TINY:
+            item.add_marker("full")
     if config.getoption("--run-slow"):
         return
     skip = pytest.mark.skip(reason="slow: give --run-slow")

@@ -93,6 +93,7 @@ def test_every_published_architecture_is_in_the_table_of_the_agreement_corpus(re
     assert not {name for name in missing if not name.startswith("fairseq")}, missing
 
 
+@pytest.mark.slow
 def test_killed_and_started_again_a_line_added_a_line_that_fails(data, tmp_path):
     table = write(tmp_path / "tiny.toml", 60)
     started = subprocess.Popen(

@@ -1,12 +1,14 @@
 """A small corpus with gold trees, cut into subwords, binarized; and small models trained on it."""
 
 import gzip
+import shutil
 import subprocess
 import sys
 from itertools import islice
 from pathlib import Path
 
 import pytest
+import shared
 from integration import commands
 from integration.commands import OPTIONS, TEST_SENTENCES, TRAIN_SENTENCES, binarize, cut
 
@@ -14,29 +16,31 @@ from integration.commands import OPTIONS, TEST_SENTENCES, TRAIN_SENTENCES, binar
 @pytest.fixture(scope="session")
 def corpus(tmp_path_factory, repository) -> Path:
     """train, valid and test of the agreement corpus, in subwords, with trees."""
-    words = tmp_path_factory.mktemp("corpus") / "words"
     sizes = ["--train", TRAIN_SENTENCES, "--valid", 61, "--test", TEST_SENTENCES, "--challenge", 0]
     script = repository / "examples" / "agreement" / "generate.py"
-    subprocess.run(
-        [sys.executable, script, "--output", words, *map(str, sizes), "--seed", "5"], check=True, capture_output=True
-    )
-    pieces = words.with_name("pieces")
-    pieces.mkdir()
-    for split in ("train", "valid", "test"):
-        for language in ("en", "de"):
-            lines = (words / f"{split}.{language}").read_text(encoding="utf-8").splitlines()
-            text = "".join(f"{cut(line)}\n" for line in lines)
-            (pieces / f"{split}.{language}").write_text(text, encoding="utf-8")
-        trees = (words / f"{split}.en.conllu").read_bytes()
-        (pieces / f"{split}.en.conllu").write_bytes(trees)
-    return pieces
+
+    def make(folder: Path) -> None:
+        words, pieces = folder / "words", folder / "pieces"
+        folder.mkdir()
+        command = [sys.executable, script, "--output", words, *map(str, sizes), "--seed", "5"]
+        subprocess.run(command, check=True, capture_output=True)
+        pieces.mkdir()
+        for split in ("train", "valid", "test"):
+            for language in ("en", "de"):
+                lines = (words / f"{split}.{language}").read_text(encoding="utf-8").splitlines()
+                text = "".join(f"{cut(line)}\n" for line in lines)
+                (pieces / f"{split}.{language}").write_text(text, encoding="utf-8")
+            shutil.copy(words / f"{split}.en.conllu", pieces)
+        splits = {split: pieces / split for split in ("train", "valid", "test")}
+        binarize(splits, folder / "data-bin", "--joined-dictionary")
+
+    return shared.once(tmp_path_factory, "corpus", make) / "pieces"
 
 
 @pytest.fixture(scope="session")
 def data_bin(corpus) -> Path:
     """The corpus, binarized with its trees and a joined dictionary."""
-    splits = {split: corpus / split for split in ("train", "valid", "test")}
-    return binarize(splits, corpus.parent / "data-bin", "--joined-dictionary")
+    return corpus.parent / "data-bin"
 
 
 @pytest.fixture(scope="session")
@@ -46,17 +50,15 @@ def trained(data_bin, tmp_path_factory):
     After each update its weights were set by hand (`commands.scatter`): other sentences get other translations, and
     other trees other scores.
     """
-    models: dict[tuple, Path] = {}
 
     def get(arch: str, *options: str) -> Path:
-        if (arch, options) not in models:
-            directory = tmp_path_factory.mktemp(arch)
+        def make(directory: Path) -> None:
             limits = ("--max-update", "2", "--save-interval-updates", "1")
             commands.train(data_bin, directory, arch, *OPTIONS[arch], *limits, *options)
             for number, name in enumerate(("checkpoint_last.pt", "checkpoint_1_1.pt"), 1):
                 commands.scatter(directory / name, number=number)
-            models[arch, options] = directory
-        return models[arch, options]
+
+        return shared.once(tmp_path_factory, " ".join(("trained", arch, *options)), make)
 
     return get
 

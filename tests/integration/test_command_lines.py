@@ -52,8 +52,9 @@ def test_train_and_generate_as_documented(data_bin, tmp_path, repository):
         ),
     ],
 )
-@pytest.mark.parametrize("task", [[], ["--task", "syntax_translation"]], ids=["no task", "task"])
-def test_every_architecture_trains_and_generates(data_bin, tmp_path, arch, options, task):
+def test_every_architecture_trains_and_generates(data_bin, tmp_path, arch, options):
+    """Some with --task and some without, which is the same task."""
+    task = ["--task", "syntax_translation"] if len(arch) % 2 else []
     train_and_generate(data_bin, tmp_path, arch, *options, *task)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import shared
 from corpora import Item, random_heads, write_split
 from integration import commands
 from subword_nmt.apply_bpe import BPE
@@ -59,13 +60,12 @@ def latent(tmp_path_factory) -> SimpleNamespace:
 @pytest.fixture(scope="session")
 def trained(latent, tmp_path_factory):
     """Function: architecture, options -> checkpoint, made once a session, with weights set by hand."""
-    models: dict[tuple, Path] = {}
 
     def get(arch: str, *options: str) -> Path:
-        if (arch, options) not in models:
-            directory = tmp_path_factory.mktemp(arch)
+        def make(directory: Path) -> None:
             commands.train(latent.data, directory, arch, "--max-update", "1", *options)
-            models[arch, options] = commands.scatter(directory / "checkpoint_last.pt")
-        return models[arch, options]
+            commands.scatter(directory / "checkpoint_last.pt")
+
+        return shared.once(tmp_path_factory, " ".join(("latent", arch, *options)), make) / "checkpoint_last.pt"
 
     return get
