@@ -1,11 +1,11 @@
 """What a model can ask for, made from the arrays of one sentence and batched.
 
-A model names its inputs in `syntax_inputs`; the batch then holds `net_input["src_syntax"]`, a dict of integer
-tensors aligned to the columns of `src_tokens`, whatever the padding side.
+A model names its inputs in `syntax_inputs`; the batch then holds `net_input["src_syntax"]`, a `SourceSyntax`.
 """
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
 import torch
@@ -16,6 +16,26 @@ from ..trees.projection import NO_PARENT, parent_first_pieces, parent_positions
 
 # fairseq's dictionaries begin with <s>, <pad>, </s>, <unk>
 PAD, EOS, UNK = 1, 2, 3
+
+
+class SourceSyntax(TypedDict, total=False):
+    """The trees of a batch, aligned to the columns of `src_tokens` (B, T), whatever the padding side.
+
+    It has the keys that the model names. Positions are columns of the batch; EOS is the last token of a sentence.
+    """
+
+    parents: torch.Tensor
+    """(B, T) int32: twice the middle position of the head word; -1 without a parse and at padding."""
+    parent_pieces: torch.Tensor
+    """(B, T) int32: position of the first piece of the head word; -1 without a parse and at padding."""
+    word_starts: torch.Tensor
+    """(B, T) int32: 1 on the first piece of every word and on EOS, else 0."""
+    distances: torch.Tensor
+    """(B, T, T) uint8: arcs between the words of two tokens; `PAD_DISTANCE` at padding."""
+    deprels: torch.Tensor
+    """(B, T) int32: label of the word of each token, an index of its dictionary; 1 at padding."""
+    upos: torch.Tensor
+    """(B, T) int32: part of speech likewise."""
 
 
 @dataclass(frozen=True)
@@ -107,13 +127,10 @@ def _tag_of_tokens(tags: np.ndarray | None, syntax: TokenSyntax) -> np.ndarray:
 
 
 INPUTS: dict[str, SyntaxInput] = {
-    # twice the middle position of the head word, in batch columns; -1 without a parse
     "parents": SyntaxInput(("words", "heads", "parents"), _parents, -1, is_position=True, scale=2),
-    # column of the first piece of the head word; -1 at padding and without a parse
     "parent_pieces": SyntaxInput(
         ("words", "heads"), lambda s: parent_first_pieces(s.heads, s.words), -1, is_position=True
     ),
-    # 1 on the first piece of every word and on EOS
     "word_starts": SyntaxInput(("words",), lambda s: np.diff(s.words, prepend=-1) > 0, 0),
     "distances": SyntaxInput(("words", "heads", "distances"), _distances, PAD_DISTANCE, dtype=torch.uint8),
     "deprels": SyntaxInput(("words", "deprels"), lambda s: _tag_of_tokens(s.deprels, s), PAD),
@@ -128,9 +145,7 @@ def check_input_names(names: Iterable[str], owner: str) -> None:
         raise ValueError(f"{owner}: unknown syntax inputs {unknown}; choose from {', '.join(INPUTS)}")
 
 
-def collate_syntax(
-    sentences: list[TokenSyntax], names: Iterable[str], columns: int, left_pad: bool
-) -> dict[str, torch.Tensor]:
+def collate_syntax(sentences: list[TokenSyntax], names: Iterable[str], columns: int, left_pad: bool) -> SourceSyntax:
     """Batch the inputs `names` of some sentences.
 
     Args:
@@ -140,9 +155,9 @@ def collate_syntax(
         left_pad: whether tokens stand at the right end of their row.
 
     Returns:
-        name -> (B, T) or (B, T, T) tensor.
+        The keys `names`.
     """
-    batch = {}
+    batch: SourceSyntax = {}
     for name in names:
         kind = INPUTS[name]
         values = [kind.make(sentence) for sentence in sentences]

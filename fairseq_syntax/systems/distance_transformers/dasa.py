@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from fairseq.dataclass import FairseqDataclass
 from fairseq.models import register_model
 
+from ...data.inputs import SourceSyntax
 from ..transformer.encoder import SyntaxEncoder, SyntaxEncoderLayer
 from ..transformer.layer_choice import chosen_layers
 from ..transformer.model import SyntaxTransformerModel, register_sizes
@@ -56,7 +57,7 @@ class DistanceBiasEncoder(SyntaxEncoder):
     def syntax_layer(self, cfg, index):
         return DistanceBiasEncoderLayer(cfg, self.return_fc) if index in self.biased_layers else None
 
-    def layer_syntax(self, src_syntax):
+    def layer_syntax(self, src_syntax: SourceSyntax | None):
         """G of the batch, once for all layers and heads."""
         if not self.biased_layers:
             return None

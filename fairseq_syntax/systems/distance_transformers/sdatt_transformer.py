@@ -13,6 +13,7 @@ from fairseq.modules.checkpoint_activations import checkpoint_wrapper
 from fairseq.modules.transformer_layer import TransformerDecoderLayerBase
 from torch import Tensor
 
+from ...data.inputs import SourceSyntax
 from ..sdatt.position_metrics import log_correlations, progress
 from ..sdatt.syntax_directed_attention import MissingParse, PositionGradient, complete_distances
 from ..transformer.encoder import SyntaxEncoder
@@ -65,7 +66,7 @@ class SyntaxDirectedEncoder(SyntaxEncoder):
     def syntax_layer(self, cfg, index):
         return None
 
-    def layer_syntax(self, src_syntax):
+    def layer_syntax(self, src_syntax: Optional[SourceSyntax]):
         return None
 
     def forward(
@@ -74,7 +75,7 @@ class SyntaxDirectedEncoder(SyntaxEncoder):
         src_lengths=None,
         return_all_hiddens: bool = False,
         token_embeddings=None,
-        src_syntax: Optional[dict] = None,
+        src_syntax: Optional[SourceSyntax] = None,
     ):
         encoder_out = super().forward(src_tokens, src_lengths, return_all_hiddens, token_embeddings)
         if not self.directs:

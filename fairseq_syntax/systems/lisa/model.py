@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from fairseq.dataclass import FairseqDataclass
 from fairseq.models import register_model
 
+from ...data.inputs import SourceSyntax
 from ..transformer.encoder import SyntaxEncoder, SyntaxEncoderLayer
 from ..transformer.model import SyntaxTransformerModel, register_sizes
 from .attention import ParserAttention
@@ -45,7 +46,7 @@ class LisaEncoder(SyntaxEncoder):
         # the name is long for TransformerConfig: names that begin with encoder_ live in its `encoder`
         return LisaEncoderLayer(cfg, self.return_fc) if index == cfg.encoder.lisa_layer else None
 
-    def layer_syntax(self, src_syntax):
+    def layer_syntax(self, src_syntax: SourceSyntax | None):
         """Nothing, unless given parses replace the predicted ones (never in training)."""
         if not self.gold_parses or self.training:
             return {}

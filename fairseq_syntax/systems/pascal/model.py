@@ -6,6 +6,7 @@ from typing import List
 from fairseq.dataclass import FairseqDataclass
 from fairseq.models import register_model
 
+from ...data.inputs import SourceSyntax
 from ..transformer.encoder import SyntaxEncoder, SyntaxEncoderLayer
 from ..transformer.model import SyntaxTransformerModel, register_sizes
 from .attention import ParentScaledAttention
@@ -63,7 +64,7 @@ class PascalEncoder(SyntaxEncoder):
         heads = cfg.encoder.pascal_heads[index]
         return PascalEncoderLayer(cfg, heads, self.return_fc) if heads else None
 
-    def layer_syntax(self, src_syntax):
+    def layer_syntax(self, src_syntax: SourceSyntax | None):
         """D of the batch, once for all layers and heads (or the offsets, if variances are learned)."""
         if not any(self.cfg.encoder.pascal_heads):
             return None

@@ -20,6 +20,7 @@ from fairseq.models import (
 from fairseq.modules import FairseqDropout
 from torch import Tensor, nn
 
+from ...data.inputs import SourceSyntax
 from ...hub import HubModel
 from ...options import as_namespace, fill_defaults, keep_for_checkpoints, require_joined_dictionary, require_trees
 from .cells import GRUCell, LSTMCell
@@ -146,7 +147,7 @@ class RecurrentEncoder(FairseqEncoder):
         ]
         return self.annotation_dropout(x), final
 
-    def source(self, src_tokens: Tensor, src_syntax: Optional[dict] = None) -> Source:
+    def source(self, src_tokens: Tensor, src_syntax: Optional[SourceSyntax] = None) -> Source:
         """What a batch is made of; see `forward`."""
         padding_mask = src_tokens.eq(self.dictionary.pad())
         return Source(src_tokens, padding_mask, ~padding_mask & src_tokens.ne(self.dictionary.eos()), src_syntax)
@@ -160,13 +161,13 @@ class RecurrentEncoder(FairseqEncoder):
         states, final = self.annotate(source)
         return {"memory": self.memory(states, source), "final": final}
 
-    def forward(self, src_tokens, src_lengths=None, src_syntax: Optional[dict] = None, **unused):
+    def forward(self, src_tokens, src_lengths=None, src_syntax: Optional[SourceSyntax] = None, **unused):
         """Encode a batch.
 
         Args:
             src_tokens: (B, T), padded on either side.
             src_lengths: not needed.
-            src_syntax: trees, name -> tensor aligned to `src_tokens`, for the memory of models that need them.
+            src_syntax: trees, for the memory of models that need them.
 
         Returns:
             a dict whose tensors have the batch first: "memory", "final" (the encoder's last states),

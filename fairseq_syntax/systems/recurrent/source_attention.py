@@ -10,6 +10,8 @@ from typing import Dict, NamedTuple, Optional, Tuple
 import torch
 from torch import Tensor, nn
 
+from ...data.inputs import SourceSyntax
+
 Memory = Dict[str, Tensor]
 
 
@@ -26,7 +28,7 @@ class Source(NamedTuple):
     tokens: Tensor
     padding_mask: Tensor
     word_mask: Tensor
-    syntax: Optional[Dict[str, Tensor]] = None
+    syntax: Optional[SourceSyntax] = None
 
 
 class SourceMemory(nn.Module):

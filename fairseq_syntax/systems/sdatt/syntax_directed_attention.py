@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ...data.inputs import SourceSyntax
 from ...trees.distances import PAD_DISTANCE
 from .additive_attention import AdditiveMemory, PositionNet, SourceWeights, global_weights, positions_of
 from .window_attention import centre_row
@@ -68,7 +69,7 @@ class SyntaxDirectedMemory(AdditiveMemory):
         return memory
 
 
-def complete_distances(syntax: Optional[dict], keep: Tensor, missing: MissingParse) -> Tensor:
+def complete_distances(syntax: Optional[SourceSyntax], keep: Tensor, missing: MissingParse) -> Tensor:
     """(B, T, T) tree distances of a batch, those of sentences without a parse filled in.
 
     Args:

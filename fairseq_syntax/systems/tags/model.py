@@ -14,6 +14,7 @@ from fairseq.models import register_model
 from fairseq.models.transformer import TransformerEncoderBase
 from torch import nn
 
+from ...data.inputs import SourceSyntax
 from ..transformer.model import SyntaxTransformerModel, register_sizes
 
 
@@ -81,8 +82,8 @@ class TaggedEmbedding(nn.Module):
             nn.init.normal_(embedding.weight, mean=0, std=std)
             nn.init.zeros_(embedding.weight[self.padding_idx])
 
-    def forward(self, src_tokens, src_syntax, tag_factor: float):
-        """Args: src_tokens (B, T); src_syntax name -> tags (B, T); tag_factor scales tags. Returns (B, T, D)."""
+    def forward(self, src_tokens, src_syntax: SourceSyntax, tag_factor: float):
+        """Args: src_tokens (B, T); src_syntax with tags; tag_factor scales tags. Returns (B, T, D)."""
         tags = [tag_factor * embedding(src_syntax[name]) for name, embedding in self.tags.items()]
         return torch.cat([self.tokens(src_tokens)[..., : self.token_dim], *tags], dim=-1)
 
@@ -96,7 +97,7 @@ class TagEncoder(TransformerEncoderBase):
         src_lengths=None,
         return_all_hiddens=False,
         token_embeddings=None,
-        src_syntax=None,
+        src_syntax: SourceSyntax | None = None,
     ):
         """As in fairseq; `src_syntax` holds the tags of the tokens."""
         if src_syntax is None or any(name not in src_syntax for name in self.embed_tokens.tags):

@@ -8,6 +8,8 @@ from fairseq.modules.checkpoint_activations import checkpoint_wrapper
 from fairseq.modules.transformer_layer import TransformerEncoderLayerBase
 from torch import Tensor
 
+from ...data.inputs import SourceSyntax
+
 
 class SyntaxEncoderLayer(TransformerEncoderLayerBase):
     """fairseq's encoder layer with another self-attention; the rest, and all parameter names, are the same."""
@@ -53,7 +55,7 @@ class SyntaxEncoder(TransformerEncoderBase):
         """The special layer number `index` (from 0), or None for fairseq's own."""
         raise AssertionError("a subclass chooses the layers")
 
-    def layer_syntax(self, src_syntax: Optional[dict]) -> Optional[dict]:
+    def layer_syntax(self, src_syntax: Optional[SourceSyntax]) -> Optional[dict]:
         """What special layers get, made once a batch; None makes them ordinary layers."""
         raise AssertionError("a subclass says what its layers need")
 
@@ -74,12 +76,12 @@ class SyntaxEncoder(TransformerEncoderBase):
         src_lengths=None,
         return_all_hiddens: bool = False,
         token_embeddings=None,
-        src_syntax: Optional[dict] = None,
+        src_syntax: Optional[SourceSyntax] = None,
     ):
         """As in fairseq, with the trees of the batch.
 
         Args:
-            src_syntax: name -> tensor aligned to `src_tokens`, see `fairseq_syntax.data.inputs`.
+            src_syntax: what `syntax_inputs` names.
 
         Returns:
             fairseq's dict, plus "syntax": list of the dicts that special layers returned.

@@ -17,6 +17,7 @@ from fairseq.models.transformer import (
     transformer_wmt_en_de_big,
 )
 
+from ...data.inputs import SourceSyntax
 from ...hub import HubModel
 from ...options import as_namespace, fill_defaults, require_trees
 
@@ -80,7 +81,7 @@ class SyntaxTransformerModel(HubModel, TransformerModel):
         features_only: bool = False,
         alignment_layer: Optional[int] = None,
         alignment_heads: Optional[int] = None,
-        src_syntax: Optional[dict] = None,
+        src_syntax: Optional[SourceSyntax] = None,
     ):
         """As in fairseq; the decoder's extra dict also holds what the encoder found, under "syntax"."""
         encoder_out = self.encoder(

@@ -1,5 +1,8 @@
 """Batches of trees against loops over tokens."""
 
+import inspect
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
@@ -8,7 +11,7 @@ from hypothesis import strategies as st
 from oracles import forests, projection
 from strategies import split_forests
 
-from fairseq_syntax.data.inputs import EOS, INPUTS, PAD, TokenSyntax, check_input_names, collate_syntax
+from fairseq_syntax.data.inputs import EOS, INPUTS, PAD, SourceSyntax, TokenSyntax, check_input_names, collate_syntax
 from fairseq_syntax.trees.distances import tree_distances
 from fairseq_syntax.trees.projection import NO_PARENT, parent_positions
 
@@ -151,3 +154,19 @@ def test_types_of_batches():
         **dict.fromkeys(INPUTS, torch.int32),
         "distances": torch.uint8,
     }
+
+
+def test_batches_are_what_their_type_says():
+    """Keys, and the shapes and types of numbers in the lines below them."""
+    lines = inspect.getsource(SourceSyntax).splitlines()
+    said = {
+        line.split(":")[0].strip(): following.strip('" ')
+        for line, following in pairwise(lines)
+        if line.strip().endswith("torch.Tensor")
+    }
+    assert list(said) == list(SourceSyntax.__annotations__) and said.keys() == INPUTS.keys()
+    batch = collate_syntax([syntax_of([1, -1], [0, 0, 1, 2])], INPUTS, 5, True)
+    for name, values in batch.items():
+        if said[name].startswith("("):  # upos is said to be like deprels
+            shape, kind = said[name].split(":")[0].rsplit(" ", 1)
+            assert (values.dim(), str(values.dtype)) == (shape.count(",") + 1, f"torch.{kind}")
