@@ -14,6 +14,7 @@ import os
 import re
 import shutil
 import sys
+import tomllib
 from argparse import Namespace
 from pathlib import Path
 from types import SimpleNamespace
@@ -179,24 +180,6 @@ def row(number, form, head, columns=10, tab="\t"):
 # --- trees and text ---------------------------------------------------------------------------------------------
 
 
-@case("the heads form a cycle", "test.en.conllu:1:", "1 'a' <- 2 'b' <- 1 'a'")
-def _(world):
-    world.tree([row(1, "a", 2), row(2, "b", 1)])
-    return world.refused()
-
-
-@case("is out of range; the sentence has … words", "test.en.conllu:2:", "head 7 of word 'b'", "2 words")
-def _(world):
-    world.tree([row(1, "a", 0), row(2, "b", 7)])
-    return world.refused()
-
-
-@case("is not a number; give 0 to …", "test.en.conllu:1:", "head 'x' of word 'a'", "give 0 to 2")
-def _(world):
-    world.tree([row(1, "a", "x"), row(2, "b", 0)])
-    return world.refused()
-
-
 @case("columns (…); CoNLL-U has 10", "test.en.conllu:2: 9 columns", "2\\tb")
 def _(world):
     world.tree([row(1, "a", 0), row(2, "b", 1, columns=9)])
@@ -215,17 +198,6 @@ def _(world):
     return world.refused()
 
 
-@case(
-    "but the parse has …; parse this very text",
-    "test.en:1 (",
-    "test.en.conllu:1)",
-    "word 2 is 'b' but the parse has 'B'",
-)
-def _(world):
-    world.tree([row(1, "a", 0), row(2, "B", 1)])
-    return world.refused()
-
-
 @case("no parse; … ends after … sentences", "test.en:4: no parse", "test.en.conllu ends after 3 sentences")
 def _(world):
     for lang in ("en", "de"):
@@ -238,23 +210,6 @@ def _(world):
 def _(world):
     with open(world.text / "test.en.conllu", "a") as file:
         file.write(row(1, "a", 0) + "\n\n")
-    return world.refused()
-
-
-@case(
-    "no such trees (nor …); make them with fairseq-syntax parse",
-    "test.en.conllu: no such trees (nor test.en.conllu.gz)",
-    "--subword-type subword_nmt --output",
-    "that need no trees are made with fairseq-preprocess",
-)
-def _(world):
-    (world.text / "test.en.conllu").unlink()
-    return world.refused()
-
-
-@case("no such text; check the prefixes and languages", "text/valid.de: ")
-def _(world):
-    (world.text / "valid.de").unlink()
     return world.refused()
 
 
@@ -361,28 +316,6 @@ def test_trees_that_only_are_called_gz(world):
     assert "test.en.conllu.gz:1: cannot be read on" in world.refused()
 
 
-@case("the sentence has no parse; parse it, or give --allow-unparsed", "test.en:1 (", "test.en.conllu:1): ")
-def _(world):
-    world.tree([row(1, "a", "_"), row(2, "b", "_")])
-    return world.refused()
-
-
-@case(
-    "trees are broken (…%), more than --allow-broken … permits",
-    "test.en.conllu: 1 of 1 trees are broken (100.00%), more than --allow-broken 1 permits; parse the text again",
-    "the first: ",
-    "test.en.conllu:1: the heads form a cycle",
-)
-def _(world):
-    world.tree([row(1, "a", 2), row(2, "b", 1)])
-    return world.refused("--allow-broken")
-
-
-@case("--allow-broken …: give 0 to 100", "--allow-broken 101: ")
-def _(world):
-    return world.refused("--allow-broken", 101, status=2)
-
-
 @case("tokens; a sentence has at most … split it", "test.en:1: 40000 tokens; a sentence has at most 32766")
 def _(world):
     (world.text / "test.en").write_text("a " * 40000 + "\n")
@@ -392,26 +325,6 @@ def _(world):
 
 
 # --- data directories -------------------------------------------------------------------------------------------
-
-
-@case("exists and is not empty; give --overwrite", "/bin: ", "--only-syntax to add trees")
-def _(world):
-    return world.refused(destdir="bin")
-
-
-@case("have trees already; give --overwrite", "splits test have trees already")
-def _(world):
-    return world.refused("--only-syntax", destdir="bin", splits=["test"])
-
-
-@case("is a file; name a directory with --destdir", "text/test.en: ")
-def _(world):
-    return world.refused(destdir="text/test.en")
-
-
-@case("no such data directory; leave --only-syntax out", "/new: ")
-def _(world):
-    return world.refused("--only-syntax")
 
 
 @case("is not binarized there; leave --only-syntax out", "split 'test' is not binarized there")
@@ -444,39 +357,12 @@ def _(world):
     return world.refused("--only-syntax", "--overwrite", "--subword-type", "none", destdir="bin", splits=["test"])
 
 
-@case("no such dictionary; give --trainpref, or the training data with --syntax-dicts", "new/dict.en.deprel.txt: ")
-def _(world):
-    return world.refused(*world.dicts(), splits=["test"])
-
-
 @case("other splits of … use other dictionaries")
 def _(world):
     shutil.copytree(world.bin, world.folder / "other")
     (world.folder / "other" / "dict.en.upos.txt").write_text("Z 1\n")
     extra = ["--only-syntax", "--overwrite", "--syntax-dicts", world.folder / "other"]
     return world.refused(*extra, destdir="bin", splits=["test"])
-
-
-@case("without --trainpref, give the dictionaries of the training data", "--srcdict and --tgtdict")
-def _(world):
-    return world.refused(status=2, splits=["test"])
-
-
-@case(
-    "this data has no trees, but the model needs …; run fairseq-syntax preprocess --only-syntax",
-    "the model needs parents; run",
-    "--source-lang en --target-lang de",
-    "--destdir",
-)
-def _(world):
-    (world.bin / "syntax-en-de.json").unlink()
-    return world.error(load="train")
-
-
-@case("split … has no trees", "split 'test' has no trees, but the model needs parents; run fairseq-syntax preprocess")
-def _(world):
-    (world.bin / "test.en-de.en.words.idx").unlink()
-    return world.error(load="test")
 
 
 @case("tokens but its tree …; the text was changed after the trees were added", "split 'test': sentence 0 has")
@@ -507,13 +393,6 @@ def _(world):
     return world.error(load="test")
 
 
-@case("not found, though … is there", "test.en-de.en.bin: ", "test.en-de.en.idx")
-def _(world):
-    (world.bin / "test.en-de.en.bin").unlink()
-    (world.bin / "syntax-en-de.json").unlink()
-    return world.error(load="test", arch="transformer_tiny")
-
-
 @case("not found, though … lists it", "test.en-de.de.", "syntax-en-de.json")
 def _(world):
     for end in ("bin", "idx"):
@@ -526,12 +405,6 @@ def _(world):
     path = world.bin / "test.en-de.de.bin"
     path.write_bytes(b"\xff" * path.stat().st_size)
     return world.error(load="test", arch="transformer_tiny")
-
-
-@case("not a dictionary of fairseq", "dict.de.txt: ")
-def _(world):
-    (world.bin / "dict.de.txt").write_text("a word\n")
-    return world.error(arch="transformer_tiny")
 
 
 @case(": damaged: ", "test.en-de.en.heads.bin: damaged: a head that is none of its words in sentence 0")
@@ -565,12 +438,6 @@ def _(world):
     return world.refused(destdir="bin")
 
 
-@case("would change, by which data of … were made; give another --destdir", "/bin: dict.en.txt would")
-def _(world):
-    (world.bin / "syntax-en-fr.json").write_text('{"sha256": {"dict.en.txt": "of others", "dict.fr.txt": ""}}')
-    return world.refused("--overwrite", destdir="bin")
-
-
 @case("changed since it was written; copy it again", "test.en-de.en.deprels.bin: ")
 def _(world):
     path = world.bin / "test.en-de.en.deprels.bin"
@@ -589,20 +456,6 @@ def _(world):
     path = world.bin / "test.en-de.de.bin"
     path.write_bytes(b"\x05\0" * (path.stat().st_size // 2))
     return world.check()
-
-
-@case("no syntax-*.json", "/text: ", "has not finished")
-def _(world):
-    return world.check(world.text)
-
-
-@case(
-    "not found, but the model embeds",
-    "dict.en.deprel.txt: not found, but the model embeds deprels; run fairseq-syntax ",
-)
-def _(world):
-    (world.bin / "dict.en.deprel.txt").unlink()
-    return world.error(arch="tag_transformer_tiny")
 
 
 @case("differs from …, by which the model reads its tags", "--syntax-dicts")
@@ -638,16 +491,6 @@ def _(world):
     return world.error(load="test")
 
 
-@case("no such data directory; make it with fairseq-syntax preprocess", "/nowhere: ", "--destdir")
-def _(world):
-    return world.error(data=world.folder / "nowhere")
-
-
-@case("no dict.*.txt; not a directory that", "/text: ")
-def _(world):
-    return world.error(data=world.text)
-
-
 @case("no data directory is given")
 def _(world):
     config = SimpleNamespace(_name="syntax_translation", data=None)
@@ -659,31 +502,6 @@ def _(world):
 # --- models and options -----------------------------------------------------------------------------------------
 
 
-@case("--encoder-pascal-heads has … numbers but the encoder … layers", "has 3 numbers but the encoder 2 layers")
-def _(world):
-    return world.error("--encoder-pascal-heads", 1, 1, 1)
-
-
-@case("--encoder-pascal-heads …: give 0 to", "--encoder-pascal-heads 9: give 0 to 2 (--encoder-attention-heads)")
-def _(world):
-    return world.error("--encoder-pascal-heads", 9)
-
-
-@case("must be greater than 0", "--pascal-variance 0.0: ")
-def _(world):
-    return world.error("--pascal-variance", 0)
-
-
-@case("--parent-ignoring …: give 0 to 1", "--parent-ignoring 2.0: ")
-def _(world):
-    return world.error("--parent-ignoring", 2)
-
-
-@case("--pascal-learn-variance works with --pascal-weight-fn normal only")
-def _(world):
-    return world.error("--pascal-learn-variance", "--pascal-weight-fn", "uniform")
-
-
 @case("needs the parents of the source tokens", "pascal_transformer", "use --task syntax_translation")
 def _(world):
     world.set_up()
@@ -691,11 +509,6 @@ def _(world):
     with pytest.raises(ValueError) as caught:
         world.model(src_tokens=tokens, src_lengths=torch.tensor([2]), prev_output_tokens=tokens)
     return str(caught.value)
-
-
-@case("tag_transformer: --encoder-embed-path needs --share-all-embeddings")
-def _(world):
-    return world.error("--encoder-embed-path", "x.vec", arch="tag_transformer_tiny")
 
 
 @case("another fairseq-syntax preprocess is writing it", ".new.partial")
@@ -709,16 +522,6 @@ def _(world):
     finally:
         os.close(descriptor)
         staging.rmdir()
-
-
-@case("holds text that was binarized with the dictionaries there")
-def _(world):
-    return world.refused("--dict-only", "--overwrite", destdir="bin")
-
-
-@case("would cut the parse loss off from the parser")
-def _(world):
-    return world.error("--checkpoint-activations", arch="lisa_transformer_tiny")
 
 
 def parsed(*heads):
@@ -753,31 +556,6 @@ def _(world):
     return world.error("--sdatt-missing", "error", arch="sdatt_tiny", load="test")
 
 
-@case("--unparsed-input accept: the model refuses sentences without a parse", "--model-overrides")
-def _(world):
-    return world.error("--unparsed-input", "accept", "--sdatt-missing", "error", arch="sdatt_tiny")
-
-
-@case("--sdatt-guide …: needs --attention sdatt", "--sdatt-guide centres: ")
-def _(world):
-    return world.error("--sdatt-guide", "centres", arch="local_att_tiny")
-
-
-@case("--sdatt-position-lr …: the system predicts no position", "--sdatt-position-lr 0.1: ")
-def _(world):
-    return world.error("--sdatt-position-lr", 0.1, arch="global_att_tiny")
-
-
-@case("--sdatt-position-lr …: --sdatt-position hard does not learn it", "--sdatt-position-lr 0.1: ")
-def _(world):
-    return world.error("--sdatt-position-lr", 0.1, "--sdatt-position", "hard", arch="sdatt_tiny")
-
-
-@case("--sdatt-guide-weight …: needs --sdatt-guide loss", "--sdatt-guide-weight 0.5: ")
-def _(world):
-    return world.error("--sdatt-guide-weight", 0.5, "--sdatt-guide", "centres", arch="sdatt_tiny")
-
-
 @case("--sdatt-position-lr: does not work with --fp16 or --bf16", "--memory-efficient-fp16")
 def _(world):
     task = world.set_up("--sdatt-position-lr", 0.1, arch="sdatt_tiny")
@@ -797,21 +575,6 @@ def _(world):
     with pytest.raises(ValueError) as caught:
         LisaTransformerModel.build_model(argparse.Namespace(), task)
     return str(caught.value)
-
-
-@case("give 0 to … (--decoder-attention-heads)", "--syntax-heads 99: ")
-def _(world):
-    return world.error("--syntax-heads", 99, arch="sdatt_transformer_tiny")
-
-
-@case("tag embeddings must leave room for tokens", "--tag-embed-dim 64: 1 tag", "--encoder-embed-dim 64")
-def _(world):
-    return world.error("--tag-embed-dim", 64, arch="tag_transformer_tiny")
-
-
-@case("--encoder-lisa-layer …: give 0 to", "--encoder-lisa-layer 2: give 0 to 1")
-def _(world):
-    return world.error("--encoder-lisa-layer", 2, arch="lisa_transformer_tiny")
 
 
 @case(
@@ -901,11 +664,6 @@ def _(world):
     return str(caught.value)
 
 
-@case("--num-batch-buckets: fairseq's implementation fails with NumPy 2", "leave it out")
-def _(world):
-    return world.error("--num-batch-buckets", 4)
-
-
 @case("stanza cannot be imported", "pip install")
 def _(world):
     world.monkeypatch.setitem(sys.modules, "stanza", None)
@@ -941,32 +699,12 @@ def _(world):
 # --- recurrent models -------------------------------------------------------------------------------------------
 
 
-@case("--encoder-layers … and --decoder-layers … must be equal", "--encoder-layers 3 and --decoder-layers 2 must")
-def _(world):
-    return world.error("--encoder-layers", 3, arch="nmt_lstm_tiny")
-
-
-@case("must be at least 1", "--decoder-hidden-size 0: ")
-def _(world):
-    return world.error("--decoder-hidden-size", 0, arch="nmt_lstm_tiny")
-
-
 def test_an_epoch_has_at_least_one_part(world):
     assert world.error("--epoch-parts", 0) == "--epoch-parts 0: must be at least 1"
 
 
 def test_parameters_start_in_a_range(world):
     assert world.error("--init-range", 0, arch="nmt_lstm_tiny") == "--init-range 0.0: must be greater than 0"
-
-
-@case("--dropout …: must be at least 0 and less than 1", "--dropout 30.0: ")
-def _(world):
-    return world.error("--dropout", 30, arch="nmt_lstm_tiny")
-
-
-@case("--share-all-embeddings: the two languages have different dictionaries", "--joined-dictionary")
-def _(world):
-    return world.error("--share-all-embeddings", arch="nmt_lstm_tiny")
 
 
 @case(
@@ -984,11 +722,6 @@ def _(world):
     return world.error("--share-all-embeddings", "--decoder-embed-path", "x.vec", arch="nmt_lstm_tiny")
 
 
-@case("no such file of vectors, or it is empty", "--decoder-embed-path none.vec: ")
-def _(world):
-    return world.error("--decoder-embed-path", "none.vec", arch="nmt_lstm_tiny")
-
-
 @case("…: choose from", "--root-scores sideways: choose from query, diagonal")
 def _(world):
     """On the command line argparse says it; a hydra configuration may hold anything."""
@@ -999,12 +732,6 @@ def _(world):
     return str(caught.value)
 
 
-@case("vectors of size …, but the embeddings have", "--encoder-embed-path ", "x.vec: vectors of size 2", "have 64")
-def _(world):
-    (world.folder / "x.vec").write_text("1 2\na 0.5 0.5\n")
-    return world.error("--encoder-embed-path", world.folder / "x.vec", arch="nmt_lstm_tiny")
-
-
 # --- looking inside models --------------------------------------------------------------------------------------
 
 
@@ -1013,42 +740,11 @@ def treebank(world):
     return world.text / "test.en.conllu"
 
 
-@case("has no latent trees; those that have are", "checkpoint_last.pt: the architecture nmt_lstm_tiny", "sa_nmt_shared")
-def _(world):
-    return world.program("trees", "--subset", "test", arch="nmt_lstm_tiny")
-
-
 @pytest.mark.parametrize("program", ["trees", "attachment", "grammar"])
 @pytest.mark.parametrize("arch", ["pascal_transformer_tiny", "transformer_tiny"])
 def test_transformers_have_no_latent_trees(world, program, arch):
     argument = ("--subset", "test") if program == "trees" else ("--gold", treebank(world))
     assert f"the architecture {arch} has no latent trees" in world.program(program, *argument, arch=arch)
-
-
-@case("has no gate on syntax; those that have are", "the architecture sa_nmt_1set_tiny", "sa_nmt_shared")
-def _(world):
-    return world.program("gates", "--output", world.folder / "gates.tsv", arch="sa_nmt_1set_tiny")
-
-
-@case("has no syntactic attention heads; give a model of", "the architecture nmt_lstm_tiny", "--kind translation")
-def _(world):
-    return world.program("attention", "--output", world.folder / "map.png", arch="nmt_lstm_tiny")
-
-
-@case("has no syntactic annotations; give fa_nmt, sa_nmt", "the architecture nmt_lstm_tiny")
-def _(world):
-    arguments = ["--kind", "annotations", "--output", world.folder / "map.png"]
-    return world.program("attention", *arguments, arch="nmt_lstm_tiny")
-
-
-@case("has no attention to syntax beside that to content", "the architecture nmt_lstm_tiny", "--kind translation")
-def _(world):
-    return world.program("attention", "--kind", "syntax", "--output", world.folder / "map.png", arch="nmt_lstm_tiny")
-
-
-@case("predicts no positions; give sdatt, local_att", "the architecture nmt_lstm_tiny")
-def _(world):
-    return world.program("attention", "--kind", "position", "--output", world.folder / "map.png", arch="nmt_lstm_tiny")
 
 
 @case("NaN or infinite, so there is nothing to draw", "the attention weights: ")
@@ -1068,16 +764,6 @@ def _(world):
     figures.logger.removeHandler(handler)
     (message,) = messages
     return message
-
-
-@case("no such checkpoint; give one file that fairseq-train wrote", "none.pt: ")
-def _(world):
-    return world.program("trees", "--subset", "test", path=world.folder / "none.pt")
-
-
-@case("not a checkpoint of fairseq", "test.en: ")
-def _(world):
-    return world.program("trees", "--subset", "test", path=world.text / "test.en")
 
 
 @case("that nobody has registered; give its --user-dir", "other.pt: of a model 'no_such_model'")
@@ -1121,43 +807,10 @@ def _(world):
     )
 
 
-@case("has no such split …; give one that was preprocessed", "--subset tset: ")
-def _(world):
-    return world.program("trees", "--subset", "tset")
-
-
-@case("has sentences 0 to", "--sentence 3: test has sentences 0 to 2")
-def _(world):
-    return world.program("attention", "--sentence", 3, "--output", world.folder / "map.png")
-
-
-@case("sentences, numbered from 0", "--sentence 3: there are 3 sentences")
-def _(world):
-    return world.program("trees", "--input", treebank(world), "--draw", world.folder / "x.svg", "--sentence", 3)
-
-
-@case("has no words; give another", "--sentence 0")
-def _(world):
-    (world.text / "blank").write_text("\n")
-    return world.program("trees", "--input", world.text / "blank", "--draw", world.folder / "x.svg")
-
-
-@case("no sentence with a tree…; give a treebank", "test.en.conllu: ", "and 9 or more words")
-def _(world):
-    world.tree([row(1, "a", 0), row(2, "b", 1)])
-    return world.program("attachment", "--gold", treebank(world), "--min-words", 9, model=False)
-
-
 def test_a_grammar_needs_trees(world):
     world.tree([row(1, "a", "_"), row(2, "b", "_")])
     message = world.program("grammar", "--gold", treebank(world), model=False)
     assert message.endswith("test.en.conllu: no sentence with a tree; give a treebank")
-
-
-@case("has no word tagged …; its tags are", "--rules: ", "'VREB'; its tags are X")
-def _(world):
-    world.tree([row(1, "a", 0), row(2, "b", 1)])
-    return world.program("grammar", "--gold", treebank(world), "--rules", "X:VREB", model=False)
 
 
 def other_trees(world, *words):
@@ -1177,12 +830,6 @@ def _(world):
 def _(world):
     predicted = other_trees(world, "a")
     return world.program("grammar", "--gold", treebank(world), "--predicted", predicted, model=False)
-
-
-@case("the sentence has no tree (HEAD is _)", "test.en.conllu:1: ")
-def _(world):
-    world.tree([row(1, "a", "_"), row(2, "b", "_")])
-    return world.program("trees", "--input", treebank(world), "--draw", world.folder / "x.svg", model=False)
 
 
 @pytest.mark.parametrize("program", ["attachment", "grammar"])
@@ -1222,11 +869,6 @@ def _(world):
     return world.program("trees", "--subset", "test", path=filled(world, 3e38))
 
 
-@case("tag the target side of this very split", "test.en.conllu", "sentences, but valid has 4")
-def _(world):
-    return world.program("gates", "--subset", "valid", "--target-conllu", treebank(world))
-
-
 def test_tags_of_other_words(world):
     path = world.folder / "tags.conllu"
     path.write_text((row(1, "nothing", 0) + "\n\n") * 3)
@@ -1262,21 +904,6 @@ def _(world):
     return against(world, "a", "a", "a")
 
 
-@case("exists already; give --overwrite to replace it", "/test.en: ")
-def _(world):
-    return world.program("trees", "--subset", "test", "--output", world.text / "test.en")
-
-
-@case("DATA and --path go together", "error: ")
-def _(world):
-    return world.program("trees", world.bin, "--subset", "test", model=False, status=2)
-
-
-@case("--bpe … needs --bpe-codes", "--bpe subword_nmt")
-def _(world):
-    return world.program("attachment", "--gold", treebank(world), "--bpe", "subword_nmt", status=2)
-
-
 @case("not what --bpe … reads", "codes: ", "--bpe sentencepiece", "; give the file of the training")
 def _(world):
     path = world.folder / "codes"
@@ -1284,21 +911,6 @@ def _(world):
     options = ["attachment", "--gold", treebank(world), "--bpe"]
     assert f"{path}: not what --bpe subword_nmt reads" in world.program(*options, "subword_nmt", "--bpe-codes", path)
     return world.program(*options, "sentencepiece", "--sentencepiece-model", path)
-
-
-@case("a --subset is cut already", "--bpe: ")
-def _(world):
-    return world.program("trees", "--subset", "test", "--bpe", "subword_nmt", "--bpe-codes", "codes", status=2)
-
-
-@case("give DATA and --path, or --predicted, not both")
-def _(world):
-    return world.program("attachment", "--gold", treebank(world), "--predicted", treebank(world), status=2)
-
-
-@case("give a name that ends in .svg, .png or .pdf", "argument --draw: tree.gif: ")
-def _(world):
-    return world.program("trees", "--subset", "test", "--draw", "tree.gif", status=2)
 
 
 # what --tree-output writes of "ab" and its translation "c"
@@ -1318,11 +930,6 @@ def constituents_refused(world, command, *arguments, trees=GOOD_TREES):
     return world.capsys.readouterr().err.strip().splitlines()[-1]
 
 
-@case("holds one picture; give a folder for several", "--output a.svg: ")
-def _(world):
-    return constituents_refused(world, "draw", "--ids", 0, 1, "--output", "a.svg")
-
-
 @case("no tree (a line such as TS-0)", "trees.txt: ")
 def _(world):
     return constituents_refused(world, "stats", trees="H-0\t-0.5\ta b\n")
@@ -1331,17 +938,6 @@ def _(world):
 @case("is the file complete?", "trees.txt:1: sentence 0 has a TS- line, but no TT- line")
 def _(world):
     return constituents_refused(world, "stats", trees=GOOD_TREES.splitlines()[0] + "\n")
-
-
-@case("such sentence; it has …, with numbers from", "--ids 3: ", "trees.txt has no such sentence; it has 1,")
-def _(world):
-    return constituents_refused(world, "draw", "--ids", 3, "--output", world.folder / "pictures")
-
-
-@case("give the same text with spaces between words", "gold.txt:1: 'a c' ", "sentence 0 of ")
-def _(world):
-    (world.folder / "gold.txt").write_text("a c\n")
-    return constituents_refused(world, "stats", "--side", "source", "--gold", world.folder / "gold.txt")
 
 
 # --- the cases and the documentation ----------------------------------------------------------------------------
@@ -1360,27 +956,6 @@ def world(made, models, tmp_path, capsys, caplog, monkeypatch):
     world = World(tmp_path, capsys)
     world.caplog, world.monkeypatch, world.models = caplog, monkeypatch, models
     return world
-
-
-@case("give one of --gold, --input and --subset", "error: ")
-def _(world):
-    return world.program("graph", status=2)
-
-
-@case("--input and --subset need --draw or --edges", "error: ")
-def _(world):
-    return world.program("graph", "--subset", "test", status=2)
-
-
-@case("--draw and --edges are of use with --input or --subset", "error: ")
-def _(world):
-    return world.program("graph", "--gold", treebank(world), "--draw", world.folder / "graph.svg", status=2)
-
-
-@case("--decoder and --from are of use with --gold only", "error: ")
-def _(world):
-    options = ["--subset", "test", "--draw", world.folder / "graph.svg", "--decoder", "eisner"]
-    return world.program("graph", *options, status=2)
 
 
 def parser(world, *extra):
@@ -1425,36 +1000,11 @@ def parser_refused(world, *options):
     return str(caught.value)
 
 
-@case("--task dependency_parsing trains parsers; give --arch", "--arch nmt_lstm_tiny: ", "lgp_parser")
-def _(world):
-    return parser_refused(world, "--arch", "nmt_lstm_tiny")
-
-
-@case("--task dependency_parsing needs --criterion", "--criterion cross_entropy: ", "joint_parsing")
-def _(world):
-    return parser_refused(world, "--criterion", "cross_entropy")
-
-
 def trees_refused(world, *options):
     """What training with latent constituents ends with, of words."""
     with pytest.raises(ValueError) as caught:
         commands.train(world.bin, world.folder / "trees", "latent_tree_rnng_tiny", "--max-update", "1", *options)
     return str(caught.value)
-
-
-@case("does not translate trees; use --task tree_translation", "--arch latent_tree_rnng: ")
-def _(world):
-    return trees_refused(world)
-
-
-@case("builds no trees; give --arch latent_tree_rnng", "--task tree_translation: ")
-def _(world):
-    return trees_refused(world, "--task", "tree_translation", "--arch", "nmt_lstm_tiny")
-
-
-@case("does not learn trees; give --criterion reinforce_tree", "--criterion label_smoothed_cross_entropy: ")
-def _(world):
-    return trees_refused(world, "--task", "tree_translation")
 
 
 @case("learns latent trees; use --arch latent_tree_rnng", "--criterion reinforce_tree: ")
@@ -1527,11 +1077,6 @@ def _(world):
     with pytest.raises(IsADirectoryError) as caught:
         character_task(tree_output=str(world.folder))
     return str(caught.value)
-
-
-@case("--tree-output: for fairseq-generate and fairseq-interactive, not for training")
-def _(world):
-    return trees_refused(world, "--task", "tree_translation", "--tree-output", world.folder / "trees.txt")
 
 
 @case("without --action-xent: nothing teaches the policy", "--forced-trees flat ", "give --action-xent 1")
@@ -1663,16 +1208,6 @@ def wrapped(build):
     return build_wrapped
 
 
-@case("a training needs the parser's checkpoint when it begins and when it is resumed", "--lgp-parser-path gone.pt: ")
-def _(world):
-    return world.error("--lgp-parser-path", "gone.pt", arch="lgp_tiny")
-
-
-@case("--lgp-parser-parts …: needs a parser", "--lgp-parser-parts lstms: ")
-def _(world):
-    return world.error("--lgp-parser-parts", "lstms", arch="lgp_tiny")
-
-
 # --- training recipes, averaging, lengths -----------------------------------------------------------------------
 
 
@@ -1715,16 +1250,6 @@ def optimizer(world, *extra):
     return str(caught.value)
 
 
-@case("trains in single precision, because in half precision it cannot tell embeddings", "--fp16 and --bf16")
-def _(world):
-    return optimizer(world, "--optimizer", "lgp_sgd", "--fp16")
-
-
-@case("halve_on_drop starts with one learning rate and lowers it itself", "--lr [1.0, 0.5]: ")
-def _(world):
-    return optimizer(world, "--optimizer", "lgp_sgd", "--lr-scheduler", "halve_on_drop", "--lr", "1.0,0.5")
-
-
 @case("not with an adaptive softmax; leave --adaptive-softmax-cutoff out", "--criterion blackout: ")
 def _(world):
     adaptive = ["--adaptive-softmax-cutoff", "6,9"]
@@ -1757,11 +1282,6 @@ def generator(world, *extra, **options):
     with pytest.raises((ValueError, OSError)) as caught:
         task.build_generator([world.model], argparse.Namespace(beam=2, **options))
     return str(caught.value)
-
-
-@case("no table of lengths; make it with …", "length_prior.en-de.npz", "fairseq-syntax length-prior")
-def _(world):
-    return generator(world, "--length-prior", "auto")
 
 
 @case("scores are divided by the length, which is --lenpen 1; leave out …", "--length-prior: ")
@@ -1856,6 +1376,35 @@ def _(world):
 @case("is not a share from 0 to 1", "argument --reattach: '30' ", "0.3 is 30 %")
 def _(world):
     return perturbed(world, "--reattach", 30, status=2)
+
+
+KINDS = {
+    **{"training": World.error, "preprocess": World.refused, "programs": World.program, "check": World.check},
+    **{"latent_trees": trees_refused, "parser": parser_refused, "optimizer": optimizer, "generator": generator},
+    **{"constituents": constituents_refused, "average": average},
+}
+
+
+def of_table(kind, options="", run="", trees=(), without=(), write=None, says=(), **more):
+    """A case of bad_input.toml, as a function of the world."""
+
+    def provoke(world):
+        if trees:
+            world.tree([row(i, *word.split()) for i, word in enumerate(trees, 1)])
+        places = {name: getattr(world, name) for name in ("folder", "text", "bin")}
+        given = {key: value.format(**places) if isinstance(value, str) else value for key, value in more.items()}
+        for path in without:
+            Path(path.format(**places)).unlink()
+        for path, content in (write or {}).items():
+            Path(path.format(**places)).write_text(content)
+        return KINDS[kind](world, *(options or run).format(**places).split(), **given)
+
+    return provoke
+
+
+for kind, cases in tomllib.loads(Path(__file__).with_name("bad_input.toml").read_text(encoding="utf-8")).items():
+    for message, given in cases.items():
+        case(message, *given.get("says", ()))(of_table(kind, **given))
 
 
 @pytest.mark.parametrize("fragment", CASES)
