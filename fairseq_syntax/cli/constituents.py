@@ -31,7 +31,7 @@ from ..systems.latent_tree.statistics import (
     shuffled_segments,
     span_counts,
 )
-from ..systems.latent_tree.tree_files import Tree, TreePair, read_tree_file
+from ..systems.latent_tree.tree_files import Tree, TreeRecord, read_tree_file
 from ..trees.text import TreeFormatError, numbered_lines, read_lines
 from .attachment import add_format
 from .inputs import input_name, open_input
@@ -164,7 +164,7 @@ def main(argv: list[str] | None = None) -> int:
     return exit_status(parser.prog, lambda: run_draw(args))
 
 
-def read_pairs(path: str) -> list[TreePair]:
+def read_pairs(path: str) -> list[TreeRecord]:
     """The trees in a file, which may be gzipped, or `-`; see `read_tree_file`."""
     name = input_name(path)
     with open_input(path) as lines:
@@ -222,7 +222,7 @@ def _exact(value: float) -> str:
 class _Side:
     """The trees of source or target, and those that they are compared with."""
 
-    def __init__(self, name: str, pairs: Sequence[TreePair], args: argparse.Namespace):
+    def __init__(self, name: str, pairs: Sequence[TreeRecord], args: argparse.Namespace):
         all_trees = {pair.sentence: getattr(pair, name) for pair in pairs}
         kept = {sentence: tree for sentence, tree in all_trees.items() if tree.symbols}
         words = read_words(args.gold, kept, args.trees) if args.gold else None

@@ -15,9 +15,9 @@ from ..inspection.attachment import Treebank
 from ..inspection.checkpoints import Loaded
 from ..inspection.graph_drawing import draw_graph
 from ..inspection.induction import (
+    CutSentence,
     Cutter,
     Evidence,
-    Source,
     TreeInducer,
     WordGraph,
     add_tree_arguments,
@@ -212,7 +212,7 @@ def _describe(args: argparse.Namespace, loaded: Loaded, inducer: TreeInducer) ->
 # --- arcs ---------------------------------------------------------------------------------------------------------
 
 
-def _draw(args: argparse.Namespace, sentence: Sentence, source: Source, inducer: TreeInducer) -> None:
+def _draw(args: argparse.Namespace, sentence: Sentence, source: CutSentence, inducer: TreeInducer) -> None:
     if not len(sentence):
         raise ValueError(f"--sentence {args.sentence or 0}: has no words; give another")
     (graph,) = inducer.graphs([source])
@@ -236,7 +236,7 @@ def _draw(args: argparse.Namespace, sentence: Sentence, source: Source, inducer:
 
 
 @torch.no_grad()
-def own_labels(inducer: TreeInducer, source: Source) -> list[str] | None:
+def own_labels(inducer: TreeInducer, source: CutSentence) -> list[str] | None:
     """The most probable label of the arc of each word, or None of a model that has no names for them.
 
     Of a word in pieces, the probabilities are summed over these.
@@ -255,7 +255,7 @@ def own_labels(inducer: TreeInducer, source: Source) -> list[str] | None:
     return [model.labels[number] for number in of_words.argmax(axis=1)]
 
 
-def _write(args: argparse.Namespace, sentences: Iterable[tuple[Sentence, Source]], inducer: TreeInducer) -> None:
+def _write(args: argparse.Namespace, sentences: Iterable[tuple[Sentence, CutSentence]], inducer: TreeInducer) -> None:
     sentences = iter(sentences)
     number = 0
     with written(args.edges) as out, tqdm(unit="sent") as bar:

@@ -14,8 +14,8 @@ from tqdm import tqdm
 from ..data.arrays import ArrayReader, split_prefix
 from ..inspection.checkpoints import Loaded
 from ..inspection.induction import (
+    CutSentence,
     Cutter,
-    Source,
     TreeInducer,
     add_tree_arguments,
     check_tree_arguments,
@@ -171,7 +171,7 @@ def _read_trees(args: argparse.Namespace) -> Iterator[Sentence]:
         yield sentence.collapse_ranges() if args.collapse_ranges else sentence
 
 
-def read_text(args: argparse.Namespace, loaded: Loaded) -> Iterator[tuple[Sentence, Source]]:
+def read_text(args: argparse.Namespace, loaded: Loaded) -> Iterator[tuple[Sentence, CutSentence]]:
     """Sentences to write, with what is shown to the model."""
     cutter = Cutter(args, loaded)
     if args.subset:
@@ -191,7 +191,7 @@ def _plain(words: list[str]) -> Sentence:
     return Sentence(words, [UNPARSED] * len(words), blank, blank)
 
 
-def _read_split(loaded: Loaded, subset: str, cutter: Cutter) -> Iterator[tuple[Sentence, Source]]:
+def _read_split(loaded: Loaded, subset: str, cutter: Cutter) -> Iterator[tuple[Sentence, CutSentence]]:
     """The source side of a split. Its unknown pieces are written as `<unk>`.
 
     Where words end is taken from the stored syntax, if the split has it: a piece that is unknown hides that.
@@ -211,7 +211,7 @@ def _read_split(loaded: Loaded, subset: str, cutter: Cutter) -> Iterator[tuple[S
                 "".join(_text(piece) for piece, word in zip(pieces, of_token, strict=True) if word == number)
                 for number in range(int(stored[i][-1]))
             ]
-            yield _plain(words), Source(pieces, of_token, len(words), place)
+            yield _plain(words), CutSentence(pieces, of_token, len(words), place)
         else:
             words, source = cutter.of_tokens(pieces, place)
             yield _plain(words), source

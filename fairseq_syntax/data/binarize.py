@@ -16,7 +16,6 @@ from fairseq.data.indexed_dataset import data_file_path
 
 from ..trees.alignment import align_tree
 from ..trees.conllu import (
-    Sentence,
     TreeFormatError,
     block_forms,
     numbered_lines,
@@ -77,7 +76,7 @@ class Example(NamedTuple):
     tree: list[str]
 
 
-class Counts(NamedTuple):
+class SplitCounts(NamedTuple):
     """What a split held; of the `unparsed` sentences, `broken` had a tree that is none."""
 
     sentences: int
@@ -129,7 +128,7 @@ def _open_tokens(path: Path):
 
 def convert(
     examples: list[Example], text_path: str, trees_path: str, options: Options
-) -> tuple[dict, dict, Counts, list[str]]:
+) -> tuple[dict, dict, SplitCounts, list[str]]:
     """Arrays of some sentences.
 
     Returns:
@@ -145,14 +144,7 @@ def convert(
     unparsed, broken = 0, []
     for example in examples:
         place = f"{text_path}:{example.line}"
-        try:
-            words, word_of_token = join_subwords(example.text.split(), options.subword_type)
-        except ValueError as error:
-            raise TreeFormatError(f"{place}: {error}") from None
-        if len(word_of_token) >= MAX_TOKENS:
-            raise TreeFormatError(
-                f"{place}: {len(word_of_token)} tokens; a sentence has at most {MAX_TOKENS - 1}, split it"
-            )
+        words, word_of_token = _words(example.text, place, options.subword_type)
         if example.tree:
             place += f" ({trees_path}:{example.tree_line})"
         try:
@@ -174,20 +166,33 @@ def convert(
         lists["words"].append(token_words)
         lists["heads"].append(heads)
         lists["parents"].append(parent_positions(heads, token_words))
-        _append_tags(tags, tree)
+        for name in TAGS:
+            tags[name] += getattr(tree, name)
     if options.distances:
         lists["distances"] = packed_distances(lists["heads"])
     vocabularies = {}
     for name in TAGS:
         vocabulary: dict[str, int] = {}
-        flat = [vocabulary.setdefault(tag, len(vocabulary)) for tag in tags[name]]
+        lists[name] = [np.array([vocabulary.setdefault(tag, len(vocabulary)) for tag in tags[name]], dtype=np.int64)]
         vocabularies[name] = list(vocabulary)
-        lists[name] = [np.array(flat, dtype=np.int64)]
     sizes = {name: np.array([len(array) for array in arrays]) for name, arrays in lists.items()}
     sizes.update(dict.fromkeys(TAGS, sizes["heads"]))
     arrays = {name: (np.concatenate(values).astype(ARRAY_TYPES[name]), sizes[name]) for name, values in lists.items()}
-    counts = Counts(len(examples), int(sizes["words"].sum()), int(sizes["heads"].sum()), unparsed, len(broken))
+    counts = SplitCounts(len(examples), int(sizes["words"].sum()), int(sizes["heads"].sum()), unparsed, len(broken))
     return arrays, vocabularies, counts, broken
+
+
+def _words(text: str, place: str, subword_type: str) -> tuple[list[str], list[int]]:
+    """The words of a line and the word of each token; TreeFormatError if there cannot be arrays of them."""
+    try:
+        words, word_of_token = join_subwords(text.split(), subword_type)
+    except ValueError as error:
+        raise TreeFormatError(f"{place}: {error}") from None
+    if len(word_of_token) >= MAX_TOKENS:
+        raise TreeFormatError(
+            f"{place}: {len(word_of_token)} tokens; a sentence has at most {MAX_TOKENS - 1}, split it"
+        )
+    return words, word_of_token
 
 
 def packed_distances(heads: list[np.ndarray]) -> list[np.ndarray]:
@@ -207,11 +212,6 @@ def packed_distances(heads: list[np.ndarray]) -> list[np.ndarray]:
     return packed
 
 
-def _append_tags(tags: dict[str, list[str]], tree: Sentence) -> None:
-    for name in TAGS:
-        tags[name] += getattr(tree, name)
-
-
 class SplitWriter:
     """Writes the arrays of one split; tags stay provisional until `finish`.
 
@@ -226,7 +226,7 @@ class SplitWriter:
         self.tag_counts: dict[str, collections.Counter] = {name: collections.Counter() for name in TAGS}
         self._vocabularies: dict[str, dict[str, int]] = {name: {} for name in TAGS}
 
-    def write(self, text_path: Path, trees_path: Path, workers: int, progress) -> Counts:
+    def write(self, text_path: Path, trees_path: Path, workers: int, progress) -> SplitCounts:
         """Convert a whole split.
 
         Args:
@@ -237,7 +237,7 @@ class SplitWriter:
             TreeFormatError: see `pair_examples` and `convert`; or more trees are broken than are allowed.
         """
         names = [n for n in ARRAY_TYPES if self.options.distances or n != "distances"]
-        total, broken = Counts(0, 0, 0, 0, 0), []
+        total, broken = SplitCounts(0, 0, 0, 0, 0), []
         with ExitStack() as stack:
             writers = {
                 name: stack.enter_context(closing(ArrayWriter(f"{self.prefix}.{name}", ARRAY_TYPES[name])))
@@ -251,7 +251,7 @@ class SplitWriter:
                     arrays[name] = (self._provisional(name, values, vocabularies[name]), sizes)
                 for name in names:
                     writers[name].append(*arrays[name])
-                total = Counts(*map(sum, zip(total, counts, strict=True)))
+                total = SplitCounts(*map(sum, zip(total, counts, strict=True)))
                 shown = messages[: SHOWN - len(broken)]
                 broken += shown
                 for message in shown:
@@ -261,7 +261,7 @@ class SplitWriter:
             self._judge(total, trees_path, broken[0])
         return total
 
-    def _judge(self, counts: Counts, trees_path: Path, first: str) -> None:
+    def _judge(self, counts: SplitCounts, trees_path: Path, first: str) -> None:
         """Log how many trees are broken; raise TreeFormatError if that is too many."""
         rate, limit = 100 * counts.broken / counts.sentences, self.options.allow_broken
         found = f"{trees_path}: {counts.broken} of {counts.sentences} trees are broken ({rate:.2f}%)"

@@ -8,6 +8,7 @@ loads nothing. They come last, in the reverse order. A run that finds a journal 
 import json
 import logging
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,6 +43,33 @@ def locked(directory: Path) -> Iterator[None]:
 def write_json(path: Path, content: dict) -> None:
     """Write a readable JSON file with a fixed order of keys."""
     path.write_text(json.dumps(content, indent=1, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
+
+
+@contextmanager
+def staging_directory(destination: Path, inside: bool) -> Iterator[Path]:
+    """A directory for new files, from which `publish` moves them; with an error it goes, unless they are being moved.
+
+    Args:
+        destination: the data directory.
+        inside: whether to stage within it: for trees alone.
+    """
+    for left in staging_directories(destination):
+        if left.exists():
+            with locked(left):
+                logger.info("%s: left by an interrupted run, removed", left)
+                shutil.rmtree(left)
+    beside, within = staging_directories(destination)
+    # files can be renamed within a file system only, and nothing be made in a folder that others own
+    shut_in = destination.exists() and (os.path.ismount(destination.resolve()) or not os.access(beside.parent, os.W_OK))
+    staging = within if inside or shut_in else beside
+    staging.mkdir(parents=True)
+    with locked(staging):
+        try:
+            yield staging
+        except BaseException:
+            if not (staging / JOURNAL).exists():
+                shutil.rmtree(staging, ignore_errors=True)
+            raise
 
 
 def publish(staging: Path, destination: Path, manifest: str, stale: set[str]) -> None:

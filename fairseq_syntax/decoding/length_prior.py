@@ -81,20 +81,10 @@ def length_table(
             "unseen lengths are forbidden by the author only in raw counts; the kernel leaves none unseen: "
             "choose --smoothing raw --unseen author, or --unseen floor"
         )
-    height, width = (min(int(lengths.max()), LONGEST) + 2 for lengths in (source, target))
-    cells = np.minimum(source, height - 1) * width + np.minimum(target, width - 1)
-    counts = np.bincount(cells, minlength=height * width).reshape(height, width).astype(np.float64)
-    # what is longer than everything is neither in a bin nor anybody's neighbour
-    known, longer = counts[:-1], counts[-1:]
-    known = np.add.reduceat(known, np.arange(0, height - 1, bin_size))
-    if smoothing == Smoothing.kernel:
-        shortest = known.any(axis=1).argmax()
-        known = convolve1d(known, _KERNEL, axis=0, mode="constant")
-        known[:shortest] = 0
-    counts = np.concatenate([known[np.arange(height - 1) // bin_size], longer])
+    counts = _counts(source, target, bin_size, _KERNEL if smoothing == Smoothing.kernel else None)
     told = counts.any(axis=1, keepdims=True)
     if smoothing == Smoothing.kernel:
-        counts += _BACK_OFF * _ratios(source, target, height, width)
+        counts += _BACK_OFF * _ratios(source, target, *counts.shape)
     probabilities = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     if unseen == Unseen.author:
         table = np.full_like(probabilities, FORBIDDEN)
@@ -103,6 +93,21 @@ def length_table(
         probabilities = np.maximum(probabilities, FLOOR)
         table = np.log(probabilities / probabilities.sum(axis=1, keepdims=True))
     return np.where(told, table, 0.0)
+
+
+def _counts(source: np.ndarray, target: np.ndarray, bin_size: int, kernel: np.ndarray | None) -> np.ndarray:
+    """(X + 2, Y + 2) pairs of each length, those of a bin together, and those of neighbours by a kernel."""
+    height, width = (min(int(lengths.max()), LONGEST) + 2 for lengths in (source, target))
+    cells = np.minimum(source, height - 1) * width + np.minimum(target, width - 1)
+    counts = np.bincount(cells, minlength=height * width).reshape(height, width).astype(np.float64)
+    # what is longer than everything is neither in a bin nor anybody's neighbour
+    known, longer = counts[:-1], counts[-1:]
+    known = np.add.reduceat(known, np.arange(0, height - 1, bin_size))
+    if kernel is not None:
+        shortest = known.any(axis=1).argmax()
+        known = convolve1d(known, kernel, axis=0, mode="constant")
+        known[:shortest] = 0
+    return np.concatenate([known[np.arange(height - 1) // bin_size], longer])
 
 
 def _ratios(source: np.ndarray, target: np.ndarray, height: int, width: int) -> np.ndarray:

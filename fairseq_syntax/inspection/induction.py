@@ -36,7 +36,7 @@ _NAMES: dict[str, tuple[str, str]] = {
 
 
 @dataclass(frozen=True)
-class Source:
+class CutSentence:
     """A sentence as the model reads it.
 
     Attributes:
@@ -146,7 +146,7 @@ class Cutter:
                 f"{path}: not what --bpe {args.bpe} reads ({error}); give the file of the training"
             ) from None
 
-    def of_words(self, words: list[str], place: str) -> Source:
+    def of_words(self, words: list[str], place: str) -> CutSentence:
         """Cut each word; without --bpe it is one piece."""
         pieces: list[str] = []
         word_of_token: list[int] = []
@@ -156,9 +156,9 @@ class Cutter:
             cut = (self.bpe.encode(word) if self.bpe else word).split() or [word]
             pieces += cut
             word_of_token += [number] * len(cut)
-        return Source(pieces, word_of_token, len(words), place)
+        return CutSentence(pieces, word_of_token, len(words), place)
 
-    def of_tokens(self, tokens: list[str], place: str) -> tuple[list[str], Source]:
+    def of_tokens(self, tokens: list[str], place: str) -> tuple[list[str], CutSentence]:
         """The words of a line of text, and the line as the model reads it.
 
         Tokens are words if there is --bpe, otherwise pieces, of which the words are joined.
@@ -173,7 +173,7 @@ class Cutter:
         except ValueError as error:
             raise TreeFormatError(f"{place}: {error}") from None
         pieces = [token.lower() for token in tokens] if self.lowercase else tokens
-        return words, Source(pieces, word_of_token, len(words), place)
+        return words, CutSentence(pieces, word_of_token, len(words), place)
 
 
 # --- through the model --------------------------------------------------------------------------------------------
@@ -221,7 +221,7 @@ class TreeInducer:
         limits = utils.resolve_max_positions(loaded.task.max_positions(), loaded.model.max_positions())
         self.longest = int(limits[0] if isinstance(limits, tuple) else limits)
 
-    def __call__(self, sources: list[Source], bar: tqdm | None = None) -> list[list[int]]:
+    def __call__(self, sources: list[CutSentence], bar: tqdm | None = None) -> list[list[int]]:
         """Heads of every sentence: one a word, 0-based, -1 for roots; no heads for a sentence without words.
 
         Raises:
@@ -233,7 +233,7 @@ class TreeInducer:
                 trees[i] = tree
         return trees
 
-    def graphs(self, sources: list[Source], bar: tqdm | None = None) -> list[WordGraph]:
+    def graphs(self, sources: list[CutSentence], bar: tqdm | None = None) -> list[WordGraph]:
         """The tree of every sentence, and the probabilities of all arcs.
 
         Those of a word in pieces are the mean over its pieces, and of a head in pieces the sum; an arc inside the word
@@ -251,7 +251,7 @@ class TreeInducer:
                 graphs[i] = WordGraph(heads, np.column_stack((roots, arcs)) / pieces[:, None])
         return graphs
 
-    def token_ids(self, source: Source) -> torch.Tensor:
+    def token_ids(self, source: CutSentence) -> torch.Tensor:
         """(T + 1,) what the model reads, with EOS. Text such as `</s>` or `<pad>` is an unknown word, not a sign."""
         dictionary = self.loaded.task.source_dictionary
         signs = {dictionary.bos(), dictionary.pad(), dictionary.eos()}
@@ -259,7 +259,7 @@ class TreeInducer:
         ids = [dictionary.unk() if token in signs else token for token in ids]
         return torch.tensor([*ids, dictionary.eos()], dtype=torch.long)
 
-    def _through_model(self, sources: list[Source], bar: tqdm | None) -> Iterator[tuple[list[int], dict]]:
+    def _through_model(self, sources: list[CutSentence], bar: tqdm | None) -> Iterator[tuple[list[int], dict]]:
         """Batches: which sentences, and the model's `latent_heads` of them as arrays."""
         dictionary = self.loaded.task.source_dictionary
         for source in sources:
@@ -293,7 +293,7 @@ class TreeInducer:
         found = loaded.model.latent_heads(tokens.to(loaded.device), lengths.to(loaded.device))
         return {name: values.cpu().numpy() for name, values in found.items()}
 
-    def _trees(self, found: dict[str, np.ndarray], sources: list[Source]) -> list[list[int]]:
+    def _trees(self, found: dict[str, np.ndarray], sources: list[CutSentence]) -> list[list[int]]:
         of_words = _of_words(found, self.names, sources)
         try:
             return self.decode([arc for arc, _ in of_words], [root for _, root in of_words])
@@ -317,7 +317,7 @@ class TreeInducer:
 
 
 def _of_words(
-    found: dict[str, np.ndarray], names: tuple[str, str], sources: list[Source]
+    found: dict[str, np.ndarray], names: tuple[str, str], sources: list[CutSentence]
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Arcs (J, J) and roots (J,) of each sentence of a batch, summed over the pieces of words."""
     arcs, roots, mask = (found[name] for name in (*names, "word_mask"))

@@ -174,14 +174,26 @@ def parse_block(block: list[str], name: str = "CoNLL-U", start: int = 1, cycles:
         TreeFormatError: wrong number of columns, ids out of order, a head that is no number or out of range, a
             cycle, a broken range, an empty field or whitespace in a tag; the message names file, line and value.
     """
+    rows, lines, ranges = _rows(block, name, start)
+    forms = [columns[1] for columns in rows]
+    deprels = [columns[7] for columns in rows]
+    upos = [columns[3] for columns in rows]
+    check_tags("UPOS", upos, lines, name)
+    check_tags("DEPREL", deprels, lines, name)
+    heads = _heads([columns[6] for columns in rows], forms, lines, name)
+    if not cycles:
+        _check_cycles(heads, forms, lines, name)
+    return Sentence(forms, heads, deprels, upos, ranges, [line for line in block if line[0] == "#"], start)
+
+
+def _rows(block: list[str], name: str, start: int) -> tuple[list[list[str]], list[int], list[tuple[int, int, str]]]:
+    """Columns of each word of a sentence, the lines they stand on, and the multi-word ranges; see `parse_block`."""
     rows: list[list[str]] = []
     lines: list[int] = []
-    comments: list[str] = []
     ranges: list[tuple[int, int, str]] = []
     range_line = start
     for number, line in enumerate(block, start):
         if line[0] == "#":
-            comments.append(line)
             continue
         columns = line.split("\t")
         if len(columns) != _COLUMNS:
@@ -201,15 +213,7 @@ def parse_block(block: list[str], name: str = "CoNLL-U", start: int = 1, cycles:
         raise TreeFormatError(
             f"{name}:{range_line}: the range ends at word {ranges[-1][1] + 1} but the sentence has {len(rows)} words"
         )
-    forms = [columns[1] for columns in rows]
-    deprels = [columns[7] for columns in rows]
-    upos = [columns[3] for columns in rows]
-    check_tags("UPOS", upos, lines, name)
-    check_tags("DEPREL", deprels, lines, name)
-    heads = _heads([columns[6] for columns in rows], forms, lines, name)
-    if not cycles:
-        _check_cycles(heads, forms, lines, name)
-    return Sentence(forms, heads, deprels, upos, ranges, comments, start)
+    return rows, lines, ranges
 
 
 def check_tags(column: str, tags: list[str], lines: Iterable[int], name: str) -> None:

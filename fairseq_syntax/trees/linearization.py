@@ -49,38 +49,3 @@ def linearize(sentence: Sentence) -> list[str]:
         stack.append(None)
         stack.extend(reversed(children[word]))
     return tokens
-
-
-def parse_brackets(tokens: list[str]) -> list[tuple]:
-    """The shape that `linearize` wrote: its inverse up to the words.
-
-    ["(root", "(nsubj", ")", ")"] -> [("root", [("nsubj", [])])]
-
-    Args:
-        tokens: `(label` and `)`.
-
-    Returns:
-        The roots, each a pair (label, its children likewise).
-
-    Raises:
-        TreeFormatError: a bracket that is not closed or was never opened, or another token.
-    """
-    roots: list[tuple] = []
-    open_nodes: list[tuple] = []
-    for position, token in enumerate(tokens, 1):
-        if token == CLOSE:
-            if not open_nodes:
-                raise TreeFormatError(f"token {position}: {token!r} closes nothing; '(label' must come before")
-            open_nodes.pop()
-        elif len(token) > 1 and token[0] == "(":
-            node = (token[1:], [])
-            (open_nodes[-1][1] if open_nodes else roots).append(node)
-            open_nodes.append(node)
-        else:
-            raise TreeFormatError(f"token {position}: {token!r} is no bracket; '(label' or ')' was expected")
-    if open_nodes:
-        raise TreeFormatError(
-            f"the tokens end with {len(open_nodes)} open brackets (innermost "
-            f"'({open_nodes[-1][0]}'); every '(label' needs a ')'; was the line cut off?"
-        )
-    return roots

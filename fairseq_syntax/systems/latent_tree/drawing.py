@@ -9,7 +9,7 @@ from ...pictures.attention_maps import draw_heat_map
 from ...pictures.figures import plt, shown  # before the rest of matplotlib
 from .constituents import NONE, Constituents
 from .transitions import Action
-from .tree_files import Tree, TreePair
+from .tree_files import Tree, TreeRecord
 
 from matplotlib.collections import LineCollection  # isort: skip
 
@@ -25,7 +25,7 @@ _LINE = 13.0  # points of a line of text
 _COLOURS = ("tab:blue", "tab:orange")
 
 
-def draw_trees(pair: TreePair, title: str = ""):
+def draw_trees(pair: TreeRecord, title: str = ""):
     """The trees of a sentence and of its translation, one above the other.
 
     Symbols are leaves; a bar is a constituent, as wide as its first and last child are apart, and a line leads up from
@@ -122,7 +122,7 @@ def _bars(found: Constituents, centres: np.ndarray) -> tuple[np.ndarray, np.ndar
     return left, right
 
 
-def draw_node_attention(pair: TreePair, title: str = ""):
+def draw_node_attention(pair: TreeRecord, title: str = ""):
     """Heat map of the attention of the target's constituents over those of the source.
 
     Args:

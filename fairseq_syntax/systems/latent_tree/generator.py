@@ -128,7 +128,7 @@ class TreeGenerator:
         step_scores, attentions = step_scores.cpu(), replay.attention.cpu()
         result = [[] for _ in range(len(src_actions))]
         for number, row in enumerate(rows.tolist()):
-            at = Sentence(trees, number), Sentence(sources, row)
+            at = TreeInBatch(trees, number), TreeInBatch(sources, row)
             attention = attentions[number, : len(at[0].spans) - 1, : len(at[1].spans)]
             # a symbol's score is that of all actions since the symbol before it
             until = step_scores[number].cumsum(0)[torch.from_numpy(generating[number])]
@@ -171,7 +171,7 @@ class TreeScorer(TreeGenerator):
         return torch.arange(len(most), device=most.device), actions, text, most
 
 
-class Sentence:
+class TreeInBatch:
     """The constituents of one sentence of a batch.
 
     Args:

@@ -42,7 +42,7 @@ class Tree:
 
 
 @dataclass(frozen=True)
-class TreePair:
+class TreeRecord:
     """A sentence and its translation.
 
     Attributes:
@@ -58,7 +58,7 @@ class TreePair:
     attention: np.ndarray
 
 
-def read_tree_file(lines: Iterable[tuple[int, str]], name: str) -> list[TreePair]:
+def read_tree_file(lines: Iterable[tuple[int, str]], name: str) -> list[TreeRecord]:
     """Read trees and attention.
 
     Args:
@@ -89,7 +89,7 @@ def read_tree_file(lines: Iterable[tuple[int, str]], name: str) -> list[TreePair
     return [_pair(sentence, found[sentence], name) for sentence in sorted(found)]
 
 
-def _pair(sentence: int, records: dict[str, tuple[int, str]], name: str) -> TreePair:
+def _pair(sentence: int, records: dict[str, tuple[int, str]], name: str) -> TreeRecord:
     for kind in ("TS", "TT", "TA"):
         if kind not in records:
             other, (line, _) = next(iter(records.items()))
@@ -115,7 +115,7 @@ def _pair(sentence: int, records: dict[str, tuple[int, str]], name: str) -> Tree
                 f"{place}: the {key} of sentence {sentence} are not those of the tree in line {records[kind][0]}; the "
                 "file has been changed, or holds the output of several runs"
             )
-    return TreePair(sentence, source, target, _attention(values["attention"], len(spans[1]), len(spans[0]), place))
+    return TreeRecord(sentence, source, target, _attention(values["attention"], len(spans[1]), len(spans[0]), place))
 
 
 def _tree(line: int, text: str, capped, name: str) -> Tree:

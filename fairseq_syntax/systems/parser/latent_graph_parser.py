@@ -4,7 +4,6 @@ Sentences are padded on the right in everything here: columns 0 to N-1 are words
 ROOT, and then comes padding. Lengths count EOS.
 """
 
-from collections.abc import Iterator
 from enum import StrEnum
 from typing import NamedTuple, Optional, Tuple
 
@@ -131,17 +130,6 @@ class LatentGraphParser(nn.Module):
         self.label_classifier = None
         if self.graph in (GraphKind.latent, GraphKind.uni):
             self.label_classifier = SoftmaxClassifier(4 * size, num_labels, classifier_hidden)
-
-    def pos_parameters(self) -> Iterator[nn.Parameter]:
-        """Parameters that tagging trains: layer 1 and W_pos."""
-        for module in (self.layer1, self.pos_classifier):
-            yield from module.parameters()
-
-    def dependency_parameters(self) -> Iterator[nn.Parameter]:
-        """Parameters that only parsing trains: all others."""
-        for module in (self.pos_input, self.layer2, self.head_scorer, self.label_classifier):
-            if module is not None:
-                yield from module.parameters()
 
     def forward(
         self,

@@ -13,7 +13,7 @@ from subword_nmt.apply_bpe import BPE
 
 from fairseq_syntax.cli import attachment, graph
 from fairseq_syntax.inspection.graph_drawing import WIDEST
-from fairseq_syntax.inspection.induction import Source, TreeInducer, load_with_trees
+from fairseq_syntax.inspection.induction import CutSentence, TreeInducer, load_with_trees
 from fairseq_syntax.trees.conllu import ROOT, find_cycle, read_conllu
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -271,7 +271,7 @@ def test_labels_of_words_in_pieces(treebank, parser):
     loaded = load_with_trees(Namespace(path=str(parser), data=str(treebank), cpu=True))
     inducer = TreeInducer(loaded, "mst", "scores", 4)
     pieces = ["the", "big", "dog", "sees", "the", "tree", "."]
-    source = Source(pieces, [0, 0, 1, 2, 3, 3, 4], 5, "here")
+    source = CutSentence(pieces, [0, 0, 1, 2, 3, 3, 4], 5, "here")
     inducer.graphs([source])
     model = inducer.loaded.model
     of_pieces = model(inducer.token_ids(source)[None], torch.tensor([8])).label_log_probs[0].exp()

@@ -606,7 +606,7 @@ def test_the_longest_sentence_fits_into_the_types_on_disk():
 STALLED = """
 import os, sys, time
 from fairseq_syntax.cli import preprocess
-from fairseq_syntax.data import binarize
+from fairseq_syntax.data import binarize, preprocessing
 import fairseq_cli.preprocess as fairseq_preprocess
 
 def stall(module, name, after):
@@ -622,7 +622,7 @@ def stall(module, name, after):
 binarize.CHUNK = 3
 where, after, argv = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
 module, name = where.rsplit(".", 1)
-stall({"preprocess": preprocess, "binarize": binarize, "fairseq": fairseq_preprocess, "os": os}[module],
+stall({"preprocessing": preprocessing, "binarize": binarize, "fairseq": fairseq_preprocess, "os": os}[module],
       name, after)
 preprocess.main(argv)
 """
@@ -654,7 +654,7 @@ def stop(where, after, argv, number):
     return process.returncode, error
 
 
-KILL_POINTS = [("fairseq._make_dataset", 1), ("binarize.convert", 2), ("preprocess.publish", 0)]
+KILL_POINTS = [("fairseq._make_dataset", 1), ("binarize.convert", 2), ("preprocessing.publish", 0)]
 
 
 @pytest.mark.parametrize("where, after", KILL_POINTS)
@@ -692,7 +692,7 @@ def test_killed_while_it_moves_files_leaves_no_manifest_that_vouches_for_them(tm
 @pytest.mark.parametrize("workers", [1, 2])
 def test_control_c_exits_130_and_leaves_nothing(tmp_path, corpus, workers):
     argv = arguments(tmp_path, "--workers", workers)
-    status, error = stop("preprocess._manifest" if workers == 2 else "binarize.convert", 0, argv, signal.SIGINT)
+    status, error = stop("preprocessing.checksum" if workers == 2 else "binarize.convert", 0, argv, signal.SIGINT)
     assert status == 130
     assert "interrupted; nothing was written" in error and "Traceback" not in error
     assert sorted(p.name for p in tmp_path.iterdir()) == ["text"]

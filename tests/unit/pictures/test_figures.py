@@ -21,7 +21,7 @@ from fairseq_syntax.pictures.dependency_trees import draw_tree
 from fairseq_syntax.pictures.figures import save_figure
 from fairseq_syntax.systems.latent_tree.drawing import draw_trees
 from fairseq_syntax.systems.latent_tree.transitions import Action
-from fairseq_syntax.systems.latent_tree.tree_files import Tree, TreePair
+from fairseq_syntax.systems.latent_tree.tree_files import Tree, TreeRecord
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -53,7 +53,7 @@ def pictures(words, title):
         "annotations": draw_annotations(weights, words, title),
         "gates": draw_gates(gated, title),
         "buckets": draw_buckets(length_buckets([3]), words, scores, [[(0.0, 2.0)]] * size),
-        "constituents": draw_trees(TreePair(0, flat_tree(words), flat_tree(words), np.zeros((0, 1))), title),
+        "constituents": draw_trees(TreeRecord(0, flat_tree(words), flat_tree(words), np.zeros((0, 1))), title),
     }
 
 

@@ -3,9 +3,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import brackets
 
 from fairseq_syntax.trees.conllu import Sentence, TreeFormatError
-from fairseq_syntax.trees.linearization import linearize, parse_brackets
+from fairseq_syntax.trees.linearization import linearize
 
 
 def sentence(heads, deprels):
@@ -47,14 +48,13 @@ def test_several_roots_follow_each_other():
 
 def test_empty_sentence():
     assert linearize(sentence([], [])) == []
-    assert parse_brackets([]) == []
 
 
 @given(forests())
 def test_brackets_are_the_shape_of_the_tree(tree):
     tokens = linearize(tree)
     assert len(tokens) == 2 * len(tree)
-    assert parse_brackets(tokens) == shape(tree)
+    assert brackets.read(tokens) == shape(tree)
     # tokens survive being written on a line
     assert " ".join(tokens).split() == tokens
 
@@ -63,7 +63,7 @@ def test_long_chain_needs_no_recursion():
     length = 20_000
     tokens = linearize(sentence(list(range(-1, length - 1)), ["x"] * length))
     assert tokens == ["(x"] * length + [")"] * length
-    node, depth = parse_brackets(tokens), 0
+    node, depth = brackets.read(tokens), 0
     while node:
         node, depth = node[0][1], depth + 1
     assert depth == length
@@ -78,18 +78,3 @@ def test_unparsed_sentence_is_refused():
 def test_label_that_is_no_token_is_refused(label):
     with pytest.raises(TreeFormatError, match="label"):
         linearize(sentence([-1], [label]))
-
-
-@pytest.mark.parametrize(
-    "text, message",
-    [
-        ("(root (x )", "1 open bracket"),
-        ("(root ) )", "token 3"),
-        (")", "token 1"),
-        ("(root word )", "'word' is no bracket"),
-        ("( )", "token 1"),
-    ],
-)
-def test_broken_brackets(text, message):
-    with pytest.raises(TreeFormatError, match=message):
-        parse_brackets(text.split())

@@ -10,7 +10,7 @@ from oracles.rnng_trees import all_action_rows
 
 from fairseq_syntax.systems.latent_tree.beam import beam_search
 from fairseq_syntax.systems.latent_tree.brackets import from_brackets, to_brackets
-from fairseq_syntax.systems.latent_tree.generator import Sentence, TreeGenerator, TreeScorer, symbol_attention
+from fairseq_syntax.systems.latent_tree.generator import TreeGenerator, TreeInBatch, TreeScorer, symbol_attention
 from fairseq_syntax.systems.latent_tree.transitions import Action, Limits
 from fairseq_syntax.systems.latent_tree.tree_growing import grow_trees
 
@@ -206,8 +206,8 @@ def test_sentences_of_a_batch():
         start = np.array([0, 1, 0])
         end = np.array([3, 2, 1])
 
-    assert Sentence(Trees, 0).spans == [(0, 3), (1, 2)]
-    assert Sentence(Trees, 1).local(np.array([2, -1])).tolist() == [0, -1]
+    assert TreeInBatch(Trees, 0).spans == [(0, 3), (1, 2)]
+    assert TreeInBatch(Trees, 1).local(np.array([2, -1])).tolist() == [0, -1]
 
 
 def test_references_that_are_not_there():

@@ -1,0 +1,323 @@
+"""A run of `fairseq-syntax preprocess`: all files of a data directory, or none."""
+
+import argparse
+import collections
+import json
+import logging
+from functools import cached_property
+from pathlib import Path
+
+import fairseq_cli.preprocess as fairseq_preprocess
+from fairseq.data import Dictionary
+from fairseq.data.indexed_dataset import index_file_path
+from tqdm import tqdm
+
+from ..trees.subwords import check_length
+from ..trees.text import TreeFormatError, numbered_lines
+from .arrays import (
+    ARRAY_TYPES,
+    FORMAT_VERSION,
+    TAG_DICTIONARIES,
+    checksum,
+    manifest_path,
+    read_index,
+    read_manifest,
+    tag_dictionary_path,
+)
+from .binarize import Options, SplitCounts, SplitWriter, check_lengths, tag_dictionary
+from .length_table import length_table_path
+from .publishing import finish_publishing, publish, staging_directory, write_json
+from .token_files import load_dictionary
+
+logger = logging.getLogger("fairseq_syntax.preprocess")
+
+
+class Preprocessing:
+    """Text and trees of some splits, on their way into a data directory.
+
+    Args:
+        args: options of the program, checked; see `cli.preprocess`.
+    """
+
+    def __init__(self, args: argparse.Namespace):
+        self.args = args
+        self.source, self.target = args.source_lang, args.target_lang
+        self.pair = f"{self.source}-{self.target}"
+        self.destination = Path(args.destdir)
+        self.manifest = manifest_path(self.destination, self.source, self.target)
+        # split -> prefix of its text; splits are named as fairseq-preprocess names them
+        self.splits = {"train": args.trainpref} if args.trainpref else {}
+        for name, prefixes in (("valid", args.validpref), ("test", args.testpref)):
+            for k, prefix in enumerate(prefixes.split(",") if prefixes else []):
+                self.splits[f"{name}{k or ''}"] = prefix
+
+    def run(self) -> None:
+        """Everything into a staging directory, then by renaming into `--destdir`.
+
+        Raises:
+            TreeFormatError: bad text or trees.
+            FileExistsError: `--destdir` holds data already and `--overwrite` is not given.
+            FileNotFoundError: a file is missing.
+        """
+        if self.destination.exists() and not self.destination.is_dir():
+            raise FileExistsError(f"{self.destination}: is a file; name a directory with --destdir")
+        finish_publishing(self.destination)
+        for prefix in self.splits.values():
+            self._check_input(prefix)
+        self._check_destination()
+        with staging_directory(self.destination, inside=self.args.only_syntax) as self.staging:
+            if not self.args.only_syntax:
+                self._binarize_text()
+            if not self.args.dict_only:
+                write_json(self.staging / self.manifest.name, self._new_manifest(self._binarize_trees()))
+            self._check_other_languages()
+            publish(self.staging, self.destination, self.manifest.name, self._stale())
+            logger.info("Wrote preprocessed data to %s", self.destination)
+
+    # --- what there is already ----------------------------------------------------------------------------------
+
+    @cached_property
+    def _old(self) -> dict:
+        """The manifest of the data that are there."""
+        return read_manifest(self.destination, self.source, self.target) or {}
+
+    @property
+    def _stays(self) -> bool:
+        """Whether the data has trees of splits that are not made again now."""
+        return bool(self._old.get("splits", {}).keys() - self.splits.keys())
+
+    def _prefix(self, directory: Path, split: str) -> str:
+        return str(directory / f"{split}.{self.pair}.{self.source}")
+
+    def _text(self, prefix: str) -> Path:
+        return Path(f"{prefix}.{self.source}")
+
+    def _trees(self, prefix: str) -> Path:
+        plain = Path(f"{prefix}.{self.source}.{self.args.trees_suffix}")
+        return plain if plain.exists() else plain.with_name(plain.name + ".gz")
+
+    def _check_input(self, prefix: str) -> None:
+        """Say what is missing before hours of work, not after."""
+        args = self.args
+        texts = [self._text(prefix)]
+        if self.target and not args.only_source and not args.only_syntax:
+            texts.append(Path(f"{prefix}.{self.target}"))
+        for text in texts:
+            if not text.is_file():
+                raise FileNotFoundError(f"{text}: no such text; check the prefixes and languages")
+        lines = [self._count_lines(text, check=text is texts[0] and not args.dict_only) for text in texts]
+        if len(set(lines)) > 1:
+            raise TreeFormatError(
+                f"{texts[0]}: {lines[0]} lines, but {texts[1]} has {lines[1]}; a translation must stand on the line "
+                "of its source"
+            )
+        if not args.dict_only and not self._trees(prefix).is_file():
+            plain = f"{texts[0]}.{args.trees_suffix}"
+            raise FileNotFoundError(
+                f"{plain}: no such trees (nor {Path(plain).name}.gz); make them with "
+                f"fairseq-syntax parse --input {texts[0]} --subword-type {args.subword_type} --output {plain}; "
+                "data of models that need no trees are made with fairseq-preprocess"
+            )
+
+    def _count_lines(self, path: Path, check: bool) -> int:
+        """Lines of a text as fairseq counts them; fairseq itself may loop for ever over a text that is not UTF-8.
+
+        Raises:
+            TreeFormatError: the text is no text, or, with `check`, a sentence is longer than `--max-words`.
+        """
+        number = 0
+        with open(path, encoding="utf-8") as lines:
+            for number, line in numbered_lines(lines, str(path)):
+                if check:
+                    check_length(line, self.args.subword_type, self.args.max_words, f"{path}:{number}")
+        return number
+
+    def _check_destination(self) -> None:
+        """Raise an OSError if what is there must stay, or what must be there is not."""
+        destination, overwrite = self.destination, self.args.overwrite
+        if self.args.only_syntax:
+            if not destination.is_dir():
+                raise FileNotFoundError(f"{destination}: no such data directory; leave --only-syntax out")
+            taken = [s for s in self.splits if Path(f"{self._prefix(destination, s)}.words.idx").exists()]
+            if taken and not overwrite:
+                raise FileExistsError(
+                    f"{destination}: splits {', '.join(taken)} have trees already; give --overwrite to replace them"
+                )
+        elif destination.exists() and any(destination.iterdir()) and not overwrite:
+            raise FileExistsError(
+                f"{destination}: exists and is not empty; give --overwrite to replace what it holds, or "
+                "--only-syntax to add trees to it"
+            )
+        if self.args.dict_only and any(destination.glob("*.idx")):
+            raise FileExistsError(
+                f"{destination}: holds text that was binarized with the dictionaries there; name another --destdir"
+            )
+
+    # --- new files ----------------------------------------------------------------------------------------------
+
+    def _binarize_text(self) -> None:
+        args, staging = argparse.Namespace(**vars(self.args)), str(self.staging)
+        args.destdir = staging
+        handlers = list(fairseq_preprocess.logger.handlers)
+
+        def name_destination(record: logging.LogRecord) -> bool:
+            message = record.getMessage()
+            record.msg, record.args = message.replace(staging, self.args.destdir), ()
+            # not yet: trees are still to come
+            return not message.startswith("Wrote preprocessed data")
+
+        fairseq_preprocess.logger.addFilter(name_destination)
+        try:
+            fairseq_preprocess.main(args)
+        finally:
+            fairseq_preprocess.logger.removeFilter(name_destination)
+            for handler in set(fairseq_preprocess.logger.handlers) - set(handlers):
+                fairseq_preprocess.logger.removeHandler(handler)
+                handler.close()
+
+    def _binarize_trees(self) -> dict[str, SplitCounts]:
+        """Write the arrays and the dictionaries of tags; what each split holds."""
+        args = self.args
+        options = Options(args.subword_type, not args.no_distances, args.allow_unparsed, args.allow_broken)
+        writers, counts = {}, {}
+        for split, prefix in self.splits.items():
+            text, trees = self._text(prefix), self._trees(prefix)
+            writers[split] = SplitWriter(self._prefix(self.staging, split), options)
+            with tqdm(desc=f"{split} trees", unit=" sentences", disable=None, mininterval=1) as progress:
+                counts[split] = writers[split].write(text, trees, args.workers, progress)
+            if args.dataset_impl == "mmap":
+                tokens = self.destination if args.only_syntax else self.staging
+                index = Path(index_file_path(self._prefix(tokens, split)))
+                if not index.is_file():
+                    raise FileNotFoundError(f"{index}: split {split!r} is not binarized there; leave --only-syntax out")
+                check_lengths(self._prefix(self.staging, split), read_index(index)[1], text)
+            logger.info("[%s] %s: %s", self.source, trees, counts[split]._asdict())
+            share = 100 * counts[split].unparsed / max(counts[split].sentences, 1)
+            if share > 1:
+                message = "[%s] %s: %.1f %% of the sentences have no parse and will be read without syntax"
+                logger.warning(message, self.source, trees, share)
+        dictionaries = self._tag_dictionaries(writers)
+        for writer in writers.values():
+            writer.finish(dictionaries)
+        return counts
+
+    def _tag_dictionaries(self, writers: dict[str, SplitWriter]) -> dict[str, Dictionary]:
+        args, dictionaries = self.args, {}
+        for name in TAG_DICTIONARIES:
+            given = tag_dictionary_path(args.syntax_dicts or self.destination, self.source, name)
+            # the indices of splits that stay must stay right
+            keep = args.only_syntax and self._stays and given.is_file()
+            if args.syntax_dicts or keep or "train" not in writers:
+                if not given.is_file():
+                    raise FileNotFoundError(
+                        f"{given}: no such dictionary; give --trainpref, or the training data with --syntax-dicts"
+                    )
+                dictionaries[name] = load_dictionary(given)
+            else:
+                dictionaries[name] = tag_dictionary(writers["train"].tag_counts.get(name, collections.Counter()))
+            dictionaries[name].save(str(self.staging / given.name))
+        if args.only_syntax and self._stays and not self._same_tags():
+            raise TreeFormatError(
+                f"--syntax-dicts {args.syntax_dicts}: other splits of {self.destination} use other dictionaries; leave "
+                "it out, or give all splits at once"
+            )
+        return dictionaries
+
+    def _new_manifest(self, counts: dict[str, SplitCounts]) -> dict:
+        """The new manifest; with --only-syntax, entries of other splits stay."""
+        args, old = self.args, self._old
+        if not args.only_syntax and not (self._same_tags() and self._same_words()):
+            old = {}
+        if old.get("splits", {}).keys() - self.splits.keys() and old.get("subword_type") != args.subword_type:
+            raise TreeFormatError(
+                f"{self.manifest}: the other splits have --subword-type {old.get('subword_type')}, not "
+                f"{args.subword_type}; use the same for all"
+            )
+        splits = {
+            split: {
+                "text": str(self._text(prefix)),
+                "trees": str(self._trees(prefix)),
+                "distances": not args.no_distances,
+                "allow_unparsed": args.allow_unparsed,
+                "allow_broken": args.allow_broken,
+                **counts[split]._asdict(),
+            }
+            for split, prefix in self.splits.items()
+        }
+        files = {p.name: checksum(p) for p in self.staging.iterdir() if p.is_file() and p.suffix != ".log"}
+        kept = {name: value for name, value in old.get("sha256", {}).items() if not self._is_replaced(name)}
+        return {
+            "format_version": FORMAT_VERSION,
+            "source_lang": self.source,
+            "target_lang": self.target,
+            "subword_type": args.subword_type,
+            "splits": old.get("splits", {}) | splits,
+            "sha256": kept | files,
+        }
+
+    # --- old files beside them ----------------------------------------------------------------------------------
+
+    def _same_tags(self) -> bool:
+        """Whether the new dictionaries of tags are those that the data has."""
+        directories = self.staging, self.destination
+        pairs = ([tag_dictionary_path(d, self.source, name) for d in directories] for name in TAG_DICTIONARIES)
+        return all(old.is_file() and new.read_bytes() == old.read_bytes() for new, old in pairs)
+
+    def _same_words(self) -> bool:
+        """Whether the new dictionaries number words as those that the data has."""
+        names = (f"dict.{language}.txt" for language in (self.source, self.target))
+        pairs = ([directory / name for directory in (self.staging, self.destination)] for name in names)
+        return all(
+            new.is_file() == old.is_file() and (not new.is_file() or _symbols(new) == _symbols(old))
+            for new, old in pairs
+        )
+
+    def _check_other_languages(self) -> None:
+        """Raise TreeFormatError if data of other languages there need what would be replaced: a dictionary."""
+        made = {path.name: checksum(path) for path in sorted(self.staging.glob("dict.*"))}
+        for path in sorted(set(self.destination.glob("syntax-*.json")) - {self.manifest}):
+            try:
+                listed = json.loads(path.read_text(encoding="utf-8"))["sha256"]
+                changed = [name for name, found in made.items() if listed.get(name, found) != found]
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+                continue  # nothing can be trained on them
+            if changed:
+                raise TreeFormatError(
+                    f"{self.destination}: {', '.join(changed)} would change, by which data of {path.name} were made; "
+                    "give another --destdir, or those dictionaries (--srcdict, --tgtdict, --syntax-dicts)"
+                )
+
+    def _is_replaced(self, name: str) -> bool:
+        """Whether a file of the data belongs to what is made now, or was made of it."""
+        split, *parts = name.split(".")
+        if self.args.only_syntax:
+            return split in self.splits and len(parts) == 4 and parts[0] == self.pair and parts[2] in ARRAY_TYPES
+        if name == length_table_path("", self.source, self.target).name:
+            return "train" in self.splits
+        return split in self.splits and (
+            (parts[:1] == [self.pair] and len(parts) > 1) or parts[:2] == ["align", self.pair]
+        )
+
+    def _stale(self) -> set[str]:
+        """Files that the new ones replace without having the same name: none may stay beside what it does not fit."""
+        if not self.destination.is_dir():
+            return set()
+        stale = {path.name for path in self.destination.iterdir() if self._is_replaced(path.name)}
+        if self.args.only_syntax or self.args.dict_only:
+            return stale
+        # splits that are not made again hold indices of the old dictionaries
+        if not self._same_tags():
+            for array in ARRAY_TYPES:
+                stale |= {path.name for path in self.destination.glob(f"*.{self.pair}.{self.source}.{array}.???")}
+        if not self._same_words():
+            old = {path.name for path in self.destination.glob(f"*.{self.pair}.*")}
+            others = sorted({name.split(".")[0] for name in old} - self.splits.keys())
+            if others:
+                names = ", ".join(others)
+                logger.warning("%s: made with other dictionaries of words, removed: %s", self.destination, names)
+            stale |= old
+        return stale
+
+
+def _symbols(path: Path) -> list[bytes]:
+    return [line.rpartition(b" ")[0] for line in path.read_bytes().split(b"\n")]
