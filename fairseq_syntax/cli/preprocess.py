@@ -28,9 +28,7 @@ example:
 def build_parser() -> argparse.ArgumentParser:
     """fairseq-preprocess's options and ours."""
     parser = fairseq_options.get_preprocessing_parser()
-    parser.prog = "fairseq-syntax preprocess"
-    parser.description = _DESCRIPTION
-    parser.epilog = _EXAMPLE
+    parser.prog, parser.description, parser.epilog = "fairseq-syntax preprocess", _DESCRIPTION, _EXAMPLE
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     add = parser.add_argument_group("Syntax").add_argument
     add(
