@@ -26,7 +26,7 @@ def empty_folder() -> Path:
     return Path(folder.name)
 
 
-def shell(*words: str, **variables: str) -> subprocess.CompletedProcess:
+def shell(*words: str, timeout: float | None = 120, **variables: str) -> subprocess.CompletedProcess:
     """A script of examples/ with its arguments, in an environment that holds nothing else."""
     environment = {"PATH": PATH, "HOME": os.environ.get("HOME", ""), **variables}
     return subprocess.run(
@@ -35,7 +35,7 @@ def shell(*words: str, **variables: str) -> subprocess.CompletedProcess:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=timeout,
     )
 
 

@@ -98,15 +98,19 @@ class World:
     def preprocess(self, *extra, **kwargs):
         preprocess.main(self.arguments(*extra, **kwargs))
 
+    def contents(self):
+        """Every file, and what it holds."""
+        return {path: path.read_bytes() for path in self.folder.rglob("*") if path.is_file()}
+
     def refused(self, *extra, status=1, destdir="new", **kwargs):
-        """What fairseq-syntax preprocess says when it refuses: one line, no traceback, nothing written."""
-        before = sorted(os.listdir(self.folder))
+        """What fairseq-syntax preprocess says when it refuses: one line, no traceback, nothing written or changed."""
+        before = self.contents()
         with pytest.raises(SystemExit) as caught:
             self.preprocess(*extra, destdir=destdir, **kwargs)
         assert caught.value.code == status
         error = self.capsys.readouterr().err
         assert "Traceback" not in error
-        assert sorted(os.listdir(self.folder)) == before
+        assert self.contents() == before
         said = [line for line in error.splitlines() if line.startswith("fairseq-syntax preprocess: ")]
         assert len(said) == 1
         return said[0]
@@ -473,7 +477,9 @@ def newer(world):
     path.write_text(json.dumps({**json.loads(path.read_text()), "format_version": 2}))
 
 
-@case("but this fairseq-syntax reads up to", "syntax-en-de.json: format version 2", "reads up to 1")
+@case(
+    "but this fairseq-syntax reads up to", "syntax-en-de.json: format version 2", "reads up to 1; update fairseq-syntax"
+)
 def _(world):
     newer(world)
     return world.error(load="test")

@@ -128,6 +128,7 @@ def run_commands(commands: str, folder: Path, timeout: int = 240) -> str:
     return done.stdout
 
 
+@pytest.mark.full
 def test_the_model_of_the_tutorial_trains_and_translates(tmp_path):
     run_blocks(TUTORIAL, tmp_path)
     generate = REPOSITORY / "examples" / "agreement" / "generate.py"

@@ -354,14 +354,6 @@ def test_scripts_without_an_environment_say_so(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_quick_runs_leave_checkpoints_of_recipes_alone(tmp_path):
-    (tmp_path / "quick.log").write_text("")
-    (tmp_path / "checkpoints").mkdir()
-    done = shell("sdatt/quick.sh", OUT=str(tmp_path))
-    assert done.returncode == 1 and "is not from an earlier run" in done.stderr
-    assert (tmp_path / "checkpoints").is_dir()
-
-
 # --- one budget -------------------------------------------------------------------------------------------------------
 
 

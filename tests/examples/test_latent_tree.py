@@ -1,4 +1,4 @@
-"""Latent trees over characters: the artificial language, the quick run, and the recipe from beginning to end."""
+"""Latent trees over characters: the artificial language, and the recipe from beginning to end."""
 
 import importlib.util
 import os
@@ -66,27 +66,7 @@ def test_the_same_seed_gives_the_same_files(artificial, tmp_path, capsys):
     assert caught.value.code == 2 and not (tmp_path / "d").exists()
 
 
-# --- the quick run ----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_quick_run_scores_both_systems_and_looks_at_the_trees(repository, tmp_path):
-    out = tmp_path / "quick"
-    done = subprocess.run(
-        ["bash", FOLDER / "quick.sh"],
-        cwd=repository,
-        env={**os.environ, "OUT": str(out), "UPDATES": "30"},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    for system in ("latent_tree_rnng", "char_lstm"):
-        part = done.stdout.split(f"== {system}\n")[1]
-        assert re.search(r"^BLEU\|nrefs:1\|.*version:[\d.]+ = [\d.]+ ", part, re.MULTILINE)
-    trees = (out / "latent_tree_rnng.test.trees").read_text(encoding="utf-8")
-    assert len(re.findall(r"^(?:TS|TT|TA)-\d+\t", trees, re.MULTILINE)) == 600
-    assert all(len(re.findall(rf"^{side} +found ", done.stdout, re.MULTILINE)) == 3 for side in ("source", "target"))
-    assert len(list((out / "trees").glob("*-trees.svg"))) == 3
+# --- the recipe -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow

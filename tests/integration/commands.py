@@ -231,3 +231,22 @@ def binarize(prefixes: dict[str, Path], destination: Path, *options) -> Path:
 
     preprocess.main([*languages, *splits, "--destdir", str(destination), *map(str, options)])
     return destination
+
+
+def assert_resumes(data: Path, folder: Path, whole: Path, arch: str, *options) -> None:
+    """A run of 16 updates that was stopped after 7 leaves the parameters of `whole`, which was not, bit by bit."""
+    for updates in (7, 16):
+        log = train(data, folder, arch, *options, "--max-update", updates)
+    assert next(record["num_updates"] for record in records(log) if "loss" in record) == "8"
+    found, expected = (parameters(path / "checkpoint_last.pt") for path in (folder, whole))
+    assert found.keys() == expected.keys()
+    assert all(torch.equal(found[name], value) for name, value in expected.items())
+
+
+def assert_batches_translate_alike(data: Path, checkpoint: Path, *options, ties: int = 0) -> None:
+    """Neither the sentences beside one nor the side of the padding changes its translation or score."""
+    options = ["--gen-subset", "valid", *options, "--batch-size"]
+    expected = generate(data, checkpoint, *options, 1)
+    assert sorted(expected) == list(range(61)) and len({score for score, _ in expected.values()}) > 50
+    for more in ([16], [61, "--left-pad-source"]):
+        assert_same_hypotheses(generate(data, checkpoint, *options, *more), expected, ties=ties)

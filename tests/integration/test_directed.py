@@ -1,18 +1,20 @@
 """Syntax-directed attention and its peers through fairseq's commands: resuming, batches."""
 
 import importlib.util
+from functools import cache
 
 import numpy as np
 import pytest
 import torch
 from integration import commands
-from integration.commands import OPTIONS, assert_same_hypotheses
+from integration.commands import OPTIONS
 
 from fairseq_syntax.systems.sdatt.model import SYSTEMS
 
 ARCHITECTURES = [*(f"{arch}_tiny" for arch in SYSTEMS), "sdatt_transformer_tiny", "dasa_transformer_tiny"]
 # of all of them, in double precision and without fairseq's commands: tests/models
 QUICK = ["sdatt_tiny", "global_plus_sdatt_tiny", "global_plus_chen17_tiny", "sdatt_transformer_tiny"]
+SOME = [arch if arch in QUICK else pytest.param(arch, marks=pytest.mark.slow) for arch in ARCHITECTURES]
 
 
 def options_of(arch):
@@ -23,38 +25,25 @@ def options_of(arch):
 @pytest.fixture(scope="module")
 def brief(data_bin, tmp_path_factory):
     """Function: architecture -> directory of a model of 16 updates without interruption."""
-    directories = {}
 
+    @cache
     def get(arch):
-        if arch not in directories:
-            directories[arch] = tmp_path_factory.mktemp(arch)
-            commands.train(data_bin, directories[arch], arch, *options_of(arch), "--max-update", 16)
-        return directories[arch]
+        directory = tmp_path_factory.mktemp(arch)
+        commands.train(data_bin, directory, arch, *options_of(arch), "--max-update", 16)
+        return directory
 
     return get
 
 
-@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("arch", SOME)
 def test_a_resumed_run_is_the_uninterrupted_one(data_bin, tmp_path, brief, arch):
-    expected = commands.parameters(brief(arch) / "checkpoint_last.pt")
-    for updates in (7, 16):
-        log = commands.train(data_bin, tmp_path, arch, *options_of(arch), "--max-update", updates)
-    assert next(record["num_updates"] for record in commands.records(log) if "loss" in record) == "8"
-    found = commands.parameters(tmp_path / "checkpoint_last.pt")
-    assert found.keys() == expected.keys()
-    assert all(torch.equal(found[name], value) for name, value in expected.items())
+    commands.assert_resumes(data_bin, tmp_path, brief(arch), arch, *options_of(arch))
 
 
-@pytest.mark.parametrize(
-    "arch", [arch if arch in QUICK else pytest.param(arch, marks=pytest.mark.slow) for arch in ARCHITECTURES]
-)
+@pytest.mark.parametrize("arch", SOME)
 def test_batches_and_padding_sides_translate_alike(data_bin, brief, tmp_path, arch):
-    options = ["--gen-subset", "valid", "--max-len-b", 12, "--batch-size"]
     checkpoint = commands.scatter(brief(arch) / "checkpoint_last.pt", tmp_path / "scattered.pt")
-    expected = commands.generate(data_bin, checkpoint, *options, 1)
-    assert len(expected) == 61 and len({score for score, _ in expected.values()}) > 50
-    for more in ([16], [61, "--left-pad-source"]):
-        assert_same_hypotheses(commands.generate(data_bin, checkpoint, *options, *more), expected)
+    commands.assert_batches_translate_alike(data_bin, checkpoint, "--max-len-b", 12)
 
 
 def test_what_positions_follow(data_bin, brief, repository, capsys):

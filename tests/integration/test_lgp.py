@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,9 +17,8 @@ from fairseq_syntax.systems.parser.model import LatentGraphParserModel
 from fairseq_syntax.systems.parser.treebank import encode_words
 
 GRAPHS = ["latent", "seq", "dep", "uni"]
-SLOW = (
-    pytest.mark.slow
-)  # the same in double precision, without fairseq's commands: tests/unit/systems/lgp/test_model.py
+# the others in double precision, without fairseq's commands: tests/unit/systems/lgp/test_model.py
+SOME = ["latent", "dep", *(pytest.param(graph, marks=pytest.mark.slow) for graph in ("seq", "uni"))]
 
 
 def options_of(graph):
@@ -29,13 +29,12 @@ def options_of(graph):
 @pytest.fixture(scope="module")
 def brief(data_bin, tmp_path_factory):
     """Function: graph -> directory of a model of 16 updates without interruption."""
-    directories = {}
 
+    @cache
     def get(graph):
-        if graph not in directories:
-            directories[graph] = tmp_path_factory.mktemp(graph)
-            commands.train(data_bin, directories[graph], "lgp_tiny", *options_of(graph), "--max-update", 16)
-        return directories[graph]
+        directory = tmp_path_factory.mktemp(graph)
+        commands.train(data_bin, directory, "lgp_tiny", *options_of(graph), "--max-update", 16)
+        return directory
 
     return get
 
@@ -43,36 +42,23 @@ def brief(data_bin, tmp_path_factory):
 @pytest.fixture(scope="module")
 def scattered(brief):
     """Function: graph -> checkpoint whose weights were set by hand."""
-    files = {}
 
+    @cache
     def get(graph):
-        if graph not in files:
-            folder = brief(graph)
-            files[graph] = commands.scatter(folder / "checkpoint_last.pt", folder / "scattered.pt", GRAPHS.index(graph))
-        return files[graph]
+        folder = brief(graph)
+        return commands.scatter(folder / "checkpoint_last.pt", folder / "scattered.pt", GRAPHS.index(graph))
 
     return get
 
 
-@pytest.mark.parametrize("graph", GRAPHS)
+@pytest.mark.parametrize("graph", SOME)
 def test_a_resumed_run_is_the_uninterrupted_one(data_bin, tmp_path, brief, graph):
-    expected = commands.parameters(brief(graph) / "checkpoint_last.pt")
-    for updates in (7, 16):
-        log = commands.train(data_bin, tmp_path, "lgp_tiny", *options_of(graph), "--max-update", updates)
-    assert next(record["num_updates"] for record in commands.records(log) if "loss" in record) == "8"
-    found = commands.parameters(tmp_path / "checkpoint_last.pt")
-    assert found.keys() == expected.keys()
-    assert all(torch.equal(found[name], value) for name, value in expected.items())
+    commands.assert_resumes(data_bin, tmp_path, brief(graph), "lgp_tiny", *options_of(graph))
 
 
-@pytest.mark.parametrize("graph", ["latent", "dep", *(pytest.param(graph, marks=SLOW) for graph in ("seq", "uni"))])
+@pytest.mark.parametrize("graph", SOME)
 def test_batches_and_padding_sides_translate_alike(data_bin, scattered, graph):
-    options = ["--gen-subset", "valid", "--max-len-b", 12, "--batch-size"]
-    checkpoint = scattered(graph)
-    expected = commands.generate(data_bin, checkpoint, *options, 1)
-    assert len(expected) == 61 and len({score for score, _ in expected.values()}) > 50
-    for more in ([16], [61, "--left-pad-source"]):
-        assert_same_hypotheses(commands.generate(data_bin, checkpoint, *options, *more), expected)
+    commands.assert_batches_translate_alike(data_bin, scattered(graph), "--max-len-b", 12)
 
 
 def test_all_graphs_in_one_ensemble(data_bin, scattered):

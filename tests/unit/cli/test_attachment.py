@@ -1,13 +1,17 @@
 """fairseq-syntax attachment: the table of a model is that of its trees, and the baselines stand beside it."""
 
 import gzip
+from functools import partial
 from types import SimpleNamespace
 
+import programs
 import pytest
 
 from fairseq_syntax.cli import attachment, trees
 from fairseq_syntax.inspection.induction import TreeInducer
 from fairseq_syntax.trees.conllu import read_conllu
+
+refused = partial(programs.refused, attachment)
 
 PUNCTUATED = """\
 1\tI\t_\tPRON\t_\t_\t2\tnsubj\t_\t_
@@ -43,20 +47,6 @@ def run(capsys):
         return [[line.split("\t") for line in table.splitlines()] for table in output.out.split("\n\n")]
 
     return call
-
-
-def refused(capsys, *arguments, status=1):
-    """What the program says when it refuses."""
-    if status == 2:
-        with pytest.raises(SystemExit) as caught:
-            attachment.main([str(argument) for argument in arguments])
-        assert caught.value.code == 2
-        return capsys.readouterr().err
-    assert attachment.main([str(argument) for argument in arguments]) == status
-    error = capsys.readouterr().err
-    assert "Traceback" not in error
-    (said,) = [line for line in error.splitlines() if line.startswith("fairseq-syntax attachment: ")]
-    return said
 
 
 def test_baselines_alone(gold, run):

@@ -4,9 +4,11 @@ import random
 import re
 import resource
 import shutil
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
+import programs
 import pytest
 import torch
 from corpora import Item, write_split
@@ -16,6 +18,8 @@ from sacrebleu.metrics import BLEU
 
 from fairseq_syntax.cli import average
 from fairseq_syntax.cli.average import Checkpoint, candidate_starts
+
+refused = partial(programs.refused, average)
 
 OPTIONS = ["--eval-bleu", "--eval-bleu-args", '{"max_len_b": 12}', "--best-checkpoint-metric", "bleu"]
 
@@ -66,15 +70,6 @@ def stock(data, tmp_path_factory):
 
 def run(*arguments) -> int:
     return average.main([str(argument) for argument in arguments])
-
-
-def refused(capsys, *arguments) -> str:
-    capsys.readouterr()
-    assert run(*arguments) == 1
-    error = capsys.readouterr().err
-    assert "Traceback" not in error
-    (said,) = [line for line in error.splitlines() if line.startswith("fairseq-syntax average: ")]
-    return said.removeprefix("fairseq-syntax average: ")
 
 
 def read(path):

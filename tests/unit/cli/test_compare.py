@@ -3,7 +3,9 @@
 import random
 import sys
 import xml.etree.ElementTree
+from functools import partial
 
+import programs
 import pytest
 from sacrebleu.metrics import BLEU
 
@@ -74,19 +76,7 @@ def run(capsys):
 @pytest.fixture
 def refused(capsys):
     """Function: arguments -> the one message of the program."""
-
-    def call(*arguments, status=1):
-        if status == 2:
-            with pytest.raises(SystemExit) as caught:
-                compare.main([str(argument) for argument in arguments])
-            assert caught.value.code == 2
-            return capsys.readouterr().err
-        assert compare.main([str(argument) for argument in arguments]) == status
-        output = capsys.readouterr()
-        assert output.out == "" and "Traceback" not in output.err
-        return output.err.splitlines()[-1].removeprefix("fairseq-syntax compare: ")
-
-    return call
+    return partial(programs.refused, compare, capsys)
 
 
 def test_systems(world, run):

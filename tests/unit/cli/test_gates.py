@@ -2,7 +2,9 @@
 
 import re
 from collections import Counter
+from functools import partial
 
+import programs
 import pytest
 import torch
 from corpora import write_split
@@ -10,6 +12,8 @@ from fairseq import checkpoint_utils
 from integration.commands import binarize
 
 from fairseq_syntax.cli import gates
+
+refused = partial(programs.refused, gates)
 
 
 @pytest.fixture(scope="module")
@@ -48,14 +52,6 @@ def tags(latent, tmp_path):
                 file.write(f"{i}\t{word.capitalize()}\t_\t{tag}\t_\t_\t_\t_\t_\t_\n")
             file.write("\n")
     return path
-
-
-def refused(capsys, *arguments):
-    assert gates.main([str(argument) for argument in arguments]) == 1
-    error = capsys.readouterr().err
-    assert "Traceback" not in error
-    (said,) = [line for line in error.splitlines() if line.startswith("fairseq-syntax gates: ")]
-    return said
 
 
 @pytest.mark.parametrize("arch", ["sa_nmt_shared_tiny", "sa_nmt_tiny", "fa_nmt_tiny"])

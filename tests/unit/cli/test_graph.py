@@ -3,7 +3,9 @@
 import math
 import xml.etree.ElementTree as ElementTree
 from argparse import Namespace
+from functools import partial
 
+import programs
 import pytest
 import torch
 import treebanks
@@ -15,6 +17,8 @@ from fairseq_syntax.cli import attachment, graph
 from fairseq_syntax.inspection.graph_drawing import WIDEST
 from fairseq_syntax.inspection.induction import CutSentence, TreeInducer, load_with_trees
 from fairseq_syntax.trees.conllu import ROOT, find_cycle, read_conllu
+
+refused = partial(programs.refused, graph)
 
 SVG = "{http://www.w3.org/2000/svg}"
 HEADER = ["sentence", "number", "word", "head_number", "head", "probability"]
@@ -282,20 +286,6 @@ def test_labels_of_words_in_pieces(treebank, parser):
 
 
 # --- what is refused ----------------------------------------------------------------------------------------------
-
-
-def refused(capsys, *arguments, status=1):
-    """What the program says when it refuses."""
-    if status == 2:
-        with pytest.raises(SystemExit) as caught:
-            graph.main([str(argument) for argument in arguments])
-        assert caught.value.code == 2
-        return capsys.readouterr().err
-    assert graph.main([str(argument) for argument in arguments]) == status
-    error = capsys.readouterr().err
-    assert "Traceback" not in error
-    (said,) = [line for line in error.splitlines() if line.startswith("fairseq-syntax graph: ")]
-    return said
 
 
 def test_models_without_a_graph(latent, trained, capsys):

@@ -5,9 +5,11 @@ import math
 import random
 import re
 import shutil
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
+import programs
 import pytest
 import torch
 from fairseq import checkpoint_utils
@@ -18,6 +20,8 @@ from integration.commands import DECODING, PACKAGE, hypotheses
 from fairseq_syntax.cli import length_prior
 from fairseq_syntax.data.length_table import length_table_path, read_length_table, write_length_table
 from fairseq_syntax.decoding.length_prior import LengthPriorBeamSearch, length_table, log_probabilities
+
+refused = partial(programs.refused, length_prior)
 
 LANGUAGES = ["-s", "en", "-t", "de"]
 
@@ -40,14 +44,6 @@ def run(capsys):
         return output.out
 
     return call
-
-
-def refused(capsys, *arguments):
-    """What the program says when it refuses."""
-    assert length_prior.main([*map(str, arguments)]) == 1
-    (said,) = capsys.readouterr().err.splitlines()
-    assert said.startswith("fairseq-syntax length-prior: ")
-    return said
 
 
 def lengths_of(latent, split):

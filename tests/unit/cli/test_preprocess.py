@@ -1,7 +1,6 @@
 """fairseq-syntax preprocess from end to end, on corpora of a few sentences."""
 
 import fcntl
-import gzip
 import hashlib
 import json
 import logging
@@ -25,7 +24,6 @@ from fairseq.data.indexed_dataset import MMapIndexedDataset
 from fairseq_syntax.cli import preprocess
 from fairseq_syntax.data import binarize
 from fairseq_syntax.data.arrays import ArrayReader, read_manifest, split_prefix
-from fairseq_syntax.trees.conllu import TreeFormatError
 
 ARRAYS = ["words", "heads", "parents", "distances", "deprels", "upos"]
 SPLITS = {"train": 12, "valid": 5, "test": 4}
@@ -339,18 +337,6 @@ def test_training_trees_made_again_keep_the_indices_of_the_other_splits(tmp_path
     check_manifest(directory)
 
 
-def test_other_tag_dictionaries_are_refused_where_splits_stay(tmp_path, corpus, capsys):
-    run(tmp_path)
-    write_split(tmp_path / "text" / "train", [Item([["w1"]], [-1], ["never-seen"])])
-    run(tmp_path, destdir="other")
-    before = contents(tmp_path / "bin")
-    error = fails(
-        capsys, tmp_path, "--only-syntax", "--overwrite", "--syntax-dicts", tmp_path / "other", splits=["test"]
-    )
-    assert "other splits of" in error and "use other dictionaries" in error
-    assert contents(tmp_path / "bin") == before
-
-
 def test_a_first_split_without_training_data_needs_dictionaries(tmp_path, corpus, capsys):
     binarize_plainly(arguments(tmp_path))
     assert "give --trainpref, or the training data with --syntax-dicts" in fails(
@@ -406,23 +392,6 @@ def test_manifest_says_what_is_there(tmp_path, corpus):
         }
 
 
-def test_newer_manifest_is_refused_in_words(tmp_path, corpus, capsys):
-    directory = run(tmp_path)
-    path = directory / "syntax-en-de.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "format_version": 99}))
-    with pytest.raises(TreeFormatError, match=r"format version 99, .* reads up to 1; update fairseq-syntax"):
-        read_manifest(directory, "en", "de")
-    assert "format version 99" in fails(capsys, tmp_path, "--only-syntax", "--overwrite")
-
-
-def test_other_subwords_for_one_split_are_refused(tmp_path, corpus, capsys):
-    directory = run(tmp_path)
-    before = contents(directory)
-    error = fails(capsys, tmp_path, "--only-syntax", "--overwrite", "--subword-type", "sentencepiece", splits=["test"])
-    assert error  # the words do not fit either, which is found first or not
-    assert contents(directory) == before
-
-
 def test_logging_is_left_as_it_was_found(tmp_path, corpus, capsys):
     loggers = [logging.getLogger(), fairseq_preprocess.logger]
     before = [(list(logger.handlers), logger.level) for logger in loggers]
@@ -441,14 +410,6 @@ def test_messages_name_the_directory_that_is_there(tmp_path, corpus, capsys):
 
 
 # --- overwriting ------------------------------------------------------------------------------------------------
-
-
-def test_existing_data_is_refused_and_left_alone(tmp_path, corpus, capsys):
-    directory = run(tmp_path)
-    before = contents(directory)
-    assert "give --overwrite" in fails(capsys, tmp_path)
-    assert "splits train, valid, test have trees already" in fails(capsys, tmp_path, "--only-syntax")
-    assert contents(directory) == before
 
 
 def test_overwrite_leaves_no_stale_file(tmp_path, corpus, capsys):
@@ -546,17 +507,6 @@ def test_missing_options_exit_2(argv):
     with pytest.raises(SystemExit) as caught:
         preprocess.main(argv)
     assert caught.value.code == 2
-
-
-def test_test_data_alone_need_the_dictionaries_of_training(tmp_path, corpus, capsys):
-    assert "give the dictionaries of the training data" in fails(capsys, tmp_path, status=2, splits=["test"])
-
-
-def test_lines_without_a_translation_are_found(tmp_path, corpus, capsys):
-    with open(tmp_path / "text" / "valid.de", "a") as file:
-        file.write("more\n")
-    error = fails(capsys, tmp_path)
-    assert "valid.en: 5 lines, but" in error and "valid.de has 6" in error
 
 
 def test_sentence_too_long_for_the_format(tmp_path, corpus, capsys, monkeypatch):
@@ -721,14 +671,6 @@ def test_script_and_the_example_in_its_help(tmp_path, corpus, repository, monkey
     check_split(Path("data-bin"), "test", corpus["test"])
 
 
-def test_truncated_gzip_is_one_message(tmp_path, corpus, capsys):
-    path = tmp_path / "text" / "test.en.conllu"
-    packed = gzip.compress(path.read_bytes())
-    path.unlink()
-    Path(f"{path}.gz").write_bytes(packed[: len(packed) // 2])
-    assert "the file is cut off or not gzip" in fails(capsys, tmp_path)
-
-
 # --- two runs at once, and a run that dies while it moves its files ---------------------------------------------------
 
 
@@ -787,12 +729,3 @@ def test_a_second_run_into_the_same_directory_is_refused(tmp_path, capsys):
     assert (staging / "train.en-de.en.bin").exists()
     main_in(tmp_path, "text", "data")  # the lock died with its process; what it left is removed
     assert not staging.exists()
-
-
-def test_dictionaries_alone_do_not_replace_those_of_binarized_text(tmp_path, capsys):
-    write_split(tmp_path / "text" / "train", random_items(12, seed=1))
-    main_in(tmp_path, "text", "data")
-    with pytest.raises(SystemExit) as caught:
-        main_in(tmp_path, "text", "data", "--dict-only", "--overwrite")
-    assert caught.value.code == 1
-    assert "binarized with the dictionaries there" in capsys.readouterr().err

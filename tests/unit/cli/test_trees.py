@@ -4,8 +4,10 @@ import gzip
 import io
 import itertools
 import re
+from functools import partial
 
 import numpy as np
+import programs
 import pytest
 import torch
 from corpora import Item
@@ -14,6 +16,8 @@ from oracles.dependency_trees import all_trees, is_projective, tree_score
 
 from fairseq_syntax.cli import trees
 from fairseq_syntax.trees.conllu import TreeFormatError, read_conllu
+
+refused = partial(programs.refused, trees)
 
 
 def found_in(path):
@@ -39,20 +43,6 @@ def run(latent, checkpoint, tmp_path, capsys):
         return found_in(output)
 
     return call
-
-
-def refused(capsys, *arguments, status=1):
-    """The one message of a command line that is refused."""
-    if status == 2:
-        with pytest.raises(SystemExit) as caught:
-            trees.main([str(argument) for argument in arguments])
-        assert caught.value.code == 2
-        return capsys.readouterr().err
-    assert trees.main([str(argument) for argument in arguments]) == status
-    error = capsys.readouterr().err
-    assert "Traceback" not in error
-    (said,) = [line for line in error.splitlines() if line.startswith("fairseq-syntax trees: ")]
-    return said
 
 
 # --- the trees ----------------------------------------------------------------------------------------------------

@@ -270,11 +270,6 @@ def test_directories_take_turns_after_all_parts(data):
         assert sorted(found) == texts(SPLITS[name]["train"])
 
 
-def test_no_parts_are_refused(data):
-    with pytest.raises(ValueError, match="--epoch-parts 0: must be at least 1"):
-        set_up(data / "bin-one", "--epoch-parts", 0)
-
-
 def test_no_samples_no_batch(data):
     task = set_up(data / "bin-one")
     task.load_dataset("valid")
@@ -373,14 +368,6 @@ def test_an_example_that_does_not_fit_its_tree_is_refused(data):
         dataset[5]
     with pytest.raises(TreeFormatError, match="11 source sentences but trees for 2"):
         SyntaxPairDataset.from_pairs(dataset, [dataset.syntax[0]] * 2, {"parents"})
-
-
-def test_arrays_of_different_lengths_are_refused(data, tmp_path):
-    shutil.copytree(data / "bin-one", tmp_path / "bin")
-    for end in ("bin", "idx"):
-        shutil.copy(tmp_path / "bin" / f"valid.en-de.en.heads.{end}", tmp_path / "bin" / f"test.en-de.en.heads.{end}")
-    with pytest.raises(TreeFormatError, match="different numbers of sentences"):
-        SplitSyntax(tmp_path / "bin" / "test.en-de.en", {"parents"}, tmp_path / "bin")
 
 
 def test_missing_array_names_the_command(data, tmp_path):

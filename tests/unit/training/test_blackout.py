@@ -555,6 +555,7 @@ def test_training_logs_bits_and_no_perplexity():
     assert logged([summed]) == logged(logs) and BlackOutCriterion.logging_outputs_can_be_summed()
 
 
+@pytest.mark.full
 def test_models_without_a_linear_output_layer_are_refused(small_data):
     task, model = build(small_data, "transformer_tiny", "--adaptive-softmax-cutoff", "4")
     with pytest.raises(ValueError, match="not with an adaptive softmax; leave --adaptive-softmax-cutoff out"):
@@ -624,6 +625,7 @@ def train(data, directory, arch, *more) -> list[dict]:
     return commands.records(commands.run("fairseq-train", data, *arguments))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("arch", ["transformer_tiny", "nmt_lstm_tiny", "lstm"])
 def test_models_are_trained_by_blackout(arch, data_bin, tmp_path):  # noqa: F811
     small = {"lstm": ["--encoder-embed-dim", "32", "--decoder-embed-dim", "32", "--decoder-out-embed-dim", "32"]}
@@ -640,6 +642,7 @@ def test_models_are_trained_by_blackout(arch, data_bin, tmp_path):  # noqa: F811
     assert unigram_path(data_bin, "de").is_file()
 
 
+@pytest.mark.full
 def test_validation_is_of_all_words(data_bin, tmp_path):  # noqa: F811
     """What a checkpoint is chosen by is what cross_entropy finds for the same checkpoint."""
     log = train(data_bin, tmp_path, "nmt_lstm_tiny", "--max-update", "6", "--validate-interval-updates", "6")
@@ -655,6 +658,7 @@ def test_validation_is_of_all_words(data_bin, tmp_path):  # noqa: F811
     assert found["blackout"] == found["cross_entropy"] and '"valid_ppl"' in found["blackout"]
 
 
+@pytest.mark.full
 def test_resumed_training_draws_the_same_noise(data_bin, tmp_path):  # noqa: F811
     """Within the first epoch: 4 updates and 4 more are 8, dropout and noise included."""
     one, two = tmp_path / "one", tmp_path / "two"
@@ -705,6 +709,7 @@ def learn(weighted=True, collisions=Collisions.keep, updates=1500, seed=1) -> fl
     return float((true * (true.log() - averaged.log_softmax(1))).sum(1).mean())
 
 
+@pytest.mark.full
 def test_only_weighted_noise_with_collisions_learns_the_distribution():
     kept = learn()
     assert kept < 0.002

@@ -3,6 +3,7 @@
 import argparse
 
 import pytest
+import recurrent_checks
 import torch
 from fairseq.data import Dictionary
 from fairseq.models import ARCH_CONFIG_REGISTRY
@@ -168,38 +169,7 @@ def test_sentences_depend_on_neither_neighbours_nor_padding_side(build, arch, ce
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("arch", SYSTEMS)
 def test_word_by_word_is_all_at_once_also_after_reordering(build, arch, cell):
-    """Beam search: three hypotheses a sentence, reordered within it, then sentences dropped and swapped."""
-    model = build(arch, cell=cell)
-    tokens, _ = batch()
-    encoded = model.encoder(tokens)
-    sources = torch.arange(len(tokens)).repeat_interleave(3)
-    encoded = model.encoder.reorder_encoder_out(encoded, sources)
-    words = torch.randint(4, 11, (len(sources), 6), generator=torch.Generator().manual_seed(3))
-    words[:, 0] = EOS
-    orders = {
-        2: torch.tensor([1, 0, 0, 5, 3, 3, 7, 8, 6, 9, 9, 9, 14, 12, 13]),
-        3: torch.tensor([0, 2, 2, 4, 4, 3, 6, 6, 8, 11, 10, 9, 12, 12, 12]),
-        # sentences 0 and 3 change places
-        4: torch.tensor([9, 10, 11, 3, 5, 4, 6, 8, 8, 0, 1, 2, 12, 13, 14]),
-        # sentences 1 and 4 are finished
-        5: torch.tensor([0, 0, 1, 6, 7, 8, 11, 9, 10]),
-    }
-    incremental: dict = {}
-    for step in range(6):
-        if step in orders:
-            order, kept = orders[step], encoded
-            encoded = model.encoder.reorder_encoder_out(encoded, order)
-            # nothing is copied where every row's sentence is as before
-            assert (encoded is kept) == (step in (2, 3))
-            model.decoder.reorder_incremental_state_scripting(incremental, order)
-            sources = sources[order]
-            words = torch.cat((words[order, :step], words[: len(order), step:]), dim=1)
-        found, extra = model.decoder(words[:, : step + 1], encoder_out=encoded, incremental_state=incremental)
-        expected, whole = model(tokens[sources], None, words[:, : step + 1])
-        torch.testing.assert_close(found[:, 0], expected[:, -1], atol=1e-12, rtol=0)
-        assert found.shape[1] == 1
-        torch.testing.assert_close(extra["attn"][0][:, 0], whole["attn"][0][:, -1], atol=1e-12, rtol=0)
-    assert sources.tolist() == [3, 3, 3, 2, 2, 2, 0, 0, 0]
+    recurrent_checks.assert_words_one_by_one_are_all_at_once(build(arch, cell=cell), batch()[0])
 
 
 @pytest.mark.parametrize("cell", CELLS)
@@ -207,14 +177,9 @@ def test_word_by_word_is_all_at_once_also_after_reordering(build, arch, cell):
 def test_every_parameter_gets_a_finite_gradient(build, arch, cell):
     """Of a batch of usual sentences; and of one without any tree to choose, whose gradients exist nevertheless."""
     model = build(arch, cell=cell, dropout=0.2, decoder_hidden_size=8).train()
-    for sentences in (slice(None), slice(3, None)):
-        model.zero_grad()
-        torch.manual_seed(0)
-        tokens, previous = batch()
-        model(tokens[sentences, :5], None, previous[sentences])[0].logsumexp(-1).sum().backward()
-        for name, parameter in model.named_parameters():
-            assert parameter.grad is not None and torch.isfinite(parameter.grad).all(), name
-            assert sentences.start or parameter.grad.any(), name
+    tokens, previous = batch()
+    batches = [(tokens[rows, :5], None, previous[rows]) for rows in (slice(None), slice(3, None))]
+    recurrent_checks.assert_gradients_reach_everything(model, batches)
 
 
 @pytest.mark.parametrize("arch", SYSTEMS)

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import recurrent_checks
 import torch
 from fairseq.data import Dictionary
 from fairseq.logging import metrics
@@ -413,37 +414,9 @@ def test_later_words_are_not_seen(build, arch, decoder):
     [*((*pair, "ste") for pair in PAIRS), *((*pair, "mix") for pair in PAIRS if "sdatt" in pair[0])],
 )
 def test_word_by_word_is_all_at_once_also_after_reordering(build, arch, decoder, gradient):
-    """Beam search: three hypotheses a sentence, reordered within it, then sentences dropped and swapped."""
     model = build(arch, **narrow(arch, decoder, sdatt_position=gradient))
     tokens, _, _, syntax = batch()
-    encoded = model.encoder(tokens, src_syntax=syntax)
-    sources = torch.arange(len(tokens)).repeat_interleave(3)
-    encoded = model.encoder.reorder_encoder_out(encoded, sources)
-    generator = torch.Generator().manual_seed(3)
-    words = torch.randint(4, 11, (len(sources), 7), generator=generator)
-    words[:, 0] = EOS
-    incremental: dict = {}
-    for step in range(7):
-        order = None
-        if step in (2, 3):  # within sentences, some hypotheses twice
-            order = torch.arange(len(sources)) // 3 * 3 + torch.randint(3, (len(sources),), generator=generator)
-        elif step == 4:  # any row anywhere
-            order = torch.randperm(len(sources), generator=generator)
-        elif step == 5:  # some are finished
-            order = torch.randperm(len(sources), generator=generator)[:7]
-        if order is not None:
-            encoded = model.encoder.reorder_encoder_out(encoded, order)
-            model.decoder.reorder_incremental_state_scripting(incremental, order)
-            sources, words = sources[order], torch.cat((words[order, :step], words[: len(order), step:]), dim=1)
-        found, extra = model.decoder(words[:, : step + 1], encoder_out=encoded, incremental_state=incremental)
-        chosen = {name: values[sources] for name, values in syntax.items()}
-        expected, whole = model(tokens[sources], None, words[:, : step + 1], chosen)
-        assert found.shape[1] == 1 and extra.keys() == whole.keys()
-        torch.testing.assert_close(found[:, 0], expected[:, -1], atol=1e-12, rtol=0)
-        for name in extra:
-            mine, other = (values[name][0] if name == "attn" else values[name] for values in (extra, whole))
-            torch.testing.assert_close(mine[:, 0], other[:, -1], atol=1e-12, rtol=0)
-    assert len(sources) == 7 and sources.unique().numel() > 2
+    recurrent_checks.assert_words_one_by_one_are_all_at_once(model, tokens, syntax)
 
 
 @pytest.mark.parametrize("arch", TWO_CONTEXTS)
@@ -458,13 +431,8 @@ def test_alignments_are_of_the_global_attention(build, arch):
 def test_every_parameter_gets_a_finite_gradient(build, arch, decoder):
     """Of a batch of usual sentences, and of one with nothing to choose."""
     model = build(arch, **narrow(arch, decoder, dropout=0.2, decoder_hidden_size=8)).train()
-    for chosen in (slice(None), slice(3, None)):
-        model.zero_grad()
-        torch.manual_seed(0)
-        model(*batch(chosen=chosen))[0].logsumexp(-1).sum().backward()
-        for name, parameter in model.named_parameters():
-            assert parameter.grad is not None and torch.isfinite(parameter.grad).all(), name
-            assert chosen.start or parameter.grad.any() or name.endswith("score.bias"), name
+    batches = [batch(chosen=rows) for rows in (slice(None), slice(3, None))]
+    recurrent_checks.assert_gradients_reach_everything(model, batches, idle=["score.bias"])
 
 
 @pytest.mark.parametrize("arch, decoder", PAIRS)

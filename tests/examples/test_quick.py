@@ -1,0 +1,69 @@
+"""`make demo` and the quick runs, from beginning to end, and what they leave alone."""
+
+import re
+
+import pytest
+from contract.recipes import shell
+
+
+def quick_run(script, out, systems, updates=30, agreement=True):
+    """What a quick run of few updates prints, after the scores of every system."""
+    done = shell(script, timeout=None, OUT=str(out), UPDATES=str(updates))
+    assert done.returncode == 0, done.stderr[-2000:]
+    for system in systems:
+        part = done.stdout.split(f"== {system}\n")[1]
+        assert re.search(r"^BLEU\|nrefs:1\|.*version:[\d.]+ = [\d.]+ ", part, re.MULTILINE)
+        assert not agreement or re.search(r"^all +500 +[\d.]+%", part, re.MULTILINE)
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_demo_scores_both_systems_and_draws(tmp_path):
+    quick_run("quickstart.sh", tmp_path / "demo", ("transformer", "pascal"), updates=40)
+    assert (tmp_path / "demo" / "attention.png").stat().st_size > 10_000
+
+
+@pytest.mark.slow
+def test_sa_nmt_scores_both_systems_and_looks_at_the_trees(tmp_path):
+    out = tmp_path / "quick"
+    printed = quick_run("sa_nmt/quick.sh", out, ("nmt_lstm", "sa_nmt_shared"))
+    # tables: the model beside the baselines
+    assert re.search(r"^system +DA +UA +UAS$", printed, re.MULTILINE)
+    assert len(re.findall(r"^(?:L|R|\S*trees.conllu)(?: +[\d.]+){3}$", printed, re.MULTILINE)) == 3
+    assert len(re.findall(r"^all(?: +[\d.]+){9}$", printed, re.MULTILINE)) == 2
+    assert (out / "trees.conllu").read_text().count("\n\n") == 400
+    assert "<svg" in (out / "tree.svg").read_text()
+    assert (out / "heads.png").stat().st_size > 10_000
+
+
+@pytest.mark.slow
+def test_sdatt_scores_and_compares_all_systems(tmp_path):
+    systems = ["global_att", "sdatt", "sdatt_centres", "global_plus_sdatt"]
+    printed = quick_run("sdatt/quick.sh", tmp_path / "quick", systems)
+    # tables of the comparison: the baseline, then the others with their difference to it; and by length
+    row = r"^(\w+) +[\d.]+ +(?:-|-?[\d.]+) +[\d.]+ +[\d.]+(?: +(?:-|[\d.E+-]+)){4}$"
+    assert re.findall(row, printed, re.MULTILINE) == systems
+    buckets = re.findall(r"^(?:\d+-|>)\d+ +(\d+) +[\d.]+ ", printed, re.MULTILINE)
+    assert sum(map(int, buckets)) == 400
+    assert "<svg" in (tmp_path / "quick" / "lengths.svg").read_text()
+
+
+@pytest.mark.slow
+def test_latent_tree_scores_both_systems_and_looks_at_the_trees(tmp_path):
+    out = tmp_path / "quick"
+    printed = quick_run("latent_tree/quick.sh", out, ("latent_tree_rnng", "char_lstm"), agreement=False)
+    trees = (out / "latent_tree_rnng.test.trees").read_text(encoding="utf-8")
+    assert len(re.findall(r"^(?:TS|TT|TA)-\d+\t", trees, re.MULTILINE)) == 600
+    assert all(len(re.findall(rf"^{side} +found ", printed, re.MULTILINE)) == 3 for side in ("source", "target"))
+    assert len(list((out / "trees").glob("*-trees.svg"))) == 3
+
+
+@pytest.mark.parametrize("script", ["quickstart.sh", "sa_nmt/quick.sh", "sdatt/quick.sh", "latent_tree/quick.sh"])
+@pytest.mark.parametrize("there", [["thesis.tex"], ["quick.log", "demo.log", "checkpoints/best.pt"]])
+def test_folders_of_others_and_checkpoints_of_recipes_are_left_alone(tmp_path, script, there):
+    for name in there:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    done = shell(script, OUT=str(tmp_path))
+    assert done.returncode == 1 and "is not from an earlier run" in done.stderr
+    assert all((tmp_path / name).exists() for name in there)
