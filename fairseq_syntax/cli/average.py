@@ -20,8 +20,7 @@ from ..compat.checkpoint_files import check_state, open_checkpoint, options_of, 
 from ..evaluate.bleu import TOKENIZERS, Bleu
 from ..evaluate.tables import TableFormat, format_table
 from ..files import staged
-from ..inspection.checkpoints import Loaded, load
-from ..inspection.induction import positive
+from ..inspection.checkpoints import Loaded, load, positive
 from .outputs import exit_status, refuse_existing
 
 _EPILOG = """\

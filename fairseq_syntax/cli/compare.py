@@ -26,7 +26,7 @@ from ..evaluate.length_buckets import FEW, Bucket, draw_buckets, length_buckets
 from ..evaluate.ribes import ALPHA, BETA, sentence_ribes
 from ..evaluate.significance import bootstrap_interval, paired_bootstrap, sign_test
 from ..evaluate.tables import TableFormat, format_table
-from ..inspection.induction import positive
+from ..inspection.checkpoints import positive
 from ..pictures.figures import save_figure
 from ..trees.subwords import SubwordType
 from ..trees.text import read_lines

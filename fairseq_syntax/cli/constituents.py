@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ..evaluate.tables import format_table
-from ..inspection.induction import positive
+from ..inspection.checkpoints import positive
 from ..pictures.figures import save_figure
 from ..systems.latent_tree.characters import SPACE, to_characters
 from ..systems.latent_tree.constituents import NONE, Constituents, constituents

@@ -9,9 +9,8 @@ import torch
 from tqdm import tqdm
 
 from ..evaluate.tables import TableFormat, format_table
-from ..inspection.checkpoints import Loaded, add_checkpoint_arguments, load
+from ..inspection.checkpoints import Loaded, add_checkpoint_arguments, load, positive
 from ..inspection.gates import GatedSentence, count_highest, draw_gates, gates_page, relative_entropy
-from ..inspection.induction import positive
 from ..pictures.figures import check_finite, save_figure
 from ..trees.conllu import Sentence, TreeFormatError, quoted, read_conllu
 from ..trees.subwords import SubwordType, join_subwords

@@ -11,7 +11,7 @@ from fairseq import utils
 
 from ..data.length_table import length_table_path, split_lengths, write_length_table
 from ..decoding.length_prior import Smoothing, Unseen, length_table, log_probabilities
-from ..inspection.induction import positive
+from ..inspection.checkpoints import positive
 from .outputs import exit_status, refuse_existing
 
 _EPILOG = """\

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from fairseq import checkpoint_utils, tasks, utils
+from fairseq import utils
 from fairseq.data import data_utils
 from fairseq.models import BaseFairseqModel
 from fairseq.tasks import FairseqTask
 
 import fairseq_syntax  # noqa: F401  (registers the models)
 
+from ..checkpoints import architecture_of, build, load_state
 from ..data.arrays import read_manifest
 from ..trees.subwords import SubwordType
 
@@ -58,6 +59,13 @@ class Loaded:
         return utils.apply_to_sample(lambda tensor: tensor.to(self.device), batch)
 
 
+def positive(text: str) -> int:
+    """Type of an option that is a number from 1."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+    return int(text)
+
+
 def add_checkpoint_arguments(parser: argparse.ArgumentParser, required: bool = True) -> None:
     """DATA, --path and --cpu."""
     parser.add_argument(
@@ -79,18 +87,13 @@ def load(path: str, data: str, cpu: bool = False) -> Loaded:
         ValueError: not a checkpoint, or not one of a model with these dictionaries.
         OSError: a file is missing.
     """
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"{path}: no such checkpoint; give one file that fairseq-train wrote")
-    state = checkpoint_utils.load_checkpoint_to_cpu(path, {"data": data})
+    state = load_state(path, data=data)
     cfg = state["cfg"].task
     first = utils.split_paths(data)[0]
     if not (cfg.source_lang and cfg.target_lang) and Path(first).is_dir():
         # fairseq-train was not told the languages, and found them in the names of the splits
         if None in data_utils.infer_language_pair(first):
             raise ValueError(f"{data}: no split tells the languages of the model; give the data it was trained on")
-    task = tasks.setup_task(cfg, from_checkpoint=True)
-    options = state["cfg"].model
-    architecture = getattr(options, "arch", None) or getattr(options, "_name", None) or type(options).__name__
-    (model,), _ = checkpoint_utils.load_model_ensemble([path], task=task, state=state)
+    model, task = build(path, state)
     device = torch.device("cuda" if torch.cuda.is_available() and not cpu else "cpu")
-    return Loaded(task, model.eval().to(device), str(architecture), path, device)
+    return Loaded(task, model.to(device), architecture_of(state), path, device)

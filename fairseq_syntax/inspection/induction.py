@@ -16,7 +16,7 @@ from ..trees import collapse
 from ..trees.conllu import Sentence, TreeFormatError, quoted, read_conllu
 from ..trees.spanning import DECODERS, TreeDecoder
 from ..trees.subwords import SubwordType, join_subwords
-from .checkpoints import Loaded, add_checkpoint_arguments, load
+from .checkpoints import Loaded, add_checkpoint_arguments, load, positive
 
 _WITH_TREES = "fa_nmt, fa_nmt_shared, sa_nmt, sa_nmt_shared, sa_nmt_hard, sa_nmt_1set, lgp_nmt, lgp_parser"
 
@@ -66,13 +66,6 @@ class WordGraph:
 
 
 # --- options ------------------------------------------------------------------------------------------------------
-
-
-def positive(text: str) -> int:
-    """Type of an option that is a number from 1."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
-    return int(text)
 
 
 def add_tree_arguments(parser: argparse.ArgumentParser) -> None:

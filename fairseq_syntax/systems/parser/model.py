@@ -7,15 +7,14 @@ import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import Path
 from typing import Dict, List, Optional, Tuple
 
 import torch
-from fairseq import checkpoint_utils
 from fairseq.dataclass import FairseqDataclass
 from fairseq.models import BaseFairseqModel, register_model, register_model_architecture
 from torch import Tensor
 
+from ...checkpoints import architecture_of, build, load_state
 from ...options import as_namespace, fill_defaults
 from ..recurrent.rotation import Rotation
 from .char_ngrams import NgramVocabulary
@@ -259,19 +258,14 @@ class LatentGraphParserModel(BaseFairseqModel):
             FileNotFoundError: no such file.
             ValueError: not a checkpoint of `lgp_parser`.
         """
-        if not Path(path).is_file():
-            raise FileNotFoundError(f"{path}: no such file; give a checkpoint of a parser")
         advice = "give one that fairseq-train wrote with --task dependency_parsing --arch lgp_parser"
         try:
-            state = checkpoint_utils.load_checkpoint_to_cpu(str(path))
+            state = load_state(path)
         except ValueError as error:
             raise ValueError(f"{error}; {advice}") from None
-        options = state["cfg"].model
-        name = getattr(options, "arch", None) or getattr(options, "_name", None)
         if "vocabulary" not in (state.get("task_state") or {}):
-            raise ValueError(f"{path}: a checkpoint of {name}, not of a parser; {advice}")
-        (model,), _, task = checkpoint_utils.load_model_ensemble_and_task([str(path)], state=state)
-        return model.eval(), task
+            raise ValueError(f"{path}: a checkpoint of {architecture_of(state)}, not of a parser; {advice}")
+        return build(path, state)
 
 
 def token_heads(heads: Tensor, lengths: Tensor, rotation: Rotation, word_mask: Tensor) -> Dict[str, Tensor]:

@@ -290,7 +290,7 @@ def test_a_file_of_something_else(text, tmp_path, capsys):
     message = capsys.readouterr().err
     assert "x.pt: not a checkpoint of fairseq" in message and "--arch lgp_parser" in message
     assert run(text, tmp_path / "out", tmp_path / "none.pt") == 1
-    assert "none.pt: no such file" in capsys.readouterr().err
+    assert "none.pt: no such checkpoint" in capsys.readouterr().err
 
 
 def test_wrong_device(checkpoint, text, tmp_path, capsys):

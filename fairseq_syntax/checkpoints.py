@@ -1,0 +1,42 @@
+"""Trained models, from their checkpoints."""
+
+from pathlib import Path
+
+from fairseq import checkpoint_utils
+from fairseq.models import BaseFairseqModel
+from fairseq.tasks import FairseqTask
+
+
+def load_state(path: str, **overrides) -> dict:
+    """What a checkpoint of fairseq holds.
+
+    Args:
+        overrides: options to replace, such as `data`.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: not a checkpoint.
+    """
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"{path}: no such checkpoint; give one file that fairseq-train wrote")
+    return checkpoint_utils.load_checkpoint_to_cpu(str(path), overrides)
+
+
+def architecture_of(state: dict) -> str:
+    """Name of the model that a checkpoint is of."""
+    options = state["cfg"].model
+    return str(getattr(options, "arch", None) or getattr(options, "_name", None) or type(options).__name__)
+
+
+def build(path: str, state: dict) -> tuple[BaseFairseqModel, FairseqTask]:
+    """The model of a checkpoint, in evaluation mode, and its task.
+
+    Args:
+        path: for messages.
+        state: what `load_state` gave.
+
+    Raises:
+        ValueError: it fits neither its options nor the data.
+    """
+    (model,), _, task = checkpoint_utils.load_model_ensemble_and_task([str(path)], state=state)
+    return model.eval(), task
