@@ -521,7 +521,7 @@ def test_data_of_latent_graphs_are_accepted(tmp_path, name, parses):
         parser, *trees = map(parse, ours(commands)[1:-3])
         for args, split in zip(trees, ("train", *splits), strict=True):
             assert Path(args.input) == Path(dictionary.train[0]).parent / f"{split}.en"
-            assert Path(args.parser) == Path(parser.save_dir) / "checkpoint_last.pt"
+            assert Path(args.parser_model) == Path(parser.save_dir) / "checkpoint_last.pt"
             assert ["cp", args.output, f"{args.input}.conllu"] in commands
         # the paper's parser for DEP has learned from all
         assert parser.first_k == (None if name == "aspec" else 10_000) and parser.mt_dict == dictionary.output
@@ -662,8 +662,8 @@ def test_unknown_words_are_copied_by_the_program_that_can(system):
     args = parse(translate)
     assert translate[0] == "fairseq-interactive" and args.replace_unk == "" and args.length_prior == "off"
     assert Path(args.input).name == "test.en" and args.buffer_size >= args.batch_size > 1
-    assert args.syntax_conllu == (f"{args.input}.conllu" if system == "dep" else None)
-    assert str(args.syntax_parser) == ("conllu" if system == "dep" else "stanza")
+    assert args.parser_model == (f"{args.input}.conllu" if system == "dep" else None)
+    assert str(args.parser) == ("conllu" if system == "dep" else "stanza")
 
 
 def test_translations_made_otherwise_have_other_names():

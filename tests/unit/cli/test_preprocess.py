@@ -586,6 +586,8 @@ def stop(where, after, argv, number):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # of a test that runs in the background, a shell has had the signal ignored
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         cwd=Path(preprocess.__file__).resolve().parents[2],
     )
     try:
