@@ -96,7 +96,7 @@ def text(value) -> str:
     return f"`{value}`"
 
 
-def row(action: argparse.Action, defaults: dict) -> str:
+def row(action: argparse.Action, defaults: dict, ranges: dict) -> str:
     """A line of a table."""
     names = ", ".join(f"`{name}`" for name in action.option_strings) or f"`{action.metavar or action.dest}`"
     if action.choices and not isinstance(action, argparse._SubParsersAction):
@@ -104,18 +104,19 @@ def row(action: argparse.Action, defaults: dict) -> str:
     elif action.nargs == 0:
         values = "switch"
     else:
-        values = ""
+        values = text(ranges.get(action.dest))
     default = "required" if action.required else text(defaults.get(action.dest, action.default))
     meaning = " ".join((action.help or "").replace("%%", "%").split()).replace("|", "\\|").replace("<", "\\<")
     return f"| {names} | {values} | {default} | {meaning} |"
 
 
-def table(actions: list[argparse.Action], defaults: dict | None = None) -> list[str]:
-    """Lines of a table of options; one sentence if there is none."""
+def table(actions: list[argparse.Action], defaults: dict | None = None, dataclass: type | None = None) -> list[str]:
+    """Lines of a table of options, with the ranges of a dataclass; one sentence if there is none."""
     if not actions:
         return ["No options.", ""]
     head = ["| Option | Values | Default | Meaning |", "|---|---|---|---|"]
-    return [*head, *(row(action, defaults or {}) for action in actions), ""]
+    ranges = {each.name: each.metadata.get("range") for each in dataclasses.fields(dataclass)} if dataclass else {}
+    return [*head, *(row(action, defaults or {}, ranges) for action in actions), ""]
 
 
 def field_defaults(dataclass: type) -> dict:
@@ -147,7 +148,7 @@ def first_line(cls: type) -> str:
 def dataclass_table(dataclass: type, base: type) -> list[str]:
     """Options of a dataclass beyond those of its base."""
     parser, known = (parser_of(lambda p, d=d: gen_parser_from_dataclass(p, d())) for d in (dataclass, base))
-    return table(new_actions(parser, known), field_defaults(dataclass))
+    return table(new_actions(parser, known), field_defaults(dataclass), dataclass)
 
 
 def page() -> str:
@@ -178,7 +179,7 @@ def page() -> str:
         options = getattr(cls, "options", None)
         actions = new_actions(parser_of(cls.add_args), base)
         defaults = field_defaults(options) if options else {}
-        lines += table(actions, defaults | preset_defaults(name, actions, defaults))
+        lines += table(actions, defaults | preset_defaults(name, actions, defaults), options)
     lines += ["## Criterion", ""]
     for name, dataclass in ours(CRITERION_DATACLASS_REGISTRY).items():
         lines += [f"### `--criterion {name}`", "", first_line(dataclass), ""]

@@ -53,7 +53,7 @@ run_filter() {
 
 # System -> options of fairseq-train that make it: system_options SYSTEM SIZE HEADS IGNORING DATA
 #   SIZE: of the architecture, such as iwslt_de_en;  HEADS: parent-scaled heads of each encoder layer;
-#   IGNORING: --parent-ignoring;  DATA: path of the data directory
+#   IGNORING: --pascal-parent-ignoring;  DATA: path of the data directory
 system_options() {
     local size="$2" ignoring="$4"
     local -a heads
@@ -62,7 +62,7 @@ system_options() {
     case "$1" in
     transformer) ARCH=(--arch "transformer_$size") ;;
     pascal)
-        ARCH=(--arch "pascal_transformer_$size" --encoder-pascal-heads "${heads[@]}" --parent-ignoring "$ignoring")
+        ARCH=(--arch "pascal_transformer_$size" --pascal-heads "${heads[@]}" --pascal-parent-ignoring "$ignoring")
         ;;
     lisa)
         ARCH=(--arch "lisa_transformer_$size")

@@ -27,7 +27,7 @@ logged "$log" fairseq-syntax preprocess --source-lang en --target-lang de --join
 
 train_and_translate() { # system
     local architecture=(--arch transformer_tiny)
-    [[ "$1" == pascal ]] && architecture=(--arch pascal_transformer_tiny --encoder-pascal-heads 2)
+    [[ "$1" == pascal ]] && architecture=(--arch pascal_transformer_tiny --pascal-heads 2)
     logged "$OUT/$1.log" fairseq-train "$OUT/data-bin" --user-dir "$USER_DIR" "${architecture[@]}" --cpu --seed "$SEED" \
         --share-all-embeddings --encoder-embed-dim 128 --decoder-embed-dim 128 --encoder-ffn-embed-dim 256 \
         --decoder-ffn-embed-dim 256 --encoder-attention-heads 4 --decoder-attention-heads 4 --dropout 0.1 \

@@ -1,30 +1,84 @@
-"""Defaults of options that are declared as dataclasses."""
+"""Options that are declared as dataclasses: defaults, presets, and which values they may have.
+
+A field's metadata holds, beside fairseq's "help", the "range" of a number as an interval: "[0, 1)", "(0, inf]".
+"""
 
 import argparse
-from dataclasses import fields
-from enum import Enum
+import math
+from collections.abc import Mapping
+from dataclasses import field, fields
+from enum import Enum, EnumType
+from typing import get_args, get_type_hints
 
 from fairseq.dataclass import FairseqDataclass
-from fairseq.models import ARCH_MODEL_REGISTRY
+from fairseq.models import ARCH_MODEL_REGISTRY, register_model_architecture
 from omegaconf import DictConfig, OmegaConf, open_dict
 
 
+def option(default, help: str, range: str | None = None, **metadata):
+    """A field of a dataclass of options, with what fairseq prints of it and the numbers that it may be."""
+    metadata |= {"help": help} | ({"range": range} if range else {})
+    return field(default=default, metadata=metadata)
+
+
 def fill_defaults(args, options: type[FairseqDataclass]) -> None:
-    """Give `args` the default of every option it does not have: presets, old checkpoints.
+    """Give `args` the default of every option it does not have (presets, old checkpoints), and check the values.
 
     Raises:
-        ValueError: an option has none of its choices for a value. argparse sees to that, hydra does not.
+        ValueError: see `check_values`.
     """
     defaults = options()
-    for field in fields(options):
-        default = getattr(defaults, field.name)
-        choices = [choice.value for choice in type(default)] if isinstance(default, Enum) else None
-        if field.name != "_name" and not hasattr(args, field.name):
+    for each in fields(options):
+        default = getattr(defaults, each.name)
+        if each.name != "_name" and not hasattr(args, each.name):
             # plain values only: checkpoints must load without classes of ours
-            setattr(args, field.name, default.value if choices else default)
-        elif choices and getattr(args, field.name) not in choices:
-            name = field.name.replace("_", "-")
-            raise ValueError(f"--{name} {getattr(args, field.name)}: choose from {', '.join(choices)}")
+            setattr(args, each.name, default.value if isinstance(default, Enum) else default)
+    check_values(args, options)
+
+
+def check_values(args, options: type[FairseqDataclass]) -> None:
+    """Raise ValueError if an option has none of its choices for a value, which hydra allows, or is out of its range."""
+    types = get_type_hints(options)
+    for each in fields(options):
+        kinds = (types[each.name], *get_args(types[each.name]))
+        choices = [str(choice.value) for kind in kinds if isinstance(kind, EnumType) for choice in kind]
+        interval = each.metadata.get("range")
+        value = getattr(args, each.name, None) if choices or interval else None
+        if value is None:
+            continue
+        given = f"--{each.name.replace('_', '-')} {value}"
+        if choices and value not in choices:
+            raise ValueError(f"{given}: choose from {', '.join(choices)}")
+        if interval:
+            check_range(given, value, interval)
+
+
+def check_range(what: str, value: float, interval: str) -> None:
+    """Raise ValueError unless a number is in an interval, such as "[0, 1)"."""
+    low, high = map(float, interval[1:-1].split(","))
+    above = value >= low if interval[0] == "[" else value > low
+    if above and (value <= high if interval[-1] == "]" else value < high):
+        return
+    parts = [f"{'at least' if interval[0] == '[' else 'greater than'} {low:g}"] * (low > -math.inf)
+    parts += [f"less than {high:g}"] * (high < math.inf)
+    parts += ["finite"] * (not math.isfinite(value))
+    closed = interval[0] == "[" and interval[-1] == "]"
+    raise ValueError(f"{what}: must be {f'from {low:g} to {high:g}' if closed else ' and '.join(parts)}")
+
+
+def register_presets(model: str, presets: Mapping[str, Mapping[str, object]]) -> None:
+    """Register architectures of a model: name -> values of the options that are not given."""
+
+    def register(name: str, settings: Mapping[str, object]) -> None:
+        def architecture(args):
+            for option, value in settings.items():
+                if not hasattr(args, option):
+                    setattr(args, option, value)
+
+        register_model_architecture(model, name)(architecture)
+
+    for name, settings in presets.items():
+        register(name, settings)
 
 
 def as_namespace(args) -> argparse.Namespace:

@@ -1,6 +1,6 @@
 """Translation with the trees of the source sentences beside its tokens."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 from fairseq import utils
@@ -18,7 +18,7 @@ from .data.splits import OTHER_POLICY, check_directories, check_split, load_synt
 from .data.token_files import load_dictionary
 from .decoding.length_prior import use_length_prior
 from .decoding.unknown_words import aligning_generator
-from .options import fill_options_of_checkpoint
+from .options import check_values, fill_options_of_checkpoint, option
 from .training.steps import TrainingSteps
 from .training.validation_bleu import ValidationBleu
 from .trees.conllu import MAX_WORDS
@@ -35,48 +35,36 @@ class SyntaxTranslationConfig(TranslationConfig, ParserOptions):
     on), and `--upsample-primary` is 1 (fairseq's -1 fails as soon as there is a `train1`).
     """
 
-    left_pad_source: bool = field(default=False, metadata={"help": "pad the source on the left"})
-    upsample_primary: int = field(default=1, metadata={"help": "how often the first of train, train1, … is repeated"})
-    epoch_parts: int = field(
-        default=1,
-        metadata={
-            "help": "divide every epoch over the training data into so many parts, each an epoch to fairseq: it "
-            "validates, saves and adapts the learning rate after each, and --max-epoch counts them"
-        },
+    left_pad_source: bool = option(False, "pad the source on the left")
+    upsample_primary: int = option(1, "how often the first of train, train1, … is repeated")
+    epoch_parts: int = option(
+        1,
+        "divide every epoch over the training data into so many parts, each an epoch to fairseq: it "
+        "validates, saves and adapts the learning rate after each, and --max-epoch counts them",
+        "[1, inf)",
     )
-    parser: ParserChoice = field(
-        default=ParserChoice.stanza,
-        metadata={"help": "what parses raw text in fairseq-interactive and the hub; see --parser-model"},
+    parser: ParserChoice = option(
+        ParserChoice.stanza, "what parses raw text in fairseq-interactive and the hub; see --parser-model"
     )
-    unparsed_input: UnparsedInput = field(
-        default=UnparsedInput.error,
-        metadata={
-            "help": "sentences of raw text that cannot be parsed are an error, or are translated without a parse "
-            "(accept), with a warning; one that ends inside a word (@@) is an error always"
-        },
+    parser_unparsed: UnparsedInput = option(
+        UnparsedInput.error,
+        "sentences of raw text that cannot be parsed are an error, or are translated without a parse "
+        "(accept), with a warning; one that ends inside a word (@@) is an error always",
     )
-    max_words: int = field(
-        default=MAX_WORDS,
-        metadata={"help": "words of the longest sentence of raw text that is parsed; longer ones cannot be parsed"},
+    parser_max_words: int = option(
+        MAX_WORDS, "words of the longest sentence of raw text that is parsed; longer ones cannot be parsed", "[1, inf)"
     )
-    gold_parses: bool = field(
-        default=False,
-        metadata={"help": "LISA: attend by the given trees at test time, not the predicted ones"},
+    lisa_gold_parses: bool = option(False, "LISA: attend by the given trees at test time, not the predicted ones")
+    length_prior: str = option(
+        "off",
+        "beam search with the probability of the translation's length given the source's: off, auto (the "
+        "table in the data directory, made by fairseq-syntax length-prior), or the path of a table; not used by "
+        "--eval-bleu",
     )
-    length_prior: str = field(
-        default="off",
-        metadata={
-            "help": "beam search with the probability of the translation's length given the source's: off, auto (the "
-            "table in the data directory, made by fairseq-syntax length-prior), or the path of a table; not used by "
-            "--eval-bleu"
-        },
-    )
-    length_prior_rerank: bool = field(
-        default=False,
-        metadata={
-            "help": "--length-prior: orders finished hypotheses only, and does not decide when hypotheses end (by "
-            "default it does both)"
-        },
+    length_prior_rerank: bool = option(
+        False,
+        "--length-prior: orders finished hypotheses only, and does not decide when hypotheses end (by "
+        "default it does both)",
     )
 
 
@@ -99,8 +87,7 @@ class SyntaxTranslationTask(RawText, TrainingSteps, ValidationBleu, TranslationT
         super().__init__(cfg, src_dict, tgt_dict)
         if cfg.num_batch_buckets > 0:
             raise ValueError("--num-batch-buckets: fairseq's implementation fails with NumPy 2; leave it out")
-        if cfg.epoch_parts < 1:
-            raise ValueError(f"--epoch-parts {cfg.epoch_parts}: must be at least 1")
+        check_values(cfg, SyntaxTranslationConfig)
         self.refuses_unparsed = False
         self._validates = False
 
@@ -135,9 +122,9 @@ class SyntaxTranslationTask(RawText, TrainingSteps, ValidationBleu, TranslationT
         else:
             self.required_inputs |= required | training
         self.refuses_unparsed |= bool(getattr(model, "refuses_unparsed", False))
-        if self.refuses_unparsed and self.cfg.unparsed_input == UnparsedInput.accept:
+        if self.refuses_unparsed and self.cfg.parser_unparsed == UnparsedInput.accept:
             raise ValueError(
-                "--unparsed-input accept: the model refuses sentences without a parse; leave the option out, or "
+                "--parser-unparsed accept: the model refuses sentences without a parse; leave the option out, or "
                 f"{OTHER_POLICY}"
             )
         return model
@@ -151,7 +138,7 @@ class SyntaxTranslationTask(RawText, TrainingSteps, ValidationBleu, TranslationT
         if (self.required_inputs or self.optional_inputs) and not all(takes_syntax):
             raise ValueError(
                 "--path: the ensemble mixes models with syntax and fairseq's own, which do not accept trees; "
-                "warm-start the plain one as pascal_transformer with --encoder-pascal-heads 0 "
+                "warm-start the plain one as pascal_transformer with --pascal-heads 0 "
                 "(--finetune-from-model) and use that"
             )
         self._names_unknown = getattr(args, "replace_unk", None) is not None

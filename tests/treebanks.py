@@ -20,7 +20,7 @@ _VERBS = ["sees", "seeing", "runs", "likes"]
 TRAINING = [
     *("--task", "dependency_parsing", "--arch", "lgp_parser_tiny", "--criterion", "joint_parsing", "--sentence-avg"),
     *("--optimizer", "lgp_sgd", "--momentum", "0", "--lr", "1.0", "--lr-scheduler", "inverse_epoch"),
-    *("--pass-clip-norms", "1,2", "--batch-size", "20", "--best-checkpoint-metric", "las"),
+    *("--lgp-pass-clip-norms", "1,2", "--batch-size", "20", "--best-checkpoint-metric", "las"),
     *("--maximize-best-checkpoint-metric", "--seed", str(seed(1))),
 ]
 

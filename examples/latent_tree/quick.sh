@@ -4,7 +4,7 @@
 # Everything lands in $OUT.
 #   bash examples/latent_tree/quick.sh [options of fairseq-train, for both]
 #   SPACES    between words, 1 (default) or, with nothing to tell where words begin, 0
-#   PRESET    --tree-preset of the latent-tree RNNG
+#   PRESET    --rnng-preset of the latent-tree RNNG
 source "$(dirname "$0")/../quick_common.sh"
 : "${OUT:=outputs/latent_tree_quick}"
 : "${UPDATES:=1200}" "${SPACES:=1}" "${PRESET:=shallow}"
@@ -27,8 +27,8 @@ train_and_translate() { # architecture
     local trees=()
     if [[ "$1" == latent_tree_rnng ]]; then
         system=(--task tree_translation --arch "$1" --rnng-size 64 --criterion reinforce_tree
-            --tree-preset "$PRESET")
-        trees=(--task tree_translation --tree-output "$OUT/$1.test.trees")
+            --rnng-preset "$PRESET")
+        trees=(--task tree_translation --rnng-tree-output "$OUT/$1.test.trees")
     fi
     logged "$OUT/$1.log" fairseq-train "$OUT/data-bin" --user-dir "$USER_DIR" "${system[@]}" --cpu --seed "$SEED" \
         --optimizer adam --lr 3e-3 --lr-scheduler inverse_sqrt --warmup-updates 100 --clip-norm 5.0 --batch-size 32 \

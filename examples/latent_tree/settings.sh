@@ -34,12 +34,12 @@ system_options() {
     TASK=(--task tree_translation)
     case "$1" in
     latent) SYSTEM_OPTIONS=("${trees[@]}") ;;
-    shallow | paper | pf | literal) SYSTEM_OPTIONS=("${trees[@]}" --tree-preset "$1") ;;
+    shallow | paper | pf | literal) SYSTEM_OPTIONS=("${trees[@]}" --rnng-preset "$1") ;;
     # the policy must learn the trees that are given: it builds them alone when it translates
-    flat | words) SYSTEM_OPTIONS=("${trees[@]}" --forced-trees "$1" --action-xent 1) ;;
-    no_reward) SYSTEM_OPTIONS=("${trees[@]}" --policy-weight 0) ;;
-    no_coverage) SYSTEM_OPTIONS=("${trees[@]}" --coverage-weight 0) ;;
-    head) SYSTEM_OPTIONS=("${trees[@]}" --policy-grad head) ;;
+    flat | words) SYSTEM_OPTIONS=("${trees[@]}" --rnng-forced-trees "$1" --rnng-action-xent 1) ;;
+    no_reward) SYSTEM_OPTIONS=("${trees[@]}" --rnng-policy-weight 0) ;;
+    no_coverage) SYSTEM_OPTIONS=("${trees[@]}" --rnng-coverage-weight 0) ;;
+    head) SYSTEM_OPTIONS=("${trees[@]}" --rnng-policy-grad head) ;;
     # both directions together are of the size
     char_lstm)
         TASK=()
@@ -106,7 +106,7 @@ evaluate() {
     there "$checkpoint" "train it first"
     local name="$OUT/$system-$SEED.$subset"
     local trees=()
-    [[ ${#TASK[@]} -eq 0 ]] || trees=("${TASK[@]}" --tree-output "$name.trees")
+    [[ ${#TASK[@]} -eq 0 ]] || trees=("${TASK[@]}" --rnng-tree-output "$name.trees")
     run_to "$name.generated" \
         fairseq-generate "$DATA_BIN" --user-dir "$USER_DIR" "${trees[@]}" "${DEVICE[@]}" \
         --source-lang "$SOURCE" --target-lang "$TARGET" --gen-subset "$subset" --path "$checkpoint" --beam 1 \

@@ -216,16 +216,16 @@ pretrain() {
 train_parser() {
     local folder
     folder="$(parser_folder "$1")"
-    local first=(--first-k "$1")
+    local first=(--lgp-first-k "$1")
     [[ "$1" != all ]] || first=()
     there "$DICTIONARY" "prepare $RECIPE first, or its step text"
     run mkdir -p "$WORK"
     run fairseq-train "$TREEBANK" --user-dir "$USER_DIR" --task dependency_parsing "${DEVICE[@]}" --arch lgp_parser \
         --lgp-src-min-freq "$MIN_FREQUENCY" "${VECTORS[@]}" --criterion joint_parsing \
-        --optimizer lgp_sgd --momentum 0 --lr 1.0 --lr-scheduler inverse_epoch --lr-rho 0.3 --pass-clip-norms 1,2 \
-        --sentence-avg --pos-batch-size 25 --dep-batch-size 15 --batch-size 100 --max-epoch "$PARSER_EPOCHS" \
-        "${first[@]}" --strip-subtypes \
-        ${LOWERCASE:+--lowercase} --mt-dict "$DICTIONARY" --best-checkpoint-metric las --maximize-best-checkpoint-metric \
+        --optimizer lgp_sgd --momentum 0 --lr 1.0 --lr-scheduler inverse_epoch --lgp-lr-rho 0.3 --lgp-pass-clip-norms 1,2 \
+        --sentence-avg --lgp-pos-batch-size 25 --lgp-dep-batch-size 15 --batch-size 100 --max-epoch "$PARSER_EPOCHS" \
+        "${first[@]}" --lgp-strip-subtypes \
+        ${LOWERCASE:+--lgp-lowercase} --lgp-mt-dict "$DICTIONARY" --best-checkpoint-metric las --maximize-best-checkpoint-metric \
         --no-epoch-checkpoints "${RUNNING[@]}" --seed "$PARSER_SEED" --save-dir "$folder" \
         --log-file "$WORK/$(basename "$folder").log" "${@:2}"
 }
@@ -241,7 +241,7 @@ train() {
     run fairseq-train "$DATA_BIN" --user-dir "$USER_DIR" --task syntax_translation "${DEVICE[@]}" --arch "$ARCH" \
         --lgp-src-min-freq "$MIN_FREQUENCY" "${GRAPH[@]}" "${VECTORS[@]}" \
         --source-lang "$SOURCE" --target-lang "$TARGET" --optimizer lgp_sgd --momentum "$MOMENTUM" --weight-decay 1e-6 \
-        --lr "$LR" --lr-scheduler halve_on_drop --lr-halve-after "$HALVE_AFTER" --clip-norm 1.0 --sentence-avg \
+        --lr "$LR" --lr-scheduler halve_on_drop --lgp-halve-after "$HALVE_AFTER" --clip-norm 1.0 --sentence-avg \
         --batch-size "$BATCH_SIZE" "${LOSS[@]}" --epoch-parts 2 --max-epoch "$MAX_EPOCH" --dropout 0.2 \
         --eval-bleu --eval-tokenized-bleu --eval-bleu-args '{"beam":1,"max_len_a":2,"max_len_b":20}' \
         --best-checkpoint-metric bleu --maximize-best-checkpoint-metric "${RUNNING[@]}" --seed "$SEED" \

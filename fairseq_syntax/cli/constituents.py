@@ -42,12 +42,12 @@ UNKNOWN = "<unk>"
 
 _KINDS = {"trees": draw_trees, "attention": draw_node_attention}
 
-_DESCRIPTION = "Latent constituent trees over characters, as --tree-output has written them: numbers and pictures."
+_DESCRIPTION = "Latent constituent trees over characters, as --rnng-tree-output has written them: numbers and pictures."
 
 _EPILOG = """\
 examples:
   fairseq-generate data-bin --user-dir "$(fairseq-syntax dir)" --task tree_translation --path checkpoint_best.pt \\
-      --tree-output trees.txt
+      --rnng-tree-output trees.txt
   fairseq-syntax constituents stats trees.txt
   fairseq-syntax constituents draw trees.txt --ids 0 5 --output pictures"""
 
@@ -141,7 +141,7 @@ def build_parser() -> argparse.ArgumentParser:
 def _add_trees(parser: argparse.ArgumentParser) -> None:
     # what is wrong beyond single options is said with the usage of the command, too
     parser.set_defaults(refuse=parser.error)
-    parser.add_argument("trees", metavar="TREES", help="what --tree-output has written, also .gz; - is stdin")
+    parser.add_argument("trees", metavar="TREES", help="what --rnng-tree-output has written, also .gz; - is stdin")
 
 
 def main(argv: list[str] | None = None) -> int:

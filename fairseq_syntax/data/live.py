@@ -75,14 +75,14 @@ class LiveSyntax:
     def _parse(self, texts: list[str], sentences: list[list[str]]) -> list[Sentence]:
         """A tree of each sentence, or an error."""
         for text in texts:
-            check_length(text, self.subword_type, self.max_words, f"input {quoted(text)}")
+            check_length(text, self.subword_type, self.max_words, f"input {quoted(text)}", "--parser-max-words")
         trees = []
         for text, words, tree in zip(texts, sentences, self.parser.parse(sentences), strict=True):
             tree = align_tree(tree, words, f"input {quoted(text)}")
             if not tree.is_parsed:
                 raise TreeFormatError(
                     f"input {quoted(text)}: the tree that was given has no heads; parse the sentence, or give "
-                    "--unparsed-input accept to translate it without syntax"
+                    "--parser-unparsed accept to translate it without syntax"
                 )
             if any(not ROOT <= head < len(words) for head in tree.heads) or find_cycle(tree.heads):
                 raise TreeFormatError(

@@ -74,7 +74,7 @@ class RawText:
         """
         if self._live is None:
             cfg = self.cfg
-            accept = cfg.unparsed_input == UnparsedInput.accept
+            accept = cfg.parser_unparsed == UnparsedInput.accept
             parser = load_parser(str(cfg.parser), cfg, cfg.source_lang, lenient=accept)
             data_path = utils.split_paths(cfg.data)[0]
             manifest = read_manifest(data_path, cfg.source_lang, cfg.target_lang) or {}
@@ -83,7 +83,7 @@ class RawText:
                 manifest.get("subword_type", str(SubwordType.subword_nmt)),
                 {name: self.syntax_dictionary(name) for name in TAG_DICTIONARIES.keys() & self.required_inputs},
                 accept_unparsed=accept,
-                max_words=cfg.max_words,
+                max_words=cfg.parser_max_words,
             )
         return self._live
 

@@ -120,14 +120,14 @@ class Cutter:
 
     Args:
         args: options of `add_tree_arguments`.
-        loaded: the model; a parser that was trained with `--lowercase` is shown words in lower case in any case.
+        loaded: the model; a parser that was trained with `--lgp-lowercase` is shown words in lower case in any case.
 
     Raises:
         ValueError, OSError: the codes or the model cannot be loaded.
     """
 
     def __init__(self, args: Namespace, loaded: Loaded):
-        self.lowercase = args.lowercase or getattr(loaded.task.cfg, "lowercase", False)
+        self.lowercase = args.lowercase or getattr(loaded.task.cfg, "lgp_lowercase", False)
         self.subword_type = loaded.subword_type(args.subword_type)
         try:
             self.bpe = encoders.build_bpe(args)
@@ -301,7 +301,7 @@ class TreeInducer:
         if not self.unknown:
             return ""
         share = 100 * self.unknown / self.tokens
-        lowercase = args.lowercase or getattr(self.loaded.task.cfg, "lowercase", False)
+        lowercase = args.lowercase or getattr(self.loaded.task.cfg, "lgp_lowercase", False)
         left = [option for option, given in (("--bpe", args.bpe), ("--lowercase", lowercase)) if not given]
         return (
             f"{self.unknown} of {self.tokens} tokens ({share:.1f} %) are unknown to the model; the text must be cut "

@@ -1,9 +1,10 @@
 """Training by BlackOut sampling instead of the full softmax (Ji et al., 2016; LGP-NMT, section 3.2)."""
 
+import argparse
 import inspect
 import logging
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 from fairseq.criterions import register_criterion
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
 
+from ..options import check_values, option
 from .blackout_loss import Collisions, Noise, NoiseSharing, OutputLayer, noise_distribution, sampled_losses
 from .unigrams import count_target_words
 
@@ -23,18 +25,15 @@ logger = logging.getLogger(__name__)
 class BlackOutConfig(CrossEntropyCriterionConfig):
     """fairseq's options of cross_entropy, and what noise words are drawn."""
 
-    blackout_k: int = field(default=2000, metadata={"help": "noise words drawn for every target word, at least 1"})
-    blackout_alpha: float = field(
-        default=0.4,
-        metadata={"help": "noise words are drawn in proportion to count^alpha; 0 draws all alike, 1 by frequency"},
+    blackout_k: int = option(2000, "noise words drawn for every target word", "[1, inf)")
+    blackout_alpha: float = option(
+        0.4, "noise words are drawn in proportion to count^alpha; 0 draws all alike, 1 by frequency", "[0, inf)"
     )
-    blackout_share: NoiseSharing = field(
-        default=NoiseSharing.batch,
-        metadata={"help": "noise words are shared by a batch, by a sentence, or belong to one token (as slow as all)"},
+    blackout_share: NoiseSharing = option(
+        NoiseSharing.batch, "noise words are shared by a batch, by a sentence, or belong to one token (as slow as all)"
     )
-    blackout_collisions: Collisions = field(
-        default=Collisions.keep,
-        metadata={"help": "noise words that are the target are kept, or left out (mask), which learns other values"},
+    blackout_collisions: Collisions = option(
+        Collisions.keep, "noise words that are the target are kept, or left out (mask), which learns other values"
     )
 
 
@@ -123,10 +122,7 @@ class BlackOutCriterion(CrossEntropyCriterion):
         blackout_collisions=Collisions.keep,
     ):
         super().__init__(task, sentence_avg)
-        if blackout_k < 1:
-            raise ValueError(f"--blackout-k {blackout_k}: must be at least 1")
-        if not 0 <= blackout_alpha < math.inf:
-            raise ValueError(f"--blackout-alpha {blackout_alpha}: must be 0 or greater")
+        check_values(argparse.Namespace(blackout_k=blackout_k, blackout_alpha=blackout_alpha), BlackOutConfig)
         self.size = blackout_k
         self.alpha = blackout_alpha
         self.share = NoiseSharing(blackout_share)

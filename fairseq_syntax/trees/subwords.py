@@ -33,7 +33,7 @@ def split_words(line: str, subword_type: str, place: str) -> list[str]:
         raise TreeFormatError(f"{place}: {error}") from None
 
 
-def check_length(line: str, subword_type: str, most: int, place: str) -> None:
+def check_length(line: str, subword_type: str, most: int, place: str, option: str = "--max-words") -> None:
     """Raise TreeFormatError if a line has more than `most` words.
 
     Args:
@@ -41,6 +41,7 @@ def check_length(line: str, subword_type: str, most: int, place: str) -> None:
         subword_type: a `SubwordType`.
         most: words that are accepted.
         place: file and line.
+        option: that raises the limit.
     """
     if len(line) < 2 * most:  # so many words would need more characters
         return
@@ -50,7 +51,7 @@ def check_length(line: str, subword_type: str, most: int, place: str) -> None:
         raise TreeFormatError(f"{place}: {error}") from None
     if words > most:
         raise TreeFormatError(
-            f"{place}: {words} words; a sentence has at most {most}: split it, or give --max-words {words}"
+            f"{place}: {words} words; a sentence has at most {most}: split it, or give {option} {words}"
         )
 
 

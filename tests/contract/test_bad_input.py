@@ -274,7 +274,7 @@ def _(world):
 
 
 @case(
-    "words; a sentence has at most …: split it, or give --max-words",
+    "words; a sentence has at most …: split it, or give",
     "test.en:2: 5 words; a sentence has at most 4: split it, or give --max-words 5",
 )
 def _(world):
@@ -540,7 +540,7 @@ def parsed(*heads):
     return str(caught.value)
 
 
-@case("the tree that was given has no heads", "input 'a b'", "--unparsed-input accept")
+@case("the tree that was given has no heads", "input 'a b'", "--parser-unparsed accept")
 def _(world):
     return parsed(UNPARSED, UNPARSED)
 
@@ -660,7 +660,7 @@ def _(world):
     return str(caught.value)
 
 
-@case("the ensemble mixes models with syntax and fairseq's own", "--path: ", "--encoder-pascal-heads 0")
+@case("the ensemble mixes models with syntax and fairseq's own", "--path: ", "--pascal-heads 0")
 def _(world):
     task = world.set_up()
     ours = world.model
@@ -705,8 +705,17 @@ def _(world):
 # --- recurrent models -------------------------------------------------------------------------------------------
 
 
-def test_an_epoch_has_at_least_one_part(world):
-    assert world.error("--epoch-parts", 0) == "--epoch-parts 0: must be at least 1"
+@pytest.mark.parametrize(
+    "given, message",
+    [
+        (["--epoch-parts", 0], "--epoch-parts 0: must be at least 1"),
+        (["--decoder-hidden-size", 0], "--decoder-hidden-size 0: must be at least 1"),
+        (["--dropout", 30], "--dropout 30.0: must be at least 0 and less than 1"),
+        (["--dropout", "nan"], "--dropout nan: must be at least 0 and less than 1 and finite"),
+    ],
+)
+def test_numbers_out_of_range(given, message, world):
+    assert world.error(*given, arch="nmt_lstm_tiny") == message
 
 
 def test_parameters_start_in_a_range(world):
@@ -728,11 +737,11 @@ def _(world):
     return world.error("--share-all-embeddings", "--decoder-embed-path", "x.vec", arch="nmt_lstm_tiny")
 
 
-@case("…: choose from", "--root-scores sideways: choose from query, diagonal")
+@case("…: choose from", "--sa-root-scores sideways: choose from query, diagonal")
 def _(world):
     """On the command line argparse says it; a hydra configuration may hold anything."""
     task = world.set_up(arch="sa_nmt_shared_tiny")
-    world.config.model.root_scores = "sideways"
+    world.config.model.sa_root_scores = "sideways"
     with pytest.raises(ValueError) as caught:
         task.build_model(world.config.model)
     return str(caught.value)
@@ -919,7 +928,7 @@ def _(world):
     return world.program(*options, "sentencepiece", "--sentencepiece-model", path)
 
 
-# what --tree-output writes of "ab" and its translation "c"
+# what --rnng-tree-output writes of "ab" and its translation "c"
 GOOD_TREES = """\
 TS-0\t(X (X a b ) )
 TT-0\t(X (X c ) )
@@ -1078,25 +1087,27 @@ def words_task(world, **options):
     return TreeTranslationTask.setup_task(TreeTranslationConfig(**given))
 
 
-@case("is a folder; name a file", "--tree-output ")
+@case("is a folder; name a file", "--rnng-tree-output ")
 def _(world):
     with pytest.raises(IsADirectoryError) as caught:
-        character_task(tree_output=str(world.folder))
+        character_task(rnng_tree_output=str(world.folder))
     return str(caught.value)
 
 
-@case("without --action-xent: nothing teaches the policy", "--forced-trees flat ", "give --action-xent 1")
+@case(
+    "without --rnng-action-xent: nothing teaches the policy", "--rnng-forced-trees flat ", "give --rnng-action-xent 1"
+)
 def _(world):
     config = ReinforceTreeConfig(_name="reinforce_tree", seed=1)
-    character_task(forced_trees="flat").build_criterion(config)
+    character_task(rnng_forced_trees="flat").build_criterion(config)
     (record,) = world.caplog.records
     return record.getMessage()
 
 
-@case("dictionary has no ▁, which separates words", "--forced-trees words: the source ")
+@case("dictionary has no ▁, which separates words", "--rnng-forced-trees words: the source ")
 def _(world):
     with pytest.raises(ValueError) as caught:
-        words_task(world, forced_trees="words").load_dataset("train")
+        words_task(world, rnng_forced_trees="words").load_dataset("train")
     return str(caught.value)
 
 
@@ -1113,37 +1124,29 @@ def reinforce_refused(**options):
     return str(caught.value)
 
 
-@case("must be at least 2", "--loo-samples 1: ")
-def _(world):
-    return reinforce_refused(loo_samples=1)
-
-
-@case("must be from 0 to 1", "--reward-discount 50")
-def _(world):
-    return reinforce_refused(reward_discount=50.0)
-
-
-@case("must be 0 or greater", "--entropy-weight -1")
-def _(world):
-    return reinforce_refused(entropy_weight=-1.0)
-
-
-@case("--…-reward nan: must be a number", "--terminal-reward nan: ")
-def _(world):
-    return reinforce_refused(terminal_reward=float("nan"))
+@pytest.mark.parametrize(
+    "given, message",
+    [
+        ({"rnng_reward_discount": 50.0}, "--rnng-reward-discount 50.0: must be from 0 to 1"),
+        ({"rnng_terminal_reward": float("nan")}, "--rnng-terminal-reward nan: must be finite"),
+        ({"rnng_loo_samples": 1}, "--rnng-loo-samples 1: must be at least 2"),
+    ],
+)
+def test_numbers_of_a_criterion_out_of_range(given, message):
+    assert reinforce_refused(**given) == message
 
 
 def trained_trees(broken=lambda model: None, **options):
     """A criterion of latent trees, and a step of it with a model."""
-    task, model = latent_trees.build(max_open=4, actions_per_symbol=2)
+    task, model = latent_trees.build(rnng_max_open=4, rnng_actions_per_symbol=2)
     broken(model)
     criterion = ReinforceTreeCriterion(task, ReinforceTreeConfig(seed=1, **options))
     return criterion, lambda: criterion(model.train(), latent_trees.pairs(task, ["abcabcabc"], ["cab"]))
 
 
-@case("the model has no value head; give --value-head, too", "--baseline value: ")
+@case("the model has no value head; give --rnng-value-head, too", "--rnng-baseline value: ")
 def _(world):
-    _, step = trained_trees(baseline="value")
+    _, step = trained_trees(rnng_baseline="value")
     with pytest.raises(ValueError) as caught:
         step()
     return str(caught.value)
@@ -1169,7 +1172,7 @@ def told_of_trees(world, bias):
     return world.caplog.records[0].getMessage()
 
 
-@case("are flat (nothing but the root)", "100 % of the source trees ", "--entropy-weight")
+@case("are flat (nothing but the root)", "100 % of the source trees ", "--rnng-entropy-weight")
 def _(world):
     return told_of_trees(world, [0.0, 1e4, 0.0])
 

@@ -257,7 +257,10 @@ def unknown(page: Path) -> list[str]:
 
 def own_options(text: str) -> set[str]:
     """Options that a model on the page itself defines."""
-    return {f"--{field.replace('_', '-')}" for field in re.findall(r"^    (\w+): \w+ = field\(", text, re.MULTILINE)}
+    return {
+        f"--{field.replace('_', '-')}"
+        for field in re.findall(r"^    (\w+): \w+ = (?:field|option)\(", text, re.MULTILINE)
+    }
 
 
 def options_of_scripts() -> set[str]:
@@ -279,7 +282,7 @@ def test_unknown_programs_and_options_are_found(tmp_path):
     page.write_text(
         "Give `--parent-ignorance`, or run `fairseq-syntax parze`.\n\n"
         "```bash\nfairseq-syntax parse --input x \\\n    --trees-suffix y | head --lines 3\n"
-        "fairseq-train data --encoder-pascal-heads 5 --shard 0/2\n```\n"
+        "fairseq-train data --pascal-heads 5 --shard 0/2\n```\n"
     )
     assert unknown(page) == [
         "fairseq-syntax parze",

@@ -192,7 +192,7 @@ def test_settings_are_those_of_the_paper_and_what_is_trained_is_what_is_scored(r
         check(parser, row["pretrain"])
         started = training(name, "lgp_plus", **variables)
         assert started.lgp_parser_path == f"{parser.save_dir}/checkpoint_last.pt"
-        assert Path(parser.mt_dict).parent == Path(started.data).parent
+        assert Path(parser.lgp_mt_dict).parent == Path(started.data).parent
 
 
 def test_the_file_for_hydra_has_the_settings_of_the_recipe():
@@ -223,13 +223,13 @@ def test_settings_of_systems_can_be_overridden_together_or_one_by_one(name):
 GIVEN = {
     "nc11 pascal": (
         {"PARENT_IGNORING": "0.2", "PASCAL_HEADS": "1 2"},
-        {"parent_ignoring": 0.2, "encoder_pascal_heads": [1, 2]},
+        {"pascal_parent_ignoring": 0.2, "pascal_heads": [1, 2]},
     ),
     "wmt16 pascal --max-update 7": ({"SEED": "7"}, {"max_update": 7, "seed": 7}),
-    "sa_nmt sa_nmt --lr 0.5 --root-scores diagonal": (
+    "sa_nmt sa_nmt --lr 0.5 --sa-root-scores diagonal": (
         {"BATCH_SIZE": "8", "SEED": "7"},
         {
-            **{"batch_size": 8, "lr": [0.5], "root_scores": "diagonal"},
+            **{"batch_size": 8, "lr": [0.5], "sa_root_scores": "diagonal"},
             "save_dir": "outputs/sa_nmt/checkpoints/en-de-sa_nmt-7",
         },
     ),
@@ -361,10 +361,10 @@ def test_scripts_without_an_environment_say_so(tmp_path):
     ("name", "systems", "own"),
     [
         ("sdatt", "global_att local_att flexible_att chen17 sdatt global_plus_chen17 global_plus_sdatt",
-         ("arch", "attention", "double_context", "sdr")),
+         ("arch", "sdatt_attention", "sdatt_double_context", "sdatt_sdr")),
         ("lgp", "seq lgp lgp_plus seq_plus dep uni uni_plus", ("lgp_graph", "lgp_parser_path", "lgp_parser_parts")),
         ("sa_nmt", "fa_nmt fa_nmt_shared sa_nmt sa_nmt_shared sa_nmt_hard sa_nmt_1set",
-         ("arch", "head_selection", "syntax_context", "hard_heads")),
+         ("arch", "sa_head_selection", "sa_context", "sa_hard_heads")),
     ],
 )  # fmt: skip
 def test_all_systems_of_a_recipe_have_one_budget(name, systems, own):
@@ -376,8 +376,8 @@ def test_all_systems_of_a_recipe_have_one_budget(name, systems, own):
     ("line", "systems", "own"),
     [
         ("bash examples/quickstart.sh", 2, None),
-        ("bash examples/sa_nmt/quick.sh", 2, ("head_selection", "syntax_context", "hard_heads")),
-        ("bash examples/sdatt/quick.sh", 4, ("attention", "double_context", "sdatt_guide")),
+        ("bash examples/sa_nmt/quick.sh", 2, ("sa_head_selection", "sa_context", "sa_hard_heads")),
+        ("bash examples/sdatt/quick.sh", 4, ("sdatt_attention", "sdatt_double_context", "sdatt_guide")),
         ("bash examples/latent_tree/quick.sh", 2, None),
     ],
 )
@@ -481,7 +481,7 @@ def test_trees_are_compared_with_the_treebank_of_the_source(source, target):
 def test_what_looks_at_latent_trees_of_text_and_graphs_is_of_the_trained_system():
     stats, draw = map(parse, ours(recipe("trees", "latent_tree", "latent", "valid", IDS="5 7")))
     translated = generation("latent_tree", "latent", "valid")
-    assert stats.trees == draw.trees == translated.tree_output
+    assert stats.trees == draw.trees == translated.rnng_tree_output
     assert (translated.gen_subset, draw.ids) == ("valid", [5, 7])
     for name in ("lgp", "aspec"):
         for system in ("lgp", "lgp_plus", "parser"):
@@ -524,7 +524,7 @@ def test_data_of_latent_graphs_are_accepted(tmp_path, name, parses):
             assert Path(args.parser_model) == Path(parser.save_dir) / "checkpoint_last.pt"
             assert ["cp", args.output, f"{args.input}.conllu"] in commands
         # the paper's parser for DEP has learned from all
-        assert parser.first_k == (None if name == "aspec" else 10_000) and parser.mt_dict == dictionary.output
+        assert parser.lgp_first_k == (None if name == "aspec" else 10_000) and parser.lgp_mt_dict == dictionary.output
     fetched = [Path(command[-1]).name for command in commands if command[0] == "curl"]
     assert fetched[-2:] == ["en_ewt-ud-train.conllu", "en_ewt-ud-dev.conllu"]
     assert len(fetched) == (2 if name == "aspec" else 8)

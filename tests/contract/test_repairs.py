@@ -74,6 +74,7 @@ PLACES = {
         (checkpoint_utils, "load_checkpoint_to_cpu"),
         (checkpoint_utils, "load_model_ensemble_and_task"),
     ],
+    "renamed-options": [(checkpoint_utils, "load_checkpoint_to_cpu")],
     "whole-copies": [(PathManager, "copy")],
     "save-folder": [(Trainer, "load_checkpoint")],
     "last-validation": [(Trainer, "load_checkpoint")],

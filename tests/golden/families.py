@@ -33,19 +33,19 @@ LGP = ["--lgp-parser-size", "8", "--lgp-pos-size", "4", "--lgp-src-min-freq", "4
 
 # name of the checkpoint -> data folder, options of the training beyond the architecture, which is called alike
 FAMILIES = {
-    "pascal_transformer": ("words", [*SYNTAX, *SHARED, "--encoder-pascal-heads", "1", "2", "--pascal-variance", "2"]),
-    "lisa_transformer": ("words", [*SYNTAX, *HEADS, *SHARED, "--encoder-lisa-layer", "1"]),
+    "pascal_transformer": ("words", [*SYNTAX, *SHARED, "--pascal-heads", "1", "2", "--pascal-variance", "2"]),
+    "lisa_transformer": ("words", [*SYNTAX, *HEADS, *SHARED, "--lisa-layer", "1"]),
     "tag_transformer": (
         "words",
         [*SYNTAX, *TRANSFORMER, "--share-decoder-input-output-embed", "--tag-inputs", "both", "--tag-embed-dim", "3"],
     ),
-    "dasa_transformer": ("words", [*SYNTAX, *SHARED, "--dep-bias-sigma", "1.5"]),
-    "sdatt_transformer": ("words", [*SYNTAX, *SHARED, "--syntax-heads", "1", "--sdatt-n", "2"]),
+    "dasa_transformer": ("words", [*SYNTAX, *SHARED, "--dasa-sigma", "1.5"]),
+    "sdatt_transformer": ("words", [*SYNTAX, *SHARED, "--sdatt-heads", "1", "--sdatt-n", "2"]),
     "nmt_lstm": ("words", [*SYNTAX, *RECURRENT]),
     "sa_nmt_shared": ("words", [*SYNTAX, *RECURRENT]),
-    "sa_nmt_hard": ("words", [*SYNTAX, *RECURRENT, "--root-scores", "diagonal", "--punctuation-never-heads"]),
+    "sa_nmt_hard": ("words", [*SYNTAX, *RECURRENT, "--sa-root-scores", "diagonal", "--sa-punctuation-never-heads"]),
     "sdatt": ("words", [*SYNTAX, *RECURRENT, "--sdatt-n", "2"]),
-    "global_plus_chen17": ("words", [*SYNTAX, *RECURRENT, "--sdr-unit-size", "10"]),
+    "global_plus_chen17": ("words", [*SYNTAX, *RECURRENT, "--sdatt-sdr-unit-size", "10"]),
     "global_plus_sdatt": ("words", [*SYNTAX, *RECURRENT, "--sdatt-position", "mix"]),
     "lgp_nmt": ("words", [*SYNTAX, *LGP, "--lgp-size", "12"]),
     "char_lstm": ("characters", [*SMOOTHED, *RECURRENT]),

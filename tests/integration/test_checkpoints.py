@@ -44,9 +44,7 @@ def loss_and_gradients(built, batch, training: bool = True):
     return loss.detach(), {name: parameter.grad for name, parameter in built.model.named_parameters()}
 
 
-@pytest.mark.parametrize(
-    "more", [["--encoder-pascal-heads", "1", "2"], ["--encoder-pascal-heads", "0"]], ids=["on", "off"]
-)
+@pytest.mark.parametrize("more", [["--pascal-heads", "1", "2"], ["--pascal-heads", "0"]], ids=["on", "off"])
 def test_pascal_has_the_parameters_of_the_stock_transformer(build, more):
     stock, pascal = build(STOCK).model.state_dict(), build(PASCAL, *more).model.state_dict()
     assert {name: value.shape for name, value in pascal.items()} == {name: value.shape for name, value in stock.items()}
@@ -55,9 +53,9 @@ def test_pascal_has_the_parameters_of_the_stock_transformer(build, more):
 @pytest.mark.parametrize(
     ("more", "equal"),
     [
-        (["--encoder-pascal-heads", "1", "2", "--parent-ignoring", "1"], True),
-        (["--encoder-pascal-heads", "0"], True),
-        (["--encoder-pascal-heads", "1", "2"], False),
+        (["--pascal-heads", "1", "2", "--pascal-parent-ignoring", "1"], True),
+        (["--pascal-heads", "0"], True),
+        (["--pascal-heads", "1", "2"], False),
     ],
     ids=["all parents ignored", "no heads", "control"],
 )

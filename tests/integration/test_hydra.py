@@ -22,10 +22,10 @@ def translate(data_bin, directory):
 
 
 def test_pascal(data_bin, tmp_path):
-    train(data_bin, tmp_path / "run", "+model._name=pascal_transformer_tiny", "+model.encoder_pascal_heads=[2,1]")
+    train(data_bin, tmp_path / "run", "+model._name=pascal_transformer_tiny", "+model.pascal_heads=[2,1]")
     assert len(translate(data_bin, tmp_path / "run")) == 61
     cfg = torch.load(tmp_path / "run" / "checkpoint_last.pt", weights_only=True)["cfg"]
-    assert list(cfg["model"]["encoder_pascal_heads"]) == [2, 1]
+    assert list(cfg["model"]["pascal_heads"]) == [2, 1]
     # the preset, not the size of the base model
     assert cfg["model"]["encoder_embed_dim"] == 64
     assert cfg["task"]["_name"] == "syntax_translation"
@@ -37,11 +37,11 @@ def test_sa_nmt(data_bin, tmp_path):
     model = torch.load(tmp_path / "run" / "checkpoint_last.pt", weights_only=True)["cfg"]["model"]
     assert (model["cell"], model["dropout"]) == ("gru", 0.1)
     # the preset: of its system, and of its size
-    assert (model["hard_heads"], model["syntax_context"], model["encoder_embed_dim"]) == (True, "shared", 64)
+    assert (model["sa_hard_heads"], model["sa_context"], model["encoder_embed_dim"]) == (True, "shared", 64)
 
 
 def test_lisa_with_its_criterion(data_bin, tmp_path):
-    criterion = ["criterion._name=label_smoothed_cross_entropy_with_heads", "+criterion.parse_penalty=0.5"]
+    criterion = ["criterion._name=label_smoothed_cross_entropy_with_heads", "+criterion.lisa_parse_penalty=0.5"]
     log = train(data_bin, tmp_path / "run", "+model._name=lisa_transformer_tiny", *criterion)
     updates = [record for record in commands.records(log) if "loss" in record]
     assert len(updates) == 3

@@ -129,7 +129,7 @@ def translated(data, trained, tmp_path_factory) -> tuple[str, Path]:
     path = tmp_path_factory.mktemp("translated") / "trees"
     checkpoint = trained[0] / "checkpoint_last.pt"
     given = [*TASK, "--path", checkpoint, *DECODING, "--batch-size", "4", "--scoring", "sacrebleu"]
-    return commands.run("fairseq-generate", data, *given, "--tree-output", path), path
+    return commands.run("fairseq-generate", data, *given, "--rnng-tree-output", path), path
 
 
 def test_every_sentence_is_translated_and_scored(text, translated):
@@ -172,7 +172,7 @@ def test_sentences_that_are_too_long(data, text, trained, translated, tmp_path):
     assert 0 < len(kept) < TEST
     path = tmp_path / "trees"
     given = [*TASK, "--path", trained[0] / "checkpoint_last.pt", *DECODING, "--batch-size", "4"]
-    given += ["--tree-output", path, "--max-source-positions", longest]
+    given += ["--rnng-tree-output", path, "--max-source-positions", longest]
     number = "|".join(str(i) for i in range(TEST) if i not in kept)
     with pytest.raises(
         Exception, match=rf"Size of sample #({number}) is invalid .*--skip-invalid-size-inputs-valid-test"
@@ -189,7 +189,7 @@ def test_raw_text_is_translated_alike(data, text, trained, translated, tmp_path)
     """fairseq-interactive, in buffers; padding on the left makes no difference, neither do neighbours."""
     given = [*TASK, "--path", trained[0] / "checkpoint_last.pt", *DECODING, "--input", text / "test.de"]
     path = tmp_path / "trees"
-    more = ["--buffer-size", "5", "--batch-size", "3", "--tree-output", path, "--left-pad-source"]
+    more = ["--buffer-size", "5", "--batch-size", "3", "--rnng-tree-output", path, "--left-pad-source"]
     found = hypotheses(commands.run("fairseq-interactive", data, *given, *more))
     commands.assert_same_hypotheses(found, hypotheses(translated[0]))
     one, other = (sorted(p.read_text(encoding="utf-8").splitlines()) for p in (path, translated[1]))
@@ -219,11 +219,11 @@ def brackets_of_words(line: str) -> str:
 
 def test_trees_that_are_given_are_learned(data, text, tmp_path):
     """Of words: the policy then builds them itself."""
-    forced = ["--forced-trees", "words", "--action-xent", "1", "--lr", "0.02", "--max-epoch", "3"]
+    forced = ["--rnng-forced-trees", "words", "--rnng-action-xent", "1", "--lr", "0.02", "--max-epoch", "3"]
     train(data, tmp_path, *LATENT, *forced)
     path = tmp_path / "trees"
     given = [*TASK, "--path", tmp_path / "checkpoint_last.pt", *DECODING, "--gen-subset", "valid"]
-    commands.run("fairseq-generate", data, *given, "--tree-output", path)
+    commands.run("fairseq-generate", data, *given, "--rnng-tree-output", path)
     found = dict(re.findall(r"^TS-(\d+)\t(.*)$", path.read_text(encoding="utf-8"), re.MULTILINE))
     expected = [brackets_of_words(line) for line in (text / "valid.de").read_text(encoding="utf-8").splitlines()]
     right = sum(found[str(i)] == tree for i, tree in enumerate(expected))
@@ -266,7 +266,7 @@ def test_two_processes(data, repository, tmp_path):
     small = ["--optimizer", "adam", "--lr", "0.01", "--num-workers", "0", "--no-epoch-checkpoints"]
     small += ["--seed", str(seed(1))]
     given = ["--arch", "latent_tree_rnng_tiny", *LATENT, *small, "--disable-validation"]
-    forced = [*given, "--forced-trees", "words", "--action-xent", "1", "--max-update", "4"]
+    forced = [*given, "--rnng-forced-trees", "words", "--rnng-action-xent", "1", "--max-update", "4"]
     folders = [tmp_path / name for name in ("one", "two", "drawn")]
     commands.run("fairseq-train", data, *forced, "--cpu", "--update-freq", "2", "--save-dir", folders[0])
     for folder, more in zip(folders[1:], (forced, [*given, "--max-update", "2"]), strict=True):

@@ -24,7 +24,7 @@ def no_collector():
 def task(tmp_path):
     treebanks.make(tmp_path, 12, 6)
     task = DependencyParsingTask.setup_task(
-        DependencyParsingConfig(data=str(tmp_path), pos_batch_size=4, dep_batch_size=4)
+        DependencyParsingConfig(data=str(tmp_path), lgp_pos_batch_size=4, lgp_dep_batch_size=4)
     )
     task.load_dataset("valid")
     return task

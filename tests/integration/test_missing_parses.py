@@ -95,7 +95,7 @@ def test_raw_text_that_cannot_be_parsed_is_translated_alike(data_bin, text, chec
     arguments = [data_bin, "--path", checkpoint, "--input", f"{text}.en", *options]
     with pytest.raises(TreeFormatError, match="no tree for the sentence"):
         commands.run("fairseq-interactive", *arguments)
-    arguments += ["--unparsed-input", "accept"]
+    arguments += ["--parser-unparsed", "accept"]
     for batches in ([], ["--buffer-size", 100, "--batch-size", 5]):
         output = commands.run("fairseq-interactive", *arguments, *batches)
         assert_same_hypotheses(commands.hypotheses(output), expected[policy])
@@ -110,15 +110,15 @@ def test_a_model_that_refuses_accepts_nothing(data_bin, text, checkpoint):
         "--parser-model",
         text.parent / "lacking.conllu",
         *override("error"),
-        "--unparsed-input",
+        "--parser-unparsed",
         "accept",
     ]
-    with pytest.raises(ValueError, match="--unparsed-input accept: the model refuses sentences without a parse"):
+    with pytest.raises(ValueError, match="--parser-unparsed accept: the model refuses sentences without a parse"):
         commands.interactive(data_bin, checkpoint, f"{text}.en", *options)
 
 
 def test_the_hub_translates_what_cannot_be_parsed(data_bin, text, checkpoint, expected):
-    options = {"parser": "conllu", "parser_model": str(text.parent / "lacking.conllu"), "unparsed_input": "accept"}
+    options = {"parser": "conllu", "parser_model": str(text.parent / "lacking.conllu"), "parser_unparsed": "accept"}
     hub = SyntaxDirectedModel.from_pretrained(str(checkpoint.parent), checkpoint.name, str(data_bin), **options).eval()
     lines = text.with_suffix(".en").read_text(encoding="utf-8").splitlines()
     assert hub.translate(lines, **SEARCH) == [expected["global"][i][1] for i in range(LINES)]

@@ -46,7 +46,7 @@ def test_it_learns(trained):
     _, records = trained
     assert values(records, "valid_pos")[-1] > 95
     assert values(records, "valid_uas")[-1] > 90 and values(records, "valid_las")[-1] > 85
-    assert values(records, "valid_uas_eisner")[-1] > 90 and values(records, "valid_trees")[-1] > 60
+    assert values(records, "valid_uas_eisner")[-1] > 90 and values(records, "rnng_valid_trees")[-1] > 60
     assert {"valid_uas_no_punct", "valid_las_no_punct", "valid_uas_eisner_no_punct"} <= set().union(*records)
     assert max(values(records, "valid_las")) == values(records, "valid_best_las")[-1]
 
@@ -156,9 +156,9 @@ def test_programs_that_look_into_models(folder, trained, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--pos-column", "xpos", "--first-k", "0"], "--first-k 0"),
-        (["--dep-data", "nowhere"], r"nowhere/train\.conllu: no such file"),
-        (["--mt-dict", "nowhere.txt"], "nowhere.txt"),
+        (["--lgp-pos-column", "xpos", "--lgp-first-k", "0"], "--lgp-first-k 0"),
+        (["--lgp-dep-data", "nowhere"], r"nowhere/train\.conllu: no such file"),
+        (["--lgp-mt-dict", "nowhere.txt"], "nowhere.txt"),
     ],
 )
 def test_wrong_options(folder, tmp_path, options, message):
@@ -171,7 +171,7 @@ def test_a_treebank(real_data, tmp_path):
     """The first 2000 sentences of EWT, ten epochs of the paper."""
     for split, name in (("train", "train"), ("valid", "dev")):
         shutil.copy(real_data / "ud" / f"en_ewt.{name}.conllu.gz", tmp_path / f"{split}.conllu.gz")
-    options = ["--first-k", "2000", "--arch", "lgp_parser", "--strip-subtypes", "--max-epoch", "20"]
+    options = ["--lgp-first-k", "2000", "--arch", "lgp_parser", "--lgp-strip-subtypes", "--max-epoch", "20"]
     records = train(tmp_path, tmp_path / "run", *options, "--no-epoch-checkpoints", "--log-interval", "1000")
     assert values(records, "valid_uas")[-1] >= 70
     assert values(records, "valid_las")[-1] >= 62

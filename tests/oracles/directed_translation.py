@@ -238,7 +238,7 @@ def translate(
     attention="global",
     double_context=False,
     readout=False,
-    decoder_kind="conditional-gru",
+    sdatt_decoder="conditional-gru",
     cell="gru",
     layers=1,
     sdr=0,
@@ -302,7 +302,7 @@ def translate(
         return contexts, found
 
     logits, everything = [], []
-    if decoder_kind == "conditional-gru":
+    if sdatt_decoder == "conditional-gru":
         mean = sum(annotations) / len(annotations)
         state = torch.tanh(decoder["initial.weight"] @ mean + decoder["initial.bias"])
     else:
@@ -315,7 +315,7 @@ def translate(
         u = torch.zeros_like(decoder["output_state.weight"][:, 0])
     for word in previous:
         y = decoder["embed_tokens.weight"][word]
-        if decoder_kind == "conditional-gru":
+        if sdatt_decoder == "conditional-gru":
             query = gru(part(decoder, "before.ahead."), part(decoder, "before.recurrent."), y, state, own[:2])
             contexts, found = attend(query * own[2])
             fed = contexts[0] if readout else torch.cat(contexts)

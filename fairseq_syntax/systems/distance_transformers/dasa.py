@@ -1,12 +1,12 @@
 """A Transformer whose encoder attends by tree distance, too; beyond the papers, after Chi et al. (PLOS ONE 2026)."""
 
-import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from fairseq.dataclass import FairseqDataclass
 from fairseq.models import register_model
 
 from ...data.inputs import SourceSyntax
+from ...options import option
 from ..transformer.encoder import SyntaxEncoder, SyntaxEncoderLayer
 from ..transformer.layer_choice import chosen_layers
 from ..transformer.model import SyntaxTransformerModel, register_sizes
@@ -17,16 +17,12 @@ from .distance_bias import DistanceBiasAttention, log_gaussian
 class DistanceBiasOptions(FairseqDataclass):
     """Options of the distance bias."""
 
-    dep_bias_sigma: float = field(
-        default=2.0, metadata={"help": "standard deviation of the Gaussian of tree distances, in arcs, or inf"}
+    dasa_sigma: float = option(2.0, "standard deviation of the Gaussian of tree distances, in arcs, or inf", "(0, inf]")
+    dasa_init: float = option(
+        1.0, "weight of the bias at the start, in logits; it is learned for every head and layer", "(-inf, inf)"
     )
-    dep_bias_init: float = field(
-        default=1.0,
-        metadata={"help": "weight of the bias at the start, in logits; it is learned for every head and layer"},
-    )
-    dep_bias_layers: str = field(
-        default="all",
-        metadata={"help": "encoder layers with the bias: all, none (the stock Transformer), or numbers from 0: 0,2,3"},
+    dasa_layers: str = option(
+        "all", "encoder layers with the bias: all, none (the stock Transformer), or numbers from 0: 0,2,3"
     )
 
 
@@ -37,7 +33,7 @@ class DistanceBiasEncoderLayer(SyntaxEncoderLayer):
         return DistanceBiasAttention(
             embed_dim,
             cfg.encoder.attention_heads,
-            initial=cfg.dep_bias_init,
+            initial=cfg.dasa_init,
             dropout=cfg.attention_dropout,
             q_noise=self.quant_noise,
             qn_block_size=self.quant_noise_block_size,
@@ -51,7 +47,7 @@ class DistanceBiasEncoder(SyntaxEncoder):
     """The encoder with the bias in chosen layers."""
 
     def __init__(self, cfg, dictionary, embed_tokens, return_fc=False):
-        self.biased_layers = chosen_layers(cfg.dep_bias_layers, cfg.encoder.layers, "--dep-bias-layers")
+        self.biased_layers = chosen_layers(cfg.dasa_layers, cfg.encoder.layers, "--dasa-layers")
         super().__init__(cfg, dictionary, embed_tokens, return_fc)
 
     def syntax_layer(self, cfg, index):
@@ -66,12 +62,12 @@ class DistanceBiasEncoder(SyntaxEncoder):
                 "dasa_transformer needs the tree distances of the source tokens (src_syntax['distances']); "
                 "use --task syntax_translation and data of fairseq-syntax preprocess"
             )
-        return {"nearness": log_gaussian(src_syntax["distances"], self.cfg.dep_bias_sigma).exp()}
+        return {"nearness": log_gaussian(src_syntax["distances"], self.cfg.dasa_sigma).exp()}
 
 
 @register_model("dasa_transformer")
 class DistanceBiasTransformerModel(SyntaxTransformerModel):
-    """Transformer with tree distances in its encoder. With --dep-bias-layers none it is the stock Transformer."""
+    """Transformer with tree distances in its encoder. With --dasa-layers none it is the stock Transformer."""
 
     options = DistanceBiasOptions
     own_parameters = ("self_attn.distance_weight",)
@@ -83,11 +79,7 @@ class DistanceBiasTransformerModel(SyntaxTransformerModel):
 
     @classmethod
     def check_options(cls, args, task):
-        chosen_layers(args.dep_bias_layers, args.encoder_layers, "--dep-bias-layers")
-        if not args.dep_bias_sigma > 0:
-            raise ValueError(f"--dep-bias-sigma {args.dep_bias_sigma}: must be greater than 0")
-        if not math.isfinite(args.dep_bias_init):
-            raise ValueError(f"--dep-bias-init {args.dep_bias_init}: give a number")
+        chosen_layers(args.dasa_layers, args.encoder_layers, "--dasa-layers")
 
     @classmethod
     def build_encoder(cls, cfg, src_dict, embed_tokens):

@@ -1,6 +1,6 @@
 """A Transformer with syntax-directed heads in its decoder; beyond the paper of SDAtt (Chen et al., AAAI 2018)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Optional
 
 import torch
@@ -14,6 +14,7 @@ from fairseq.modules.transformer_layer import TransformerDecoderLayerBase
 from torch import Tensor
 
 from ...data.inputs import SourceSyntax
+from ...options import option
 from ..sdatt.position_metrics import log_correlations, progress
 from ..sdatt.syntax_directed_attention import MissingParse, PositionGradient, complete_distances
 from ..transformer.encoder import SyntaxEncoder
@@ -26,30 +27,23 @@ from .cross_attention import HeadPositions, SyntaxCrossAttention, tree_penalty
 class SyntaxDirectedTransformerOptions(FairseqDataclass):
     """Options of syntax-directed heads."""
 
-    syntax_heads: Optional[int] = field(
-        default=None,
-        metadata={
-            "help": "how many heads of the decoder's attention to the source are directed by syntax; default: half of "
-            "them; 0: the stock Transformer"
-        },
+    sdatt_heads: Optional[int] = option(
+        None,
+        "how many heads of the decoder's attention to the source are directed by syntax; default: half of "
+        "them; 0: the stock Transformer",
     )
-    syntax_layers: str = field(
-        default="all",
-        metadata={"help": "decoder layers with such heads: all, none (the stock Transformer), or numbers from 0: 0,2"},
+    sdatt_layers: str = option(
+        "all", "decoder layers with such heads: all, none (the stock Transformer), or numbers from 0: 0,2"
     )
-    sdatt_n: float = field(default=4.0, metadata={"help": "window in arcs of the tree, or inf"})
-    sdatt_sigma: Optional[float] = field(
-        default=None, metadata={"help": "standard deviation of the Gaussian, in arcs, or inf; default: half the window"}
+    sdatt_n: float = option(4.0, "window in arcs of the tree, or inf", "(0, inf]")
+    sdatt_sigma: Optional[float] = option(
+        None, "standard deviation of the Gaussian, in arcs, or inf; default: half the window", "(0, inf]"
     )
-    sdatt_position: PositionGradient = field(
-        default=PositionGradient.ste, metadata={"help": "gradient of the predicted position"}
-    )
-    sdatt_missing: MissingParse = field(
-        default=MissingParse.all_equal,
-        metadata={
-            "help": "what a sentence without a parse gets: global, all words as near as any; linear, distances in the "
-            "sentence; error, it is refused"
-        },
+    sdatt_position: PositionGradient = option(PositionGradient.ste, "gradient of the predicted position")
+    sdatt_missing: MissingParse = option(
+        MissingParse.all_equal,
+        "what a sentence without a parse gets: global, all words as near as any; linear, distances in the "
+        "sentence; error, it is refused",
     )
 
 
@@ -125,7 +119,7 @@ class SyntaxDirectedDecoder(TransformerDecoderBase):
 
     def build_decoder_layer(self, cfg, no_encoder_attn=False):
         """fairseq calls this without an index, once a layer."""
-        heads = cfg.syntax_heads if self._layers_built in self._directed_layers else 0
+        heads = cfg.sdatt_heads if self._layers_built in self._directed_layers else 0
         self._layers_built += 1
         layer = SyntaxDirectedDecoderLayer(cfg, heads)
         if cfg.checkpoint_activations:
@@ -141,13 +135,13 @@ class SyntaxDirectedDecoder(TransformerDecoderBase):
 
 def _directed_layers(cfg) -> tuple[int, ...]:
     """Numbers of the decoder layers with syntax-directed heads."""
-    layers = chosen_layers(cfg.syntax_layers, cfg.decoder.layers, "--syntax-layers")
-    return layers if cfg.syntax_heads else ()
+    layers = chosen_layers(cfg.sdatt_layers, cfg.decoder.layers, "--sdatt-layers")
+    return layers if cfg.sdatt_heads else ()
 
 
 @register_model("sdatt_transformer")
 class SyntaxDirectedTransformerModel(SyntaxTransformerModel):
-    """Transformer with syntax-directed heads. With --syntax-heads 0 it is the stock Transformer."""
+    """Transformer with syntax-directed heads. With --sdatt-heads 0 it is the stock Transformer."""
 
     options = SyntaxDirectedTransformerOptions
     own_parameters = ("encoder_attn.position.",)
@@ -190,20 +184,16 @@ class SyntaxDirectedTransformerModel(SyntaxTransformerModel):
     @classmethod
     def check_options(cls, args, task):
         heads = args.decoder_attention_heads
-        if args.syntax_heads is None:
-            args.syntax_heads = max(1, heads // 2)
-        if not 0 <= args.syntax_heads <= heads:
-            raise ValueError(f"--syntax-heads {args.syntax_heads}: give 0 to {heads} (--decoder-attention-heads)")
-        chosen_layers(args.syntax_layers, args.decoder_layers, "--syntax-layers")
-        for name in ("sdatt_n", "sdatt_sigma"):
-            value = getattr(args, name)
-            if value is not None and not value > 0:
-                raise ValueError(f"--{name.replace('_', '-')} {value}: must be greater than 0")
+        if args.sdatt_heads is None:
+            args.sdatt_heads = max(1, heads // 2)
+        if not 0 <= args.sdatt_heads <= heads:
+            raise ValueError(f"--sdatt-heads {args.sdatt_heads}: give 0 to {heads} (--decoder-attention-heads)")
+        chosen_layers(args.sdatt_layers, args.decoder_layers, "--sdatt-layers")
         for name in ("no_cross_attention", "cross_self_attention"):
-            if args.syntax_heads and getattr(args, name, False):
+            if args.sdatt_heads and getattr(args, name, False):
                 raise ValueError(
                     f"--{name.replace('_', '-')} leaves no attention to the source alone that syntax could direct; "
-                    "leave it out, or give --syntax-heads 0"
+                    "leave it out, or give --sdatt-heads 0"
                 )
 
     @classmethod

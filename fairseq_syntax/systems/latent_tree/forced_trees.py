@@ -70,8 +70,8 @@ class ForcedTreeDataset(SyntaxPairDataset):
         for name, dictionary in (("source", self.src_dict), ("target", self.tgt_dict)):
             if trees == ForcedTrees.words and SPACE not in dictionary:
                 raise ValueError(
-                    f"--forced-trees words: the {name} dictionary has no {SPACE}, which separates words; make the text "
-                    "with fairseq-syntax characters, or choose none or flat"
+                    f"--rnng-forced-trees words: the {name} dictionary has no {SPACE}, which separates words; make "
+                    "the text with fairseq-syntax characters, or choose none or flat"
                 )
         self.trees = trees
 

@@ -106,11 +106,15 @@ class TreeHealth:
         for side, numbers in counts.items():
             flat, capped, trees = numbers.tolist()
             for share, what, cure in (
-                (flat / trees, "are flat (nothing but the root)", "raise --entropy-weight or lower --policy-weight"),
+                (
+                    flat / trees,
+                    "are flat (nothing but the root)",
+                    "raise --rnng-entropy-weight or lower --rnng-policy-weight",
+                ),
                 (
                     capped / trees,
                     "were kept from opening constituents by the limit of actions",
-                    "lower --policy-weight or raise --entropy-weight",
+                    "lower --rnng-policy-weight or raise --rnng-entropy-weight",
                 ),
             ):
                 if share > DEGENERATE and distributed_utils.get_global_rank() == 0:

@@ -1,16 +1,16 @@
 """Translation between latent constituency trees: two recurrent neural network grammars (Bradbury & Socher 2017)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 import torch
 from fairseq.dataclass import FairseqDataclass
 from fairseq.dataclass.utils import gen_parser_from_dataclass
-from fairseq.models import BaseFairseqModel, register_model, register_model_architecture
+from fairseq.models import BaseFairseqModel, register_model
 from torch import Tensor
 
-from ...options import as_namespace, fill_defaults, require_joined_dictionary
+from ...options import as_namespace, fill_defaults, option, register_presets, require_joined_dictionary
 from .moving_baselines import MovingBaselines
 from .rnng import RNNG, AttentionKey, Replay, TreePair, TreeScores
 from .stack_lstm import Memory
@@ -51,41 +51,26 @@ class SymbolGradient(StrEnum):
 class LatentTreeOptions(FairseqDataclass):
     """Options of the latent-tree translator; defaults are the paper's, or nearest to it."""
 
-    rnng_size: int = field(default=384, metadata={"help": "size of embeddings, phrases and states"})
-    share_all_embeddings: bool = field(
-        default=False, metadata={"help": "one table of embeddings for both sides, with a joined dictionary"}
+    rnng_size: int = option(384, "size of embeddings, phrases and states", "[1, inf)")
+    share_all_embeddings: bool = option(False, "one table of embeddings for both sides, with a joined dictionary")
+    rnng_root_input: RootInput = option(RootInput.encoder, "what the root of the target is begun with")
+    rnng_attn_key: AttentionKey = option(
+        AttentionKey.open, "compare the decoder with source constituents as opened (the paper) or as composed"
     )
-    root_input: RootInput = field(
-        default=RootInput.encoder, metadata={"help": "what the root of the target is begun with"}
+    rnng_attn_scale: AttentionScale = option(AttentionScale.none, "scale of the dot products")
+    rnng_policy_grad: PolicyGradient = option(PolicyGradient.full, "weights that the gradient of the policy trains")
+    rnng_lm_grad: SymbolGradient = option(SymbolGradient.path, "weights that the losses of characters train")
+    rnng_value_head: bool = option(False, "predict the reward to come, for --rnng-baseline value of reinforce_tree")
+    rnng_max_open: int = option(16, "constituents open at a time, the root among them", "[1, inf)")
+    rnng_max_consecutive: int = option(4, "constituents opened in a row", "[1, inf)")
+    rnng_actions_per_symbol: int = option(
+        3, "a sentence of n characters may take this times n, and twice --rnng-max-open, actions", "[2, inf)"
     )
-    attn_key: AttentionKey = field(
-        default=AttentionKey.open,
-        metadata={"help": "compare the decoder with source constituents as opened (the paper) or as composed"},
-    )
-    attn_scale: AttentionScale = field(default=AttentionScale.none, metadata={"help": "scale of the dot products"})
-    policy_grad: PolicyGradient = field(
-        default=PolicyGradient.full, metadata={"help": "weights that the gradient of the policy trains"}
-    )
-    lm_grad: SymbolGradient = field(
-        default=SymbolGradient.path, metadata={"help": "weights that the losses of characters train"}
-    )
-    value_head: bool = field(
-        default=False, metadata={"help": "predict the reward to come, for --baseline value of reinforce_tree"}
-    )
-    max_open: int = field(default=16, metadata={"help": "constituents open at a time, the root among them"})
-    max_consecutive: int = field(default=4, metadata={"help": "constituents opened in a row"})
-    actions_per_symbol: int = field(
-        default=3,
-        metadata={
-            "help": "a sentence of n characters may take this times n, and twice --max-open, actions; at least 2"
-        },
-    )
-    tree_wait: float = field(
-        default=0.5,
-        metadata={
-            "help": "close constituents of a batch together when this part of its sentences wants to; speed depends on "
-            "it, and which trees are drawn by chance; the most probable trees do not"
-        },
+    rnng_wait: float = option(
+        0.5,
+        "close constituents of a batch together when this part of its sentences wants to; speed depends on "
+        "it, and which trees are drawn by chance; the most probable trees do not",
+        "[0, 1]",
     )
 
 
@@ -107,9 +92,9 @@ class LatentTreeRNNG(BaseFairseqModel):
         self.encoder = encoder
         self.decoder = decoder
         self.limits = limits
-        self.root_input = RootInput(args.root_input)
-        self.attn_key = AttentionKey(args.attn_key)
-        self.wait = args.tree_wait
+        self.root_input = RootInput(args.rnng_root_input)
+        self.attn_key = AttentionKey(args.rnng_attn_key)
+        self.wait = args.rnng_wait
         self.baselines = MovingBaselines(encoder.vocabulary, decoder.vocabulary)
 
     @classmethod
@@ -130,21 +115,17 @@ class LatentTreeRNNG(BaseFairseqModel):
             )
         args = as_namespace(args)
         fill_defaults(args, LatentTreeOptions)
-        if not 0 <= args.tree_wait <= 1:
-            raise ValueError(f"--tree-wait {args.tree_wait}: must be from 0 to 1")
-        if args.rnng_size < 1:
-            raise ValueError(f"--rnng-size {args.rnng_size}: must be at least 1")
-        limits = Limits(args.max_open, args.max_consecutive, args.actions_per_symbol)
+        limits = Limits(args.rnng_max_open, args.rnng_max_consecutive, args.rnng_actions_per_symbol)
         shared = {
             "size": args.rnng_size,
-            "scale": args.rnng_size**-0.5 if args.attn_scale == AttentionScale.sqrt else 1.0,
-            "value_head": args.value_head,
-            "detach_policy": args.policy_grad == PolicyGradient.head,
-            "detach_output": args.lm_grad == SymbolGradient.softmax,
+            "scale": args.rnng_size**-0.5 if args.rnng_attn_scale == AttentionScale.sqrt else 1.0,
+            "value_head": args.rnng_value_head,
+            "detach_policy": args.rnng_policy_grad == PolicyGradient.head,
+            "detach_output": args.rnng_lm_grad == SymbolGradient.softmax,
         }
         source, target = task.source_dictionary, task.target_dictionary
         encoder = RNNG(len(source), source.pad(), **shared)
-        learned_root = args.root_input == RootInput.learned
+        learned_root = args.rnng_root_input == RootInput.learned
         decoder = RNNG(len(target), target.pad(), own_nonterminal=learned_root, side="target", **shared)
         if args.share_all_embeddings:
             require_joined_dictionary(task)
@@ -242,12 +223,4 @@ def as_numpy(values: Tensor) -> np.ndarray:
     return values.cpu().numpy()
 
 
-@register_model_architecture("latent_tree_rnng", "latent_tree_rnng")
-def latent_tree_rnng(args):
-    """The paper's size, that of the options' defaults."""
-
-
-@register_model_architecture("latent_tree_rnng", "latent_tree_rnng_tiny")
-def latent_tree_rnng_tiny(args):
-    """For trying out."""
-    args.rnng_size = getattr(args, "rnng_size", 32)
+register_presets("latent_tree_rnng", {"latent_tree_rnng": {}, "latent_tree_rnng_tiny": {"rnng_size": 32}})

@@ -7,6 +7,7 @@ import torch
 from fairseq.criterions import FairseqCriterion, register_criterion
 from torch import Tensor, nn
 
+from ...options import check_values
 from .losses import (
     CoverageRoot,
     GenCount,
@@ -89,21 +90,21 @@ class ReinforceTreeCriterion(FairseqCriterion):
     baseline. An action's own reward is its tree reward, less w L for a GEN. Nothing flows back through rewards and
     baselines. `sample_size` is the number of sentences.
 
-    Baselines (`--baseline`):
+    Baselines (`--rnng-baseline`):
         ema: moving averages of each symbol's loss, and of the tree reward. The latter is by default that per GEN,
             subtracted at each GEN: how many GENs are to come does not depend on the actions, so that there is no bias.
         loo: each sentence is drawn K times; losses are means over them. Subtracted from R_i is the mean reward to go of
             the other K - 1 from where they had generated as many symbols.
         greedy: the same of the most likely trees, which need another pass.
-        value: what the model's value head expects; its squared error is added with `--value-weight`.
+        value: what the model's value head expects; its squared error is added with `--rnng-value-weight`.
 
-    `--cross-reward scg` adds to R_i what comes later on the other side, without discount: to the source's
+    `--rnng-cross-reward scg` adds to R_i what comes later on the other side, without discount: to the source's
     -(w_tgt L_tgt + w_att L_att) and the target's tree reward, to the target's -w_att L_att. Their moving averages are
     those per target symbol, and per sentence.
 
     Sides with given trees (`net_input` has src_actions or tgt_actions) are not taught by rewards but by
-    `--action-xent`. In validation there are no rewards; trees are drawn with a generator of the criterion's own, whose
-    seed is that of the sentences and `--seed`, so the same are drawn each time and training goes on undisturbed.
+    `--rnng-action-xent`. In validation there are no rewards; trees are drawn with a generator of the criterion's own,
+    whose seed is that of the sentences and `--seed`, so the same are drawn each time and training goes on undisturbed.
 
     Logged are, in bits, `loss` of target and `loss_src` of source symbols (the end counts as one) and `entropy_*` of an
     action; `att`, the coverage loss of a sentence; for both sides NTs (`nts_per_char_*`) and tree reward
@@ -121,39 +122,28 @@ class ReinforceTreeCriterion(FairseqCriterion):
 
     def __init__(self, task, cfg: ReinforceTreeConfig):
         super().__init__(task)
-        preset = PRESETS[TreePreset(cfg.tree_preset)]._asdict()
-        given = {name: getattr(cfg, name) for name in preset if getattr(cfg, name) is not None}
-        chosen = Preset(**{**preset, **given})
-        weights = {name: getattr(chosen, name) for name in Preset._fields if name.endswith("_weight")}
-        weights |= {name: getattr(cfg, name) for name in ("entropy_weight", "action_xent", "value_weight")}
-        for name, value in weights.items():
-            if not 0 <= value < math.inf:
-                raise ValueError(f"--{name.replace('_', '-')} {value}: must be 0 or greater")
-        for name in ("terminal_reward", "nonterminal_reward"):
-            if not math.isfinite(getattr(chosen, name)):
-                raise ValueError(f"--{name.replace('_', '-')} {getattr(chosen, name)}: must be a number")
-        if not 0 <= cfg.reward_discount <= 1:
-            raise ValueError(f"--reward-discount {cfg.reward_discount}: must be from 0 to 1")
-        if cfg.loo_samples < 2:
-            raise ValueError(f"--loo-samples {cfg.loo_samples}: must be at least 2; a sample has no others")
+        check_values(cfg, ReinforceTreeConfig)
+        preset = PRESETS[TreePreset(cfg.rnng_preset)]
+        given = {name: getattr(cfg, f"rnng_{name}") for name in Preset._fields}
+        chosen = preset._replace(**{name: value for name, value in given.items() if value is not None})
         self.weights = chosen
-        self.entropy_weight = cfg.entropy_weight
-        self.action_xent = cfg.action_xent
-        self.value_weight = cfg.value_weight
+        self.entropy_weight = cfg.rnng_entropy_weight
+        self.action_xent = cfg.rnng_action_xent
+        self.value_weight = cfg.rnng_value_weight
         self.rewards = TreeRewards(
             chosen.terminal_reward,
             chosen.nonterminal_reward,
-            RewardMode(chosen.tree_reward_mode),
+            RewardMode(chosen.reward_mode),
             ForcedClosings(chosen.reward_forced),
         )
-        self.discount = cfg.reward_discount
+        self.discount = cfg.rnng_reward_discount
         self.gen_count = GenCount(chosen.gen_count)
-        self.baseline = Baseline(cfg.baseline)
+        self.baseline = Baseline(cfg.rnng_baseline)
         self.tree_baseline = TreeBaseline(chosen.tree_baseline)
-        self.copies = cfg.loo_samples if self.baseline == Baseline.loo else 1
-        self.cross_reward = CrossReward(cfg.cross_reward)
-        self.coverage_root = CoverageRoot(cfg.coverage_root)
-        self.valid_trees = ValidTrees(cfg.valid_trees)
+        self.copies = cfg.rnng_loo_samples if self.baseline == Baseline.loo else 1
+        self.cross_reward = CrossReward(cfg.rnng_cross_reward)
+        self.coverage_root = CoverageRoot(cfg.rnng_coverage_root)
+        self.valid_trees = ValidTrees(cfg.rnng_valid_trees)
         self.seed = cfg.seed
         self._health = TreeHealth()
 
@@ -243,7 +233,7 @@ class ReinforceTreeCriterion(FairseqCriterion):
                 advantage = advantage - at_actions(expected, scores.actions)
             elif self.baseline == Baseline.value:
                 if scores.values is None:
-                    raise ValueError("--baseline value: the model has no value head; give --value-head, too")
+                    raise ValueError("--rnng-baseline value: the model has no value head; give --rnng-value-head, too")
                 error = torch.where(scores.actions == Action.NOP, 0, scores.values - advantage.to(scores.values))
                 total = total + self.value_weight * (error**2).sum(1)
                 advantage = -error.detach().double()

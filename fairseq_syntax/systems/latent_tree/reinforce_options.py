@@ -1,12 +1,13 @@
 """Options of `reinforce_tree`."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, Optional
 
 from fairseq.dataclass import FairseqDataclass
 from omegaconf import II
 
+from ...options import option
 from .losses import CoverageRoot, GenCount
 from .rewards import ForcedClosings, RewardMode
 
@@ -64,7 +65,7 @@ class Preset(NamedTuple):
     terminal_reward: float = 4.0
     nonterminal_reward: float = 9.0
     reward_forced: ForcedClosings = ForcedClosings.all
-    tree_reward_mode: RewardMode = RewardMode.exclusive
+    reward_mode: RewardMode = RewardMode.exclusive
     gen_count: GenCount = GenCount.exclusive
     tree_baseline: TreeBaseline = TreeBaseline.gen
 
@@ -75,7 +76,7 @@ PRESETS = {
     TreePreset.pf: Preset(10.0, 10.0, 10.0, nonterminal_reward=10.0, reward_forced=ForcedClosings.penalty),
     TreePreset.shallow: Preset(coverage_weight=0.1, terminal_reward=1.0, nonterminal_reward=0.0),
     TreePreset.literal: Preset(
-        tree_reward_mode=RewardMode.additive, gen_count=GenCount.inclusive, tree_baseline=TreeBaseline.reduce
+        reward_mode=RewardMode.additive, gen_count=GenCount.inclusive, tree_baseline=TreeBaseline.reduce
     ),
 }
 
@@ -84,87 +85,66 @@ PRESETS = {
 class ReinforceTreeConfig(FairseqDataclass):
     """Options of `reinforce_tree`; what has no default takes that of the preset."""
 
-    tree_preset: TreePreset = field(
-        default=TreePreset.default,
-        metadata={
-            "help": "values of --source-weight, --target-weight, --coverage-weight, --policy-weight, "
-            "--terminal-reward, --nonterminal-reward and --reward-forced that are not given themselves: "
-            "1 1 1 0.02 4 9 all (default), 10 1 100 0.02 4 9 all (paper), 10 10 10 0.02 4 10 penalty (pf), "
-            "1 1 0.1 0.02 1 0 all (shallow: nesting earns nothing); all with --tree-reward-mode exclusive, --gen-count "
-            "exclusive and --tree-baseline gen. literal is default with additive, inclusive and reduce: the wording of "
-            "the paper, whose weights and amounts could not be read; gradients are biased"
-        },
+    rnng_preset: TreePreset = option(
+        TreePreset.default,
+        "values of --rnng-source-weight, --rnng-target-weight, --rnng-coverage-weight, --rnng-policy-weight, "
+        "--rnng-terminal-reward, --rnng-nonterminal-reward and --rnng-reward-forced that are not given themselves: "
+        "1 1 1 0.02 4 9 all (default), 10 1 100 0.02 4 9 all (paper), 10 10 10 0.02 4 10 penalty (pf), "
+        "1 1 0.1 0.02 1 0 all (shallow: nesting earns nothing); all with --rnng-reward-mode exclusive, "
+        "--rnng-gen-count exclusive and --rnng-tree-baseline gen. literal is default with additive, inclusive and "
+        "reduce: the wording of the paper, whose weights and amounts could not be read; gradients are biased",
     )
-    source_weight: Optional[float] = field(
-        default=None, metadata={"help": "weight of the loss of source symbols, also in rewards; 0 or greater"}
+    rnng_source_weight: Optional[float] = option(
+        None, "weight of the loss of source symbols, also in rewards", "[0, inf)"
     )
-    target_weight: Optional[float] = field(
-        default=None, metadata={"help": "weight of the loss of target symbols, also in rewards; 0 or greater"}
+    rnng_target_weight: Optional[float] = option(
+        None, "weight of the loss of target symbols, also in rewards", "[0, inf)"
     )
-    coverage_weight: Optional[float] = field(
-        default=None, metadata={"help": "weight of the coverage loss of attention; 0 or greater"}
+    rnng_coverage_weight: Optional[float] = option(None, "weight of the coverage loss of attention", "[0, inf)")
+    rnng_policy_weight: Optional[float] = option(
+        None, "weight of the policy gradient, that is, of all rewards", "[0, inf)"
     )
-    policy_weight: Optional[float] = field(
-        default=None, metadata={"help": "weight of the policy gradient, that is, of all rewards; 0 or greater"}
+    rnng_entropy_weight: float = option(0.0, "weight of the policy's entropy (nats), which is raised", "[0, inf)")
+    rnng_action_xent: float = option(
+        0.0, "weight of -log p(action) where trees are given, which have no policy gradient", "[0, inf)"
     )
-    entropy_weight: float = field(
-        default=0.0, metadata={"help": "weight of the policy's entropy (nats), which is raised; 0 or greater"}
+    rnng_terminal_reward: Optional[float] = option(
+        None, "reward of a constituent of symbols alone, for each of them", "(-inf, inf)"
     )
-    action_xent: float = field(
-        default=0.0,
-        metadata={
-            "help": "weight of -log p(action) where trees are given, which have no policy gradient; 0 or greater"
-        },
+    rnng_nonterminal_reward: Optional[float] = option(
+        None, "reward of a constituent with constituents in it, times the root of how many they are", "(-inf, inf)"
     )
-    terminal_reward: Optional[float] = field(
-        default=None, metadata={"help": "reward of a constituent of symbols alone, for each of them"}
+    rnng_reward_mode: Optional[RewardMode] = option(
+        None, "constituents with faults cost 1 and earn nothing (exclusive), or earn as others, too"
     )
-    nonterminal_reward: Optional[float] = field(
-        default=None,
-        metadata={"help": "reward of a constituent with constituents in it, times the root of how many they are"},
+    rnng_reward_forced: Optional[ForcedClosings] = option(
+        None, "constituents that the end of the sentence closes earn as others (all), or can only cost"
     )
-    tree_reward_mode: Optional[RewardMode] = field(
-        default=None,
-        metadata={"help": "constituents with faults cost 1 and earn nothing (exclusive), or earn as others, too"},
+    rnng_reward_discount: float = option(0.95, "discount of rewards for each symbol they lie ahead", "[0, 1]")
+    rnng_gen_count: Optional[GenCount] = option(
+        None, "discount from the symbols before an action, or (inclusive, as in the paper) with its own"
     )
-    reward_forced: Optional[ForcedClosings] = field(
-        default=None,
-        metadata={"help": "constituents that the end of the sentence closes earn as others (all), or can only cost"},
+    rnng_baseline: Baseline = option(
+        Baseline.ema,
+        "subtracted from rewards: moving averages, nothing, the mean of other samples of the sentence "
+        "(loo), the reward of the most likely trees (greedy), or what a value head predicts",
     )
-    reward_discount: float = field(
-        default=0.95, metadata={"help": "discount of rewards for each symbol they lie ahead, from 0 to 1"}
+    rnng_tree_baseline: Optional[TreeBaseline] = option(
+        None,
+        "with --rnng-baseline ema, where the average tree reward is subtracted; at reduce or action, gradients "
+        "are biased",
     )
-    gen_count: Optional[GenCount] = field(
-        default=None,
-        metadata={"help": "discount from the symbols before an action, or (inclusive, as in the paper) with its own"},
+    rnng_loo_samples: int = option(8, "samples of each sentence with --rnng-baseline loo", "[2, inf)")
+    rnng_value_weight: float = option(
+        0.01, "weight of the squared error of the value head with --rnng-baseline value", "[0, inf)"
     )
-    baseline: Baseline = field(
-        default=Baseline.ema,
-        metadata={
-            "help": "subtracted from rewards: moving averages, nothing, the mean of other samples of the sentence "
-            "(loo), the reward of the most likely trees (greedy), or what a value head predicts"
-        },
+    rnng_cross_reward: CrossReward = option(
+        CrossReward.none, "reward policies for the costs that their trees bring about later, too (scg)"
     )
-    tree_baseline: Optional[TreeBaseline] = field(
-        default=None,
-        metadata={
-            "help": "with --baseline ema, where the average tree reward is subtracted; at reduce or action, gradients "
-            "are biased"
-        },
+    rnng_coverage_root: CoverageRoot = option(
+        CoverageRoot.zero, "how much attention the source's root should get in all"
     )
-    loo_samples: int = field(default=8, metadata={"help": "samples of each sentence with --baseline loo, at least 2"})
-    value_weight: float = field(
-        default=0.01, metadata={"help": "weight of the squared error of the value head with --baseline value"}
-    )
-    cross_reward: CrossReward = field(
-        default=CrossReward.none,
-        metadata={"help": "reward policies for the costs that their trees bring about later, too (scg)"},
-    )
-    coverage_root: CoverageRoot = field(
-        default=CoverageRoot.zero, metadata={"help": "how much attention the source's root should get in all"}
-    )
-    valid_trees: ValidTrees = field(
-        default=ValidTrees.sample,
-        metadata={"help": "trees of validation: drawn, always the same way; or the most likely, flat in the beginning"},
+    rnng_valid_trees: ValidTrees = option(
+        ValidTrees.sample, "trees of validation: drawn, always the same way; or the most likely, flat in the beginning"
     )
     seed: int = II("common.seed")

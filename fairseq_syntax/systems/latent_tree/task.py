@@ -2,7 +2,7 @@
 
 import collections
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
 
@@ -16,6 +16,7 @@ from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from ...data.publishing import check_published
 from ...data.splits import check_split
 from ...data.token_files import load_dictionary
+from ...options import option
 from ...training.validation_bleu import ValidationBleu
 from .characters import Dedup, symbols_without_repeats, to_characters, to_text
 from .forced_trees import ForcedTreeDataset, ForcedTrees
@@ -75,32 +76,25 @@ class TreeTranslationConfig(TranslationConfig):
     characters to words.
     """
 
-    left_pad_source: bool = field(default=False, metadata={"help": "pad the source on the left"})
-    upsample_primary: int = field(default=1, metadata={"help": "how often the first of train, train1, … is repeated"})
-    eval_bleu_detok: str = field(
-        default="syntax_char",
-        metadata={"help": "what makes text of translations before --eval-bleu; syntax_char joins characters to words"},
+    left_pad_source: bool = option(False, "pad the source on the left")
+    upsample_primary: int = option(1, "how often the first of train, train1, … is repeated")
+    eval_bleu_detok: str = option(
+        "syntax_char", "what makes text of translations before --eval-bleu; syntax_char joins characters to words"
     )
-    tree_output: Optional[str] = field(
-        default=None,
-        metadata={
-            "help": "fairseq-generate and -interactive write the trees of both sentences and their attention to this "
-            "file, three lines a sentence; - is stdout"
-        },
+    rnng_tree_output: Optional[str] = option(
+        None,
+        "fairseq-generate and -interactive write the trees of both sentences and their attention to this "
+        "file, three lines a sentence; - is stdout",
     )
-    dedup: Dedup = field(
-        default=Dedup.none,
-        metadata={
-            "help": "remove repeated pairs of words from translations: those right behind the same pair (adjacent), or "
-            "those that stand anywhere before (seen)"
-        },
+    rnng_dedup: Dedup = option(
+        Dedup.none,
+        "remove repeated pairs of words from translations: those right behind the same pair (adjacent), or "
+        "those that stand anywhere before (seen)",
     )
-    forced_trees: ForcedTrees = field(
-        default=ForcedTrees.none,
-        metadata={
-            "help": "train on given trees instead of the policy's: flat, or a constituent for each word (words); teach "
-            "them to the policy with --action-xent"
-        },
+    rnng_forced_trees: ForcedTrees = option(
+        ForcedTrees.none,
+        "train on given trees instead of the policy's: flat, or a constituent for each word (words); teach "
+        "them to the policy with --rnng-action-xent",
     )
 
 
@@ -120,7 +114,7 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
         super().__init__(cfg, src_dict, tgt_dict)
         if cfg.num_batch_buckets > 0:
             raise ValueError("--num-batch-buckets: fairseq's implementation fails with NumPy 2; leave it out")
-        self._trees = TreeFile(cfg.tree_output) if cfg.tree_output else None
+        self._trees = TreeFile(cfg.rnng_tree_output) if cfg.rnng_tree_output else None
         # lines that fairseq-interactive has read, and the numbers of those of its buffer, by token ids
         self._lines_read = 0
         self._numbers = collections.defaultdict(collections.deque)
@@ -161,7 +155,7 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
         check_split(self, split, epoch, combine)
         super().load_dataset(split, epoch=epoch, combine=combine, **kwargs)
         pairs = ForcedTreeDataset.from_pairs(self.datasets[split], None, ())
-        pairs.force(self.cfg.forced_trees)
+        pairs.force(self.cfg.rnng_forced_trees)
         self.datasets[split] = pairs
         for side, sizes in (("source", pairs.src_sizes), ("target", pairs.tgt_sizes)):
             empty = int((np.asarray(sizes) == 1).sum()) if sizes is not None else 0
@@ -203,7 +197,7 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
     def build_model(self, cfg, from_checkpoint=False):
         """Build the model."""
         if self._trees is not None and not from_checkpoint:
-            raise ValueError("--tree-output: for fairseq-generate and fairseq-interactive, not for training")
+            raise ValueError("--rnng-tree-output: for fairseq-generate and fairseq-interactive, not for training")
         model = super().build_model(cfg, from_checkpoint)
         self._check_model(model)
         return model
@@ -214,11 +208,11 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
         if name in _WORD_BY_WORD:
             raise ValueError(f"--criterion {name}: does not learn trees; give --criterion reinforce_tree")
         self._criterion = super().build_criterion(cfg, from_checkpoint)
-        if self.cfg.forced_trees != ForcedTrees.none and not getattr(cfg, "action_xent", 1):
+        if self.cfg.rnng_forced_trees != ForcedTrees.none and not getattr(cfg, "rnng_action_xent", 1):
             logger.warning(
-                "--forced-trees %s without --action-xent: nothing teaches the policy, so the trees of translations are "
-                "those of chance; give --action-xent 1",
-                self.cfg.forced_trees,
+                "--rnng-forced-trees %s without --rnng-action-xent: nothing teaches the policy, so the trees of "
+                "translations are those of chance; give --rnng-action-xent 1",
+                self.cfg.rnng_forced_trees,
             )
         return self._criterion
 
@@ -273,7 +267,7 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
     def inference_step(self, generator, models, sample, prefix_tokens=None, constraints=None):
         """Translate a batch; its trees go to the file, if there is one.
 
-        Trees are those that were built: --dedup takes words from the translation, not from its tree.
+        Trees are those that were built: --rnng-dedup takes words from the translation, not from its tree.
         """
         # what a translation is like must not depend on the trees that it would be trained on
         net_input = {name: value for name, value in sample["net_input"].items() if not name.endswith("_actions")}
@@ -286,7 +280,7 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
                 for number, (best, *_) in zip(self._sentence_numbers(sample), result, strict=True)
             ]
             self._trees.write("".join(lines), len(lines))
-        if self.cfg.dedup != Dedup.none:
+        if self.cfg.rnng_dedup != Dedup.none:
             result = [[self._without_repeats(hypothesis) for hypothesis in nbest] for nbest in result]
         return result
 
@@ -300,7 +294,7 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
     def _without_repeats(self, hypothesis: dict) -> dict:
         tokens = hypothesis["tokens"]
         symbols = [self.tgt_dict[i] for i in tokens.tolist()]
-        places = [*symbols_without_repeats(symbols[:-1], self.cfg.dedup), len(symbols) - 1]
+        places = [*symbols_without_repeats(symbols[:-1], self.cfg.rnng_dedup), len(symbols) - 1]
         places = tokens.new_tensor(places)
         result = {**hypothesis, "tokens": tokens[places]}
         result["positional_scores"] = hypothesis["positional_scores"][places.to(hypothesis["positional_scores"].device)]

@@ -42,11 +42,6 @@ class Limits:
     max_consecutive: int = 4
     actions_per_symbol: int = 3
 
-    def __post_init__(self):
-        for name, least in (("max_open", 1), ("max_consecutive", 1), ("actions_per_symbol", 2)):
-            if getattr(self, name) < least:
-                raise ValueError(f"--{name.replace('_', '-')} {getattr(self, name)}: must be at least {least}")
-
     def max_actions(self, lengths):
         """The budget of sentences of these lengths (a number or a tensor of them)."""
         return self.actions_per_symbol * lengths + 2 * self.max_open

@@ -1,4 +1,4 @@
-"""The trees of translations as they were written to a file (`--tree-output`).
+"""The trees of translations as they were written to a file (`--rnng-tree-output`).
 
 Three lines a sentence, tab-separated, the number of the sentence behind the hyphen: `TS-7` and `TT-7` with the trees of
 source and target in brackets (see `trees.brackets`), and `TA-7` with JSON: "source_spans" and "target_spans" of the
@@ -85,7 +85,7 @@ def read_tree_file(lines: Iterable[tuple[int, str]], name: str) -> list[TreeReco
                 )
             records[kind] = line, match[3] or ""
     if not found:
-        raise TreeFormatError(f"{name}: no tree (a line such as TS-0); give what --tree-output has written")
+        raise TreeFormatError(f"{name}: no tree (a line such as TS-0); give what --rnng-tree-output has written")
     return [_pair(sentence, found[sentence], name) for sentence in sorted(found)]
 
 

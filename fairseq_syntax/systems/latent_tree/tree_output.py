@@ -44,7 +44,7 @@ class TreeFile:
 
     def __init__(self, path: str):
         if Path(path).is_dir():
-            raise IsADirectoryError(f"--tree-output {path}: is a folder; name a file")
+            raise IsADirectoryError(f"--rnng-tree-output {path}: is a folder; name a file")
         self.path = path
         self.missing = 0
         self._file = None

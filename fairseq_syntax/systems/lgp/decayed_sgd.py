@@ -1,6 +1,6 @@
 """SGD with momentum that decays weight matrices only (Hashimoto & Tsuruoka 2017, section 4.2)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import List
 
 import torch
@@ -8,6 +8,8 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.optim import FairseqOptimizer, register_optimizer
 from torch import nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
+
+from ...options import check_values, option
 
 
 def _spare_embeddings(module, name, parameter):
@@ -27,16 +29,13 @@ register_module_parameter_registration_hook(_spare_embeddings)
 class DecayedSGDConfig(FairseqDataclass):
     """Options of `lgp_sgd`."""
 
-    momentum: float = field(
-        default=0.75, metadata={"help": "momentum, not Nesterov's (0.75 on small and medium data, 0.7 on large)"}
-    )
-    weight_decay: float = field(
-        default=0.0,
-        metadata={
-            "help": "L2 regularisation of weight matrices (1e-6 in the paper), added to their gradient; embeddings, "
-            "a softmax tied to them and biases have none",
-            "argparse_alias": "--wd",
-        },
+    momentum: float = option(0.75, "momentum, not Nesterov's (0.75 on small and medium data, 0.7 on large)", "[0, 1)")
+    weight_decay: float = option(
+        0.0,
+        "L2 regularisation of weight matrices (1e-6 in the paper), added to their gradient; embeddings, "
+        "a softmax tied to them and biases have none",
+        "[0, inf)",
+        argparse_alias="--wd",
     )
     # options of other parts
     lr: List[float] = "${optimization.lr}"
@@ -70,10 +69,7 @@ class DecayedSGD(FairseqOptimizer):
                 "--optimizer lgp_sgd: trains in single precision, because in half precision it cannot tell embeddings "
                 "from other matrices; leave out --fp16 and --bf16 (--amp works)"
             )
-        if not 0 <= cfg.momentum < 1:
-            raise ValueError(f"--momentum {cfg.momentum}: must be at least 0 and less than 1")
-        if cfg.weight_decay < 0:
-            raise ValueError(f"--weight-decay {cfg.weight_decay}: must not be negative")
+        check_values(cfg, DecayedSGDConfig)
         self.clip_value: float | None = None
         self._optimizer = torch.optim.SGD(decay_groups(params, cfg.weight_decay), **self.optimizer_config)
 

@@ -1,11 +1,13 @@
 """A learning rate that is halved when a validation is worse than the one before (Hashimoto & Tsuruoka 2017)."""
 
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import List
 
 from fairseq.dataclass import FairseqDataclass
 from fairseq.optim.lr_scheduler import FairseqLRScheduler, register_lr_scheduler
+
+from ...options import check_values, option
 
 logger = logging.getLogger(__name__)
 
@@ -14,14 +16,13 @@ logger = logging.getLogger(__name__)
 class HalveOnDropConfig(FairseqDataclass):
     """Options of `halve_on_drop`."""
 
-    lr_halve_after: float = field(
-        default=5.0,
-        metadata={
-            "help": "epochs over the whole training data before the learning rate may shrink (5 on small and medium "
-            "data, 0 on large); with --epoch-parts, N parts are one epoch"
-        },
+    lgp_halve_after: float = option(
+        5.0,
+        "epochs over the whole training data before the learning rate may shrink (5 on small and medium "
+        "data, 0 on large); with --epoch-parts, N parts are one epoch",
+        "[0, inf)",
     )
-    lr_shrink: float = field(default=0.5, metadata={"help": "factor of the learning rate when the metric gets worse"})
+    lr_shrink: float = option(0.5, "factor of the learning rate when the metric gets worse", "(0, 1)")
     # options of other parts; other tasks have no --epoch-parts
     epoch_parts: int = "${oc.select:task.epoch_parts,1}"
     lr: List[float] = "${optimization.lr}"
@@ -44,10 +45,7 @@ class HalveOnDrop(FairseqLRScheduler):
         super().__init__(cfg, optimizer)
         if len(cfg.lr) > 1:
             raise ValueError(f"--lr {list(cfg.lr)}: halve_on_drop starts with one learning rate and lowers it itself")
-        if not 0 < cfg.lr_shrink < 1:
-            raise ValueError(f"--lr-shrink {cfg.lr_shrink}: must be between 0 and 1")
-        if cfg.lr_halve_after < 0:
-            raise ValueError(f"--lr-halve-after {cfg.lr_halve_after}: must not be negative")
+        check_values(cfg, HalveOnDropConfig)
         self.lr = cfg.lr[0]
         self.prev: float | None = None
         self.optimizer.set_lr(self.lr)
@@ -71,7 +69,7 @@ class HalveOnDrop(FairseqLRScheduler):
         if val_loss is None:
             return self.lr
         value = float(val_loss)
-        if self.prev is not None and epoch > self.cfg.lr_halve_after * self.cfg.epoch_parts:
+        if self.prev is not None and epoch > self.cfg.lgp_halve_after * self.cfg.epoch_parts:
             if value < self.prev if self.cfg.maximize_best_checkpoint_metric else value > self.prev:
                 self.lr *= self.cfg.lr_shrink
                 logger.info("epoch %d: %g after %g; learning rate %g from now on", epoch, value, self.prev, self.lr)

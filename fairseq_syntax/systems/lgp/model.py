@@ -1,15 +1,15 @@
 """LGP-NMT: translation with a latent graph parser of the source (Hashimoto & Tsuruoka, EMNLP 2017), and its rivals."""
 
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Optional
 
 import torch
-from fairseq.models import register_model, register_model_architecture
+from fairseq.models import register_model
 from torch import Tensor, nn
 
-from ...options import keep_for_checkpoints
+from ...options import keep_for_checkpoints, option, register_presets
 from ..parser.latent_graph_parser import Graph, GraphKind, LatentGraphParser, word_states
 from ..parser.layers import word_mask
 from ..parser.model import GraphParserOptions, ParserCheckpoint, WordCase, read_parser, token_heads
@@ -36,37 +36,28 @@ class ParserParts(StrEnum):
 class LatentGraphOptions(GraphParserOptions):
     """Options of LGP-NMT; defaults are those of the paper's medium size."""
 
-    lgp_graph: GraphKind = field(
-        default=GraphKind.latent,
-        metadata={
-            "help": "heads and labels of source words: latent (LGP), seq (none), dep (given), uni (all heads equal)"
-        },
+    lgp_graph: GraphKind = option(
+        GraphKind.latent,
+        "heads and labels of source words: latent (LGP), seq (none), dep (given), uni (all heads equal)",
     )
-    lgp_size: int = field(default=256, metadata={"help": "d3, size of the translator's embeddings and states"})
-    lgp_num_pos: int = field(default=45, metadata={"help": "classes of parts of speech"})
-    lgp_num_labels: int = field(
-        default=46, metadata={"help": "dependency labels; with --lgp-graph dep, the data say how many"}
+    lgp_size: int = option(256, "d3, size of the translator's embeddings and states", "[1, inf)")
+    lgp_num_pos: int = option(45, "classes of parts of speech", "[1, inf)")
+    lgp_num_labels: int = option(46, "dependency labels; with --lgp-graph dep, the data say how many", "[1, inf)")
+    lgp_parser_path: Optional[str] = option(
+        None,
+        "checkpoint of --arch lgp_parser to start parser, word and n-gram vectors from (LGP-NMT+); it says "
+        "how many parts of speech and labels there are, and is needed to resume the training, too",
     )
-    lgp_parser_path: Optional[str] = field(
-        default=None,
-        metadata={
-            "help": "checkpoint of --arch lgp_parser to start parser, word and n-gram vectors from (LGP-NMT+); it says "
-            "how many parts of speech and labels there are, and is needed to resume the training, too"
-        },
+    lgp_parser_parts: ParserParts = option(
+        ParserParts.all,
+        "what to take from --lgp-parser-path: all, word and n-gram vectors alone (tables), or LSTMs alone; "
+        "with any --lgp-graph",
     )
-    lgp_parser_parts: ParserParts = field(
-        default=ParserParts.all,
-        metadata={
-            "help": "what to take from --lgp-parser-path: all, word and n-gram vectors alone (tables), or LSTMs alone; "
-            "with any --lgp-graph"
-        },
+    lgp_decoder_bos: bool = option(
+        False, "take a step from the beginning of the sentence before the first word is predicted"
     )
-    lgp_decoder_bos: bool = field(
-        default=False,
-        metadata={"help": "take a step from the beginning of the sentence before the first word is predicted"},
-    )
-    lgp_dropout_in: bool = field(default=False, metadata={"help": "drop the input of eq. 8, too, not its output alone"})
-    dropout: float = field(default=0.2, metadata={"help": "dropout of the state that predicts a word (eq. 8)"})
+    lgp_dropout_in: bool = option(False, "drop the input of eq. 8, too, not its output alone")
+    dropout: float = option(0.2, "dropout of the state that predicts a word (eq. 8)", "[0, 1)")
 
 
 class LatentGraphEncoder(RecurrentEncoder):
@@ -188,21 +179,6 @@ class LatentGraphModel(RecurrentModel):
 
     @classmethod
     def check_options(cls, args, task):
-        for name in (
-            "lgp_size",
-            "lgp_parser_size",
-            "lgp_pos_size",
-            "lgp_num_pos",
-            "lgp_num_labels",
-            "lgp_src_min_freq",
-            "lgp_max_ngrams",
-        ):
-            if getattr(args, name) < 1:
-                raise ValueError(f"--{name.replace('_', '-')} {getattr(args, name)}: must be at least 1")
-        if args.lgp_classifier_hidden < 0:
-            raise ValueError(f"--lgp-classifier-hidden {args.lgp_classifier_hidden}: must not be negative")
-        if not 0 <= args.dropout < 1:
-            raise ValueError(f"--dropout {args.dropout}: must be at least 0 and less than 1")
         if args.lgp_parser_parts != ParserParts.all and not args.lgp_parser_path:
             raise ValueError(f"--lgp-parser-parts {args.lgp_parser_parts}: needs a parser; give --lgp-parser-path")
 
@@ -376,15 +352,4 @@ SIZES = {
     "lgp_tiny": {"lgp_size": 32, "lgp_parser_size": 16, "lgp_pos_size": 8},
 }
 
-
-def _register(name: str, settings: dict) -> None:
-    def architecture(args):
-        for option, value in settings.items():
-            if not hasattr(args, option):
-                setattr(args, option, value)
-
-    register_model_architecture("lgp_nmt", name)(architecture)
-
-
-for _name, _settings in SIZES.items():
-    _register(_name, _settings)
+register_presets("lgp_nmt", SIZES)

@@ -4,7 +4,7 @@
 
 The first head of one encoder layer attends with A, which is trained to be the parse: p(head of t) over first pieces.
 
-Needs: `parent_pieces` to train, nothing to translate; `--gold-parses` takes given heads instead of its own.
+Needs: `parent_pieces` to train, nothing to translate; `--lisa-gold-parses` takes given heads instead of its own.
 Architectures: `lisa_transformer`, `_tiny`, `_iwslt_de_en`, `_wmt_en_de`, `_wmt_en_de_big`.
 Criterion: `label_smoothed_cross_entropy_with_heads`.
 """

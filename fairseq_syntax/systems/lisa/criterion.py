@@ -1,6 +1,6 @@
 """Translation loss plus the loss of a parsing head (LISA)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 from fairseq.criterions import register_criterion
@@ -12,12 +12,14 @@ from fairseq.logging import metrics
 from torch import Tensor
 from torch.nn import functional as F
 
+from ...options import option
+
 
 @dataclass
 class LabelSmoothedCrossEntropyWithHeadsConfig(LabelSmoothedCrossEntropyCriterionConfig):
     """fairseq's options of label_smoothed_cross_entropy, and the weight of the parse loss."""
 
-    parse_penalty: float = field(default=1.0, metadata={"help": "weight of the parse loss per source token, >= 0"})
+    lisa_parse_penalty: float = option(1.0, "weight of the parse loss per source token", "[0, inf)")
 
 
 def parse_loss(logits: Tensor, parent_pieces: Tensor, padding_mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -41,7 +43,7 @@ def parse_loss(logits: Tensor, parent_pieces: Tensor, padding_mask: Tensor) -> t
 
 @register_criterion("label_smoothed_cross_entropy_with_heads", dataclass=LabelSmoothedCrossEntropyWithHeadsConfig)
 class LabelSmoothedCrossEntropyWithHeadsCriterion(LabelSmoothedCrossEntropyCriterion):
-    """label_smoothed_cross_entropy + parse_penalty x parse loss, both per token.
+    """label_smoothed_cross_entropy + lisa_parse_penalty x parse loss, both per token.
 
     Logged beside fairseq's figures: `parse_loss` (bits a source token), `head_accuracy` (%, all tokens) and `uas`
     (%, first pieces of words).
@@ -54,10 +56,10 @@ class LabelSmoothedCrossEntropyWithHeadsCriterion(LabelSmoothedCrossEntropyCrite
         label_smoothing,
         ignore_prefix_size=0,
         report_accuracy=False,
-        parse_penalty=1.0,
+        lisa_parse_penalty=1.0,
     ):
         super().__init__(task, sentence_avg, label_smoothing, ignore_prefix_size, report_accuracy)
-        self.parse_penalty = parse_penalty
+        self.lisa_parse_penalty = lisa_parse_penalty
 
     def forward(self, model, sample, reduce=True):
         """As in fairseq.
@@ -86,7 +88,7 @@ class LabelSmoothedCrossEntropyWithHeadsCriterion(LabelSmoothedCrossEntropyCrite
         first &= sample["net_input"]["src_tokens"].ne(self.task.source_dictionary.eos())
         tokens = counted.sum()
         # fairseq divides everything by sample_size (target tokens): rescale to make this a mean over source tokens
-        total = loss + self.parse_penalty * parse / tokens.clamp(min=1) * sample_size
+        total = loss + self.lisa_parse_penalty * parse / tokens.clamp(min=1) * sample_size
         logging_output = {
             "loss": total.detach(),
             "nll_loss": nll_loss.detach(),

@@ -1,11 +1,12 @@
 """LISA: an encoder head that parses (Strubell et al. 2018), in a Transformer that translates subwords."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from fairseq.dataclass import FairseqDataclass
 from fairseq.models import register_model
 
 from ...data.inputs import SourceSyntax
+from ...options import option
 from ..transformer.encoder import SyntaxEncoder, SyntaxEncoderLayer
 from ..transformer.model import SyntaxTransformerModel, register_sizes
 from .attention import ParserAttention
@@ -15,7 +16,7 @@ from .attention import ParserAttention
 class LisaOptions(FairseqDataclass):
     """Options of LISA."""
 
-    encoder_lisa_layer: int = field(default=0, metadata={"help": "encoder layer whose first head parses, from 0"})
+    lisa_layer: int = option(0, "encoder layer whose first head parses, from 0")
 
 
 class LisaEncoderLayer(SyntaxEncoderLayer):
@@ -40,18 +41,17 @@ class LisaEncoder(SyntaxEncoder):
 
     def __init__(self, cfg, dictionary, embed_tokens, return_fc=False):
         super().__init__(cfg, dictionary, embed_tokens, return_fc)
-        self.gold_parses = cfg.gold_parses
+        self.gold_parses = cfg.lisa_gold_parses
 
     def syntax_layer(self, cfg, index):
-        # the name is long for TransformerConfig: names that begin with encoder_ live in its `encoder`
-        return LisaEncoderLayer(cfg, self.return_fc) if index == cfg.encoder.lisa_layer else None
+        return LisaEncoderLayer(cfg, self.return_fc) if index == cfg.lisa_layer else None
 
     def layer_syntax(self, src_syntax: SourceSyntax | None):
         """Nothing, unless given parses replace the predicted ones (never in training)."""
         if not self.gold_parses or self.training:
             return {}
         if src_syntax is None or "parent_pieces" not in src_syntax:
-            raise ValueError("--gold-parses needs data of fairseq-syntax preprocess, or a parser")
+            raise ValueError("--lisa-gold-parses needs data of fairseq-syntax preprocess, or a parser")
         return {"gold_parents": src_syntax["parent_pieces"]}
 
 
@@ -59,7 +59,7 @@ class LisaEncoder(SyntaxEncoder):
 class LisaTransformerModel(SyntaxTransformerModel):
     """Transformer with a parsing head; train it with --criterion label_smoothed_cross_entropy_with_heads.
 
-    Trees are needed to train it, not to translate with it (unless with --gold-parses).
+    Trees are needed to train it, not to translate with it (unless with --lisa-gold-parses).
     """
 
     options = LisaOptions
@@ -73,14 +73,14 @@ class LisaTransformerModel(SyntaxTransformerModel):
 
     @classmethod
     def check_options(cls, args, task):
-        if not 0 <= args.encoder_lisa_layer < args.encoder_layers:
-            raise ValueError(f"--encoder-lisa-layer {args.encoder_lisa_layer}: give 0 to {args.encoder_layers - 1}")
+        if not 0 <= args.lisa_layer < args.encoder_layers:
+            raise ValueError(f"--lisa-layer {args.lisa_layer}: give 0 to {args.encoder_layers - 1}")
         if getattr(args, "encoder_layerdrop", 0):
             raise ValueError("--encoder-layerdrop would drop the parsing layer; leave it out")
         if getattr(args, "checkpoint_activations", False) or getattr(args, "offload_activations", False):
             # fairseq computes the layer without gradients and hands the parser's scores out as they are
             raise ValueError("--checkpoint-activations would cut the parse loss off from the parser; leave it out")
-        args.gold_parses = task.cfg.gold_parses
+        args.lisa_gold_parses = task.cfg.lisa_gold_parses
 
     @classmethod
     def build_encoder(cls, cfg, src_dict, embed_tokens):

@@ -1,7 +1,7 @@
 """Loss of tags, heads and labels, and scores of all of them (Hashimoto & Tsuruoka, EMNLP 2017, Sec. 4.3)."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
 
+from ...options import option
 from ...trees import spanning
 from ...trees.conllu import ROOT
 from ...trees.well_formed import are_trees
@@ -39,9 +40,8 @@ _LOSSES = {"pos_loss": "pos_words", "head_loss": "head_words", "label_loss": "he
 class JointParsingConfig(CrossEntropyCriterionConfig):
     """Options of `joint_parsing`, and fairseq's `sentence_avg`."""
 
-    label_teacher_forcing: bool = field(
-        default=False,
-        metadata={"help": "learn labels from the state of the right head, not from the mean state of likely heads"},
+    lgp_label_teacher_forcing: bool = option(
+        False, "learn labels from the state of the right head, not from the mean state of likely heads"
     )
 
 
@@ -61,12 +61,12 @@ class JointParsingCriterion(FairseqCriterion):
         ValueError: the task is not `dependency_parsing`.
     """
 
-    def __init__(self, task, sentence_avg, label_teacher_forcing=False):
+    def __init__(self, task, sentence_avg, lgp_label_teacher_forcing=False):
         super().__init__(task)
         if not hasattr(task, "penalty"):
             raise ValueError("--criterion joint_parsing: learns from treebanks; use --task dependency_parsing")
         self.sentence_avg = sentence_avg
-        self.label_teacher_forcing = label_teacher_forcing
+        self.lgp_label_teacher_forcing = lgp_label_teacher_forcing
 
     def forward(self, model, sample, reduce=True):
         """(loss, sample size, what to log); see the class.
@@ -80,7 +80,7 @@ class JointParsingCriterion(FairseqCriterion):
         tags_only = training and kind == "pos"
         graph = model(
             **sample["net_input"],
-            teacher_heads=sample["heads"] if training and self.label_teacher_forcing else None,
+            teacher_heads=sample["heads"] if training and self.lgp_label_teacher_forcing else None,
             tags_only=tags_only,
         )
         zero = graph.pos_log_probs.new_zeros(())

@@ -5,17 +5,17 @@ Pre-training is that of Hashimoto & Tsuruoka (EMNLP 2017, Sec. 4.3), after Hashi
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Dict, List, Optional, Tuple
 
 import torch
 from fairseq.dataclass import FairseqDataclass
-from fairseq.models import BaseFairseqModel, register_model, register_model_architecture
+from fairseq.models import BaseFairseqModel, register_model
 from torch import Tensor
 
 from ...checkpoints import architecture_of, build, load_state
-from ...options import as_namespace, fill_defaults
+from ...options import as_namespace, fill_defaults, option, register_presets
 from ..recurrent.rotation import Rotation
 from .char_ngrams import NgramVocabulary
 from .latent_graph_parser import Graph, HeadInit, LatentGraphParser
@@ -49,48 +49,36 @@ class WordCase(StrEnum):
 class GraphParserOptions(FairseqDataclass):
     """Options of the parser and of what it reads, by itself as in a translator; defaults are those of the paper."""
 
-    lgp_parser_size: int = field(
-        default=100, metadata={"help": "d1, size of word vectors, n-gram vectors and states of the parser"}
+    lgp_parser_size: int = option(100, "d1, size of word vectors, n-gram vectors and states of the parser", "[1, inf)")
+    lgp_pos_size: int = option(50, "d2, size of the vector of a part of speech", "[1, inf)")
+    lgp_src_min_freq: int = option(
+        2, "source words (and n-grams) that are rarer have no vector of their own", "[1, inf)"
     )
-    lgp_pos_size: int = field(default=50, metadata={"help": "d2, size of the vector of a part of speech"})
-    lgp_src_min_freq: int = field(
-        default=2, metadata={"help": "source words (and n-grams) that are rarer have no vector of their own"}
+    lgp_max_ngrams: int = option(96, "n-grams of a word that are read, at most", "[1, inf)")
+    lgp_unk_ngram: bool = option(False, "give words without any known n-gram a common vector instead of zeros")
+    lgp_word_vectors: Optional[str] = option(None, "file of pre-trained word vectors")
+    lgp_ngram_vectors: Optional[str] = option(None, "file of pre-trained n-gram vectors")
+    lgp_word_case: WordCase = option(
+        WordCase.auto, "look words up in lower case, as written, or (auto) in lower case with --lgp-word-vectors"
     )
-    lgp_max_ngrams: int = field(default=96, metadata={"help": "n-grams of a word that are read, at most"})
-    lgp_unk_ngram: bool = field(
-        default=False, metadata={"help": "give words without any known n-gram a common vector instead of zeros"}
-    )
-    lgp_word_vectors: Optional[str] = field(default=None, metadata={"help": "file of pre-trained word vectors"})
-    lgp_ngram_vectors: Optional[str] = field(default=None, metadata={"help": "file of pre-trained n-gram vectors"})
-    lgp_word_case: WordCase = field(
-        default=WordCase.auto,
-        metadata={"help": "look words up in lower case, as written, or (auto) in lower case with --lgp-word-vectors"},
-    )
-    lgp_wdp_init: HeadInit = field(
-        default=HeadInit.xavier, metadata={"help": "first values of W_dp, which scores heads"}
-    )
-    lgp_classifier_hidden: int = field(
-        default=0,
-        metadata={"help": "size of a ReLU layer before the classifiers of parts of speech and labels; 0: none"},
+    lgp_wdp_init: HeadInit = option(HeadInit.xavier, "first values of W_dp, which scores heads")
+    lgp_classifier_hidden: int = option(
+        0, "size of a ReLU layer before the classifiers of parts of speech and labels; 0: none", "[0, inf)"
     )
 
 
 @dataclass
 class LatentGraphParserOptions(GraphParserOptions):
-    """Options of `lgp_parser`. With --mt-dict, a word that is frequent there or in the treebank has a vector."""
+    """Options of `lgp_parser`. With --lgp-mt-dict, a word that is frequent there or in the treebank has a vector."""
 
-    lgp_embeddings: Embeddings = field(
-        default=Embeddings.auto,
-        metadata={
-            "help": "train word and n-gram vectors, freeze them, or (auto) freeze those that a file was given for, as "
-            "in the paper, and train others, without which little is learned"
-        },
+    lgp_embeddings: Embeddings = option(
+        Embeddings.auto,
+        "train word and n-gram vectors, freeze them, or (auto) freeze those that a file was given for, as "
+        "in the paper, and train others, without which little is learned",
     )
-    lgp_lstm_decay: float = field(
-        default=1e-6, metadata={"help": "weight decay of LSTM matrices, with --optimizer lgp_sgd"}
-    )
-    lgp_classifier_decay: float = field(
-        default=1e-5, metadata={"help": "weight decay of the other matrices, embeddings excepted, likewise"}
+    lgp_lstm_decay: float = option(1e-6, "weight decay of LSTM matrices, with --optimizer lgp_sgd", "[0, inf)")
+    lgp_classifier_decay: float = option(
+        1e-5, "weight decay of the other matrices, embeddings excepted, likewise", "[0, inf)"
     )
 
 
@@ -169,7 +157,6 @@ class LatentGraphParserModel(BaseFairseqModel):
         """
         args = as_namespace(args)
         fill_defaults(args, cls.options)
-        _check(args)
         vocabulary = getattr(task, "vocabulary", None)
         if vocabulary is None:
             raise ValueError("--arch lgp_parser: parses, and does not translate; use --task dependency_parsing")
@@ -377,22 +364,4 @@ def _set_decay(parser: LatentGraphParser, of_lstms: float, of_others: float) -> 
         parameter.weight_decay = of_lstms if name.startswith("layer") else of_others
 
 
-def _check(args) -> None:
-    for name in ("lgp_parser_size", "lgp_pos_size", "lgp_src_min_freq", "lgp_max_ngrams"):
-        if getattr(args, name) < 1:
-            raise ValueError(f"--{name.replace('_', '-')} {getattr(args, name)}: must be at least 1")
-    for name in ("lgp_classifier_hidden", "lgp_lstm_decay", "lgp_classifier_decay"):
-        if getattr(args, name) < 0:
-            raise ValueError(f"--{name.replace('_', '-')} {getattr(args, name)}: must not be negative")
-
-
-@register_model_architecture("lgp_parser", "lgp_parser")
-def lgp_parser(args):
-    """The paper's sizes."""
-
-
-@register_model_architecture("lgp_parser", "lgp_parser_tiny")
-def lgp_parser_tiny(args):
-    """For tests."""
-    args.lgp_parser_size = getattr(args, "lgp_parser_size", 16)
-    args.lgp_pos_size = getattr(args, "lgp_pos_size", 8)
+register_presets("lgp_parser", {"lgp_parser": {}, "lgp_parser_tiny": {"lgp_parser_size": 16, "lgp_pos_size": 8}})

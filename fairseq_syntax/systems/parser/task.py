@@ -4,7 +4,7 @@ import json
 import logging
 import weakref
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Optional
 
 import torch
@@ -13,6 +13,7 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
 from fairseq.tasks import FairseqTask, register_task
 
+from ...options import check_values, option
 from .treebank import (
     Pass,
     PosColumn,
@@ -34,40 +35,28 @@ TRAIN = "train"
 class DependencyParsingConfig(FairseqDataclass):
     """Options of `dependency_parsing`."""
 
-    data: Optional[str] = field(
-        default=None, metadata={"help": "folder with train.conllu and valid.conllu, plain or .gz, and other splits"}
+    data: Optional[str] = option(None, "folder with train.conllu and valid.conllu, plain or .gz, and other splits")
+    lgp_pos_data: Optional[str] = option(None, "folder whose train.conllu teaches tags; default: the data folder")
+    lgp_dep_data: Optional[str] = option(None, "folder whose train.conllu teaches trees; default: the data folder")
+    lgp_first_k: Optional[int] = option(
+        None, "train on the first K sentences of each training file; default: all", "[1, inf)"
     )
-    pos_data: Optional[str] = field(
-        default=None, metadata={"help": "folder whose train.conllu teaches tags; default: the data folder"}
+    lgp_pos_column: PosColumn = option(PosColumn.upos, "which tags are learned")
+    lgp_strip_subtypes: bool = option(False, "learn nmod for nmod:poss")
+    lgp_collapse_ranges: bool = option(
+        False, 'make each multi-word token of a treebank one word ("im" for "in" and "dem")'
     )
-    dep_data: Optional[str] = field(
-        default=None, metadata={"help": "folder whose train.conllu teaches trees; default: the data folder"}
+    lgp_lowercase: bool = option(False, "read words in lower case, for a parser of lower-cased text")
+    lgp_mt_dict: Optional[str] = option(
+        None, "source dictionary of the translator to come, whose frequent words get vectors, too"
     )
-    first_k: Optional[int] = field(
-        default=None, metadata={"help": "train on the first K sentences of each training file; default: all"}
-    )
-    pos_column: PosColumn = field(default=PosColumn.upos, metadata={"help": "which tags are learned"})
-    strip_subtypes: bool = field(default=False, metadata={"help": "learn nmod for nmod:poss"})
-    collapse_ranges: bool = field(
-        default=False,
-        metadata={"help": 'make each multi-word token of a treebank one word ("im" for "in" and "dem")'},
-    )
-    lowercase: bool = field(
-        default=False, metadata={"help": "read words in lower case, for a parser of lower-cased text"}
-    )
-    mt_dict: Optional[str] = field(
-        default=None,
-        metadata={"help": "source dictionary of the translator to come, whose frequent words get vectors, too"},
-    )
-    pos_batch_size: int = field(default=25, metadata={"help": "sentences of a batch that teaches tags"})
-    dep_batch_size: int = field(default=15, metadata={"help": "sentences of a batch that teaches trees"})
-    max_source_positions: int = field(default=1024, metadata={"help": "tokens of a sentence, its end included"})
+    lgp_pos_batch_size: int = option(25, "sentences of a batch that teaches tags", "[1, inf)")
+    lgp_dep_batch_size: int = option(15, "sentences of a batch that teaches trees", "[1, inf)")
+    max_source_positions: int = option(1024, "tokens of a sentence, its end included", "[1, inf)")
     # programs that look into translators ask for these
-    source_lang: str = field(default="text", metadata={"help": "name of the language; has no effect"})
-    target_lang: str = field(default="trees", metadata={"help": "has no effect"})
-    left_pad_source: bool = field(
-        default=False, metadata={"help": "pad on the left in programs that look into models; has no effect"}
-    )
+    source_lang: str = option("text", "name of the language; has no effect")
+    target_lang: str = option("trees", "has no effect")
+    left_pad_source: bool = option(False, "pad on the left in programs that look into models; has no effect")
 
 
 @register_task("dependency_parsing", dataclass=DependencyParsingConfig)
@@ -88,9 +77,7 @@ class DependencyParsingTask(FairseqTask):
 
     def __init__(self, cfg):
         super().__init__(cfg)
-        for name in ("pos_batch_size", "dep_batch_size", "max_source_positions", "first_k"):
-            if getattr(cfg, name) is not None and getattr(cfg, name) < 1:
-                raise ValueError(f"--{name.replace('_', '-')} {getattr(cfg, name)}: must be at least 1")
+        check_values(cfg, DependencyParsingConfig)
         self.from_checkpoint = False
         self.state.add_factory("vocabulary", self._build_vocabulary)
         self._dictionary = None
@@ -131,8 +118,8 @@ class DependencyParsingTask(FairseqTask):
 
     def _build_vocabulary(self) -> dict[str, list]:
         translator = None
-        if self.cfg.mt_dict:
-            translator = Dictionary.load(self.cfg.mt_dict)
+        if self.cfg.lgp_mt_dict:
+            translator = Dictionary.load(self.cfg.lgp_mt_dict)
         vocabulary = build_vocabulary(self._sentences(Pass.pos), self._sentences(Pass.dependency), translator)
         logger.info("%d words, %d tags, %d labels", *(len(vocabulary[name]) for name in ("words", "pos", "labels")))
         return vocabulary
@@ -146,16 +133,21 @@ class DependencyParsingTask(FairseqTask):
     def format(self) -> TreebankFormat:
         """How treebanks are read."""
         cfg = self.cfg
-        return TreebankFormat(str(cfg.pos_column), cfg.strip_subtypes, cfg.collapse_ranges, cfg.lowercase)
+        return TreebankFormat(
+            str(cfg.lgp_pos_column), cfg.lgp_strip_subtypes, cfg.lgp_collapse_ranges, cfg.lgp_lowercase
+        )
 
     def _sentences(self, kind: Pass) -> list:
         """Training sentences of a pass; the same list for both if they are of one file."""
-        folders = {Pass.pos: self.cfg.pos_data or self.cfg.data, Pass.dependency: self.cfg.dep_data or self.cfg.data}
+        folders = {
+            Pass.pos: self.cfg.lgp_pos_data or self.cfg.data,
+            Pass.dependency: self.cfg.lgp_dep_data or self.cfg.data,
+        }
         if not folders[kind]:
             raise ValueError("no data: name the folder with train.conllu and valid.conllu")
         if kind not in self._training:
             paths = {each: find_treebank(folder, TRAIN) for each, folder in folders.items() if folder}
-            sentences = read_treebank(paths[kind], self.format, self.cfg.first_k)
+            sentences = read_treebank(paths[kind], self.format, self.cfg.lgp_first_k)
             logger.info("%s: %d sentences to learn %s from", paths[kind], len(sentences), _CONTENT[kind])
             self._training |= {each: sentences for each, path in paths.items() if path == paths[kind]}
         return self._training[kind]
@@ -176,7 +168,7 @@ class DependencyParsingTask(FairseqTask):
         sentences = self._sentences(kind)
         if kind == Pass.dependency:
             sentences = [sentence for sentence in sentences if sentence.tree.is_parsed]
-        size = self.cfg.pos_batch_size if kind == Pass.pos else self.cfg.dep_batch_size
+        size = self.cfg.lgp_pos_batch_size if kind == Pass.pos else self.cfg.lgp_dep_batch_size
         self.datasets[split] = self._dataset(sentences, kind, size, shuffle=True)
 
     def _dataset(self, sentences, *options, **named) -> TreebankDataset:

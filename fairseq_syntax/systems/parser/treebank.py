@@ -170,7 +170,9 @@ def build_vocabulary(
     pos = {tag for sentence in tagged for tag in sentence.tags} - {UNKNOWN}
     labels = {label for s in parsed if s.tree.is_parsed for label in s.labels} - {UNKNOWN}
     if not pos:
-        raise ValueError("the training data has no part-of-speech tags in the column of --pos-column; choose the other")
+        raise ValueError(
+            "the training data has no part-of-speech tags in the column of --lgp-pos-column; choose the other"
+        )
     if not labels:
         raise ValueError("the training data has no trees (HEAD and DEPREL are _); give a treebank")
     return {

@@ -39,7 +39,7 @@ class ParentScaledAttention(HeadwiseAttention):
         if not 1 <= pascal_heads <= num_heads:
             raise ValueError(f"{pascal_heads} PASCAL heads; give 1 to {num_heads} (attention heads)")
         if not 0 <= parent_ignoring <= 1:
-            raise ValueError(f"--parent-ignoring {parent_ignoring}: a probability is wanted, 0 to 1")
+            raise ValueError(f"--pascal-parent-ignoring {parent_ignoring}: a probability is wanted, 0 to 1")
         super().__init__(embed_dim, num_heads, self_attention=True, **kwargs)
         self.special_heads = pascal_heads
         self.parent_ignoring = parent_ignoring

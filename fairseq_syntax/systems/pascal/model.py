@@ -1,12 +1,13 @@
 """PASCAL: a Transformer whose first encoder layer looks at syntactic parents (Bugliarello & Okazaki, ACL 2020)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import List
 
 from fairseq.dataclass import FairseqDataclass
 from fairseq.models import register_model
 
 from ...data.inputs import SourceSyntax
+from ...options import option
 from ..transformer.encoder import SyntaxEncoder, SyntaxEncoderLayer
 from ..transformer.model import SyntaxTransformerModel, register_sizes
 from .attention import ParentScaledAttention
@@ -15,20 +16,13 @@ from .parent_kernel import ParentKernel, parent_offsets, parent_weights
 
 @dataclass
 class PascalOptions(FairseqDataclass):
-    """Options of PASCAL; defaults are the paper's. `--encoder-pascal-heads` is added apart: it takes a list."""
+    """Options of PASCAL; defaults are the paper's. `--pascal-heads` is added apart: it takes a list."""
 
-    pascal_weight_fn: ParentKernel = field(
-        default=ParentKernel.normal,
-        metadata={"help": "weight of a token by its distance from the parent"},
-    )
-    pascal_variance: float = field(default=1.0, metadata={"help": "variance of the weight, in squared tokens, > 0"})
-    parent_ignoring: float = field(
-        default=0.0,
-        metadata={"help": "probability that a token's parent is ignored in training, 0 to 1"},
-    )
-    pascal_learn_variance: bool = field(
-        default=False,
-        metadata={"help": "learn a variance for each head, from --pascal-variance on (not in the paper)"},
+    pascal_weight_fn: ParentKernel = option(ParentKernel.normal, "weight of a token by its distance from the parent")
+    pascal_variance: float = option(1.0, "variance of the weight, in squared tokens", "(0, inf]")
+    pascal_parent_ignoring: float = option(0.0, "probability that a token's parent is ignored in training", "[0, 1]")
+    pascal_learn_variance: bool = option(
+        False, "learn a variance for each head, from --pascal-variance on (not in the paper)"
     )
 
 
@@ -44,7 +38,7 @@ class PascalEncoderLayer(SyntaxEncoderLayer):
             embed_dim,
             cfg.encoder.attention_heads,
             pascal_heads=self._pascal_heads,
-            parent_ignoring=cfg.parent_ignoring,
+            parent_ignoring=cfg.pascal_parent_ignoring,
             learn_variance=cfg.pascal_learn_variance,
             variance=cfg.pascal_variance,
             dropout=cfg.attention_dropout,
@@ -61,14 +55,14 @@ class PascalEncoder(SyntaxEncoder):
     """The encoder of PASCAL."""
 
     def syntax_layer(self, cfg, index):
-        heads = cfg.encoder.pascal_heads[index]
+        heads = cfg.pascal_heads[index]
         return PascalEncoderLayer(cfg, heads, self.return_fc) if heads else None
 
     def layer_syntax(self, src_syntax: SourceSyntax | None):
         """D of the batch, once for all layers and heads (or the offsets, if variances are learned)."""
-        if not any(self.cfg.encoder.pascal_heads):
+        if not any(self.cfg.pascal_heads):
             return None
-        if self.training and self.cfg.parent_ignoring == 1:
+        if self.training and self.cfg.pascal_parent_ignoring == 1:
             return None  # all rows of D are ones: the stock layer, to the bit
         if src_syntax is None or "parents" not in src_syntax:
             raise ValueError(
@@ -84,7 +78,7 @@ class PascalEncoder(SyntaxEncoder):
 
 @register_model("pascal_transformer")
 class PascalTransformerModel(SyntaxTransformerModel):
-    """Transformer with parent-scaled self-attention. With --encoder-pascal-heads 0 it is the stock Transformer."""
+    """Transformer with parent-scaled self-attention. With --pascal-heads 0 it is the stock Transformer."""
 
     options = PascalOptions
     own_parameters = ("self_attn.log_variance",)
@@ -92,13 +86,13 @@ class PascalTransformerModel(SyntaxTransformerModel):
     @property
     def syntax_inputs(self):
         """Parents, if any head is scaled."""
-        return ("parents",) if any(self.encoder.cfg.encoder.pascal_heads) else ()
+        return ("parents",) if any(self.encoder.cfg.pascal_heads) else ()
 
     @classmethod
     def add_args(cls, parser):
         super().add_args(parser)
         parser.add_argument(
-            "--encoder-pascal-heads",
+            "--pascal-heads",
             type=int,
             nargs="+",
             metavar="N",
@@ -107,22 +101,18 @@ class PascalTransformerModel(SyntaxTransformerModel):
 
     @classmethod
     def check_options(cls, args, task):
-        heads: List[int] = list(args.encoder_pascal_heads)
+        heads: List[int] = list(args.pascal_heads)
         layers, available = args.encoder_layers, args.encoder_attention_heads
         if len(heads) > layers:
-            raise ValueError(f"--encoder-pascal-heads has {len(heads)} numbers but the encoder {layers} layers")
+            raise ValueError(f"--pascal-heads has {len(heads)} numbers but the encoder {layers} layers")
         if any(not 0 <= n <= available for n in heads):
             raise ValueError(
-                f"--encoder-pascal-heads {' '.join(map(str, heads))}: give 0 to {available} "
+                f"--pascal-heads {' '.join(map(str, heads))}: give 0 to {available} "
                 "(--encoder-attention-heads) for each layer"
             )
-        if args.pascal_variance <= 0:
-            raise ValueError(f"--pascal-variance {args.pascal_variance}: must be greater than 0")
-        if not 0 <= args.parent_ignoring <= 1:
-            raise ValueError(f"--parent-ignoring {args.parent_ignoring}: give 0 to 1")
         if args.pascal_learn_variance and args.pascal_weight_fn != ParentKernel.normal:
             raise ValueError("--pascal-learn-variance works with --pascal-weight-fn normal only")
-        args.encoder_pascal_heads = heads + [0] * (layers - len(heads))
+        args.pascal_heads = heads + [0] * (layers - len(heads))
 
     @classmethod
     def build_encoder(cls, cfg, src_dict, embed_tokens):
@@ -132,8 +122,8 @@ class PascalTransformerModel(SyntaxTransformerModel):
 def _preset(args, suffix):
     # the share of heads that the paper found best on WMT16: 5 of 8
     heads = {"_tiny": 1, "_iwslt_de_en": 2, "_wmt_en_de_big": 10}.get(suffix, 5)
-    if not hasattr(args, "encoder_pascal_heads"):
-        args.encoder_pascal_heads = [heads]
+    if not hasattr(args, "pascal_heads"):
+        args.pascal_heads = [heads]
 
 
 register_sizes("pascal_transformer", _preset)

@@ -10,10 +10,11 @@ Architectures: `nmt_lstm`, `nmt_lstm_tiny`; `char_lstm`, the size of Bradbury & 
 """
 
 from .cells import GRUCell, LSTMCell
-from .model import RecurrentDecoder, RecurrentEncoder, RecurrentModel, RecurrentOptions, tiny_architecture
+from .model import TINY, RecurrentDecoder, RecurrentEncoder, RecurrentModel, RecurrentOptions
 from .source_attention import GlobalAttention, GlobalMemory, Source, SourceAttention, SourceMemory, attend
 
 __all__ = [
+    "TINY",
     "GRUCell",
     "GlobalAttention",
     "GlobalMemory",
@@ -26,5 +27,4 @@ __all__ = [
     "SourceAttention",
     "SourceMemory",
     "attend",
-    "tiny_architecture",
 ]

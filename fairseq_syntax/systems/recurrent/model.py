@@ -1,7 +1,7 @@
 """The recurrent encoder-decoder with attention on which the recurrent systems of the suite are built."""
 
 import argparse
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Dict, List, Optional
@@ -15,14 +15,21 @@ from fairseq.models import (
     FairseqEncoderDecoderModel,
     FairseqIncrementalDecoder,
     register_model,
-    register_model_architecture,
 )
 from fairseq.modules import FairseqDropout
 from torch import Tensor, nn
 
 from ...data.inputs import SourceSyntax
 from ...hub import HubModel
-from ...options import as_namespace, fill_defaults, keep_for_checkpoints, require_joined_dictionary, require_trees
+from ...options import (
+    as_namespace,
+    fill_defaults,
+    keep_for_checkpoints,
+    option,
+    register_presets,
+    require_joined_dictionary,
+    require_trees,
+)
 from .cells import GRUCell, LSTMCell
 from .recurrent_dropout import RecurrentDropout, run_gru
 from .rotation import Rotation
@@ -45,37 +52,28 @@ _CELLS = {CellType.lstm: LSTMCell, CellType.gru: GRUCell}
 class RecurrentOptions(FairseqDataclass):
     """Options of the recurrent base; defaults are those of Tran & Bisk (2018), Sec. 4.3."""
 
-    cell: CellType = field(default=CellType.lstm, metadata={"help": "recurrent cell of encoder and decoder"})
-    dropout: float = field(default=0.3, metadata={"help": "dropout between layers and of the output state"})
-    embedding_dropout: Optional[float] = field(
-        default=0.0, metadata={"help": "dropout of source and target embeddings; OpenNMT has none"}
+    cell: CellType = option(CellType.lstm, "recurrent cell of encoder and decoder")
+    dropout: float = option(0.3, "dropout between layers and of the output state", "[0, 1)")
+    embedding_dropout: Optional[float] = option(
+        0.0, "dropout of source and target embeddings; OpenNMT has none", "[0, 1)"
     )
-    annotation_dropout: Optional[float] = field(
-        default=0.0,
-        metadata={"help": "dropout of the encoder's annotations, before all attention to them; OpenNMT has none"},
+    annotation_dropout: Optional[float] = option(
+        0.0, "dropout of the encoder's annotations, before all attention to them; OpenNMT has none", "[0, 1)"
     )
-    encoder_embed_dim: int = field(default=1024, metadata={"help": "size of source embeddings"})
-    encoder_embed_path: Optional[str] = field(default=None, metadata={"help": "file of pre-trained source embeddings"})
-    encoder_hidden_size: int = field(
-        default=512, metadata={"help": "size of the encoder's state in each direction; annotations have twice that"}
+    encoder_embed_dim: int = option(1024, "size of source embeddings", "[1, inf)")
+    encoder_embed_path: Optional[str] = option(None, "file of pre-trained source embeddings")
+    encoder_hidden_size: int = option(
+        512, "size of the encoder's state in each direction; annotations have twice that", "[1, inf)"
     )
-    encoder_layers: int = field(default=2, metadata={"help": "bidirectional layers of the encoder"})
-    decoder_embed_dim: int = field(
-        default=1024, metadata={"help": "size of target embeddings, and of what enters the output layer"}
-    )
-    decoder_embed_path: Optional[str] = field(default=None, metadata={"help": "file of pre-trained target embeddings"})
-    decoder_hidden_size: int = field(default=1024, metadata={"help": "size of the decoder's state"})
-    decoder_layers: int = field(default=2, metadata={"help": "layers of the decoder, as many as of the encoder"})
-    share_all_embeddings: bool = field(
-        default=False, metadata={"help": "one table of embeddings for both languages; needs a joined dictionary"}
-    )
-    untied_output: bool = field(
-        default=False, metadata={"help": "give the output layer a matrix of its own instead of the target embeddings"}
-    )
-    output_bias: bool = field(default=False, metadata={"help": "give the output layer a bias"})
-    init_range: float = field(
-        default=0.04, metadata={"help": "all parameters start uniformly distributed between -R and R"}
-    )
+    encoder_layers: int = option(2, "bidirectional layers of the encoder", "[1, inf)")
+    decoder_embed_dim: int = option(1024, "size of target embeddings, and of what enters the output layer", "[1, inf)")
+    decoder_embed_path: Optional[str] = option(None, "file of pre-trained target embeddings")
+    decoder_hidden_size: int = option(1024, "size of the decoder's state", "[1, inf)")
+    decoder_layers: int = option(2, "layers of the decoder, as many as of the encoder")
+    share_all_embeddings: bool = option(False, "one table of embeddings for both languages; needs a joined dictionary")
+    untied_output: bool = option(False, "give the output layer a matrix of its own instead of the target embeddings")
+    output_bias: bool = option(False, "give the output layer a bias")
+    init_range: float = option(0.04, "all parameters start uniformly distributed between -R and R", "(0, inf)")
 
 
 def _dropout(args, owner: nn.Module, option: str = "dropout") -> FairseqDropout:
@@ -434,17 +432,6 @@ class RecurrentModel(HubModel, FairseqEncoderDecoderModel):
     @classmethod
     def check_options(cls, args, task):
         """Raise ValueError for options that contradict each other or are out of range."""
-        for name in (
-            "encoder_embed_dim", "encoder_hidden_size", "encoder_layers", "decoder_embed_dim", "decoder_hidden_size",
-        ):  # fmt: skip
-            if getattr(args, name) < 1:
-                raise ValueError(f"--{name.replace('_', '-')} {getattr(args, name)}: must be at least 1")
-        for name in ("dropout", "embedding_dropout", "annotation_dropout"):
-            rate = getattr(args, name)
-            if rate is not None and not 0 <= rate < 1:
-                raise ValueError(f"--{name.replace('_', '-')} {rate}: must be at least 0 and less than 1")
-        if args.init_range is not None and args.init_range <= 0:
-            raise ValueError(f"--init-range {args.init_range}: must be greater than 0")
         if args.share_all_embeddings:
             require_joined_dictionary(task)
             if args.encoder_embed_dim != args.decoder_embed_dim:
@@ -483,33 +470,6 @@ def _load_embeddings(table: nn.Embedding, path: Optional[str], dictionary, optio
     utils.load_embedding(vectors, dictionary, table)
 
 
-@register_model_architecture("nmt_lstm", "nmt_lstm")
-def base_architecture(args):
-    """The size of the paper: all defaults."""
-
-
-@register_model_architecture("nmt_lstm", "nmt_lstm_tiny")
-def tiny_architecture(args):
-    """A size for tests and first runs."""
-    _prefer(args, TINY)
-
-
-@register_model_architecture("nmt_lstm", "char_lstm")
-def char_architecture(args):
-    """The baseline of latent-tree RNNGs, "two layers and 384 hidden units from the OpenNMT project" (Bradbury & Socher
-    2017, Sec. 3): OpenNMT's attentional LSTM, with input feeding, an output layer of its own and a bias in it, and its
-    way of starting parameters. The encoder is OpenNMT's with `-brnn`, of 192 units in each direction.
-    """
-    _prefer(args, CHAR)
-
-
-def _prefer(args, values: Dict[str, object]) -> None:
-    """Give options that are not given the values of a preset."""
-    for name, value in values.items():
-        if not hasattr(args, name):
-            setattr(args, name, value)
-
-
 TINY = {
     "encoder_embed_dim": 64,
     "encoder_hidden_size": 32,
@@ -518,6 +478,9 @@ TINY = {
     "init_range": 0.1,
 }
 
+# the baseline of latent-tree RNNGs, "two layers and 384 hidden units from the OpenNMT project" (Bradbury & Socher 2017,
+# Sec. 3): OpenNMT's attentional LSTM, with input feeding, an output layer of its own and a bias in it, and its way of
+# starting parameters; the encoder is OpenNMT's with `-brnn`, of 192 units in each direction
 CHAR = {
     "encoder_embed_dim": 384,
     "encoder_hidden_size": 192,
@@ -530,3 +493,5 @@ CHAR = {
     "output_bias": True,
     "init_range": 0.1,
 }
+
+register_presets("nmt_lstm", {"nmt_lstm": {}, "nmt_lstm_tiny": TINY, "char_lstm": CHAR})

@@ -2,12 +2,13 @@
 
 import html
 import unicodedata
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 import torch
-from fairseq.models import register_model, register_model_architecture
+from fairseq.models import register_model
 
+from ...options import option, register_presets
 from ..recurrent.model import TINY, RecurrentModel, RecurrentOptions
 from ..recurrent.source_attention import GlobalAttention
 from .attention import (
@@ -32,26 +33,20 @@ class SyntaxContext(StrEnum):
 class SyntaxAttentionOptions(RecurrentOptions):
     """Options of SA-NMT and FA-NMT; the presets choose the first three."""
 
-    head_selection: HeadDistribution = field(
-        default=HeadDistribution.tree,
-        metadata={"help": "heads of a source word: marginals of dependency trees, or a flat softmax over the words"},
+    sa_head_selection: HeadDistribution = option(
+        HeadDistribution.tree, "heads of a source word: marginals of dependency trees, or a flat softmax over the words"
     )
-    syntax_context: SyntaxContext = field(
-        default=SyntaxContext.separate,
-        metadata={"help": "attention to syntax: weights shared with content, separate ones, or one set of annotations"},
+    sa_context: SyntaxContext = option(
+        SyntaxContext.separate,
+        "attention to syntax: weights shared with content, separate ones, or one set of annotations",
     )
-    hard_heads: bool = field(
-        default=False, metadata={"help": "use the most probable head only, with the straight-through gradient"}
+    sa_hard_heads: bool = option(False, "use the most probable head only, with the straight-through gradient")
+    sa_root_scores: RootScores = option(
+        RootScores.query, "what scores a word as the root: a learned query, or the diagonal of the arc scores"
     )
-    root_scores: RootScores = field(
-        default=RootScores.query,
-        metadata={"help": "what scores a word as the root: a learned query, or the diagonal of the arc scores"},
-    )
-    unscaled_heads: bool = field(
-        default=False, metadata={"help": "do not divide head scores by the square root of their size"}
-    )
-    punctuation_never_heads: bool = field(
-        default=False, metadata={"help": "a punctuation mark is neither head nor root (unless there is nothing else)"}
+    sa_unscaled_heads: bool = option(False, "do not divide head scores by the square root of their size")
+    sa_punctuation_never_heads: bool = option(
+        False, "a punctuation mark is neither head nor root (unless there is nothing else)"
     )
 
 
@@ -67,15 +62,15 @@ class SyntaxAttentionModel(RecurrentModel):
         source, query = 2 * args.encoder_hidden_size, args.decoder_hidden_size
         selection = HeadSelection(
             source,
-            args.head_selection,
-            args.root_scores,
-            args.hard_heads,
-            not args.unscaled_heads,
-            punctuation(task.source_dictionary) if args.punctuation_never_heads else None,
+            args.sa_head_selection,
+            args.sa_root_scores,
+            args.sa_hard_heads,
+            not args.sa_unscaled_heads,
+            punctuation(task.source_dictionary) if args.sa_punctuation_never_heads else None,
         )
-        if args.syntax_context == SyntaxContext.shared:
+        if args.sa_context == SyntaxContext.shared:
             return SharedSyntaxMemory(source, query, selection), SharedSyntaxAttention(source, query)
-        if args.syntax_context == SyntaxContext.separate:
+        if args.sa_context == SyntaxContext.separate:
             return SeparateSyntaxMemory(source, query, selection), SeparateSyntaxAttention(source, query)
         return OneSetMemory(source, query, selection), GlobalAttention()
 
@@ -99,24 +94,13 @@ def punctuation(dictionary) -> torch.Tensor:
 
 # name of the architecture -> its system
 SYSTEMS = {
-    "fa_nmt": {"head_selection": "flat", "syntax_context": "separate"},
-    "fa_nmt_shared": {"head_selection": "flat", "syntax_context": "shared"},
-    "sa_nmt": {"head_selection": "tree", "syntax_context": "separate"},
-    "sa_nmt_shared": {"head_selection": "tree", "syntax_context": "shared"},
-    "sa_nmt_hard": {"head_selection": "tree", "syntax_context": "shared", "hard_heads": True},
-    "sa_nmt_1set": {"head_selection": "tree", "syntax_context": "one-set"},
+    "fa_nmt": {"sa_head_selection": "flat", "sa_context": "separate"},
+    "fa_nmt_shared": {"sa_head_selection": "flat", "sa_context": "shared"},
+    "sa_nmt": {"sa_head_selection": "tree", "sa_context": "separate"},
+    "sa_nmt_shared": {"sa_head_selection": "tree", "sa_context": "shared"},
+    "sa_nmt_hard": {"sa_head_selection": "tree", "sa_context": "shared", "sa_hard_heads": True},
+    "sa_nmt_1set": {"sa_head_selection": "tree", "sa_context": "one-set"},
 }
 
-
-def _register(name: str, settings: dict) -> None:
-    def architecture(args):
-        for option, value in settings.items():
-            if not hasattr(args, option):
-                setattr(args, option, value)
-
-    register_model_architecture("sa_nmt", name)(architecture)
-
-
-for _name, _settings in SYSTEMS.items():
-    _register(_name, _settings)
-    _register(f"{_name}_tiny", {**_settings, **TINY})
+register_presets("sa_nmt", SYSTEMS)
+register_presets("sa_nmt", {f"{name}_tiny": {**settings, **TINY} for name, settings in SYSTEMS.items()})

@@ -1,14 +1,14 @@
 """SDAtt: syntax-directed attention, and the attentions it is compared with (Chen et al., AAAI 2018)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Optional
 
 import torch
-from fairseq.models import register_model, register_model_architecture
+from fairseq.models import register_model
 from torch import nn
 
-from ...options import require_trees
+from ...options import option, register_presets, require_trees
 from ..recurrent.cells import GRUCell, LSTMCell, RecurrentCell
 from ..recurrent.model import CellType, RecurrentEncoder, RecurrentModel, RecurrentOptions
 from .additive_attention import AdditiveAttention, AdditiveMemory, SourceWeights
@@ -55,114 +55,93 @@ class ContextState(StrEnum):
 class SyntaxDirectedOptions(RecurrentOptions):
     """Options of SDAtt and its peers; the presets choose the attention."""
 
-    cell: CellType = field(default=CellType.gru, metadata={"help": "recurrent cell of encoder and decoder"})
-    dropout: float = field(
-        default=0.2, metadata={"help": "dropout of embeddings, of annotations, and around the deep output"}
+    cell: CellType = option(CellType.gru, "recurrent cell of encoder and decoder")
+    dropout: float = option(0.2, "dropout of embeddings, of annotations, and around the deep output", "[0, 1)")
+    embedding_dropout: Optional[float] = option(
+        None, "dropout of source and target embeddings; default: --dropout, as in Nematus", "[0, 1)"
     )
-    embedding_dropout: Optional[float] = field(
-        default=None, metadata={"help": "dropout of source and target embeddings; default: --dropout, as in Nematus"}
+    annotation_dropout: Optional[float] = option(
+        None, "dropout of the encoder's annotations; default: --dropout, as in Nematus", "[0, 1)"
     )
-    annotation_dropout: Optional[float] = field(
-        default=None, metadata={"help": "dropout of the encoder's annotations; default: --dropout, as in Nematus"}
+    recurrent_dropout: float = option(
+        0.0,
+        "dropout of recurrent states where they enter gates, candidates and the attention, the same "
+        "components at all steps; Nematus has the rate of --dropout here",
+        "[0, 1)",
     )
-    recurrent_dropout: float = field(
-        default=0.0,
-        metadata={
-            "help": "dropout of recurrent states where they enter gates, candidates and the attention, the same "
-            "components at all steps; Nematus has the rate of --dropout here"
-        },
+    encoder_embed_dim: int = option(620, "size of source embeddings", "[1, inf)")
+    encoder_hidden_size: int = option(1000, "size of the encoder's state in each direction", "[1, inf)")
+    encoder_layers: int = option(1, "bidirectional layers of the encoder", "[1, inf)")
+    decoder_embed_dim: int = option(620, "size of target embeddings and of the deep output", "[1, inf)")
+    decoder_hidden_size: int = option(1000, "size of the decoder's state", "[1, inf)")
+    decoder_layers: int = option(1, "layers of the input-feeding decoder")
+    init_range: Optional[float] = option(
+        None,
+        "all parameters start uniformly distributed between -R and R; default: as in Nematus, square "
+        "matrices orthogonal, others normal with standard deviation 0.01, biases 0",
+        "(0, inf)",
     )
-    encoder_embed_dim: int = field(default=620, metadata={"help": "size of source embeddings"})
-    encoder_hidden_size: int = field(default=1000, metadata={"help": "size of the encoder's state in each direction"})
-    encoder_layers: int = field(default=1, metadata={"help": "bidirectional layers of the encoder"})
-    decoder_embed_dim: int = field(default=620, metadata={"help": "size of target embeddings and of the deep output"})
-    decoder_hidden_size: int = field(default=1000, metadata={"help": "size of the decoder's state"})
-    decoder_layers: int = field(default=1, metadata={"help": "layers of the input-feeding decoder"})
-    init_range: Optional[float] = field(
-        default=None,
-        metadata={
-            "help": "all parameters start uniformly distributed between -R and R; default: as in Nematus, square "
-            "matrices orthogonal, others normal with standard deviation 0.01, biases 0"
-        },
+    sdatt_decoder: DecoderKind = option(
+        DecoderKind.conditional_gru, "conditional GRU with deep output, or input feeding"
     )
-    decoder_kind: DecoderKind = field(
-        default=DecoderKind.conditional_gru, metadata={"help": "conditional GRU with deep output, or input feeding"}
+    sdatt_attention_size: Optional[int] = option(
+        None, "size of attention keys; default: that of the annotations", "[1, inf)"
     )
-    attention_size: Optional[int] = field(
-        default=None, metadata={"help": "size of attention keys; default: that of the annotations"}
+    sdatt_attention: AttentionKind = option(AttentionKind.plain, "weights of the (second) context")
+    sdatt_double_context: bool = option(False, "use the context of global attention, too")
+    sdatt_double_context_state: ContextState = option(
+        ContextState.both, "what enters the second GRU: both contexts, or the global one (readout has both)"
     )
-    attention: AttentionKind = field(default=AttentionKind.plain, metadata={"help": "weights of the (second) context"})
-    double_context: bool = field(default=False, metadata={"help": "use the context of global attention, too"})
-    double_context_state: ContextState = field(
-        default=ContextState.both,
-        metadata={"help": "what enters the second GRU: both contexts, or the global one (readout has both)"},
+    sdatt_n: float = option(4.0, "window in arcs of the tree, or inf", "(0, inf]")
+    sdatt_sigma: Optional[float] = option(
+        None, "standard deviation of the Gaussian, in arcs, or inf; default: half the window", "(0, inf]"
     )
-    sdatt_n: float = field(default=4.0, metadata={"help": "window in arcs of the tree, or inf"})
-    sdatt_sigma: Optional[float] = field(
-        default=None, metadata={"help": "standard deviation of the Gaussian, in arcs, or inf; default: half the window"}
+    sdatt_combine: Optional[Combine] = option(
+        None,
+        "how distance changes scores: mul (published; default of the conditional GRU), add (default elsewhere), post",
     )
-    sdatt_combine: Optional[Combine] = field(
-        default=None,
-        metadata={
-            "help": "how distance changes scores: mul (published; default of the conditional GRU), add (default "
-            "elsewhere), post"
-        },
+    sdatt_position: PositionGradient = option(PositionGradient.ste, "gradient of the predicted position")
+    sdatt_guide: PositionGuide = option(
+        PositionGuide.none,
+        "what plain attention, the softmax of the scores over the whole sentence, does for the position "
+        "(ours): none, nothing; loss, a term of the loss in training pulls the prediction to where it looks on the "
+        "average; centres, the centre is where it looks, and nothing is predicted",
     )
-    sdatt_position: PositionGradient = field(
-        default=PositionGradient.ste, metadata={"help": "gradient of the predicted position"}
+    sdatt_guide_weight: float = option(
+        1.0, "weight of the term of --sdatt-guide loss, L KL(t/L || p/L) to where it looks, t", "[0, inf)"
     )
-    sdatt_guide: PositionGuide = field(
-        default=PositionGuide.none,
-        metadata={
-            "help": "what plain attention, the softmax of the scores over the whole sentence, does for the position "
-            "(ours): none, nothing; loss, a term of the loss in training pulls the prediction to where it looks on the "
-            "average; centres, the centre is where it looks, and nothing is predicted"
-        },
+    sdatt_position_lr: float = option(
+        1.0, "learning rate of W_p and v_p, which predict the position, as a share of the others'", "[0, inf)"
     )
-    sdatt_guide_weight: float = field(
-        default=1.0,
-        metadata={"help": "weight of the term of --sdatt-guide loss, L KL(t/L || p/L) to where it looks, t"},
+    sdatt_missing: MissingParse = option(
+        MissingParse.all_equal,
+        "what a sentence without a parse gets: global, all words as near as any (and units of themselves "
+        "alone); linear, distances in the sentence, not for units; error, it is refused",
     )
-    sdatt_position_lr: float = field(
-        default=1.0,
-        metadata={"help": "learning rate of W_p and v_p, which predict the position, as a share of the others'"},
+    variational_dropout: bool = option(
+        False, "drop the same components at all positions of a sentence, as Nematus does"
     )
-    sdatt_missing: MissingParse = field(
-        default=MissingParse.all_equal,
-        metadata={
-            "help": "what a sentence without a parse gets: global, all words as near as any (and units of themselves "
-            "alone); linear, distances in the sentence, not for units; error, it is refused"
-        },
+    sdatt_sdr: int = option(
+        0,
+        "dependency units, as wide as --encoder-embed-dim: 0 none, 1 the encoder reads them beside the "
+        "words, 2 an encoder of their own",
+        "[0, 2]",
     )
-    variational_dropout: bool = field(
-        default=False, metadata={"help": "drop the same components at all positions of a sentence, as Nematus does"}
+    sdatt_sdr_lambda: float = option(
+        0.5, "share of words in the attention scores of --sdatt-sdr 2; that of units is the rest", "[0, 1]"
     )
-    sdr: int = field(
-        default=0,
-        metadata={
-            "help": "dependency units, as wide as --encoder-embed-dim: 0 none, 1 the encoder reads them beside the "
-            "words, 2 an encoder of their own"
-        },
+    sdatt_sdr_unit_size: int = option(SMALLEST_UNIT, "words in a dependency unit", f"[{SMALLEST_UNIT}, inf)")
+    sdatt_sdr_depthwise: bool = option(False, "convolve each dimension of the embeddings of a unit by itself")
+    sdatt_local_window: float = option(10.0, "window of local attention on either side, or inf", "(0, inf]")
+    sdatt_local_softmax: LocalSoftmax = option(
+        LocalSoftmax.window,
+        "where local attention takes its softmax: in the window, as Luong et al. (2015) and Nematus do, or "
+        "over the sentence, which is eq. 6 of Chen et al. (2018) to the letter",
     )
-    sdr_lambda: float = field(
-        default=0.5, metadata={"help": "share of words in the attention scores of --sdr 2; that of units is the rest"}
-    )
-    sdr_unit_size: int = field(default=SMALLEST_UNIT, metadata={"help": "words in a dependency unit"})
-    sdr_depthwise: bool = field(
-        default=False, metadata={"help": "convolve each dimension of the embeddings of a unit by itself"}
-    )
-    local_window: float = field(default=10.0, metadata={"help": "window of local attention on either side, or inf"})
-    local_softmax: LocalSoftmax = field(
-        default=LocalSoftmax.window,
-        metadata={
-            "help": "where local attention takes its softmax: in the window, as Luong et al. (2015) and Nematus do, or "
-            "over the sentence, which is eq. 6 of Chen et al. (2018) to the letter"
-        },
-    )
-    local_renorm: bool = field(default=False, metadata={"help": "make the weights of local attention sum to one"})
-    flex_sigma: float = field(default=3.0, metadata={"help": "scale of the penalty of flexible attention, in tokens"})
-    flex_threshold: float = field(
-        default=float("inf"), metadata={"help": "leave out positions with a greater penalty in flexible attention"}
+    sdatt_local_renorm: bool = option(False, "make the weights of local attention sum to one")
+    sdatt_flex_sigma: float = option(3.0, "scale of the penalty of flexible attention, in tokens", "(0, inf]")
+    sdatt_flex_threshold: float = option(
+        float("inf"), "leave out positions with a greater penalty in flexible attention", "(0, inf]"
     )
 
 
@@ -206,23 +185,21 @@ class SyntaxDirectedModel(RecurrentModel):
         _check_guide(args)
         if args.sdatt_position_lr != 1:
             require_trees(cls, task)  # other tasks step as fairseq does
-        if args.double_context and args.attention == AttentionKind.plain:
-            raise ValueError("--double-context: the second context needs --attention local, flexible or sdatt")
-        for name in ("sdatt_n", "sdatt_sigma", "local_window", "flex_sigma", "flex_threshold"):
-            value = getattr(args, name)
-            if value is not None and not value > 0:
-                raise ValueError(f"--{name.replace('_', '-')} {value}: must be greater than 0")
-        if args.decoder_kind == DecoderKind.conditional_gru and (args.cell != CellType.gru or args.decoder_layers != 1):
+        if args.sdatt_double_context and args.sdatt_attention == AttentionKind.plain:
             raise ValueError(
-                "--decoder-kind conditional-gru has one layer of --cell gru; choose input-feeding for more"
+                "--sdatt-double-context: the second context needs --sdatt-attention local, flexible or sdatt"
             )
-        if args.decoder_kind == DecoderKind.input_feeding and args.variational_dropout:
-            raise ValueError("--variational-dropout: needs --decoder-kind conditional-gru")
-        if not 0 <= args.recurrent_dropout < 1:
-            raise ValueError(f"--recurrent-dropout {args.recurrent_dropout}: must be at least 0 and less than 1")
-        if args.recurrent_dropout and (args.decoder_kind == DecoderKind.input_feeding or args.encoder_layers > 1):
+        if args.sdatt_decoder == DecoderKind.conditional_gru and (
+            args.cell != CellType.gru or args.decoder_layers != 1
+        ):
             raise ValueError(
-                f"--recurrent-dropout {args.recurrent_dropout}: needs --decoder-kind conditional-gru and "
+                "--sdatt-decoder conditional-gru has one layer of --cell gru; choose input-feeding for more"
+            )
+        if args.sdatt_decoder == DecoderKind.input_feeding and args.variational_dropout:
+            raise ValueError("--variational-dropout: needs --sdatt-decoder conditional-gru")
+        if args.recurrent_dropout and (args.sdatt_decoder == DecoderKind.input_feeding or args.encoder_layers > 1):
+            raise ValueError(
+                f"--recurrent-dropout {args.recurrent_dropout}: needs --sdatt-decoder conditional-gru and "
                 "--encoder-layers 1"
             )
         if args.variational_dropout and args.encoder_layers > 1:
@@ -230,19 +207,13 @@ class SyntaxDirectedModel(RecurrentModel):
                 f"--variational-dropout: needs --encoder-layers 1, not {args.encoder_layers}; between layers, PyTorch "
                 "drops anew at every position"
             )
-        if args.double_context_state == ContextState.readout and (
-            not args.double_context or args.decoder_kind == DecoderKind.input_feeding
+        if args.sdatt_double_context_state == ContextState.readout and (
+            not args.sdatt_double_context or args.sdatt_decoder == DecoderKind.input_feeding
         ):
             raise ValueError(
-                "--double-context-state readout: needs --double-context and --decoder-kind conditional-gru"
+                "--sdatt-double-context-state readout: needs --sdatt-double-context and --sdatt-decoder conditional-gru"
             )
         _check_units(args)
-        # an option without a default value, which `fill_defaults` checks for the others
-        choices = [choice.value for choice in Combine]
-        if args.sdatt_combine is not None and args.sdatt_combine not in choices:
-            raise ValueError(f"--sdatt-combine {args.sdatt_combine}: choose from {', '.join(choices)}")
-        if args.attention_size is not None and args.attention_size < 1:
-            raise ValueError(f"--attention-size {args.attention_size}: must be at least 1")
 
     @classmethod
     @torch.no_grad()
@@ -274,70 +245,62 @@ class SyntaxDirectedModel(RecurrentModel):
     @classmethod
     def build_attention(cls, args, task):
         source, query = 2 * args.encoder_hidden_size, args.decoder_hidden_size
-        size = args.attention_size or source
-        if args.sdr == 2:
-            return TwoMemories(source, size), TwoSequenceAttention(query, size, args.sdr_lambda)
-        if args.attention == AttentionKind.syntax:
-            memory = SyntaxDirectedMemory(source, size, args.double_context, args.sdatt_missing)
+        size = args.sdatt_attention_size or source
+        if args.sdatt_sdr == 2:
+            return TwoMemories(source, size), TwoSequenceAttention(query, size, args.sdatt_sdr_lambda)
+        if args.sdatt_attention == AttentionKind.syntax:
+            memory = SyntaxDirectedMemory(source, size, args.sdatt_double_context, args.sdatt_missing)
         else:
-            memory = AdditiveMemory(source, size, args.double_context)
-        return memory, AdditiveAttention(query, size, _weights(args, query), args.double_context)
+            memory = AdditiveMemory(source, size, args.sdatt_double_context)
+        return memory, AdditiveAttention(query, size, _weights(args, query), args.sdatt_double_context)
 
     @classmethod
     def build_encoder(cls, args, task, embed_tokens, memory):
-        kind = (RecurrentEncoder, UnitEncoder, TwoSequenceEncoder)[args.sdr]
+        kind = (RecurrentEncoder, UnitEncoder, TwoSequenceEncoder)[args.sdatt_sdr]
         return kind(task.source_dictionary, args, embed_tokens, memory)
 
     @classmethod
     def build_decoder(cls, args, task, embed_tokens, attention, context_size):
-        if args.sdr == 2:
+        if args.sdatt_sdr == 2:
             return TwoStateDecoder(task.target_dictionary, args, embed_tokens, attention, context_size)
-        if args.decoder_kind == DecoderKind.input_feeding:
+        if args.sdatt_decoder == DecoderKind.input_feeding:
             return super().build_decoder(args, task, embed_tokens, attention, context_size)
-        fed = context_size if args.double_context_state == ContextState.both else 2 * args.encoder_hidden_size
+        fed = context_size if args.sdatt_double_context_state == ContextState.both else 2 * args.encoder_hidden_size
         return ConditionalGRUDecoder(task.target_dictionary, args, embed_tokens, attention, context_size, fed)
 
 
 def _check_guide(args) -> None:
     guided = args.sdatt_guide != PositionGuide.none
-    predicts = args.attention in (AttentionKind.local, AttentionKind.syntax) and args.sdr != 2
-    if guided and args.attention != AttentionKind.syntax:
-        raise ValueError(f"--sdatt-guide {args.sdatt_guide}: needs --attention sdatt")
-    if not 0 <= args.sdatt_guide_weight < float("inf"):
-        raise ValueError(f"--sdatt-guide-weight {args.sdatt_guide_weight}: must be at least 0 and finite")
+    predicts = args.sdatt_attention in (AttentionKind.local, AttentionKind.syntax) and args.sdatt_sdr != 2
+    if guided and args.sdatt_attention != AttentionKind.syntax:
+        raise ValueError(f"--sdatt-guide {args.sdatt_guide}: needs --sdatt-attention sdatt")
     if args.sdatt_guide_weight != 1 and args.sdatt_guide != PositionGuide.loss:
         raise ValueError(f"--sdatt-guide-weight {args.sdatt_guide_weight}: needs --sdatt-guide loss")
-    if not 0 <= args.sdatt_position_lr < float("inf"):
-        raise ValueError(f"--sdatt-position-lr {args.sdatt_position_lr}: must be at least 0 and finite")
     if args.sdatt_position_lr != 1 and (not predicts or args.sdatt_guide == PositionGuide.centres):
         raise ValueError(f"--sdatt-position-lr {args.sdatt_position_lr}: the system predicts no position")
-    hard = args.attention == AttentionKind.syntax and args.sdatt_position == PositionGradient.hard
+    hard = args.sdatt_attention == AttentionKind.syntax and args.sdatt_position == PositionGradient.hard
     if args.sdatt_position_lr != 1 and hard and not guided:
         raise ValueError(f"--sdatt-position-lr {args.sdatt_position_lr}: --sdatt-position hard does not learn it")
 
 
 def _check_units(args) -> None:
-    if args.sdr not in (0, 1, 2):
-        raise ValueError(f"--sdr {args.sdr}: choose 0, 1 or 2")
-    if args.sdr_unit_size < SMALLEST_UNIT:
-        raise ValueError(f"--sdr-unit-size {args.sdr_unit_size}: must be at least {SMALLEST_UNIT}")
-    if not 0 <= args.sdr_lambda <= 1:
-        raise ValueError(f"--sdr-lambda {args.sdr_lambda}: must be from 0 to 1")
-    if args.sdr == 2 and (args.attention != AttentionKind.plain or args.decoder_kind != DecoderKind.conditional_gru):
-        raise ValueError("--sdr 2: needs --attention global and --decoder-kind conditional-gru")
-    if args.sdr and args.attention != AttentionKind.syntax and args.sdatt_missing == MissingParse.linear:
+    if args.sdatt_sdr == 2 and (
+        args.sdatt_attention != AttentionKind.plain or args.sdatt_decoder != DecoderKind.conditional_gru
+    ):
+        raise ValueError("--sdatt-sdr 2: needs --sdatt-attention global and --sdatt-decoder conditional-gru")
+    if args.sdatt_sdr and args.sdatt_attention != AttentionKind.syntax and args.sdatt_missing == MissingParse.linear:
         raise ValueError("--sdatt-missing linear: units have no linear form; choose global or error")
 
 
 def _weights(args, query: int) -> SourceWeights:
-    if args.attention == AttentionKind.local:
-        weights = LocalWeights(query, args.local_window, args.local_softmax, args.local_renorm)
-    elif args.attention == AttentionKind.flexible:
-        return FlexibleWeights(query, args.flex_sigma, args.flex_threshold)
-    elif args.attention == AttentionKind.syntax:
+    if args.sdatt_attention == AttentionKind.local:
+        weights = LocalWeights(query, args.sdatt_local_window, args.sdatt_local_softmax, args.sdatt_local_renorm)
+    elif args.sdatt_attention == AttentionKind.flexible:
+        return FlexibleWeights(query, args.sdatt_flex_sigma, args.sdatt_flex_threshold)
+    elif args.sdatt_attention == AttentionKind.syntax:
         combine = args.sdatt_combine
         if combine is None:
-            published = args.decoder_kind == DecoderKind.conditional_gru
+            published = args.sdatt_decoder == DecoderKind.conditional_gru
             combine = Combine.mul if published else Combine.add
         weights = SyntaxDirectedWeights(
             query,
@@ -364,27 +327,16 @@ TINY = {
 
 # name of the architecture, as the paper names the row -> its system
 SYSTEMS = {
-    "global_att": {"attention": "global"},
-    "local_att": {"attention": "local"},
-    "flexible_att": {"attention": "flexible"},
-    "chen17": {"attention": "global", "sdr": 1},
-    "sdatt": {"attention": "sdatt"},
-    "global_plus_local": {"attention": "local", "double_context": True},
-    "global_plus_flexible": {"attention": "flexible", "double_context": True},
-    "global_plus_chen17": {"attention": "global", "sdr": 2},
-    "global_plus_sdatt": {"attention": "sdatt", "double_context": True},
+    "global_att": {"sdatt_attention": "global"},
+    "local_att": {"sdatt_attention": "local"},
+    "flexible_att": {"sdatt_attention": "flexible"},
+    "chen17": {"sdatt_attention": "global", "sdatt_sdr": 1},
+    "sdatt": {"sdatt_attention": "sdatt"},
+    "global_plus_local": {"sdatt_attention": "local", "sdatt_double_context": True},
+    "global_plus_flexible": {"sdatt_attention": "flexible", "sdatt_double_context": True},
+    "global_plus_chen17": {"sdatt_attention": "global", "sdatt_sdr": 2},
+    "global_plus_sdatt": {"sdatt_attention": "sdatt", "sdatt_double_context": True},
 }
 
-
-def _register(name: str, settings: dict) -> None:
-    def architecture(args):
-        for option, value in settings.items():
-            if not hasattr(args, option):
-                setattr(args, option, value)
-
-    register_model_architecture("sdatt", name)(architecture)
-
-
-for _name, _settings in SYSTEMS.items():
-    _register(_name, _settings)
-    _register(f"{_name}_tiny", {**_settings, **TINY})
+register_presets("sdatt", SYSTEMS)
+register_presets("sdatt", {f"{name}_tiny": {**settings, **TINY} for name, settings in SYSTEMS.items()})

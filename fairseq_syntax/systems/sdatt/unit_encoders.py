@@ -28,7 +28,7 @@ class UnitEncoder(RecurrentEncoder):
     def __init__(self, dictionary, args, embed_tokens, memory, input_size: Optional[int] = None):
         embedding = args.encoder_embed_dim
         super().__init__(dictionary, args, embed_tokens, memory, input_size or 2 * embedding)
-        self.units = DependencyUnits(embedding, args.sdr_unit_size, args.sdr_depthwise)
+        self.units = DependencyUnits(embedding, args.sdatt_sdr_unit_size, args.sdatt_sdr_depthwise)
         self.missing = args.sdatt_missing
 
     def embed_both(self, source: Source) -> tuple[Tensor, Tensor]:

@@ -5,7 +5,7 @@ source, target and output, whose rows are D wide, the encoder takes the first D 
 others belong to the target side alone.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 import torch
@@ -15,6 +15,7 @@ from fairseq.models.transformer import TransformerEncoderBase
 from torch import nn
 
 from ...data.inputs import SourceSyntax
+from ...options import option
 from ..transformer.model import SyntaxTransformerModel, register_sizes
 
 
@@ -44,17 +45,13 @@ _INPUTS = {
 class TagOptions(FairseqDataclass):
     """Options of tag embeddings."""
 
-    tag_embed_dim: int = field(
-        default=10, metadata={"help": "width of each tag embedding, cut off the token embedding"}
-    )
-    tag_inputs: TagInputs = field(default=TagInputs.deprel, metadata={"help": "tags: dependency labels, UPOS, or both"})
-    tag_embed_scale: TagScale = field(
-        default=TagScale.token,
-        metadata={
-            "help": "none: tag embeddings start from N(0, 1/--tag-embed-dim) and are not scaled, as in the authors' "
-            "code; token: they are initialized and scaled by √D as token embeddings are. Every --arch sets none; "
-            "checkpoints that do not say were trained with token"
-        },
+    tag_embed_dim: int = option(10, "width of each tag embedding, cut off the token embedding")
+    tag_inputs: TagInputs = option(TagInputs.deprel, "tags: dependency labels, UPOS, or both")
+    tag_embed_scale: TagScale = option(
+        TagScale.token,
+        "none: tag embeddings start from N(0, 1/--tag-embed-dim) and are not scaled, as in the authors' "
+        "code; token: they are initialized and scaled by √D as token embeddings are. Every --arch sets none; "
+        "checkpoints that do not say were trained with token",
     )
 
 

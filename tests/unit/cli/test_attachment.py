@@ -120,7 +120,7 @@ def test_the_hint_names_no_option_that_is_given():
     inducer = SimpleNamespace(unknown=1, tokens=4, loaded=SimpleNamespace(task=task))
     note = TreeInducer.note(inducer, SimpleNamespace(bpe="subword_nmt", lowercase=True))
     assert note == "1 of 4 tokens (25.0 %) are unknown to the model; the text must be cut and cased as in training"
-    task.cfg.lowercase = True  # a parser that was trained so reads everything in lower case
+    task.cfg.lgp_lowercase = True  # a parser that was trained so reads everything in lower case
     assert TreeInducer.note(inducer, SimpleNamespace(bpe=None, lowercase=False)).endswith("as in training (--bpe)")
 
 

@@ -142,7 +142,7 @@ def test_syntactic_annotations(latent, draw, trained, arch):
 
 @pytest.mark.parametrize("arch", ["sdatt_tiny", "local_att_tiny", "global_plus_sdatt_tiny", "sdatt_transformer_tiny"])
 def test_predicted_positions(latent, draw, trained, arch):
-    heads = ["--syntax-heads", "2"] if arch == "sdatt_transformer_tiny" else []
+    heads = ["--sdatt-heads", "2"] if arch == "sdatt_transformer_tiny" else []
     figure = draw(arch, "--kind", "position", "--sentence", "2", training=heads)
     axes = [axis for axis in figure.axes if axis.images]
     model, batch, extra = found_by(trained(arch, *heads), latent.data, 2)

@@ -183,7 +183,7 @@ def test_the_vocabulary_does_not_grow_without_end(checkpoint, monkeypatch):
 
 
 def test_lower_case(folder, tmp_path):
-    path = made(folder, tmp_path, "--lowercase")
+    path = made(folder, tmp_path, "--lgp-lowercase")
     parser = OwnParser(path, device="cpu")
     upper, lower = parser.parse([["THE", "Dog", "RUNS", "."], ["the", "dog", "runs", "."]])
     assert upper.forms == ["THE", "Dog", "RUNS", "."]
@@ -191,7 +191,7 @@ def test_lower_case(folder, tmp_path):
 
 
 def test_tags_of_another_set_are_not_written(folder, tmp_path):
-    path = made(folder, tmp_path, "--pos-column", "xpos")
+    path = made(folder, tmp_path, "--lgp-pos-column", "xpos")
     parser = OwnParser(path, device="cpu")
     assert "VBZ" in parser.model.pos
     assert parser.parse([["the", "dog", "runs", "."]])[0].upos == ["_"] * 4

@@ -296,7 +296,7 @@ REFUSING = [
     ("sdatt_tiny", []),
     ("global_plus_sdatt_tiny", []),
     ("sdatt_transformer_tiny", []),
-    ("global_att_tiny", ["--sdr", 1]),
+    ("global_att_tiny", ["--sdatt-sdr", 1]),
 ]
 
 
@@ -327,7 +327,7 @@ def test_models_that_refuse_are_told_when_the_data_are_loaded(data, arch, extra)
 
 @pytest.mark.parametrize("arch", ["global_att_tiny", "sdatt_transformer_tiny"])
 def test_models_without_syntax_refuse_nothing(data, arch):
-    extra = ["--syntax-heads", 0] if "transformer" in arch else []
+    extra = ["--sdatt-heads", 0] if "transformer" in arch else []
     task, model = set_up(data, arch, "--sdatt-missing", "error", *extra)
     assert not model.refuses_unparsed
     task.load_dataset("train")
@@ -521,7 +521,7 @@ def test_a_file_with_broken_trees(corpus, data, caplog, accepted):
         "conllu",
         "--parser-model",
         folder / "train.en.conllu",
-        *(["--unparsed-input", "accept"] if accepted else []),
+        *(["--parser-unparsed", "accept"] if accepted else []),
     ]
     task, _ = set_up(data, "sdatt_tiny", *extra)
     texts = [items[number].text() for number in (1, 2, 3, *MISSING)]
@@ -536,7 +536,7 @@ def test_a_file_with_broken_trees(corpus, data, caplog, accepted):
 
 def test_accepting_does_not_hide_that_there_is_no_parser(data, tmp_path):
     missing = tmp_path / "none.pt"
-    extra = ["--unparsed-input", "accept", "--parser-tagger", missing, "--parser-model", missing]
+    extra = ["--parser-unparsed", "accept", "--parser-tagger", missing, "--parser-model", missing]
     task, _ = set_up(data, "sdatt_tiny", *extra)
     with pytest.raises(TreeFormatError, match=r"none\.pt: no such file"):
         task.get_interactive_tokens_and_lengths(["a b"], lambda line: line)
@@ -548,9 +548,9 @@ def test_raw_text_that_is_too_long_is_not_parsed(data, tmp_path, caplog, accepte
         Sentence(list(words), [-1] * len(words), ["root"] * len(words), ["X"] * len(words)) for words in ("a", "abcd")
     ]
     (tmp_path / "trees.conllu").write_text("".join(map(format_sentence, trees)))
-    extra = ["--max-words", 3, "--parser", "conllu", "--parser-model", tmp_path / "trees.conllu"]
-    task, _ = set_up(data, "sdatt_tiny", *extra, *(["--unparsed-input", "accept"] if accepted else []))
-    message = "input 'a b c d': 4 words; a sentence has at most 3: split it, or give --max-words 4"
+    extra = ["--parser-max-words", 3, "--parser", "conllu", "--parser-model", tmp_path / "trees.conllu"]
+    task, _ = set_up(data, "sdatt_tiny", *extra, *(["--parser-unparsed", "accept"] if accepted else []))
+    message = "input 'a b c d': 4 words; a sentence has at most 3: split it, or give --parser-max-words 4"
     if not accepted:
         with pytest.raises(TreeFormatError, match=message):
             task.get_interactive_tokens_and_lengths(["a", "a b c d"], lambda line: line)
@@ -560,5 +560,5 @@ def test_raw_text_that_is_too_long_is_not_parsed(data, tmp_path, caplog, accepte
 
 
 def test_accepting_is_no_option_for_a_model_that_refuses(data):
-    with pytest.raises(ValueError, match="--unparsed-input accept: the model refuses sentences without a parse"):
-        set_up(data, "sdatt_tiny", "--sdatt-missing", "error", "--unparsed-input", "accept")
+    with pytest.raises(ValueError, match="--parser-unparsed accept: the model refuses sentences without a parse"):
+        set_up(data, "sdatt_tiny", "--sdatt-missing", "error", "--parser-unparsed", "accept")

@@ -604,8 +604,8 @@ def test_wrong_options_are_refused():
     task = SimpleNamespace(target_dictionary=Dictionary())
     for wrong, message in (
         ({"blackout_k": 0}, "--blackout-k 0: must be at least 1"),
-        ({"blackout_alpha": -0.1}, "--blackout-alpha -0.1: must be 0 or greater"),
-        ({"blackout_alpha": math.nan}, "--blackout-alpha nan: must be 0 or greater"),
+        ({"blackout_alpha": -0.1}, "--blackout-alpha -0.1: must be at least 0"),
+        ({"blackout_alpha": math.nan}, "--blackout-alpha nan: must be at least 0"),
     ):
         with pytest.raises(ValueError, match=message):
             BlackOutCriterion(task, True, **wrong)

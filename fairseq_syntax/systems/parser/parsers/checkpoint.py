@@ -33,7 +33,7 @@ class OwnParser:
     """A latent graph parser as a `data.parsers.Parser`. Trees have one root; with `greedy` they need not be trees.
 
     A word that the treebank did not have is read by its character n-grams. Tags are written if they are universal ones
-    (`--pos-column upos`).
+    (`--lgp-pos-column upos`).
 
     Args:
         path: checkpoint of `lgp_parser`; nothing else is needed.
@@ -73,8 +73,8 @@ class OwnParser:
         except (RuntimeError, AssertionError) as error:
             raise TreeFormatError(f"device {device}: cannot be used ({str(error).splitlines()[0]})") from None
         self.longest = self.model.longest - 1  # the end of the sentence is read, too
-        self.lowercase = bool(task.cfg.lowercase)
-        self.writes_tags = task.cfg.pos_column == PosColumn.upos
+        self.lowercase = bool(task.cfg.lgp_lowercase)
+        self.writes_tags = task.cfg.lgp_pos_column == PosColumn.upos
         dictionary = task.source_dictionary
         self._pad, self._eos = dictionary.pad(), dictionary.eos()
         # a word spelled like a special symbol is an unknown one

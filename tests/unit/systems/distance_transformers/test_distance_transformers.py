@@ -31,21 +31,21 @@ SMALL = {
 }
 SDATT, DASA = "sdatt_transformer", "dasa_transformer"
 OFF = [
-    pytest.param(SDATT, {"syntax_heads": 0}, id="sdatt no heads"),
-    pytest.param(SDATT, {"syntax_layers": "none"}, id="sdatt no layers"),
-    pytest.param(DASA, {"dep_bias_layers": "none"}, id="dasa no layers"),
+    pytest.param(SDATT, {"sdatt_heads": 0}, id="sdatt no heads"),
+    pytest.param(SDATT, {"sdatt_layers": "none"}, id="sdatt no layers"),
+    pytest.param(DASA, {"dasa_layers": "none"}, id="dasa no layers"),
 ]
 ON = [
     pytest.param(SDATT, {}, id="sdatt"),
-    pytest.param(SDATT, {"syntax_layers": "0,2", "syntax_heads": 4, "sdatt_n": 1.0}, id="sdatt some layers"),
+    pytest.param(SDATT, {"sdatt_layers": "0,2", "sdatt_heads": 4, "sdatt_n": 1.0}, id="sdatt some layers"),
     pytest.param(SDATT, {"sdatt_position": "mix", "decoder_normalize_before": True}, id="sdatt mix"),
     pytest.param(DASA, {}, id="dasa"),
-    pytest.param(DASA, {"dep_bias_layers": "1", "encoder_normalize_before": True}, id="dasa one layer"),
+    pytest.param(DASA, {"dasa_layers": "1", "encoder_normalize_before": True}, id="dasa one layer"),
 ]
 # what makes the equations those of the stock Transformer, without switching anything off
 WITHOUT_EFFECT = [
     pytest.param(SDATT, {"sdatt_n": math.inf}, id="sdatt"),
-    pytest.param(DASA, {"dep_bias_init": 0.0}, id="dasa"),
+    pytest.param(DASA, {"dasa_init": 0.0}, id="dasa"),
 ]
 HEADS = [[1, -1, 1, 2, 3], [-1, 0], [2, 2, -1, -1]]
 SOURCES = [[4, 5, 6, 7, 8, EOS], [9, 10, EOS], [11, 4, 9, 5, EOS]]
@@ -216,7 +216,7 @@ def test_batch_is_its_sentences_on_either_side_of_padding(build, arch, options):
 @pytest.mark.parametrize("arch, options", ON)
 def test_beam_search_scores_are_those_of_teacher_forcing(build, task, arch, options):
     """With sentences that end at different steps, in a batch, and in an ensemble with a model that is switched off."""
-    models = [taught(build(arch, **options).double()), taught(build(SDATT, syntax_heads=0, seed=5).double())]
+    models = [taught(build(arch, **options).double()), taught(build(SDATT, sdatt_heads=0, seed=5).double())]
     net_input = inputs()
     del net_input["prev_output_tokens"]
     for ensemble in (models[:1], models):
@@ -330,11 +330,11 @@ def test_presets(arch, size, task):
 
 def test_chosen_layers_have_the_parameters(build):
     stock = build("transformer")
-    names = own_names(build(SDATT, syntax_layers="2,0"), stock)
+    names = own_names(build(SDATT, sdatt_layers="2,0"), stock)
     assert names == {
         f"decoder.layers.{i}.encoder_attn.position.{part}.weight" for i in (0, 2) for part in ("hidden", "output")
     }
-    model = build(DASA, dep_bias_layers="1", dep_bias_init=0.5)
+    model = build(DASA, dasa_layers="1", dasa_init=0.5)
     assert own_names(model, stock) == {"encoder.layers.1.self_attn.distance_weight"}
     assert model.encoder.layers[1].self_attn.distance_weight.tolist() == [0.5] * 4
     assert not any("distance" in name for name, _ in build(SDATT).named_buffers())
@@ -345,9 +345,9 @@ def test_chosen_layers_have_the_parameters(build):
 @pytest.mark.parametrize(
     "arch, options, message",
     [
-        (SDATT, {"syntax_heads": 5}, r"--syntax-heads 5: give 0 to 4 \(--decoder-attention-heads\)"),
-        (SDATT, {"syntax_heads": -1}, "--syntax-heads -1: give 0 to 4"),
-        (SDATT, {"syntax_layers": "0,3"}, "--syntax-layers 0,3: give all, none, or numbers from 0 to 2"),
+        (SDATT, {"sdatt_heads": 5}, r"--sdatt-heads 5: give 0 to 4 \(--decoder-attention-heads\)"),
+        (SDATT, {"sdatt_heads": -1}, "--sdatt-heads -1: give 0 to 4"),
+        (SDATT, {"sdatt_layers": "0,3"}, "--sdatt-layers 0,3: give all, none, or numbers from 0 to 2"),
         (SDATT, {"sdatt_n": 0.0}, "--sdatt-n 0.0: must be greater than 0"),
         (SDATT, {"sdatt_n": math.nan}, "--sdatt-n nan: must be greater than 0"),
         (SDATT, {"sdatt_sigma": -2.0}, "--sdatt-sigma -2.0: must be greater than 0"),
@@ -355,11 +355,11 @@ def test_chosen_layers_have_the_parameters(build):
         (SDATT, {"sdatt_missing": "none"}, "--sdatt-missing none: choose from global, linear, error"),
         (SDATT, {"no_cross_attention": True}, "--no-cross-attention leaves no attention to the source"),
         (SDATT, {"cross_self_attention": True}, "--cross-self-attention leaves no attention to the source"),
-        (DASA, {"dep_bias_layers": "some"}, "--dep-bias-layers some: give all, none, or numbers from 0 to 2"),
-        (DASA, {"dep_bias_layers": "-1"}, "--dep-bias-layers -1: give"),
-        (DASA, {"dep_bias_sigma": 0.0}, "--dep-bias-sigma 0.0: must be greater than 0"),
-        (DASA, {"dep_bias_sigma": math.nan}, "--dep-bias-sigma nan: must be greater than 0"),
-        (DASA, {"dep_bias_init": math.inf}, "--dep-bias-init inf: give a number"),
+        (DASA, {"dasa_layers": "some"}, "--dasa-layers some: give all, none, or numbers from 0 to 2"),
+        (DASA, {"dasa_layers": "-1"}, "--dasa-layers -1: give"),
+        (DASA, {"dasa_sigma": 0.0}, "--dasa-sigma 0.0: must be greater than 0"),
+        (DASA, {"dasa_sigma": math.nan}, "--dasa-sigma nan: must be greater than 0"),
+        (DASA, {"dasa_init": math.inf}, "--dasa-init inf: must be finite"),
     ],
 )
 def test_wrong_options_are_named(task, arch, options, message):
@@ -368,7 +368,7 @@ def test_wrong_options_are_named(task, arch, options, message):
 
 
 def test_stock_options_stay_where_nothing_is_directed(build):
-    assert isinstance(build(SDATT, syntax_heads=0, no_cross_attention=True), TransformerModel)
+    assert isinstance(build(SDATT, sdatt_heads=0, no_cross_attention=True), TransformerModel)
 
 
 @pytest.mark.parametrize(
@@ -411,5 +411,5 @@ def test_spread_of_positions_is_logged_in_validation(build, left_pad):
     }
     with metrics.aggregate(new_root=True) as log:
         model.train()(**given)
-        build(SDATT, syntax_heads=0)(**plain(given))
+        build(SDATT, sdatt_heads=0)(**plain(given))
     assert not log.get_smoothed_values()

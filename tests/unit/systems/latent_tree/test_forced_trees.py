@@ -100,6 +100,6 @@ def test_words_need_spaces():
     text = [torch.tensor([4, EOS])]
     for source, target, name in ((["a"], ["a", SPACE], "source"), (["a", SPACE], ["a"], "target")):
         data = ForcedTreeDataset(text, [2], dictionary_of(*source), text, [2], dictionary_of(*target))
-        with pytest.raises(ValueError, match=f"--forced-trees words: the {name} dictionary has no ▁"):
+        with pytest.raises(ValueError, match=f"--rnng-forced-trees words: the {name} dictionary has no ▁"):
             data.force("words")
         data.force("flat")

@@ -87,12 +87,13 @@ def test_greedy_translations_are_the_most_probable_symbols():
         assert logits.argmax(1).tolist() == text
 
 
-SMALL = {"max_open": 2, "max_consecutive": 1}
+SMALL = Limits(max_open=2, max_consecutive=1)
+OPTIONS = {"rnng_max_open": 2, "rnng_max_consecutive": 1}
 
 
 def all_translations(task, model, source, longest, power, unkpen=0.0, temperature=1.0):
     """(score, actions, symbols) of all translations with all their trees, under SMALL limits."""
-    limits = Limits(**SMALL)
+    limits = SMALL
     dictionary = task.target_dictionary
     _, _, memory = model.encode(sample(task, source)["net_input"]["src_tokens"])
     roots = model.roots(memory)
@@ -118,11 +119,11 @@ def all_translations(task, model, source, longest, power, unkpen=0.0, temperatur
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("power", [0.0, 1.0])
 def test_a_beam_that_nothing_falls_out_of_finds_the_best_of_all(seed, power):
-    task, model = build(seed=seed, sharpness=2.0, **SMALL)
+    task, model = build(seed=seed, sharpness=2.0, **OPTIONS)
     _, _, memory = model.encode(sample(task, "ab")["net_input"]["src_tokens"])
     choice = generator(task, min_len=0).choice
     given = choice, memory, model.roots(memory), 400, power
-    rows, actions, text = beam_search(model.decoder, torch.tensor([2]), Limits(**SMALL), *given)
+    rows, actions, text = beam_search(model.decoder, torch.tensor([2]), SMALL, *given)
     assert (rows == 0).all()
     _, *best = max(all_translations(task, model, "ab", 2, power))
     tree = [action for action in actions[0].tolist() if action != Action.NOP]
@@ -134,7 +135,7 @@ def test_a_beam_that_nothing_falls_out_of_finds_the_best_of_all(seed, power):
 )
 def test_scores_and_their_order_are_those_of_the_search(options):
     """Nothing falls out of the beam. As in fairseq, the penalty and the temperature are in the scores."""
-    task, model = build(seed=1, sharpness=2.0, **SMALL)
+    task, model = build(seed=1, sharpness=2.0, **OPTIONS)
     power = options.get("lenpen", 1.0)
     counted = {name: value for name, value in options.items() if name != "lenpen"}
     expected = sorted(all_translations(task, model, "ab", 2, power, **counted), reverse=True)

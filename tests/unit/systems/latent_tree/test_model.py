@@ -20,7 +20,7 @@ from fairseq_syntax.systems.latent_tree.reinforce_options import ReinforceTreeCo
 from fairseq_syntax.systems.latent_tree.transitions import Action
 
 NT, GEN, REDUCE = (int(action) for action in (Action.NT, Action.GEN, Action.REDUCE))
-NO_OTHER_LOSS = dict.fromkeys(("source_weight", "target_weight", "policy_weight"), 0.0)
+NO_OTHER_LOSS = dict.fromkeys(("rnng_source_weight", "rnng_target_weight", "rnng_policy_weight"), 0.0)
 SOURCES, TARGETS = ("abca", "", "c", "bbbaac"), ("cab", "a", "", "bccab")
 
 
@@ -87,7 +87,7 @@ def test_attention_of_many_constituents_in_half_precision():
     batch = pairs(task, ["abc"], ["a" * number])
     batch["net_input"]["src_actions"] = torch.tensor([[NT, GEN, GEN, REDUCE, GEN, GEN]])
     batch["net_input"]["tgt_actions"] = torch.tensor([[NT, GEN, REDUCE] * number + [GEN]])
-    criterion = ReinforceTreeCriterion(task, ReinforceTreeConfig(seed=1, coverage_weight=1.0, **NO_OTHER_LOSS))
+    criterion = ReinforceTreeCriterion(task, ReinforceTreeConfig(seed=1, rnng_coverage_weight=1.0, **NO_OTHER_LOSS))
     found = []
     for dtype in (torch.float32, torch.float16):
         model = model.to(dtype).train()
@@ -160,13 +160,13 @@ def test_sampling_is_repeatable():
 @pytest.mark.parametrize(
     "options",
     [
-        {"root_input": "attend"},
-        {"root_input": "learned"},
-        {"attn_key": "closed"},
-        {"attn_scale": "sqrt"},
+        {"rnng_root_input": "attend"},
+        {"rnng_root_input": "learned"},
+        {"rnng_attn_key": "closed"},
+        {"rnng_attn_scale": "sqrt"},
         {"share_all_embeddings": True},
-        {"value_head": True},
-        {"tree_wait": 0.0},
+        {"rnng_value_head": True},
+        {"rnng_wait": 0.0},
     ],
     ids=lambda options: "-".join(map(str, *options.items())),
 )
@@ -174,7 +174,7 @@ def test_options_train_all_weights(options):
     task, model = build(sharpness=1.0, **options)
     model.train()
     criterion = ReinforceTreeCriterion(
-        task, ReinforceTreeConfig(seed=1, baseline="value" if "value_head" in options else "ema")
+        task, ReinforceTreeConfig(seed=1, rnng_baseline="value" if "rnng_value_head" in options else "ema")
     )
     torch.manual_seed(4)
     loss, _, _ = criterion(model, pairs(task, SOURCES * 4, TARGETS * 4))
@@ -197,24 +197,24 @@ POLICIES, OUTPUTS = ({f"{name}.{head}" for name in PATHS} for head in ("policy",
     ("loss", "options", "trained"),
     [
         ("source", {}, PATHS["encoder"] | {"encoder.output"}),
-        ("source", {"policy_grad": "head"}, PATHS["encoder"] | {"encoder.output"}),
-        ("source", {"lm_grad": "softmax"}, {"encoder.output"}),
+        ("source", {"rnng_policy_grad": "head"}, PATHS["encoder"] | {"encoder.output"}),
+        ("source", {"rnng_lm_grad": "softmax"}, {"encoder.output"}),
         ("target", {}, BOTH | {"decoder.output"}),
-        ("target", {"policy_grad": "head"}, BOTH | {"decoder.output"}),
-        ("target", {"lm_grad": "softmax"}, {"decoder.output"}),
+        ("target", {"rnng_policy_grad": "head"}, BOTH | {"decoder.output"}),
+        ("target", {"rnng_lm_grad": "softmax"}, {"decoder.output"}),
         ("coverage", {}, BOTH),
-        ("coverage", {"policy_grad": "head", "lm_grad": "softmax"}, BOTH),
+        ("coverage", {"rnng_policy_grad": "head", "rnng_lm_grad": "softmax"}, BOTH),
         ("policy", {}, BOTH | POLICIES),
-        ("policy", {"lm_grad": "softmax"}, BOTH | POLICIES),
-        ("policy", {"policy_grad": "head"}, POLICIES),
+        ("policy", {"rnng_lm_grad": "softmax"}, BOTH | POLICIES),
+        ("policy", {"rnng_policy_grad": "head"}, POLICIES),
     ],
     ids=lambda value: "-".join(value.values()) if isinstance(value, dict) else value if isinstance(value, str) else "",
 )
 def test_which_weights_a_term_of_the_loss_trains(loss, options, trained):
     """By themselves, the losses of symbols and of attention do not reach the policies, and so on."""
     task, model = build(sharpness=1.0, **options)
-    weights = {**NO_OTHER_LOSS, "coverage_weight": 0.0, f"{loss}_weight": 1.0}
-    criterion = ReinforceTreeCriterion(task, ReinforceTreeConfig(seed=1, baseline="none", **weights))
+    weights = {**NO_OTHER_LOSS, "rnng_coverage_weight": 0.0, f"rnng_{loss}_weight": 1.0}
+    criterion = ReinforceTreeCriterion(task, ReinforceTreeConfig(seed=1, rnng_baseline="none", **weights))
     model.train()
     torch.manual_seed(4)
     total, _, _ = criterion(model, pairs(task, SOURCES * 4, TARGETS * 4))
@@ -225,7 +225,7 @@ def test_which_weights_a_term_of_the_loss_trains(loss, options, trained):
 
 @pytest.mark.parametrize(("option", "scale"), [("none", 1.0), ("sqrt", 6**-0.5)])
 def test_attention_is_a_softmax_of_dot_products(option, scale):
-    task, model = build(sharpness=1.0, attn_scale=option)
+    task, model = build(sharpness=1.0, rnng_attn_scale=option)
     batch = pairs(task, ["abca"], ["cab"])
     trees = [[NT, GEN, NT, GEN, REDUCE, REDUCE, NT, GEN, GEN, REDUCE, GEN], [NT, GEN, NT, GEN, REDUCE, GEN, GEN]]
     source, target = (torch.tensor([tree]) for tree in trees)
@@ -241,7 +241,7 @@ def test_attention_is_a_softmax_of_dot_products(option, scale):
 def test_what_the_target_sees_of_the_source():
     """The root alone, if the target opens no constituents; nothing, with a learned root."""
     for root, sees in (("encoder", True), ("attend", True), ("learned", False)):
-        task, model = build(root_input=root)
+        task, model = build(rnng_root_input=root)
         losses = []
         for source in ("ab", "ca"):
             batch = pairs(task, [source], ["ab"])
@@ -253,10 +253,12 @@ def test_what_the_target_sees_of_the_source():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"tree_wait": 2.0}, "--tree-wait 2.0: must be from 0 to 1"),
+        ({"rnng_wait": 2.0}, "--rnng-wait 2.0: must be from 0 to 1"),
         ({"rnng_size": 0}, "--rnng-size 0: must be at least 1"),
-        ({"max_open": 0}, "--max-open 0: must be at least 1"),
-        ({"root_input": "nothing"}, "--root-input nothing: choose from encoder, attend, learned"),
+        ({"rnng_max_open": 0}, "--rnng-max-open 0: must be at least 1"),
+        ({"rnng_max_consecutive": 0}, "--rnng-max-consecutive 0: must be at least 1"),
+        ({"rnng_actions_per_symbol": 1}, "--rnng-actions-per-symbol 1: must be at least 2"),
+        ({"rnng_root_input": "nothing"}, "--rnng-root-input nothing: choose from encoder, attend, learned"),
     ],
 )
 def test_options_that_cannot_be(options, message):
@@ -295,16 +297,16 @@ def all_pairs(model, task, source, target, budget):
 def test_the_gradient_is_that_of_the_expected_cost(baseline):
     """The mean of the estimator over all 70 x 70 pairs of ways to build trees of two symbols each, with their
     probabilities, is the gradient of the expected cost, where the policies answer for all they bring about."""
-    task, model = build(size=5, max_open=3, max_consecutive=2, actions_per_symbol=6, sharpness=2.0)
+    task, model = build(size=5, rnng_max_open=3, rnng_max_consecutive=2, rnng_actions_per_symbol=6, sharpness=2.0)
     model = model.double()
     options = ReinforceTreeConfig(
         seed=1,
-        baseline=baseline,
-        cross_reward="scg",
-        reward_discount=1.0,
-        policy_weight=1.0,
-        source_weight=0.7,
-        coverage_weight=1.3,
+        rnng_baseline=baseline,
+        rnng_cross_reward="scg",
+        rnng_reward_discount=1.0,
+        rnng_policy_weight=1.0,
+        rnng_source_weight=0.7,
+        rnng_coverage_weight=1.3,
     )
     criterion = ReinforceTreeCriterion(task, options)
     if baseline == "ema":
@@ -388,7 +390,7 @@ def test_given_trees_of_words_are_learned_by_heart():
     for name, tokens in (("src", batch["net_input"]["src_tokens"]), ("tgt", batch["target"])):
         inside = tokens != dictionary.index("_")
         batch["net_input"][f"{name}_actions"] = forced_actions(tokens, inside, dictionary.pad(), dictionary.eos())
-    criterion = ReinforceTreeCriterion(task, ReinforceTreeConfig(seed=1, action_xent=1.0))
+    criterion = ReinforceTreeCriterion(task, ReinforceTreeConfig(seed=1, rnng_action_xent=1.0))
     log = train(model, criterion, lambda update: batch, 200)[-1]
     assert float(log["loss_tgt"]) / float(log["symbols_tgt"]) / np.log(2) < 0.1
     found = TreeGenerator(dictionary, dictionary, max_len_b=30).generate([model], pairs(task, sources, targets))
@@ -403,7 +405,7 @@ def test_given_trees_of_words_are_learned_by_heart():
 def test_rewards_alone_are_learned():
     """Trees of random text, from which there is nothing else to be had."""
     task, model = build(size=32, sharpness=1.0)
-    options = ReinforceTreeConfig(seed=1, source_weight=0.0, target_weight=0.0, coverage_weight=0.0)
+    options = ReinforceTreeConfig(seed=1, rnng_source_weight=0.0, rnng_target_weight=0.0, rnng_coverage_weight=0.0)
     criterion = ReinforceTreeCriterion(task, options)
     random = np.random.default_rng(0)
 

@@ -24,8 +24,8 @@ from fairseq_syntax.systems.latent_tree.rewards import ForcedClosings, RewardMod
 
 NT, GEN, REDUCE, NOP = range(4)
 SOURCES, TARGETS = [[4, 5, 4, 6], [7], []], [[5, 5], [6, 4, 7, 4, 5], [7]]
-LOSSES = {"source_weight": 0.7, "target_weight": 1.3, "coverage_weight": 2.1, "policy_weight": 0.3}
-OPTIONS = {**LOSSES, "reward_discount": 0.8}
+LOSSES = {"rnng_source_weight": 0.7, "rnng_target_weight": 1.3, "rnng_coverage_weight": 2.1, "rnng_policy_weight": 0.3}
+OPTIONS = {**LOSSES, "rnng_reward_discount": 0.8}
 
 
 def criterion(**changes):
@@ -135,9 +135,9 @@ def total_in_loops(pair, advantages, coverages, policy_weight=0.3, entropy_weigh
 def test_losses_equal_loops(cross, averages):
     model = toy()
     known = set_averages(model) if averages else None
-    more = {"baseline": "ema" if averages else "none", "cross_reward": "scg" if cross else "none"}
+    more = {"rnng_baseline": "ema" if averages else "none", "rnng_cross_reward": "scg" if cross else "none"}
     pair = pair_of(model)
-    losses = criterion(**OPTIONS, entropy_weight=0.4, **more).losses(pair, model.baselines)
+    losses = criterion(**OPTIONS, rnng_entropy_weight=0.4, **more).losses(pair, model.baselines)
     advantages, _, coverages = in_loops(pair, known, cross)
     for side in range(2):
         expected = torch.tensor([both[side] for both in advantages], dtype=torch.float64)
@@ -152,7 +152,9 @@ def test_a_character_seen_for_the_first_time_is_its_own_baseline():
     model = toy()
     pair = pair_of(model)
     found = criterion(**OPTIONS).losses(pair, model.baselines)
-    again = criterion(**{**OPTIONS, "source_weight": 50.0, "target_weight": 0.0}).losses(pair, model.baselines)
+    again = criterion(**{**OPTIONS, "rnng_source_weight": 50.0, "rnng_target_weight": 0.0}).losses(
+        pair, model.baselines
+    )
     for one, other in zip(found.advantages, again.advantages, strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=1e-9)
         assert one.abs().max() > 1
@@ -160,7 +162,7 @@ def test_a_character_seen_for_the_first_time_is_its_own_baseline():
 
 def test_moving_averages_are_used_and_then_updated():
     model, loop = toy(), {0: {}, 1: {}, "tree": {}, "cross": {}}
-    train = criterion(**OPTIONS, cross_reward="scg")
+    train = criterion(**OPTIONS, rnng_cross_reward="scg")
     model.train()
     for seed in (2, 20, 30):
         model.trees["sample"] = random_trees(SOURCES, seed), random_trees(TARGETS, seed + 1)
@@ -199,7 +201,7 @@ def test_moving_averages_are_used_and_then_updated():
 def test_other_places_of_the_average_tree_reward(where):
     model = toy()
     model.train()
-    criterion(tree_baseline=where)(model, sample_of())
+    criterion(rnng_tree_baseline=where)(model, sample_of())
     for side, scores in enumerate(model.trees["sample"]):
         total = count = 0
         for row in scores.tolist():
@@ -213,10 +215,10 @@ def test_other_places_of_the_average_tree_reward(where):
                 count += len(actions)
         assert count and float(model.baselines.tree[side]) == pytest.approx(total / count, rel=1e-6)
     # subtracted there and nowhere else: without discount, an action's share falls by one average at each place
-    level = {"reward_discount": 1.0, "source_weight": 0.0, "target_weight": 0.0}
+    level = {"rnng_reward_discount": 1.0, "rnng_source_weight": 0.0, "rnng_target_weight": 0.0}
     pair = pair_of(model)
-    plain = criterion(**level, baseline="none").losses(pair, model.baselines)
-    less = criterion(**level, tree_baseline=where).losses(pair, model.baselines)
+    plain = criterion(**level, rnng_baseline="none").losses(pair, model.baselines)
+    less = criterion(**level, rnng_tree_baseline=where).losses(pair, model.baselines)
     for side, actions in enumerate(model.trees["sample"]):
         there = actions == REDUCE if where == "reduce" else actions != NOP
         to_come = there.long().flip(1).cumsum(1).flip(1) * (actions != NOP)
@@ -229,7 +231,7 @@ def test_other_baselines_leave_the_averages_alone(baseline):
     model = toy(copies=3 if baseline == "loo" else 1)
     before = {name: value.clone() for name, value in model.baselines.state_dict().items()}
     model.train()
-    criterion(baseline=baseline, loo_samples=3)(model, sample_of())
+    criterion(rnng_baseline=baseline, rnng_loo_samples=3)(model, sample_of())
     assert all(torch.equal(value, before[name]) for name, value in model.baselines.state_dict().items())
 
 
@@ -251,7 +253,7 @@ def test_other_samples_of_a_sentence():
             theirs = [reinforce.at_same_symbol(actions[row], actions[o], advantages[o][side]) for o in others]
             expected[-1].append([mine - (a + b) / 2 for mine, a, b in zip(both[side], *theirs, strict=True)])
     totals = total_in_loops(pair, expected, coverages)
-    leave_one_out = criterion(**OPTIONS, baseline="loo", loo_samples=3, cross_reward="scg")
+    leave_one_out = criterion(**OPTIONS, rnng_baseline="loo", rnng_loo_samples=3, rnng_cross_reward="scg")
     loss, size, log = leave_one_out(model, sample_of())
     # a mean over the samples of each sentence
     assert size == 3 and float(loss.detach()) == pytest.approx(sum(totals) / 3)
@@ -275,7 +277,7 @@ def test_the_most_likely_trees_as_a_baseline():
             lists = ours.actions[row].tolist(), theirs.actions[row].tolist(), there[row][side]
             values = reinforce.at_same_symbol(*lists)
             expected[-1].append([mine - value for mine, value in zip(both[side], values, strict=True)])
-    loss, _, _ = criterion(**OPTIONS, baseline="greedy", cross_reward="scg")(model, sample_of())
+    loss, _, _ = criterion(**OPTIONS, rnng_baseline="greedy", rnng_cross_reward="scg")(model, sample_of())
     assert float(loss.detach()) == pytest.approx(sum(total_in_loops(pair, expected, coverages)))
     assert model.calls == [("greedy", 3, None), ("sample", 3, None)]
 
@@ -293,15 +295,17 @@ def test_the_value_head():
             less = [mine - value for mine, value in zip(both[side], values, strict=True)]
             squares += [value**2 for value in less]
             expected[-1].append(less)
-    loss, _, _ = criterion(**OPTIONS, baseline="value", value_weight=0.6, cross_reward="scg")(model, sample_of())
+    loss, _, _ = criterion(**OPTIONS, rnng_baseline="value", rnng_value_weight=0.6, rnng_cross_reward="scg")(
+        model, sample_of()
+    )
     totals = total_in_loops(pair, expected, coverages)
     assert float(loss.detach()) == pytest.approx(sum(totals) + 0.6 * sum(squares))
     loss.backward()
     assert model.source.value.weight.grad.abs().max() > 0
 
     pair.source.values = None
-    with pytest.raises(ValueError, match="no value head; give --value-head"):
-        criterion(baseline="value").losses(pair, model.baselines)
+    with pytest.raises(ValueError, match="no value head; give --rnng-value-head"):
+        criterion(rnng_baseline="value").losses(pair, model.baselines)
 
 
 def test_given_trees_are_learned_and_not_reinforced():
@@ -314,12 +318,12 @@ def test_given_trees_are_learned_and_not_reinforced():
     assert log["taught_src"] == (pair.source.actions != NOP).sum() and log["taught_tgt"] == 0
     model.trees["sample"] = (model.trees["sample"][0], None)  # the target's are not drawn
     sample["net_input"]["src_actions"] = model.trees["sample"][0]
-    loss, _, log = criterion(**LOSSES, action_xent=0.4)(model, sample)
+    loss, _, log = criterion(**LOSSES, rnng_action_xent=0.4)(model, sample)
     expected = 2.1 * float(log["att"]) + 0.7 * float(log["loss_src"]) + 1.3 * float(log["loss_tgt"])
     expected -= 0.4 * float(pair.source.log_policy.sum() + pair.target.log_policy.sum())
     assert log["taught_src"] == 0 and float(loss.detach()) == pytest.approx(expected)
     model.eval()
-    loss, _, _ = criterion(**LOSSES, action_xent=0.4)(model, sample)
+    loss, _, _ = criterion(**LOSSES, rnng_action_xent=0.4)(model, sample)
     assert float(loss.detach()) < expected
 
 
@@ -351,7 +355,7 @@ def test_validation_draws_the_same_trees_and_leaves_training_alone():
     assert valid(model, others)[0] != first
     valid.seed = 6
     assert valid(model, sample_of())[0] != first
-    greedy = criterion(valid_trees="greedy")(model, sample_of())[0]
+    greedy = criterion(rnng_valid_trees="greedy")(model, sample_of())[0]
     source = text(SOURCES)
     pair = model(source, source.ne(PADDING).sum(1), text(TARGETS), trees="greedy")
     coverage = coverage_loss(pair.attention, pair.attending, pair.attended)
@@ -373,8 +377,8 @@ def test_training_draws_from_the_random_numbers_of_torch():
 @pytest.mark.parametrize("baseline", ["ema", "none", "loo", "greedy", "value"])
 @pytest.mark.parametrize("cross", ["none", "scg"])
 def test_the_real_model_learns_by_every_baseline(baseline, cross):
-    model = real(value_head=baseline == "value").train()
-    loss, _, log = criterion(baseline=baseline, cross_reward=cross, loo_samples=2)(model, sample_of())
+    model = real(rnng_value_head=baseline == "value").train()
+    loss, _, log = criterion(rnng_baseline=baseline, rnng_cross_reward=cross, rnng_loo_samples=2)(model, sample_of())
     loss.backward()
     missing = {name for name, parameter in model.named_parameters() if parameter.grad is None}
     assert not missing
@@ -458,7 +462,7 @@ def test_trees_that_are_nothing_are_warned_of(kind, message, caplog):
             train.report_trees()  # of what has been said nothing is left
             assert [message in record.message for record in caplog.records] == [True] * (message is not None)
             if message:
-                assert all(option in caplog.text for option in ("--entropy-weight", "--policy-weight"))
+                assert all(option in caplog.text for option in ("--rnng-entropy-weight", "--rnng-policy-weight"))
             caplog.clear()
 
 
@@ -466,7 +470,7 @@ def test_trees_that_are_nothing_are_warned_of(kind, message, caplog):
 def test_a_batch_that_stands_in_moves_no_average(cross):
     model = toy()
     set_averages(model)
-    train = criterion(**OPTIONS, cross_reward=cross)
+    train = criterion(**OPTIONS, rnng_cross_reward=cross)
     before = {name: value.clone() for name, value in model.baselines.named_buffers()}
     calls, update = [], model.baselines.update
     model.baselines.update = lambda **totals: (calls.append(sorted(totals)), update(**totals))
@@ -488,26 +492,26 @@ def capped(pair):
 
 def test_presets_set_what_is_not_given():
     assert criterion().weights == PRESETS[TreePreset.default] == Preset(1, 1, 1, 0.02, 4, 9, ForcedClosings.all)
-    assert criterion(tree_preset="paper").weights == Preset(10, 1, 100, 0.02, 4, 9, ForcedClosings.all)
-    assert criterion(tree_preset="shallow").weights == Preset(1, 1, 0.1, 0.02, 1, 0, ForcedClosings.all)
-    pf = criterion(tree_preset="pf")
+    assert criterion(rnng_preset="paper").weights == Preset(10, 1, 100, 0.02, 4, 9, ForcedClosings.all)
+    assert criterion(rnng_preset="shallow").weights == Preset(1, 1, 0.1, 0.02, 1, 0, ForcedClosings.all)
+    pf = criterion(rnng_preset="pf")
     assert pf.weights == Preset(10, 10, 10, 0.02, 4, 10, ForcedClosings.penalty)
     assert (pf.rewards.nonterminal_reward, pf.rewards.forced) == (10, ForcedClosings.penalty)
     # 0 is given, too
-    mixed = criterion(tree_preset="pf", target_weight=0.0, nonterminal_reward=3.0, reward_forced="all")
+    mixed = criterion(rnng_preset="pf", rnng_target_weight=0.0, rnng_nonterminal_reward=3.0, rnng_reward_forced="all")
     assert mixed.weights == Preset(10, 0, 10, 0.02, 4, 3, ForcedClosings.all)
 
 
 def test_the_literal_reading_is_a_preset():
     """Penalties and rewards add up, gens are counted up to an action, averages are subtracted where rewards are."""
-    literal = criterion(tree_preset="literal")
+    literal = criterion(rnng_preset="literal")
     assert literal.rewards.mode == RewardMode.additive
     assert (literal.gen_count, literal.tree_baseline) == ("inclusive", "reduce")
     assert literal.weights[:7] == PRESETS[TreePreset.default][:7]
     for preset in ("default", "paper", "pf", "shallow"):
-        found = criterion(tree_preset=preset)
+        found = criterion(rnng_preset=preset)
         assert (found.rewards.mode, found.gen_count, found.tree_baseline) == ("exclusive", "exclusive", "gen")
-    mixed = criterion(tree_preset="literal", gen_count="exclusive")
+    mixed = criterion(rnng_preset="literal", rnng_gen_count="exclusive")
     assert (mixed.rewards.mode, mixed.gen_count, mixed.tree_baseline) == ("additive", "exclusive", "reduce")
 
 
@@ -515,8 +519,8 @@ def test_losses_of_the_literal_preset_are_those_of_its_three_options():
     model = toy()
     model.train()
     pair = pair_of(model)
-    options = {"tree_reward_mode": "additive", "gen_count": "inclusive", "tree_baseline": "reduce"}
-    presets = ({"tree_preset": "literal"}, options, {})
+    options = {"rnng_reward_mode": "additive", "rnng_gen_count": "inclusive", "rnng_tree_baseline": "reduce"}
+    presets = ({"rnng_preset": "literal"}, options, {})
     found = [criterion(**more).losses(pair, model.baselines).total.tolist() for more in presets]
     assert found[0] == found[1] != found[2]
 
@@ -529,9 +533,26 @@ def test_options_of_the_command_line(tmp_path):
         return ReinforceTreeCriterion(None, convert_namespace_to_omegaconf(args).criterion)
 
     assert built().weights == Preset() and built().seed == 77
-    more = ["--tree-preset", "pf", "--policy-weight", "0", "--reward-forced", "all", "--tree-reward-mode", "additive"]
+    more = [
+        "--rnng-preset",
+        "pf",
+        "--rnng-policy-weight",
+        "0",
+        "--rnng-reward-forced",
+        "all",
+        "--rnng-reward-mode",
+        "additive",
+    ]
     found = built(
-        *more, "--gen-count", "inclusive", "--baseline", "loo", "--loo-samples", "4", "--coverage-root", "one"
+        *more,
+        "--rnng-gen-count",
+        "inclusive",
+        "--rnng-baseline",
+        "loo",
+        "--rnng-loo-samples",
+        "4",
+        "--rnng-coverage-root",
+        "one",
     )
     assert found.weights[:7] == Preset(10, 10, 10, 0, 4, 10, ForcedClosings.all)[:7]
     assert found.rewards.mode == RewardMode.additive and found.copies == 4
@@ -541,13 +562,13 @@ def test_options_of_the_command_line(tmp_path):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"coverage_weight": -1.0}, "--coverage-weight -1.0: must be 0 or greater"),
-        ({"policy_weight": float("nan")}, "--policy-weight nan: must be 0 or greater"),
-        ({"entropy_weight": float("inf")}, "--entropy-weight inf: must be 0 or greater"),
-        ({"action_xent": -0.5}, "--action-xent -0.5: must be 0 or greater"),
-        ({"terminal_reward": float("nan")}, "--terminal-reward nan: must be a number"),
-        ({"reward_discount": 1.5}, "--reward-discount 1.5: must be from 0 to 1"),
-        ({"loo_samples": 1}, "--loo-samples 1: must be at least 2"),
+        ({"rnng_coverage_weight": -1.0}, "--rnng-coverage-weight -1.0: must be at least 0"),
+        ({"rnng_policy_weight": float("nan")}, "--rnng-policy-weight nan: must be at least 0"),
+        ({"rnng_entropy_weight": float("inf")}, "--rnng-entropy-weight inf: must be at least 0"),
+        ({"rnng_action_xent": -0.5}, "--rnng-action-xent -0.5: must be at least 0"),
+        ({"rnng_terminal_reward": float("nan")}, "--rnng-terminal-reward nan: must be finite"),
+        ({"rnng_reward_discount": 1.5}, "--rnng-reward-discount 1.5: must be from 0 to 1"),
+        ({"rnng_loo_samples": 1}, "--rnng-loo-samples 1: must be at least 2"),
     ],
 )
 def test_options_out_of_range_are_refused(wrong, message):

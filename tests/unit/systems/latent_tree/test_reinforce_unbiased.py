@@ -18,12 +18,12 @@ from fairseq_syntax.systems.latent_tree.reinforce import ReinforceTreeCriterion
 from fairseq_syntax.systems.latent_tree.reinforce_options import ReinforceTreeConfig
 from fairseq_syntax.systems.latent_tree.transitions import Action
 
-WEIGHTS = {"source_weight": 0.7, "target_weight": 1.3, "coverage_weight": 2.1}
-LEVEL = {"reward_discount": 1.0, "cross_reward": "scg"}  # R is then the whole of what an action brings about
+WEIGHTS = {"rnng_source_weight": 0.7, "rnng_target_weight": 1.3, "rnng_coverage_weight": 2.1}
+LEVEL = {"rnng_reward_discount": 1.0, "rnng_cross_reward": "scg"}  # R is then the whole of what an action brings about
 
 
 def criterion(**options):
-    config = ReinforceTreeConfig(**{"policy_weight": 1.0, **WEIGHTS, **options})
+    config = ReinforceTreeConfig(**{"rnng_policy_weight": 1.0, **WEIGHTS, **options})
     config.seed = 1
     return ReinforceTreeCriterion(None, config)
 
@@ -48,9 +48,9 @@ def real_model():
         words.add_symbol(letter)
     assert (words.pad(), words.eos(), len(words)) == (PADDING, END, SYMBOLS)
     task = SimpleNamespace(source_dictionary=words, target_dictionary=words, builds_trees=True)
-    sizes = {"rnng_size": 6, "max_open": LIMITS.max_open, "max_consecutive": LIMITS.max_consecutive}
+    sizes = {"rnng_size": 6, "rnng_max_open": LIMITS.max_open, "rnng_max_consecutive": LIMITS.max_consecutive}
     torch.manual_seed(0)
-    return LatentTreeRNNG.build_model(SimpleNamespace(**sizes, value_head=True), task).double()
+    return LatentTreeRNNG.build_model(SimpleNamespace(**sizes, rnng_value_head=True), task).double()
 
 
 def pair_of(model, texts, source_actions, target_actions):
@@ -122,7 +122,7 @@ def test_all_trees_are_there(world):
     assert float(probability.min()) > 0
 
 
-@pytest.mark.parametrize("options", [{}, {"tree_baseline": "none"}, {"gen_count": "inclusive"}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"rnng_tree_baseline": "none"}, {"rnng_gen_count": "inclusive"}], ids=str)
 def test_with_moving_averages(world, options):
     """Whatever the averages are; without discount it does not matter how symbols are counted."""
     for seed in (3, 4):
@@ -131,11 +131,11 @@ def test_with_moving_averages(world, options):
 
 
 def test_without_baseline(world):
-    assert difference(expected_gradient(world, baseline="none", **LEVEL), world[3]) < 1e-10
+    assert difference(expected_gradient(world, rnng_baseline="none", **LEVEL), world[3]) < 1e-10
 
 
 def test_with_a_value_head(world):
-    assert difference(expected_gradient(world, baseline="value", **LEVEL), world[3]) < 1e-10
+    assert difference(expected_gradient(world, rnng_baseline="value", **LEVEL), world[3]) < 1e-10
 
 
 def test_with_the_most_likely_trees(world):
@@ -145,7 +145,7 @@ def test_with_the_most_likely_trees(world):
     rows = len(pair.source.actions)
     texts = [torch.tensor([[*text, END]]).expand(rows, -1) for text in TEXTS]
     reference = pair_of(model, texts, trees[17].expand(rows, -1), trees[5].expand(rows, -1))
-    found = expected_gradient(world, baseline="greedy", reference=reference, **LEVEL)
+    found = expected_gradient(world, rnng_baseline="greedy", reference=reference, **LEVEL)
     assert difference(found, world[3]) < 1e-10
 
 
@@ -161,34 +161,36 @@ def test_with_other_samples(sentences):
     rows = torch.stack((first, second), 1).flatten()
     texts = [torch.tensor([[*text, END]]).expand(len(rows), -1) for text in sentences]
     both = pair_of(model, texts, one.source.actions[rows], one.target.actions[rows])
-    losses = criterion(baseline="loo", loo_samples=2, **LEVEL).losses(both, seen_baselines())
+    losses = criterion(rnng_baseline="loo", rnng_loo_samples=2, **LEVEL).losses(both, seen_baselines())
     weight = (probability[first] * probability[second]).detach().repeat_interleave(2) / 2
     assert difference(gradient((weight * losses.total).sum(), model), expected) < 1e-10
     # it is not the trees alone that are compared: without the others, the single losses are different
-    alone = criterion(baseline="none", **LEVEL).losses(both, seen_baselines())
+    alone = criterion(rnng_baseline="none", **LEVEL).losses(both, seen_baselines())
     assert not torch.allclose(alone.total, losses.total)
 
 
 def test_without_what_comes_later_on_the_other_side(world):
     """The paper's rewards leave out what source trees cost the target; so they are another gradient."""
-    found = expected_gradient(world, reward_discount=1.0, cross_reward="none")
+    found = expected_gradient(world, rnng_reward_discount=1.0, rnng_cross_reward="none")
     assert difference(found, world[3]) > 1e-3
 
 
 @pytest.mark.parametrize(
     ("options", "biased"),
     [
-        ({"tree_baseline": "gen"}, False),
-        ({"tree_baseline": "none"}, False),
-        ({"tree_baseline": "gen", "cross_reward": "scg"}, False),
-        ({"tree_baseline": "reduce"}, True),
-        ({"tree_baseline": "action"}, True),
-        ({"tree_baseline": "none", "gen_count": "inclusive"}, True),
+        ({"rnng_tree_baseline": "gen"}, False),
+        ({"rnng_tree_baseline": "none"}, False),
+        ({"rnng_tree_baseline": "gen", "rnng_cross_reward": "scg"}, False),
+        ({"rnng_tree_baseline": "reduce"}, True),
+        ({"rnng_tree_baseline": "action"}, True),
+        ({"rnng_tree_baseline": "none", "rnng_gen_count": "inclusive"}, True),
     ],
     ids=str,
 )
 def test_baselines_under_discount(world, options, biased):
     """Averages change nothing in the mean, unless the policy decides how often, or how much of them, is subtracted."""
-    without = expected_gradient(world, baseline="none", **{k: v for k, v in options.items() if k != "tree_baseline"})
+    without = expected_gradient(
+        world, rnng_baseline="none", **{k: v for k, v in options.items() if k != "rnng_tree_baseline"}
+    )
     relative = difference(expected_gradient(world, **options), without)
     assert relative > 1e-3 if biased else relative < 1e-10

@@ -80,7 +80,7 @@ def test_batches(data, left):
 @pytest.mark.parametrize(("trees", "space"), [("words", SPACE), ("flat", None)])
 @pytest.mark.parametrize("left", [False, True])
 def test_forced_trees_are_those_of_the_text(data, trees, space, left):
-    task = task_of(data, forced_trees=trees, left_pad_source=left)
+    task = task_of(data, rnng_forced_trees=trees, left_pad_source=left)
     task.load_dataset("train")
     iterator = task.get_batch_iterator(
         task.dataset("train"), max_sentences=3, required_batch_size_multiple=8
@@ -134,9 +134,9 @@ def test_fairseq_finds_the_encoding():
 def test_command_lines_accept_the_encoding(data, program):
     """With fairseq's own `characters`, the configuration cannot be made."""
     parser = getattr(options, f"get_{program}_parser")()
-    given = [str(data), "--task", "tree_translation", "--path", "x", "--bpe", "syntax_char", "--tree-output", "-"]
-    cfg = convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, [*given, "--dedup", "seen"]))
-    assert (cfg.bpe._name, cfg.task.tree_output, cfg.task.dedup) == ("syntax_char", "-", "seen")
+    given = [str(data), "--task", "tree_translation", "--path", "x", "--bpe", "syntax_char", "--rnng-tree-output", "-"]
+    cfg = convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, [*given, "--rnng-dedup", "seen"]))
+    assert (cfg.bpe._name, cfg.task.rnng_tree_output, cfg.task.rnng_dedup) == ("syntax_char", "-", "seen")
     assert encoders.build_bpe(cfg.bpe).decode("a ▁ b") == "a b"
 
 
@@ -214,18 +214,18 @@ def numbered(path: Path, label: str = "TT") -> dict[int, str]:
 
 def test_file_of_trees_has_its_name_when_it_is_whole(data, tmp_path):
     path = tmp_path / "new" / "trees"
-    task = task_of(data, tree_output=str(path))
+    task = task_of(data, rnng_tree_output=str(path))
     translate(task, Echo(task), stop=1)
     assert not path.exists() and len(numbered(Path(f"{path}.part"))) == 2
-    task = task_of(data, tree_output=str(path))
+    task = task_of(data, rnng_tree_output=str(path))
     translate(task, Echo(task))
     assert [file.name for file in path.parent.iterdir()] == ["trees"]
     assert numbered(path) == {i: f"(X {to_characters(TEXT['valid'][i][0])} )" for i in range(3)}
     # an older file stays until the new one is whole
-    task = task_of(data, tree_output=str(path))
+    task = task_of(data, rnng_tree_output=str(path))
     translate(task, Echo(task), split="train", stop=1)
     assert len(numbered(path)) == 3
-    task = task_of(data, tree_output=str(path))
+    task = task_of(data, rnng_tree_output=str(path))
     translate(task, Echo(task), split="train")
     assert len(numbered(path)) == 4
 
@@ -233,7 +233,7 @@ def test_file_of_trees_has_its_name_when_it_is_whole(data, tmp_path):
 def test_a_part_of_the_sentences_is_whole_if_it_is_all_that_comes(data, tmp_path):
     """Of two processes, or with sentences that are too long."""
     path = tmp_path / "trees"
-    task = task_of(data, tree_output=str(path))
+    task = task_of(data, rnng_tree_output=str(path))
     task.load_dataset("valid")
     iterator = task.get_batch_iterator(
         task.dataset("valid"),
@@ -251,7 +251,7 @@ def test_a_part_of_the_sentences_is_whole_if_it_is_all_that_comes(data, tmp_path
 
 
 def test_trees_on_the_standard_output(data, capsys):
-    task = task_of(data, tree_output="-")
+    task = task_of(data, rnng_tree_output="-")
     translate(task, Echo(task))
     printed = capsys.readouterr().out.splitlines()
     assert sorted(line.split("\t")[0] for line in printed if line.startswith("T")) == sorted(
@@ -272,7 +272,7 @@ def interactive(task, lines, generator):
 @pytest.mark.parametrize("left", [False, True])
 def test_numbers_of_lines_that_are_typed(data, tmp_path, left):
     path = tmp_path / "trees"
-    task = task_of(data, tree_output=str(path), left_pad_source=left)
+    task = task_of(data, rnng_tree_output=str(path), left_pad_source=left)
     generator = Echo(task)
     first, second = ["Hund", "", "zwei Hunde", "Hund"], ["ein", "zwei Hunde"]
     list(interactive(task, first, generator))
@@ -293,7 +293,7 @@ def test_numbers_of_lines_that_are_typed(data, tmp_path, left):
 
 
 def test_translation_does_not_see_the_trees_to_train_on(data):
-    task = task_of(data, forced_trees="words")
+    task = task_of(data, rnng_forced_trees="words")
     generator = Echo(task)
     translate(task, generator)
     assert generator.seen and all(not name.endswith("_actions") for seen in generator.seen for name in seen)
@@ -308,7 +308,7 @@ def test_translation_does_not_see_the_trees_to_train_on(data):
     ],
 )
 def test_repeated_words_are_removed_with_all_that_belongs_to_them(data, rule, left, places):
-    task = task_of(data, dedup=rule)
+    task = task_of(data, rnng_dedup=rule)
     text = "o ▁ d ▁ o ▁ d ▁ g ▁ b ▁ o"
     given = hypothesis(task.tgt_dict, text)
     generator = SimpleNamespace(generate=lambda *args, **kwargs: [[given]])
@@ -322,7 +322,7 @@ def test_repeated_words_are_removed_with_all_that_belongs_to_them(data, rule, le
 
 def test_trees_are_of_the_translation_with_repetitions(data, tmp_path):
     path = tmp_path / "trees"
-    task = task_of(data, dedup="adjacent", tree_output=str(path))
+    task = task_of(data, rnng_dedup="adjacent", rnng_tree_output=str(path))
     text = "o ▁ d ▁ o ▁ d"
     generator = SimpleNamespace(generate=lambda *args, **kwargs: [[hypothesis(task.tgt_dict, text)]] * 3)
     task.load_dataset("valid")
@@ -357,8 +357,8 @@ def test_bleu_is_of_words(data):
 def test_options_that_cannot_be(data):
     with pytest.raises(ValueError, match="--num-batch-buckets"):
         task_of(data, num_batch_buckets=2)
-    with pytest.raises(ValueError, match="--tree-output: for fairseq-generate and fairseq-interactive"):
-        task_of(data, tree_output="trees").build_model(None)
+    with pytest.raises(ValueError, match="--rnng-tree-output: for fairseq-generate and fairseq-interactive"):
+        task_of(data, rnng_tree_output="trees").build_model(None)
     with pytest.raises(ValueError, match="--criterion cross_entropy: does not learn trees"):
         task_of(data).build_criterion(Namespace(_name="cross_entropy"))
 
@@ -397,10 +397,10 @@ OPTIMIZER = SimpleNamespace(backward=lambda loss: loss.backward())
     [
         ([], True, set()),
         ([], False, set()),
-        (["--forced-trees", "flat", "--action-xent", "1"], False, set()),
-        (["--forced-trees", "words"], False, {"policy"}),
-        (["--value-head", "--baseline", "value"], True, set()),
-        (["--value-head"], False, {"value"}),
+        (["--rnng-forced-trees", "flat", "--rnng-action-xent", "1"], False, set()),
+        (["--rnng-forced-trees", "words"], False, {"policy"}),
+        (["--rnng-value-head", "--rnng-baseline", "value"], True, set()),
+        (["--rnng-value-head"], False, {"value"}),
     ],
 )
 def test_parameters_that_distributed_training_would_miss(data, more, flat, left_out):
@@ -451,9 +451,9 @@ def test_options_of_generation_that_mean_nothing(data, name, value):
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--forced-trees", "words"], True),
-        (["--forced-trees", "flat", "--action-xent", "0"], True),
-        (["--forced-trees", "flat", "--action-xent", "0.1"], False),
+        (["--rnng-forced-trees", "words"], True),
+        (["--rnng-forced-trees", "flat", "--rnng-action-xent", "0"], True),
+        (["--rnng-forced-trees", "flat", "--rnng-action-xent", "0.1"], False),
         ([], False),
     ],
 )
@@ -461,12 +461,12 @@ def test_a_policy_that_nothing_teaches_is_told_of(data, caplog, options, told):
     ready(data, *options)
     found = [record.message for record in caplog.records if "nothing teaches the policy" in record.message]
     assert len(found) == told
-    assert not told or found[0].startswith(f"--forced-trees {options[1]} without --action-xent")
+    assert not told or found[0].startswith(f"--rnng-forced-trees {options[1]} without --rnng-action-xent")
 
 
 def test_a_folder_is_no_file_of_trees(data, tmp_path):
-    with pytest.raises(IsADirectoryError, match=f"--tree-output {tmp_path}: is a folder"):
-        task_of(data, tree_output=str(tmp_path))
+    with pytest.raises(IsADirectoryError, match=f"--rnng-tree-output {tmp_path}: is a folder"):
+        task_of(data, rnng_tree_output=str(tmp_path))
 
 
 def test_file_of_no_sentences(tmp_path):

@@ -250,19 +250,6 @@ def test_illegal_actions_are_named(actions, lengths, message):
         legality(np.array(actions, dtype=int), np.array(lengths), Limits(4, 2, 8))
 
 
-@pytest.mark.parametrize(
-    ("limits", "message"),
-    [
-        ((0, 4, 3), "--max-open 0: must be at least 1"),
-        ((16, 0, 3), "--max-consecutive 0: must be at least 1"),
-        ((16, 4, 1), "--actions-per-symbol 1: must be at least 2"),
-    ],
-)
-def test_limits_without_trees(limits, message):
-    with pytest.raises(ValueError, match=message):
-        Limits(*limits)
-
-
 def test_budget_of_numbers_and_tensors():
     limits = Limits(max_open=4, actions_per_symbol=3)
     assert limits.max_actions(5) == 23

@@ -177,7 +177,7 @@ def test_an_overridden_decay_is_that_of_the_option():
         ({"fp16": True}, "leave out --fp16 and --bf16"),
         ({"bf16": True}, "leave out --fp16 and --bf16"),
         ({"momentum": 1.0}, "--momentum 1.0: must be at least 0 and less than 1"),
-        ({"weight_decay": -0.1}, "--weight-decay -0.1: must not be negative"),
+        ({"weight_decay": -0.1}, "--weight-decay -0.1: must be at least 0"),
     ],
 )
 def test_wrong_options(options, message):

@@ -266,7 +266,7 @@ def test_wrong_sizes_and_missing_trees_are_refused(build):
         ({"lgp_size": 0}, "--lgp-size 0"),
         ({"dropout": 1.0}, "--dropout 1.0"),
         ({"lgp_max_ngrams": 0}, "--lgp-max-ngrams 0: must be at least 1"),
-        ({"lgp_classifier_hidden": -3}, "--lgp-classifier-hidden -3: must not be negative"),
+        ({"lgp_classifier_hidden": -3}, "--lgp-classifier-hidden -3: must be at least 0"),
         ({"lgp_parser_path": "gone.pt"}, "--lgp-parser-path gone.pt: no such file; .* when it is resumed"),
         ({"lgp_parser_parts": "tables"}, "--lgp-parser-parts tables: needs a parser; give --lgp-parser-path"),
         ({"lgp_parser_parts": "words"}, "--lgp-parser-parts words: choose from all, tables, lstms"),

@@ -24,7 +24,7 @@ RECIPE = [
     *("--eval-bleu", "--eval-tokenized-bleu", "--best-checkpoint-metric", "bleu", "--maximize-best-checkpoint-metric"),
     *("--eval-bleu-args", json.dumps({"beam": 1, "max_len_a": 0, "max_len_b": 12}), "--no-epoch-checkpoints"),
 ]
-HALVE = ["--lr-scheduler", "halve_on_drop", "--lr-halve-after", "1"]
+HALVE = ["--lr-scheduler", "halve_on_drop", "--lgp-halve-after", "1"]
 # BLEU of each check, whatever a model has learned: it drops after whole epochs of the data and within them
 SCORES = [5.0, 4.0, 6.0, 3.0, 2.0, 7.0, 7.0, 1.0, 9.0]
 CHECKS = len(SCORES)
@@ -140,7 +140,7 @@ def test_a_run_that_stops_within_a_half_epoch_resumes(data, uninterrupted, tmp_p
 
 
 def test_epochs_of_two_passes(data, tmp_path):
-    options = ["--lr-scheduler", "inverse_epoch", "--lr-rho", "1", "--pass-clip-norms", "0.001,2"]
+    options = ["--lr-scheduler", "inverse_epoch", "--lgp-lr-rho", "1", "--lgp-pass-clip-norms", "0.001,2"]
     found = train(data, tmp_path, *options, "--max-epoch", "4")
     assert rates(found) == {1: {1.0}, 2: {1.0}, 3: {0.5}, 4: {0.5}}
 
@@ -181,7 +181,7 @@ def test_hydra(data, tmp_path):
         *(
             "~lr_scheduler",
             "+lr_scheduler._name=halve_on_drop",
-            "+lr_scheduler.lr_halve_after=1",
+            "+lr_scheduler.lgp_halve_after=1",
             "+lr_scheduler.lr_shrink=0.999",
         ),
         *("checkpoint.maximize_best_checkpoint_metric=true", "optimization.clip_norm=0.1"),

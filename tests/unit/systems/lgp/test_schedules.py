@@ -60,7 +60,7 @@ def halvings(values, factor, spared, maximize):
     stop=st.integers(0, 12),
 )
 def test_a_drop_shrinks_the_learning_rate_and_a_restart_changes_nothing(values, after, parts, factor, maximize, stop):
-    options = {"lr_halve_after": after, "lr_shrink": factor, "maximize": maximize, "task": {"epoch_parts": parts}}
+    options = {"lgp_halve_after": after, "lr_shrink": factor, "maximize": maximize, "task": {"epoch_parts": parts}}
     schedule = build("halve_on_drop", **options)
     found = []
     for epoch, value in enumerate(values, 1):
@@ -82,17 +82,17 @@ def test_defaults_are_the_recipe_of_small_data():
 
 
 def test_the_check_before_counts_not_the_best():
-    schedule = build("halve_on_drop", lr_halve_after=0)
+    schedule = build("halve_on_drop", lgp_halve_after=0)
     assert [schedule.step(i, value) for i, value in enumerate([9.0, 2.0, 3.0, 3.0, 2.5], 1)] == [1, 0.5, 0.5, 0.5, 0.25]
 
 
 def test_tasks_without_parts_have_one():
-    schedule = build("halve_on_drop", lr_halve_after=2)
+    schedule = build("halve_on_drop", lgp_halve_after=2)
     assert [schedule.step(i, -float(i)) for i in range(1, 5)] == [1, 1, 0.5, 0.25]
 
 
 def test_an_epoch_without_validation_changes_nothing():
-    schedule = build("halve_on_drop", lr_halve_after=0)
+    schedule = build("halve_on_drop", lgp_halve_after=0)
     rates = [schedule.step(i, value) for i, value in enumerate([5.0, None, None, 4.0], 1)]
     assert rates == [1, 1, 1, 0.5] and schedule.state_dict() == {"lr": 0.5, "prev": 4.0}
 
@@ -105,7 +105,7 @@ def test_an_epoch_without_validation_changes_nothing():
 )
 def test_epochs_of_several_passes(rho, passes, lr, start):
     """A run that resumes, at any epoch, has the learning rate of that epoch."""
-    schedule = build("inverse_epoch", lr=[lr], lr_rho=rho, lr_passes=passes)
+    schedule = build("inverse_epoch", lr=[lr], lgp_lr_rho=rho, lgp_lr_passes=passes)
     for epoch in range(start, start + 5):
         schedule.step_begin_epoch(epoch)
         k = math.ceil(epoch / passes)
@@ -117,7 +117,7 @@ def test_epochs_of_several_passes(rho, passes, lr, start):
 
 
 def test_every_pass_has_its_norm():
-    schedule = build("inverse_epoch", pass_clip_norms=[1.0, 2.0])
+    schedule = build("inverse_epoch", lgp_pass_clip_norms=[1.0, 2.0])
     found = []
     for epoch in range(1, 5):
         schedule.step_begin_epoch(epoch)
@@ -129,15 +129,19 @@ def test_every_pass_has_its_norm():
     ("name", "options", "message"),
     [
         ("halve_on_drop", {"lr": [1.0, 0.5]}, r"--lr \[1.0, 0.5\]: halve_on_drop starts with one learning rate"),
-        ("halve_on_drop", {"lr_shrink": 1.0}, "--lr-shrink 1.0: must be between 0 and 1"),
-        ("halve_on_drop", {"lr_shrink": 0.0}, "--lr-shrink 0.0: must be between 0 and 1"),
-        ("halve_on_drop", {"lr_halve_after": -1}, "--lr-halve-after -1.0: must not be negative"),
+        ("halve_on_drop", {"lr_shrink": 1.0}, "--lr-shrink 1.0: must be greater than 0 and less than 1"),
+        ("halve_on_drop", {"lr_shrink": 0.0}, "--lr-shrink 0.0: must be greater than 0 and less than 1"),
+        ("halve_on_drop", {"lgp_halve_after": -1}, "--lgp-halve-after -1.0: must be at least 0"),
         ("inverse_epoch", {"lr": [1.0, 0.5]}, r"--lr \[1.0, 0.5\]: inverse_epoch starts with one learning rate"),
-        ("inverse_epoch", {"lr_rho": -0.1}, "--lr-rho -0.1: must not be negative"),
-        ("inverse_epoch", {"lr_passes": 0}, "--lr-passes 0: must be at least 1"),
-        ("inverse_epoch", {"pass_clip_norms": [1.0]}, r"--pass-clip-norms \[1.0\]: give 2 numbers \(--lr-passes\)"),
-        ("inverse_epoch", {"pass_clip_norms": [1.0, -1.0]}, "none negative"),
-        ("inverse_epoch", {"pass_clip_norms": [1.0, 2.0], "optimizer": "nag"}, "needs --optimizer lgp_sgd"),
+        ("inverse_epoch", {"lgp_lr_rho": -0.1}, "--lgp-lr-rho -0.1: must be at least 0"),
+        ("inverse_epoch", {"lgp_lr_passes": 0}, "--lgp-lr-passes 0: must be at least 1"),
+        (
+            "inverse_epoch",
+            {"lgp_pass_clip_norms": [1.0]},
+            r"--lgp-pass-clip-norms \[1.0\]: give 2 numbers \(--lgp-lr-passes\)",
+        ),
+        ("inverse_epoch", {"lgp_pass_clip_norms": [1.0, -1.0]}, "none negative"),
+        ("inverse_epoch", {"lgp_pass_clip_norms": [1.0, 2.0], "optimizer": "nag"}, "needs --optimizer lgp_sgd"),
     ],
 )
 def test_wrong_options(name, options, message):

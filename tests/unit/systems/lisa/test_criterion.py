@@ -193,7 +193,7 @@ def stock_loss(model, batch, sentence_avg=False):
 def test_both_losses_are_means_over_their_own_tokens(model, penalty, sentence_avg):
     """What the optimizer sees, loss / sample_size, is translation loss per unit + penalty x parse loss per token."""
     batch = sample([0, 1, 2])
-    loss, size, log = criterion(sentence_avg, parse_penalty=penalty)(model, batch)
+    loss, size, log = criterion(sentence_avg, lisa_parse_penalty=penalty)(model, batch)
     translation, stock_size, stock_log = stock_loss(model, batch, sentence_avg)
     syntax, mask = batch["net_input"]["src_syntax"], batch["net_input"]["src_tokens"] == PAD
     parse, _, tokens = loop_loss(model.parse_logits, syntax["parent_pieces"], mask)
@@ -259,7 +259,7 @@ def test_parse_loss_is_logged_in_bits_a_token(model):
 
 @pytest.mark.parametrize("penalty, reached", [(0.0, False), (1.0, True)])
 def test_gradient_reaches_the_parser_as_far_as_the_penalty_says(model, penalty, reached):
-    loss, _, _ = criterion(parse_penalty=penalty)(model, sample([0, 1]))
+    loss, _, _ = criterion(lisa_parse_penalty=penalty)(model, sample([0, 1]))
     loss.backward()
     assert bool(model.parse_logits.grad.any()) == reached
     assert not model.parse_logits.grad[2].any()

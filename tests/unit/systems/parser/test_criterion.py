@@ -189,7 +189,7 @@ def test_labels_from_the_right_head(folder):
     task, model = build(folder)
     sample = batch_of(task, "train", 2)
     model.train()
-    forced = JointParsingCriterion(task, True, label_teacher_forcing=True)
+    forced = JointParsingCriterion(task, True, lgp_label_teacher_forcing=True)
     _, _, log = forced(model, sample)
     net = sample["net_input"]
     taught = model(**net, teacher_heads=sample["heads"])
@@ -270,7 +270,7 @@ def test_overfits(real_data, tmp_path):
         blocks = file.read(200_000).split("\n\n")[:32]
     (tmp_path / "train.conllu").write_text("\n\n".join(blocks) + "\n\n", encoding="utf-8")
     (tmp_path / "all.conllu").write_text("\n\n".join(blocks) + "\n\n", encoding="utf-8")
-    task = DependencyParsingTask(DependencyParsingConfig(data=str(tmp_path), strip_subtypes=True))
+    task = DependencyParsingTask(DependencyParsingConfig(data=str(tmp_path), lgp_strip_subtypes=True))
     torch.manual_seed(1)
     model = task.build_model(argparse.Namespace(arch="lgp_parser", lgp_src_min_freq=1))
     sample = batch_of(task, "all")

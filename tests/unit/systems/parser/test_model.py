@@ -50,7 +50,7 @@ def test_sizes(build):
     model = build(lgp_parser_size=100, lgp_pos_size=50)
     assert sorted(model.pos) == model.pos == ["ADJ", "DET", "NOUN", "PUNCT", "VERB"]
     assert model.labels == ["amod", "det", "nsubj:outer", "obj", "punct", "root"]
-    assert "nsubj" in build(task={"strip_subtypes": True}).labels
+    assert "nsubj" in build(task={"lgp_strip_subtypes": True}).labels
     # the sizes of Hashimoto & Tsuruoka (2017), Sec. 4.3
     d1, d2, pos, labels = 100, 50, 5, 6
 
@@ -112,7 +112,7 @@ def test_words_with_rows(build, folder, tmp_path):
     for word, count in (("unheard", rare), (other, rare), ("seldom", rare - 1)):
         translator.add_symbol(word, n=count)
     translator.save(str(tmp_path / "dict.txt"))
-    model = build({"mt_dict": str(tmp_path / "dict.txt")}, lgp_src_min_freq=rare)
+    model = build({"lgp_mt_dict": str(tmp_path / "dict.txt")}, lgp_src_min_freq=rare)
     assert set(model.words.row_symbols[4:]) == frequent | {"unheard", other}
     assert {"3gram-hea", "2gram-#BEGIN#u"} <= set(model.words.vocabulary.keys)
     assert "3gram-eld" not in model.words.vocabulary
@@ -121,7 +121,7 @@ def test_words_with_rows(build, folder, tmp_path):
     translator = Dictionary()
     translator.add_symbol(next(word for word, count in counts.items() if count == rare - 1), n=rare - 1)
     translator.save(str(tmp_path / "dict.txt"))
-    model = build({"mt_dict": str(tmp_path / "dict.txt")}, lgp_src_min_freq=rare)
+    model = build({"lgp_mt_dict": str(tmp_path / "dict.txt")}, lgp_src_min_freq=rare)
     assert set(model.words.row_symbols[4:]) == frequent
 
 
@@ -206,7 +206,7 @@ def test_what_others_take_over(checkpoint):
 
 
 def test_wrong_checkpoints(checkpoint, tmp_path):
-    with pytest.raises(FileNotFoundError, match="no such file"):
+    with pytest.raises(FileNotFoundError, match="no such checkpoint"):
         read_parser(tmp_path / "none.pt")
     (tmp_path / "text.pt").write_text("no checkpoint")
     # not torch's advice

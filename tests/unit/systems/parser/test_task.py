@@ -197,8 +197,8 @@ def test_passes_take_turns(tmp_path):
     treebanks.make(tmp_path / "tags", train=30)
     treebanks.make(tmp_path / "trees", train=9)
     data = treebanks.make(tmp_path / "data", train=1)
-    options = {"pos_data": str(tmp_path / "tags"), "dep_data": str(tmp_path / "trees"), "data": str(data)}
-    task = task_of(**options, first_k=20)
+    options = {"lgp_pos_data": str(tmp_path / "tags"), "lgp_dep_data": str(tmp_path / "trees"), "data": str(data)}
+    task = task_of(**options, lgp_first_k=20)
     assert task.has_sharded_data("train") and not task.has_sharded_data("valid")
     for epoch, kind, sentences, size in ((1, "pos", 20, 25), (2, "dependency", 9, 15), (3, "pos", 20, 25)):
         task.load_dataset("train", epoch=epoch)
@@ -216,7 +216,7 @@ def test_trees_are_learned_from_parsed_sentences_only(path):
     assert len(task.dataset("train")) == 2
 
 
-@pytest.mark.parametrize("option", ["pos_batch_size", "dep_batch_size", "first_k", "max_source_positions"])
+@pytest.mark.parametrize("option", ["lgp_pos_batch_size", "lgp_dep_batch_size", "lgp_first_k", "max_source_positions"])
 def test_options_out_of_range(option):
     with pytest.raises(ValueError, match=f"--{option.replace('_', '-')} 0: must be at least 1"):
         task_of(**{option: 0})

@@ -251,20 +251,20 @@ def parse(*arguments):
 def test_options_reach_the_namespace_as_plain_values(arch):
     """Checkpoints hold it, and must load without classes of ours."""
     given = ["--cell", "gru", "--dropout", "0.1", "--decoder-hidden-size", "10", "--untied-output"]
-    more = ["--head-selection", "flat", "--syntax-context", "one-set", "--root-scores", "diagonal", "--hard-heads"]
+    more = ["--sa-head-selection", "flat", "--sa-context", "one-set", "--sa-root-scores", "diagonal", "--sa-hard-heads"]
     args = parse("--arch", arch, *given, *([] if arch.startswith("nmt") else more))
     found = vars(args)
     assert found["cell"] == "gru" and found["dropout"] == 0.1 and found["untied_output"] is True
     # the preset gives way to what is given, and acts where nothing is
     assert found["decoder_hidden_size"] == 10 and found["encoder_hidden_size"] == 32
     if not arch.startswith("nmt"):
-        assert (found["head_selection"], found["syntax_context"], found["root_scores"]) == (
+        assert (found["sa_head_selection"], found["sa_context"], found["sa_root_scores"]) == (
             "flat",
             "one-set",
             "diagonal",
         )
-        assert found["hard_heads"] is True
-    for name in ("cell", "head_selection", "syntax_context", "root_scores"):
+        assert found["sa_hard_heads"] is True
+    for name in ("cell", "sa_head_selection", "sa_context", "sa_root_scores"):
         assert type(found.get(name, "")) is str, name
 
 
@@ -278,7 +278,7 @@ def test_presets_act_where_no_option_is_given(task):
     assert all(type(value) in (str, int, float, bool, list, type(None)) for value in vars(args).values())
 
 
-@pytest.mark.parametrize("option", [["--cell", "rnn"], ["--head-selection", "trees"], ["--syntax-context", "one_set"]])
+@pytest.mark.parametrize("option", [["--cell", "rnn"], ["--sa-head-selection", "trees"], ["--sa-context", "one_set"]])
 def test_unknown_values_are_refused_on_the_command_line(option, capsys):
     with pytest.raises(SystemExit):
         parse("--arch", "sa_nmt", *option)
@@ -342,9 +342,9 @@ def test_vectors_are_not_needed_once_they_are_loaded(build, task, tmp_path):
     ("option", "message"),
     [
         ("cell", "--cell none: choose from lstm, gru"),
-        ("syntax_context", "--syntax-context none: choose from shared, separate, one-set"),
-        ("head_selection", "--head-selection none: choose from tree, flat"),
-        ("root_scores", "--root-scores none: choose from query, diagonal"),
+        ("sa_context", "--sa-context none: choose from shared, separate, one-set"),
+        ("sa_head_selection", "--sa-head-selection none: choose from tree, flat"),
+        ("sa_root_scores", "--sa-root-scores none: choose from query, diagonal"),
     ],
 )
 def test_a_choice_that_argparse_has_not_seen(build, option, message):

@@ -120,7 +120,7 @@ def arguments(pair):
 
 @pytest.mark.parametrize("arch", SYNTAX)
 def test_punctuation_is_barred_where_asked(build, arch):
-    model, free = build(arch, punctuation_never_heads=True), build(arch)
+    model, free = build(arch, sa_punctuation_never_heads=True), build(arch)
     found, _ = model(*arguments(batch()))
     settings = {"cell": "lstm", "layers": 2, "eos": EOS, "barred_ids": MARKS, **SYSTEMS[arch]}
     for row, (sentence, previous) in enumerate(zip(SENTENCES, TARGETS, strict=True)):
@@ -156,7 +156,7 @@ def test_without_the_contribution_of_syntax_it_is_the_baseline(build, arch):
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("arch", SYSTEMS)
 def test_sentences_depend_on_neither_neighbours_nor_padding_side(build, arch, cell):
-    options = {} if arch == "nmt_lstm" else {"punctuation_never_heads": True}
+    options = {} if arch == "nmt_lstm" else {"sa_punctuation_never_heads": True}
     model = build(arch, cell=cell, **options)
     right, left = (model(*arguments(batch(side)))[0] for side in (False, True))
     torch.testing.assert_close(left, right, atol=1e-12, rtol=0)
@@ -223,20 +223,20 @@ def test_presets_choose_the_system_and_options_win(arch, size):
     preset = ARCH_CONFIG_REGISTRY[f"{arch}{size}"]
     args = argparse.Namespace()
     preset(args)
-    assert args.head_selection == ("flat" if SYSTEMS[arch].get("tree") is False else "tree")
-    assert args.syntax_context == SYSTEMS[arch]["context"]
-    assert getattr(args, "hard_heads", False) == SYSTEMS[arch].get("hard", False)
+    assert args.sa_head_selection == ("flat" if SYSTEMS[arch].get("tree") is False else "tree")
+    assert args.sa_context == SYSTEMS[arch]["context"]
+    assert getattr(args, "sa_hard_heads", False) == SYSTEMS[arch].get("hard", False)
     assert hasattr(args, "encoder_embed_dim") == bool(size)
-    args = argparse.Namespace(head_selection="other", syntax_context="other")
+    args = argparse.Namespace(sa_head_selection="other", sa_context="other")
     preset(args)
-    assert args.head_selection == args.syntax_context == "other"
+    assert args.sa_head_selection == args.sa_context == "other"
 
 
 def test_options_of_head_selection_reach_it(build):
     selection = build("sa_nmt").encoder.memory.head_selection
     assert selection.scale == pytest.approx(6**-0.5) and selection.root_query is not None
     assert not selection.hard and selection.never_heads is None
-    selection = build("sa_nmt", unscaled_heads=True, root_scores="diagonal").encoder.memory.head_selection
+    selection = build("sa_nmt", sa_unscaled_heads=True, sa_root_scores="diagonal").encoder.memory.head_selection
     assert selection.scale == 1 and selection.root_query is None
     assert build("sa_nmt_hard").encoder.memory.head_selection.hard
 

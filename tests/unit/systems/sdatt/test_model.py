@@ -27,22 +27,22 @@ HEADS = [[1, 2, 3, -1, 3, 4], [-1, 0, -1], [-2, -2, -2], [-1], []]
 TARGETS = [[EOS, 5, 6, 9, 4], [EOS, 7, 7, 4, 8], [EOS, 9, 4, 10, 5], [EOS, 4, 5, 6, 7], [EOS, 8, 9, 4, 6]]
 DECODERS = {
     "conditional GRU": {},
-    "input feeding, LSTM": {"decoder_kind": "input-feeding", "cell": "lstm"},
-    "input feeding, GRU": {"decoder_kind": "input-feeding", "cell": "gru", "encoder_layers": 2, "decoder_layers": 2},
+    "input feeding, LSTM": {"sdatt_decoder": "input-feeding", "cell": "lstm"},
+    "input feeding, GRU": {"sdatt_decoder": "input-feeding", "cell": "gru", "encoder_layers": 2, "decoder_layers": 2},
 }
-TWO_CONTEXTS = [arch for arch, settings in SYSTEMS.items() if settings.get("double_context")]
+TWO_CONTEXTS = [arch for arch, settings in SYSTEMS.items() if settings.get("sdatt_double_context")]
 # every system with every decoder it can have
 PAIRS = [
     (arch, decoder)
     for arch in SYSTEMS
     for decoder in DECODERS
-    if SYSTEMS[arch].get("sdr") != 2 or not DECODERS[decoder]
+    if SYSTEMS[arch].get("sdatt_sdr") != 2 or not DECODERS[decoder]
 ]
 # small enough for these sentences; (options of the model, of the oracle)
 NARROW = {
     "global": ({}, {}),
-    "local": ({"local_window": 2.0}, {"window": 2.0}),
-    "flexible": ({"flex_sigma": 1.5}, {"sigma": 1.5}),
+    "local": ({"sdatt_local_window": 2.0}, {"window": 2.0}),
+    "flexible": ({"sdatt_flex_sigma": 1.5}, {"sigma": 1.5}),
     "sdatt": ({"sdatt_n": 2.0, "sdatt_sigma": 1.3}, {"window": 2.0, "sigma": 1.3}),
 }
 
@@ -74,7 +74,7 @@ def loss(logits):
 
 def narrow(arch, decoder="conditional GRU", **options):
     """Options of a model in which windows leave something out."""
-    return {**NARROW[SYSTEMS[arch]["attention"]][0], **DECODERS[decoder], **options}
+    return {**NARROW[SYSTEMS[arch]["sdatt_attention"]][0], **DECODERS[decoder], **options}
 
 
 def assert_equals_the_paper(model, **settings):
@@ -109,11 +109,12 @@ def assert_equals_the_paper(model, **settings):
 
 def settings_of(arch, decoder, model_options=None, **more):
     chosen = DECODERS[decoder]
-    kind = {name: chosen[name] for name in ("decoder_kind", "cell") if name in chosen}
+    kind = {name: chosen[name] for name in ("sdatt_decoder", "cell") if name in chosen}
     # where it is not published, the additive form
-    form = {"combine": "add"} if "decoder_kind" in chosen and SYSTEMS[arch]["attention"] == "sdatt" else {}
+    form = {"combine": "add"} if "sdatt_decoder" in chosen and SYSTEMS[arch]["sdatt_attention"] == "sdatt" else {}
     return {
-        **SYSTEMS[arch], **NARROW[SYSTEMS[arch]["attention"]][1], **kind, **form,
+        **{name.removeprefix("sdatt_"): value for name, value in SYSTEMS[arch].items()},
+        **NARROW[SYSTEMS[arch]["sdatt_attention"]][1], **kind, **form,
         "layers": chosen.get("decoder_layers", 1), **more,
     }  # fmt: skip
 
@@ -127,7 +128,7 @@ def test_equals_the_paper_word_by_word(build, arch, decoder):
 
 @pytest.mark.parametrize("arch, decoder", PAIRS)
 def test_with_other_sizes_and_an_output_layer_of_its_own(build, arch, decoder):
-    more = {"decoder_hidden_size": 7, "attention_size": 5, "untied_output": True, "output_bias": True}
+    more = {"decoder_hidden_size": 7, "sdatt_attention_size": 5, "untied_output": True, "output_bias": True}
     model = build(arch, **narrow(arch, decoder, **more))
     assert model.decoder.output_projection.weight is not model.decoder.embed_tokens.weight
     keys = getattr(model.encoder.memory, "words", model.encoder.memory).keys
@@ -166,21 +167,21 @@ def test_guided_centres_are_where_plain_attention_looks(build, arch, combine, gr
 
 @pytest.mark.parametrize("arch", TWO_CONTEXTS)
 def test_the_second_gru_may_have_the_global_context_only(build, arch):
-    model = build(arch, **narrow(arch, double_context_state="readout"))
+    model = build(arch, **narrow(arch, sdatt_double_context_state="readout"))
     assert model.decoder.after.input.in_features == 6 and model.decoder.deep_output.in_features == 4 + 6 + 12
     assert_equals_the_paper(model, **settings_of(arch, "conditional GRU", readout=True))
 
 
 @pytest.mark.parametrize("arch", ["chen17", "global_plus_chen17"])
-@pytest.mark.parametrize("options", [{"sdr_depthwise": True}, {"sdr_unit_size": 13}])
+@pytest.mark.parametrize("options", [{"sdatt_sdr_depthwise": True}, {"sdatt_sdr_unit_size": 13}])
 def test_every_form_of_dependency_units(build, arch, options):
-    settings = settings_of(arch, "conditional GRU", unit_size=options.get("sdr_unit_size", 10))
+    settings = settings_of(arch, "conditional GRU", unit_size=options.get("sdatt_sdr_unit_size", 10))
     assert_equals_the_paper(build(arch, **options), **settings)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
 def test_scores_of_words_and_of_units_are_mixed(build, share):
-    model = build("global_plus_chen17", sdr_lambda=share)
+    model = build("global_plus_chen17", sdatt_sdr_lambda=share)
     if 0 < share < 1:
         assert_equals_the_paper(model, **settings_of("global_plus_chen17", "conditional GRU", share=share))
         return
@@ -192,7 +193,7 @@ def test_scores_of_words_and_of_units_are_mixed(build, share):
 
 
 def test_units_and_directed_attention_go_together(build):
-    options = narrow("sdatt", sdr=1)
+    options = narrow("sdatt", sdatt_sdr=1)
     assert build("sdatt", **options).syntax_inputs == ("distances", "parent_pieces", "word_starts")
     assert_equals_the_paper(build("sdatt", **options), **settings_of("sdatt", "conditional GRU", sdr=1))
 
@@ -242,7 +243,7 @@ def test_dropout_of_states_is_that_of_nematus(build, arch):
         draw = side.recurrent_dropout.masks
         side.recurrent_dropout.masks = lambda count, states, draw=draw: drawn.append(draw(count, states)) or drawn[-1]
     found, _ = model(*batch())
-    two = SYSTEMS[arch].get("sdr") == 2
+    two = SYSTEMS[arch].get("sdatt_sdr") == 2
     *of_encoder, of_decoder = drawn
     assert [len(masks) for masks in drawn] == [2] * (4 if two else 2) + [10 if two else 5]
     values = torch.cat([mask.flatten() for masks in drawn for mask in masks])
@@ -277,7 +278,7 @@ def test_states_are_dropped_in_training_only(build, left_pad):
 @pytest.mark.parametrize("arch", ["local_att", "global_plus_local"])
 @pytest.mark.parametrize("softmax, renormalize", [("sentence", False), ("window", True), ("sentence", True)])
 def test_every_form_of_local_attention(build, arch, softmax, renormalize):
-    model = build(arch, **narrow(arch, local_softmax=softmax, local_renorm=renormalize))
+    model = build(arch, **narrow(arch, sdatt_local_softmax=softmax, sdatt_local_renorm=renormalize))
     settings = settings_of(arch, "conditional GRU", softmax=softmax, renormalize=renormalize)
     assert_equals_the_paper(model, **settings)
 
@@ -285,7 +286,7 @@ def test_every_form_of_local_attention(build, arch, softmax, renormalize):
 def test_the_letter_of_eq_6_is_offered_where_local_attention_is_listed(build, repository):
     """A softmax over the sentence, times the Gaussian, in the window; by default the softmax is taken in the window."""
     letter, model = (
-        build("local_att", **narrow("local_att", **options)) for options in ({"local_softmax": "sentence"}, {})
+        build("local_att", **narrow("local_att", **options)) for options in ({"sdatt_local_softmax": "sentence"}, {})
     )
     scores = plain_scores(letter)
     extra = letter(*batch())[1]
@@ -302,7 +303,7 @@ def test_the_letter_of_eq_6_is_offered_where_local_attention_is_listed(build, re
 
 @pytest.mark.parametrize("arch", ["flexible_att", "global_plus_flexible"])
 def test_the_vision_span_of_flexible_attention(build, arch):
-    model = build(arch, **narrow(arch, flex_threshold=0.5))
+    model = build(arch, **narrow(arch, sdatt_flex_threshold=0.5))
     extra = assert_equals_the_paper(model, **settings_of(arch, "conditional GRU", threshold=0.5))
     weights = extra["syntax_attn"] if "syntax_attn" in extra else extra["attn"]
     assert (weights[0] == 0).any()
@@ -311,13 +312,16 @@ def test_the_vision_span_of_flexible_attention(build, arch):
 # --- one as the other -------------------------------------------------------------------------------------------------
 
 WITHOUT_A_LIMIT = {
-    "local_att": [{"local_window": INF}, {"local_window": INF, "local_softmax": "sentence", "local_renorm": True}],
+    "local_att": [
+        {"sdatt_local_window": INF},
+        {"sdatt_local_window": INF, "sdatt_local_softmax": "sentence", "sdatt_local_renorm": True},
+    ],
     "sdatt": [
         {"sdatt_n": INF, "sdatt_combine": combine, "sdatt_position": gradient}
         for combine in ("mul", "add", "post")
         for gradient in ("ste", "hard", "mix")
     ],
-    "flexible_att": [{"flex_sigma": INF}],
+    "flexible_att": [{"sdatt_flex_sigma": INF}],
 }
 
 
@@ -371,8 +375,8 @@ def test_a_missing_parse_can_be_an_error(build):
 def test_trees_are_asked_for_where_they_are_used(build):
     for arch, settings in SYSTEMS.items():
         model = build(arch)
-        if settings["attention"] == "sdatt" or "sdr" in settings:
-            directed = settings["attention"] == "sdatt"
+        if settings["sdatt_attention"] == "sdatt" or "sdatt_sdr" in settings:
+            directed = settings["sdatt_attention"] == "sdatt"
             assert model.syntax_inputs == (("distances",) if directed else ("parent_pieces", "word_starts"))
             with pytest.raises(ValueError, match="needs the tree distances" if directed else "need the trees"):
                 model(*batch()[:3])
@@ -388,7 +392,7 @@ def test_trees_are_asked_for_where_they_are_used(build):
 @pytest.mark.parametrize("training", [False, True])
 @pytest.mark.parametrize("arch, decoder", PAIRS)
 def test_sentences_depend_on_neither_neighbours_nor_padding_side(build, arch, decoder, training):
-    missing = "global" if "sdr" in SYSTEMS[arch] else "linear"
+    missing = "global" if "sdatt_sdr" in SYSTEMS[arch] else "linear"
     model = build(arch, **narrow(arch, decoder, sdatt_missing=missing)).train(training)
     right, left = (model(*batch(side))[0] for side in (False, True))
     torch.testing.assert_close(left, right, atol=1e-12, rtol=0)
@@ -438,7 +442,7 @@ def test_every_parameter_gets_a_finite_gradient(build, arch, decoder):
 @pytest.mark.parametrize("arch, decoder", PAIRS)
 def test_half_precision_and_autocast_stay_near(build, arch, decoder):
     # no row of distances jumps in a mixture
-    model = build(arch, **narrow(arch, decoder, init_range=0.3, sdatt_position="mix", local_window=20.0))
+    model = build(arch, **narrow(arch, decoder, init_range=0.3, sdatt_position="mix", sdatt_local_window=20.0))
     expected, _ = model(*batch())
     model.float().train()
     with torch.autocast("cpu", torch.bfloat16):
@@ -656,7 +660,9 @@ def test_number_of_parameters_at_the_size_of_the_paper(arch):
     assert round(COUNTS["chen17"], -5) == 6_000_000 and round(COUNTS["global_plus_chen17"], -5) == 35_800_000
     assert COUNTS["global_plus_sdatt"] == 1_001_000 + (2000 * 620 + 620) + 2000 * 3000
     if two:
-        readout = sum(parameter.numel() for parameter in paper_size(arch, double_context_state="readout").parameters())
+        readout = sum(
+            parameter.numel() for parameter in paper_size(arch, sdatt_double_context_state="readout").parameters()
+        )
         assert readout == BASE + 2_241_620 - 3 * 620
 
 
@@ -717,12 +723,12 @@ def test_presets_choose_the_system_and_options_win(arch, size):
     assert ARCH_MODEL_REGISTRY[f"{arch}{size}"] is SyntaxDirectedModel
     args = argparse.Namespace()
     preset(args)
-    assert args.attention == SYSTEMS[arch]["attention"]
-    assert getattr(args, "double_context", False) == (arch in TWO_CONTEXTS)
+    assert args.sdatt_attention == SYSTEMS[arch]["sdatt_attention"]
+    assert getattr(args, "sdatt_double_context", False) == (arch in TWO_CONTEXTS)
     assert hasattr(args, "encoder_embed_dim") == bool(size)
-    args = argparse.Namespace(attention="other", double_context="other", encoder_embed_dim=1)
+    args = argparse.Namespace(sdatt_attention="other", sdatt_double_context="other", encoder_embed_dim=1)
     preset(args)
-    assert args.attention == args.double_context == "other" and args.encoder_embed_dim == 1
+    assert args.sdatt_attention == args.sdatt_double_context == "other" and args.encoder_embed_dim == 1
 
 
 def test_the_form_depends_on_the_decoder_unless_it_is_chosen(build):
@@ -738,7 +744,7 @@ def test_options_of_the_command_line(task):
     SyntaxDirectedModel.add_args(parser)
     sizes = "--encoder-embed-dim 4 --encoder-hidden-size 3 --decoder-embed-dim 4 --decoder-hidden-size 5"
     chosen = "--sdatt-n inf --sdatt-sigma 3 --sdatt-combine add --sdatt-position mix --sdatt-missing linear"
-    args = parser.parse_args(f"--attention sdatt {chosen} {sizes}".split())
+    args = parser.parse_args(f"--sdatt-attention sdatt {chosen} {sizes}".split())
     model = SyntaxDirectedModel.build_model(args, task)
     weights = model.decoder.attention.weights
     assert (weights.window, weights.sigma, weights.combine, weights.gradient) == (INF, 3.0, "add", "mix")
@@ -750,17 +756,21 @@ def test_options_of_the_command_line(task):
 @pytest.mark.parametrize(
     "arch, options, message",
     [
-        ("global_att", {"double_context": True}, r"--double-context: .*--attention local, flexible or sdatt"),
+        (
+            "global_att",
+            {"sdatt_double_context": True},
+            r"--sdatt-double-context: .*local, flexible or sdatt",
+        ),
         ("sdatt", {"sdatt_n": 0.0}, "--sdatt-n 0.0: must be greater than 0"),
         ("sdatt", {"sdatt_n": math.nan}, "--sdatt-n nan: must be greater than 0"),
         ("sdatt", {"sdatt_sigma": -1.0}, "--sdatt-sigma -1.0: must be greater than 0"),
-        ("local_att", {"local_window": 0.0}, "--local-window 0.0: must be greater than 0"),
-        ("flexible_att", {"flex_sigma": 0.0}, "--flex-sigma 0.0: must be greater than 0"),
-        ("flexible_att", {"flex_threshold": -3.0}, "--flex-threshold -3.0: must be greater than 0"),
+        ("local_att", {"sdatt_local_window": 0.0}, "--sdatt-local-window 0.0: must be greater than 0"),
+        ("flexible_att", {"sdatt_flex_sigma": 0.0}, "--sdatt-flex-sigma 0.0: must be greater than 0"),
+        ("flexible_att", {"sdatt_flex_threshold": -3.0}, "--sdatt-flex-threshold -3.0: must be greater than 0"),
         ("sdatt", {"sdatt_combine": "divide"}, "--sdatt-combine divide: choose from mul, add, post"),
         ("sdatt", {"sdatt_position": "soft"}, "--sdatt-position soft: choose from ste, hard, mix"),
         ("sdatt", {"sdatt_guide": "teacher"}, "--sdatt-guide teacher: choose from none, loss, centres"),
-        ("local_att", {"sdatt_guide": "loss"}, "--sdatt-guide loss: needs --attention sdatt"),
+        ("local_att", {"sdatt_guide": "loss"}, "--sdatt-guide loss: needs --sdatt-attention sdatt"),
         ("sdatt", {"sdatt_guide_weight": -1.0}, "--sdatt-guide-weight -1.0: must be at least 0"),
         ("sdatt", {"sdatt_guide_weight": 2.0}, "--sdatt-guide-weight 2.0: needs --sdatt-guide loss"),
         (
@@ -775,42 +785,50 @@ def test_options_of_the_command_line(task):
             {"sdatt_position_lr": 0.1, "sdatt_guide": "centres"},
             "--sdatt-position-lr 0.1: the system predicts no position",
         ),
-        ("sdatt", {"attention_size": 0}, "--attention-size 0: must be at least 1"),
-        ("sdatt", {"attention": "tree"}, "--attention tree: choose from global, local, flexible, sdatt"),
-        ("sdatt", {"cell": "lstm"}, "--decoder-kind conditional-gru .*input-feeding"),
-        ("sdatt", {"encoder_layers": 2, "decoder_layers": 2}, "--decoder-kind conditional-gru .*one layer"),
+        ("sdatt", {"sdatt_attention_size": 0}, "--sdatt-attention-size 0: must be at least 1"),
+        ("sdatt", {"sdatt_attention": "tree"}, "--sdatt-attention tree: choose from global, local, flexible, sdatt"),
+        ("sdatt", {"cell": "lstm"}, "--sdatt-decoder conditional-gru .*input-feeding"),
+        ("sdatt", {"encoder_layers": 2, "decoder_layers": 2}, "--sdatt-decoder conditional-gru .*one layer"),
         (
             "sdatt",
             {"decoder_layers": 2, **DECODERS["input feeding, LSTM"]},
             "--encoder-layers 1 and --decoder-layers 2",
         ),
-        ("sdatt", {"double_context_state": "readout"}, "--double-context-state readout: needs --double-context"),
+        (
+            "sdatt",
+            {"sdatt_double_context_state": "readout"},
+            "--sdatt-double-context-state readout: needs --sdatt-double-context",
+        ),
         (
             "global_plus_sdatt",
-            {"double_context_state": "readout", **DECODERS["input feeding, GRU"]},
-            "--double-context-state readout: .*conditional-gru",
+            {"sdatt_double_context_state": "readout", **DECODERS["input feeding, GRU"]},
+            "--sdatt-double-context-state readout: .*conditional-gru",
         ),
         (
             "sdatt",
             {"variational_dropout": True, **DECODERS["input feeding, LSTM"]},
-            "--variational-dropout: needs --decoder-kind conditional-gru",
+            "--variational-dropout: needs --sdatt-decoder conditional-gru",
         ),
         ("sdatt", {"recurrent_dropout": 1.0}, "--recurrent-dropout 1.0: must be at least 0 and less than 1"),
         (
             "sdatt",
             {"recurrent_dropout": 0.2, "encoder_layers": 2},
-            "--recurrent-dropout 0.2: needs --decoder-kind conditional-gru and --encoder-layers 1",
+            "--recurrent-dropout 0.2: needs --sdatt-decoder conditional-gru and --encoder-layers 1",
         ),
         (
             "sdatt",
             {"recurrent_dropout": 0.2, **DECODERS["input feeding, LSTM"]},
-            "--recurrent-dropout 0.2: needs --decoder-kind conditional-gru",
+            "--recurrent-dropout 0.2: needs --sdatt-decoder conditional-gru",
         ),
-        ("chen17", {"sdr": 3}, "--sdr 3: choose 0, 1 or 2"),
-        ("chen17", {"sdr_unit_size": 9}, "--sdr-unit-size 9: must be at least 10"),
-        ("global_plus_chen17", {"sdr_lambda": 1.5}, "--sdr-lambda 1.5: must be from 0 to 1"),
-        ("sdatt", {"sdr": 2}, "--sdr 2: needs --attention global"),
-        ("global_plus_chen17", DECODERS["input feeding, LSTM"], "--sdr 2: needs .*--decoder-kind conditional-gru"),
+        ("chen17", {"sdatt_sdr": 3}, "--sdatt-sdr 3: must be from 0 to 2"),
+        ("chen17", {"sdatt_sdr_unit_size": 9}, "--sdatt-sdr-unit-size 9: must be at least 10"),
+        ("global_plus_chen17", {"sdatt_sdr_lambda": 1.5}, "--sdatt-sdr-lambda 1.5: must be from 0 to 1"),
+        ("sdatt", {"sdatt_sdr": 2}, "--sdatt-sdr 2: needs --sdatt-attention global"),
+        (
+            "global_plus_chen17",
+            DECODERS["input feeding, LSTM"],
+            "--sdatt-sdr 2: needs .*--sdatt-decoder conditional-gru",
+        ),
         ("chen17", {"sdatt_missing": "linear"}, "--sdatt-missing linear: units have no linear form"),
         ("sdatt", {"dropout": 1.0}, "--dropout 1.0"),
         ("sdatt", {"init_range": 0.0}, "--init-range 0.0"),
