@@ -1,0 +1,55 @@
+"""Files are there whole or not at all."""
+
+import fcntl
+import gzip
+from contextlib import ExitStack
+
+import pytest
+
+from fairseq_syntax.files import lock, staged, staged_bytes
+
+
+def test_a_file_gets_its_name_when_it_is_complete(tmp_path):
+    path = tmp_path / "new" / "x.png"
+    with staged(path) as partial:
+        partial.write_text("a")
+        assert partial.parent == path.parent and partial.suffix == ".png" and not path.exists()
+    assert [(p.name, p.read_text()) for p in path.parent.iterdir()] == [("x.png", "a")]
+
+
+@pytest.mark.parametrize("written", [True, False])
+def test_an_error_leaves_what_was_there(tmp_path, written):
+    (tmp_path / "x").write_text("old")
+    with pytest.raises(KeyboardInterrupt), staged(tmp_path / "x") as partial:
+        if written:
+            partial.write_text("half")
+        raise KeyboardInterrupt
+    assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [("x", "old")]
+
+
+def test_several_may_write_one_file(tmp_path):
+    with ExitStack() as stack:
+        partials = [stack.enter_context(staged(tmp_path / "x")) for _ in range(3)]
+        assert len(set(partials)) == 3
+        for number, partial in enumerate(partials):
+            partial.write_text(str(number))
+    assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [("x", "0")]  # the first to begin ends last
+
+
+def test_the_same_content_is_the_same_bytes(tmp_path):
+    for name in ("a.gz", "b.gz", "c"):
+        with staged_bytes(tmp_path / name) as file:
+            file.write(b"text")
+    packed = (tmp_path / "a.gz").read_bytes()
+    assert packed == (tmp_path / "b.gz").read_bytes() and gzip.decompress(packed) == b"text"
+    assert packed[4:8] == b"\0" * 4  # no time, or it is another second later
+    assert (tmp_path / "c").read_bytes() == b"text"
+
+
+def test_a_locked_file_is_refused_with_the_message(tmp_path):
+    with open(tmp_path / "x", "w") as one, open(tmp_path / "x") as other:
+        lock(one, "free")
+        with pytest.raises(BlockingIOError, match=r"^wait$"):
+            lock(other, "wait")
+        fcntl.flock(one, fcntl.LOCK_UN)
+        lock(other, "wait")
