@@ -16,7 +16,9 @@ from ..parser.model import GraphParserOptions, ParserCheckpoint, WordCase, read_
 from ..parser.word_representation import WordRepresentation
 from ..parser.word_vectors import fill_rows, load_vectors
 from ..recurrent.cells import LSTMCell
-from ..recurrent.model import RecurrentDecoder, RecurrentEncoder, RecurrentModel
+from ..recurrent.decoder import RecurrentDecoder
+from ..recurrent.encoder import RecurrentEncoder
+from ..recurrent.model import RecurrentModel
 from ..recurrent.rotation import Rotation
 from ..recurrent.source_attention import Source
 from .graph_attention import GraphAttention, graph_memory

@@ -10,7 +10,9 @@ Architectures: `nmt_lstm`, `nmt_lstm_tiny`; `char_lstm`, the size of Bradbury & 
 """
 
 from .cells import GRUCell, LSTMCell
-from .model import TINY, RecurrentDecoder, RecurrentEncoder, RecurrentModel, RecurrentOptions
+from .decoder import RecurrentDecoder
+from .encoder import RecurrentEncoder
+from .model import TINY, RecurrentModel, RecurrentOptions
 from .source_attention import GlobalAttention, GlobalMemory, Source, SourceAttention, SourceMemory, attend
 
 __all__ = [

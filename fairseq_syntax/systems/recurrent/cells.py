@@ -1,9 +1,17 @@
 """LSTM and GRU cells of a decoder, which do outside the time loop whatever does not depend on the step before."""
 
+from enum import StrEnum
 from typing import Optional, Tuple
 
 import torch
 from torch import Tensor, nn
+
+
+class CellType(StrEnum):
+    """Kind of recurrent cell, in encoder and decoder."""
+
+    lstm = "lstm"
+    gru = "gru"
 
 
 class RecurrentCell(nn.Module):

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from ..recurrent.cells import GRUCell
-from ..recurrent.model import RecurrentDecoder
+from ..recurrent.decoder import RecurrentDecoder
 from ..recurrent.recurrent_dropout import RecurrentDropout
 from ..recurrent.source_attention import Memory
 

@@ -9,8 +9,9 @@ from fairseq.models import register_model
 from torch import nn
 
 from ...options import option, register_presets, require_trees
-from ..recurrent.cells import GRUCell, LSTMCell, RecurrentCell
-from ..recurrent.model import CellType, RecurrentEncoder, RecurrentModel, RecurrentOptions
+from ..recurrent.cells import CellType, GRUCell, LSTMCell, RecurrentCell
+from ..recurrent.encoder import RecurrentEncoder
+from ..recurrent.model import RecurrentModel, RecurrentOptions
 from .additive_attention import AdditiveAttention, AdditiveMemory, SourceWeights
 from .conditional_gru import ConditionalGRUDecoder
 from .dependency_units import SMALLEST_UNIT

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ..recurrent.cells import GRUCell
-from ..recurrent.model import RecurrentEncoder
+from ..recurrent.encoder import RecurrentEncoder
 from ..recurrent.source_attention import Source
 from .additive_attention import AdditiveMemory
 from .conditional_gru import MASKS, ConditionalGRUDecoder

@@ -1,0 +1,162 @@
+"""Decoders of recurrent models, which go step by step, in training as in generation."""
+
+from typing import Dict, List
+
+import torch
+from fairseq import utils
+from fairseq.models import FairseqIncrementalDecoder
+from torch import Tensor, nn
+
+from .cells import CellType, GRUCell, LSTMCell
+from .source_attention import SourceAttention
+from .variational_dropout import dropout_of
+
+_CELLS = {CellType.lstm: LSTMCell, CellType.gru: GRUCell}
+
+
+class RecurrentDecoder(FairseqIncrementalDecoder):
+    """What recurrent decoders share: the loop over the steps, and its state. Subclasses define the step.
+
+    A state is nested dicts, lists and tuples of tensors, all with the batch first.
+    """
+
+    def __init__(self, dictionary, args, embed_tokens: nn.Embedding, attention: SourceAttention, features: int):
+        super().__init__(dictionary)
+        self.embed_tokens = embed_tokens
+        self.attention = attention
+        self.dropout = dropout_of(args, self)
+        self.embedding_dropout = dropout_of(args, self, "embedding_dropout")
+        self.output_projection = nn.Linear(features, len(dictionary), bias=args.output_bias)
+        if not args.untied_output:
+            self.output_projection.weight = embed_tokens.weight
+        self.need_attn = True
+        self._max_positions = args.max_target_positions
+
+    def embed(self, tokens: Tensor) -> Tensor:
+        """Embeddings (B, S, E) of the words before (B, S)."""
+        return self.embedding_dropout(self.embed_tokens(tokens))
+
+    def initial_state(self, encoder_out) -> Dict[str, object]:
+        """State before the first step."""
+        raise AssertionError("a subclass defines the state")
+
+    def project_ahead(self, embedded: Tensor) -> Tensor:
+        """What the steps need of the words before, for all steps at once: (S, B, E) -> (S, B, …)."""
+        raise AssertionError("a subclass defines the step")
+
+    def step(self, ahead: Tensor, state: Dict[str, object], memory: Dict[str, Tensor]):
+        """One target position.
+
+        Args:
+            ahead: (B, …), of `project_ahead`.
+            state: of the step before.
+            memory: of the source.
+
+        Returns:
+            (output (B, …); what the attention found, name -> (B, …); the new state).
+        """
+        raise AssertionError("a subclass defines the step")
+
+    def read_out(self, outputs: Tensor, embedded: Tensor) -> Tensor:
+        """Features (B, S, C) of the outputs (B, S, …) of all steps and the words before (B, S, E)."""
+        return outputs
+
+    def extract_features(self, prev_output_tokens, encoder_out, incremental_state=None, **unused):
+        """Run all steps, or with `incremental_state` those that are new.
+
+        Returns:
+            (features (B, S, C); extra: "attn" [(B, S, T)] in eval mode, and what else the attention found, (B, S, …);
+            in training "guide_loss" only).
+        """
+        state = self.get_incremental_state(incremental_state, "cached_state")
+        if state is None:
+            state = self.initial_state(encoder_out)
+        else:
+            prev_output_tokens = prev_output_tokens[:, -1:]
+        embedded = self.embed(prev_output_tokens)
+        outputs, findings = [], []
+        for ahead in self.project_ahead(embedded.transpose(0, 1)).unbind(0):
+            output, found, state = self.step(ahead, state, encoder_out["memory"])
+            outputs.append(output)
+            findings.append(found)
+        self.set_incremental_state(incremental_state, "cached_state", state)
+        extra: Dict[str, object] = {"attn": [None]}
+        if "guide_loss" in findings[0]:
+            extra["guide_loss"] = torch.stack([found["guide_loss"] for found in findings], dim=1)
+        if not self.training and self.need_attn:
+            extra = {name: torch.stack([found[name] for found in findings], dim=1) for name in findings[0]}
+            extra["attn"] = [extra["attn"]]
+        return self.read_out(torch.stack(outputs, dim=1), embedded), extra
+
+    def output_layer(self, features):
+        """Scores of the vocabulary (…, V)."""
+        return self.output_projection(features)
+
+    def forward(self, prev_output_tokens, encoder_out=None, incremental_state=None, features_only=False, **unused):
+        """Scores (B, S, V), or features (B, S, C), and a dict of extras, see `extract_features`."""
+        x, extra = self.extract_features(prev_output_tokens, encoder_out, incremental_state)
+        return (x if features_only else self.output_layer(x)), extra
+
+    def reorder_incremental_state(self, incremental_state, new_order):
+        """Put the hypotheses in a new order."""
+        state = self.get_incremental_state(incremental_state, "cached_state")
+        if state is not None:
+            state = utils.apply_to_sample(lambda tensor: tensor.index_select(0, new_order), state)
+            self.set_incremental_state(incremental_state, "cached_state", state)
+
+    def max_positions(self):
+        """Longest output."""
+        return self._max_positions
+
+    def make_generation_fast_(self, need_attn=False, **kwargs):
+        """Called before generation; attention is collected only where it will be shown."""
+        self.need_attn = need_attn
+
+
+class InputFeedingDecoder(RecurrentDecoder):
+    """Stacked LSTM or GRU with input feeding and any `SourceAttention` (eqs. 2-5, 18).
+
+    u_t = tanh(W_u [h_t; context_t]) enters the output layer, and the first layer at the next step. Only what depends
+    on u_{t-1} is done in the loop over the steps.
+    """
+
+    def __init__(self, dictionary, args, embed_tokens, attention, context_size: int):
+        hidden, output = args.decoder_hidden_size, args.decoder_embed_dim
+        super().__init__(dictionary, args, embed_tokens, attention, output)
+        cell = _CELLS[args.cell]
+        self.cells = nn.ModuleList(
+            cell(output if layer == 0 else hidden, hidden, ahead_size=args.decoder_embed_dim if layer == 0 else 0)
+            for layer in range(args.decoder_layers)
+        )
+        # the encoder's last states start the decoder; of another size, they need a bridge
+        self.bridges = None
+        if 2 * args.encoder_hidden_size != hidden:
+            self.bridges = nn.ModuleList(
+                nn.Linear(2 * args.encoder_hidden_size, hidden) for _ in range(cell.num_states)
+            )
+        self.output_state = nn.Linear(hidden + context_size, output, bias=False)  # W_u
+
+    def initial_state(self, encoder_out):
+        final = encoder_out["final"]
+        if self.bridges is not None:
+            final = [bridge(state) for bridge, state in zip(self.bridges, final, strict=True)]
+        return {
+            "layers": [tuple(state[:, layer] for state in final) for layer in range(len(self.cells))],
+            "feed": final[0].new_zeros(len(final[0]), self.output_state.out_features),
+            "attention": self.attention.initial_state(encoder_out["memory"]),
+        }
+
+    def project_ahead(self, embedded):
+        return self.cells[0].project_ahead(embedded)
+
+    def step(self, ahead, state, memory):
+        layers: List[tuple] = []
+        x = state["feed"]
+        for cell, before in zip(self.cells, state["layers"], strict=True):
+            if layers:
+                x = self.dropout(x)
+            layers.append(cell(x, before, ahead))
+            x, ahead = layers[-1][0], None
+        context, found, attention = self.attention(x, memory, state["attention"])
+        x = self.dropout(torch.tanh(self.output_state(torch.cat((x, context), dim=1))))
+        return x, found, {"layers": layers, "feed": x, "attention": attention}
