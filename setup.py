@@ -37,7 +37,7 @@ setup(
         "spacy": ["spacy>=3.8,<4"],
         "dev": [
             "conllu>=6,<7",
-            "coverage>=7.10,<8",
+            "coverage>=7.17,<8",
             "hypothesis>=6.170,<7",
             "import-linter>=2.16,<3",
             "mpmath>=1.3,<2",
