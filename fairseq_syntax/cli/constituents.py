@@ -13,6 +13,7 @@ from ..inspection.checkpoints import positive
 from ..pictures.figures import save_figure
 from ..systems.latent_tree.characters import SPACE, to_characters
 from ..systems.latent_tree.constituents import NONE, Constituents, constituents
+from ..systems.latent_tree.control_trees import left_branching, pad, random_trees, right_branching
 from ..systems.latent_tree.drawing import draw_node_attention, draw_trees
 from ..systems.latent_tree.statistics import (
     Counts,
@@ -20,11 +21,7 @@ from ..systems.latent_tree.statistics import (
     Shape,
     Text,
     attention_summary,
-    left_branching,
     mean_shape,
-    pad,
-    random_trees,
-    right_branching,
     segment_scores,
     segmentation,
     shape,

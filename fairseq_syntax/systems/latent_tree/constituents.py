@@ -96,32 +96,23 @@ def constituents(actions: np.ndarray) -> Constituents:
     start = np.where(opened == NONE, 0, symbols[row, opened])
     end = np.where(closed == NONE, lengths[row], symbols[row, closed])
 
-    depth = np.zeros(count, dtype=int)
-    height = np.ones(count, dtype=int)
+    depth, height = _levels(parent)
+    tree = (row, parent, opened, closed, start, end, terminals, nonterminals, depth, height)
+    return Constituents(*tree, innermost, closes, opens, empty, lengths)
+
+
+def _levels(parent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(C,) depth and height of constituents; no loop is longer than trees are deep."""
+    depth = np.zeros(len(parent), dtype=int)
+    height = np.ones(len(parent), dtype=int)
     around = parent.copy()
-    while (inside := around != NONE).any():  # as often as trees are deep
+    while (inside := around != NONE).any():
         depth[inside] += 1
         around[inside] = parent[around[inside]]
     for level in range(depth.max(initial=0), 0, -1):
         here = depth == level
         np.maximum.at(height, parent[here], height[here] + 1)
-    return Constituents(
-        row,
-        parent,
-        opened,
-        closed,
-        start,
-        end,
-        terminals,
-        nonterminals,
-        depth,
-        height,
-        innermost,
-        closes,
-        opens,
-        empty,
-        lengths,
-    )
+    return depth, height
 
 
 def _run_before(nt: np.ndarray, ends: np.ndarray) -> np.ndarray:

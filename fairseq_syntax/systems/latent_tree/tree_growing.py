@@ -56,14 +56,8 @@ def grow_trees(
     while transitions.live.any():
         choosing = (transitions.live & ~pending).nonzero().squeeze(1)
         hidden = state.hidden(choosing)
-        log_policy = grammar.log_policy(hidden, ~transitions.legal().index_select(0, choosing))
-        taken = transitions.taken[choosing]
-        grammar.checked(log_policy, taken, "policy")
-        if greedy:
-            chosen = log_policy.argmax(1)
-        else:
-            chosen = torch.multinomial(log_policy.exp(), 1, generator=generator).squeeze(1)
-        actions[choosing, taken] = chosen
+        chosen = _choose(state, choosing, hidden, greedy, generator)
+        actions[choosing, transitions.taken[choosing]] = chosen
         closing = chosen == Action.REDUCE
         pending[choosing] = closing
         now = torch.full_like(symbols, int(Action.NOP))
@@ -77,6 +71,16 @@ def grow_trees(
         symbols[rows], ends[rows] = next_symbols(rows, hidden[generating], transitions.consumed[rows])
         state.advance(now, symbols, ends)
     return actions[:, : int(transitions.taken.max())]
+
+
+def _choose(state: RNNGState, rows: Tensor, hidden: Tensor, greedy: bool, generator) -> Tensor:
+    """(n,) actions of rows (n,) with hidden states (n, H); see `grow_trees`."""
+    transitions = state.transitions
+    log_policy = state.grammar.log_policy(hidden, ~transitions.legal().index_select(0, rows))
+    state.grammar.checked(log_policy, transitions.taken[rows], "policy")
+    if greedy:
+        return log_policy.argmax(1)
+    return torch.multinomial(log_policy.exp(), 1, generator=generator).squeeze(1)
 
 
 def given_text(text: Tensor, lengths: Tensor) -> NextSymbols:

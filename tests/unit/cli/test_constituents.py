@@ -17,7 +17,7 @@ from oracles import constituency as oracle
 
 from fairseq_syntax.cli import constituents as program
 from fairseq_syntax.systems.latent_tree.brackets import from_brackets, to_brackets
-from fairseq_syntax.systems.latent_tree.statistics import pad, random_trees
+from fairseq_syntax.systems.latent_tree.control_trees import pad, random_trees
 from fairseq_syntax.systems.latent_tree.tree_files import read_tree_file
 from fairseq_syntax.systems.latent_tree.tree_output import tree_lines as written_by_task
 

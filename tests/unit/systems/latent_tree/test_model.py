@@ -31,7 +31,7 @@ def scores(model, batch, **options):
 
 def test_options_may_come_from_hydra():
     task, _ = build()
-    cfg = OmegaConf.create({"model": {"_name": "latent_tree_rnng_tiny", "max_open": 3}})
+    cfg = OmegaConf.create({"model": {"_name": "latent_tree_rnng_tiny", "rnng_max_open": 3}})
     OmegaConf.set_struct(cfg, True)
     model = build_model(cfg.model, task)
     saved = OmegaConf.create(OmegaConf.to_container(cfg))

@@ -13,15 +13,12 @@ from scipy import stats
 from fairseq_syntax.systems.latent_tree import statistics as constituency
 from fairseq_syntax.systems.latent_tree.brackets import from_brackets, to_brackets
 from fairseq_syntax.systems.latent_tree.constituents import NONE, constituents
+from fairseq_syntax.systems.latent_tree.control_trees import left_branching, pad, random_trees, right_branching
 from fairseq_syntax.systems.latent_tree.statistics import (
     Counts,
     Text,
     attention_summary,
-    left_branching,
     mean_shape,
-    pad,
-    random_trees,
-    right_branching,
     segment_scores,
     segmentation,
     segments,
