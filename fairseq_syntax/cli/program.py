@@ -29,6 +29,7 @@ GROUPS = {
     },
     "score": {
         "compare": "BLEU, RIBES and significance beside a baseline, and by length",
+        "contrast": "accuracy on minimal pairs, by forced scores",
         "attachment": "attachment accuracy of latent trees against a treebank",
         "grammar": "which tags depend on which, in a treebank and in latent trees",
     },

@@ -42,6 +42,7 @@ from fairseq_syntax.data.length_table import length_table_path, write_length_tab
 from fairseq_syntax.data.live import LiveSyntax
 from fairseq_syntax.data.parsers import ParserOptions, load_parser
 from fairseq_syntax.data.parsers.stanza import StanzaParser
+from fairseq_syntax.evaluate.contrast import Record
 from fairseq_syntax.pictures import figures
 from fairseq_syntax.pictures.attention_maps import draw_attention
 from fairseq_syntax.pictures.dependency_trees import draw_tree
@@ -1317,6 +1318,104 @@ def _(world):
 @case("is not a share from 0 to 1", "argument --reattach: '30' ", "0.3 is 30 %")
 def _(world):
     return perturbed(world, "--reattach", 30, status=2)
+
+
+def contrasted(world, *options, status=1, model=False, **files):
+    """What fairseq-syntax contrast says of two pairs, of which `source`, `correct` and `incorrect` can be changed."""
+    lines = {"source": "a\nb\n", "correct": "c\nd\n", "incorrect": "e\nf\n"} | files
+    for name, text in lines.items():
+        (world.folder / name).write_text(text)
+    named = [part for name in ("source", "correct", "incorrect") for part in (f"--{name}", world.folder / name)]
+    beside = () if model or "--beside" in options else ("--beside", world.folder / "none.json")
+    return world.program("contrast", *named, *beside, *options, model=model, status=status)
+
+
+def record(world, name, system, pairs="x", measure="sum"):
+    """A record of two pairs."""
+    path = world.folder / name
+    path.write_text(Record(system, pairs, measure, [1.0, 2.0], [2.0, 1.0], {}).as_json())
+    return path
+
+
+CONTRASTS = {
+    "the files of the pairs have different numbers of lines": ({"correct": "c\n"}, "correct has 1"),
+    "empty; a pair needs a source and two translations": ({"correct": "c\n\n"}, "correct:2: "),
+    "the members of a pair differ": ({"incorrect": "e\nd\n"}, "correct:2: the same as ", "incorrect:2 ('d')"),
+    "no pairs; the file is empty": ({"source": "", "correct": "", "incorrect": ""}, "source: "),
+}
+for fragment, (files, *details) in CONTRASTS.items():
+    case(fragment, *details)(lambda world, files=files: contrasted(world, **files))
+
+
+@case("a folder of pairs has one each of", "0 files src.*", "tgt.correct.*")
+def _(world):
+    return world.program("contrast", "--pairs", world.text, "--beside", "none.json", model=False)
+
+
+@case("a file is named twice; name three")
+def _(world):
+    return contrasted(world, "--incorrect", world.folder / "correct")
+
+
+@case("rows below the header, but there are … pairs; give a row each", "details:", "3 rows")
+def _(world):
+    return contrasted(world, "--details", world.folder / "details", details="distance\n1\n2\n3\n")
+
+
+@case("columns, but the header has", "details:3: 2 columns", "has 1; use tabs")
+def _(world):
+    return contrasted(world, "--details", world.folder / "details", details="distance\n1\n2\t3\n")
+
+
+@case("not what fairseq-syntax contrast --output has written", "none.json: ")
+def _(world):
+    return contrasted(world, **{"none.json": "{}"})
+
+
+@case("were scored on different pairs", "b and a ")
+def _(world):
+    return contrasted(world, "--beside", record(world, "a", "a"), record(world, "b", "b", pairs="y"))
+
+
+@case("have different --score; score both with the same", "b and a ")
+def _(world):
+    return contrasted(world, "--beside", record(world, "a", "a"), record(world, "b", "b", measure="mean"))
+
+
+@case("two systems are called …; give another --name", "'a'")
+def _(world):
+    return contrasted(world, "--beside", record(world, "a", "a"), record(world, "b", "a"))
+
+
+@case("a record of other pairs than", "a: ", "source; give those")
+def _(world):
+    return contrasted(world, "--beside", record(world, "a", "a"))
+
+
+@case("needs sacremoses, which is not installed", "--tokenizer moses: ")
+def _(world):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "sacremoses", None)
+        return contrasted(world, "--tokenizer", "moses", model=True)
+
+
+@case("give --pairs, or --source, --correct and --incorrect", "error: ")
+def _(world):
+    return contrasted(world, "--pairs", world.text, status=2)
+
+
+@case("scores no translations; give a model that translates", "lgp_parser_tiny ")
+def _(world):
+    data, path = parser(world)
+    (world.folder / "src.en").write_text("a\n")
+    for name in ("correct", "incorrect"):
+        (world.folder / f"tgt.{name}.de").write_text(f"{name}\n")
+    return world.program("contrast", "--pairs", world.folder, data=data, path=path)
+
+
+@case("without a model there is only --beside", "give DATA and --path; ")
+def _(world):
+    return world.program("contrast", "--pairs", world.text, model=False, status=2)
 
 
 KINDS = {

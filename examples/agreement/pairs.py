@@ -1,0 +1,132 @@
+"""Minimal pairs of the agreement corpus, for `fairseq-syntax contrast`.
+
+    python examples/agreement/pairs.py --corpus corpus --output pairs
+
+makes two folders. `agreement`, of the challenge set: the other translation has the main verb in the other number.
+`attachment`, of a split: the other translation is that of the same words under another tree, in which a prepositional
+phrase hangs on the verb instead of the object or the other way round, or a relative clause on another noun; without the
+tree, neither is wrong. Beside the text lie the trees, trees.en.conllu, for `--parser conllu --parser-model`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from score import ScoreError, read_challenge, read_lines
+from transfer import TransferError, translate
+from trees import Word, from_conllu, text, to_conllu
+
+from fairseq_syntax.evaluate.minimal_pairs import write_pairs
+
+_RELATIVE = "acl:relcl"
+
+
+def agreement(corpus: Path) -> Iterator[tuple[list[Word], dict]]:
+    """The tree and the pair of each sentence of the challenge set."""
+    table = corpus / "challenge.tsv"
+    rows = read_challenge(table)
+    fields = [line.split("\t") for line in read_lines(table)][1:]
+    sentences, references = read_trees(corpus, "challenge"), read_lines(corpus / "challenge.de")
+    if not len(rows) == len(sentences) == len(references):
+        raise ScoreError(f"{table}: not made along with challenge.en.conllu and challenge.de; make the corpus again")
+    for number, (row, values, words, reference) in enumerate(zip(rows, fields, sentences, references, strict=True)):
+        tokens, index = reference.split(), int(values[4])
+        if index >= len(tokens) or tokens[index] != row.right:
+            raise ScoreError(f"{corpus / 'challenge.de'}, line {number + 1}: word {index} is not {row.right!r}")
+        wrong = [*tokens[:index], row.wrong, *tokens[index + 1 :]]
+        details = {"attractors": values[1], "distance": values[2], "construction": row.construction}
+        yield words, {"source": text(words), "correct": reference, "incorrect": " ".join(wrong), **details}
+
+
+def other_trees(words: Sequence[Word]) -> Iterator[tuple[str, int, list[Word]]]:
+    """The other trees of the same words that the rules may know: (what hangs elsewhere, its distance, the tree)."""
+    for word in words:
+        heads: list[tuple[str, Word]] = []
+        parent = words[word.head - 1]
+        if word.deprel == "nmod" and parent.deprel == "obj":
+            heads = [("obl", words[parent.head - 1])]
+        elif word.deprel == "obl":
+            heads = [("nmod", w) for w in words if w.deprel == "obj" and w.head == word.head and w.id < word.id]
+        elif word.deprel == _RELATIVE:
+            heads = [(_RELATIVE, w) for w in words if w.upos == "NOUN" and w.id < word.id and w.id != word.head]
+        for deprel, head in heads:
+            if word.id in above(words, head):
+                continue  # a noun of the clause itself
+            kind = "relative" if deprel == _RELATIVE else "phrase"
+            yield (
+                kind,
+                word.id - word.head,
+                [replace(w, head=head.id, deprel=deprel) if w is word else w for w in words],
+            )
+
+
+def above(words: Sequence[Word], word: Word) -> list[int]:
+    """The numbers of the words above a word, its own first, 0 for the root last."""
+    path = [word.id]
+    while path[-1]:
+        path.append(words[path[-1] - 1].head)
+    return path
+
+
+def is_projective(words: Sequence[Word]) -> bool:
+    """Whether every word between a word and its head hangs below that head; the rules read no other trees."""
+    paths = [above(words, word) for word in words]
+    return all(
+        word.head in paths[i - 1]
+        for word in words
+        if word.head
+        for i in range(min(word.id, word.head) + 1, max(word.id, word.head))
+    )
+
+
+def attachment(corpus: Path, split: str) -> Iterator[tuple[list[Word], dict]]:
+    """The tree of a sentence and its translation, against that of another tree: a pair for every other translation."""
+    for words in read_trees(corpus, split):
+        correct = " ".join(translate(words))
+        seen = {correct}
+        for kind, distance, other in other_trees(words):
+            try:
+                incorrect = " ".join(translate(other)) if is_projective(other) else correct
+            except TransferError:
+                continue
+            if incorrect not in seen:
+                seen.add(incorrect)
+                details = {"attachment": kind, "distance": str(abs(distance))}
+                yield words, {"source": text(words), "correct": correct, "incorrect": incorrect, **details}
+
+
+def read_trees(corpus: Path, split: str) -> list[list[Word]]:
+    """The gold trees of a split."""
+    path = corpus / f"{split}.en.conllu"
+    return list(from_conllu(read_lines(path), str(path)))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write both folders; exit status 1 if the corpus is not one."""
+    parser = argparse.ArgumentParser(description="Make minimal pairs of the agreement corpus.")
+    parser.add_argument("--corpus", required=True, type=Path, help="what generate.py wrote")
+    parser.add_argument("--output", required=True, type=Path, help="folder, in which agreement and attachment are made")
+    parser.add_argument("--split", default="test", help="of the pairs of attachment (default: test)")
+    options = parser.parse_args(arguments)
+    try:
+        made = {
+            "agreement": list(agreement(options.corpus)),
+            "attachment": list(attachment(options.corpus, options.split)),
+        }
+        for name, pairs in made.items():
+            write_pairs(options.output / name, "en", "de", [pair for _, pair in pairs])
+            trees = "".join(to_conllu(words) for words, _ in pairs)
+            (options.output / name / "trees.en.conllu").write_text(trees, encoding="utf-8")
+            print(f"{options.output / name}: {len(pairs)} pairs", file=sys.stderr)
+    except (ScoreError, ValueError, OSError) as error:
+        print(f"pairs.py: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

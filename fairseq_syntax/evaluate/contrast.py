@@ -1,0 +1,166 @@
+"""How often models prefer the right member of a minimal pair, how sure that is, and whether two models differ."""
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import binom, norm
+
+from ..trees.text import TreeFormatError
+from .minimal_pairs import Pairs
+
+_FORMAT = 1
+_MOST_VALUES = 12  # of a column that makes a table
+_LARGEST = (0, 1, 4, 7, 10)  # of the groups of a number, the last of which is open
+
+
+class McNemar(NamedTuple):
+    """Pairs that one of two systems has right and the other wrong, and what they say.
+
+    Attributes:
+        first, second: how many the first, and the second, has right alone.
+        p: exact two-sided probability of a division at least as uneven, if either way is as likely.
+    """
+
+    first: int
+    second: int
+    p: float
+
+
+def mcnemar(first: Sequence[bool], second: Sequence[bool]) -> McNemar:
+    """The exact test of McNemar (1947): of the pairs on which two systems differ, a binomial test against one half.
+
+    Args:
+        first, second: (N,) whether each system has each pair right.
+    """
+    first, second = np.asarray(first, dtype=bool), np.asarray(second, dtype=bool)
+    alone = int((first & ~second).sum()), int((second & ~first).sum())
+    return McNemar(*alone, min(1.0, 2 * float(binom.cdf(min(alone), sum(alone), 0.5))))
+
+
+def wilson(right: int, size: int, share: float = 0.95) -> tuple[float, float]:
+    """The interval of Wilson (1927) for a proportion; NaN of nothing.
+
+    Args:
+        right: 0 to size.
+        size: number of trials.
+        share: of the intervals of repeated experiments that hold the true proportion.
+
+    Returns:
+        (lower end, upper end), 0 to 1.
+    """
+    if not size:
+        return math.nan, math.nan
+    z = float(norm.ppf((1 + share) / 2))
+    centre = (right + z * z / 2) / (size + z * z)
+    half = z / (size + z * z) * math.sqrt(right * (size - right) / size + z * z / 4)
+    # at the ends, where it is 0 and 1, rounding would pass them
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+@dataclass
+class Record:
+    """What a system made of N pairs.
+
+    Attributes:
+        name: of the system.
+        digest: of the pairs.
+        measure: what the scores are, `sum` or `mean` of log-probabilities.
+        correct, incorrect: (N,) scores of the members, natural logarithms.
+        details: see `Pairs`.
+    """
+
+    name: str
+    digest: str
+    measure: str
+    correct: list[float]
+    incorrect: list[float]
+    details: dict[str, list[str]]
+
+    @property
+    def right(self) -> np.ndarray:
+        """(N,) whether the correct member has the higher score; a tie is wrong."""
+        return np.asarray(self.correct) > np.asarray(self.incorrect)
+
+    @property
+    def ties(self) -> int:
+        return int((np.asarray(self.correct) == np.asarray(self.incorrect)).sum())
+
+    def as_json(self) -> str:
+        """What `read_record` reads."""
+        right, size = int(self.right.sum()), len(self.correct)
+        low, high = wilson(right, size)
+        summary = {"pairs": size, "right": right, "ties": self.ties, "accuracy": right / size, "interval": [low, high]}
+        return json.dumps({"format": _FORMAT, **summary, **asdict(self)}, ensure_ascii=False, indent=1) + "\n"
+
+
+def read_record(path: str | Path) -> Record:
+    """Read a record.
+
+    Raises:
+        TreeFormatError: the file is not one.
+    """
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+        record = Record(**{name: content[name] for name in Record.__dataclass_fields__})
+        if content["format"] == _FORMAT and len(record.correct) == len(record.incorrect) > 0:
+            return record
+    except OSError as error:
+        raise TreeFormatError(f"{path}: cannot be opened ({error.strerror}); check the path") from None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        pass
+    raise TreeFormatError(f"{path}: not what fairseq-syntax contrast --output has written; name such a file")
+
+
+def check_records(records: Sequence[Record]) -> None:
+    """Raise ValueError unless all are of the same pairs, and differ in name."""
+    for record in records[1:]:
+        if record.digest != records[0].digest:
+            raise ValueError(
+                f"{record.name} and {records[0].name} were scored on different pairs ({len(record.correct)} and "
+                f"{len(records[0].correct)}); score both on the same files"
+            )
+        if record.measure != records[0].measure:
+            raise ValueError(f"{record.name} and {records[0].name} have different --score; score both with the same")
+    names = [record.name for record in records]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"two systems are called {name!r}; give another --name")
+
+
+def groups(pairs: Pairs) -> dict[str, list[tuple[str, np.ndarray]]]:
+    """The groups into which pairs fall: name of a table -> (name of a group, its pairs) in order.
+
+    The details make a table each, if they are whole numbers, of which many are put together, or have few values; so
+    does the number of words of the source.
+    """
+    columns = {**pairs.details, "source words": [str(len(source.split())) for source in pairs.sources]}
+    found = {}
+    for name, values in columns.items():
+        numbers = [int(value) for value in values] if all(value.isdecimal() for value in values) else None
+        if name == "source words":
+            labels = [f"{10 * ((n - 1) // 10) + 1}-{10 * ((n - 1) // 10) + 10}" if n <= 50 else ">50" for n in numbers]
+        elif numbers and len(set(numbers)) > len(_LARGEST):
+            labels = [_group(number) for number in numbers]
+        else:
+            labels = values
+        if 1 < len(set(labels)) <= _MOST_VALUES:
+            order = sorted(set(labels), key=lambda label: _first_number(label) if numbers else (0, label))
+            found[name] = [(label, np.array([i for i, x in enumerate(labels) if x == label])) for label in order]
+    return found
+
+
+def _group(number: int) -> str:
+    """The group of a number: 0, 1, 2-4, 5-7, 8-10 or >10."""
+    for low, high in zip((0, *(n + 1 for n in _LARGEST)), _LARGEST, strict=False):
+        if number <= high:
+            return str(high) if low == high else f"{low}-{high}"
+    return f">{_LARGEST[-1]}"
+
+
+def _first_number(label: str) -> tuple[float, str]:
+    return (math.inf if label.startswith(">") else float(label.split("-")[0])), label

@@ -1,0 +1,130 @@
+"""Minimal pairs: a source, a right translation and one that is wrong in a single point.
+
+A folder of pairs has the names of DistilLingEval (Vamvas & Sennrich 2021): `src.LANGUAGE`, `tgt.correct.LANGUAGE` and
+`tgt.incorrect.LANGUAGE`, a sentence a line; and, if more is known, `details.tsv`: a header, then a row for each pair.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..files import staged
+from ..trees.text import TreeFormatError, quoted, read_lines
+
+DETAILS = "details.tsv"
+_NAMES = {"source": "src.*", "correct": "tgt.correct.*", "incorrect": "tgt.incorrect.*"}
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """N minimal pairs.
+
+    Attributes:
+        sources, correct, incorrect: N lines each, without white space around.
+        details: name of a column -> N values.
+        source_path: of the sources, for messages.
+    """
+
+    sources: list[str]
+    correct: list[str]
+    incorrect: list[str]
+    details: dict[str, list[str]] = field(default_factory=dict)
+    source_path: str = "pairs"
+
+    def __len__(self) -> int:
+        return len(self.sources)
+
+    @property
+    def digest(self) -> str:
+        """The same for the same pairs in the same order, whatever is known of them."""
+        text = "\n".join("\t".join(pair) for pair in zip(self.sources, self.correct, self.incorrect, strict=True))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def find_pairs(folder: str | Path) -> tuple[dict[str, str], str | None]:
+    """The files of a folder of pairs: name of each in `read_pairs` -> path, and that of the details if there are some.
+
+    Raises:
+        TreeFormatError: a file is missing, or there are several.
+    """
+    paths = {}
+    for name, pattern in _NAMES.items():
+        found = sorted(Path(folder).glob(pattern))
+        if len(found) != 1:
+            raise TreeFormatError(
+                f"{folder}: {len(found)} files {pattern}; a folder of pairs has one each of "
+                f"{', '.join(_NAMES.values())}; or name the files with --source, --correct and --incorrect"
+            )
+        paths[name] = str(found[0])
+    details = Path(folder) / DETAILS
+    return paths, str(details) if details.exists() else None
+
+
+def read_pairs(source: str, correct: str, incorrect: str, details: str | None = None) -> Pairs:
+    """Read pairs.
+
+    Args:
+        source, correct, incorrect: files of N lines.
+        details: table of N rows, its columns separated by tabs.
+
+    Raises:
+        TreeFormatError: no pairs, files of different length, an empty line, or members that do not differ.
+    """
+    texts = {path: [" ".join(line.split()) for line in read_lines(path)] for path in (source, correct, incorrect)}
+    if len(texts) < 3:
+        raise TreeFormatError(f"{source}, {correct}, {incorrect}: a file is named twice; name three")
+    sizes = {path: len(lines) for path, lines in texts.items()}
+    if len(set(sizes.values())) > 1:
+        shown = ", ".join(f"{path} has {size}" for path, size in sizes.items())
+        raise TreeFormatError(
+            f"the files of the pairs have different numbers of lines: {shown}; give a line each a pair"
+        )
+    if not sizes[source]:
+        raise TreeFormatError(f"{source}: no pairs; the file is empty")
+    for path, lines in texts.items():
+        if "" in lines:
+            raise TreeFormatError(f"{path}:{lines.index('') + 1}: empty; a pair needs a source and two translations")
+    for number, (one, other) in enumerate(zip(texts[correct], texts[incorrect], strict=True), 1):
+        if one == other:
+            raise TreeFormatError(
+                f"{correct}:{number}: the same as {incorrect}:{number} ({quoted(one)}); the members of a pair differ"
+            )
+    columns = _read_details(details, sizes[source]) if details else {}
+    return Pairs(texts[source], texts[correct], texts[incorrect], columns, source)
+
+
+def _read_details(path: str, size: int) -> dict[str, list[str]]:
+    rows = [line.split("\t") for line in read_lines(path)]
+    header = rows[0] if rows else []
+    if len(rows) != size + 1:
+        raise TreeFormatError(
+            f"{path}: {max(len(rows) - 1, 0)} rows below the header, but there are {size} pairs; give a row each"
+        )
+    for number, row in enumerate(rows, 1):
+        if len(row) != len(header):
+            raise TreeFormatError(f"{path}:{number}: {len(row)} columns, but the header has {len(header)}; use tabs")
+    return {name: [row[i] for row in rows[1:]] for i, name in enumerate(header)}
+
+
+def write_pairs(folder: str | Path, source_language: str, target_language: str, rows: Sequence[dict[str, str]]) -> None:
+    """Write a folder of pairs.
+
+    Args:
+        folder: is made.
+        source_language, target_language: what the names of the files end in.
+        rows: of each pair `source`, `correct`, `incorrect`, and its details, the same ones for all.
+
+    Raises:
+        TreeFormatError: there are no pairs.
+    """
+    if not rows:
+        raise TreeFormatError(f"{folder}: no pair can be made of this text; nothing was written")
+    names = [name for name in rows[0] if name not in _NAMES]
+    languages = {"source": source_language, "correct": target_language, "incorrect": target_language}
+    contents = {pattern.replace("*", languages[name]): [row[name] for row in rows] for name, pattern in _NAMES.items()}
+    if names:
+        contents[DETAILS] = ["\t".join(names), *("\t".join(str(row[name]) for name in names) for row in rows)]
+    for name, lines in contents.items():
+        with staged(Path(folder) / name) as partial:
+            partial.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")

@@ -1,0 +1,88 @@
+"""Minimal pairs that the recipes make: of the agreement corpus, and of captions."""
+
+import subprocess
+import sys
+
+import pytest
+from conftest import REPOSITORY
+
+from fairseq_syntax.evaluate.minimal_pairs import find_pairs, read_pairs
+from fairseq_syntax.trees.conllu import read_conllu
+
+AGREEMENT = REPOSITORY / "examples" / "agreement"
+
+
+def run(script, *arguments, status=0):
+    """Run a script; returns stderr."""
+    done = subprocess.run([sys.executable, script, *map(str, arguments)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == status, done.stderr
+    return done.stderr
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("agreement") / "corpus"
+    sizes = ["--train", 10, "--valid", 5, "--test", 80, "--challenge", 8]
+    run(AGREEMENT / "generate.py", "--output", folder, *sizes)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def made(corpus, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pairs")
+    run(AGREEMENT / "pairs.py", "--corpus", corpus, "--output", folder)
+    return folder
+
+
+def pairs_of(folder):
+    files, details = find_pairs(folder)
+    return read_pairs(**files, details=details)
+
+
+def test_agreement_differs_in_the_verb(made, corpus):
+    pairs = pairs_of(made / "agreement")
+    assert pairs.correct == (corpus / "challenge.de").read_text().splitlines() and len(pairs) == 40
+    rows = [line.split("\t") for line in (corpus / "challenge.tsv").read_text().splitlines()[1:]]
+    for correct, incorrect, row in zip(pairs.correct, pairs.incorrect, rows, strict=True):
+        different = [(a, b) for a, b in zip(correct.split(), incorrect.split(), strict=True) if a != b]
+        assert different == [tuple(row[5:7] if row[7] == "singular" else row[6:4:-1])]
+    assert pairs.details["attractors"] == [row[1] for row in rows]
+    assert pairs.details["distance"] == [row[2] for row in rows]
+    trees = list(read_conllu(made / "agreement" / "trees.en.conllu"))
+    assert [" ".join(tree.forms) for tree in trees] == pairs.sources
+
+
+def test_attachment_is_what_the_rules_make_of_another_tree(made, corpus, tmp_path):
+    pairs = pairs_of(made / "attachment")
+    assert set(pairs.details["attachment"]) == {"phrase", "relative"} and len(pairs) > 5
+    references = dict(
+        zip((corpus / "test.en").read_text().splitlines(), (corpus / "test.de").read_text().splitlines(), strict=True)
+    )
+    assert [references[source] for source in pairs.sources] == pairs.correct
+    # the trees beside the pairs are those of the correct members
+    script = AGREEMENT / "transfer.py"
+    trees = made / "attachment" / "trees.en.conllu"
+    done = subprocess.run([sys.executable, script, trees], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.splitlines() == pairs.correct
+
+
+def test_a_corpus_that_is_none(tmp_path, corpus):
+    assert "pairs.py: " in run(AGREEMENT / "pairs.py", "--corpus", tmp_path, "--output", tmp_path / "x", status=1)
+    assert not (tmp_path / "x").exists()
+
+
+def test_captions(real_data, tmp_path):
+    captions = real_data / "multi30k"
+    arguments = [
+        *("--source", captions / "val.de", "--target", captions / "val.en", "--trees", captions / "val.en.conllu.gz"),
+        *("--output", tmp_path / "number"),
+    ]
+    script = REPOSITORY / "examples" / "multi30k" / "pairs.py"
+    run(script, *arguments)
+    pairs = pairs_of(tmp_path / "number")
+    assert len(pairs) > 300 and set(pairs.details["words"]) >= {"is/are", "this/these"}
+    for correct, incorrect, words in zip(pairs.correct, pairs.incorrect, pairs.details["words"], strict=True):
+        ((one, other),) = [(a, b) for a, b in zip(correct.split(), incorrect.split(), strict=True) if a != b]
+        assert {one, other} == set(words.split("/"))
+    arguments[1] = captions / "test_2016_flickr.de"
+    assert "different numbers of sentences" in run(script, *arguments, status=1)

@@ -1,0 +1,149 @@
+"""Accuracies of minimal pairs: intervals and tests against scipy, groups, and records that are read again."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+
+from fairseq_syntax.evaluate.contrast import Record, check_records, groups, mcnemar, read_record, wilson
+from fairseq_syntax.evaluate.minimal_pairs import Pairs, find_pairs, read_pairs, write_pairs
+
+
+@given(st.integers(1, 400), st.floats(0, 1))
+def test_intervals_are_those_of_scipy(size, share):
+    right = round(share * size)
+    expected = binomtest(right, size).proportion_ci(method="wilson")
+    np.testing.assert_allclose(wilson(right, size), (expected.low, expected.high), atol=1e-12)
+
+
+def test_of_nothing_there_is_no_interval():
+    assert all(map(math.isnan, wilson(0, 0)))
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=60))
+def test_mcnemar_is_a_binomial_test_of_the_pairs_on_which_two_differ(pairs):
+    first, second = [a for a, _ in pairs], [b for _, b in pairs]
+    found = mcnemar(first, second)
+    one, other = sum(a and not b for a, b in pairs), sum(b and not a for a, b in pairs)
+    assert found[:2] == (one, other)
+    assert found.p == pytest.approx(binomtest(one, one + other).pvalue if one + other else 1.0)
+    assert mcnemar(second, first) == (other, one, found.p)
+
+
+def test_mcnemar_by_hand():
+    # 1 against 5 of 6 discordant pairs: 2 * (1 + 6) / 2 ** 6
+    assert mcnemar([1, 0, 0, 0, 0, 0, 1], [0, 1, 1, 1, 1, 1, 1]).p == pytest.approx(14 / 64)
+
+
+def record(correct, incorrect, name="a", **changed):
+    values = {"name": name, "digest": "d", "measure": "sum", "details": {}} | changed
+    return Record(correct=correct, incorrect=incorrect, **values)
+
+
+def test_a_tie_is_wrong():
+    found = record([-1.0, -2.0, -3.0], [-2.0, -2.0, -1.0])
+    assert found.right.tolist() == [True, False, False] and found.ties == 1
+
+
+def test_a_record_comes_back(tmp_path):
+    path = tmp_path / "record.json"
+    before = record([-1.5, -2.0], [-2.0, -1.0], details={"distance": ["1", "2"]})
+    path.write_text(before.as_json())
+    assert read_record(path) == before
+    content = json.loads(path.read_text())
+    assert (content["pairs"], content["right"], content["accuracy"]) == (2, 1, 0.5)
+    assert content["interval"] == pytest.approx(wilson(1, 2))
+    for broken in ("{", "[]", "{}", path.read_text().replace('"format": 1', '"format": 2')):
+        path.write_text(broken)
+        with pytest.raises(ValueError, match="not what fairseq-syntax contrast --output has written"):
+            read_record(path)
+
+
+def test_records_that_do_not_go_together():
+    one = record([1.0], [2.0])
+    check_records([one, record([1.0], [3.0], "b")])
+    for other, said in [
+        (record([1.0], [3.0]), "two systems are called 'a'"),
+        (record([1.0], [3.0], "b", digest="e"), "b and a were scored on different pairs"),
+        (record([1.0], [3.0], "b", measure="mean"), "different --score"),
+    ]:
+        with pytest.raises(ValueError, match=said):
+            check_records([one, other])
+
+
+def test_groups():
+    texts = ["x " * n for n in (1, 10, 11, 51, 20, 5, 6)]
+    details = {
+        "distance": ["0", "1", "3", "6", "9", "30", "11"],
+        "attractors": ["2", "0", "0", "1", "10", "0", "0"],
+        "kind": ["b", "a", "b", "a", "a", "a", "a"],
+        "same": ["x"] * 7,
+    }
+    found = groups(Pairs(texts, texts, texts, details))
+    as_lists = {name: [(label, part.tolist()) for label, part in parts] for name, parts in found.items()}
+    assert as_lists == {
+        "distance": [("0", [0]), ("1", [1]), ("2-4", [2]), ("5-7", [3]), ("8-10", [4]), (">10", [5, 6])],
+        "attractors": [("0", [1, 2, 5, 6]), ("1", [3]), ("2", [0]), ("10", [4])],
+        "kind": [("a", [1, 3, 4, 5, 6]), ("b", [0, 2])],
+        "source words": [("1-10", [0, 1, 5, 6]), ("11-20", [2, 4]), (">50", [3])],
+    }
+
+
+# --- files of pairs -----------------------------------------------------------------------------------------------
+
+
+def pair(number, **details):
+    return {"source": f"s {number}", "correct": f"c {number}", "incorrect": f"i {number}", **details}
+
+
+def test_pairs_come_back(tmp_path):
+    write_pairs(tmp_path / "made", "en", "de", [pair(1, distance="3", kind="x"), pair(2, distance="4", kind="y")])
+    names = sorted(path.name for path in (tmp_path / "made").iterdir())
+    assert names == ["details.tsv", "src.en", "tgt.correct.de", "tgt.incorrect.de"]
+    files, details = find_pairs(tmp_path / "made")
+    found = read_pairs(**files, details=details)
+    assert (found.sources, found.correct, found.incorrect) == (["s 1", "s 2"], ["c 1", "c 2"], ["i 1", "i 2"])
+    assert found.details == {"distance": ["3", "4"], "kind": ["x", "y"]}
+    assert found.digest == read_pairs(**files).digest
+    (tmp_path / "made" / "src.en").write_text("s 2\ns 1\n")
+    assert found.digest != read_pairs(**files).digest
+
+
+def test_lingeval_is_a_folder_of_pairs(real_data):
+    for name in ("np_agreement", "subj_verb_agreement"):
+        files, details = find_pairs(real_data / "lingeval" / name)
+        assert len(read_pairs(**files)) == 1000 and details is None
+
+
+@pytest.mark.parametrize(
+    "name, content, said",
+    [
+        ("src.en", "a\n", "src.en has 1, .*correct.de has 2, .*incorrect.de has 2; give a line each a pair"),
+        ("src.en", "a\n\n", "src.en:2: empty"),
+        ("tgt.incorrect.de", "x\n c  2\n", "tgt.correct.de:2: the same as .*tgt.incorrect.de:2 .'c 2'"),
+        ("details.tsv", "distance\n1\n", "details.tsv: 1 rows below the header, but there are 2 pairs"),
+        ("details.tsv", "distance\n1\n2\t3\n", "details.tsv:3: 2 columns, but the header has 1"),
+        ("src.fr", "a\nb\n", r"2 files src\.\*; a folder of pairs has one each"),
+    ],
+)
+def test_pairs_that_are_wrong(tmp_path, name, content, said):
+    write_pairs(tmp_path, "en", "de", [pair(1), pair(2)])
+    (tmp_path / name).write_text(content)
+    with pytest.raises(ValueError, match=said):
+        files, details = find_pairs(tmp_path)
+        read_pairs(**files, details=details)
+
+
+def test_no_pairs(tmp_path):
+    with pytest.raises(ValueError, match="no pair can be made"):
+        write_pairs(tmp_path / "none", "en", "de", [])
+    for name in ("src.en", "tgt.correct.de", "tgt.incorrect.de"):
+        (tmp_path / name).touch()
+    with pytest.raises(ValueError, match="no pairs; the file is empty"):
+        read_pairs(*(str(tmp_path / name) for name in ("src.en", "tgt.correct.de", "tgt.incorrect.de")))
+    with pytest.raises(ValueError, match="a file is named twice"):
+        read_pairs(*[str(tmp_path / "src.en")] * 3)
