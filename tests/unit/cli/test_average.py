@@ -1,6 +1,5 @@
 """fairseq-syntax average against NumPy."""
 
-import random
 import re
 import resource
 import shutil
@@ -11,7 +10,7 @@ import numpy as np
 import programs
 import pytest
 import torch
-from corpora import Item, write_split
+from corpora import easy_items, write_split
 from fairseq import checkpoint_utils
 from integration import commands
 from sacrebleu.metrics import BLEU
@@ -22,13 +21,6 @@ from fairseq_syntax.cli.average import Checkpoint, candidate_starts
 refused = partial(programs.refused, average)
 
 OPTIONS = ["--eval-bleu", "--eval-bleu-args", '{"max_len_b": 12}', "--best-checkpoint-metric", "bleu"]
-
-
-def easy_items(count, seed):
-    """Sentences of four to six of seven words: a model gets some n-grams right."""
-    rng = random.Random(seed)
-    sizes = rng.choices((4, 5, 6), k=count)
-    return [Item([[f"w{rng.randrange(7)}"] for _ in range(size)], range(-1, size - 1)) for size in sizes]
 
 
 @pytest.fixture(scope="module")

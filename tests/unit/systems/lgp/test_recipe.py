@@ -1,12 +1,11 @@
 """Half epochs, SGD and a learning rate that follows BLEU, in real training runs: fairseq-train with the recipe."""
 
 import json
-import random
 import sys
 
 import pytest
 import torch
-from corpora import Item, write_split
+from corpora import easy_items, write_split
 from integration import commands
 from sacrebleu.metrics import BLEU
 from seeds import seed
@@ -47,13 +46,6 @@ def scores_by_hand():
         patch.setattr(SyntaxTranslationTask, "begin_valid_epoch", begin_valid_epoch)
         patch.setattr(BLEU, "compute_bleu", staticmethod(compute_bleu))
         yield
-
-
-def easy_items(count, seed):
-    """Sentences of four to six of seven words."""
-    rng = random.Random(seed)
-    sizes = rng.choices((4, 5, 6), k=count)
-    return [Item([[f"w{rng.randrange(7)}"] for _ in range(size)], range(-1, size - 1)) for size in sizes]
 
 
 @pytest.fixture(scope="module")
