@@ -196,22 +196,15 @@ class ReinforceTreeCriterion(FairseqCriterion):
             reference: TreePair of the most likely trees, for the baseline `greedy`.
             learning: with what teaches the policies.
         """
-        coverage = coverage_loss(pair.attention, pair.attending, pair.attended, self.coverage_root)
-        sides = self._sides(pair, given)
-        weights = (self.weights.source_weight, self.weights.target_weight)
+        sides, coverage, ahead = self._rated(pair, given)
         total = self.weights.coverage_weight * coverage
-        for side, weight in zip(sides, weights, strict=True):
-            total = total + weight * side.scores.symbol_loss.sum(1)
-        ahead = self._ahead(sides, coverage)
+        for side in sides:
+            total = total + side.weight * side.scores.symbol_loss.sum(1)
         advantages: list[Tensor | None] = [None, None]
         if not learning:
             return Losses(total, coverage, sides, advantages, ahead)
-        if self.baseline == Baseline.greedy:
-            theirs = self._sides(reference, given)
-            coverage_there = coverage_loss(
-                reference.attention, reference.attending, reference.attended, self.coverage_root
-            )
-            ahead_there = self._ahead(theirs, coverage_there)
+        there = None if reference is None else self._rated(reference, given)
+        less_baseline = getattr(self, f"_less_{self.baseline}")
         for index, side in enumerate(sides):
             scores = side.scores
             if self.entropy_weight:
@@ -220,26 +213,44 @@ class ReinforceTreeCriterion(FairseqCriterion):
                 if self.action_xent:
                     total = total - self.action_xent * scores.log_policy.sum(1)
                 continue
-            added, later = 0.0, ahead[index]
-            if self.baseline == Baseline.ema:
-                added, later = self._averages(sides, index, later, baselines)
-            advantage = self._to_go(side, later, added)
-            if self.baseline == Baseline.loo:
-                others = mean_of_others(by_symbols(advantage, scores.actions), self.copies)
-                advantage = advantage - at_actions(others, scores.actions)
-            elif self.baseline == Baseline.greedy:
-                there = theirs[index]
-                expected = by_symbols(self._to_go(there, ahead_there[index]), there.scores.actions)
-                advantage = advantage - at_actions(expected, scores.actions)
-            elif self.baseline == Baseline.value:
-                if scores.values is None:
-                    raise ValueError("--rnng-baseline value: the model has no value head; give --rnng-value-head, too")
-                error = torch.where(scores.actions == Action.NOP, 0, scores.values - advantage.to(scores.values))
-                total = total + self.value_weight * (error**2).sum(1)
-                advantage = -error.detach().double()
+            advantage, loss = less_baseline(index, sides, ahead[index], baselines, there)
+            total = total + loss
             total = total - self.weights.policy_weight * (advantage.to(scores.log_policy) * scores.log_policy).sum(1)
             advantages[index] = advantage
         return Losses(total, coverage, sides, advantages, ahead)
+
+    # One function a baseline: rewards to go less the baseline (B, T), and what learning the baseline adds to the loss.
+
+    def _less_none(self, index: int, sides, later: Tensor, baselines, there) -> tuple[Tensor, Tensor | float]:
+        return self._to_go(sides[index], later), 0.0
+
+    def _less_ema(self, index: int, sides, later: Tensor, baselines, there) -> tuple[Tensor, Tensor | float]:
+        added, later = self._averages(sides, index, later, baselines)
+        return self._to_go(sides[index], later, added), 0.0
+
+    def _less_loo(self, index: int, sides, later: Tensor, baselines, there) -> tuple[Tensor, Tensor | float]:
+        actions = sides[index].scores.actions
+        to_go = self._to_go(sides[index], later)
+        return to_go - at_actions(mean_of_others(by_symbols(to_go, actions), self.copies), actions), 0.0
+
+    def _less_greedy(self, index: int, sides, later: Tensor, baselines, there) -> tuple[Tensor, Tensor | float]:
+        theirs, _, ahead = there
+        expected = by_symbols(self._to_go(theirs[index], ahead[index]), theirs[index].scores.actions)
+        return self._to_go(sides[index], later) - at_actions(expected, sides[index].scores.actions), 0.0
+
+    def _less_value(self, index: int, sides, later: Tensor, baselines, there) -> tuple[Tensor, Tensor | float]:
+        scores = sides[index].scores
+        if scores.values is None:
+            raise ValueError("--rnng-baseline value: the model has no value head; give --rnng-value-head, too")
+        to_go = self._to_go(sides[index], later)
+        error = torch.where(scores.actions == Action.NOP, 0, scores.values - to_go.to(scores.values))
+        return -error.detach().double(), self.value_weight * (error**2).sum(1)
+
+    def _rated(self, pair, given: tuple[bool, bool]):
+        """Sides, coverage losses (B,) and what comes later (B,) of either side, see `Losses`."""
+        coverage = coverage_loss(pair.attention, pair.attending, pair.attended, self.coverage_root)
+        sides = self._sides(pair, given)
+        return sides, coverage, self._ahead(sides, coverage)
 
     def _sides(self, pair, given: tuple[bool, bool]) -> tuple[Side, Side]:
         sides = []
