@@ -2,12 +2,17 @@
 
 import fcntl
 import gzip
+import io
 import os
+import sys
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
+
+STDIO = "-"
+"""What stands for stdin and stdout."""
 
 
 @contextmanager
@@ -50,3 +55,31 @@ def lock(file: int | IO, message: str) -> None:
         raise BlockingIOError(message) from None
     except OSError:
         pass  # a file system without locks
+
+
+def refuse_existing(paths: list[str | None], overwrite: bool) -> None:
+    """Raise FileExistsError if a file that is to be written exists; call it before the work begins.
+
+    Args:
+        paths: of the files; None and `-` are passed over.
+        overwrite: whether to replace them.
+    """
+    for path in paths:
+        if path not in (None, STDIO) and Path(path).exists() and not overwrite:
+            raise FileExistsError(f"{path}: exists already; give --overwrite to replace it")
+
+
+@contextmanager
+def written(path: str) -> Iterator[IO[str]]:
+    """A UTF-8 text file, gzipped if it ends in `.gz`, that gets its name when the block ends without an error.
+
+    Args:
+        path: of the file; its folder is made; `-` is stdout, whatever encoding the locale has.
+    """
+    if path == STDIO:
+        sys.stdout.reconfigure(encoding="utf-8")
+        yield sys.stdout
+        sys.stdout.flush()
+        return
+    with staged_bytes(path) as raw, io.TextIOWrapper(raw, encoding="utf-8", newline="\n") as file:
+        yield file

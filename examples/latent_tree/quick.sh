@@ -54,9 +54,9 @@ say "the trees of the test sentences, and the words that they are of"
 built="$OUT/latent_tree_rnng.test.trees"
 # spaces tell what words are; where there are none, it is known of the source alone
 words=()
-[[ "$SPACES" != 0 ]] || words=(--side source --gold "$OUT/corpus/test.src.words")
+[[ "$SPACES" != 0 ]] || words=(--side source --words "$OUT/corpus/test.src.words")
 logged_to "$log" "$OUT/trees.txt" fairseq-syntax constituents stats "$built" "${words[@]}"
-logged "$log" fairseq-syntax constituents draw "$built" --ids 0 1 2 --output "$OUT/trees"
+logged "$log" fairseq-syntax constituents draw "$built" --sentence 0 1 2 --draw "$OUT/trees"
 [[ -n "$DRY_RUN" ]] || cat "$OUT/trees.txt"
 echo
 say "done; pictures: $OUT/trees, logs and outputs: $OUT/"

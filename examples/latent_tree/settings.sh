@@ -137,5 +137,5 @@ trees() {
     read -ra ids <<< "$IDS"
     run_to "$name.stats" fairseq-syntax constituents stats "$name.trees"
     [[ -n "$DRY_RUN" ]] || cat "$name.stats"
-    run fairseq-syntax constituents draw "$name.trees" --ids "${ids[@]}" --output "$name.trees.d" --overwrite
+    run fairseq-syntax constituents draw "$name.trees" --sentence "${ids[@]}" --draw "$name.trees.d" --overwrite
 }

@@ -175,7 +175,7 @@ class Run:
             if not mean.exists():
                 # by name, the oldest first
                 last = sorted(checkpoints.glob("checkpoint[0-9]*.pt"), key=lambda path: int(path.stem[10:]))
-                command = ["fairseq-syntax", "average", "--inputs", *map(str, last[-self.family.average :])]
+                command = ["fairseq-syntax", "average", "--input", *map(str, last[-self.family.average :])]
                 self._call([*command, "--output", str(mean)], self.folder / "generate.log")
             candidates[f"mean of the last {self.family.average}"] = mean
         if len(candidates) == 1:

@@ -254,7 +254,7 @@ average() {
     graph_options "$system"
     folder="$(system_folder "$system")"
     there "$folder" "train $system first"
-    run fairseq-syntax average --inputs "$folder" --select-on valid --data "$DATA_BIN" --output "$folder/average.pt" \
+    run fairseq-syntax average --input "$folder" --select-on valid --data "$DATA_BIN" --output "$folder/average.pt" \
         --overwrite "${DEVICE[@]}" "${@:2}"
 }
 
@@ -317,7 +317,7 @@ compare() {
     fi
     name="$(translation_name comparison "$split")"
     run_to "$name.txt" fairseq-syntax compare "${outputs[@]}" --names "${names[@]}" \
-        --reference "$TEXT/$split.$TARGET" --source "$TEXT/$split.$SOURCE" --plot "$name.svg" --overwrite "${@:2}"
+        --reference "$TEXT/$split.$TARGET" --source "$TEXT/$split.$SOURCE" --draw "$name.svg" --overwrite "${@:2}"
     [[ -n "$DRY_RUN" ]] || cat "$name.txt"
 }
 

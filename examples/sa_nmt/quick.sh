@@ -40,7 +40,7 @@ logged_to "$log" "$OUT/subjects.txt" python "$ROOT/examples/sa_nmt/subjects.py" 
     --predicted "$OUT/trees.conllu"
 logged "$log" fairseq-syntax trees "${model[@]}" --input "$OUT/corpus/test.en.conllu" --sentence "$SENTENCE" \
     --draw "$OUT/tree.svg"
-logged "$log" fairseq-syntax attention "${model[@]}" --subset test --sentence "$SENTENCE" --output "$OUT/heads.png"
+logged "$log" fairseq-syntax attention "${model[@]}" --subset test --sentence "$SENTENCE" --draw "$OUT/heads.png"
 for table in attachment subjects; do
     echo
     [[ -n "$DRY_RUN" ]] || cat "$OUT/$table.txt"

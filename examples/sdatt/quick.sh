@@ -33,7 +33,7 @@ scores "${systems[@]}"
 say "do they differ, and at which lengths of the source?"
 outputs=("${systems[@]/#/$OUT/}")
 logged_to "$log" "$OUT/compare.txt" fairseq-syntax compare "${outputs[@]/%/.test.generated}" --names "${systems[@]}" \
-    --reference "$OUT/corpus/test.de" --source "$OUT/corpus/test.en" --buckets 5 --plot "$OUT/lengths.svg"
+    --reference "$OUT/corpus/test.de" --source "$OUT/corpus/test.en" --buckets 5 --draw "$OUT/lengths.svg"
 [[ -n "$DRY_RUN" ]] || cat "$OUT/compare.txt"
 echo
 say "done; picture: $OUT/lengths.svg, logs and outputs: $OUT/"

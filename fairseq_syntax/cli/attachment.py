@@ -1,19 +1,10 @@
 """fairseq-syntax attachment: how much of a treebank is in a model's latent trees (Tran & Bisk 2018, Table 3)."""
 
 import argparse
-import logging
 import sys
 
-from ..evaluate.tables import TableFormat, format_table
-from ..inspection.attachment import Treebank
-from ..inspection.induction import (
-    add_tree_arguments,
-    add_treebank_arguments,
-    check_treebank_arguments,
-    positive,
-    read_compared,
-)
-from .outputs import exit_status
+from .arguments import add_format, add_tree_arguments, add_treebank_arguments, check_treebank_arguments, positive
+from .outputs import entry_point
 
 _EPILOG = """\
 Punctuation (UPOS PUNCT) is removed from both trees for DA and UA: a word whose head is punctuation moves to its nearest
@@ -54,25 +45,6 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def add_format(parser: argparse.ArgumentParser) -> None:
-    """--format."""
-    parser.add_argument(
-        "--format",
-        choices=[str(form) for form in TableFormat],
-        default=str(TableFormat.text),
-        help="of the table: text (aligned), tsv or markdown (default: text)",
-    )
-
-
-def main(argv: list[str] | None = None) -> int:
-    """Entry point. Exit status: 0, 1 for bad data, 2 for bad usage."""
-    parser = build_parser()
-    args = parser.parse_args(argv)
-    logging.basicConfig(level="WARNING", force=True)
-    check_treebank_arguments(parser, args)
-    return exit_status(parser.prog, lambda: run(args))
-
-
 def run(args: argparse.Namespace) -> None:
     """Print the tables on stdout, the sizes on stderr.
 
@@ -80,6 +52,10 @@ def run(args: argparse.Namespace) -> None:
         ValueError: see `latent.read_compared`; also a treebank without trees.
         OSError: a file is missing.
     """
+    from ..evaluate.tables import format_table
+    from ..inspection.attachment import Treebank
+    from ..inspection.induction import read_compared
+
     compared = read_compared(args)
     treebank = Treebank(compared.gold, args.min_words)
     if not treebank.scored:
@@ -109,6 +85,9 @@ def run(args: argparse.Namespace) -> None:
     )
     if compared.note:
         print(f"fairseq-syntax attachment: {compared.note}", file=sys.stderr)
+
+
+main = entry_point(build_parser, run, check_treebank_arguments)
 
 
 if __name__ == "__main__":

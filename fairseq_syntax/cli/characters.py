@@ -5,14 +5,13 @@ import sys
 
 from tqdm import tqdm
 
-from ..systems.latent_tree.characters import SPACE, SPACE_IN_TEXT, Dedup, remove_repeats, to_characters, to_text
 from .inputs import input_lines
-from .outputs import STDIO, exit_status, refuse_existing, written
+from .outputs import STDIO, entry_point, refuse_existing, written
 
-_EPILOG = f"""\
-Characters are separated by spaces, and the space itself is written {SPACE}: "Eine Gruppe" becomes
-"E i n e {SPACE} G r u p p e". Blanks of every kind and length count as one space, those at the ends of a line as none,
-and a {SPACE} of the text becomes {SPACE_IN_TEXT}. A line stays a line.
+_EPILOG = """\
+Characters are separated by spaces, and the space itself is written ▁: "Eine Gruppe" becomes
+"E i n e ▁ G r u p p e". Blanks of every kind and length count as one space, those at the ends of a line as none,
+and a ▁ of the text becomes _. A line stays a line.
 
 example:
   fairseq-syntax characters --input train.de.gz --output characters/train.de
@@ -41,8 +40,8 @@ def build_parser() -> argparse.ArgumentParser:
     add("--restore", action="store_true", help="make text of characters")
     add(
         "--dedup",
-        choices=[rule.value for rule in Dedup],
-        default=Dedup.none.value,
+        choices=["none", "adjacent", "seen"],
+        default="none",
         help="with --restore: remove repeated pairs of words, those right behind the same pair (adjacent) or those "
         "that stand anywhere before (seen)",
     )
@@ -50,13 +49,10 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Entry point. Exit status: 0, 1 for bad data, 2 for bad usage."""
-    parser = build_parser()
-    args = parser.parse_args(argv)
-    if args.dedup != Dedup.none and not args.restore:
+def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    """End with a usage message if options do not go together."""
+    if args.dedup != "none" and not args.restore:
         parser.error("--dedup: of translations, so give --restore, too")
-    return exit_status(parser.prog, lambda: run(args))
 
 
 def run(args: argparse.Namespace) -> None:
@@ -66,6 +62,8 @@ def run(args: argparse.Namespace) -> None:
         ValueError: a text cannot be read, or the output exists.
         OSError: the output cannot be written.
     """
+    from ..systems.latent_tree.characters import to_characters
+
     refuse_existing([args.output], args.overwrite)
     with written(args.output) as file:
         for path in args.input:
@@ -77,8 +75,13 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _restored(line: str, rule: str) -> str:
+    from ..systems.latent_tree.characters import remove_repeats, to_text
+
     text = to_text(line)
-    return text if rule == Dedup.none else remove_repeats(text, rule)
+    return text if rule == "none" else remove_repeats(text, rule)
+
+
+main = entry_point(build_parser, run, check)
 
 
 if __name__ == "__main__":

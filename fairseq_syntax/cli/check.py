@@ -5,9 +5,7 @@ import json
 import sys
 from pathlib import Path
 
-from ..data.arrays import manifest_path
-from ..data.checking import DataCheck
-from .outputs import exit_status
+from .outputs import entry_point
 
 _DESCRIPTION = """\
 Check a data directory that fairseq-syntax preprocess wrote: checksums and shapes of all files; that heads form trees,
@@ -36,13 +34,10 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Entry point. Exit status: 0, 1 for bad data, 2 for bad usage."""
-    parser = build_parser()
-    args = parser.parse_args(argv)
+def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    """End with a usage message if options do not go together."""
     if bool(args.source_lang) != bool(args.target_lang):
         parser.error("--source-lang and --target-lang go together")
-    return exit_status(parser.prog, lambda: run(args))
 
 
 def run(args: argparse.Namespace) -> None:
@@ -52,6 +47,8 @@ def run(args: argparse.Namespace) -> None:
         ValueError: there is a fault.
         OSError: there is no such directory.
     """
+    from ..data.checking import DataCheck
+
     path = Path(args.data)
     if not path.is_dir():
         raise FileNotFoundError(f"{path}: no such data directory; name the one that preprocessing wrote")
@@ -76,6 +73,8 @@ def run(args: argparse.Namespace) -> None:
 
 def _languages(manifest: Path) -> tuple[str, str | None]:
     """Of which languages a manifest is; names of languages may have hyphens."""
+    from ..data.arrays import manifest_path
+
     try:
         content = json.loads(manifest.read_text(encoding="utf-8"))
         languages = content["source_lang"], content["target_lang"]
@@ -85,6 +84,9 @@ def _languages(manifest: Path) -> tuple[str, str | None]:
         pass
     source, target = manifest.stem.split("-", 2)[1:]
     return source, target
+
+
+main = entry_point(build_parser, run, check)
 
 
 if __name__ == "__main__":

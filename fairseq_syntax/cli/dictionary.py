@@ -1,15 +1,11 @@
 """fairseq-syntax dictionary: an open source dictionary, in which no word loses its spelling."""
 
 import argparse
-import logging
 import sys
 from collections import Counter
 
-from fairseq.data import Dictionary
-from fairseq.tokenizer import tokenize_line
-
 from ..trees.text import read_lines
-from .outputs import exit_status, refuse_existing, written
+from .outputs import entry_point, refuse_existing, written
 
 _EPILOG = """\
 The parser inside LGP (Hashimoto & Tsuruoka 2017) reads character n-grams, of rare and unseen words, too, so their
@@ -51,14 +47,6 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Entry point. Exit status: 0, 1 for bad data, 2 for bad usage."""
-    parser = build_parser()
-    args = parser.parse_args(argv)
-    logging.basicConfig(level="WARNING", force=True)
-    return exit_status(parser.prog, lambda: run(args))
-
-
 def run(args: argparse.Namespace) -> None:
     """Write the dictionary; its sizes on stderr.
 
@@ -78,7 +66,7 @@ def run(args: argparse.Namespace) -> None:
     )
 
 
-def open_dictionary(train: list[str], extra: list[str]) -> Dictionary:
+def open_dictionary(train: list[str], extra: list[str]):
     """Words of some files with their counts, the most frequent first, then new words of others with count 0.
 
     The order is the same whatever the order of lines and training files. A further file of other words, given last,
@@ -87,6 +75,8 @@ def open_dictionary(train: list[str], extra: list[str]) -> Dictionary:
     Raises:
         ValueError: a text cannot be read, or the training text has no word.
     """
+    from fairseq.data import Dictionary
+
     dictionary = Dictionary()
     for path in train:
         for word, count in count_words(path).items():
@@ -103,10 +93,15 @@ def open_dictionary(train: list[str], extra: list[str]) -> Dictionary:
 
 def count_words(path: str) -> Counter:
     """How often each word occurs in a text, words separated as fairseq separates them."""
+    from fairseq.tokenizer import tokenize_line
+
     counts = Counter()
     for line in read_lines(path):
         counts.update(tokenize_line(line))
     return counts
+
+
+main = entry_point(build_parser, run)
 
 
 if __name__ == "__main__":

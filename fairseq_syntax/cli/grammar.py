@@ -1,22 +1,11 @@
 """fairseq-syntax grammar: which tags depend on which, in a treebank and in latent trees (Tran & Bisk 2018, Table 4)."""
 
 import argparse
-import logging
 import sys
 
-from ..evaluate.tables import format_table
-from ..inspection.attachment import Treebank
-from ..inspection.grammar import Grammar
-from ..inspection.induction import (
-    add_tree_arguments,
-    add_treebank_arguments,
-    check_treebank_arguments,
-    positive,
-    read_compared,
-)
 from ..trees.conllu import quoted
-from .attachment import add_format
-from .outputs import exit_status
+from .arguments import add_format, add_tree_arguments, add_treebank_arguments, check_treebank_arguments, positive
+from .outputs import entry_point
 
 _EPILOG = """\
 A number is the percentage of the dependents of words with the head's tag that have the child's tag. Tags are those of
@@ -59,15 +48,6 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Entry point. Exit status: 0, 1 for bad data, 2 for bad usage."""
-    parser = build_parser()
-    args = parser.parse_args(argv)
-    logging.basicConfig(level="WARNING", force=True)
-    check_treebank_arguments(parser, args)
-    return exit_status(parser.prog, lambda: run(args))
-
-
 def run(args: argparse.Namespace) -> None:
     """Print the table on stdout, the sizes on stderr.
 
@@ -75,6 +55,11 @@ def run(args: argparse.Namespace) -> None:
         ValueError: see `latent.read_compared`; also a treebank without trees, or a tag that it does not have.
         OSError: a file is missing.
     """
+    from ..evaluate.tables import format_table
+    from ..inspection.attachment import Treebank
+    from ..inspection.grammar import Grammar
+    from ..inspection.induction import read_compared
+
     compared = read_compared(args)
     treebank = Treebank(compared.gold)
     if not treebank.scored:
@@ -99,6 +84,9 @@ def run(args: argparse.Namespace) -> None:
     )
     if compared.note:
         print(f"fairseq-syntax grammar: {compared.note}", file=sys.stderr)
+
+
+main = entry_point(build_parser, run, check_treebank_arguments)
 
 
 if __name__ == "__main__":

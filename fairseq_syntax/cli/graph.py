@@ -1,38 +1,22 @@
 """fairseq-syntax graph: the weighted graph that a model has found (Hashimoto & Tsuruoka 2017, Sec. 6.2)."""
 
 import argparse
-import logging
 import sys
 from collections.abc import Iterable
 from itertools import islice
 
-import numpy as np
-import torch
 from tqdm import tqdm
 
-from ..evaluate.tables import format_table
-from ..inspection.attachment import Treebank
-from ..inspection.checkpoints import Loaded
-from ..inspection.graph_drawing import draw_graph
-from ..inspection.induction import (
-    CutSentence,
-    Cutter,
-    Evidence,
-    TreeInducer,
-    WordGraph,
-    add_tree_arguments,
-    check_tree_arguments,
-    load_with_trees,
-)
-from ..inspection.latent_graphs import Scores, edges, sharpness
-from ..pictures.figures import save_figure
-from ..systems.parser.model import LatentGraphParserModel
-from ..systems.parser.task import DependencyParsingTask
 from ..trees.conllu import Sentence, read_conllu
-from ..trees.spanning import TreeDecoder
-from .attachment import add_format
-from .outputs import exit_status, picture, refuse_existing, written
-from .trees import nth, read_text
+from .arguments import (
+    add_format,
+    add_input_arguments,
+    add_tree_arguments,
+    check_input_arguments,
+    check_tree_arguments,
+    picture,
+)
+from .outputs import entry_point, refuse_existing, written
 
 _EPILOG = """\
 The graph holds, of every word, the probabilities of its heads: the other words and ROOT. Of words in pieces, they are
@@ -48,14 +32,14 @@ averaged over the pieces of the dependent and summed over those of the head; an 
 and which gold relations the right arcs have, without punctuation: words that have the relation, how many of these are
 right, what percentage of all right ones that is (share), and what percentage of the words (recall).
 
---edges writes tab-separated columns: sentence, from 0; number of the word, from 1; word; number of the head, 0 for
+--output writes tab-separated columns: sentence, from 0; number of the word, from 1; word; number of the head, 0 for
 ROOT; head; probability.
 
 examples:
   fairseq-syntax graph data-bin --path checkpoint_best.pt --gold en_ewt.dev.conllu.gz --lowercase --decoder eisner
   fairseq-syntax graph data-bin --path checkpoint_best.pt --input en_ewt.dev.conllu.gz --lowercase --sentence 3 \\
       --draw graph.svg
-  fairseq-syntax graph data-bin --path checkpoint_best.pt --subset test --edges edges.tsv --threshold 0.05"""
+  fairseq-syntax graph data-bin --path checkpoint_best.pt --subset test --output edges.tsv --threshold 0.05"""
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -77,13 +61,7 @@ def build_parser() -> argparse.ArgumentParser:
         help="leave out relations with a lower share of the arcs that are right (default: 3, as in the paper)",
     )
     add_format(parser)
-    add("--input", metavar="FILE", help="text, or CoNLL-U if it ends in .conllu; also .gz; - is text from stdin")
-    add("--subset", help="take a split of DATA instead of --input")
-    add(
-        "--collapse-ranges",
-        action="store_true",
-        help='make each multi-word token of CoNLL-U one word ("im" for "in" and "dem"), as models read it',
-    )
+    add_input_arguments(parser)
     add(
         "--draw",
         type=picture,
@@ -91,8 +69,7 @@ def build_parser() -> argparse.ArgumentParser:
         help="draw the graph of one sentence (.svg, .png or .pdf); with the tree of the CoNLL-U, if it has one, below "
         "the words, and with the labels of a parser",
     )
-    add("--sentence", type=int, metavar="N", help="number of the sentence to draw, from 0 (default: 0)")
-    add("--edges", metavar="FILE", help="write the arcs of all sentences, tab-separated; also .gz; - is stdout")
+    add("--output", metavar="FILE", help="write the arcs of all sentences, tab-separated; also .gz; - is stdout")
     add(
         "--threshold",
         type=_probability,
@@ -101,6 +78,8 @@ def build_parser() -> argparse.ArgumentParser:
         help="draw and write arcs whose probability is greater (default: 0.1)",
     )
     add("--overwrite", action="store_true", help="replace the output if it exists")
+    # to tell whether they are given
+    parser.set_defaults(decoder=None, evidence=None)
     return parser
 
 
@@ -122,30 +101,20 @@ def _probability(text: str) -> float:
     return _number(text, 1, "probability from 0 to 1")
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Entry point. Exit status: 0, 1 for bad data, 2 for bad usage."""
-    parser = build_parser()
-    # to tell whether they are given
-    parser.set_defaults(decoder=None, evidence=None)
-    args = parser.parse_args(argv)
-    logging.basicConfig(level="WARNING", force=True)
+def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    """End with a usage message if options do not go together."""
     check_tree_arguments(parser, args)
+    check_input_arguments(parser, args)
     if not args.path:
         parser.error("give DATA and --path")
     if sum(text is not None for text in (args.gold, args.input, args.subset)) != 1:
         parser.error("give one of --gold, --input and --subset")
-    if args.gold and (args.draw or args.edges):
-        parser.error("--draw and --edges are of use with --input or --subset")
-    if not args.gold and not (args.draw or args.edges):
-        parser.error("--input and --subset need --draw or --edges")
+    if args.gold and (args.draw or args.output):
+        parser.error("--draw and --output are of use with --input or --subset")
+    if not args.gold and not (args.draw or args.output):
+        parser.error("--input and --subset need --draw or --output")
     if not args.gold and (args.decoder or args.evidence):
-        parser.error("--decoder and --from are of use with --gold only; what is drawn and written are all arcs")
-    if args.sentence is not None and not args.draw:
-        parser.error("--sentence is of use with --draw only")
-    if args.subset and args.bpe:
-        parser.error("--bpe: a --subset is cut already")
-    args.decoder, args.evidence = args.decoder or TreeDecoder.mst, args.evidence or Evidence.scores
-    return exit_status(parser.prog, lambda: run(args))
+        parser.error("--decoder and --evidence are of use with --gold only; what is drawn and written are all arcs")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -155,30 +124,36 @@ def run(args: argparse.Namespace) -> None:
         ValueError: the model has no graph, or the text does not fit it; also a treebank without trees.
         OSError: a file is missing.
     """
-    refuse_existing([args.draw, args.edges], args.overwrite)
+    from ..inspection.induction import TreeInducer, load_with_trees
+    from ..systems.parser.task import DependencyParsingTask
+    from .texts import nth, read_text
+
+    refuse_existing([args.draw, args.output], args.overwrite)
     loaded = load_with_trees(args)
     if args.subset and isinstance(loaded.task, DependencyParsingTask):
         raise ValueError(f"--subset {args.subset}: the data of {loaded.name} are treebanks; give --input FILE.conllu")
-    inducer = TreeInducer(loaded, args.decoder, args.evidence, args.batch_size)
+    inducer = TreeInducer(loaded, args.decoder or "mst", args.evidence or "scores", args.batch_size)
     if args.gold:
         _describe(args, loaded, inducer)
     else:
         sentences = read_text(args, loaded)
         if args.draw:
             # the one sentence first: a number that does not exist should not take long
-            if args.edges:
+            if args.output:
                 sentences = list(sentences)
             _draw(args, *nth(sentences, args.sentence or 0), inducer)
-        if args.edges:
+        if args.output:
             _write(args, sentences, inducer)
     if inducer.note(args):
         print(f"fairseq-syntax graph: {inducer.note(args)}", file=sys.stderr)
 
 
-# --- against a treebank -------------------------------------------------------------------------------------------
+def _describe(args: argparse.Namespace, loaded, inducer) -> None:
+    from ..evaluate.tables import format_table
+    from ..inspection.attachment import Treebank
+    from ..inspection.induction import Cutter
+    from ..inspection.latent_graphs import Scores, sharpness
 
-
-def _describe(args: argparse.Namespace, loaded: Loaded, inducer: TreeInducer) -> None:
     gold = list(read_conllu(args.gold))
     if args.collapse_ranges:
         gold = [sentence.collapse_ranges() for sentence in gold]
@@ -209,10 +184,11 @@ def _describe(args: argparse.Namespace, loaded: Loaded, inducer: TreeInducer) ->
     )
 
 
-# --- arcs ---------------------------------------------------------------------------------------------------------
+def _draw(args: argparse.Namespace, sentence: Sentence, source, inducer) -> None:
+    from ..inspection.graph_drawing import draw_graph
+    from ..inspection.latent_graphs import own_labels
+    from ..pictures.figures import save_figure
 
-
-def _draw(args: argparse.Namespace, sentence: Sentence, source: CutSentence, inducer: TreeInducer) -> None:
     if not len(sentence):
         raise ValueError(f"--sentence {args.sentence or 0}: has no words; give another")
     (graph,) = inducer.graphs([source])
@@ -235,30 +211,10 @@ def _draw(args: argparse.Namespace, sentence: Sentence, source: CutSentence, ind
     print(args.draw, file=sys.stderr)
 
 
-@torch.no_grad()
-def own_labels(inducer: TreeInducer, source: CutSentence) -> list[str] | None:
-    """The most probable label of the arc of each word, or None of a model that has no names for them.
-
-    Of a word in pieces, the probabilities are summed over these.
-
-    Args:
-        inducer: that the words of the source were given to before.
-        source: with a word or more.
-    """
-    model = inducer.loaded.model
-    if not isinstance(model, LatentGraphParserModel):
-        return None
-    tokens = inducer.token_ids(source)[None].to(inducer.loaded.device)
-    graph = model(tokens, torch.tensor([tokens.shape[1]], device=tokens.device))
-    starts = np.flatnonzero(np.diff(source.word_of_token, prepend=-1))
-    of_words = np.add.reduceat(graph.labels[0, :-1].double().cpu().numpy(), starts, axis=0)
-    return [model.labels[number] for number in of_words.argmax(axis=1)]
-
-
-def _write(args: argparse.Namespace, sentences: Iterable[tuple[Sentence, CutSentence]], inducer: TreeInducer) -> None:
+def _write(args: argparse.Namespace, sentences: Iterable, inducer) -> None:
     sentences = iter(sentences)
     number = 0
-    with written(args.edges) as out, tqdm(unit="sent") as bar:
+    with written(args.output) as out, tqdm(unit="sent") as bar:
         print("sentence", "number", "word", "head_number", "head", "probability", sep="\t", file=out)
         # many batches at once, so that sentences of one length meet
         while chunk := list(islice(sentences, 64 * args.batch_size)):
@@ -268,13 +224,17 @@ def _write(args: argparse.Namespace, sentences: Iterable[tuple[Sentence, CutSent
                 number += 1
 
 
-def _rows(number: int, words: list[str], graph: WordGraph, threshold: float) -> list[str]:
+def _rows(number: int, words: list[str], graph, threshold: float) -> list[str]:
+    from ..inspection.latent_graphs import edges
+
     names = ["ROOT", *words]
     return [
         f"{number}\t{word + 1}\t{words[word]}\t{head}\t{names[head]}\t{graph.probabilities[word, head]:.4f}\n"
         for word, head in edges(graph.probabilities, threshold).tolist()
     ]
 
+
+main = entry_point(build_parser, run, check)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -44,3 +44,8 @@ def input_lines(path: str) -> Iterator[str]:
     with open_input(path) as lines:
         for _, line in numbered_lines(lines, input_name(path)):
             yield line.rstrip("\r\n")
+
+
+def is_conllu(path: str) -> bool:
+    """Whether this is the name of a file of trees, plain or gzipped."""
+    return path.removesuffix(".gz").endswith(".conllu")

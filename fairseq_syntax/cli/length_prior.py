@@ -2,17 +2,11 @@
 
 import argparse
 import itertools
-import logging
 import sys
 from pathlib import Path
 
-import numpy as np
-from fairseq import utils
-
-from ..data.length_table import length_table_path, split_lengths, write_length_table
-from ..decoding.length_prior import Smoothing, Unseen, length_table, log_probabilities
-from ..inspection.checkpoints import positive
-from .outputs import exit_status, refuse_existing
+from .arguments import positive
+from .outputs import entry_point, refuse_existing
 
 _EPILOG = """\
 Lengths are those of the training pairs, in tokens, EOS not counted. The table goes into the data directory, as
@@ -44,8 +38,8 @@ def build_parser() -> argparse.ArgumentParser:
     add("-t", "--target-lang", required=True, metavar="LANG", help="target language")
     add(
         "--smoothing",
-        choices=[str(kind) for kind in Smoothing],
-        default=str(Smoothing.kernel),
+        choices=["kernel", "raw"],
+        default="kernel",
         help="kernel: neighbouring source lengths count, too, and a log-normal distribution of the ratio of lengths "
         "stands behind them; raw: relative frequencies, the paper's (default: kernel)",
     )
@@ -58,8 +52,8 @@ def build_parser() -> argparse.ArgumentParser:
     )
     add(
         "--unseen",
-        choices=[str(kind) for kind in Unseen],
-        default=str(Unseen.floor),
+        choices=["floor", "author"],
+        default="floor",
         help="lengths that no training pair has: floor: they are very improbable; author: with a source length that "
         "was seen they are forbidden, any other source length adds nothing (needs --smoothing raw; default: floor)",
     )
@@ -74,16 +68,12 @@ def _table(path: str) -> Path:
     return Path(path)
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Entry point. Exit status: 0, 1 for bad data, 2 for bad usage."""
-    parser = build_parser()
-    args = parser.parse_args(argv)
-    if args.unseen == Unseen.author and args.smoothing != Smoothing.raw:
+def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    """End with a usage message if options do not go together."""
+    if args.unseen == "author" and args.smoothing != "raw":
         parser.error("--unseen author needs --smoothing raw: the kernel leaves no length unseen")
     if args.source_lang == args.target_lang:
         parser.error("--source-lang and --target-lang are the same")
-    logging.basicConfig(level="WARNING", force=True)
-    return exit_status(parser.prog, lambda: run(args))
 
 
 def run(args: argparse.Namespace) -> None:
@@ -93,6 +83,12 @@ def run(args: argparse.Namespace) -> None:
         ValueError: the directory has no training data of these languages; see also `split_lengths`.
         OSError: a file is missing, or is there already.
     """
+    import numpy as np
+    from fairseq import utils
+
+    from ..data.length_table import length_table_path, split_lengths, write_length_table
+    from ..decoding.length_prior import Smoothing, Unseen, length_table, log_probabilities
+
     languages = args.source_lang, args.target_lang
     paths = utils.split_paths(args.data)
     output = args.output or length_table_path(paths[0], *languages)
@@ -134,6 +130,8 @@ def run(args: argparse.Namespace) -> None:
 
 def _train_lengths(path: str, source: str, target: str):
     """Lengths of train, train1, … as fairseq trains on them."""
+    from ..data.length_table import split_lengths
+
     found = split_lengths(path, "train", source, target)
     if found is None:
         raise ValueError(
@@ -146,6 +144,9 @@ def _train_lengths(path: str, source: str, target: str):
         if found is None:
             return
         yield found
+
+
+main = entry_point(build_parser, run, check)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from ..trees.conllu import TreeFormatError, read_conllu
 from ..trees.linearization import linearize
 from ..trees.subwords import SubwordType, split_words
 from ..trees.text import read_lines
-from .outputs import exit_status
+from .outputs import entry_point
 
 TRANSLATE = "<translate>"
 PARSE = "<parse>"
@@ -36,7 +36,7 @@ fairseq-syntax parse, and writes multi/train.en and multi/train.de.
 """
 
 
-def get_parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
     """The command line of fairseq-syntax linearize."""
     parser = argparse.ArgumentParser(
         prog="fairseq-syntax linearize",
@@ -72,27 +72,23 @@ def get_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Run fairseq-syntax linearize.
-
-    Args:
-        argv: arguments; None takes those of the process.
-
-    Returns:
-        Exit status: 0; 1 for wrong data, with one message on stderr; 130 when interrupted. Wrong usage exits 2.
-    """
-    parser = get_parser()
-    args = parser.parse_args(argv)
+def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    """End with a usage message if options do not go together."""
     if args.source_lang == args.target_lang:
         parser.error(f"--source-lang and --target-lang are both {args.source_lang!r}")
     if args.translate_only and args.parses:
         parser.error("--parses is of no use with --translate-only")
     if Path(args.input).resolve() == Path(args.output).resolve():
         parser.error(f"--input and --output are both {args.input!r}")
-    return exit_status(parser.prog, lambda: _run(args))
 
 
-def _run(args: argparse.Namespace) -> None:
+def run(args: argparse.Namespace) -> None:
+    """Write the two texts.
+
+    Raises:
+        TreeFormatError: a file cannot be read, or they do not fit together.
+        OSError: the output cannot be written.
+    """
     languages = (args.source_lang, args.target_lang)
     texts = [f"{args.input}.{language}" for language in languages]
     outputs = [Path(f"{args.output}.{language}") for language in languages]
@@ -162,6 +158,9 @@ def _find_trees(path: str) -> str:
         f"{path}: no such file, nor with .gz; parse the source with fairseq-syntax parse, or give "
         "--parses or --translate-only"
     )
+
+
+main = entry_point(build_parser, run, check)
 
 
 if __name__ == "__main__":

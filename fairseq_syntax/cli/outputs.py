@@ -1,60 +1,39 @@
-"""What programs leave behind: files, whole or not at all and never over others unasked; and an exit status."""
+"""What verbs leave behind: files, whole or not at all and never over others unasked; and an exit status."""
 
-import argparse
-import io
+import logging
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import IO
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
 
-from ..files import staged_bytes
-from ..trees.conllu import TreeFormatError
+from ..files import STDIO, refuse_existing, written
 
-STDIO = "-"
-PICTURES = (".svg", ".png", ".pdf")
-"""What names of pictures end in."""
+__all__ = ["STDIO", "entry_point", "exit_status", "refuse_existing", "written"]
 
 
-def is_picture(path: str) -> bool:
-    """Whether a picture can have this name."""
-    return Path(path).suffix.lower() in PICTURES
-
-
-def picture(path: str) -> str:
-    """Type of an option that names a picture to draw."""
-    if not is_picture(path):
-        raise argparse.ArgumentTypeError(f"{path}: give a name that ends in .svg, .png or .pdf")
-    return path
-
-
-def refuse_existing(paths: list[str | None], overwrite: bool) -> None:
-    """Raise TreeFormatError if a file that is to be written exists; call it before the work begins.
+def entry_point(
+    build_parser: Callable[[], ArgumentParser],
+    run: Callable[[Namespace], None],
+    check: Callable[[ArgumentParser, Namespace], None] | None = None,
+) -> Callable[[list[str] | None], int]:
+    """The `main` of a verb.
 
     Args:
-        paths: of the files; None and `-` are passed over.
-        overwrite: whether to replace them.
+        build_parser: of its options.
+        run: does the work; raises ValueError or OSError for wrong data.
+        check: ends with a usage message if options do not go together.
     """
-    for path in paths:
-        if path not in (None, STDIO) and Path(path).exists() and not overwrite:
-            raise TreeFormatError(f"{path}: exists already; give --overwrite to replace it")
 
+    def main(argv: list[str] | None = None) -> int:
+        """Entry point. Exit status: 0, 1 for bad data, 2 for bad usage."""
+        parser = build_parser()
+        args = parser.parse_args(argv)
+        if check is not None:
+            check(parser, args)
+        logging.basicConfig(level="WARNING", force=True)
+        return exit_status(parser.prog, lambda: run(args))
 
-@contextmanager
-def written(path: str) -> Iterator[IO[str]]:
-    """A UTF-8 text file, gzipped if it ends in `.gz`, that gets its name when the block ends without an error.
-
-    Args:
-        path: of the file; its folder is made; `-` is stdout, whatever encoding the locale has.
-    """
-    if path == STDIO:
-        sys.stdout.reconfigure(encoding="utf-8")
-        yield sys.stdout
-        sys.stdout.flush()
-        return
-    with staged_bytes(path) as raw, io.TextIOWrapper(raw, encoding="utf-8", newline="\n") as file:
-        yield file
+    return main
 
 
 def exit_status(program: str, work: Callable[[], None]) -> int:

@@ -13,7 +13,7 @@ from ..trees.alignment import align_tree
 from ..trees.conllu import ROOT, Sentence, TreeFormatError, format_sentence, parse_block, read_blocks
 from ..trees.perturbation import KINDS, Perturbation, Quota
 from .inputs import input_name, open_input
-from .outputs import exit_status, refuse_existing, written
+from .outputs import entry_point, refuse_existing, written
 
 _BLOCK = 1000  # sentences: of each so many, the share of --share is exact
 _EPILOG = """\
@@ -66,15 +66,12 @@ def _share(text: str) -> float:
     return share
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Entry point. Exit status: 0, 1 for bad data, 2 for bad usage."""
-    parser = build_parser()
-    args = parser.parse_args(argv)
+def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    """End with a usage message if options do not go together."""
     if all(way is None for way in (args.reattach, args.relabel, args.trees, args.trees_of)):
         parser.error("give --reattach, --relabel, --trees or --trees-of")
     if args.share is not None and not (args.trees or args.trees_of):
         parser.error("--share goes with --trees or --trees-of; the share of words is that of --reattach")
-    return exit_status(parser.prog, lambda: run(args))
 
 
 def run(args: argparse.Namespace) -> None:
@@ -151,6 +148,9 @@ def _other(sentence: Sentence, other: Sentence | None, args: argparse.Namespace)
             f"{args.trees_of}:{other.line}: no parse that could take the place of the input's; parse the sentence"
         )
     return other
+
+
+main = entry_point(build_parser, run, check)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 from sacrebleu.metrics.bleu import BLEU, BLEUScore
 
-TOKENIZERS = sorted(BLEU.TOKENIZERS)
 _ORDER = 4
 
 
@@ -14,7 +13,7 @@ class Bleu:
 
     Args:
         lowercase: whether letter case does not count (`sacrebleu -lc`).
-        tokenize: how text becomes words, one of `TOKENIZERS`; `none` takes what white space separates.
+        tokenize: how text becomes words, one of sacrebleu's; `none` takes what white space separates.
 
     Raises:
         ValueError: the tokenizer needs a package that is missing.

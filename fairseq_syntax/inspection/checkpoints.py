@@ -1,6 +1,5 @@
 """Loading a trained model to look inside."""
 
-import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,22 +56,6 @@ class Loaded:
     def to_device(self, batch: dict) -> dict:
         """The tensors of a batch where the model is."""
         return utils.apply_to_sample(lambda tensor: tensor.to(self.device), batch)
-
-
-def positive(text: str) -> int:
-    """Type of an option that is a number from 1."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
-    return int(text)
-
-
-def add_checkpoint_arguments(parser: argparse.ArgumentParser, required: bool = True) -> None:
-    """DATA, --path and --cpu."""
-    parser.add_argument(
-        "data", nargs=None if required else "?", metavar="DATA", help="data directory, of which the dictionaries are"
-    )
-    parser.add_argument("--path", required=required, metavar="CHECKPOINT", help="checkpoint of the model")
-    parser.add_argument("--cpu", action="store_true", help="do not use a GPU (default: if there is one)")
 
 
 def load(path: str, data: str, cpu: bool = False) -> Loaded:

@@ -1,6 +1,5 @@
 """Trees that a model has found by itself: from words to pieces, through the model, and back to trees over words."""
 
-import argparse
 from argparse import Namespace
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -14,9 +13,9 @@ from tqdm import tqdm
 
 from ..trees import collapse
 from ..trees.conllu import Sentence, TreeFormatError, quoted, read_conllu
-from ..trees.spanning import DECODERS, TreeDecoder
-from ..trees.subwords import SubwordType, join_subwords
-from .checkpoints import Loaded, add_checkpoint_arguments, load, positive
+from ..trees.spanning import DECODERS
+from ..trees.subwords import join_subwords
+from .checkpoints import Loaded, load
 
 _WITH_TREES = "fa_nmt, fa_nmt_shared, sa_nmt, sa_nmt_shared, sa_nmt_hard, sa_nmt_1set, lgp_nmt, lgp_parser"
 
@@ -65,53 +64,6 @@ class WordGraph:
     probabilities: np.ndarray
 
 
-# --- options ------------------------------------------------------------------------------------------------------
-
-
-def add_tree_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of everything that induces trees: the model, how text is cut, how a tree is decoded."""
-    add_checkpoint_arguments(parser, required=False)
-    add = parser.add_argument
-    add("--bpe", choices=["subword_nmt", "fastbpe", "sentencepiece"], help="cut the words with this (default: as is)")
-    add("--bpe-codes", metavar="FILE", help="codes of --bpe subword_nmt or fastbpe")
-    add("--sentencepiece-model", metavar="FILE", help="model of --bpe sentencepiece")
-    add(
-        "--subword-type",
-        choices=[str(kind) for kind in SubwordType],
-        help="how text is cut that comes in pieces (default: what the data directory says, else subword_nmt, which is "
-        "right for uncut text, too)",
-    )
-    add("--lowercase", action="store_true", help="show the model the words in lower case; they are written as they are")
-    add(
-        "--decoder",
-        choices=[str(kind) for kind in TreeDecoder],
-        default=str(TreeDecoder.mst),
-        help="mst: the best tree, arcs may cross (Chu-Liu-Edmonds, the paper's); eisner: the best tree without "
-        "crossing arcs; greedy: the best head of every word, which may make cycles or no root (default: mst)",
-    )
-    add(
-        "--from",
-        dest="evidence",
-        choices=[str(kind) for kind in Evidence],
-        default=str(Evidence.scores),
-        help="what is summed over the pieces of a word and decoded: arc scores (the paper, eq. 24) or the "
-        "probabilities of arcs (default: scores)",
-    )
-    add("--batch-size", type=positive, default=64, metavar="N", help="sentences a batch (default: 64)")
-
-
-def check_tree_arguments(parser: argparse.ArgumentParser, args: Namespace) -> None:
-    """End with a usage message if options of `add_tree_arguments` do not go together."""
-    if (args.data is None) != (args.path is None):
-        parser.error("DATA and --path go together: give the data directory and the checkpoint")
-    if args.bpe in ("subword_nmt", "fastbpe") and not args.bpe_codes:
-        parser.error(f"--bpe {args.bpe} needs --bpe-codes")
-    if args.bpe == "sentencepiece" and not args.sentencepiece_model:
-        parser.error("--bpe sentencepiece needs --sentencepiece-model")
-    if (args.bpe_codes or args.sentencepiece_model) and not args.bpe:
-        parser.error("--bpe-codes and --sentencepiece-model need --bpe")
-
-
 # --- text ---------------------------------------------------------------------------------------------------------
 
 
@@ -119,7 +71,7 @@ class Cutter:
     """Cuts words into the pieces that a model knows.
 
     Args:
-        args: options of `add_tree_arguments`.
+        args: options of `cli.arguments.add_tree_arguments`.
         loaded: the model; a parser that was trained with `--lgp-lowercase` is shown words in lower case in any case.
 
     Raises:
@@ -321,25 +273,6 @@ def _of_words(
 
 
 # --- against a treebank -------------------------------------------------------------------------------------------
-
-
-def add_treebank_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of what compares trees with a treebank, beyond `add_tree_arguments`."""
-    add = parser.add_argument
-    add("--gold", required=True, metavar="FILE", help="treebank, CoNLL-U, plain or .gz; trees are found for its words")
-    add("--predicted", metavar="FILE", help="CoNLL-U of trees for the same words, instead of DATA and --path")
-    add(
-        "--collapse-ranges",
-        action="store_true",
-        help='make each multi-word token of the treebank one word ("im" for "in" and "dem"), as models read it',
-    )
-
-
-def check_treebank_arguments(parser: argparse.ArgumentParser, args: Namespace) -> None:
-    """As `check_tree_arguments`, for the commands with a treebank."""
-    check_tree_arguments(parser, args)
-    if args.path and args.predicted:
-        parser.error("give DATA and --path, or --predicted, not both")
 
 
 @dataclass(frozen=True)

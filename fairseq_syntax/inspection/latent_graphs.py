@@ -12,10 +12,12 @@ import torch
 from scipy.special import entr
 from torch.nn.utils.rnn import pad_sequence
 
+from ..systems.parser.model import LatentGraphParserModel
 from ..trees.conllu import Sentence
 from ..trees.well_formed import are_trees
 from .attachment import PUNCTUATION, directed_hits
 from .flat_trees import flatten
+from .induction import CutSentence, TreeInducer
 
 
 def edges(graph: np.ndarray, threshold: float) -> np.ndarray:
@@ -130,3 +132,23 @@ class Scores:
 
 def _percent(hits: np.ndarray) -> float:
     return 100 * float(hits.mean()) if len(hits) else float("nan")
+
+
+@torch.no_grad()
+def own_labels(inducer: TreeInducer, source: CutSentence) -> list[str] | None:
+    """The most probable label of the arc of each word, or None of a model that has no names for them.
+
+    Of a word in pieces, the probabilities are summed over these.
+
+    Args:
+        inducer: that the words of the source were given to before.
+        source: with a word or more.
+    """
+    model = inducer.loaded.model
+    if not isinstance(model, LatentGraphParserModel):
+        return None
+    tokens = inducer.token_ids(source)[None].to(inducer.loaded.device)
+    graph = model(tokens, torch.tensor([tokens.shape[1]], device=tokens.device))
+    starts = np.flatnonzero(np.diff(source.word_of_token, prepend=-1))
+    of_words = np.add.reduceat(graph.labels[0, :-1].double().cpu().numpy(), starts, axis=0)
+    return [model.labels[number] for number in of_words.argmax(axis=1)]

@@ -1211,7 +1211,7 @@ def _(world):
 
 def average(world, *inputs):
     arguments = [*inputs, "--output", world.folder / "average.pt"]
-    return world.program("average", "--inputs", *arguments, model=False)
+    return world.program("average", "--input", *arguments, model=False)
 
 
 @case("average checkpoints of one training", "nmt_lstm_tiny")

@@ -111,7 +111,7 @@ COMMANDS = {
     ),
     "fairseq-syntax graph": (
         LATENT,
-        lambda w, c, out: program("graph")(w / "bin", "--path", c, "--cpu", "--input", text(w), "--edges", out),
+        lambda w, c, out: program("graph")(w / "bin", "--path", c, "--cpu", "--input", text(w), "--output", out),
     ),
     "fairseq-syntax attachment": (
         LATENT,
@@ -119,12 +119,12 @@ COMMANDS = {
     ),
     "fairseq-syntax average": (
         LATENT,
-        lambda w, c, out: program("average")("--inputs", w / LATENT / "checkpoint_last.pt", c, "--output", out),
+        lambda w, c, out: program("average")("--input", w / LATENT / "checkpoint_last.pt", c, "--output", out),
     ),
     "fairseq-syntax average --select-on": (
         LATENT,
         lambda w, c, out: program("average")(
-            "--inputs", c, "--select-on", "test", "--data", w / "bin", "--cpu", "--output", out
+            "--input", c, "--select-on", "test", "--data", w / "bin", "--cpu", "--output", out
         ),
     ),
     "fairseq-syntax parse": (

@@ -77,7 +77,7 @@ def test_relations(gold, run, tmp_path):
     ]
 
 
-@pytest.mark.parametrize("options", [[], ["--from", "marginals"], ["--decoder", "eisner"]])
+@pytest.mark.parametrize("options", [[], ["--evidence", "marginals"], ["--decoder", "eisner"]])
 def test_a_model_scores_as_its_trees(latent, trained, run, tmp_path, options, capsys):
     model = [latent.data, "--path", trained("sa_nmt_shared_tiny"), "--cpu", *options]
     bpe = ["--bpe", "subword_nmt", "--bpe-codes", latent.codes]

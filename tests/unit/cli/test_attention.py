@@ -21,11 +21,11 @@ def draw(latent, trained, tmp_path, capsys, monkeypatch):
         figures.append(figure)
         save(figure, path)
 
-    monkeypatch.setattr(attention, "save_figure", keep)
+    monkeypatch.setattr("fairseq_syntax.inspection.attention.save_figure", keep)
 
     def call(arch, *options, training=()):
         picture = tmp_path / "map.png"
-        arguments = [latent.data, "--path", trained(arch, *training), "--cpu", "--output", picture, *options]
+        arguments = [latent.data, "--path", trained(arch, *training), "--cpu", "--draw", picture, *options]
         assert attention.main([str(argument) for argument in arguments]) == 0, capsys.readouterr().err
         assert picture.read_bytes().startswith(b"\x89PNG")
         return figures[-1]
@@ -184,7 +184,7 @@ def spoil(checkpoint, path, prefix):
 def test_weights_that_are_nan_are_refused(latent, trained, tmp_path, capsys, program):
     broken = tmp_path / "broken.pt"
     name = spoil(trained("sa_nmt_shared_tiny"), broken, "encoder.")
-    output = ["--output" if program is attention else "--draw", tmp_path / "map.png"]
+    output = ["--draw", tmp_path / "map.png"]
     arguments = [latent.data, "--path", broken, "--cpu", *output]
     assert program.main([str(argument) for argument in arguments]) == 1
     (line,) = capsys.readouterr().err.splitlines()
@@ -194,7 +194,7 @@ def test_weights_that_are_nan_are_refused(latent, trained, tmp_path, capsys, pro
     assert [path.name for path in tmp_path.iterdir()] == ["broken.pt"]
 
 
-@pytest.mark.parametrize("kind", attention.Kind)
+@pytest.mark.parametrize("kind", attention.KINDS)
 def test_numbers_that_are_nan_are_refused_whatever_they_come_of(latent, trained, tmp_path, capsys, monkeypatch, kind):
     arch = "global_plus_sdatt_tiny" if kind == "position" else "sa_nmt_tiny"
 
@@ -204,8 +204,8 @@ def test_numbers_that_are_nan_are_refused_whatever_they_come_of(latent, trained,
         loaded.model.encoder.embed_tokens.register_forward_hook(lambda _, inputs, output: output * float("nan"))
         return loaded
 
-    monkeypatch.setattr(attention, "load", overflowing)
-    arguments = [latent.data, "--path", trained(arch), "--cpu", "--output", tmp_path / "map.png", "--kind", kind]
+    monkeypatch.setattr("fairseq_syntax.inspection.attention.load", overflowing)
+    arguments = [latent.data, "--path", trained(arch), "--cpu", "--draw", tmp_path / "map.png", "--kind", kind]
     assert attention.main([str(argument) for argument in arguments]) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert "NaN" in line
@@ -227,7 +227,7 @@ def test_numbers_that_are_nan_are_refused_whatever_they_come_of(latent, trained,
     ],
 )
 def test_refusals(latent, trained, tmp_path, capsys, arch, options, message):
-    arguments = [latent.data, "--path", trained(arch), "--cpu", "--output", tmp_path / "map.png", *options]
+    arguments = [latent.data, "--path", trained(arch), "--cpu", "--draw", tmp_path / "map.png", *options]
     assert attention.main([str(argument) for argument in arguments]) == 1
     error = capsys.readouterr().err
     assert message in error and "Traceback" not in error

@@ -16,7 +16,8 @@ from integration import commands
 from sacrebleu.metrics import BLEU
 
 from fairseq_syntax.cli import average
-from fairseq_syntax.cli.average import Checkpoint, candidate_starts
+from fairseq_syntax.inspection.range_selection import Translator, candidate_starts
+from fairseq_syntax.training.averaging import Checkpoint
 
 refused = partial(programs.refused, average)
 
@@ -76,7 +77,7 @@ def numpy_mean(paths) -> dict[str, np.ndarray]:
 @pytest.mark.parametrize("family", ["recurrent", "stock"])
 def test_the_mean_is_that_of_numpy(request, tmp_path, family):
     folder, output = request.getfixturevalue(family), tmp_path / "deep" / "average.pt"
-    assert run("--inputs", folder, "--from", 2, "--to", 3, "--output", output) == 0
+    assert run("--input", folder, "--from", 2, "--to", 3, "--output", output) == 0
     paths = [folder / "checkpoint2.pt", folder / "checkpoint3.pt"]
     found, last = read(output), read(paths[1])
     expected = numpy_mean(paths)
@@ -96,15 +97,15 @@ def test_the_mean_is_that_of_numpy(request, tmp_path, family):
 
 def test_files_are_the_same_as_a_folder(recurrent, tmp_path, capsys):
     files = [recurrent / f"checkpoint{n}.pt" for n in (7, 8, 9)]
-    assert run("--inputs", *files, "--output", tmp_path / "files.pt") == 0
+    assert run("--input", *files, "--output", tmp_path / "files.pt") == 0
     assert "mean of 3 checkpoints, checkpoint7.pt to checkpoint9.pt" in capsys.readouterr().err
-    assert run("--inputs", recurrent, "--from", 7, "--output", tmp_path / "folder.pt") == 0
+    assert run("--input", recurrent, "--from", 7, "--output", tmp_path / "folder.pt") == 0
     first, second = (commands.parameters(tmp_path / name) for name in ("files.pt", "folder.pt"))
     assert all(torch.equal(first[name], value) for name, value in second.items())
 
 
 def test_one_checkpoint_is_its_own_mean(recurrent, tmp_path):
-    assert run("--inputs", recurrent / "checkpoint4.pt", "--output", tmp_path / "average.pt") == 0
+    assert run("--input", recurrent / "checkpoint4.pt", "--output", tmp_path / "average.pt") == 0
     found, expected = (commands.parameters(path) for path in (tmp_path / "average.pt", recurrent / "checkpoint4.pt"))
     assert all(torch.equal(found[name], value) for name, value in expected.items())
 
@@ -113,7 +114,7 @@ def test_tied_tensors_stay_tied(recurrent, stock, tmp_path):
     names = ("decoder.embed_tokens.weight", "decoder.output_projection.weight")
     for folder in (stock, recurrent):
         output = tmp_path / f"{folder.name}.pt"
-        assert run("--inputs", folder, "--output", output) == 0
+        assert run("--input", folder, "--output", output) == 0
         found = commands.parameters(output)
         first, second = (found[name].data_ptr() for name in names)
         assert first == second
@@ -138,7 +139,7 @@ def test_tied_in_one_file_only(stock, tmp_path):
 
     other = edited(stock / "checkpoint1.pt", tmp_path / "other.pt", part)
     inputs = [other, stock / "checkpoint2.pt"]
-    assert run("--inputs", *inputs, "--output", tmp_path / "average.pt") == 0
+    assert run("--input", *inputs, "--output", tmp_path / "average.pt") == 0
     found, expected = commands.parameters(tmp_path / "average.pt"), numpy_mean(inputs)
     for name, value in found.items():
         assert np.array_equal(value.numpy(), expected[name].astype(np.float32)), name
@@ -157,7 +158,7 @@ def test_integers_are_not_averaged(recurrent, tmp_path, capsys):
             model["encoder.half"] = torch.full((3,), 60000.0 if number == 1 else 2000.0, dtype=torch.float16)
 
         files.append(edited(recurrent / f"checkpoint{number}.pt", tmp_path / f"{number}.pt", edit))
-    assert run("--inputs", *files, "--output", tmp_path / "average.pt") == 0
+    assert run("--input", *files, "--output", tmp_path / "average.pt") == 0
     error = capsys.readouterr().err
     found = commands.parameters(tmp_path / "average.pt")
     assert found["encoder.steps"].tolist() == [2, 7] and found["encoder.flags"].tolist() == [True, False]
@@ -170,7 +171,7 @@ def test_integers_are_not_averaged(recurrent, tmp_path, capsys):
 def test_fairseq_generate_translates_with_the_mean(data, recurrent, tmp_path):
     """As a real command. The mean of two copies translates as the model, that of different ones does not."""
     output = tmp_path / "average.pt"
-    assert run("--inputs", recurrent, "--from", 4, "--output", output) == 0
+    assert run("--input", recurrent, "--from", 4, "--output", output) == 0
     command = ["fairseq-generate", data, "--user-dir", commands.PACKAGE, *commands.DECODING, "--path", output]
     found = commands.hypotheses(commands.run_process(*command, cwd=tmp_path))
     assert len(found) == 17
@@ -180,13 +181,13 @@ def test_fairseq_generate_translates_with_the_mean(data, recurrent, tmp_path):
     assert any(found[number][0] != pytest.approx(last[number][0], abs=1e-3) for number in found)
     copy = tmp_path / "copy.pt"
     shutil.copy(recurrent / "checkpoint9.pt", copy)
-    assert run("--inputs", copy, recurrent / "checkpoint9.pt", "--output", output, "--overwrite") == 0
+    assert run("--input", copy, recurrent / "checkpoint9.pt", "--output", output, "--overwrite") == 0
     commands.assert_same_hypotheses(commands.generate(data, output), last)
 
 
 def test_training_goes_on_from_the_mean(data, stock, tmp_path):
     output = tmp_path / "average.pt"
-    assert run("--inputs", stock, "--output", output) == 0
+    assert run("--input", stock, "--output", output) == 0
     arguments = [data, tmp_path / "tuned", "transformer_tiny", "--share-decoder-input-output-embed"]
     log = commands.train(*arguments, "--finetune-from-model", output, "--max-update", "1", "--lr", "0")
     assert "loading pretrained model from" in log
@@ -197,7 +198,7 @@ def test_training_goes_on_from_the_mean(data, stock, tmp_path):
 def test_the_hub_loads_the_mean(data, recurrent, tmp_path):
     from fairseq_syntax.systems.recurrent.model import RecurrentModel
 
-    assert run("--inputs", recurrent, "--output", tmp_path / "average.pt") == 0
+    assert run("--input", recurrent, "--output", tmp_path / "average.pt") == 0
     hub = RecurrentModel.from_pretrained(str(tmp_path), "average.pt", str(data))
     assert isinstance(hub.translate(["w1 w2 w3 w4"])[0], str)
 
@@ -225,7 +226,7 @@ def test_the_range_with_the_highest_bleu_is_kept(data, recurrent, tmp_path, caps
     output = tmp_path / "average.pt"
     # one sentence a batch: lengths of translations do not depend on neighbours
     options = ["--select-on", "valid", "--data", data, "--cpu", "--remove-bpe", "--batch-size", 1]
-    assert run("--inputs", recurrent, *options, "--output", output, "--format", "tsv") == 0
+    assert run("--input", recurrent, *options, "--output", output, "--format", "tsv") == 0
     header, *rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     assert header == ["range", "files", "checkpoints", "BLEU valid"]
     scores = {n: read(recurrent / f"checkpoint{n}.pt")["extra_state"]["val_loss"] for n in range(1, 10)}
@@ -236,7 +237,7 @@ def test_the_range_with_the_highest_bleu_is_kept(data, recurrent, tmp_path, caps
         if first in [start for start, _ in expected.values()]:
             continue
         mean = tmp_path / f"{first}.pt"
-        assert run("--inputs", recurrent, "--from", first, "--output", mean) == 0
+        assert run("--input", recurrent, "--from", first, "--output", mean) == 0
         expected[name] = first, greedy_bleu(mean, data, "valid")
     assert [row[0].removesuffix(" *") for row in rows] == list(expected)
     for name, files, count, score in rows:
@@ -253,9 +254,9 @@ def test_the_range_with_the_highest_bleu_is_kept(data, recurrent, tmp_path, caps
 
 
 def test_of_equal_ranges_that_of_most_checkpoints_is_kept(data, recurrent, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(average.Translator, "bleu", lambda self, name: 7.0)
+    monkeypatch.setattr(Translator, "bleu", lambda self, name: 7.0)
     options = ["--select-on", "valid", "--data", data, "--cpu", "--format", "tsv"]
-    assert run("--inputs", recurrent, *options, "--output", tmp_path / "average.pt") == 0
+    assert run("--input", recurrent, *options, "--output", tmp_path / "average.pt") == 0
     assert [row.split("\t")[0] for row in capsys.readouterr().out.splitlines() if " *" in row] == ["all *"]
 
 
@@ -283,27 +284,27 @@ def test_ranges(tmp_path, numbers, best, expected):
 def test_wrong_inputs(recurrent, tmp_path, capsys):
     output = ["--output", tmp_path / "average.pt"]
     one = recurrent / "checkpoint1.pt"
-    assert refused(capsys, "--inputs", tmp_path / "no.pt", *output) == (
+    assert refused(capsys, "--input", tmp_path / "no.pt", *output) == (
         f"{tmp_path}/no.pt: no such checkpoint; give files that fairseq-train wrote"
     )
-    assert refused(capsys, "--inputs", one, recurrent, *output) == (
+    assert refused(capsys, "--input", one, recurrent, *output) == (
         f"{recurrent}: is a folder; give one folder, or files only"
     )
-    assert refused(capsys, "--inputs", one, one, *output) == f"{one}: is named twice"
-    assert refused(capsys, "--inputs", recurrent, "--from", 12, *output) == (
+    assert refused(capsys, "--input", one, one, *output) == f"{one}: is named twice"
+    assert refused(capsys, "--input", recurrent, "--from", 12, *output) == (
         f"{recurrent}: no checkpointN.pt with N from 12 to the last; there are 1 to 9"
     )
-    assert "no checkpointN.pt in this folder" in refused(capsys, "--inputs", tmp_path, *output)
+    assert "no checkpointN.pt in this folder" in refused(capsys, "--input", tmp_path, *output)
     (tmp_path / "text.pt").write_text("not a checkpoint\n")
     (tmp_path / "empty.pt").touch()
     (tmp_path / "dot.pt").write_text(". begins it\n")
     torch.save({"model": {}}, tmp_path / "other.pt")
     # not torch's advice to read it unsafely
-    assert refused(capsys, "--inputs", one, tmp_path / "text.pt", *output) == (
+    assert refused(capsys, "--input", one, tmp_path / "text.pt", *output) == (
         f"{tmp_path}/text.pt: not a checkpoint of fairseq (it cannot be unpickled)"
     )
     for name in ("text.pt", "empty.pt", "dot.pt", "other.pt"):
-        assert refused(capsys, "--inputs", one, tmp_path / name, *output).startswith(
+        assert refused(capsys, "--input", one, tmp_path / name, *output).startswith(
             f"{tmp_path}/{name}: not a checkpoint of fairseq ("
         )
     assert not (tmp_path / "average.pt").exists()
@@ -316,7 +317,7 @@ def test_nan_is_not_averaged(recurrent, tmp_path, capsys):
         state["model"][name].view(-1)[0] = value
         torch.save(state, tmp_path / "failed.pt")
         error = refused(
-            capsys, "--inputs", recurrent / "checkpoint2.pt", tmp_path / "failed.pt", "--output", tmp_path / "mean.pt"
+            capsys, "--input", recurrent / "checkpoint2.pt", tmp_path / "failed.pt", "--output", tmp_path / "mean.pt"
         )
         assert error.startswith(f"{tmp_path}/failed.pt: {name} holds NaN or infinite numbers")
     assert not (tmp_path / "mean.pt").exists()
@@ -327,7 +328,7 @@ def test_a_full_disk_is_one_message(recurrent, tmp_path, capsys):
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limits[1]))
     try:
-        error = refused(capsys, "--inputs", recurrent / "checkpoint1.pt", "--output", tmp_path / "mean.pt")
+        error = refused(capsys, "--input", recurrent / "checkpoint1.pt", "--output", tmp_path / "mean.pt")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert error.startswith(f"{tmp_path}/mean.pt: cannot be written (")
@@ -336,7 +337,7 @@ def test_a_full_disk_is_one_message(recurrent, tmp_path, capsys):
 
 def test_different_models(recurrent, stock, tmp_path, capsys):
     one, output = recurrent / "checkpoint1.pt", ["--output", tmp_path / "average.pt"]
-    error = refused(capsys, "--inputs", stock / "checkpoint1.pt", one, *output)
+    error = refused(capsys, "--input", stock / "checkpoint1.pt", one, *output)
     assert error.startswith(f"{stock}/checkpoint1.pt: of another model than {one}: transformer_tiny, not nmt_lstm_tiny")
 
     name = "decoder.embed_tokens.weight"
@@ -348,25 +349,25 @@ def test_different_models(recurrent, stock, tmp_path, capsys):
     }
     for message, edit in edits.items():
         other = edited(recurrent / "checkpoint2.pt", tmp_path / "other.pt", edit)
-        assert message in refused(capsys, "--inputs", other, one, *output)
+        assert message in refused(capsys, "--input", other, one, *output)
 
 
 def test_an_existing_output_is_replaced_only_if_asked(recurrent, tmp_path, capsys):
     output = tmp_path / "average.pt"
     output.write_text("old")
-    assert refused(capsys, "--inputs", recurrent, "--output", output).endswith("give --overwrite to replace it")
+    assert refused(capsys, "--input", recurrent, "--output", output).endswith("give --overwrite to replace it")
     assert output.read_text() == "old"
-    assert run("--inputs", recurrent, "--to", 2, "--output", output, "--overwrite") == 0
+    assert run("--input", recurrent, "--to", 2, "--output", output, "--overwrite") == 0
     assert commands.parameters(output)
 
 
 def test_wrong_splits(data, recurrent, tmp_path, capsys):
-    options = ["--inputs", recurrent, "--from", 9, "--data", data, "--output", tmp_path / "average.pt", "--cpu"]
+    options = ["--input", recurrent, "--from", 9, "--data", data, "--output", tmp_path / "average.pt", "--cpu"]
     assert "--subset dev: " in refused(capsys, *options, "--select-on", "dev")
     for arguments, message in (
-        (["--inputs", recurrent, "--select-on", "valid"], "name the data directory with --data"),
-        (["--inputs", recurrent, "--data", data], "--data is of use with --select-on only"),
-        (["--inputs", recurrent / "checkpoint1.pt", "--from", 1], "choose among the checkpoints of a folder"),
+        (["--input", recurrent, "--select-on", "valid"], "name the data directory with --data"),
+        (["--input", recurrent, "--data", data], "--data is of use with --select-on only"),
+        (["--input", recurrent / "checkpoint1.pt", "--from", 1], "choose among the checkpoints of a folder"),
     ):
         with pytest.raises(SystemExit) as stopped:
             run(*arguments, "--output", tmp_path / "average.pt")

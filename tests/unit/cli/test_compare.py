@@ -290,14 +290,14 @@ def test_seed(world, run):
 def test_picture(world, run, refused):
     base, system = world.pair()
     picture = world.folder / "new" / "lengths.svg"
-    run(base, system, "--plot", picture, "--names", "the base", "SDAtt")
+    run(base, system, "--draw", picture, "--names", "the base", "SDAtt")
     root = xml.etree.ElementTree.parse(picture).getroot()
     texts = [line for element in root.iter("{http://www.w3.org/2000/svg}text") for line in element.itertext()]
     counts = [sum(low < len(s.split()) <= low + 10 for s in world.sources) for low in (0, 10, 20)]
     axis = "BLEU, 95 % intervals (bootstrap)"
     assert {"the base", "SDAtt", axis, ">50", *(f"n = {count}" for count in counts)} <= set(texts)
-    assert f"{picture}: exists already; give --overwrite" in refused(base, system, "--plot", picture)
-    run(base, system, "--plot", picture, "--overwrite")
+    assert f"{picture}: exists already; give --overwrite" in refused(base, system, "--draw", picture)
+    run(base, system, "--draw", picture, "--overwrite")
     assert [path.name for path in picture.parent.iterdir()] == ["lengths.svg"]
 
 
@@ -358,8 +358,8 @@ def test_against_a_system_that_is_not_there(world, refused):
 
 def test_picture_without_source(world, refused):
     base = world.generated("a.generated", world.worse, sources=False)
-    said = refused(base, base, "--plot", world.folder / "x.png")
-    assert said == "--plot: the length of the source is not known; give --source"
+    said = refused(base, base, "--draw", world.folder / "x.png")
+    assert said == "--draw: the length of the source is not known; give --source"
     assert not (world.folder / "x.png").exists()
 
 
@@ -379,7 +379,7 @@ def test_missing_file(world, refused):
     ("options", "message"),
     [
         (("--names", "a"), "--names: 1 names for 2 files"),
-        (("--plot", "x.jpg"), "--plot: x.jpg: give a name that ends in .svg, .png or .pdf"),
+        (("--draw", "x.jpg"), "--draw: x.jpg: give a name that ends in .svg, .png or .pdf"),
         (("--longest", "25"), "--longest 25: give a multiple of --buckets 10"),
         (("--longest", "5"), "--longest 5: give a multiple of --buckets 10"),
         (("--buckets", "0"), "'0' is not a positive number"),

@@ -148,7 +148,7 @@ def nested(line):
 
 
 def test_the_rows_of_random_trees(corpus, trees, run):
-    tables = run("stats", trees, "--format", "tsv", "--side", "target", "--draws", "3", "--seed", "8")
+    tables = run("stats", trees, "--format", "tsv", "--side", "target", "--samples", "3", "--seed", "8")
     targets = [target for _, (_, target, *_) in sorted(corpus.items())]
     texts = [oracle.leaves(tree) for tree in targets]
     sizes = np.array([(len(text), len(oracle.nodes(tree)) - 1) for text, tree in zip(texts, targets, strict=True)])
@@ -184,7 +184,7 @@ def test_one_side_with_gold_words(corpus, trees, run, tmp_path):
     gold = tmp_path / "gold.gz"
     with gzip.open(gold, "wt") as file:
         file.writelines(f"{line}\n" for line in lines)
-    tables = run("stats", trees, "--side", "source", "--gold", gold, "--format", "tsv")
+    tables = run("stats", trees, "--side", "source", "--words", gold, "--format", "tsv")
     assert len(tables) == 3, "no attention"
     assert {row[0] for table in tables for row in table[1:]} == {"source"}
     ordered = [parts[0] for _, parts in sorted(corpus.items()) if parts[0]]
@@ -193,9 +193,9 @@ def test_one_side_with_gold_words(corpus, trees, run, tmp_path):
 
 
 def test_draws(trees, run):
-    first = run("stats", trees, "--format", "tsv", "--draws", "2")
-    assert first == run("stats", trees, "--format", "tsv", "--draws", "2")
-    other = run("stats", trees, "--format", "tsv", "--draws", "2", "--seed", "2")
+    first = run("stats", trees, "--format", "tsv", "--samples", "2")
+    assert first == run("stats", trees, "--format", "tsv", "--samples", "2")
+    other = run("stats", trees, "--format", "tsv", "--samples", "2", "--seed", "2")
     assert first != other
     fixed = [[row for row in table if row[1] in ("found", "right", "left")] for table in (*first[:1], *first[2:])]
     assert fixed == [[row for row in table if row[1] in ("found", "right", "left")] for table in (other[0], *other[2:])]
@@ -260,7 +260,7 @@ def test_unknown_characters_are_any(run, tmp_path):
     trees, gold = tmp_path / "trees", tmp_path / "gold"
     trees.write_text(tree_lines(0, (("a", "<unk>"), "_"), (), []))
     gold.write_text(f"a\u00e9 {SPACE}\n")
-    tables = run("stats", trees, "--side", "source", "--gold", gold, "--format", "tsv")
+    tables = run("stats", trees, "--side", "source", "--words", gold, "--format", "tsv")
     assert tables[2][1][2:6] == ["100.0", "50.0", "66.7", "50.0"]
 
 
@@ -277,41 +277,41 @@ def test_help(capsys):
 
 def test_a_folder_of_pictures(trees, run, tmp_path):
     folder = tmp_path / "new" / "pictures"
-    run("draw", trees, "--ids", 4, 2, 4, "--output", folder)
+    run("draw", trees, "--sentence", 4, 2, 4, "--draw", folder)
     assert sorted(path.name for path in folder.iterdir()) == ["2-trees.svg", "4-attention.svg", "4-trees.svg"]
     assert "sentence 2: the target has no constituent" in run.said
     assert "source-bars" in (folder / "4-trees.svg").read_text()
-    run("draw", trees, "--ids", 9, "--output", folder, "--pictures", "trees", "--type", "png")
+    run("draw", trees, "--sentence", 9, "--draw", folder, "--kind", "trees", "--type", "png")
     assert (folder / "9-trees.png").read_bytes().startswith(b"\x89PNG")
     assert not (folder / "9-attention.png").exists()
 
 
 def test_one_picture(trees, run, tmp_path):
     path = tmp_path / "picture.SVG"
-    run("draw", trees, "--ids", 4, "--output", path)
+    run("draw", trees, "--sentence", 4, "--draw", path)
     assert "source-bars" in path.read_text()
-    run("draw", trees, "--ids", 4, "--output", path, status=1)
+    run("draw", trees, "--sentence", 4, "--draw", path, status=1)
     assert "exists already" in run.said
-    run("draw", trees, "--ids", 4, "--output", path, "--pictures", "attention", "--overwrite")
+    run("draw", trees, "--sentence", 4, "--draw", path, "--kind", "attention", "--overwrite")
     assert "source-bars" not in path.read_text()
 
 
 def test_what_cannot_be_drawn(trees, run, tmp_path):
-    run("draw", trees, "--ids", 4, 3, "--output", tmp_path / "x", status=1)
-    assert "--ids 3" in run.said and "it has 5, with numbers from 0 to 9" in run.said
+    run("draw", trees, "--sentence", 4, 3, "--draw", tmp_path / "x", status=1)
+    assert "--sentence 3" in run.said and "it has 5, with numbers from 0 to 9" in run.said
     assert not (tmp_path / "x").exists()
-    run("draw", trees, "--ids", 2, "--output", tmp_path / "x", "--pictures", "attention", status=1)
+    run("draw", trees, "--sentence", 2, "--draw", tmp_path / "x", "--kind", "attention", status=1)
     assert "sentence 2: the target has no constituent" in run.said
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["draw", "x", "--ids", "1", "2", "--output", "a.svg"], "holds one picture"),
-        (["draw", "x", "--ids", "1", "--output", "a.svg", "--pictures", "trees", "attention"], "holds one picture"),
-        (["draw", "x", "--ids", "1", "--output", "a.svg", "--type", "png"], "of use with a folder"),
-        (["stats", "x", "--gold", "y"], "--side"),
-        (["stats", "x", "--draws", "0"], "positive"),
+        (["draw", "x", "--sentence", "1", "2", "--draw", "a.svg"], "holds one picture"),
+        (["draw", "x", "--sentence", "1", "--draw", "a.svg", "--kind", "trees", "attention"], "holds one picture"),
+        (["draw", "x", "--sentence", "1", "--draw", "a.svg", "--type", "png"], "of use with a folder"),
+        (["stats", "x", "--words", "y"], "--side"),
+        (["stats", "x", "--samples", "0"], "positive"),
         (["stats", "x", "--seed", "-1"], "from 0"),
         (["x"], "stats"),
     ],
@@ -382,7 +382,7 @@ def test_bad_gold(gold, message, run, tmp_path):
     trees, path = tmp_path / "trees", tmp_path / "gold"
     trees.write_text(GOOD)
     path.write_text(gold)
-    run("stats", trees, "--side", "source", "--gold", path, status=1)
+    run("stats", trees, "--side", "source", "--words", path, status=1)
     assert message.format(path=f" {path}", trees=trees) in run.said
 
 

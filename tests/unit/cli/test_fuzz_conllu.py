@@ -20,6 +20,7 @@ from fairseq_syntax.cli import attachment, gates, grammar, graph, linearize, par
 from fairseq_syntax.data.arrays import ArrayReader, tag_dictionary_path
 from fairseq_syntax.data.parsers import stanza
 from fairseq_syntax.data.parsers.conllu import ConlluParser
+from fairseq_syntax.inspection import checkpoints
 from fairseq_syntax.inspection import induction as latent
 from fairseq_syntax.systems.parser.treebank import TreebankFormat, read_treebank
 from fairseq_syntax.trees.conllu import TreeFormatError, read_conllu
@@ -263,7 +264,7 @@ class EveryWordIsARoot:
 @pytest.fixture
 def world(latent_model, monkeypatch, tmp_path):
     """What the commands need beside the file; the model is loaded once."""
-    for module in (latent, gates):
+    for module in (latent, checkpoints):
         monkeypatch.setattr(module, "load", latent_model.load)
     monkeypatch.setattr(stanza, "StanzaParser", EveryWordIsARoot)
     gold = tmp_path / "gold.conllu"

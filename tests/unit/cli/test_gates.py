@@ -12,6 +12,7 @@ from fairseq import checkpoint_utils
 from integration.commands import binarize
 
 from fairseq_syntax.cli import gates
+from fairseq_syntax.inspection.gate_norms import tags_of_tokens
 
 refused = partial(programs.refused, gates)
 
@@ -98,13 +99,13 @@ def test_the_table_and_the_page(latent, checkpoint, targets, tags, tmp_path, cap
 def test_chosen_sentences_on_the_page_and_in_the_picture(latent, checkpoint, tmp_path, capsys):
     page, picture = tmp_path / "gates.html", tmp_path / "gates.svg"
     model = [latent.data, "--path", checkpoint, "--cpu"]
-    both = [*model, "--html", page, "--draw", picture, "--sentences", "3", "1"]
+    both = [*model, "--html", page, "--draw", picture, "--sentence", "3", "1"]
     assert gates.main([str(a) for a in both]) == 0
     assert re.findall(r"<tr><td>(\d+)</td>", page.read_text()) == ["3", "1"]
     assert picture.read_text().startswith("<?xml")
-    number = refused(capsys, *model, "--draw", tmp_path / "x.png", "--sentences", "17")
-    assert "--sentences 17: test has sentences 0 to 16" in number
-    for bad in (["--draw", "gates.txt"], ["--output", "-", "--sentences", "1"]):
+    number = refused(capsys, *model, "--draw", tmp_path / "x.png", "--sentence", "17")
+    assert "--sentence 17: test has sentences 0 to 16" in number
+    for bad in (["--draw", "gates.txt"], ["--output", "-", "--sentence", "1"]):
         with pytest.raises(SystemExit) as caught:
             gates.main([*map(str, model), *bad])
         assert caught.value.code == 2
@@ -114,13 +115,13 @@ def test_pieces_get_the_tag_of_their_word(latent):
     from fairseq_syntax.trees.conllu import Sentence
 
     tree = Sentence(["im", "Haus", "."], [-2] * 3, ["_"] * 3, ["ADP", "NOUN", "PUNCT"])
-    assert gates.tags_of_tokens(["im", "ha@@", "us", "."], tree, "subword_nmt") == ["ADP", "NOUN", "NOUN", "PUNCT"]
-    assert gates.tags_of_tokens(["▁im", "▁ha", "us", "▁."], tree, "sentencepiece") == ["ADP", "NOUN", "NOUN", "PUNCT"]
-    assert gates.tags_of_tokens(["<unk>", "haus", "."], tree, "subword_nmt") == ["ADP", "NOUN", "PUNCT"]
-    assert gates.tags_of_tokens(["<unk>", "us", "."], tree, "subword_nmt") is None
-    assert gates.tags_of_tokens(["im", "ha@@"], tree, "subword_nmt") is None
+    assert tags_of_tokens(["im", "ha@@", "us", "."], tree, "subword_nmt") == ["ADP", "NOUN", "NOUN", "PUNCT"]
+    assert tags_of_tokens(["▁im", "▁ha", "us", "▁."], tree, "sentencepiece") == ["ADP", "NOUN", "NOUN", "PUNCT"]
+    assert tags_of_tokens(["<unk>", "haus", "."], tree, "subword_nmt") == ["ADP", "NOUN", "PUNCT"]
+    assert tags_of_tokens(["<unk>", "us", "."], tree, "subword_nmt") is None
+    assert tags_of_tokens(["im", "ha@@"], tree, "subword_nmt") is None
     ranges = Sentence(["in", "dem", "Haus"], [2, 2, -1], ["_"] * 3, ["ADP", "DET", "NOUN"], [(0, 1, "im")])
-    assert gates.tags_of_tokens(["im", "Haus"], ranges, "subword_nmt") == ["ADP", "NOUN"]
+    assert tags_of_tokens(["im", "Haus"], ranges, "subword_nmt") == ["ADP", "NOUN"]
 
 
 def test_unknown_pieces_that_hide_words_are_counted(latent, checkpoint, tmp_path, capsys):

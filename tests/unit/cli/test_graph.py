@@ -16,6 +16,7 @@ from subword_nmt.apply_bpe import BPE
 from fairseq_syntax.cli import attachment, graph
 from fairseq_syntax.inspection.graph_drawing import WIDEST
 from fairseq_syntax.inspection.induction import CutSentence, TreeInducer, load_with_trees
+from fairseq_syntax.inspection.latent_graphs import own_labels
 from fairseq_syntax.trees.conllu import ROOT, find_cycle, read_conllu
 
 refused = partial(programs.refused, graph)
@@ -113,7 +114,7 @@ def by_hand(model, latent):
 @pytest.mark.parametrize("decoder", ["mst", "eisner", "greedy"])
 def test_the_tables(model, by_hand, run, decoder):
     data, checkpoint, bpe, gold = model
-    options = [*bpe, "--gold", gold, "--decoder", decoder, "--from", "marginals"]
+    options = [*bpe, "--gold", gold, "--decoder", decoder, "--evidence", "marginals"]
     summary, relations = tables(run(data, checkpoint, *options, "--format", "tsv", "--min-share", "0"))
     entropies, shares, tops, trees = [], [], [], []
     right = {}
@@ -186,7 +187,7 @@ def test_ranges_and_sentences_without_trees(treebank, parser, run, tmp_path):
 def test_edges(model, by_hand, run, tmp_path, threshold):
     data, checkpoint, bpe, gold = model
     path = tmp_path / "new" / "edges.tsv"
-    assert run(data, checkpoint, *bpe, "--input", gold, "--edges", path, "--threshold", threshold) == ""
+    assert run(data, checkpoint, *bpe, "--input", gold, "--output", path, "--threshold", threshold) == ""
     header, *rows = [line.split("\t") for line in path.read_text().splitlines()]
     assert header == HEADER
     found = {(int(r[0]), int(r[1]), int(r[3])): r for r in rows}
@@ -204,18 +205,18 @@ def test_edges(model, by_hand, run, tmp_path, threshold):
     limit = float(threshold)
     assert {arc for arc, p in expected.items() if p > limit + 1e-4} <= set(found)
     assert set(found) <= {arc for arc, p in expected.items() if p > limit - 1e-4}
-    assert run(data, checkpoint, *bpe, "--input", gold, "--edges", "-", "--threshold", threshold) == path.read_text()
+    assert run(data, checkpoint, *bpe, "--input", gold, "--output", "-", "--threshold", threshold) == path.read_text()
     one_by_one = run(
-        data, checkpoint, *bpe, "--input", gold, "--edges", "-", "--threshold", threshold, "--batch-size", 1
+        data, checkpoint, *bpe, "--input", gold, "--output", "-", "--threshold", threshold, "--batch-size", 1
     )
     assert [line.split("\t")[:3] for line in one_by_one.splitlines()][1:] == [row[:3] for row in rows]
 
 
 def test_text_and_split(latent, trained, run):
     model = latent.data, trained("lgp_tiny")
-    expected = run(*model, "--input", f"{latent.text}.en", "--edges", "-")
+    expected = run(*model, "--input", f"{latent.text}.en", "--output", "-")
     assert len(expected.splitlines()) > 20
-    assert run(*model, "--subset", "test", "--edges", "-") == expected
+    assert run(*model, "--subset", "test", "--output", "-") == expected
 
 
 def drawn(path, start):
@@ -235,7 +236,7 @@ def test_the_picture(model, by_hand, run, tmp_path):
     number = max(range(len(sentences)), key=lambda i: len(sentences[i]))
     path, output = tmp_path / "graph.svg", tmp_path / "edges.tsv"
     options = [*bpe, "--input", gold, "--sentence", number, "--draw", path, "--threshold", "0.05"]
-    run(data, checkpoint, *options, "--edges", output)
+    run(data, checkpoint, *options, "--output", output)
     found = drawn(path, "arc")
     expected = {
         f"arc-{word + 1}-{head}": p for word, row in enumerate(graphs[number]) for head, p in enumerate(row) if p > 0.05
@@ -251,8 +252,10 @@ def test_the_picture(model, by_hand, run, tmp_path):
 
 def test_labels_are_the_parsers(treebank, parser, latent, trained, run, tmp_path, monkeypatch):
     shown = []
-    monkeypatch.setattr(graph, "draw_graph", lambda words, found, **named: shown.append((words, named)))
-    monkeypatch.setattr(graph, "save_figure", lambda figure, path: None)
+    monkeypatch.setattr(
+        "fairseq_syntax.inspection.graph_drawing.draw_graph", lambda words, found, **named: shown.append((words, named))
+    )
+    monkeypatch.setattr("fairseq_syntax.pictures.figures.save_figure", lambda figure, path: None)
     (sentence, *_) = read_conllu(treebank / "valid.conllu")
     run(treebank, parser, "--input", treebank / "valid.conllu", "--draw", tmp_path / "a.svg")
     (model,), _, task = checkpoint_utils.load_model_ensemble_and_task([str(parser)], {"data": str(treebank)})
@@ -282,14 +285,14 @@ def test_labels_of_words_in_pieces(treebank, parser):
     expected = []
     for members in ([0, 1], [2], [3], [4, 5], [6]):
         expected.append(model.labels[int(sum(of_pieces[i] for i in members).argmax())])
-    assert graph.own_labels(inducer, source) == expected
+    assert own_labels(inducer, source) == expected
 
 
 # --- what is refused ----------------------------------------------------------------------------------------------
 
 
 def test_models_without_a_graph(latent, trained, capsys):
-    text = ["--input", f"{latent.text}.en", "--edges", "-"]
+    text = ["--input", f"{latent.text}.en", "--output", "-"]
     for path, message in (
         (trained("nmt_lstm_tiny"), "has no latent trees; those that have are"),
         (trained("lgp_tiny", "--lgp-graph", "uni"), "--lgp-graph uni learns no heads of words; only latent does"),
@@ -316,7 +319,9 @@ def test_words_are_cased_as_the_parser_was_trained(treebank, parser, run, tmp_pa
 
 def test_data_that_do_not_fit(treebank, parser, latent, trained, tmp_path, capsys):
     of_parser = [treebank, "--path", parser, "--cpu"]
-    assert "are treebanks; give --input FILE.conllu" in refused(capsys, *of_parser, "--subset", "valid", "--edges", "-")
+    assert "are treebanks; give --input FILE.conllu" in refused(
+        capsys, *of_parser, "--subset", "valid", "--output", "-"
+    )
     path = tmp_path / "gold.conllu"
     path.write_text("1\tdog\t_\tNOUN\t_\t_\t_\t_\t_\t_\n\n")
     assert "no sentence with a tree; give a treebank" in refused(capsys, *of_parser, "--gold", path)
@@ -340,15 +345,15 @@ def test_data_that_do_not_fit(treebank, parser, latent, trained, tmp_path, capsy
         (["data", "--path", "p"], "give one of --gold, --input and --subset"),
         (["data", "--path", "p", "--gold", "g", "--input", "i"], "give one of --gold, --input and --subset"),
         (["data", "--path", "p", "--gold", "g", "--draw", "a.svg"], "are of use with --input or --subset"),
-        (["data", "--path", "p", "--input", "i"], "need --draw or --edges"),
-        (["data", "--path", "p", "--input", "i", "--edges", "e", "--sentence", "1"], "with --draw only"),
-        (["data", "--path", "p", "--input", "i", "--edges", "e", "--decoder", "mst"], "of use with --gold only"),
+        (["data", "--path", "p", "--input", "i"], "need --draw or --output"),
+        (["data", "--path", "p", "--input", "i", "--output", "e", "--sentence", "1"], "with --draw only"),
+        (["data", "--path", "p", "--input", "i", "--output", "e", "--decoder", "mst"], "of use with --gold only"),
         (["data", "--path", "p", "--input", "i", "--draw", "a.gif"], "ends in .svg, .png or .pdf"),
-        (["data", "--path", "p", "--input", "i", "--edges", "e", "--threshold", "1.5"], "not a probability"),
+        (["data", "--path", "p", "--input", "i", "--output", "e", "--threshold", "1.5"], "not a probability"),
         (["data", "--path", "p", "--gold", "g", "--min-share", "x"], "not a percentage"),
         (["data", "--path", "p", "--gold", "g", "--min-share", "nan"], "not a percentage"),
         (
-            ["data", "--path", "p", "--subset", "s", "--edges", "e", "--bpe", "subword_nmt", "--bpe-codes", "c"],
+            ["data", "--path", "p", "--subset", "s", "--output", "e", "--bpe", "subword_nmt", "--bpe-codes", "c"],
             "is cut already",
         ),
     ],

@@ -75,7 +75,7 @@ SCORES, MARGINALS = ("arc_scores", "root_scores"), ("arc_marginals", "root_margi
     ("options", "names", "allowed"),
     [
         ([], SCORES, lambda heads: True),
-        (["--from", "marginals"], MARGINALS, lambda heads: True),
+        (["--evidence", "marginals"], MARGINALS, lambda heads: True),
         (["--decoder", "eisner"], SCORES, is_projective),
     ],
     ids=["mst", "marginals", "eisner"],

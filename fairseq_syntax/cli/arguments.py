@@ -1,0 +1,159 @@
+"""Options that several verbs have: each has one name and one meaning, and is declared here."""
+
+import argparse
+from pathlib import Path
+
+from ..evaluate.tables import TableFormat
+from ..trees.subwords import SubwordType
+
+PICTURES = (".svg", ".png", ".pdf")
+"""What names of pictures end in."""
+TOKENIZERS = ["13a", "char", "flores101", "flores200", "intl", "ja-mecab", "ko-mecab", "none", "spBLEU-1K", "spm", "zh"]
+"""sacrebleu's, which costs too much to import for a list of names."""
+
+
+def is_picture(path: str) -> bool:
+    """Whether a picture can have this name."""
+    return Path(path).suffix.lower() in PICTURES
+
+
+def picture(path: str) -> str:
+    """Type of an option that names a picture to draw."""
+    if not is_picture(path):
+        raise argparse.ArgumentTypeError(f"{path}: give a name that ends in .svg, .png or .pdf")
+    return path
+
+
+def positive(text: str) -> int:
+    """Type of an option that is a number from 1."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+    return int(text)
+
+
+def add_tree_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of everything that induces trees: the model, how text is cut, how a tree is decoded."""
+    add_checkpoint_arguments(parser, required=False)
+    add = parser.add_argument
+    add("--bpe", choices=["subword_nmt", "fastbpe", "sentencepiece"], help="cut the words with this (default: as is)")
+    add("--bpe-codes", metavar="FILE", help="codes of --bpe subword_nmt or fastbpe")
+    add("--sentencepiece-model", metavar="FILE", help="model of --bpe sentencepiece")
+    add(
+        "--subword-type",
+        choices=[str(kind) for kind in SubwordType],
+        help="how text is cut that comes in pieces (default: what the data directory says, else subword_nmt, which is "
+        "right for uncut text, too)",
+    )
+    add("--lowercase", action="store_true", help="show the model the words in lower case; they are written as they are")
+    add(
+        "--decoder",
+        choices=["mst", "eisner", "greedy"],
+        default="mst",
+        help="mst: the best tree, arcs may cross (Chu-Liu-Edmonds, the paper's); eisner: the best tree without "
+        "crossing arcs; greedy: the best head of every word, which may make cycles or no root (default: mst)",
+    )
+    add(
+        "--evidence",
+        dest="evidence",
+        choices=["scores", "marginals"],
+        default="scores",
+        help="what is summed over the pieces of a word and decoded: arc scores (the paper, eq. 24) or the "
+        "probabilities of arcs (default: scores)",
+    )
+    add_batch_size(parser)
+
+
+def check_tree_arguments(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    """End with a usage message if options of `add_tree_arguments` do not go together."""
+    if (args.data is None) != (args.path is None):
+        parser.error("DATA and --path go together: give the data directory and the checkpoint")
+    if args.bpe in ("subword_nmt", "fastbpe") and not args.bpe_codes:
+        parser.error(f"--bpe {args.bpe} needs --bpe-codes")
+    if args.bpe == "sentencepiece" and not args.sentencepiece_model:
+        parser.error("--bpe sentencepiece needs --sentencepiece-model")
+    if (args.bpe_codes or args.sentencepiece_model) and not args.bpe:
+        parser.error("--bpe-codes and --sentencepiece-model need --bpe")
+
+
+def add_checkpoint_arguments(parser: argparse.ArgumentParser, required: bool = True) -> None:
+    """DATA, --path and --cpu."""
+    parser.add_argument(
+        "data", nargs=None if required else "?", metavar="DATA", help="data directory, of which the dictionaries are"
+    )
+    parser.add_argument("--path", required=required, metavar="CHECKPOINT", help="checkpoint of the model")
+    parser.add_argument("--cpu", action="store_true", help="do not use a GPU (default: if there is one)")
+
+
+def add_treebank_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of what compares trees with a treebank, beyond `add_tree_arguments`."""
+    add = parser.add_argument
+    add("--gold", required=True, metavar="FILE", help="treebank, CoNLL-U, plain or .gz; trees are found for its words")
+    add("--predicted", metavar="FILE", help="CoNLL-U of trees for the same words, instead of DATA and --path")
+    add(
+        "--collapse-ranges",
+        action="store_true",
+        help='make each multi-word token of the treebank one word ("im" for "in" and "dem"), as models read it',
+    )
+
+
+def check_treebank_arguments(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    """As `check_tree_arguments`, for the commands with a treebank."""
+    check_tree_arguments(parser, args)
+    if args.path and args.predicted:
+        parser.error("give DATA and --path, or --predicted, not both")
+
+
+def add_format(parser: argparse.ArgumentParser) -> None:
+    """--format."""
+    parser.add_argument(
+        "--format",
+        choices=[str(form) for form in TableFormat],
+        default=str(TableFormat.text),
+        help="of the table: text (aligned), tsv or markdown (default: text)",
+    )
+
+
+def add_batch_size(parser: argparse.ArgumentParser) -> None:
+    """--batch-size."""
+    parser.add_argument("--batch-size", type=positive, default=64, metavar="N", help="sentences a batch (default: 64)")
+
+
+def add_input_arguments(parser: argparse.ArgumentParser) -> None:
+    """What a model is shown, of which one sentence may be drawn."""
+    add = parser.add_argument
+    add("--input", metavar="FILE", help="text, or CoNLL-U if it ends in .conllu; also .gz; - is text from stdin")
+    add("--subset", help="take a split of DATA instead of --input")
+    add(
+        "--collapse-ranges",
+        action="store_true",
+        help='make each multi-word token of CoNLL-U one word ("im" for "in" and "dem"), as models read it',
+    )
+    add("--sentence", type=int, metavar="N", help="number of the sentence to draw, from 0 (default: 0)")
+
+
+def check_input_arguments(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    """End with a usage message if options of `add_input_arguments` do not go together."""
+    if args.sentence is not None and not args.draw:
+        parser.error("--sentence is of use with --draw only")
+    if args.subset and args.bpe:
+        parser.error("--bpe: a --subset is cut already")
+
+
+def add_scoring(parser: argparse.ArgumentParser) -> None:
+    """How translations are scored by BLEU: --tokenize and --remove-bpe."""
+    add = parser.add_argument
+    add(
+        "--tokenize",
+        choices=TOKENIZERS,
+        default="none",
+        metavar="NAME",
+        help=f"sacrebleu's tokenizer: {', '.join(TOKENIZERS)}; none for text that is tokenised, 13a for text that is "
+        "not (default: none)",
+    )
+    add(
+        "--remove-bpe",
+        nargs="?",
+        const=str(SubwordType.subword_nmt),
+        choices=[str(kind) for kind in SubwordType if kind != SubwordType.none],
+        help="join pieces to words first, if that has not been done; give it after files (alone: subword_nmt)",
+    )

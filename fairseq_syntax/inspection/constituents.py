@@ -1,0 +1,172 @@
+"""Latent constituents in numbers: their shapes, what they agree with, and their attention."""
+
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ..evaluate.tables import format_table
+from ..systems.latent_tree.characters import SPACE, to_characters
+from ..systems.latent_tree.constituents import NONE, Constituents, constituents
+from ..systems.latent_tree.control_trees import left_branching, pad, random_trees, right_branching
+from ..systems.latent_tree.statistics import (
+    Counts,
+    Segmentation,
+    Shape,
+    Text,
+    attention_summary,
+    mean_shape,
+    segment_scores,
+    segmentation,
+    shape,
+    shuffled_segments,
+    span_counts,
+)
+from ..systems.latent_tree.tree_files import Tree, TreeRecord
+from ..trees.conllu import TreeFormatError
+from ..trees.text import read_lines
+
+UNKNOWN = "<unk>"
+"""What stands in a tree for a character that is not in the dictionary."""
+
+
+def print_tables(pairs: Sequence[TreeRecord], args: Namespace) -> None:
+    """Print the tables.
+
+    Raises:
+        ValueError: the trees or the words cannot be read, or are not of the same text.
+        OSError: a file is missing.
+    """
+    sides = [_Side(name, pairs, args) for name in ([args.side] if args.side else ["source", "target"])]
+    header = ["side", "trees", "height", "highest", "per symbol", "children", "% unary", "% flat"]
+    _print([*header, "% right", "% left", "% capped"], sides, _Side.shapes, args)
+    _print(["side", "trees", "right F1", "left F1", "random F1"], sides, _Side.agreement, args)
+    header = ["side", "segments", "P", "R", "F1", "any R", "edge P", "edge R", "edge F1"]
+    _print(header, sides, _Side.words, args, last=bool(args.side))
+    if not args.side:
+        found = attention_summary(pair.attention for pair in pairs)
+        header = ["constituents", "max alpha", "entropy", "total", "attended", "attending", "% covered"]
+        numbers = (found.highest, found.entropy, found.total, found.attended, found.attending)
+        print(format_table(header, [[found.constituents, *map(_exact, numbers), found.covered]], args.format))
+    for side in sides:
+        kept = len(side.trees)
+        print(
+            f"{side.name}: {kept} sentences, {side.lengths.sum()} symbols, {len(side.found) - kept} constituents; "
+            f"{len(pairs) - kept} sentences without a symbol left out",
+            file=sys.stderr,
+        )
+
+
+def _print(
+    header: list[str],
+    sides: Sequence["_Side"],
+    rows: Callable[["_Side"], list[list]],
+    args: Namespace,
+    last: bool = False,
+) -> None:
+    print(format_table(header, [[side.name, *row] for side in sides for row in rows(side)], args.format))
+    if not last:
+        print()
+
+
+def _exact(value: float) -> str:
+    """More digits than tables have, for what is small."""
+    return "-" if value != value else f"{value:.3f}"
+
+
+class _Side:
+    """The trees of source or target, and those that they are compared with."""
+
+    def __init__(self, name: str, pairs: Sequence[TreeRecord], args: Namespace):
+        all_trees = {pair.sentence: getattr(pair, name) for pair in pairs}
+        kept = {sentence: tree for sentence, tree in all_trees.items() if tree.symbols}
+        words = read_words(args.words, kept, args.trees) if args.words else None
+        self.name = name
+        self.trees = list(kept.values())
+        if not self.trees:
+            raise ValueError(f"{args.trees}: no tree of the {name} has a symbol; there is nothing to describe")
+        self.text = Text([tree.symbols for tree in self.trees], words)
+        self.lengths = np.array([len(tree.symbols) for tree in self.trees])
+        self.found = constituents(pad([tree.actions for tree in self.trees]))
+        self.right, self.left = (constituents(make(self.lengths)) for make in (right_branching, left_branching))
+        counts = np.bincount(self.found.row[self.found.parent != NONE], minlength=len(self.trees))
+        self.random = np.random.default_rng(args.seed)
+        self.draws = [constituents(random_trees(self.lengths, counts, self.random)) for _ in range(args.samples)]
+
+    def shapes(self) -> list[list]:
+        """Rows of the first table."""
+        capped = [tree.capped for tree in self.trees]
+        shapes = {
+            "found": shape(self.found, None if None in capped else capped),
+            "random": mean_shape([shape(draw) for draw in self.draws]),
+        }
+        return [[name, *self._shape(found)] for name, found in shapes.items()]
+
+    def _shape(self, found: Shape) -> list:
+        numbers = (found.unary, found.flat, found.right, found.left, found.capped)
+        return [found.height, found.highest, _exact(found.per_symbol), found.children, *numbers]
+
+    def agreement(self) -> list[list]:
+        """Rows of the second table; draws are not compared with one another."""
+        return [
+            ["found", *(self._f1([self.found], given) for given in ([self.right], [self.left], self.draws))],
+            ["random", *(self._f1(self.draws, [given]) for given in (self.right, self.left)), float("nan")],
+        ]
+
+    def _f1(self, found: Sequence[Constituents], given: Sequence[Constituents]) -> float:
+        return sum((span_counts(one, other) for one in found for other in given), Counts()).f1
+
+    def words(self) -> list[list]:
+        """Rows of the third table."""
+        shuffled = (segment_scores(shuffled_segments(self.found, self.random), self.text) for _ in self.draws)
+        scores = {
+            "found": segmentation(self.found, self.text),
+            "shuffled": sum(shuffled, Segmentation()),
+            "random": sum((segmentation(draw, self.text) for draw in self.draws), Segmentation()),
+            "right": segmentation(self.right, self.text),
+            "left": segmentation(self.left, self.text),
+        }
+        return [
+            [name, *(_prf(score.words)), score.inside.recall, *(_prf(score.boundaries))]
+            for name, score in scores.items()
+        ]
+
+
+def _prf(counts: Counts) -> tuple[float, float, float]:
+    return counts.precision, counts.recall, counts.f1
+
+
+def read_words(path: str, trees: dict[int, Tree], name: str) -> list[list[int]]:
+    """Lengths in characters of the words of trees, from a text with spaces between words.
+
+    Args:
+        path: of the text; line N, from 0, is sentence N.
+        trees: by number of sentence.
+        name: of their file, for messages.
+
+    Returns:
+        Those of each tree.
+
+    Raises:
+        TreeFormatError: a line is missing, or its characters are not those of the tree.
+    """
+    lines = list(read_lines(path))
+    result = []
+    for sentence, tree in trees.items():
+        if sentence >= len(lines):
+            raise TreeFormatError(
+                f"{path}: has {len(lines)} lines, but {name} has a sentence {sentence}; give the text that was "
+                "translated, with a line for every sentence"
+            )
+        # as in the text that was translated
+        words = ["".join(word.split()) for word in to_characters(lines[sentence]).split(SPACE)]
+        given = "".join(words)
+        own = [symbol for symbol in tree.symbols if symbol != SPACE]
+        if len(own) != len(given) or any(a not in (b, UNKNOWN) for a, b in zip(own, given, strict=True)):
+            raise TreeFormatError(
+                f"{path}:{sentence + 1}: {lines[sentence][:60]!r} does not have the characters of sentence {sentence} "
+                f"of {name}, {''.join(own)[:60]!r}; give the same text with spaces between words"
+            )
+        result.append([len(word) for word in words if word])
+    return result

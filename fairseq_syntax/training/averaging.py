@@ -1,0 +1,180 @@
+"""The mean of the parameters of checkpoints."""
+
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import fairseq  # noqa: F401  (with it, what checkpoints may hold is registered)
+import torch
+from torch import Tensor
+
+from ..compat.checkpoint_files import check_state, open_checkpoint, options_of, reason
+from ..files import staged
+
+# of the last checkpoint, and not of the mean
+_STALE = ("metrics", "val_loss", "best", "patience", "previous_training_time", "ema", "ema_fp32_params")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A file to take the mean over.
+
+    Fields:
+        number: N of checkpointN.pt, or the place among the files that were named, from 1.
+        path: of the file.
+    """
+
+    number: int
+    path: Path
+
+
+def find_checkpoints(inputs: list[str], first: int | None = None, last: int | None = None) -> list[Checkpoint]:
+    """The checkpoints that are named, oldest first.
+
+    Args:
+        inputs: files, or one folder, of which checkpointN.pt are taken.
+        first, last: bounds of N in a folder, both included; None: no bound.
+
+    Raises:
+        FileNotFoundError: one does not exist, or there is none in the range.
+        ValueError: folders among files, or a file named twice.
+    """
+    paths = [Path(path) for path in inputs]
+    if len(paths) == 1 and paths[0].is_dir():
+        matches = [(re.fullmatch(r"checkpoint(\d+)\.pt", path.name), path) for path in paths[0].iterdir()]
+        found = sorted((int(match[1]), path) for match, path in matches if match)
+        if not found:
+            raise FileNotFoundError(
+                f"{paths[0]}: no checkpointN.pt in this folder; train without --no-epoch-checkpoints, or name the files"
+            )
+        inside = [Checkpoint(n, path) for n, path in found if (first or 1) <= n <= (last or n)]
+        if not inside:
+            raise FileNotFoundError(
+                f"{paths[0]}: no checkpointN.pt with N from {first or 1} to {last or 'the last'}; "
+                f"there are {found[0][0]} to {found[-1][0]}"
+            )
+        return inside
+    for i, path in enumerate(paths):
+        if path.is_dir():
+            raise ValueError(f"{path}: is a folder; give one folder, or files only")
+        if not path.is_file():
+            raise FileNotFoundError(f"{path}: no such checkpoint; give files that fairseq-train wrote")
+        if any(path.samefile(other) for other in paths[:i]):
+            raise ValueError(f"{path}: is named twice")
+    return [Checkpoint(number, path) for number, path in enumerate(paths, 1)]
+
+
+def read_checkpoint(path: Path) -> dict:
+    """What a checkpoint holds, as fairseq wrote it; tensors that are not touched are not read.
+
+    Raises:
+        ValueError: not a checkpoint of fairseq.
+    """
+    state = open_checkpoint(path)
+    check_state(state, path)
+    return state
+
+
+class Mean:
+    """The running mean of the parameters of checkpoints. The first that is added gives whatever cannot be averaged."""
+
+    def __init__(self):
+        self.count = 0
+        self.differing: set[str] = set()
+        self._first: Path | None = None
+        self._architecture: str | None = None
+        self._sums: dict[str, Tensor] = {}
+        self._like: dict[str, Tensor] = {}
+        self._storages: dict[str, tuple] = {}
+
+    def add(self, path: Path) -> None:
+        """Add the parameters in a checkpoint.
+
+        Raises:
+            ValueError: it is of another model.
+        """
+        state = read_checkpoint(path)
+        tensors = state["model"]
+        architecture = options_of(state).get("arch") or options_of(state).get("_name")
+        if not self.count:
+            self._first, self._architecture = path, architecture
+            self._like = dict(tensors)
+            self._storages = {name: () for name in tensors}
+        else:
+            self._check(tensors, path, architecture)
+        for name, tensor in tensors.items():
+            self._storages[name] += ((tensor.data_ptr(), tensor.shape, tensor.stride()),)
+            if not tensor.is_floating_point():
+                if not torch.equal(tensor, self._like[name]):
+                    self.differing.add(name)
+            elif self.count:
+                self._sums[name] += tensor.double()
+            else:
+                self._sums[name] = tensor.to(torch.float64, copy=True)
+        self.count += 1
+
+    def _check(self, tensors: dict[str, Tensor], path: Path, architecture: str | None) -> None:
+        where = f"{path}: of another model than {self._first}"
+        if architecture != self._architecture:
+            raise ValueError(f"{where}: {architecture}, not {self._architecture}; average checkpoints of one training")
+        odd = sorted(tensors.keys() ^ self._like.keys())
+        if odd:
+            what = "has" if odd[0] in tensors else "lacks"
+            more = f" (and {len(odd) - 1} more)" if odd[1:] else ""
+            raise ValueError(f"{where}: {what} {odd[0]}{more}; average checkpoints of one training")
+        for name, tensor in tensors.items():
+            like = self._like[name]
+            if tensor.shape != like.shape:
+                raise ValueError(
+                    f"{where}: {name} is {tuple(tensor.shape)}, not {tuple(like.shape)}; "
+                    "average checkpoints of one training"
+                )
+            if tensor.dtype != like.dtype:
+                raise ValueError(
+                    f"{path}: {name} is {tensor.dtype}, but {like.dtype} in {self._first}; "
+                    "average checkpoints of the same precision"
+                )
+
+    def parameters(self) -> dict[str, Tensor]:
+        """The mean, in the data types of the checkpoints; tensors that are one in all of them are one here, too."""
+        shared: dict[tuple, Tensor] = {}
+        result = {}
+        for name, like in self._like.items():
+            if not like.is_floating_point():
+                result[name] = like
+                continue
+            # without elements, all have the address 0
+            key = self._storages[name] if like.numel() else name
+            if key not in shared:
+                shared[key] = (self._sums[name] / self.count).to(like.dtype)
+            result[name] = shared[key]
+        return result
+
+    def report(self) -> None:
+        """Say on stderr what could not be averaged."""
+        if self.differing:
+            names = sorted(self.differing)
+            print(
+                f"fairseq-syntax average: not numbers with fractions, and not the same everywhere: {', '.join(names)}; "
+                f"taken from {self._first}",
+                file=sys.stderr,
+            )
+
+
+def write_checkpoint(output: str, parameters: dict[str, Tensor], averaged: list[Path]) -> None:
+    """Write parameters as a checkpoint of fairseq with the options of the last of `averaged`, but no optimizer.
+
+    The file gets its name when it is complete. Where the last checkpoint stopped in its data is kept: fairseq asks for
+    it, with `--finetune-from-model` too.
+    """
+    state = read_checkpoint(averaged[-1])
+    extra = {name: value for name, value in (state.get("extra_state") or {}).items() if name not in _STALE}
+    extra["averaged_checkpoints"] = [path.name for path in averaged]
+    state = {name: value for name, value in state.items() if name != "last_optimizer_state"}
+    try:
+        with staged(output) as partial:
+            torch.save({**state, "model": parameters, "extra_state": extra}, partial)
+    except RuntimeError as error:
+        # torch's own writer raises no OSError
+        raise OSError(f"{output}: cannot be written ({reason(error)}); is the disk full?") from None
