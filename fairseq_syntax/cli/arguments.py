@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from ..evaluate.tables import TableFormat
+from ..trees.decoders import TreeDecoder
 from ..trees.subwords import SubwordType
 
 PICTURES = (".svg", ".png", ".pdf")
@@ -47,8 +48,8 @@ def add_tree_arguments(parser: argparse.ArgumentParser) -> None:
     add("--lowercase", action="store_true", help="show the model the words in lower case; they are written as they are")
     add(
         "--decoder",
-        choices=["mst", "eisner", "greedy"],
-        default="mst",
+        choices=[str(kind) for kind in TreeDecoder],
+        default=str(TreeDecoder.mst),
         help="mst: the best tree, arcs may cross (Chu-Liu-Edmonds, the paper's); eisner: the best tree without "
         "crossing arcs; greedy: the best head of every word, which may make cycles or no root (default: mst)",
     )

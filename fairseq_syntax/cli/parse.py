@@ -78,7 +78,7 @@ def _positive(text: str) -> int:
     return int(text)
 
 
-def get_parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
     """The command line of fairseq-syntax parse."""
     parser = argparse.ArgumentParser(
         prog=PROGRAM,
@@ -144,7 +144,7 @@ def main(argv: list[str] | None = None) -> int:
     Returns:
         Exit status, see `exit_status`. Wrong usage exits 2.
     """
-    args = get_parser().parse_args(argv)
+    args = build_parser().parse_args(argv)
     logging.basicConfig(level="WARNING", force=True)
     return exit_status(PROGRAM, lambda: _run(args))
 

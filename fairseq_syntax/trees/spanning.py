@@ -6,20 +6,11 @@ Results are lists of J ints, 0-based, `ROOT` for the one root.
 """
 
 from collections.abc import Callable, Sequence
-from enum import StrEnum
 
 import numpy as np
 
 from .conllu import ROOT
-
-
-class TreeDecoder(StrEnum):
-    """How a tree is made of scores; see `DECODERS`."""
-
-    mst = "mst"
-    eisner = "eisner"
-    greedy = "greedy"
-
+from .decoders import TreeDecoder
 
 _AT_ONCE = 32  # sentences whose projective trees are computed together: their charts stay in the cache
 

@@ -21,7 +21,7 @@ from typing import Optional, Protocol
 from tqdm import tqdm
 
 from ...trees.conllu import Sentence, TreeFormatError, quoted
-from ...trees.spanning import TreeDecoder
+from ...trees.decoders import TreeDecoder
 
 GROUP = "fairseq_syntax.parsers"
 """Entry points of other packages."""

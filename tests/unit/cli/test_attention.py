@@ -8,6 +8,7 @@ from matplotlib import pyplot as plt
 
 from fairseq_syntax.cli import attention, gates
 from fairseq_syntax.inspection.checkpoints import load
+from fairseq_syntax.pictures import figures as figures_module
 from fairseq_syntax.systems.distance_transformers.cross_attention import HeadPositions
 
 
@@ -15,7 +16,7 @@ from fairseq_syntax.systems.distance_transformers.cross_attention import HeadPos
 def draw(latent, trained, tmp_path, capsys, monkeypatch):
     """Function: architecture, options -> the figure that is saved."""
     figures = []
-    save = attention.save_figure
+    save = figures_module.save_figure
 
     def keep(figure, path):
         figures.append(figure)

@@ -22,10 +22,13 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-@pytest.mark.parametrize("program", ["compare", "preprocess", "average"])
-def test_help_without_fairseq_is_one_message(program, repository):
+@pytest.mark.parametrize(
+    "command", ["preprocess --help", "average --input a.pt --output b.pt", "dictionary --train a --output -"]
+)
+def test_without_fairseq_there_is_one_message(command, repository):
+    program, *arguments = command.split()
     done = subprocess.run(
-        [sys.executable, "-c", HIDE, program, "--help"], cwd=repository, capture_output=True, text=True
+        [sys.executable, "-c", HIDE, program, *arguments], cwd=repository, capture_output=True, text=True
     )
     assert done.returncode == 1
     assert done.stdout == ""
@@ -33,8 +36,9 @@ def test_help_without_fairseq_is_one_message(program, repository):
     assert len(lines) == 1 and lines[0].startswith(f"fairseq-syntax {program}: needs fairseq, which is not installed;")
 
 
-def test_programs_that_do_not_need_it_work(repository):
+@pytest.mark.parametrize("program", ["linearize", "compare", "trees"])
+def test_help_works(program, repository):
     done = subprocess.run(
-        [sys.executable, "-c", HIDE, "linearize", "--help"], cwd=repository, capture_output=True, text=True
+        [sys.executable, "-c", HIDE, program, "--help"], cwd=repository, capture_output=True, text=True
     )
-    assert done.returncode == 0 and "usage: fairseq-syntax linearize" in done.stdout
+    assert done.returncode == 0 and f"usage: fairseq-syntax {program}" in done.stdout
