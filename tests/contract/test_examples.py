@@ -482,7 +482,7 @@ def test_what_looks_at_latent_trees_of_text_and_graphs_is_of_the_trained_system(
     stats, draw = map(parse, ours(recipe("trees", "latent_tree", "latent", "valid", IDS="5 7")))
     translated = generation("latent_tree", "latent", "valid")
     assert stats.trees == draw.trees == translated.rnng_tree_output
-    assert (translated.gen_subset, draw.ids) == ("valid", [5, 7])
+    assert (translated.gen_subset, draw.sentence) == ("valid", [5, 7])
     for name in ("lgp", "aspec"):
         for system in ("lgp", "lgp_plus", "parser"):
             step = ["pretrain", name] if system == "parser" else ["train", name, system]
@@ -674,7 +674,7 @@ def test_translations_made_otherwise_have_other_names():
         hypotheses = score[score.index("--input") + 1]
         (compared,) = map(parse, recipe("compare", "lgp", **variables))
         assert compared.baseline == hypotheses.replace(".hypotheses", ".generated"), "compared is what was evaluated"
-        scored += [hypotheses, compared.plot]
+        scored += [hypotheses, compared.draw]
     assert len(set(scored)) == 2 * len(made)
 
 
@@ -699,7 +699,7 @@ def test_checkpoints_of_a_system_are_averaged_for_its_translations():
     for name in ("lgp", "aspec"):
         (average,) = map(parse, ours(recipe("average", name, "lgp_plus")))
         trained = training(name, "lgp_plus")
-        assert (average.inputs, average.select_on, average.data) == ([trained.save_dir], "valid", trained.data)
+        assert (average.input, average.select_on, average.data) == ([trained.save_dir], "valid", trained.data)
         assert generation(name, "lgp_plus", AVERAGED="1").path == average.output
 
 
