@@ -1,21 +1,12 @@
 """fairseq-syntax contrast: how often a model prefers the right member of a minimal pair to the wrong one."""
 
 import argparse
-import logging
 import sys
-from collections.abc import Callable
 from dataclasses import fields
 
-from fairseq.data import encoders
-
 from ..data.parsers import ParserOptions, find_parsers
-from ..evaluate.contrast import Record, check_records, groups, mcnemar, read_record, wilson
-from ..evaluate.minimal_pairs import Pairs, find_pairs, read_pairs
-from ..evaluate.tables import format_table
-from ..inspection.checkpoints import Loaded, add_checkpoint_arguments, load, positive
-from ..inspection.forced_scores import forced_scores
-from .attachment import add_format
-from .outputs import exit_status, refuse_existing, written
+from .arguments import add_checkpoint_arguments, add_format, positive
+from .outputs import entry_point, refuse_existing, written
 
 _FILES = ("source", "correct", "incorrect")
 _EPILOG = """\
@@ -70,11 +61,8 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Entry point. Exit status: 0, 1 for bad data, 2 for bad usage."""
-    parser = build_parser()
-    args = parser.parse_args(argv)
-    logging.basicConfig(level="WARNING", force=True)
+def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    """End with a usage message if options do not go together."""
     if (args.data is None) != (args.path is None):
         parser.error("DATA and --path go together: give the data directory and the checkpoint")
     if not args.path and (not args.beside or args.output):
@@ -87,7 +75,6 @@ def main(argv: list[str] | None = None) -> int:
         parser.error(f"--bpe {args.bpe} needs --{needed.replace('_', '-')}")
     if any(len(getattr(args, name) or []) > 2 for name in ("bpe_codes", "sentencepiece_model")):
         parser.error("--bpe-codes and --sentencepiece-model: one file, or one for each side")
-    return exit_status(parser.prog, lambda: run(args))
 
 
 def run(args: argparse.Namespace) -> None:
@@ -97,12 +84,16 @@ def run(args: argparse.Namespace) -> None:
         ValueError: pairs, model or records that do not go together.
         OSError: a file is missing.
     """
+    from ..evaluate.contrast import check_records, read_record
+    from ..evaluate.minimal_pairs import find_pairs, read_pairs
+    from ..inspection.contrast import score, tables
+
     refuse_existing([args.output], args.overwrite)
     files, details = find_pairs(args.pairs) if args.pairs else ({name: getattr(args, name) for name in _FILES}, None)
     pairs = read_pairs(**files, details=args.details or details)
     records = [read_record(path) for path in args.beside]
     if args.path:
-        records.append(_score(args, pairs))
+        records.append(score(args, pairs))
     check_records(records)
     if records[0].digest != pairs.digest:
         raise ValueError(f"{args.beside[0]}: a record of other pairs than {pairs.source_path}; give those")
@@ -110,100 +101,10 @@ def run(args: argparse.Namespace) -> None:
         with written(args.output) as out:
             out.write(records[-1].as_json())
     if args.output != "-":
-        print(_tables(records, pairs, args.format))
+        print(tables(records, pairs, args.format))
 
 
-def _score(args: argparse.Namespace, pairs: Pairs) -> Record:
-    """Score the pairs by the model of the options."""
-    loaded = load(args.path, args.data, args.cpu)
-    cfg = loaded.task.cfg
-    if loaded.task.target_dictionary is None:
-        raise ValueError(f"{args.path}: {loaded.architecture} scores no translations; give a model that translates")
-    if hasattr(loaded.task, "attach_syntax"):
-        # the checkpoint has the parser of its training, if any
-        cfg.parser = args.parser
-        for option in fields(ParserOptions):
-            setattr(cfg, option.name, getattr(args, option.name))
-    prepare = [_preparation(args, side, language) for side, language in enumerate((cfg.source_lang, cfg.target_lang))]
-    found = forced_scores(
-        loaded,
-        [prepare[0](source) for source in pairs.sources],
-        [[prepare[1](text) for text in pair] for pair in zip(pairs.correct, pairs.incorrect, strict=True)],
-        [f"{pairs.source_path}:{number}" for number in range(1, len(pairs) + 1)],
-        args.max_tokens,
-    )
-    scores = found.total if args.score == "sum" else found.mean
-    record = Record(
-        args.name or loaded.name, pairs.digest, args.score, scores[::2].tolist(), scores[1::2].tolist(), pairs.details
-    )
-    _warn(record, loaded, found)
-    return record
-
-
-def _warn(record: Record, loaded: Loaded, found) -> None:
-    """Say how much of the text the model does not know: pairs that differ there say nothing."""
-    say = [f"{found.unknown.sum() / found.tokens.sum():.1%} of the tokens are unknown"] if found.unknown.any() else []
-    if record.ties:
-        say.append(f"{record.ties} pairs have members of the same score, and count as wrong")
-    if say:
-        print(f"fairseq-syntax contrast: {loaded.name}: {'; '.join(say)}", file=sys.stderr)
-
-
-def _preparation(args: argparse.Namespace, side: int, language: str) -> Callable[[str], str]:
-    """Text -> pieces as the model reads them; side 0 is the source's, 1 the target's."""
-    steps: list[Callable[[str], str]] = []
-    if args.tokenizer:
-        try:
-            import sacremoses
-        except ImportError:
-            raise ValueError("--tokenizer moses: needs sacremoses, which is not installed; pip install it") from None
-        normal, tokens = sacremoses.MosesPunctNormalizer(language), sacremoses.MosesTokenizer(language)
-        steps += [normal.normalize, lambda text: tokens.tokenize(text, escape=False, return_str=True)]
-    if args.lowercase:
-        steps.append(str.lower)
-    if args.bpe:
-        given = {
-            name: (getattr(args, name) or [None])[-1 if side else 0] for name in ("bpe_codes", "sentencepiece_model")
-        }
-        try:
-            steps.append(encoders.build_bpe(argparse.Namespace(bpe=args.bpe, **given)).encode)
-        except (RuntimeError, ValueError) as error:
-            raise ValueError(f"--bpe {args.bpe}: {error}; give the files of the training") from None
-
-    def prepare(text: str) -> str:
-        for step in steps:
-            text = step(text)
-        return text
-
-    return prepare
-
-
-# --- tables -------------------------------------------------------------------------------------------------------
-
-
-def _tables(records: list[Record], pairs: Pairs, form: str) -> str:
-    """Accuracies, tests against the first system, and accuracies by group."""
-    rows = [
-        (record.name, len(pairs), int(record.right.sum()), *_accuracy(record.right), record.ties) for record in records
-    ]
-    tables = [format_table(["system", "pairs", "right", "accuracy", "low", "high", "ties"], rows, form)]
-    if len(records) > 1:
-        first, *others = records
-        tests = [mcnemar(first.right, other.right) for other in others]
-        rows = [(o.name, t.first, t.second, f"{t.p:.4f}") for o, t in zip(others, tests, strict=True)]
-        tables.append(format_table([f"against {first.name}", "it alone", "this alone", "p McNemar"], rows, form))
-    for name, parts in groups(pairs).items():
-        header = [name, "pairs"]
-        for record in records:
-            header += [record.name if len(records) > 1 else "accuracy", "low", "high"]
-        rows = [(label, len(part), *(x for r in records for x in _accuracy(r.right[part]))) for label, part in parts]
-        tables.append(format_table(header, rows, form))
-    return "\n\n".join(tables)
-
-
-def _accuracy(right) -> tuple[float, float, float]:
-    """Percent, and the ends of its interval."""
-    return 100 * float(right.mean()), *(100 * end for end in wilson(int(right.sum()), len(right)))
+main = entry_point(build_parser, run, check)
 
 
 if __name__ == "__main__":

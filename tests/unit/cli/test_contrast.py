@@ -14,6 +14,7 @@ from integration import commands
 from fairseq_syntax.cli import contrast
 from fairseq_syntax.evaluate.minimal_pairs import write_pairs
 from fairseq_syntax.inspection.checkpoints import load
+from fairseq_syntax.inspection.contrast import preparation
 from fairseq_syntax.inspection.forced_scores import forced_scores
 
 ARCHITECTURES = ["transformer_tiny", "pascal_transformer_tiny", "chen17_tiny", "sa_nmt_shared_tiny"]
@@ -159,7 +160,7 @@ def test_raw_text_is_cut_as_the_model_reads_it(latent, trained, pairs, scored, t
     after = scored("pascal_transformer_tiny", "--lowercase", *bpe, folder=tmp_path / "raw")
     assert len(after["correct"]) == len(before["correct"])
     loaded = load(str(trained("pascal_transformer_tiny")), str(latent.data), cpu=True)
-    prepare = contrast._preparation(
+    prepare = preparation(
         SimpleNamespace(tokenizer=None, lowercase=True, bpe="subword_nmt", bpe_codes=[str(latent.codes)] * 2,
                         sentencepiece_model=None), 0, loaded.task.cfg.source_lang)  # fmt: skip
     assert [prepare(row["source"]) for row in rows] == [row["source"] for row in pairs.rows]
@@ -173,7 +174,7 @@ def test_moses(monkeypatch, latent, trained, pairs, run):
         run(latent.data, *given, status=1)
         assert "--tokenizer moses: needs sacremoses, which is not installed" in run.said
     pytest.importorskip("sacremoses", reason="--tokenizer moses needs sacremoses; it is no requirement of the package")
-    prepare = contrast._preparation(options, 1, "de")
+    prepare = preparation(options, 1, "de")
     assert (
         prepare("„Der Zeitpunkt, in den USA (5,3)“, sagte er.") == '" der zeitpunkt , in den usa ( 5,3 ) " , sagte er .'
     )

@@ -37,7 +37,7 @@ def test_help_lists_the_verbs_in_groups(capsys):
     [
         (["pars"], "there is no verb 'pars'; did you mean parse?"),
         (["atachment", "--help"], "there is no verb 'atachment'; did you mean attachment?"),
-        (["tra", "data"], "there is no verb 'tra'; did you mean trees?"),
+        (["tree", "data"], "there is no verb 'tree'; did you mean trees?"),
         (["zzz"], "there is no verb 'zzz'; fairseq-syntax --help lists them"),
         ([], "the following arguments are required: VERB"),
         (["--path"], "the following arguments are required: VERB"),
