@@ -28,7 +28,8 @@ def empty_folder() -> Path:
 
 def shell(*words: str, timeout: float | None = 120, **variables: str) -> subprocess.CompletedProcess:
     """A script of examples/ with its arguments, in an environment that holds nothing else."""
-    environment = {"PATH": PATH, "HOME": os.environ.get("HOME", ""), **variables}
+    inherited = {name: os.environ[name] for name in ("HOME", "PYTHONPATH") if name in os.environ}
+    environment = {"PATH": PATH, **inherited, **variables}
     return subprocess.run(
         ["bash", str(EXAMPLES / words[0]), *words[1:]],
         cwd=empty_folder(),
