@@ -111,12 +111,34 @@ def row(action: argparse.Action, defaults: dict, ranges: dict) -> str:
 
 
 def table(actions: list[argparse.Action], defaults: dict | None = None, dataclass: type | None = None) -> list[str]:
-    """Lines of a table of options, with the ranges of a dataclass; one sentence if there is none."""
+    """Lines of a table of options, with the ranges of a dataclass; its other readings of the paper apart."""
     if not actions:
         return ["No options.", ""]
-    head = ["| Option | Values | Default | Meaning |", "|---|---|---|---|"]
-    ranges = {each.name: each.metadata.get("range") for each in dataclasses.fields(dataclass)} if dataclass else {}
-    return [*head, *(row(action, defaults or {}, ranges) for action in actions), ""]
+    fields = {each.name: each.metadata for each in dataclasses.fields(dataclass)} if dataclass else {}
+    ranges = {name: metadata.get("range") for name, metadata in fields.items()}
+    readings = [action for action in actions if fields.get(action.dest, {}).get("reading")]
+    lines = []
+    for title, group in (
+        ([], [action for action in actions if action not in readings]),
+        (["Other readings of the paper:", ""], readings),
+    ):
+        if group:
+            lines += [*title, "| Option | Values | Default | Meaning |", "|---|---|---|---|"]
+            lines += [*(row(action, defaults or {}, ranges) for action in group), ""]
+    return lines
+
+
+def listed_before(model: str, options: type) -> tuple[str, type] | None:
+    """A model whose table has what these options inherit, and the dataclass that both have."""
+    others = {name: getattr(cls, "options", FairseqDataclass) for name, cls in ours(MODEL_REGISTRY).items()}
+    for base in options.__mro__[1:]:
+        if base is FairseqDataclass:
+            return None
+        sharing = [name for name, other in others.items() if issubclass(other, base)]
+        owner = next((name for name in sharing if others[name] is base), sharing[0])
+        if owner != model:
+            return owner, base
+    return None
 
 
 def field_defaults(dataclass: type) -> dict:
@@ -159,7 +181,9 @@ def page() -> str:
         "Made by `python docs/make_options.py`; edit the code, not this page.",
         "",
         "What is fairseq's own is not repeated here, unless its default differs. Every program prints all its options",
-        "with `--help`; those of fairseq-train depend on `--arch`, `--task` and `--criterion`.",
+        "with `--help`; those of fairseq-train depend on `--arch`, `--task` and `--criterion`. Numbers have a range, such as",
+        "`[0, 1)`, to which a bound in square brackets belongs. What a paper leaves open, or what can be understood in",
+        "two ways, is a table of its own.",
         "",
         "## Task",
         "",
@@ -176,9 +200,13 @@ def page() -> str:
         base = stock if issubclass(cls, TransformerModel) else None
         if base:
             lines += ["Beside the options of fairseq's `transformer`:", ""]
-        options = getattr(cls, "options", None)
+        options = cls.options
         actions = new_actions(parser_of(cls.add_args), base)
-        defaults = field_defaults(options) if options else {}
+        defaults = field_defaults(options)
+        if before := listed_before(name, options):
+            known = field_defaults(before[1])
+            lines += [f"Beside the options of `{before[0]}` that are not repeated here:", ""]
+            actions = [a for a in actions if a.dest not in known or known[a.dest] != defaults[a.dest]]
         lines += table(actions, defaults | preset_defaults(name, actions, defaults), options)
     lines += ["## Criterion", ""]
     for name, dataclass in ours(CRITERION_DATACLASS_REGISTRY).items():

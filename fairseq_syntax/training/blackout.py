@@ -30,10 +30,14 @@ class BlackOutConfig(CrossEntropyCriterionConfig):
         0.4, "noise words are drawn in proportion to count^alpha; 0 draws all alike, 1 by frequency", "[0, inf)"
     )
     blackout_share: NoiseSharing = option(
-        NoiseSharing.batch, "noise words are shared by a batch, by a sentence, or belong to one token (as slow as all)"
+        NoiseSharing.batch,
+        "noise words are shared by a batch, by a sentence, or belong to one token (as slow as all)",
+        reading=True,
     )
     blackout_collisions: Collisions = option(
-        Collisions.keep, "noise words that are the target are kept, or left out (mask), which learns other values"
+        Collisions.keep,
+        "noise words that are the target are kept, or left out (mask), which learns other values",
+        reading=True,
     )
 
 

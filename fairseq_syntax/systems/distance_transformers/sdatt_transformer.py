@@ -39,7 +39,7 @@ class SyntaxDirectedTransformerOptions(FairseqDataclass):
     sdatt_sigma: Optional[float] = option(
         None, "standard deviation of the Gaussian, in arcs, or inf; default: half the window", "(0, inf]"
     )
-    sdatt_position: PositionGradient = option(PositionGradient.ste, "gradient of the predicted position")
+    sdatt_position: PositionGradient = option(PositionGradient.ste, "gradient of the predicted position", reading=True)
     sdatt_missing: MissingParse = option(
         MissingParse.all_equal,
         "what a sentence without a parse gets: global, all words as near as any; linear, distances in the "

@@ -53,13 +53,19 @@ class LatentTreeOptions(FairseqDataclass):
 
     rnng_size: int = option(384, "size of embeddings, phrases and states", "[1, inf)")
     share_all_embeddings: bool = option(False, "one table of embeddings for both sides, with a joined dictionary")
-    rnng_root_input: RootInput = option(RootInput.encoder, "what the root of the target is begun with")
+    rnng_root_input: RootInput = option(RootInput.encoder, "what the root of the target is begun with", reading=True)
     rnng_attn_key: AttentionKey = option(
-        AttentionKey.open, "compare the decoder with source constituents as opened (the paper) or as composed"
+        AttentionKey.open,
+        "compare the decoder with source constituents as opened (the paper) or as composed",
+        reading=True,
     )
-    rnng_attn_scale: AttentionScale = option(AttentionScale.none, "scale of the dot products")
-    rnng_policy_grad: PolicyGradient = option(PolicyGradient.full, "weights that the gradient of the policy trains")
-    rnng_lm_grad: SymbolGradient = option(SymbolGradient.path, "weights that the losses of characters train")
+    rnng_attn_scale: AttentionScale = option(AttentionScale.none, "scale of the dot products", reading=True)
+    rnng_policy_grad: PolicyGradient = option(
+        PolicyGradient.full, "weights that the gradient of the policy trains", reading=True
+    )
+    rnng_lm_grad: SymbolGradient = option(
+        SymbolGradient.path, "weights that the losses of characters train", reading=True
+    )
     rnng_value_head: bool = option(False, "predict the reward to come, for --rnng-baseline value of reinforce_tree")
     rnng_max_open: int = option(16, "constituents open at a time, the root among them", "[1, inf)")
     rnng_max_consecutive: int = option(4, "constituents opened in a row", "[1, inf)")

@@ -115,14 +115,14 @@ class ReinforceTreeConfig(FairseqDataclass):
         None, "reward of a constituent with constituents in it, times the root of how many they are", "(-inf, inf)"
     )
     rnng_reward_mode: Optional[RewardMode] = option(
-        None, "constituents with faults cost 1 and earn nothing (exclusive), or earn as others, too"
+        None, "constituents with faults cost 1 and earn nothing (exclusive), or earn as others, too", reading=True
     )
     rnng_reward_forced: Optional[ForcedClosings] = option(
-        None, "constituents that the end of the sentence closes earn as others (all), or can only cost"
+        None, "constituents that the end of the sentence closes earn as others (all), or can only cost", reading=True
     )
     rnng_reward_discount: float = option(0.95, "discount of rewards for each symbol they lie ahead", "[0, 1]")
     rnng_gen_count: Optional[GenCount] = option(
-        None, "discount from the symbols before an action, or (inclusive, as in the paper) with its own"
+        None, "discount from the symbols before an action, or (inclusive, as in the paper) with its own", reading=True
     )
     rnng_baseline: Baseline = option(
         Baseline.ema,
@@ -133,6 +133,7 @@ class ReinforceTreeConfig(FairseqDataclass):
         None,
         "with --rnng-baseline ema, where the average tree reward is subtracted; at reduce or action, gradients "
         "are biased",
+        reading=True,
     )
     rnng_loo_samples: int = option(8, "samples of each sentence with --rnng-baseline loo", "[2, inf)")
     rnng_value_weight: float = option(
@@ -142,7 +143,7 @@ class ReinforceTreeConfig(FairseqDataclass):
         CrossReward.none, "reward policies for the costs that their trees bring about later, too (scg)"
     )
     rnng_coverage_root: CoverageRoot = option(
-        CoverageRoot.zero, "how much attention the source's root should get in all"
+        CoverageRoot.zero, "how much attention the source's root should get in all", reading=True
     )
     rnng_valid_trees: ValidTrees = option(
         ValidTrees.sample, "trees of validation: drawn, always the same way; or the most likely, flat in the beginning"

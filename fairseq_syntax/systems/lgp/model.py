@@ -56,9 +56,9 @@ class LatentGraphOptions(GraphParserOptions):
         "with any --lgp-graph",
     )
     lgp_decoder_bos: bool = option(
-        False, "take a step from the beginning of the sentence before the first word is predicted"
+        False, "take a step from the beginning of the sentence before the first word is predicted", reading=True
     )
-    lgp_dropout_in: bool = option(False, "drop the input of eq. 8, too, not its output alone")
+    lgp_dropout_in: bool = option(False, "drop the input of eq. 8, too, not its output alone", reading=True)
     dropout: float = option(0.2, "dropout of the state that predicts a word (eq. 8)", "[0, 1)")
 
 

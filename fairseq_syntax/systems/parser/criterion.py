@@ -41,7 +41,7 @@ class JointParsingConfig(CrossEntropyCriterionConfig):
     """Options of `joint_parsing`, and fairseq's `sentence_avg`."""
 
     lgp_label_teacher_forcing: bool = option(
-        False, "learn labels from the state of the right head, not from the mean state of likely heads"
+        False, "learn labels from the state of the right head, not from the mean state of likely heads", reading=True
     )
 
 

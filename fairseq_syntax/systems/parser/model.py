@@ -55,15 +55,20 @@ class GraphParserOptions(FairseqDataclass):
         2, "source words (and n-grams) that are rarer have no vector of their own", "[1, inf)"
     )
     lgp_max_ngrams: int = option(96, "n-grams of a word that are read, at most", "[1, inf)")
-    lgp_unk_ngram: bool = option(False, "give words without any known n-gram a common vector instead of zeros")
+    lgp_unk_ngram: bool = option(
+        False, "give words without any known n-gram a common vector instead of zeros", reading=True
+    )
     lgp_word_vectors: Optional[str] = option(None, "file of pre-trained word vectors")
     lgp_ngram_vectors: Optional[str] = option(None, "file of pre-trained n-gram vectors")
     lgp_word_case: WordCase = option(
         WordCase.auto, "look words up in lower case, as written, or (auto) in lower case with --lgp-word-vectors"
     )
-    lgp_wdp_init: HeadInit = option(HeadInit.xavier, "first values of W_dp, which scores heads")
+    lgp_wdp_init: HeadInit = option(HeadInit.xavier, "first values of W_dp, which scores heads", reading=True)
     lgp_classifier_hidden: int = option(
-        0, "size of a ReLU layer before the classifiers of parts of speech and labels; 0: none", "[0, inf)"
+        0,
+        "size of a ReLU layer before the classifiers of parts of speech and labels; 0: none",
+        "[0, inf)",
+        reading=True,
     )
 
 

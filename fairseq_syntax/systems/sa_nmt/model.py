@@ -42,11 +42,13 @@ class SyntaxAttentionOptions(RecurrentOptions):
     )
     sa_hard_heads: bool = option(False, "use the most probable head only, with the straight-through gradient")
     sa_root_scores: RootScores = option(
-        RootScores.query, "what scores a word as the root: a learned query, or the diagonal of the arc scores"
+        RootScores.query,
+        "what scores a word as the root: a learned query, or the diagonal of the arc scores",
+        reading=True,
     )
-    sa_unscaled_heads: bool = option(False, "do not divide head scores by the square root of their size")
+    sa_unscaled_heads: bool = option(False, "do not divide head scores by the square root of their size", reading=True)
     sa_punctuation_never_heads: bool = option(
-        False, "a punctuation mark is neither head nor root (unless there is nothing else)"
+        False, "a punctuation mark is neither head nor root (unless there is nothing else)", reading=True
     )
 
 

@@ -91,7 +91,9 @@ class SyntaxDirectedOptions(RecurrentOptions):
     sdatt_attention: AttentionKind = option(AttentionKind.plain, "weights of the (second) context")
     sdatt_double_context: bool = option(False, "use the context of global attention, too")
     sdatt_double_context_state: ContextState = option(
-        ContextState.both, "what enters the second GRU: both contexts, or the global one (readout has both)"
+        ContextState.both,
+        "what enters the second GRU: both contexts, or the global one (readout has both)",
+        reading=True,
     )
     sdatt_n: float = option(4.0, "window in arcs of the tree, or inf", "(0, inf]")
     sdatt_sigma: Optional[float] = option(
@@ -100,8 +102,9 @@ class SyntaxDirectedOptions(RecurrentOptions):
     sdatt_combine: Optional[Combine] = option(
         None,
         "how distance changes scores: mul (published; default of the conditional GRU), add (default elsewhere), post",
+        reading=True,
     )
-    sdatt_position: PositionGradient = option(PositionGradient.ste, "gradient of the predicted position")
+    sdatt_position: PositionGradient = option(PositionGradient.ste, "gradient of the predicted position", reading=True)
     sdatt_guide: PositionGuide = option(
         PositionGuide.none,
         "what plain attention, the softmax of the scores over the whole sentence, does for the position "
@@ -132,17 +135,20 @@ class SyntaxDirectedOptions(RecurrentOptions):
         0.5, "share of words in the attention scores of --sdatt-sdr 2; that of units is the rest", "[0, 1]"
     )
     sdatt_sdr_unit_size: int = option(SMALLEST_UNIT, "words in a dependency unit", f"[{SMALLEST_UNIT}, inf)")
-    sdatt_sdr_depthwise: bool = option(False, "convolve each dimension of the embeddings of a unit by itself")
+    sdatt_sdr_depthwise: bool = option(
+        False, "convolve each dimension of the embeddings of a unit by itself", reading=True
+    )
     sdatt_local_window: float = option(10.0, "window of local attention on either side, or inf", "(0, inf]")
     sdatt_local_softmax: LocalSoftmax = option(
         LocalSoftmax.window,
         "where local attention takes its softmax: in the window, as Luong et al. (2015) and Nematus do, or "
         "over the sentence, which is eq. 6 of Chen et al. (2018) to the letter",
+        reading=True,
     )
-    sdatt_local_renorm: bool = option(False, "make the weights of local attention sum to one")
+    sdatt_local_renorm: bool = option(False, "make the weights of local attention sum to one", reading=True)
     sdatt_flex_sigma: float = option(3.0, "scale of the penalty of flexible attention, in tokens", "(0, inf]")
     sdatt_flex_threshold: float = option(
-        float("inf"), "leave out positions with a greater penalty in flexible attention", "(0, inf]"
+        float("inf"), "leave out positions with a greater penalty in flexible attention", "(0, inf]", reading=True
     )
 
 

@@ -52,6 +52,7 @@ class TagOptions(FairseqDataclass):
         "none: tag embeddings start from N(0, 1/--tag-embed-dim) and are not scaled, as in the authors' "
         "code; token: they are initialized and scaled by √D as token embeddings are. Every --arch sets none; "
         "checkpoints that do not say were trained with token",
+        reading=True,
     )
 
 
