@@ -1,6 +1,7 @@
 """The house: who may import whom, one folder a system, files and functions of a size that can be read."""
 
 import ast
+import dataclasses
 import importlib
 import pkgutil
 import re
@@ -11,10 +12,14 @@ from pathlib import Path
 import pytest
 from contract.command_lines import REPOSITORY
 from fairseq.criterions import CRITERION_REGISTRY
+from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEntropyCriterionConfig
+from fairseq.dataclass import FairseqDataclass
 from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
 from fairseq.tasks import TASK_REGISTRY
+from fairseq.tasks.translation import TranslationConfig
 
 from fairseq_syntax import systems
+from fairseq_syntax.systems.recurrent import RecurrentOptions
 
 PACKAGE = REPOSITORY / "fairseq_syntax"
 SYSTEMS = [system.name for system in pkgutil.iter_modules(systems.__path__)]
@@ -90,6 +95,30 @@ def test_a_system_exports_what_users_import(room):
 def test_all_architectures_are_of_systems():
     ours = {cls.__module__ for cls in ARCH_MODEL_REGISTRY.values() if cls.__module__.startswith("fairseq_syntax")}
     assert len(ours) >= 11 and all(name.startswith("fairseq_syntax.systems.") for name in ours)
+
+
+PREFIXES = {
+    **{name: name for name in ("pascal", "lisa", "sdatt", "lgp")},
+    **{"parser": "lgp", "sa_nmt": "sa", "tags": "tag", "latent_tree": "rnng", "distance_transformers": "dasa|sdatt"},
+}
+# of fairseq, and of the recurrent base
+BASE_OPTIONS = (FairseqDataclass, TranslationConfig, LabelSmoothedCrossEntropyCriterionConfig, RecurrentOptions)
+GENERAL = {"recurrent_dropout", "variational_dropout", "momentum", "weight_decay", "lr_shrink", "share_all_embeddings"}
+
+
+@pytest.mark.parametrize("room", PREFIXES)
+def test_options_have_the_prefix_of_their_system(room):
+    """Those that fairseq or a base does not have under the same name."""
+    home = f"fairseq_syntax.systems.{room}."
+    names = set()
+    for info in pkgutil.walk_packages(importlib.import_module(home[:-1]).__path__, home):
+        for cls in vars(importlib.import_module(info.name)).values():
+            if isinstance(cls, type) and issubclass(cls, FairseqDataclass) and cls.__module__.startswith(home):
+                own = {each.name for each in dataclasses.fields(cls) if each.metadata.get("help")}
+                names |= own.difference(*({f.name for f in dataclasses.fields(b)} for b in BASE_OPTIONS))
+    assert names - GENERAL, room
+    wrong = [name for name in names - GENERAL if not re.match(rf"({PREFIXES[room]})_", name)]
+    assert not wrong
 
 
 # --- sizes --------------------------------------------------------------------------------------------------------
