@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from lexicon import NOUN_BY_FORM, VERB_BY_FORM
 from score import ScoreError, read_challenge, read_lines
 from transfer import TransferError, translate
 from trees import Word, from_conllu, text, to_conllu
@@ -42,6 +43,23 @@ def agreement(corpus: Path) -> Iterator[tuple[list[Word], dict]]:
         yield words, {"source": text(words), "correct": reference, "incorrect": " ".join(wrong), **details}
 
 
+def shows_number(words: Sequence[Word], verb: Word) -> bool:
+    """Whether the verb of a clause has a relative pronoun for its subject and a form for the number of that."""
+    if not any(w.head == verb.id and w.deprel == "nsubj" and w.upos == "PRON" for w in words):
+        return False
+    for word in words:
+        if word.head == verb.id and word.deprel == "aux":
+            return word.form in ("is", "are", "has", "have", "was", "were")
+    known = VERB_BY_FORM[verb.form]
+    return verb.form in (known.base, known.third) and verb.form != known.past
+
+
+def is_plural(noun: Word) -> bool | None:
+    """The number of a noun, by its form; None if that is of either."""
+    known = NOUN_BY_FORM.get(noun.form)
+    return None if known is None or known.invariant else noun.form == known.plural
+
+
 def other_trees(words: Sequence[Word]) -> Iterator[tuple[str, int, list[Word]]]:
     """The other trees of the same words that the rules may know: (what hangs elsewhere, its distance, the tree)."""
     for word in words:
@@ -53,9 +71,12 @@ def other_trees(words: Sequence[Word]) -> Iterator[tuple[str, int, list[Word]]]:
             heads = [("nmod", w) for w in words if w.deprel == "obj" and w.head == word.head and w.id < word.id]
         elif word.deprel == _RELATIVE:
             heads = [(_RELATIVE, w) for w in words if w.upos == "NOUN" and w.id < word.id and w.id != word.head]
+        shown = shows_number(words, word)
         for deprel, head in heads:
             if word.id in above(words, head):
                 continue  # a noun of the clause itself
+            if shown and is_plural(head) != is_plural(parent):
+                continue  # "the dogs near the cat that sleeps": the verb says which
             kind = "relative" if deprel == _RELATIVE else "phrase"
             yield (
                 kind,

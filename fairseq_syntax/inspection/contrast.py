@@ -92,7 +92,10 @@ def tables(records: list[Record], pairs: Pairs, form: str) -> str:
     if len(records) > 1:
         first, *others = records
         tests = [mcnemar(first.right, other.right) for other in others]
-        rows = [(o.name, t.first, t.second, f"{t.p:.4f}") for o, t in zip(others, tests, strict=True)]
+        rows = [
+            (o.name, t.first, t.second, f"{t.p:.4f}" if t.p >= 1e-4 else f"{t.p:.0e}")
+            for o, t in zip(others, tests, strict=True)
+        ]
         found.append(format_table([f"against {first.name}", "it alone", "this alone", "p McNemar"], rows, form))
     for name, parts in groups(pairs).items():
         header = [name, "pairs"]
