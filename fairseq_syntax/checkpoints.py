@@ -3,15 +3,10 @@
 from pathlib import Path
 
 from fairseq import checkpoint_utils
-from fairseq.models import BaseFairseqModel
-from fairseq.tasks import FairseqTask
 
 
 def load_state(path: str, **overrides) -> dict:
-    """What a checkpoint of fairseq holds.
-
-    Args:
-        overrides: options to replace, such as `data`.
+    """What a checkpoint of fairseq holds, with other values of options, such as `data`.
 
     Raises:
         FileNotFoundError: no such file.
@@ -28,12 +23,8 @@ def architecture_of(state: dict) -> str:
     return str(getattr(options, "arch", None) or getattr(options, "_name", None) or type(options).__name__)
 
 
-def build(path: str, state: dict) -> tuple[BaseFairseqModel, FairseqTask]:
-    """The model of a checkpoint, in evaluation mode, and its task.
-
-    Args:
-        path: for messages.
-        state: what `load_state` gave.
+def build(path: str, state: dict) -> tuple:
+    """The model of a checkpoint, in evaluation mode, and its task; `path` is for messages.
 
     Raises:
         ValueError: it fits neither its options nor the data.

@@ -7,7 +7,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import fields
 from itertools import islice
 from pathlib import Path
@@ -172,7 +172,7 @@ def _run(args: argparse.Namespace) -> None:
                 sys.stdout.buffer.write("".join(map(format_sentence, trees)).encode("utf-8"))
                 sys.stdout.buffer.flush()
             return
-        part = stack.enter_context(PartFile.opened(output, _settings(args)))
+        part = stack.enter_context(closing(PartFile(output, _settings(args))))
         done = part.resume(words, args.chunk, name)
         if done:
             bar.write(f"{PROGRAM}: {part.path}: {done} of {end - start} sentences are done", file=sys.stderr)

@@ -91,26 +91,8 @@ def main(argv: list[str] | None = None) -> None:
     """Entry point. Exit status: 0, 1 for bad data, 2 for bad usage, 130 after Ctrl-C."""
     parser = build_parser()
     args = parser.parse_args(argv)
-    if not args.source_lang or not (args.target_lang or args.only_source):
-        parser.error("give --source-lang and --target-lang")
-    if not (args.trainpref or args.validpref or args.testpref):
-        parser.error("give at least one of --trainpref, --validpref, --testpref")
-    if args.only_syntax and args.dict_only:
-        parser.error("--only-syntax and --dict-only exclude each other")
-    if args.dataset_impl not in ("mmap", "raw"):
-        parser.error(f"--dataset-impl {args.dataset_impl}: choose mmap or raw")
-    if not 0 <= args.allow_broken <= 100:
-        parser.error(f"--allow-broken {args.allow_broken:g}: give 0 to 100")
-    if args.max_words < 1:
-        parser.error(f"--max-words {args.max_words}: give 1 or more")
-    if args.workers < 1:
-        parser.error(f"--workers {args.workers}: give 1 or more")
-    if args.joined_dictionary and args.srcdict and args.tgtdict:
-        parser.error("--joined-dictionary: give --srcdict or --tgtdict, not both")
-    if not args.trainpref and not args.only_syntax:
-        known = [args.srcdict, args.only_source or args.tgtdict]
-        if not (any if args.joined_dictionary else all)(known):
-            parser.error("without --trainpref, give the dictionaries of the training data: --srcdict and --tgtdict")
+    if wrong := _wrong_usage(args):
+        parser.error(wrong)
     try:
         with _log_to_stderr():
             Preprocessing(args).run()
@@ -127,6 +109,26 @@ def main(argv: list[str] | None = None) -> None:
             file=sys.stderr,
         )
         sys.exit(130)
+
+
+def _wrong_usage(args: argparse.Namespace) -> str | None:
+    """What is wrong with options, if anything is."""
+    known = [args.srcdict, args.only_source or args.tgtdict]
+    enough = args.trainpref or args.only_syntax or (any if args.joined_dictionary else all)(known)
+    checks = {
+        "give --source-lang and --target-lang": args.source_lang and (args.target_lang or args.only_source),
+        "give at least one of --trainpref, --validpref, --testpref": args.trainpref or args.validpref or args.testpref,
+        "--only-syntax and --dict-only exclude each other": not (args.only_syntax and args.dict_only),
+        f"--dataset-impl {args.dataset_impl}: choose mmap or raw": args.dataset_impl in ("mmap", "raw"),
+        f"--allow-broken {args.allow_broken:g}: give 0 to 100": 0 <= args.allow_broken <= 100,
+        f"--max-words {args.max_words}: give 1 or more": args.max_words >= 1,
+        f"--workers {args.workers}: give 1 or more": args.workers >= 1,
+        "--joined-dictionary: give --srcdict or --tgtdict, not both": not (
+            args.joined_dictionary and args.srcdict and args.tgtdict
+        ),
+        "without --trainpref, give the dictionaries of the training data: --srcdict and --tgtdict": enough,
+    }
+    return next((message for message, right in checks.items() if not right), None)
 
 
 @contextmanager

@@ -94,6 +94,10 @@ class ArrayReader:
 
     Unlike fairseq's reader it keeps the type on disk (that one casts to int64), hands out fresh arrays (that one
     shares cached ones), and does not read the whole file once at the start.
+
+    Attributes:
+        values, sizes: of all sentences.
+        starts: where in `values` each begins; one more than there are sentences.
     """
 
     def __init__(self, prefix: str | Path):
@@ -103,19 +107,14 @@ class ArrayReader:
     def _open(self) -> None:
         index, path = Path(index_file_path(self.prefix)), Path(data_file_path(self.prefix))
         self.dtype, self.sizes = read_index(index)
-        self._starts = np.concatenate([[0], np.cumsum(self.sizes)])
+        self.starts = np.concatenate([[0], np.cumsum(self.sizes)])
         if not path.is_file():
             raise TreeFormatError(f"{path}: not found, though {index.name} is there; {_AGAIN}")
-        size, promised = path.stat().st_size, int(self._starts[-1]) * self.dtype().itemsize
+        size, promised = path.stat().st_size, int(self.starts[-1]) * self.dtype().itemsize
         if size != promised:
             raise TreeFormatError(f"{path}: {size} bytes where the index promises {promised}; {_AGAIN}")
         # an empty file cannot be mapped
         self.values = np.memmap(path, self.dtype, mode="r") if size else np.empty(0, self.dtype)
-
-    @property
-    def starts(self) -> np.ndarray:
-        """Where in `values` each sentence begins; one more than there are sentences."""
-        return self._starts
 
     def __getstate__(self) -> dict:
         return {"prefix": self.prefix}
@@ -128,7 +127,7 @@ class ArrayReader:
         return len(self.sizes)
 
     def __getitem__(self, index: int) -> np.ndarray:
-        return np.array(self.values[self._starts[index] : self._starts[index + 1]])
+        return np.array(self.values[self.starts[index] : self.starts[index + 1]])
 
 
 def split_prefix(data_path: str | Path, split: str, source: str, target: str) -> Path | None:

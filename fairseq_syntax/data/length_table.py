@@ -8,10 +8,10 @@ import json
 from pathlib import Path
 
 import numpy as np
-from fairseq.data.indexed_dataset import index_file_path, infer_dataset_impl, make_dataset
+from fairseq.data.indexed_dataset import infer_dataset_impl, make_dataset
 
 from ..files import staged
-from .token_files import load_dictionary, token_reader
+from .token_files import load_dictionary, split_languages, token_reader
 
 FORMAT_VERSION = 1
 
@@ -25,25 +25,23 @@ def split_lengths(data_path: str | Path, split: str, source: str, target: str) -
     Raises:
         ValueError: one language of the split is absent, or the sides differ in size.
     """
-    for pair in (f"{source}-{target}", f"{target}-{source}"):
-        prefixes = {language: str(Path(data_path, f"{split}.{pair}.{language}")) for language in (source, target)}
-        kinds = {language: infer_dataset_impl(prefix) for language, prefix in prefixes.items()}
-        if not any(kinds.values()) and not any(Path(index_file_path(p)).is_file() for p in prefixes.values()):
-            continue
-        for language, prefix in prefixes.items():
-            if kinds[language] is None and not Path(index_file_path(prefix)).is_file():
-                raise ValueError(f"{prefixes[language]}: no such data, though the other language is there")
-        lengths = [_lengths(prefix, kinds[language], data_path, language) for language, prefix in prefixes.items()]
-        if len(lengths[0]) != len(lengths[1]):
-            raise ValueError(
-                f"{prefixes[source]}: {len(lengths[0])} sentences, but {len(lengths[1])} in {prefixes[target]}; "
-                "preprocess the data again"
-            )
-        return lengths[0], lengths[1]
-    return None
+    prefixes = split_languages(data_path, split, source, target)
+    if not prefixes:
+        return None
+    for language, other in ((source, target), (target, source)):
+        if language not in prefixes:
+            path = prefixes[other].removesuffix(other) + language
+            raise ValueError(f"{path}: no such data, though the other language is there")
+    first, second = (_lengths(prefixes[language], data_path, language) for language in (source, target))
+    if len(first) != len(second):
+        raise ValueError(
+            f"{prefixes[source]}: {len(first)} sentences, but {len(second)} in {prefixes[target]}; "
+            "preprocess the data again"
+        )
+    return first, second
 
 
-def _lengths(prefix: str, kind: str, data_path: str | Path, language: str) -> np.ndarray:
+def _lengths(prefix: str, data_path: str | Path, language: str) -> np.ndarray:
     path = Path(data_path, f"dict.{language}.txt")
     if not path.is_file():
         raise FileNotFoundError(f"{path}: not found; not a directory that fairseq-preprocess wrote")
@@ -51,7 +49,7 @@ def _lengths(prefix: str, kind: str, data_path: str | Path, language: str) -> np
     if reader is not None:
         return reader.sizes - 1
     # a name of its own: fairseq unmaps the file, and with it the sizes, when the data set is collected
-    dataset = make_dataset(prefix, kind, dictionary=load_dictionary(path))
+    dataset = make_dataset(prefix, infer_dataset_impl(prefix), dictionary=load_dictionary(path))
     return np.array(dataset.sizes) - 1
 
 

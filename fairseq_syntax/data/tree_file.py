@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 
@@ -34,13 +33,9 @@ class PartFile:
         # a shard with the same --output
         lock(self._file, f"{self.path}: another process is writing it; give every run its own --output")
 
-    @classmethod
-    @contextmanager
-    def opened(cls, output: Path, settings: dict) -> Iterator["PartFile"]:
-        """As the constructor; closed afterwards."""
-        part = cls(output, settings)
-        with part._file:
-            yield part
+    def close(self) -> None:
+        """Unlock the file."""
+        self._file.close()
 
     def resume(self, words: Iterator[list[str]], chunk: int, name: str) -> int:
         """Find out how far the file goes, cut off what comes after, and leave it ready for appending.

@@ -37,30 +37,23 @@ _NOT_IN_CONLLU = ("\t", "\n", "\r")
 _FOLDERS: dict[str, Iterable[str]] = {__name__: __path__}
 
 
+def _option(help: str):
+    return field(default=None, metadata={"help": help})
+
+
 @dataclass
 class ParserOptions:
     """What can be said about a parser; each reads some of it."""
 
-    parser_model: Optional[str] = field(
-        default=None,
-        metadata={
-            "help": "what the parser loads. stanza: file of a dependency parser to use instead of the language's, with "
-            "--parser-tagger; conllu: file with a tree for every sentence that comes; spacy: name or folder of a "
-            "pipeline; checkpoint: parser trained with --task dependency_parsing"
-        },
+    parser_model: Optional[str] = _option(
+        "what the parser loads. stanza: file of a dependency parser to use instead of the language's, with "
+        "--parser-tagger; conllu: file with a tree for every sentence that comes; spacy: name or folder of a "
+        "pipeline; checkpoint: parser trained with --task dependency_parsing"
     )
-    parser_tagger: Optional[str] = field(
-        default=None, metadata={"help": "stanza: file of a tagger, with --parser-model"}
-    )
-    parser_language: Optional[str] = field(
-        default=None, metadata={"help": "stanza: language of the models; default: that of the text, or en"}
-    )
-    parser_dir: Optional[str] = field(
-        default=None, metadata={"help": "stanza: folder of the models, downloaded to if missing; default: Stanza's own"}
-    )
-    parser_device: Optional[str] = field(
-        default=None, metadata={"help": "cpu, cuda, cuda:1, …; default: a GPU if the parser finds one"}
-    )
+    parser_tagger: Optional[str] = _option("stanza: file of a tagger, with --parser-model")
+    parser_language: Optional[str] = _option("stanza: language of the models; default: that of the text, or en")
+    parser_dir: Optional[str] = _option("stanza: folder of the models, downloaded to if missing; default: Stanza's own")
+    parser_device: Optional[str] = _option("cpu, cuda, cuda:1, …; default: a GPU if the parser finds one")
     parser_decoder: Optional[TreeDecoder] = field(
         default=None,
         metadata={

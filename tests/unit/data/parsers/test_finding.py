@@ -105,5 +105,6 @@ def test_a_parser_that_cannot_be_imported(third):
 
 def test_programs_and_task_have_the_same_options():
     flags = {flag for action in parse.build_parser()._actions for flag in action.option_strings}
-    names = {f"--{name.replace('_', '-')}" for name in SyntaxTranslationConfig.__dataclass_fields__}
-    assert {flag for flag in flags if flag.startswith("--parser")} == {n for n in names if n.startswith("--parser")}
+    names = {"parser", *ParserOptions.__dataclass_fields__}
+    assert names <= SyntaxTranslationConfig.__dataclass_fields__.keys()
+    assert {f"--{name.replace('_', '-')}" for name in names} <= flags
