@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 from fairseq import utils
 from fairseq.data import data_utils
-from fairseq.models import BaseFairseqModel
+from fairseq.models import ARCH_MODEL_REGISTRY, BaseFairseqModel
 from fairseq.tasks import FairseqTask
 
 import fairseq_syntax  # noqa: F401  (registers the models)
@@ -80,3 +80,12 @@ def load(path: str, data: str, cpu: bool = False) -> Loaded:
     model, task = build(path, state)
     device = torch.device("cuda" if torch.cuda.is_available() and not cpu else "cpu")
     return Loaded(task, model.to(device), architecture_of(state), path, device)
+
+
+def architectures(declared: str) -> str:
+    """Names of the architectures whose models declare something, or that it lists; without those for tests."""
+    names = set()
+    for name, model in ARCH_MODEL_REGISTRY.items():
+        found = getattr(model, declared, ())
+        names.update(found if isinstance(found, tuple) else (name,))
+    return ", ".join(sorted(name for name in names if not name.endswith("_tiny")))

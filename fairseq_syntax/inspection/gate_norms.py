@@ -11,10 +11,9 @@ from ..evaluate.tables import format_table
 from ..pictures.figures import check_finite
 from ..trees.conllu import Sentence, TreeFormatError, quoted
 from ..trees.subwords import join_subwords
-from .checkpoints import Loaded
+from .checkpoints import Loaded, architectures
 from .gates import GatedSentence, count_highest, relative_entropy
 
-_WITH_GATE = "fa_nmt, fa_nmt_shared, sa_nmt, sa_nmt_shared, sa_nmt_hard"
 _EOS = "</s>"
 
 
@@ -48,7 +47,7 @@ def gate_norms(
             if norms is None:
                 raise ValueError(
                     f"{loaded.path}: the architecture {loaded.architecture} has no gate on syntax; "
-                    f"those that have are {_WITH_GATE}"
+                    f"those that have are {architectures('gated_architectures')}"
                 )
             real = batch["target"] != dictionary.pad()
             check_finite(norms[real].float().cpu().numpy(), f"{loaded.path}: the norms of the gate")

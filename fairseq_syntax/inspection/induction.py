@@ -15,9 +15,7 @@ from ..trees import collapse
 from ..trees.conllu import Sentence, TreeFormatError, quoted, read_conllu
 from ..trees.spanning import DECODERS
 from ..trees.subwords import join_subwords
-from .checkpoints import Loaded, load
-
-_WITH_TREES = "fa_nmt, fa_nmt_shared, sa_nmt, sa_nmt_shared, sa_nmt_hard, sa_nmt_1set, lgp_nmt, lgp_parser"
+from .checkpoints import Loaded, architectures, load
 
 
 class Evidence(StrEnum):
@@ -140,7 +138,7 @@ def load_with_trees(args: Namespace) -> Loaded:
     if not has_heads:
         raise ValueError(
             f"{args.path}: the architecture {loaded.architecture} has no latent trees; "
-            f"those that have are {_WITH_TREES}"
+            f"those that have are {architectures('latent_heads')}"
         )
     return loaded
 

@@ -52,12 +52,24 @@ class SyntaxAttentionOptions(RecurrentOptions):
     )
 
 
+# name of the architecture -> its system
+SYSTEMS = {
+    "fa_nmt": {"sa_head_selection": "flat", "sa_context": "separate"},
+    "fa_nmt_shared": {"sa_head_selection": "flat", "sa_context": "shared"},
+    "sa_nmt": {"sa_head_selection": "tree", "sa_context": "separate"},
+    "sa_nmt_shared": {"sa_head_selection": "tree", "sa_context": "shared"},
+    "sa_nmt_hard": {"sa_head_selection": "tree", "sa_context": "shared", "sa_hard_heads": True},
+    "sa_nmt_1set": {"sa_head_selection": "tree", "sa_context": "one-set"},
+}
+
+
 @register_model("sa_nmt")
 class SyntaxAttentionModel(RecurrentModel):
     """The recurrent base with a head selection layer over the source; needs no parser."""
 
     options = SyntaxAttentionOptions
     has_latent_trees = True
+    gated_architectures = tuple(name for name, system in SYSTEMS.items() if system["sa_context"] != "one-set")
 
     @classmethod
     def build_attention(cls, args, task):
@@ -93,16 +105,6 @@ def punctuation(dictionary) -> torch.Tensor:
     marks = [bool(text) and all(unicodedata.category(letter).startswith("P") for letter in text) for text in texts]
     return torch.tensor(marks, dtype=torch.bool)
 
-
-# name of the architecture -> its system
-SYSTEMS = {
-    "fa_nmt": {"sa_head_selection": "flat", "sa_context": "separate"},
-    "fa_nmt_shared": {"sa_head_selection": "flat", "sa_context": "shared"},
-    "sa_nmt": {"sa_head_selection": "tree", "sa_context": "separate"},
-    "sa_nmt_shared": {"sa_head_selection": "tree", "sa_context": "shared"},
-    "sa_nmt_hard": {"sa_head_selection": "tree", "sa_context": "shared", "sa_hard_heads": True},
-    "sa_nmt_1set": {"sa_head_selection": "tree", "sa_context": "one-set"},
-}
 
 register_presets("sa_nmt", SYSTEMS)
 register_presets("sa_nmt", {f"{name}_tiny": {**settings, **TINY} for name, settings in SYSTEMS.items()})
