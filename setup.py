@@ -34,6 +34,7 @@ setup(
     ],
     extras_require={
         "fairseq": ["fairseq-fixed==0.12.3.1"],
+        "completion": ["shtab>=1.7,<2"],
         "spacy": ["spacy>=3.8,<4"],
         "dev": [
             "conllu>=6,<7",
@@ -46,6 +47,7 @@ setup(
             "pytest-xdist>=3.8,<4",
             "ruff>=0.17.5,<0.18",
             "sentencepiece>=0.2,<0.3",
+            "shtab>=1.7,<2",
             "spacy>=3.8,<4",
         ],
     },

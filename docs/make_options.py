@@ -20,6 +20,7 @@ from fairseq.optim.lr_scheduler import LR_SCHEDULER_DATACLASS_REGISTRY, LR_SCHED
 from fairseq.tasks import TASK_DATACLASS_REGISTRY, TASK_REGISTRY
 
 from fairseq_syntax.cli import program
+from fairseq_syntax.inspection.declared_options import field_defaults, new_actions, parser_of
 
 DOCS = Path(__file__).resolve().parent
 PAGE = DOCS / "options.md"
@@ -65,24 +66,6 @@ def ours(registry: dict) -> dict[str, type]:
         for name, cls in sorted(registry.items(), key=lambda item: str(item[0]))
         if cls.__module__.startswith("fairseq_syntax.") and name not in (None, "translation")
     }
-
-
-def parser_of(add) -> argparse.ArgumentParser:
-    """A parser that `add` has put options into."""
-    parser = argparse.ArgumentParser(conflict_handler="resolve", add_help=False)
-    add(parser)
-    return parser
-
-
-def new_actions(parser: argparse.ArgumentParser, base: argparse.ArgumentParser | None) -> list[argparse.Action]:
-    """Options of a parser that `base` does not have, or has with another default."""
-    known = {a.dest: a.default for a in base._actions} if base else {}
-    return [
-        action
-        for action in parser._actions
-        if not isinstance(action, argparse._HelpAction | argparse._VersionAction)
-        and (action.dest not in known or known[action.dest] != action.default)
-    ]
 
 
 def text(value) -> str:
@@ -139,11 +122,6 @@ def listed_before(model: str, options: type) -> tuple[str, type] | None:
         if owner != model:
             return owner, base
     return None
-
-
-def field_defaults(dataclass: type) -> dict:
-    """Default of each field that has a plain one."""
-    return {f.name: f.default for f in dataclasses.fields(dataclass) if f.default is not dataclasses.MISSING}
 
 
 def preset_defaults(model: str, actions: list[argparse.Action], known: dict) -> dict:

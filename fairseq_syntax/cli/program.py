@@ -35,6 +35,7 @@ GROUPS = {
     },
     "models": {
         "average": "the mean of the parameters of checkpoints",
+        "options": "options of an architecture, with its task and criterion",
     },
     "fairseq": {
         "dir": "the directory to give to --user-dir",
@@ -55,7 +56,10 @@ def build_parser() -> argparse.ArgumentParser:
         epilog="\n".join([*lines, "", f"{PROGRAM} VERB --help says more of a verb."]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("verb", metavar="VERB", help="one of those below")
+    parser.add_argument("verb", nargs="?", metavar="VERB", help="one of those below")
+    parser.add_argument(
+        "--completion", choices=["bash", "zsh", "tcsh"], help="print the completion of a shell (needs shtab), and stop"
+    )
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     return parser
 
@@ -65,11 +69,30 @@ def load(verb: str):
     return importlib.import_module(f".{verb.replace('-', '_')}", __package__)
 
 
+def print_completion(shell: str) -> int:
+    """Print a script for a shell; made once, it costs no start of the program."""
+    import shtab
+
+    whole = argparse.ArgumentParser(prog=PROGRAM)
+    verbs = whole.add_subparsers()
+    for verb, line in VERBS.items():
+        parents = [load(verb).build_parser()]
+        verbs.add_parser(verb, parents=parents, add_help=False, help=line, conflict_handler="resolve")
+    print(shtab.complete(whole, shell))
+    return 0
+
+
 def main(argv: list[str] | None = None) -> int:
     """Entry point. Exit status: 0, 1 for bad data, 2 for bad usage."""
     argv = sys.argv[1:] if argv is None else argv
     parser = build_parser()
-    verb = parser.parse_args(argv[:1]).verb
+    # what follows a verb is the verb's
+    args = parser.parse_args(argv if argv[:1] and argv[0].startswith("-") else argv[:1])
+    if args.completion:
+        return print_completion(args.completion)
+    verb = args.verb
+    if verb is None:
+        parser.error("the following arguments are required: VERB")
     if verb not in VERBS:
         near = difflib.get_close_matches(verb, VERBS, 1, 0.5)
         parser.error(

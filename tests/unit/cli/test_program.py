@@ -40,7 +40,7 @@ def test_help_lists_the_verbs_in_groups(capsys):
         (["tree", "data"], "there is no verb 'tree'; did you mean trees?"),
         (["zzz"], "there is no verb 'zzz'; fairseq-syntax --help lists them"),
         ([], "the following arguments are required: VERB"),
-        (["--path"], "the following arguments are required: VERB"),
+        (["--path"], "unrecognized arguments: --path"),
     ],
 )
 def test_no_verb_is_one_message(arguments, message, capsys):
@@ -81,6 +81,15 @@ def test_help_loads_nothing_heavy(arguments, repository):
     command = [sys.executable, "-c", HEAVY, *arguments.split()]
     done = subprocess.run(command, cwd=repository, capture_output=True, text=True, timeout=60)
     assert done.stdout.splitlines()[-1] == "heavy:", done.stderr
+
+
+def test_completion_knows_the_verbs_and_their_options(capsys):
+    pytest.importorskip("shtab")
+    assert program.main(["--completion", "bash"]) == 0
+    script = capsys.readouterr().out
+    assert f"=({' '.join(program.VERBS)})" in script.replace("'", "") and "--smoothing" in script
+    done = subprocess.run(["bash", "-n"], input=script, text=True, capture_output=True)
+    assert done.returncode == 0, done.stderr
 
 
 def parsers(parser):
