@@ -23,6 +23,8 @@ from contract.command_lines import (
 )
 from fairseq.models import MODEL_REGISTRY
 
+from fairseq_syntax.cli.program import build_parser
+
 DOCS = sorted(Path(__file__).resolve().parents[2].glob("docs/*.md"))
 FOLDERS = ("examples", "benchmarks", "preprocess")
 PAGES = [
@@ -257,6 +259,7 @@ def unknown(page: Path) -> list[str]:
         *(all_options(program) for program in console_scripts()), *FOREIGN.values()
     )
     known |= options_of_scripts()
+    known |= set(build_parser()._option_string_actions)
     problems += sorted(set(OPTION.findall(text)) - known)
     return problems
 
