@@ -116,6 +116,10 @@ def rename_options(cfg) -> None:
         options = vars(options) if isinstance(options, Namespace) else options
         if not hasattr(options, "keys") or not _is_ours(group, options):
             continue
+        # a file named the parser once
+        for file, parser in (("syntax_checkpoint", "checkpoint"), ("syntax_conllu", "conllu")):
+            if options.get(file):
+                options["syntax_parser"] = parser
         for old, new in RENAMED.items():
             if old in options:
                 value = options.pop(old)

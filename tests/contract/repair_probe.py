@@ -80,7 +80,7 @@ def renames_options(folder: Path) -> bool:
         assert found["task"] == cfg["task"]
         return False
     assert found["model"] == {"_name": "sa_nmt", "sa_hard_heads": True}
-    present = {"parser_max_words": 5, "parser_device": "y", "parser_model": "x"}
+    present = {"parser": "conllu", "parser_max_words": 5, "parser_device": "y", "parser_model": "x"}
     assert found["task"] == {"_name": "syntax_translation", **present}
     return True
 
