@@ -45,7 +45,7 @@ def check_values(args, options: type[FairseqDataclass]) -> None:
         choices = [str(choice.value) for kind in kinds if isinstance(kind, EnumType) for choice in kind]
         interval = each.metadata.get("range")
         value = getattr(args, each.name, None) if choices or interval else None
-        if value is None:
+        if value is None or str(value).startswith("${"):  # the value of another component, which checks it
             continue
         given = f"--{each.name.replace('_', '-')} {value}"
         if choices and value not in choices:

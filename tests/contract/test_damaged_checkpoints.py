@@ -99,7 +99,7 @@ COMMANDS = {
     ),
     "fairseq-syntax attention": (
         SYNTAX,
-        lambda w, c, out: program("attention")(w / "bin", "--path", c, "--cpu", "--output", f"{out}.svg"),
+        lambda w, c, out: program("attention")(w / "bin", "--path", c, "--cpu", "--draw", f"{out}.svg"),
     ),
     "fairseq-syntax gates": (
         LATENT,

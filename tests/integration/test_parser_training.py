@@ -46,7 +46,7 @@ def test_it_learns(trained):
     _, records = trained
     assert values(records, "valid_pos")[-1] > 95
     assert values(records, "valid_uas")[-1] > 90 and values(records, "valid_las")[-1] > 85
-    assert values(records, "valid_uas_eisner")[-1] > 90 and values(records, "rnng_valid_trees")[-1] > 60
+    assert values(records, "valid_uas_eisner")[-1] > 90 and values(records, "valid_trees")[-1] > 60
     assert {"valid_uas_no_punct", "valid_las_no_punct", "valid_uas_eisner_no_punct"} <= set().union(*records)
     assert max(values(records, "valid_las")) == values(records, "valid_best_las")[-1]
 

@@ -28,7 +28,7 @@ from fairseq_syntax.trees.conllu import TreeFormatError, read_conllu
 FILES = 3000
 TENTH = range(0, FILES, 10)
 PARTS = 10
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def heads_of(tree):

@@ -307,7 +307,7 @@ def test_words_are_cased_as_the_parser_was_trained(treebank, parser, run, tmp_pa
     rows = [line.split("\t") for line in gold.read_text().splitlines()]
     upper.write_text("".join("\t".join([*row[:1], *map(str.upper, row[1:2]), *row[2:]]) + "\n" for row in rows))
     state = torch.load(parser, weights_only=True)
-    state["cfg"]["task"]["lowercase"] = True
+    state["cfg"]["task"]["lgp_lowercase"] = True
     torch.save(state, tmp_path / "lower.pt")
     expected = tables(run(treebank, parser, "--gold", gold, "--format", "tsv", main=main))
     assert "unknown to the model" not in run.said
