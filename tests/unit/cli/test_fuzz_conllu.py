@@ -5,6 +5,7 @@ A seeded tenth goes through all readers and two commands each; the slow test giv
 
 import functools
 import importlib.util
+import json
 import re
 import shutil
 from pathlib import Path
@@ -233,11 +234,11 @@ def by_resumed_parse(case):
     """The file stands where the trees of an interrupted run were."""
     found = [] if case.packed else corpus(case)
     text, part = case.folder / "p.en", case.folder / "out.part"
-    header = parse._header(SimpleNamespace(tagger=None, parser=None, language="en", subword_type="none"))
     if not found or not text.read_text(encoding="utf-8").strip():
         return
-    part.write_bytes(header + case.data)
     argv = ["--input", text, "--output", case.folder / "out", "--chunk", 1]
+    settings = parse._settings(parse.build_parser().parse_args([str(part) for part in argv]))
+    part.write_bytes(f"# fairseq-syntax-parse {json.dumps(settings)}\n".encode() + case.data)
     if case.command(parse.main, *argv, whole=False):
         words = [line.split() for line in text.read_text(encoding="utf-8").split("\n")[:-1]]
         assert [tree.forms for tree in strict.read((case.folder / "out").read_bytes())] == words, case.seed
