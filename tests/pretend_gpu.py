@@ -1,0 +1,230 @@
+"""A GPU that is none: tensors that say they are on cuda:0, hold their numbers on the CPU, and keep a GPU's rules.
+
+    with PretendGPU() as gpu:
+        model, batch = gpu.move(model), gpu.move(batch)
+        loss = criterion(model, batch)
+    gpu.syncs  # what made the host wait, and from where
+
+Rules: tensors of the CPU and of the GPU never meet, but for numbers (0-dimensional ones) of the CPU; NumPy sees what
+came by `.cpu()`. Counted as waiting: whatever brings a value, or a size that depends on values, to the host: `.item()`,
+`bool()`, `.tolist()`, `.cpu()`, `nonzero`, `unique`, indexing by a mask.
+"""
+
+import contextlib
+import traceback
+from collections import Counter
+from pathlib import Path
+from unittest import mock
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_flatten, tree_map
+
+DEVICE = torch.device("cuda", 0)
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+class OnGPU(Tensor):
+    """A tensor of the pretended GPU."""
+
+    __torch_function__ = torch._C._disabled_torch_function_impl
+
+
+class HostGenerator(torch.Generator):
+    """Random numbers of the CPU, whatever the device."""
+
+    def __new__(cls, device="cpu"):
+        return super().__new__(cls, "cpu")
+
+
+class WrongDevice(RuntimeError):
+    """Tensors of two devices met, or the host looked at the GPU's memory."""
+
+
+def is_cuda(device) -> bool:
+    """Whether `device`, in any of the ways that torch takes, is the GPU."""
+    if isinstance(device, int) and not isinstance(device, bool):
+        return True
+    return device is not None and torch.device(device).type == "cuda"
+
+
+def put(tensor):
+    """The same tensor, said to be on the GPU."""
+    return tensor.as_subclass(OnGPU) if isinstance(tensor, Tensor) and not isinstance(tensor, OnGPU) else tensor
+
+
+def place() -> str:
+    """Where in the repository, or else in fairseq, the call comes from: file:line."""
+    for frame in reversed(traceback.extract_stack()):
+        for root in ("fairseq_syntax/", "/fairseq/"):
+            if root in frame.filename and "pretend_gpu" not in frame.filename:
+                return f"{root.strip('/')}/{frame.filename.rpartition(root)[2]}:{frame.lineno}"
+    return "?"
+
+
+# names of functions that wait, whatever their arguments
+_WAITS = {
+    "item",
+    "tolist",
+    "__bool__",
+    "__float__",
+    "__int__",
+    "__index__",
+    "nonzero",
+    "unique",
+    "unique_consecutive",
+    "masked_select",
+    "__contains__",
+    "equal",
+    "allclose",
+    "argwhere",
+    "bincount",
+    "histc",
+}
+_HOST = {"numpy", "__array__", "__dlpack__"}
+# of packed sequences, whose lengths and sizes of batches are on the host
+_SIZES_ON_HOST = ("_pack_padded_sequence", "_pad_packed_sequence", "lstm", "gru")
+
+
+class PretendGPU(TorchFunctionMode):
+    """See above.
+
+    Attributes:
+        syncs: (function, place) -> how often the host waited.
+    """
+
+    def __init__(self):
+        super().__init__()
+        self.syncs: Counter = Counter()
+
+    # --- moving -------------------------------------------------------------------------------------------------------
+
+    def move(self, thing):
+        """A module (in place) or a nest of tensors on the GPU."""
+        if isinstance(thing, nn.Module):
+            for module in thing.modules():
+                for name, parameter in module._parameters.items():
+                    if parameter is not None and not isinstance(parameter.data, OnGPU):
+                        moved = nn.Parameter(parameter.detach().as_subclass(OnGPU), parameter.requires_grad)
+                        moved.__dict__.update(parameter.__dict__)
+                        module._parameters[name] = self.shared.setdefault(id(parameter), moved)
+                for name, buffer in module._buffers.items():
+                    module._buffers[name] = put(buffer)
+            return thing
+        return tree_map(put, thing)
+
+    def __enter__(self):
+        self.shared = {}
+        self._patches = contextlib.ExitStack()
+        for owner, name, value in (
+            (torch.cuda, "is_available", lambda: True),
+            (torch.cuda, "current_device", lambda: 0),
+            (torch, "Generator", HostGenerator),
+        ):
+            self._patches.enter_context(mock.patch.object(owner, name, value))
+        return super().__enter__()
+
+    def __exit__(self, *error):
+        self._patches.close()
+        return super().__exit__(*error)
+
+    # --- calling ------------------------------------------------------------------------------------------------------
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        name = getattr(function, "__name__", str(function))
+        tensors = [leaf for leaf in tree_flatten((args, kwargs))[0] if isinstance(leaf, Tensor)]
+        here = [tensor for tensor in tensors if isinstance(tensor, OnGPU)]
+        if name == "__get__":
+            return self._attribute(function, args, here)
+        if name in ("cuda", "to", "cpu", "type", "type_as") and isinstance(args[0], Tensor):
+            return self._moved(function, name, args, kwargs)
+        if not here:
+            return self._made(function, name, args, kwargs)
+        if name in _HOST:
+            raise WrongDevice(f"{name} of a tensor on the GPU at {place()}")
+        if name not in (
+            "__set__",
+            "copy_",
+            "__setitem__",
+            "__getitem__",
+            *_SIZES_ON_HOST,
+        ):  # indices may be on the host
+            self._check(name, tensors)
+        self._count(name, args)
+        result = function(*args, **kwargs)
+        if name == "_pack_padded_sequence":  # sizes of batches are on the host, whatever the device
+            return put(result[0]), result[1]
+        return self._put(result)
+
+    def _put(self, result):
+        if isinstance(result, Tensor):
+            return put(result)
+        if isinstance(result, (tuple, list)):
+            done = [self._put(each) for each in result]
+            # named tuples of Python take their fields one by one, those of torch all at once
+            return type(result)(*done) if hasattr(result, "_fields") else type(result)(done)
+        return result
+
+    def _attribute(self, function, args, here):
+        owner = getattr(function, "__self__", None)
+        name = getattr(owner, "__name__", "")  # of the attribute
+        if here:
+            if name == "device":
+                return DEVICE
+            if name == "is_cuda":
+                return True
+        result = function(*args)
+        return self._put(result) if here and isinstance(result, Tensor) else result
+
+    def _moved(self, function, name, args, kwargs):
+        tensor = args[0]
+        given = [*args[1:], *kwargs.values()]
+        if name == "type" and len(args) == 1 and not kwargs:
+            return function(*args)
+        if name == "cuda":
+            return put(tensor.clone() if not isinstance(tensor, OnGPU) else tensor)
+        device = next((g for g in given if isinstance(g, (str, torch.device)) or type(g) is int), None)
+        if name == "cpu":
+            device = "cpu"
+        other = next((g for g in given if isinstance(g, Tensor)), None)
+        if other is not None and isinstance(other, OnGPU):
+            device = DEVICE
+        dtype = next((g for g in given if isinstance(g, torch.dtype)), other.dtype if other is not None else None)
+        target = isinstance(tensor, OnGPU) if device is None and other is None else is_cuda(device)
+        if isinstance(tensor, OnGPU) and not target:
+            self.syncs[name, place()] += 1
+        with torch._C.DisableTorchFunction():
+            plain = tensor.as_subclass(Tensor) if isinstance(tensor, OnGPU) else tensor
+            moved = plain.to(dtype) if dtype is not None else plain
+            if target != isinstance(tensor, OnGPU) and moved is plain:
+                moved = plain.clone()
+        return put(moved) if target else moved
+
+    def _made(self, function, name, args, kwargs):
+        device = kwargs.get("device")
+        if device is not None and is_cuda(device):
+            return self._put(function(*args, **{**kwargs, "device": "cpu"}))
+        return function(*args, **kwargs)
+
+    def _check(self, name, tensors):
+        if torch._C._current_graph_task_id() != -1:
+            return  # gradients come without a word about devices
+        strange = [tensor for tensor in tensors if not isinstance(tensor, OnGPU) and tensor.dim() and tensor.numel()]
+        if strange:
+            raise WrongDevice(f"{name}: a tensor {tuple(strange[0].shape)} of the CPU met the GPU at {place()}")
+
+    def _count(self, name, args):
+        waits = name in _WAITS
+        if name in ("__getitem__", "__setitem__", "index", "index_put", "index_put_"):
+            indices = args[1] if isinstance(args[1], (tuple, list)) else (args[1],)
+            waits = any(isinstance(index, Tensor) and index.dtype in (torch.bool, torch.uint8) for index in indices)
+            if name != "__getitem__" and waits:
+                waits = isinstance(args[-1], Tensor) and args[-1].dim() > 0
+        if name == "where" and len(args) == 1:
+            waits = True
+        if name == "repeat_interleave" and isinstance(args[1], Tensor):
+            waits = True
+        if waits:
+            self.syncs[name, place()] += 1
