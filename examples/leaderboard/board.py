@@ -20,7 +20,8 @@ class Family:
     Fields:
         train: options of fairseq-train.
         generate: options of fairseq-generate.
-        max_updates: where training ends if it does not end by itself.
+        max_updates: where training ends if it does not end by itself; {updates} in `train`.
+        annealed: whether the learning rate is zero there, so that training is then finished, not cut off.
         patience: validations without a better one after which it does; 0: something in `train` ends it.
         average: mean of so many last checkpoints, if validation BLEU says so; 0: the best checkpoint.
         data: data directory below the output folder; {trees} is replaced.
@@ -30,6 +31,7 @@ class Family:
     train: str
     generate: str
     max_updates: int
+    annealed: bool = False
     patience: int = 0
     average: int = 0
     data: str = "data-bin-{trees}"
@@ -49,6 +51,23 @@ class Split:
     subset: str
     reference: str
     challenge: str = ""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """How translations get worse with the parses: a split that some systems translate with parses of another quality.
+
+    Fields:
+        split: whose sentences and reference these are.
+        gold: its right parses, CoNLL-U below the output folder.
+        parses: such files, and the subset of the data directory that has each.
+        systems: those that read the parses, and their options of fairseq-generate for it.
+    """
+
+    split: str
+    gold: str
+    parses: dict[str, str]
+    systems: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -80,6 +99,7 @@ class Board:
         prepare: script that makes the data, below the checkout.
         default_trees: whose data directory systems that read no trees are trained on.
         hashed: files below the output folder that say what was trained on; globs.
+        curve: over the quality of parses, or none.
     """
 
     name: str
@@ -91,6 +111,7 @@ class Board:
     families: dict[str, Family]
     systems: dict[str, System]
     default_trees: str = "gold"
+    curve: Curve | None = None
 
     def runs(self) -> list[tuple[System, int]]:
         """All (system, seed), a seed of every system before the next."""
@@ -144,6 +165,9 @@ def read_board(path: Path) -> Board:
             name: _build(kind, f"{path}: {key}.{name}", values, **({"name": name} if kind is System else {}))
             for name, values in content.pop(key, {}).items()
         }
+    curve = content.pop("curve", None)
+    if curve is not None:
+        parts["curve"] = _build(Curve, f"{path}: curve", curve)
     board = _build(Board, str(path), content, path=path, **parts)
     for system in board.systems.values():
         where = f"{path}: systems.{system.name}"
@@ -155,6 +179,10 @@ def read_board(path: Path) -> Board:
             shlex.split(system.options)
         except ValueError as error:
             raise BoardError(f"{where}: options: {error}") from None
+    if board.curve and (
+        board.curve.split not in board.splits or not board.curve.systems.keys() <= board.systems.keys()
+    ):
+        raise BoardError(f"{path}: curve: its split and its systems must be among those of the table")
     if "valid" not in board.splits:
         raise BoardError(f"{path}: splits.valid is missing; checkpoints are chosen on it")
     return board

@@ -15,6 +15,9 @@ from pathlib import Path
 import sacrebleu
 from board import CHECKOUT, BoardError, Split
 
+from fairseq_syntax.evaluate.tree_comparison import Comparison
+from fairseq_syntax.trees import read_conllu
+
 _JSON = re.compile(r"\| INFO \| (train|valid) \| (\{.*\})$")
 _PACKAGES = ("torch", "fairseq-fixed", "fairseq", "sacrebleu", "numpy")
 
@@ -132,6 +135,15 @@ def scores(hypotheses: list[str], out: Path, split: Split) -> dict:
         judge = _agreement()
         result["agreement"] = judge.score(judge.read_challenge(out / split.challenge), hypotheses)
     return result
+
+
+@cache
+def uas(parses: Path, gold: Path) -> float:
+    """Share of words, punctuation included, whose head is the right one, in percent."""
+    compared = Comparison()
+    for right, found in zip(read_conllu(gold), read_conllu(parses), strict=True):
+        compared.add(right, found)
+    return round(100 * compared.heads / compared.words, 2)
 
 
 def _score(metric, hypotheses: list[str], references: list[str]) -> dict:

@@ -1,18 +1,50 @@
 """Write the tables of docs/results.md from the records in docs/results/: `make results`. No figure there is typed.
 
 A table stands between `<!-- records: NAME -->` and `<!-- end of records -->`; its systems are those of NAME.toml here.
+Curves over the quality of parses are drawn into parse-quality-NAME.svg.
 """
 
 import argparse
+import itertools
 import re
+import statistics
 import sys
 from pathlib import Path
 
 from board import CHECKOUT, Board, BoardError, read_board
-from table import tables
+from table import MEASURES, curves, tables
 from training import load
 
+from fairseq_syntax.pictures.figures import plt, save_figure
+
 _BLOCK = re.compile(r"(<!-- records: ([\w-]+) -->\n).*?(<!-- end of records -->)", re.DOTALL)
+
+
+def _records(board: Board, folder: Path) -> list[dict]:
+    paths = [folder / f"{system.name}-{seed}.json" for system, seed in board.runs()]
+    return [load(path) for path in paths if path.exists()]
+
+
+def _picture(board: Board) -> str:
+    return f"parse-quality-{board.name}.svg"
+
+
+def draw_curves(board: Board, records: list[dict], path: Path) -> None:
+    """A panel a score, a line a system: the mean over seeds, from the lowest to the highest of them."""
+    found = curves(board, records)
+    figure, panels = plt.subplots(1, len(MEASURES), figsize=(11, 3.6))
+    for panel, (title, value) in zip(panels, MEASURES.items(), strict=True):
+        for (name, points), marker in zip(found.items(), itertools.cycle("os^vDPX*")):
+            seeds = [[value(point) for point in of_uas] for of_uas in points.values()]
+            means = [statistics.mean(values) for values in seeds]
+            [line] = panel.plot(list(points), means, marker=marker, markersize=4, linewidth=1, label=name)
+            low, high = [min(values) for values in seeds], [max(values) for values in seeds]
+            panel.fill_between(list(points), low, high, color=line.get_color(), alpha=0.15, linewidth=0)
+        panel.set(title=title, xlabel="UAS of the parses, %")
+        panel.invert_xaxis()
+        panel.spines[["top", "right"]].set_visible(False)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
+    save_figure(figure, path)
 
 
 def generated(board: Board, folder: Path) -> str:
@@ -26,16 +58,17 @@ def generated(board: Board, folder: Path) -> str:
         BoardError: a record cannot be read.
     """
     wanted = [f"{system.name}-{seed}" for system, seed in board.runs()]
-    records = [load(folder / f"{name}.json") for name in wanted if (folder / f"{name}.json").exists()]
+    records = _records(board, folder)
     if not records:
         return f"No run of {len(wanted)} has a record yet."
     commits = sorted({record["commit"][:10] for record in records})
     signatures = sorted({record["scores"]["valid"]["BLEU"]["signature"] for record in records})
     said = "all runs" if len(records) == len(wanted) else f"{len(records)} of {len(wanted)} runs so far"
+    picture = f"\n\n![Scores over UAS]({_picture(board)})" if curves(board, records) else ""
     return (
         f"{said.capitalize()}; records and translations: [docs/results/{board.name}](results/{board.name}); commit "
         f"{', '.join(commits)}; BLEU: `{'`, `'.join(signatures)}`. Mean ± standard deviation over seeds.\n\n"
-        f"{tables(board, records)}"
+        f"{tables(board, records)}{picture}"
     )
 
 
@@ -77,6 +110,11 @@ def main(argv: list[str] | None = None) -> int:
         return 1
     if not args.check:
         page.write_text(new, encoding="utf8")
+        for name in {match[2] for match in _BLOCK.finditer(new)}:
+            board = read_board(Path(__file__).with_name(f"{name}.toml"))
+            records = _records(board, CHECKOUT / "docs" / "results" / name)
+            if curves(board, records):
+                draw_curves(board, records, page.with_name(_picture(board)))
     return 0
 
 

@@ -25,6 +25,12 @@ def tables(board: Board, records: list[dict]) -> str:
                 if split.challenge
                 for group, title in (("attractors", "attractors"), ("distance", "words between subject and verb"))
             ]
+    if curves(board, records):
+        parts += [
+            f"{board.curve.split}: {title} of systems trained with gold trees, by UAS of the parses at hand\n\n"
+            + _curve(board, records, title)
+            for title in MEASURES
+        ]
     return "\n\n".join(parts) or "no run has a record yet"
 
 
@@ -57,6 +63,37 @@ def _agreement(board: Board, records: list[dict], split: str, group: str) -> str
         for name, tallies in runs.items()
     ]
     return format_table(["system", *keys], rows, TableFormat.markdown)
+
+
+# what a curve shows: title, and how a point says it
+MEASURES = {
+    "BLEU": lambda point: point["BLEU"]["score"],
+    "chrF": lambda point: point["chrF"]["score"],
+    "agreement, %": lambda point: 100 * point["agreement"]["overall"]["accuracy"],
+}
+
+
+def curves(board: Board, records: list[dict]) -> dict[str, dict[float, list[dict]]]:
+    """System -> UAS of the parses it translated with -> the points of its seeds; for those systems that have any."""
+    found = {}
+    for name, runs in _by_system(board, records).items():
+        points = [point for record in runs for point in record.get("curve_of_parses", ())]
+        if points:
+            found[name] = {
+                uas: [p for p in points if p["UAS"] == uas] for uas in sorted({p["UAS"] for p in points})[::-1]
+            }
+    return found
+
+
+def _curve(board: Board, records: list[dict], title: str) -> str:
+    """A row a system, a column a UAS: means over seeds."""
+    found = curves(board, records)
+    levels = sorted({uas for points in found.values() for uas in points}, reverse=True)
+    rows = [
+        [name, *(_mean(MEASURES[title](point) for point in points.get(uas, ())) for uas in levels)]
+        for name, points in found.items()
+    ]
+    return format_table(["system", *(f"UAS {uas:.0f}" for uas in levels)], rows, TableFormat.markdown)
 
 
 def _by_system(board: Board, records: list[dict]) -> dict[str, list[dict]]:

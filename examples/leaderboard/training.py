@@ -16,8 +16,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from board import CHECKOUT, Board, BoardError, Family, Split, System
-from records import bleu, describe, read_lines, read_log, scores, write_json
+from board import CHECKOUT, Board, BoardError, Family, System
+from records import bleu, describe, read_lines, read_log, scores, uas, write_json
 
 from fairseq_syntax.evaluate.generated import read_output
 
@@ -77,17 +77,19 @@ class Run:
         """fairseq-train with all options."""
         family = self.family
         command = ["fairseq-train", str(self.data), *shlex.split(_SHARED.format(root=CHECKOUT)), *self.device]
-        command += [*shlex.split(family.train), *shlex.split(self.system.options)]
+        command += shlex.split(family.train.replace("{updates}", str(family.max_updates)))
+        command += shlex.split(self.system.options)
         command += ["--seed", str(self.seed), "--max-update", str(family.max_updates)]
         if family.patience:
             command += ["--patience", str(family.patience)]
         keep = ["--keep-last-epochs", str(family.average)] if family.average else ["--no-epoch-checkpoints"]
         return [*command, *keep, "--save-dir", str(self.folder / "checkpoints")]
 
-    def generate_command(self, split: Split, checkpoint: Path) -> list[str]:
-        """fairseq-generate for a split."""
+    def generate_command(self, subset: str, checkpoint: Path, options: str = "") -> list[str]:
+        """fairseq-generate for a subset of the data."""
         command = ["fairseq-generate", str(self.data), "--user-dir", str(CHECKOUT / "fairseq_syntax"), *self.device]
-        return [*command, "--gen-subset", split.subset, "--path", str(checkpoint), *shlex.split(self.family.generate)]
+        command += ["--gen-subset", subset, "--path", str(checkpoint)]
+        return [*command, *shlex.split(self.family.generate), *shlex.split(options)]
 
     def relative(self, command: list[str]) -> str:
         """A command without the paths of this machine."""
@@ -111,9 +113,9 @@ class Run:
         chosen, on_valid = self._choose()
         started = time.monotonic()
         for name, split in self.board.splits.items():
-            self._translate(split, chosen, self.folder / f"{name}.txt")
+            self._translate(split.subset, chosen, self.folder / f"{name}.txt")
         translating = time.monotonic() - started
-        self._write(chosen, on_valid, translating)
+        self._write(chosen, on_valid, translating, self._follow_curve(chosen))
 
     def _check_settings(self) -> None:
         path, now = self.folder / "command.txt", self.relative(self.train_command())
@@ -151,11 +153,12 @@ class Run:
         if partial:
             partial.replace(output)
 
-    def _translate(self, split: Split, checkpoint: Path, goal: Path) -> list[str]:
-        """Translations of a split in its order, in the file `goal` as well."""
+    def _translate(self, subset: str, checkpoint: Path, goal: Path, options: str = "") -> list[str]:
+        """Translations of a subset in its order, in the file `goal` as well."""
         if not goal.exists():
             generated = goal.with_suffix(".generated")
-            self._call(self.generate_command(split, checkpoint), self.folder / "generate.log", generated)
+            command = self.generate_command(subset, checkpoint, options)
+            self._call(command, self.folder / "generate.log", generated)
             hypotheses = read_output(generated).hypotheses
             text = "".join(hypotheses[i].text + "\n" for i in sorted(hypotheses))
             goal.with_suffix(".tokens").write_text(text, encoding="utf8")
@@ -180,15 +183,34 @@ class Run:
             candidates[f"mean of the last {self.family.average}"] = mean
         if len(candidates) == 1:
             return candidates["best"], {}
-        split = self.board.splits["valid"]
-        references = read_lines(self.out / split.reference)
+        valid = self.board.splits["valid"]
+        references = read_lines(self.out / valid.reference)
         on_valid = {}
         for name, path in candidates.items():
-            hypotheses = self._translate(split, path, self.folder / f"valid-{path.stem}.txt")
+            hypotheses = self._translate(valid.subset, path, self.folder / f"valid-{path.stem}.txt")
             on_valid[name] = round(bleu(hypotheses, references)["score"], 2)
         return candidates[max(on_valid, key=lambda name: on_valid[name])], on_valid
 
-    def _write(self, chosen: Path, on_valid: dict[str, float], translating: float) -> None:
+    def _follow_curve(self, chosen: Path) -> list[dict]:
+        """UAS of the parses, and scores of what the system makes of them; nothing if it reads none."""
+        curve = self.board.curve
+        if curve is None or self.system.name not in curve.systems:
+            return []
+        points, options = [], curve.systems[self.system.name]
+        for parses, subset in curve.parses.items():
+            goal = self.folder / f"curve-{subset}.txt"
+            hypotheses = self._translate(subset, chosen, goal, options)
+            scored = scores(hypotheses, self.out, self.board.splits[curve.split])
+            points.append({"parses": parses, "UAS": uas(self.out / parses, self.out / curve.gold), **scored})
+        return points
+
+    def _end(self, updates: int) -> str:
+        """Why training ended."""
+        if updates < self.family.max_updates:
+            return "itself"
+        return "schedule" if self.family.annealed else "cap"
+
+    def _write(self, chosen: Path, on_valid: dict[str, float], translating: float, curve: list[dict]) -> None:
         """Write the record, and the translations beside it."""
         log = read_log(self.folder / "train.log")
         record = {
@@ -199,14 +221,16 @@ class Run:
             "trees": self.system.trees or "none",
             "commands": {
                 "train": self.relative(self.train_command()),
-                "generate": self.relative(self.generate_command(self.board.splits["valid"], chosen)),
+                "generate": self.relative(self.generate_command(self.board.splits["valid"].subset, chosen)),
             },
             **describe(self.out, self.board.hashed),
             **log,
-            "stopped": "cap" if log["updates"] >= self.family.max_updates else "itself",
+            "stopped": self._end(log["updates"]),
             "checkpoint": {"chosen": chosen.stem, "valid_bleu": on_valid},
             "scores": {},
         }
+        if curve:
+            record["curve_of_parses"] = curve
         record["minutes"]["translate"] = round(translating / 60, 1)
         self.results.mkdir(parents=True, exist_ok=True)
         for name, split in self.board.splits.items():

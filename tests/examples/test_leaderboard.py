@@ -29,6 +29,12 @@ seeds = [1]
 valid = { subset = "valid", reference = "corpus/valid.de" }
 challenge = { subset = "test", reference = "corpus/challenge.de", challenge = "corpus/challenge.tsv" }
 
+[curve]
+split = "challenge"
+gold = "corpus/challenge.en.conllu"
+parses = { "corpus/challenge.en.conllu" = "test" }
+systems = { nmt_lstm = "--lenpen 1" }
+
 [families.recurrent]
 data = "data-bin"
 max_updates = UPDATES
@@ -135,6 +141,10 @@ def test_killed_and_started_again_a_line_added_a_line_that_fails(data, tmp_path)
     assert record["scores"]["challenge"]["BLEU"]["score"] == pytest.approx(bleu)
     assert record["scores"]["challenge"]["agreement"]["overall"]["n"] == 40
 
+    [point] = record["curve_of_parses"]
+    assert point["UAS"] == 100 and point["BLEU"] == record["scores"]["challenge"]["BLEU"]
+    assert "curve_of_parses" not in other
+
     # what has a record is not run again
     written = {path: path.stat().st_mtime_ns for path in (data / "results").iterdir()}
     again = leaderboard(table, data, "--systems", "nmt_lstm", "copy")
@@ -186,6 +196,7 @@ def test_logs_are_read(tmp_path, monkeypatch):
         ("valid = {", "dev = {", "splits.valid is missing"),
         ('nmt_lstm = { family = "recurrent",', 'nmt_lstm = { trees = "silver", family = "recurrent",', "'silver'"),
         ("[splits]", "[splits", "line 7"),
+        ('systems = { nmt_lstm = "', 'systems = { lstm = "', "curve: its split and its systems must be among"),
     ],
 )
 def test_mistakes_in_a_table_are_named(tmp_path, old, new, said):
