@@ -9,6 +9,7 @@ from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
 from . import compat
 from . import systems as systems  # their parsers are found
+from .data.arrays import TAG_DICTIONARIES
 from .data.dataset import EpochPart, SyntaxPairDataset, check_sizes
 from .data.inputs import check_input_names
 from .data.length_table import length_table_path, read_length_table
@@ -53,6 +54,12 @@ class SyntaxTranslationConfig(TranslationConfig, ParserOptions):
     )
     parser_max_words: int = option(
         MAX_WORDS, "words of the longest sentence of raw text that is parsed; longer ones cannot be parsed", "[1, inf)"
+    )
+    parse_dropout: float = option(
+        0.0,
+        "probability that the parse of a sentence is withheld in training, anew in every epoch, so that one model "
+        "translates with and without a parse",
+        "[0, 1]",
     )
     lisa_gold_parses: bool = option(False, "LISA: attend by the given trees at test time, not the predicted ones")
     length_prior: str = option(
@@ -122,12 +129,34 @@ class SyntaxTranslationTask(RawText, TrainingSteps, ValidationBleu, TranslationT
         else:
             self.required_inputs |= required | training
         self.refuses_unparsed |= bool(getattr(model, "refuses_unparsed", False))
-        if self.refuses_unparsed and self.cfg.parser_unparsed == UnparsedInput.accept:
-            raise ValueError(
-                "--parser-unparsed accept: the model refuses sentences without a parse; leave the option out, or "
-                f"{OTHER_POLICY}"
-            )
+        self._check_unparsed(type(model).__name__, from_checkpoint)
         return model
+
+    def _check_unparsed(self, name: str, from_checkpoint: bool) -> None:
+        """Raise ValueError if sentences would come without a parse that the model refuses, or reads in no case."""
+        cfg = self.cfg
+        without = {
+            "--parser-unparsed accept": cfg.parser_unparsed == UnparsedInput.accept,
+            "--parser none": cfg.parser == "none",
+            "--parse-dropout": cfg.parse_dropout > 0 and not from_checkpoint,
+        }
+        for option_name, given in without.items():
+            if self.refuses_unparsed and given:
+                raise ValueError(
+                    f"{option_name}: the model refuses sentences without a parse; leave the option out, or "
+                    f"{OTHER_POLICY}"
+                )
+        if without["--parse-dropout"] and not (self.required_inputs or self.optional_inputs):
+            raise ValueError(f"--parse-dropout {cfg.parse_dropout}: {name} reads no parses; leave the option out")
+
+    def get_batch_iterator(self, dataset, *args, **kwargs):
+        """As in fairseq; training, and nothing else, withholds parses (`--parse-dropout`)."""
+        # the trainer says this of training only; validation may be on the same data
+        if self.cfg.parse_dropout and "update_epoch_batch_itr" in kwargs:
+            names = TAG_DICTIONARIES.keys() & (self.required_inputs | self.optional_inputs)
+            missing = {name: self.syntax_dictionary(name).index("_") for name in names}
+            dataset = dataset.withholding(self.cfg.parse_dropout, kwargs["seed"], kwargs["epoch"], missing)
+        return super().get_batch_iterator(dataset, *args, **kwargs)
 
     def build_generator(self, models, args, seq_gen_cls=None, *rest, **kwargs):
         """fairseq's generator, with the length prior, and alignments where unknown words are to be replaced.

@@ -5,7 +5,8 @@
 makes two folders. `agreement`, of the challenge set: the other translation has the main verb in the other number.
 `attachment`, of a split: the other translation is that of the same words under another tree, in which a prepositional
 phrase hangs on the verb instead of the object or the other way round, or a relative clause on another noun; without the
-tree, neither is wrong. Beside the text lie the trees, trees.en.conllu, for `--parser conllu --parser-model`.
+tree, neither is wrong. Beside the text lie the trees, trees.en.conllu, for `--parser conllu --parser-model`; and, of
+`attachment`, those of which the other translations are, other.en.conllu, for `fairseq-syntax whatif --pairs`.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from fairseq_syntax.evaluate.minimal_pairs import write_pairs
 _RELATIVE = "acl:relcl"
 
 
-def agreement(corpus: Path) -> Iterator[tuple[list[Word], dict]]:
-    """The tree and the pair of each sentence of the challenge set."""
+def agreement(corpus: Path) -> Iterator[tuple[list[list[Word]], dict]]:
+    """The tree, alone, and the pair of each sentence of the challenge set."""
     table = corpus / "challenge.tsv"
     rows = read_challenge(table)
     fields = [line.split("\t") for line in read_lines(table)][1:]
@@ -40,7 +41,7 @@ def agreement(corpus: Path) -> Iterator[tuple[list[Word], dict]]:
             raise ScoreError(f"{corpus / 'challenge.de'}, line {number + 1}: word {index} is not {row.right!r}")
         wrong = [*tokens[:index], row.wrong, *tokens[index + 1 :]]
         details = {"attractors": values[1], "distance": values[2], "construction": row.construction}
-        yield words, {"source": text(words), "correct": reference, "incorrect": " ".join(wrong), **details}
+        yield [words], {"source": text(words), "correct": reference, "incorrect": " ".join(wrong), **details}
 
 
 def shows_number(words: Sequence[Word], verb: Word) -> bool:
@@ -104,8 +105,8 @@ def is_projective(words: Sequence[Word]) -> bool:
     )
 
 
-def attachment(corpus: Path, split: str) -> Iterator[tuple[list[Word], dict]]:
-    """The tree of a sentence and its translation, against that of another tree: a pair for every other translation."""
+def attachment(corpus: Path, split: str) -> Iterator[tuple[list[list[Word]], dict]]:
+    """The tree of a sentence and another one, and the translation of each: a pair for every other translation."""
     for words in read_trees(corpus, split):
         correct = " ".join(translate(words))
         seen = {correct}
@@ -117,7 +118,7 @@ def attachment(corpus: Path, split: str) -> Iterator[tuple[list[Word], dict]]:
             if incorrect not in seen:
                 seen.add(incorrect)
                 details = {"attachment": kind, "distance": str(abs(distance))}
-                yield words, {"source": text(words), "correct": correct, "incorrect": incorrect, **details}
+                yield [words, other], {"source": text(words), "correct": correct, "incorrect": incorrect, **details}
 
 
 def read_trees(corpus: Path, split: str) -> list[list[Word]]:
@@ -140,8 +141,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         }
         for name, pairs in made.items():
             write_pairs(options.output / name, "en", "de", [pair for _, pair in pairs])
-            trees = "".join(to_conllu(words) for words, _ in pairs)
-            (options.output / name / "trees.en.conllu").write_text(trees, encoding="utf-8")
+            files = zip(("trees", "other"), zip(*(trees for trees, _ in pairs), strict=True), strict=False)
+            for file, trees in files:
+                blocks = "".join(map(to_conllu, trees))
+                (options.output / name / f"{file}.en.conllu").write_text(blocks, encoding="utf-8")
             print(f"{options.output / name}: {len(pairs)} pairs", file=sys.stderr)
     except (ScoreError, ValueError, OSError) as error:
         print(f"pairs.py: {error}", file=sys.stderr)

@@ -1,5 +1,6 @@
 """The dataset: fairseq's language pairs with the trees of the source side."""
 
+import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -143,6 +144,28 @@ class EpochPart(NamedTuple):
         return mask
 
 
+class WithheldSyntax:
+    """The trees of a split of which some are withheld: a sequence of `TokenSyntax`, some without a parse.
+
+    Args:
+        syntax: all trees.
+        withheld: (N,) True at the sentences that are as if they had no parse.
+        missing: see `TokenSyntax.without_parse`.
+    """
+
+    def __init__(self, syntax, withheld, missing):
+        self.syntax = syntax
+        self.withheld = withheld
+        self.missing = missing
+
+    def __len__(self):
+        return len(self.syntax)
+
+    def __getitem__(self, index):
+        found = self.syntax[index]
+        return found.without_parse(self.missing) if self.withheld[index] else found
+
+
 class SyntaxPairDataset(LanguagePairDataset):
     """`LanguagePairDataset` whose batches carry `net_input["src_syntax"]`, and that loses no sentence.
 
@@ -192,6 +215,20 @@ class SyntaxPairDataset(LanguagePairDataset):
             truncated_to=truncated_to,
             part=part,
         )
+
+    def withholding(self, share, seed, epoch, missing):
+        """The same pairs, of which about this share have no parse: which ones, seed, epoch and number decide alone.
+
+        Args:
+            share: probability, 0 to 1.
+            missing: see `TokenSyntax.without_parse`.
+        """
+        if self.syntax is None:
+            return self
+        pairs = copy.copy(self)
+        drawn = np.random.default_rng([seed % 2**32, epoch]).random(len(self))
+        pairs.syntax = WithheldSyntax(self.syntax, drawn < share, missing)
+        return pairs
 
     def __getitem__(self, index):
         example = super().__getitem__(index)

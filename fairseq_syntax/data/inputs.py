@@ -3,7 +3,7 @@
 A model names its inputs in `syntax_inputs`; the batch then holds `net_input["src_syntax"]`, a `SourceSyntax`.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypedDict
 
@@ -85,6 +85,15 @@ class TokenSyntax:
             None if self.upos is None else self.upos[:kept],
             distances,
         )
+
+    def without_parse(self, missing: Mapping[str, int]) -> "TokenSyntax":
+        """The same words without a parse.
+
+        Args:
+            missing: "deprels"/"upos" -> dictionary index of `_`, where the sentence has these.
+        """
+        tags = {name: np.full(len(self.heads), index) for name, index in missing.items()}
+        return TokenSyntax(self.words, np.full(len(self.heads), UNPARSED), **tags)
 
 
 @dataclass(frozen=True)

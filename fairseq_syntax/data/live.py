@@ -80,6 +80,9 @@ class LiveSyntax:
         for text, words, tree in zip(texts, sentences, self.parser.parse(sentences), strict=True):
             tree = align_tree(tree, words, f"input {quoted(text)}")
             if not tree.is_parsed:
+                if getattr(self.parser, "withholds", False):
+                    trees.append(tree)
+                    continue
                 raise TreeFormatError(
                     f"input {quoted(text)}: the tree that was given has no heads; parse the sentence, or give "
                     "--parser-unparsed accept to translate it without syntax"

@@ -596,9 +596,9 @@ def parser_error(name, **options):
     load_parser(name, ParserOptions(**options))
 
 
-@case("no such parser; choose from", "--parser none: ", "conllu, spacy, stanza")
+@case("no such parser; choose from", "--parser nothing: ", "conllu, none, spacy, stanza")
 def _(world):
-    return parser_error("none")
+    return parser_error("nothing")
 
 
 @case("is not read by --parser", "--parser-tagger ", "conllu")

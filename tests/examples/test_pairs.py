@@ -60,11 +60,14 @@ def test_attachment_is_what_the_rules_make_of_another_tree(made, corpus, tmp_pat
         zip((corpus / "test.en").read_text().splitlines(), (corpus / "test.de").read_text().splitlines(), strict=True)
     )
     assert [references[source] for source in pairs.sources] == pairs.correct
-    # the trees beside the pairs are those of the correct members
+    # the trees beside the pairs are those of the members
     script = AGREEMENT / "transfer.py"
-    trees = made / "attachment" / "trees.en.conllu"
-    done = subprocess.run([sys.executable, script, trees], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout.splitlines() == pairs.correct
+    for name, members in (("trees", pairs.correct), ("other", pairs.incorrect)):
+        trees = made / "attachment" / f"{name}.en.conllu"
+        done = subprocess.run([sys.executable, script, trees], capture_output=True, text=True, timeout=60, check=True)
+        assert done.stdout.splitlines() == members
+        assert [" ".join(tree.forms) for tree in read_conllu(trees)] == pairs.sources
+    assert not (made / "agreement" / "other.en.conllu").exists()
 
 
 @pytest.mark.parametrize("verb, made", [("laughs", 0), ("laughed", 1)])

@@ -103,6 +103,18 @@ def test_raw_text_that_cannot_be_parsed_is_translated_alike(data_bin, text, chec
         assert f"2 of {LINES if batches else BROKEN + 1} sentences had no parse" in output
 
 
+def test_text_may_be_asked_to_go_without_a_parse(data_bin, text, checkpoint, tmp_path):
+    (tmp_path / "no.conllu").touch()
+    arguments = [data_bin, "--path", checkpoint, "--input", f"{text}.en", *DECODING]
+    parser = ["--parser", "conllu", "--parser-model", tmp_path / "no.conllu", "--parser-unparsed", "accept"]
+    expected = commands.run("fairseq-interactive", *arguments, *parser)
+    found = commands.run("fairseq-interactive", *arguments, "--parser", "none")
+    assert_same_hypotheses(commands.hypotheses(found), commands.hypotheses(expected))
+    assert "without a parse" in expected and "without a parse" not in found
+    with pytest.raises(ValueError, match="--parser none: the model refuses sentences without a parse"):
+        commands.interactive(data_bin, checkpoint, f"{text}.en", *override("error"), "--parser", "none")
+
+
 def test_a_model_that_refuses_accepts_nothing(data_bin, text, checkpoint):
     options = [
         "--parser",

@@ -10,8 +10,9 @@ from integration.commands import OPTIONS, PACKAGE
 from seeds import seed
 
 ARCH = "pascal_transformer_tiny"
-# dropout and parent ignoring: two sources of random numbers
-MODEL = [*OPTIONS[ARCH], "--dropout", "0.3", "--pascal-parent-ignoring", "0.3", "--max-tokens", "900"]
+# three sources of random numbers
+RANDOM = ["--dropout", "0.3", "--pascal-parent-ignoring", "0.3", "--parse-dropout", "0.3"]
+MODEL = [*OPTIONS[ARCH], *RANDOM, "--max-tokens", "900"]
 VALIDATION = ["--lr-scheduler", "inverse_sqrt", "--warmup-updates", "10"]
 
 # Runs fairseq-train and kills it hard: "update N" before update N + 1, "copy N" in the middle of the N-th copy of a

@@ -67,8 +67,9 @@ class ParserOptions:
 class Parser(Protocol):
     """Anything that makes dependency trees of tokenised sentences.
 
-    It may have two attributes: `longest`, the number of words that it reads at most; and `in_turn`, True if the trees
-    of equal sentences are given out one after the other, so that asking twice is not the same as asking once.
+    It may have attributes: `longest`, the number of words that it reads at most; `in_turn`, True if the trees of equal
+    sentences are given out one after the other, so that asking twice is not the same as asking once; `withholds`, True
+    if sentences without a parse are what it is for.
     """
 
     def parse(self, sentences: list[list[str]], progress: Progress = False) -> list[Sentence]:

@@ -376,3 +376,56 @@ def test_missing_array_names_the_command(data, tmp_path):
     with pytest.raises(TreeFormatError, match=r"upos\.idx: not found, but the model needs upos; run fairseq-"):
         SplitSyntax(tmp_path / "bin" / "test.en-de.en", {"upos"}, tmp_path / "bin")
     SplitSyntax(tmp_path / "bin" / "test.en-de.en", {"parents"}, tmp_path / "bin")  # opens only what is asked for
+
+
+def withheld(task, batches):
+    """Numbers of the sentences without a parse, which have none in any input; the others have their own."""
+    found = []
+    for batch in batches:
+        syntax, tokens = batch["net_input"]["src_syntax"], batch["net_input"]["src_tokens"]
+        real = tokens != 1
+        without = (syntax["parents"] == -1).all(1)
+        assert without.equal((syntax["parent_pieces"] == -1).all(1))
+        words = real & (tokens != 2)
+        for name in ("deprels", "upos"):
+            missing = task.syntax_dictionary(name).index("_")
+            assert (syntax[name] == missing).equal(words & without[:, None])
+        assert (syntax["distances"][without] == 0).equal((real[:, :, None] & real[:, None])[without])
+        kept = {name: value[~without] for name, value in syntax.items()}
+        lengths = batch["net_input"]["src_lengths"][~without]
+        check_batch(task, {"net_input": {"src_tokens": tokens[~without], "src_lengths": lengths, "src_syntax": kept}})
+        found += batch["id"][without].tolist()
+    return sorted(found)
+
+
+@pytest.mark.parametrize("padding", [[], ["--left-pad-source"]])
+def test_parses_are_withheld_by_seed_epoch_and_number_and_in_training_only(data, padding):
+    task = set_up(data / "bin-one", "--parse-dropout", 0.3, *padding)
+    task.load_dataset("train", combine=True)
+
+    def drawn(number, **kwargs):  # what the trainer says of training only
+        return withheld(task, epoch(task, "train", number, update_epoch_batch_itr=False, **kwargs))
+
+    first = drawn(1)
+    assert 0 < len(first) < len(task.dataset("train")) and drawn(1, num_workers=2, max_sentences=7) == first
+    assert drawn(2) != first != drawn(1, seed=4)
+    assert first == sorted(i for shard in (0, 1) for i in drawn(1, num_shards=2, shard_id=shard))
+    # over epochs, a binomial share: 34 sentences, 30 epochs
+    share = np.mean([len(drawn(number)) / len(task.dataset("train")) for number in range(1, 31)])
+    assert abs(share - 0.3) < 4 * (0.3 * 0.7 / (30 * len(task.dataset("train")))) ** 0.5
+    assert withheld(task, epoch(task, "train")) == []
+
+
+@pytest.mark.parametrize(
+    ("arch", "extra", "message"),
+    [
+        ("transformer_tiny", [], "--parse-dropout 0.3: .* reads no parses"),
+        ("sdatt_tiny", ["--sdatt-missing", "error"], "--parse-dropout: the model refuses sentences without a parse"),
+    ],
+)
+def test_parses_are_not_withheld_from_models_that_read_none_or_refuse(data, arch, extra, message):
+    argv = [str(data / "bin-one"), "--task", "syntax_translation", "-s", "en", "-t", "de", "--arch", arch, *extra]
+    parser = options.get_training_parser(default_task="syntax_translation")
+    config = convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, [*argv, "--parse-dropout", "0.3"]))
+    with pytest.raises(ValueError, match=message):
+        tasks.setup_task(config.task).build_model(config.model)

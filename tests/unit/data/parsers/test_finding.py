@@ -14,6 +14,7 @@ from fairseq_syntax.trees.conllu import Sentence, TreeFormatError
 OURS = {
     "checkpoint": "fairseq_syntax.systems.parser.parsers.checkpoint",
     "conllu": "fairseq_syntax.data.parsers.conllu",
+    "none": "fairseq_syntax.data.parsers.none",
     "spacy": "fairseq_syntax.data.parsers.spacy",
     "stanza": "fairseq_syntax.data.parsers.stanza",
 }
@@ -71,7 +72,7 @@ def test_the_task_offers_what_was_found(third):
     path = os.pathsep.join([str(third), os.environ.get("PYTHONPATH", "")])
     command = [sys.executable, "-c", script]
     done = subprocess.run(command, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, timeout=120)
-    assert done.stdout.split() == ["chain", "checkpoint", "conllu", "lost", "spacy", "stanza"], done.stderr
+    assert done.stdout.split() == ["chain", "checkpoint", "conllu", "lost", "none", "spacy", "stanza"], done.stderr
 
 
 def test_looking_for_parsers_imports_none():
@@ -86,7 +87,7 @@ def test_looking_for_parsers_imports_none():
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("none", {}, "--parser none: no such parser; choose from checkpoint, conllu, spacy, stanza"),
+        ("nothing", {}, "--parser nothing: no such parser; choose from checkpoint, conllu, none, spacy, stanza"),
         ("conllu", {}, "--parser conllu: needs --parser-model"),
         ("conllu", {"parser_model": "m", "parser_tagger": "t"}, "--parser-tagger is not read by --parser conllu"),
         ("spacy", {"parser_model": "m", "parser_dir": "d"}, "--parser-dir is not read by --parser spacy"),

@@ -1,0 +1,24 @@
+"""No parse: text as it is, for models that translate with and without one."""
+
+from ...trees.conllu import Sentence, without_parse
+from . import Parser, ParserOptions, Progress, check_words, moving_bar
+
+READS = ()
+
+
+def load(options: ParserOptions, lenient: bool) -> Parser:
+    """See `load_parser`."""
+    return NoParser()
+
+
+class NoParser:
+    """Gives every sentence the absence of a parse, which is no error where it was asked for."""
+
+    withholds = True
+
+    def parse(self, sentences: list[list[str]], progress: Progress = False) -> list[Sentence]:
+        """See `Parser.parse`."""
+        check_words(sentences)
+        with moving_bar(progress, len(sentences)) as advance:
+            advance(len(sentences))
+            return [without_parse(words) for words in sentences]
