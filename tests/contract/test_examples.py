@@ -1,7 +1,6 @@
 """The recipes: they are sound shell, what they would run is accepted, and it is what the paper did."""
 
 import gzip
-import json
 import re
 import shlex
 import subprocess
@@ -98,14 +97,11 @@ def test_script_is_sound_stops_at_a_failing_command_and_names_no_folder_of_ours(
         assert not ABSOLUTE.search(line.replace("/path/to/", "")), f"{script}:{number}: {line}"
 
 
-@pytest.mark.parametrize("body", ["echo hello\nset -euo pipefail\n", "# nothing\n", "cd x\nsource y\n"])
-def test_is_strict_can_say_no(tmp_path, body):
+def test_what_is_unsound_would_be_found(tmp_path):
     script = tmp_path / "script.sh"
-    script.write_text(f"#!/usr/bin/env bash\n{body}")
-    assert not is_strict(script)
-
-
-def test_absolute_paths_would_be_found():
+    for body in ("echo hello\nset -euo pipefail\n", "# nothing\n", "cd x\nsource y\n"):
+        script.write_text(f"#!/usr/bin/env bash\n{body}")
+        assert not is_strict(script)
     for line in ("cd /home/me/x", 'cat "/data/train.en"', "ls ~/corpus", "OUT=/tmp/x"):
         assert ABSOLUTE.search(line)
 
@@ -209,114 +205,27 @@ def test_the_file_for_hydra_has_the_settings_of_the_recipe():
 # --- variables --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["LR", "BETA2"])
-def test_settings_of_systems_can_be_overridden_together_or_one_by_one(name):
-    def value(system, text):
-        args = training("nc11", system, **{name: text})
-        return args.lr[0] if name == "LR" else json.loads(args.adam_betas.replace("(", "[").replace(")", "]"))[1]
-
-    assert [value(system, "0.5") for system in ("transformer", "pascal")] == [0.5, 0.5]
-    assert [value(system, "0.5 lisa=0.25 tag=0.125") for system in ("lisa", "pascal", "tag")] == [0.25, 0.5, 0.125]
+LINES = tomllib.loads((Path(__file__).parent / "recipes.toml").read_text(encoding="utf-8"))
 
 
-# arguments, variables -> options
-GIVEN = {
-    "nc11 pascal": (
-        {"PARENT_IGNORING": "0.2", "PASCAL_HEADS": "1 2"},
-        {"pascal_parent_ignoring": 0.2, "pascal_heads": [1, 2]},
-    ),
-    "wmt16 pascal --max-update 7": ({"SEED": "7"}, {"max_update": 7, "seed": 7}),
-    "sa_nmt sa_nmt --lr 0.5 --sa-root-scores diagonal": (
-        {"BATCH_SIZE": "8", "SEED": "7"},
-        {
-            **{"batch_size": 8, "lr": [0.5], "sa_root_scores": "diagonal"},
-            "save_dir": "outputs/sa_nmt/checkpoints/en-de-sa_nmt-7",
-        },
-    ),
-    "wmt17 sa_nmt --lr 0.5": ({"EPOCH_PARTS": "3"}, {"epoch_parts": 3, "lr": [0.5]}),
-    **{
-        f"sdatt {system} --sdatt-n 3": (
-            {"SEED": "7", "MAX_EPOCH": "2", "LR": "0.5", "WARMUP": "11"},
-            {
-                **{"sdatt_n": 3.0, "max_epoch": 2, "lr": [0.5], "warmup_updates": 11},
-                "log_file": f"outputs/sdatt/{system}-7.log",
-            },
-        )
-        for system in ("sdatt", "sdatt_transformer")
-    },
-    "lgp lgp_plus --lr 0.5 --lgp-decoder-bos": (
-        {
-            **{"SEED": "7", "MAX_EPOCH": "3", "CRITERION": "blackout", "NOISE": "9", "FIRST_K": "60"},
-            **{"WORD_VECTORS": "w.txt", "NGRAM_VECTORS": "n.txt"},
-        },
-        {
-            **{"lr": [0.5], "max_epoch": 3, "blackout_k": 9, "lgp_decoder_bos": True, "seed": 7},
-            **{"lgp_word_vectors": "w.txt", "lgp_ngram_vectors": "n.txt"},
-            "save_dir": "outputs/lgp/10000/checkpoints/lgp_plus-60-1-7",
-            "lgp_parser_path": "outputs/lgp/10000/checkpoints/parser-60-1/checkpoint_last.pt",
-        },
-    ),
-    "latent_tree latent --max-epoch 3": (
-        {"LR": "1e-2", "HIDDEN": "32"},
-        {"max_epoch": 3, "lr": [1e-2], "rnng_size": 32},
-    ),
-    # an update is as large on any number of GPUs: 8192 tokens, 32 and 80 sentences
-    "nc11 pascal --seed 1": ({"GPUS": "4"}, {"update_freq": [1], "distributed_world_size": 4}),
-    "wmt16 pascal --seed 1": ({"GPUS": "2"}, {"update_freq": [2], "distributed_world_size": 2, "max_tokens": 2048}),
-    "wmt16 pascal --seed 2": ({"MAX_TOKENS": "8192"}, {"update_freq": [1], "max_tokens": 8192}),
-    "wmt17 sa_nmt_shared": ({"GPUS": "4"}, {"batch_size": 8, "distributed_world_size": 4}),
-    "wmt14 sdatt": ({"GPUS": "2"}, {"batch_size": 40, "distributed_world_size": 2}),
-}  # fmt: skip
+def split(line: str) -> tuple[list[str], dict[str, str]]:
+    """Arguments and variables of a line of recipes.toml."""
+    words = shlex.split(line)
+    start = next(i for i, word in enumerate(words) if "=" not in word)
+    return words[start:], dict(word.split("=", 1) for word in words[:start])
 
 
-@pytest.mark.parametrize("line", GIVEN)
+@pytest.mark.parametrize("line", LINES["given"])
 def test_variables_and_options_of_the_user_win(line):
-    variables, expected = GIVEN[line]
-    check(training(*line.split(), **variables), expected)
+    (_, *arguments), variables = split(line)
+    check(training(*arguments, **variables), LINES["given"][line])
 
 
-CHOICES = "give lgp, lgp_plus or parser; no other one learns a graph"
-# arguments, variables, what is said; each with exit status 2, before anything is run
-REFUSED = [
-    ("train", {}, "give a recipe: aspec "),
-    ("fly nc11", {}, "give a verb: prepare "),
-    ("train nc12 pascal", {}, "give a recipe: "),
-    ("graph nc11", {}, "recipe.sh graph nc11: this recipe does not graph"),
-    *[(f"{verb} {n} pascall", {}, "system pascall: choose among") for n in RECIPES for verb in ("train", "evaluate")],
-    ("train lgp", {}, "give a system: seq lgp lgp_plus seq_plus dep dep_plus uni uni_plus"),
-    ("average lgp", {}, "give a system: seq"),
-    ("graph lgp", {}, CHOICES),
-    *[(f"graph {name} {system}", {}, CHOICES) for name in ("lgp", "aspec") for system in ("seq", "dep_plus", "uni")],
-    *[(f"evaluate {name} {system} test3", {}, "split test3: choose among valid test") for name, system in (
-        ("nc11", "pascal"), ("wmt17", "sa_nmt"), ("wmt14", "sdatt"), ("lgp", "seq"), ("aspec", "seq"),
-        ("sdatt", "sdatt"), ("sa_nmt", "sa_nmt"), ("multi30k", "pascal"), ("latent_tree", "latent"))],
-    ("trees latent_tree latent bogus", {}, "split bogus: choose among"),
-    ("trees latent_tree lstm", {}, "lstm builds no trees"),
-    ("trees latent_tree bogus", {}, "system bogus: choose among"),
-    ("trees sa_nmt bogus", {}, "system bogus: choose among"),
-    ("compare sdatt bogus", {}, "split bogus: choose among"),
-    ("prepare nc11 bogus", {}, "choose text, parse [SHARD] or binarize; nothing does all three"),
-    ("prepare wmt17 bogus", {}, "choose text or binarize; nothing does both"),
-    ("prepare lgp bogus", {}, "choose text, trees or binarize; nothing does all three"),
-    ("prepare lgp", {"PARSES": "some"}, "PARSES=some: choose given, own or none"),
-    *[("prepare aspec", {"SIZE": size}, "give the folder of the corpus, DATA=…") for size in ("small", "large")],
-    ("prepare wmt17", {"TARGET": "fr"}, "SOURCE=en TARGET=fr: choose en and de, or en and ru"),
-    ("train nc11 pascal", {"TARGET": "fr"}, "SOURCE=en TARGET=fr: choose"),
-    ("train nc11 pascal", {"GPUS": "3"}, "are not BATCH=8192 tokens an update"),
-    ("train wmt17 sa_nmt", {"GPUS": "3"}, "BATCH_SIZE=32 sentences cannot be shared equally by GPUS=3"),
-    ("train wmt14 sdatt", {"GPUS": "3"}, "BATCH_SIZE=80 sentences cannot be shared equally by GPUS=3"),
-    *[(f"train {name} bogus", {"SIZE": "huge"}, "SIZE=huge: choose")
-      for name in ("multi30k", "sa_nmt", "sdatt", "latent_tree", "lgp", "aspec")],
-    *[(f"train {name} seq", {"CRITERION": "hinge"}, "CRITERION=hinge: choose") for name in ("lgp", "aspec")],
-    *[(f"train {name} seq_plus", {"PARSER_PARTS": "words"}, "PARSER_PARTS=words: choose") for name in ("lgp", "aspec")],
-    *[(f"evaluate {name} lgp", {"PRIOR": "on"}, "PRIOR=on: choose raw, auto or off") for name in ("lgp", "aspec")],
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("line", "variables", "said"), REFUSED)
-def test_what_does_not_exist_is_refused(line, variables, said):
-    done = shell("recipe.sh", *line.split(), DRY_RUN="1", **variables)
-    assert done.returncode == 2 and said in done.stderr and "+ " not in done.stderr, done.stderr
+@pytest.mark.parametrize("line", LINES["refused"])
+def test_what_does_not_exist_is_refused(line):
+    arguments, variables = split(line)
+    done = shell("recipe.sh", *arguments, DRY_RUN="1", **variables)
+    assert done.returncode == 2 and LINES["refused"][line] in done.stderr and "+ " not in done.stderr, done.stderr
 
 
 def test_what_is_missing_is_named_with_its_step(tmp_path):
@@ -392,17 +301,6 @@ def test_all_systems_of_a_quick_run_have_one_budget(line, systems, own):
     assert {args.data for args in translated} == {args.data for args in trained}
 
 
-def test_options_of_a_quick_run_go_to_all_its_trainings():
-    for script, option, count in (
-        ("sdatt/quick.sh", "--sdatt-combine add", 4),
-        ("latent_tree/quick.sh", "--lr 1e-2", 2),
-    ):
-        commands = dry_run(script, *option.split(), UPDATES="5")
-        trained = [command for command in commands if command.startswith("fairseq-train ")]
-        assert len(trained) == count
-        assert all(command.endswith(option) and "--max-update 5 " in command for command in trained)
-
-
 @pytest.mark.parametrize(("size", "there"), [("cpu", "cpu"), ("paper", "gpu")])
 @pytest.mark.parametrize("system", ["transformer", "sdatt_transformer", "dasa_transformer"])
 def test_transformers_are_trained_as_in_multi30k(system, size, there):
@@ -423,111 +321,8 @@ def test_data_of_multi30k_serve_syntax_directed_attention_and_are_not_made_again
     assert recipe("prepare", "sdatt", MULTI30K=str(tmp_path), SOURCE="de", TARGET="en") != []
 
 
-def test_several_test_sets():
-    sets = {"TEST_SET": "wmt16 wmt17 wmt18", "SOURCE": "de", "TARGET": "en"}
-    prepared = recipe("prepare", "nc11", **sets)
-    echoed = [(command[2], command[4], command[6]) for command in prepared if command[0] == "sacrebleu"]
-    assert set(echoed) == {(f"wmt{year}", "de-en", side) for year in (15, 16, 17, 18) for side in ("src", "ref")}
-    (trees,) = [parse(command) for command in prepared if command[0] == "fairseq-syntax preprocess"]
-    assert [Path(prefix).name for prefix in trees.testpref.split(",")] == ["test", "test1", "test2"]
-    texts = [command[2] for command in prepared if command[0] == "fairseq-syntax parse"]
-    assert [Path(text).name for text in texts] == ["train.de", "valid.de", "test.de", "test1.de", "test2.de"]
-    commands = recipe("evaluate", "nc11", "pascal", "test2", **sets)
-    assert parse(commands[0]).gen_subset == "test2" and commands[-1][:3] == ["sacrebleu", "-t", "wmt18"]
-    for split, there in (("valid", "wmt15"), ("test", "wmt16"), ("test1", "wmt17")):
-        commands = recipe("evaluate", "wmt17", "sa_nmt", split)
-        assert [c[2] for c in commands if c[:2] == ["sacrebleu", "-t"]] == [there]
-    for split, there in (("valid", "wmt12"), ("test", "wmt13"), ("test1", "wmt14/full"), ("test2", "wmt15")):
-        cased, lowercased = [c for c in recipe("evaluate", "wmt14", "sdatt", split) if c[0] == "sacrebleu"]
-        assert lowercased == [*cased, "--lowercase"] and cased[2] == there
-
-
-def test_shards_are_parsed_once_each_and_joined_in_order():
-    steps = [recipe("prepare", "nc11", "parse", str(i), SHARDS="3") for i in range(3)]
-    shards = [[c for c in step if "train" in c[2]] for step in steps]
-    assert [parse(command).shard for (command,) in shards] == [(0, 3), (1, 3), (2, 3)]
-    assert [len(step) for step in steps] == [3, 1, 1], "the first shard also has valid and test"
-    joined = [c for c in recipe("prepare", "nc11", "binarize", SHARDS="3") if c[0] == "cat"]
-    assert joined == [["cat", *(parse(command).output for (command,) in shards)]]
-
-
-def test_trees_of_the_large_recipe_are_looked_at_by_the_small_one():
-    """README of wmt17: OUT=outputs/wmt17 SIZE=paper LOWERCASE= bash examples/recipe.sh trees sa_nmt …"""
-    variables = {"OUT": "outputs/wmt17", "SIZE": "paper", "LOWERCASE": "", "UD_EN": "ud.conllu"}
-    attachment, *_ = ours(recipe("trees", "sa_nmt", "sa_nmt", **variables))
-    args, trained = parse(attachment), training("wmt17", "sa_nmt")
-    assert (args.data, Path(args.path).parent) == (trained.data, Path(trained.save_dir))
-    assert (args.lowercase, args.cpu) == (False, False)
-    codes = {c[3] for c in recipe("prepare", "wmt17") if c[:2] == ["subword-nmt", "apply-bpe"]}
-    assert args.bpe_codes in codes
-
-
-@pytest.mark.parametrize(("source", "target"), [("en", "de"), ("de", "en")])
-def test_trees_are_compared_with_the_treebank_of_the_source(source, target):
-    variables = {"SOURCE": source, "TARGET": target, "UD_EN": "ud/en.conllu", "UD_DE": "ud/de.conllu.gz"}
-    commands = ours(recipe("trees", "sa_nmt", "sa_nmt", **variables))
-    trained = training("sa_nmt", "sa_nmt", SOURCE=source, TARGET=target)
-    for command in commands:
-        args = parse(command)
-        assert (args.data, Path(args.path).parent, args.cpu) == (trained.data, Path(trained.save_dir), True)
-    for args in map(parse, commands[:3]):
-        assert (args.bpe, args.lowercase, args.bpe_codes) == ("subword_nmt", True, f"outputs/sa_nmt/bpe.codes.{source}")
-        assert args.collapse_ranges == (source == "de"), "German text has im, its treebank in and dem"
-    assert all(variables[f"UD_{source.upper()}"] in command for command in commands[:3])
-    without = ours(recipe("trees", "sa_nmt", "sa_nmt", SOURCE=source, TARGET=target))
-    assert without == commands[3:]
-
-
-def test_what_looks_at_latent_trees_of_text_and_graphs_is_of_the_trained_system():
-    stats, draw = map(parse, ours(recipe("trees", "latent_tree", "latent", "valid", IDS="5 7")))
-    translated = generation("latent_tree", "latent", "valid")
-    assert stats.trees == draw.trees == translated.rnng_tree_output
-    assert (translated.gen_subset, draw.sentence) == ("valid", [5, 7])
-    for name in ("lgp", "aspec"):
-        for system in ("lgp", "lgp_plus", "parser"):
-            step = ["pretrain", name] if system == "parser" else ["train", name, system]
-            trained = parse(recipe(*step)[-1])
-            for args in map(parse, ours(recipe("graph", name, system))):
-                assert Path(args.path).parent == Path(trained.save_dir) and args.data == trained.data
-                assert str(args.decoder) == "eisner" and args.lowercase == (name == "lgp")
-
-
 ASPEC_FILES = ("train/train-1.txt", "train/train-2.txt", "dev/dev.txt", "devtest/devtest.txt", "test/test.txt")
 TANAKA_FILES = [f"{split}.{language}.gz" for split in ("train", "dev", "test") for language in ("en", "ja")]
-
-
-@pytest.mark.parametrize("name", ["lgp", "aspec"])
-@pytest.mark.parametrize("parses", ["own", "none"])
-def test_data_of_latent_graphs_are_accepted(tmp_path, name, parses):
-    data = touch(tmp_path, *ASPEC_FILES) if name == "aspec" else {}
-    commands = recipe("prepare", name, PARSES=parses, **data)
-    programs = [command[0].removeprefix("fairseq-").removeprefix("syntax ") for command in ours(commands)]
-    splits = ["valid", "test", "test1"][: 3 if name == "aspec" else 2]
-    parsing = ["train", *["parse"] * (1 + len(splits))] if parses == "own" else []
-    assert programs == ["dictionary", *parsing, "preprocess", "length-prior", "length-prior"]
-    (binarize,) = [command for command in ours(commands) if command[0].endswith("preprocess")]
-    assert (binarize[0] == "fairseq-preprocess") == (parses == "none")
-    dictionary, *_, binarized, prior, raw = map(parse, ours(commands))
-    # an open dictionary: words of all texts, and the spelling of rare ones
-    texts = [Path(file).name for file in (*dictionary.train, *dictionary.extra)]
-    assert texts == [f"{split}.en" for split in ("train", *splits)]
-    assert binarized.srcdict == dictionary.output and not binarized.joined_dictionary
-    assert (binarized.thresholdsrc, binarized.thresholdtgt) == (0, 2)
-    assert [Path(file).name for file in binarized.testpref.split(",")] == splits[1:]
-    assert prior.data == raw.data == binarized.destdir
-    # plain counts, as in the paper: a length that was not seen with that of the source has no probability
-    assert (raw.smoothing, raw.unseen, raw.bin, prior.smoothing, prior.output) == ("raw", "author", 1, "kernel", None)
-    if parses == "own":
-        parser, *trees = map(parse, ours(commands)[1:-3])
-        for args, split in zip(trees, ("train", *splits), strict=True):
-            assert Path(args.input) == Path(dictionary.train[0]).parent / f"{split}.en"
-            assert Path(args.parser_model) == Path(parser.save_dir) / "checkpoint_last.pt"
-            assert ["cp", args.output, f"{args.input}.conllu"] in commands
-        # the paper's parser for DEP has learned from all
-        assert parser.lgp_first_k == (None if name == "aspec" else 10_000) and parser.lgp_mt_dict == dictionary.output
-    fetched = [Path(command[-1]).name for command in commands if command[0] == "curl"]
-    assert fetched[-2:] == ["en_ewt-ud-train.conllu", "en_ewt-ud-dev.conllu"]
-    assert len(fetched) == (2 if name == "aspec" else 8)
 
 
 @pytest.mark.parametrize("pairs", ["300", "all"])
@@ -569,6 +364,9 @@ def test_data_of_aspec_are_those_of_the_paper(tmp_path, size, pairs, threshold):
     assert {command[3].split("print ")[1] for command in extracted} == {"$NF }", "$(NF - 1) }"}
     cut = [command[:3] for command in commands if command[0] == "head"]
     assert cut == ([] if pairs is None else [["head", "-n", pairs]] * 2)
+    programs = [command[0].removeprefix("fairseq-").removeprefix("syntax ") for command in ours(commands)]
+    parsing = ["train", *["parse"] * 4] if size != "large" else []
+    assert programs == ["dictionary", *parsing, "preprocess", "length-prior", "length-prior"]
     (binarize,) = [command for command in ours(commands) if command[0].endswith("preprocess")]
     assert parse(binarize).thresholdtgt == threshold
     assert (binarize[0] == "fairseq-preprocess") == (size == "large"), "the paper has no DEP of this size"
@@ -654,53 +452,6 @@ def test_comparison_takes_what_has_been_evaluated(tmp_path):
     assert (tmp_path / "recurrent-1.test.txt").is_file() and (tmp_path / "recurrent-1.test.svg").is_file()
     (tmp_path / "sdatt-1.test.generated").unlink()
     assert shell("recipe.sh", "compare", "sdatt", OUT=str(tmp_path), MULTI30K=str(tmp_path)).returncode == 1
-
-
-@pytest.mark.parametrize("system", ["lgp", "dep"])
-def test_unknown_words_are_copied_by_the_program_that_can(system):
-    translate, _ = ours(recipe("evaluate", "aspec", system, COPY_UNKNOWN="1", PRIOR="off"))
-    args = parse(translate)
-    assert translate[0] == "fairseq-interactive" and args.replace_unk == "" and args.length_prior == "off"
-    assert Path(args.input).name == "test.en" and args.buffer_size >= args.batch_size > 1
-    assert args.parser_model == (f"{args.input}.conllu" if system == "dep" else None)
-    assert str(args.parser) == ("conllu" if system == "dep" else "stanza")
-
-
-def test_translations_made_otherwise_have_other_names():
-    made = [{}, {"AVERAGED": "1"}, {"PRIOR": "auto"}, {"PRIOR": "raw"}, {"COPY_UNKNOWN": "1"}, {"SEED": "2"}]
-    scored = []
-    for variables in made:
-        (score,) = [command for command in recipe("evaluate", "lgp", "seq", **variables) if command[0] == "sacrebleu"]
-        hypotheses = score[score.index("--input") + 1]
-        (compared,) = map(parse, recipe("compare", "lgp", **variables))
-        assert compared.baseline == hypotheses.replace(".hypotheses", ".generated"), "compared is what was evaluated"
-        scored += [hypotheses, compared.draw]
-    assert len(set(scored)) == 2 * len(made)
-
-
-def test_another_parser_makes_another_system():
-    """Its checkpoints would be gone on with otherwise, and its translations compared as if they were the first's."""
-    names = {
-        **{"10000-1-1": {}, "1000-1-1": {"FIRST_K": "1000"}, "10000-2-1": {"PARSER_SEED": "2"}},
-        **{"own-1": {"PARSER": "mine/own/checkpoint_last.pt"}, "tables-10000-1-1": {"PARSER_PARTS": "tables"}},
-        "lstms-10000-1-1": {"PARSER_PARTS": "lstms"},
-    }
-    for name, variables in names.items():
-        args = training("lgp", "lgp_plus", **variables)
-        assert args.save_dir == f"outputs/lgp/10000/checkpoints/lgp_plus-{name}"
-        assert generation("lgp", "lgp_plus", **variables).path == f"{args.save_dir}/checkpoint_best.pt"
-        assert args.lgp_parser_parts == variables.get("PARSER_PARTS", "all")
-        # the others start from scratch, as always
-        plain = training("lgp", "lgp", **variables)
-        assert (plain.lgp_parser_path, Path(plain.save_dir).name) == (None, "lgp-1")
-
-
-def test_checkpoints_of_a_system_are_averaged_for_its_translations():
-    for name in ("lgp", "aspec"):
-        (average,) = map(parse, ours(recipe("average", name, "lgp_plus")))
-        trained = training(name, "lgp_plus")
-        assert (average.input, average.select_on, average.data) == ([trained.save_dir], "valid", trained.data)
-        assert generation(name, "lgp_plus", AVERAGED="1").path == average.output
 
 
 # --- text of the WMT recipes ------------------------------------------------------------------------------------------
