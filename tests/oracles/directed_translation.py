@@ -6,6 +6,7 @@ Scores and weights are lists of scalar tensors, so that gradients flow to the pa
 import math
 
 import torch
+from oracles.forests import distances
 from oracles.syntax_translation import _cell, part, softmax, weighted
 from torch import nn
 from torch.func import functional_call
@@ -14,18 +15,7 @@ from torch.func import functional_call
 def tree_paths(heads):
     """Arcs between any two tokens of a sentence of whole words and EOS, which is above the roots; -2: no parse."""
     size = len(heads) + 1
-    if -2 in heads:
-        return [[0] * size for _ in range(size)]
-
-    def way_up(token):
-        way = [token]
-        while way[-1] != size - 1:
-            head = heads[way[-1]]
-            way.append(head if head >= 0 else size - 1)
-        return way
-
-    ways = [way_up(token) for token in range(size)]
-    return [[len(set(ways[i]) ^ set(ways[j])) for j in range(size)] for i in range(size)]
+    return [[0] * size for _ in range(size)] if -2 in heads else distances(heads)
 
 
 def predicted(net, query, length):
@@ -39,10 +29,15 @@ def some_softmax(scores, inside):
     return [torch.exp(score) / total if use else score * 0 for score, use in zip(scores, inside, strict=True)]
 
 
-def local(scores, query, net, *, window=10.0, softmax="window", renormalize=False):
+def local(scores, query, net, **options):
     """Eqs. 5-8; (weights, p)."""
+    place = predicted(part(net, "position."), query, len(scores))
+    return around(scores, place, **options), place
+
+
+def around(scores, place, window=10.0, softmax="window", renormalize=False):
+    """Eqs. 6-8 around a position."""
     length = len(scores)
-    place = predicted(part(net, "position."), query, length)
     row = min(math.floor(place), length - 1)
     inside = [abs(j - row) <= window for j in range(length)]
     weights = some_softmax(scores, inside if softmax == "window" else [True] * length)
@@ -50,17 +45,37 @@ def local(scores, query, net, *, window=10.0, softmax="window", renormalize=Fals
         weight * torch.exp(-((j + 0.5 - place) ** 2) / (2 * (window / 2) ** 2)) if near else weight * 0
         for j, (weight, near) in enumerate(zip(weights, inside, strict=True))
     ]
-    return [weight / sum(weights) for weight in weights] if renormalize else weights, place
+    return [weight / sum(weights) for weight in weights] if renormalize else weights
 
 
-def flexible(scores, query, net, centre, *, sigma=3.0, threshold=math.inf):
+def flexible(scores, query, net, centre, **options):
     """(weights, gate, the new centre)."""
     gate = predicted(part(net, "gate."), query, 1)
+    weights, centre = penalized(scores, gate, centre, **options)
+    return weights, gate, centre
+
+
+def penalized(scores, gate, centre, sigma=3.0, threshold=math.inf):
+    """(weights, the new centre)."""
     offsets = [abs(j - centre) for j in range(len(scores))]
     penalties = [gate * offset**2 / (2 * sigma**2) for offset in offsets]
     seen = [p <= threshold or o == min(offsets) for p, o in zip(penalties, offsets, strict=True)]
     weights = some_softmax([e - p for e, p in zip(scores, penalties, strict=True)], seen)
-    return weights, gate, sum(j * weight for j, weight in enumerate(weights))
+    return weights, sum(j * weight for j, weight in enumerate(weights))
+
+
+def row_weights(scores, distances, window, sigma, combine):
+    """Eqs. 10 and 11 of words at these distances from the centre."""
+    exponents = [-(d**2) / (2 * sigma**2) for d in distances]
+    inside = [d <= window for d in distances]
+    if combine == "mul":
+        scores = [e * math.exp(x) for e, x in zip(scores, exponents, strict=True)]
+    elif combine == "add":
+        scores = [e + x for e, x in zip(scores, exponents, strict=True)]
+    weights = some_softmax(scores, inside)
+    if combine == "post":
+        weights = [weight * math.exp(x) for weight, x in zip(weights, exponents, strict=True)]
+    return torch.stack(weights)
 
 
 def directed(scores, query, net, distances, *, window=4.0, sigma=None, combine="mul", gradient="ste", guide="none"):
@@ -69,14 +84,7 @@ def directed(scores, query, net, distances, *, window=4.0, sigma=None, combine="
     sigma = window / 2 if sigma is None else sigma
 
     def of_row(scores, row):
-        exponents = [-(distances[row][j] ** 2) / (2 * sigma**2) for j in range(length)]
-        inside = [distances[row][j] <= window for j in range(length)]
-        if combine == "mul":
-            return torch.stack(some_softmax([e * math.exp(x) for e, x in zip(scores, exponents, strict=True)], inside))
-        if combine == "add":
-            return torch.stack(some_softmax([e + x for e, x in zip(scores, exponents, strict=True)], inside))
-        weights = some_softmax(scores, inside)
-        return torch.stack([weight * math.exp(x) for weight, x in zip(weights, exponents, strict=True)])
+        return row_weights(scores, distances[row], window, sigma, combine)
 
     if guide == "centres":
         plain = softmax(scores)
@@ -125,7 +133,7 @@ def unit_vectors(net, table, sentence, heads, size=10, words=None):
     words = list(range(len(sentence))) if words is None else words
     pieces = [[table[i] for i, word in zip(sentence, words, strict=True) if word == j] for j in range(len(heads))]
     vectors = [sum(some) / len(some) for some in pieces]
-    groups = len(table[0]) // net["convolutions.0.weight"].shape[1]
+    depthwise = len(table[0]) > net["convolutions.0.weight"].shape[1]
 
     def vector(members):
         rows = [vectors[word] for word in members]
@@ -134,15 +142,10 @@ def unit_vectors(net, table, sentence, heads, size=10, words=None):
             weight, bias = net[f"convolutions.{layer}.weight"], net[f"convolutions.{layer}.bias"]
             found = []
             for start in range(len(rows) - 2):
-                row = []
-                for out in range(len(bias)):
-                    inputs = [out] if groups > 1 else range(len(bias))
-                    total = bias[out]
-                    for k in range(3):
-                        for n, i in enumerate(inputs):
-                            total = total + weight[out, n, k] * rows[start + k][i]
-                    row.append(torch.tanh(total))
-                found.append(torch.stack(row))
+                total = bias
+                for k, row in enumerate(rows[start : start + 3]):
+                    total = total + (weight[:, 0, k] * row if depthwise else weight[:, :, k] @ row)
+                found.append(torch.tanh(total))
             rows = [torch.maximum(found[i], found[i + 1]) for i in range(0, len(found) - 1, 2)]
         return sum(rows) / len(rows)
 
@@ -272,7 +275,7 @@ def translate(
     annotations, final = run(part(parameters, "encoder.rnn."), read, cell, layers, of_encoder)
     memory, decoder = part(parameters, "encoder.memory."), part(parameters, "decoder.")
     net = part(decoder, "attention.weights.")
-    distances = tree_paths(heads)
+    paths = tree_paths(heads)
     centre = torch.zeros_like(annotations[0][0])
 
     def attend(query):
@@ -289,7 +292,7 @@ def translate(
         elif attention == "flexible":
             special, found["gate"], centre = flexible(scores, query, net, centre, **options)
         elif attention == "sdatt":
-            special, found["position"] = directed(scores, query, net, distances, **options)
+            special, found["position"] = directed(scores, query, net, paths, **options)
         else:
             special = plain
         contexts = [weighted(special, annotations)]

@@ -1,32 +1,8 @@
 """LGP-NMT as Hashimoto & Tsuruoka (2017) write it: one sentence, one target word, one source word at a time."""
 
 import torch
-from oracles.latent_graph import lstm, parse, part
-
-
-def cell_step(net, inputs, state):
-    """A step of our cell, whose gates are in the order i, f, o, g; `inputs` are [embedding; feed]."""
-    hidden, cell = state
-    size = len(hidden)
-    embedding, feed = inputs
-    take, keep, show, new = (
-        net["ahead.weight"][rows] @ embedding
-        + net["recurrent.weight"][rows] @ torch.cat((feed, hidden))
-        + net["recurrent.bias"][rows]
-        for rows in (slice(gate * size, (gate + 1) * size) for gate in range(4))
-    )
-    cell = torch.sigmoid(keep) * cell + torch.sigmoid(take) * torch.tanh(new)
-    return torch.sigmoid(show) * torch.tanh(cell), cell
-
-
-def weights(query, vectors):
-    """exp(h . v), normalised."""
-    scores = [torch.exp(query @ vector) for vector in vectors]
-    return [score / sum(scores) for score in scores]
-
-
-def mean(shares, vectors):
-    return sum(share * vector for share, vector in zip(shares, vectors, strict=True))
+from oracles.latent_graph import lstm_steps, parse
+from oracles.syntax_translation import _cell, part, softmax, weighted
 
 
 def translate(model, source, previous, *, graph="latent", heads=None, labels=None, num_labels=None, bos=False):
@@ -50,39 +26,31 @@ def translate(model, source, previous, *, graph="latent", heads=None, labels=Non
     embedding = parameters["encoder.embed_tokens.weight"]
     inputs = [torch.cat((embedding[row[word]], state)) for word, state in zip(source, h2, strict=True)]
     encoder = part(parameters, "encoder.rnn.")
-    states = lstm(encoder, inputs)
+    steps = lstm_steps(encoder, inputs)
+    states = [hidden for hidden, _ in steps]
     words = len(source) - 1
     dep = []
     for i in range(words if graph != "seq" else 0):
-        hbar = mean(p[i], states)
+        hbar = weighted(p[i], states)
         net = part(parameters, "encoder.graph_projection.")
         dep.append(torch.tanh(net["weight"] @ torch.cat((states[i], hbar, l[i])) + net["bias"]))
 
-    state = states[-1], last_cell(encoder, inputs)
+    state = steps[-1]
     feed = torch.zeros_like(states[0])
     decoder = part(parameters, "decoder.")
     logs, attention = [], []
     for step, word in enumerate(previous):
         if step or bos:
-            state = cell_step(part(decoder, "cell."), (decoder["embed_tokens.weight"][word], feed), state)
-        a = weights(state[0], states)
-        parts = [state[0], mean(a, states)]
+            state = _cell(
+                "lstm", part(decoder, "cell."), torch.cat((decoder["embed_tokens.weight"][word], feed)), state
+            )
+        a = softmax([state[0] @ vector for vector in states])
+        parts = [state[0], weighted(a, states)]
         if graph != "seq":
-            parts.append(mean(weights(state[0], dep), dep) if words else torch.zeros_like(state[0]))
+            shares = softmax([state[0] @ vector for vector in dep])
+            parts.append(weighted(shares, dep) if words else torch.zeros_like(state[0]))
         feed = torch.tanh(decoder["output_state.weight"] @ torch.cat(parts) + decoder["output_state.bias"])
         logits = decoder["embed_tokens.weight"] @ feed + decoder["output_projection.bias"]
         logs.append(logits - torch.logsumexp(logits, 0))
         attention.append(torch.stack(a))
     return logs, attention
-
-
-def last_cell(net, inputs):
-    """Cell state of an LSTM after all inputs, by torch's names of weights."""
-    size = len(net["bias_hh_l0"]) // 4
-    hidden = cell = torch.zeros_like(net["bias_hh_l0"][:size])
-    for x in inputs:
-        gates = net["weight_ih_l0"] @ x + net["bias_ih_l0"] + net["weight_hh_l0"] @ hidden + net["bias_hh_l0"]
-        take, keep, new, show = gates.chunk(4)
-        cell = torch.sigmoid(keep) * cell + torch.sigmoid(take) * torch.tanh(new)
-        hidden = torch.sigmoid(show) * torch.tanh(cell)
-    return cell

@@ -4,24 +4,25 @@ Vectors and scores are tensors, so that gradients flow to the parameters.
 """
 
 import torch
+from oracles.syntax_translation import part
 
 
 def lstm(net, inputs):
-    """States of an LSTM over `inputs`, by torch's names of weights: rows are the gates i, f, g, o."""
+    """States of an LSTM over `inputs`, by torch's names of weights, whose rows are the gates i, f, g, o."""
+    return [hidden for hidden, _ in lstm_steps(net, inputs)]
+
+
+def lstm_steps(net, inputs):
+    """(hidden, cell) after each input."""
     size = len(net["bias_hh_l0"]) // 4
     hidden = cell = torch.zeros_like(net["bias_hh_l0"][:size])
     states = []
     for x in inputs:
-        take, keep, new, show = (
-            net["weight_ih_l0"][gate * size : (gate + 1) * size] @ x
-            + net["bias_ih_l0"][gate * size : (gate + 1) * size]
-            + net["weight_hh_l0"][gate * size : (gate + 1) * size] @ hidden
-            + net["bias_hh_l0"][gate * size : (gate + 1) * size]
-            for gate in range(4)
-        )
+        gates = net["weight_ih_l0"] @ x + net["bias_ih_l0"] + net["weight_hh_l0"] @ hidden + net["bias_hh_l0"]
+        take, keep, new, show = gates.chunk(4)
         cell = torch.sigmoid(keep) * cell + torch.sigmoid(take) * torch.tanh(new)
         hidden = torch.sigmoid(show) * torch.tanh(cell)
-        states.append(hidden)
+        states.append((hidden, cell))
     return states
 
 
@@ -37,10 +38,6 @@ def classify(net, vector):
         vector = torch.relu(net["hidden.weight"] @ vector + net["hidden.bias"])
     scores = [row @ vector + bias for row, bias in zip(net["output.weight"], net["output.bias"], strict=True)]
     return torch.stack(softmax(scores))
-
-
-def part(parameters, prefix):
-    return {name.removeprefix(prefix): value for name, value in parameters.items() if name.startswith(prefix)}
 
 
 def head_states(heads, states):

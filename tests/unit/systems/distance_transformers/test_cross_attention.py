@@ -148,29 +148,6 @@ def test_no_heads_is_stock_attention_to_the_bit():
         assert all(torch.equal(ours, theirs) for ours, theirs in zip(found, expected, strict=True))
 
 
-def test_the_first_heads_are_plain():
-    query, states, keep, distances = batch()
-    _, found = attend(build(1), query, states, tree_penalty(distances, keep, 1, 0.5))
-    _, plain = attend(build(1), query, states, tree_penalty(distances, keep, INF, INF))
-    assert torch.equal(found[:3], plain[:3])
-    assert not torch.allclose(found[3], plain[3], atol=0.05)
-
-
-def test_batch_is_its_sentences():
-    query, states, keep, distances = batch()
-    left = batch(left_pad=True)
-    for mode in ("ste", "mix"):
-        attention = build(3, gradient=mode).train()
-        together = attend(attention, query, states, tree_penalty(distances, keep, 2, 1))[0]
-        at_the_end = attend(attention, query, left[1], tree_penalty(left[3], left[2], 2, 1))[0]
-        for b, length in enumerate(LENGTHS):
-            part = slice(b, b + 1), slice(0, length)
-            penalty = tree_penalty(distances[part][:, :, :length], keep[part], 2, 1)
-            alone = attend(attention, query[:, b : b + 1], states[:length, b : b + 1], penalty)[0]
-            torch.testing.assert_close(together[:, b : b + 1], alone, atol=1e-12, rtol=1e-12)
-            torch.testing.assert_close(at_the_end[:, b : b + 1], alone, atol=1e-12, rtol=1e-12)
-
-
 def random_scores(seed=2):
     torch.manual_seed(seed)
     _, _, keep, distances = batch()
@@ -213,49 +190,9 @@ def test_gradients_of_mix_by_finite_differences():
     assert torch.autograd.gradcheck(function, (scores[:1], position[:1]))
 
 
-@pytest.mark.parametrize("mode", ["ste", "mix"])
-def test_every_parameter_learns(mode):
-    query, states, keep, distances = batch()
-    attention = build(2, gradient=mode).train()
-    attend(attention, query, states, tree_penalty(distances, keep, 2, 1))[0].square().sum().backward()
-    for name, parameter in attention.named_parameters():
-        assert parameter.grad.isfinite().all(), name
-        assert parameter.grad.abs().max() > (1e-6 if name != "k_proj.bias" else -1), name  # a shift of all scores
-
-
 def test_hard_positions_are_not_trained():
     assert not any(p.requires_grad for n, p in build(2, gradient="hard").named_parameters() if "position" in n)
     assert all(p.requires_grad for p in build(2).parameters())
-
-
-def test_step_by_step_equals_all_at_once():
-    query, states, keep, distances = batch()
-    attention = build(2)
-    penalty = tree_penalty(distances, keep, 2, 1)
-    full, weights = attend(attention, query, states, penalty)
-    # two hypotheses a sentence, which change places; the other one sees other queries
-    order = torch.tensor([0, 0, 1, 1, 2, 2])
-    twin = torch.stack((query, query.flip(0)), dim=2).flatten(1, 2)
-    states, penalty, state = states[:, order], penalty[order], {}
-    attention.set_beam_size(2)  # as fairseq's generator may
-    swapped = False
-    for t in range(T):
-        step = twin[t : t + 1]
-        if swapped:
-            step = step.unflatten(1, (-1, 2)).flip(2).flatten(1, 2)
-        out, found = attend(attention, step, states, penalty, incremental_state=state, static_kv=True)
-        mine = slice(1, None, 2) if swapped else slice(0, None, 2)
-        torch.testing.assert_close(out[:, mine], full[t : t + 1])
-        torch.testing.assert_close(found[:, mine], weights[:, :, t : t + 1])
-        if t == 1:
-            swap = torch.tensor([1, 0, 3, 2, 5, 4])
-            attention.reorder_incremental_state(state, swap)
-            states, penalty, swapped = states[:, swap], penalty[swap], True
-        states = torch.full_like(states, float("nan"))  # keys come from the first step
-    # sentences that are finished leave the batch
-    attention.reorder_incremental_state(state, torch.tensor([4, 5]))
-    out, _ = attend(attention, twin[-1:, 4:], states[:, 4:], penalty[4:], incremental_state=state, static_kv=True)
-    torch.testing.assert_close(out[:, 0], full[-1:, 2])
 
 
 def test_weights_drop_out_and_are_returned_whole():

@@ -77,20 +77,6 @@ def test_gaussian_by_hand():
     assert (log_gaussian(torch.arange(256), math.inf) == 0).all()
 
 
-def test_padding_and_neighbours_change_nothing():
-    x, mask, distances = batch()
-    left = batch(left_pad=True)
-    attention = build()
-    together = attention.attend_to_near(x, mask, log_gaussian(distances, 2.0).exp())
-    at_the_end = attention.attend_to_near(left[0], left[1], log_gaussian(left[2], 2.0).exp())
-    for b, length in enumerate(LENGTHS):
-        near = log_gaussian(distances[b : b + 1, :length, :length], 2.0).exp()
-        alone = attention.attend_to_near(x[:length, b : b + 1], None, near)
-        torch.testing.assert_close(together[:length, b], alone[:, 0], atol=1e-12, rtol=1e-12)
-        torch.testing.assert_close(at_the_end[T - length :, b], alone[:, 0], atol=1e-12, rtol=1e-12)
-    assert together.isfinite().all()
-
-
 @pytest.mark.parametrize("masked", [True, False])
 def test_no_parse_or_no_weight_is_stock_attention(masked):
     x, mask, distances = batch()

@@ -104,9 +104,6 @@ def test_gradient_is_probability_minus_one_at_the_parent():
     torch.testing.assert_close(logits.grad, expected, atol=1e-6, rtol=1e-5)
 
 
-# --- the criterion ----------------------------------------------------------------------------------------------
-
-
 class FakeModel(torch.nn.Module):
     """Gives the logits that it holds; ids of sentences stand in `src_lengths`."""
 
@@ -204,14 +201,6 @@ def test_both_losses_are_means_over_their_own_tokens(model, penalty, sentence_av
     assert float(log["parse_loss"]) == pytest.approx(parse, rel=1e-5)
 
 
-def test_batch_equals_single_sentences(model):
-    """Sums, not means, are logged: those of a batch are those of its sentences."""
-    together = criterion()(model, sample([0, 1, 2]))[2]
-    alone = [criterion()(model, sample([i]))[2] for i in range(3)]
-    for key in ("nll_loss", "ntokens", "nsentences", *(k for k in together if k.startswith("parse_"))):
-        assert float(together[key]) == pytest.approx(sum(float(log[key]) for log in alone), rel=1e-5), key
-
-
 def logged(logs):
     with metrics.aggregate(new_root=True) as aggregator:
         LabelSmoothedCrossEntropyWithHeadsCriterion.reduce_metrics(logs)
@@ -269,14 +258,3 @@ def test_gradient_reaches_the_parser_as_far_as_the_penalty_says(model, penalty, 
 def test_accuracy_of_words_is_reported_when_asked_for(model):
     log = criterion(report_accuracy=True)(model, sample([0, 1]))[2]
     assert log["total"] == 8 and 0 <= log["n_correct"] <= 8
-
-
-def test_models_and_data_without_trees_are_refused_in_words(model):
-    batch = sample([0])
-    del batch["net_input"]["src_syntax"]
-    with pytest.raises(ValueError, match="no trees to learn from; add them with fairseq-syntax preprocess"):
-        criterion()(model, batch)
-    plain = FakeModel(torch.zeros(3, 6, 6).double())
-    plain.forward = lambda **inputs: (FakeModel.forward(plain, **inputs)[0], {"attn": []})
-    with pytest.raises(ValueError, match="the model has no parsing head; use --arch lisa_transformer"):
-        criterion()(plain, sample([0]))

@@ -196,18 +196,6 @@ def test_what_is_never_a_head_is_not_in_checkpoints():
     build().load_state_dict(layer.state_dict())
 
 
-@pytest.mark.parametrize("hard", [False, True])
-@pytest.mark.parametrize(("tree", "root"), KINDS)
-def test_a_sentence_depends_on_neither_neighbours_nor_padding(tree, root, hard):
-    layer = build(tree, root, hard=hard, never_heads=never_heads())
-    states, source = batch(SENTENCES + PUNCTUATED)
-    found = layer(states, source)
-    for row, padding in enumerate(source.padding_mask):
-        kept = ~padding
-        alone = Source(source.tokens[row, kept][None], padding[kept][None], source.word_mask[row, kept][None])
-        torch.testing.assert_close(layer(states[row, kept][None], alone)[0], found[row, kept], atol=1e-12, rtol=0)
-
-
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
 @pytest.mark.parametrize(("tree", "root"), KINDS)
 def test_smaller_types_stay_near(tree, root, dtype):

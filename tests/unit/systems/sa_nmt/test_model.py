@@ -1,12 +1,8 @@
 """SA-NMT, FA-NMT and the recurrent baseline as whole models, against the paper's equations word by word."""
 
-import argparse
-
 import pytest
-import recurrent_checks
 import torch
 from fairseq.data import Dictionary
-from fairseq.models import ARCH_CONFIG_REGISTRY
 from oracles import syntax_translation as oracle
 
 from fairseq_syntax.systems.sa_nmt.model import punctuation
@@ -151,85 +147,6 @@ def test_without_the_contribution_of_syntax_it_is_the_baseline(build, arch):
         weights.normal_()
         model.encoder.memory.head_selection.value.weight.normal_()
     assert (model(*arguments(batch()))[0] - expected).abs().max() > 1e-2
-
-
-@pytest.mark.parametrize("cell", CELLS)
-@pytest.mark.parametrize("arch", SYSTEMS)
-def test_sentences_depend_on_neither_neighbours_nor_padding_side(build, arch, cell):
-    options = {} if arch == "nmt_lstm" else {"sa_punctuation_never_heads": True}
-    model = build(arch, cell=cell, **options)
-    right, left = (model(*arguments(batch(side)))[0] for side in (False, True))
-    torch.testing.assert_close(left, right, atol=1e-12, rtol=0)
-    for row, (sentence, previous) in enumerate(zip(SENTENCES, TARGETS, strict=True)):
-        alone, extra = model(torch.tensor([sentence]), None, torch.tensor([previous]))
-        torch.testing.assert_close(alone[0], right[row], atol=1e-12, rtol=0)
-        torch.testing.assert_close(extra["attn"][0].sum(-1), torch.ones(1, len(previous), dtype=torch.double))
-
-
-@pytest.mark.parametrize("cell", CELLS)
-@pytest.mark.parametrize("arch", SYSTEMS)
-def test_word_by_word_is_all_at_once_also_after_reordering(build, arch, cell):
-    recurrent_checks.assert_words_one_by_one_are_all_at_once(build(arch, cell=cell), batch()[0])
-
-
-@pytest.mark.parametrize("cell", CELLS)
-@pytest.mark.parametrize("arch", SYSTEMS)
-def test_every_parameter_gets_a_finite_gradient(build, arch, cell):
-    """Of a batch of usual sentences; and of one without any tree to choose, whose gradients exist nevertheless."""
-    model = build(arch, cell=cell, dropout=0.2, decoder_hidden_size=8).train()
-    tokens, previous = batch()
-    batches = [(tokens[rows, :5], None, previous[rows]) for rows in (slice(None), slice(3, None))]
-    recurrent_checks.assert_gradients_reach_everything(model, batches)
-
-
-@pytest.mark.parametrize("arch", SYSTEMS)
-def test_half_precision_and_autocast_stay_near(build, arch):
-    model = build(arch, init_range=0.4)
-    expected, _ = model(*arguments(batch()))
-    model.float()
-    with torch.autocast("cpu", torch.bfloat16):
-        found, _ = model(*arguments(batch()))
-    model.train()
-    with torch.autocast("cpu", torch.bfloat16):
-        trained, _ = model(*arguments(batch()))
-        trained.float().logsumexp(-1).sum().backward()
-    assert all(torch.isfinite(parameter.grad).all() for parameter in model.parameters())
-    half, extra = model.eval().half()(*arguments(batch()))
-    assert half.dtype == extra["attn"][0].dtype == torch.float16
-    # where probabilities are nearly equal, another head may win
-    near = (0.02, 0.1) if arch != "sa_nmt_hard" else (0.5, 0.5)
-    torch.testing.assert_close(half.double(), expected, atol=near[0], rtol=0)
-    torch.testing.assert_close(found.double(), expected, atol=near[1], rtol=0)
-
-
-@pytest.mark.parametrize("arch", SYNTAX)
-def test_latent_heads_are_distributions(build, arch):
-    model = build(arch)
-    tokens, _ = batch()
-    found = model.latent_heads(tokens)
-    words = tokens.ne(PAD) & tokens.ne(EOS)
-    assert torch.equal(found["word_mask"], words)
-    torch.testing.assert_close(found["arc_marginals"].sum(-1) + found["root_marginals"], words.double())
-    if arch.startswith("sa"):
-        torch.testing.assert_close(found["root_marginals"].sum(-1)[:4], torch.ones(4, dtype=torch.double))
-    assert not any(value.requires_grad for value in found.values())
-    # not the same for all sentences
-    assert (found["arc_scores"][0, 0, 1] - found["arc_scores"][1, 0, 1]).abs() > 1e-5
-
-
-@pytest.mark.parametrize("arch", SYNTAX)
-@pytest.mark.parametrize("size", ["", "_tiny"])
-def test_presets_choose_the_system_and_options_win(arch, size):
-    preset = ARCH_CONFIG_REGISTRY[f"{arch}{size}"]
-    args = argparse.Namespace()
-    preset(args)
-    assert args.sa_head_selection == ("flat" if SYSTEMS[arch].get("tree") is False else "tree")
-    assert args.sa_context == SYSTEMS[arch]["context"]
-    assert getattr(args, "sa_hard_heads", False) == SYSTEMS[arch].get("hard", False)
-    assert hasattr(args, "encoder_embed_dim") == bool(size)
-    args = argparse.Namespace(sa_head_selection="other", sa_context="other")
-    preset(args)
-    assert args.sa_head_selection == args.sa_context == "other"
 
 
 def test_options_of_head_selection_reach_it(build):

@@ -1,0 +1,86 @@
+"""Small models of any architecture that translates, in this process, and batches for them."""
+
+import argparse
+from types import SimpleNamespace
+
+import numpy as np
+import torch
+from fairseq.data import Dictionary
+from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
+
+import fairseq_syntax  # noqa: F401  registers the architectures
+from fairseq_syntax.data.inputs import TokenSyntax, collate_syntax
+
+PAD, EOS = 1, 2
+SIZES = {
+    **dict.fromkeys(("encoder_embed_dim", "decoder_embed_dim", "decoder_hidden_size", "lgp_size"), 8),
+    **dict.fromkeys(("encoder_ffn_embed_dim", "decoder_ffn_embed_dim"), 12),
+    **dict.fromkeys(("encoder_attention_heads", "decoder_attention_heads"), 4),
+    **{"encoder_hidden_size": 4, "lgp_parser_size": 3, "lgp_pos_size": 4, "lgp_num_pos": 6, "lgp_num_labels": 7},
+    **{"dropout": 0.0, "tag_embed_dim": 2, "pascal_heads": [2, 0], "max_source_positions": 50},
+    "max_target_positions": 50,
+    # so narrow that something is left out
+    **{"sdatt_local_window": 2.0, "sdatt_flex_sigma": 1.5, "sdatt_n": 2.0, "sdatt_sigma": 1.3, "dasa_sigma": 2.0},
+}
+# heads and the word of each token: a tree of whole words, pieces under two roots, no parse, one word, none
+SENTENCES = [
+    ([1, 2, -1, 2], [0, 1, 2, 3, 4], [4, 5, 13, 7, EOS]),
+    ([-1, 0, -1], [0, 0, 1, 2, 2, 2, 3], [10, 11, 4, 6, 7, 8, EOS]),
+    ([-2, -2, -2], [0, 1, 2, 3], [8, 9, 4, EOS]),
+    ([-1], [0, 1], [10, EOS]),
+    ([], [0], [EOS]),
+]
+TARGETS = [[EOS, 5, 6, 9, 4], [EOS, 7, 7, 4, 8], [EOS, 9, 4, 10, 5], [EOS, 4, 5, 6, 7], [EOS, 8, 9, 4, 6]]
+
+
+def dictionary(symbols):
+    made = Dictionary()
+    for symbol in symbols:
+        made.add_symbol(symbol, n=2)
+    return made
+
+
+WORDS, LABELS = dictionary([*(f"w{i}" for i in range(9)), ".", ","]), dictionary("abcd")
+# what of a task models are built from
+TASK = SimpleNamespace(
+    source_dictionary=WORDS,
+    target_dictionary=WORDS,
+    attach_syntax=None,
+    cfg=SimpleNamespace(lisa_gold_parses=False),
+    syntax_dictionary=lambda name: LABELS,
+)
+
+
+def build(arch, scale=0.6, seed=3, **options):
+    """The model in double precision and eval mode; its matrices far from zero, unless `scale` is 0."""
+    args = argparse.Namespace(**{**SIZES, **options})
+    ARCH_CONFIG_REGISTRY[arch](args)
+    torch.manual_seed(seed)
+    model = ARCH_MODEL_REGISTRY[arch].build_model(args, TASK).double().eval()
+    for parameter in model.parameters() if scale else ():
+        if parameter.dim() > 1:
+            torch.nn.init.uniform_(parameter, -scale, scale)
+    for module in model.modules():
+        if isinstance(module, (torch.nn.Embedding, torch.nn.EmbeddingBag)) and module.padding_idx is not None:
+            torch.nn.init.zeros_(module.weight[module.padding_idx])
+    return model
+
+
+def batch(model, rows=range(5), left_pad=False, columns=0, sentences=SENTENCES):
+    """`net_input` of some sentences, with the trees that a model reads."""
+    chosen = [sentences[row] for row in rows]
+    columns = max(columns, *(len(words) for _, words, _ in chosen))
+    tokens = torch.full((len(chosen), columns), PAD)
+    for row, (_, _, ids) in zip(tokens, chosen, strict=True):
+        row[slice(columns - len(ids), None) if left_pad else slice(len(ids))] = torch.tensor(ids)
+    given = {"src_tokens": tokens, "src_lengths": tokens.ne(PAD).sum(1)}
+    given["prev_output_tokens"] = torch.tensor([TARGETS[row] for row in rows])
+    names = getattr(model, "syntax_inputs", ())
+    if names:
+        tags = [np.arange(4, 4 + len(heads)) % 8 for heads, _, _ in chosen]
+        trees = [
+            TokenSyntax(np.array(words), np.array(heads, dtype=int), tag, tag)
+            for (heads, words, _), tag in zip(chosen, tags, strict=True)
+        ]
+        given["src_syntax"] = collate_syntax(trees, names, columns, left_pad)
+    return given
