@@ -1,6 +1,5 @@
 """Damaged checkpoints, given to every command that takes one: one clear message each, nothing executed or written."""
 
-import importlib
 import itertools
 import random
 import shutil
@@ -13,9 +12,10 @@ from corpora import random_items, write_split
 from damage import CHECKPOINTS
 from integration import commands
 
+from fairseq_syntax.cli import program
 from fairseq_syntax.systems.pascal.model import PascalTransformerModel
 
-SYNTAX, LATENT = "pascal_transformer_tiny", "sa_nmt_shared_tiny"
+SYNTAX, LATENT, PARSER = "pascal_transformer_tiny", "sa_nmt_shared_tiny", "lgp_parser_tiny"
 
 
 @pytest.fixture(scope="session")
@@ -39,113 +39,67 @@ def train(world, save_dir, arch, *options):
     return commands.train(world / "bin", save_dir, arch, "-s", "en", "-t", "de", "--max-update", 1, *options)
 
 
-def program(name):
-    """A program of ours as a command: data directory, checkpoint and options in its own order."""
-
-    def call(*arguments):
-        main = importlib.import_module(f"fairseq_syntax.cli.{name}").main
-        return main([str(argument) for argument in arguments])
-
-    return call
-
-
-def text(world):
-    return world / "text" / "test.en"
-
-
-# command -> the model it wants; what it does with the folder, the checkpoint and a path to write to
+TRAIN = (
+    f"fairseq-train {{bin}} --arch {{arch}} --save-dir {{out}} --max-update 1 {' '.join(commands.TRAINING)} -s en -t de"
+)
+DECODE = " ".join(commands.DECODING)
+LIVE = f"fairseq-interactive {{bin}} --input {{text}} {DECODE} -s en -t de"
+LOOK = "{bin} --path {given} --cpu"
+# name -> the model it wants; the command line
 COMMANDS = {
-    "fairseq-generate": (SYNTAX, lambda w, c, out: commands.generate(w / "bin", c)),
-    "fairseq-validate": (
-        SYNTAX,
-        lambda w, c, out: commands.run(
-            "fairseq-validate", w / "bin", "--path", c, "--cpu", "--batch-size", 4, "--task", "translation"
-        ),
-    ),
-    "fairseq-interactive": (
-        SYNTAX,
-        lambda w, c, out: commands.interactive(
-            w / "bin", c, text(w), "-s", "en", "-t", "de", "--parser", "conllu", "--parser-model", f"{text(w)}.conllu"
-        ),
-    ),
-    "fairseq-train --restore-file": (SYNTAX, lambda w, c, out: train(w, out, SYNTAX, "--restore-file", c)),
-    "fairseq-train --finetune-from-model": (
-        SYNTAX,
-        lambda w, c, out: train(w, out, SYNTAX, "--finetune-from-model", c),
-    ),
-    "fairseq-train --lgp-parser-path": (
-        "lgp_parser_tiny",
-        lambda w, c, out: train(w, out, "lgp_tiny", "--lgp-parser-path", c),
-    ),
+    "fairseq-generate": (SYNTAX, f"fairseq-generate {{bin}} --path {{given}} {DECODE}"),
+    "fairseq-validate": (SYNTAX, f"fairseq-validate {LOOK} --batch-size 4 --task translation"),
+    "fairseq-interactive": (SYNTAX, f"{LIVE} --path {{given}} --parser conllu --parser-model {{text}}.conllu"),
+    "fairseq-train --restore-file": (SYNTAX, f"{TRAIN} --restore-file {{given}}"),
+    "fairseq-train --finetune-from-model": (SYNTAX, f"{TRAIN} --finetune-from-model {{given}}"),
+    "fairseq-train --lgp-parser-path": (PARSER, f"{TRAIN.replace('{arch}', 'lgp_tiny')} --lgp-parser-path {{given}}"),
     "fairseq-interactive --parser checkpoint": (
-        "lgp_parser_tiny",
-        lambda w, c, out: commands.interactive(
-            w / "bin",
-            w / SYNTAX / "checkpoint_last.pt",
-            text(w),
-            "-s",
-            "en",
-            "-t",
-            "de",
-            "--parser",
-            "checkpoint",
-            "--parser-model",
-            c,
-        ),
+        PARSER,
+        f"{LIVE} --path {{bin}}/../{SYNTAX}/checkpoint_last.pt --parser checkpoint --parser-model {{given}}",
     ),
-    "from_pretrained": (
-        SYNTAX,
-        lambda w, c, out: PascalTransformerModel.from_pretrained(str(c.parent), c.name, str(w / "bin")),
-    ),
-    "fairseq-syntax attention": (
-        SYNTAX,
-        lambda w, c, out: program("attention")(w / "bin", "--path", c, "--cpu", "--draw", f"{out}.svg"),
-    ),
-    "fairseq-syntax gates": (
-        LATENT,
-        lambda w, c, out: program("gates")(w / "bin", "--path", c, "--cpu", "--output", out),
-    ),
-    "fairseq-syntax trees": (
-        LATENT,
-        lambda w, c, out: program("trees")(w / "bin", "--path", c, "--cpu", "--input", text(w), "--output", out),
-    ),
-    "fairseq-syntax graph": (
-        LATENT,
-        lambda w, c, out: program("graph")(w / "bin", "--path", c, "--cpu", "--input", text(w), "--output", out),
-    ),
-    "fairseq-syntax attachment": (
-        LATENT,
-        lambda w, c, out: program("attachment")(w / "bin", "--path", c, "--cpu", "--gold", f"{text(w)}.conllu"),
-    ),
+    "from_pretrained": (SYNTAX, None),
+    "fairseq-syntax attention": (SYNTAX, f"attention {LOOK} --draw {{out}}.svg"),
+    "fairseq-syntax gates": (LATENT, f"gates {LOOK} --output {{out}}"),
+    "fairseq-syntax trees": (LATENT, f"trees {LOOK} --input {{text}} --output {{out}}"),
+    "fairseq-syntax graph": (LATENT, f"graph {LOOK} --input {{text}} --output {{out}}"),
+    "fairseq-syntax attachment": (LATENT, f"attachment {LOOK} --gold {{text}}.conllu"),
     "fairseq-syntax average": (
         LATENT,
-        lambda w, c, out: program("average")("--input", w / LATENT / "checkpoint_last.pt", c, "--output", out),
+        f"average --input {{bin}}/../{LATENT}/checkpoint_last.pt {{given}} --output {{out}}",
     ),
     "fairseq-syntax average --select-on": (
         LATENT,
-        lambda w, c, out: program("average")(
-            "--input", c, "--select-on", "test", "--data", w / "bin", "--cpu", "--output", out
-        ),
+        "average --input {given} --select-on test --data {bin} --cpu --output {out}",
     ),
     "fairseq-syntax parse": (
-        "lgp_parser_tiny",
-        lambda w, c, out: program("parse")(
-            "--input", text(w), "--output", out, "--parser", "checkpoint", "--parser-model", c, "--parser-device", "cpu"
-        ),
+        PARSER,
+        "parse --input {text} --output {out} --parser checkpoint --parser-model {given} --parser-device cpu",
     ),
 }
+
+
+def run(command, world, given, out):
+    """What a command of ours returns, or one of fairseq's prints."""
+    arch, line = COMMANDS[command]
+    if line is None:
+        return PascalTransformerModel.from_pretrained(str(given.parent), given.name, str(world / "bin"))
+    places = {"bin": world / "bin", "text": world / "text" / "test.en", "given": given, "out": out, "arch": arch}
+    name, *arguments = line.format(**places).split()
+    return commands.run(name, *arguments) if name.startswith("fairseq-") else program.load(name).main(arguments)
+
+
 CASES = list(itertools.product(COMMANDS, CHECKPOINTS))
 TENTH = random.Random(14).sample(CASES, len(CASES) // 10)
 
 
 def examine(command, kind, world, tmp_path, capsys):
-    arch, run = COMMANDS[command]
+    arch, _ = COMMANDS[command]
     state = torch.load(world / arch / "checkpoint_last.pt", map_location="cpu", weights_only=True)
     path, victim, output = tmp_path / "given.pt", tmp_path / "executed", tmp_path / "output"
     path.write_bytes(CHECKPOINTS[kind](state, victim))
     capsys.readouterr()
     try:
-        code = run(world, path, output)
+        code = run(command, world, path, output)
     except (ValueError, OSError) as error:
         message = str(error)
     except Exception as error:  # fairseq has no better one for a model that does not fit
@@ -180,7 +134,7 @@ def test_every_damaged_checkpoint_by_every_command(command, kind, world, tmp_pat
     examine(command, kind, world, tmp_path, capsys)
 
 
-@pytest.mark.parametrize("kind", ["half", "payload", "a list", "no cfg", "NaN"])
+@pytest.mark.parametrize("kind", ["half", "payload", "no cfg"])
 def test_a_run_is_not_resumed_from_a_damaged_checkpoint(kind, world, tmp_path):
     state = torch.load(world / SYNTAX / "checkpoint_last.pt", map_location="cpu", weights_only=True)
     path, victim = tmp_path / "checkpoint_last.pt", tmp_path / "executed"
@@ -194,6 +148,6 @@ def test_a_run_is_not_resumed_from_a_damaged_checkpoint(kind, world, tmp_path):
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_checkpoint_that_is_right_is_taken(command, world, tmp_path):
     """Otherwise the tests above would prove nothing."""
-    arch, run = COMMANDS[command]
-    path = shutil.copy(world / arch / "checkpoint_last.pt", tmp_path / "given.pt")
-    assert run(world, path, tmp_path / "output") not in (1, 2)
+    arch, _ = COMMANDS[command]
+    path = Path(shutil.copy(world / arch / "checkpoint_last.pt", tmp_path / "given.pt"))
+    assert run(command, world, path, tmp_path / "output") not in (1, 2)

@@ -1,16 +1,13 @@
 """What options look like, habits that the package does without, and what an import does."""
 
-import ast
 import dataclasses
 import importlib
 import inspect
-import io
 import pickle
 import pkgutil
 import re
 import subprocess
 import sys
-import tokenize
 import types
 from enum import Enum, StrEnum
 from pathlib import Path
@@ -27,9 +24,6 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 
 def relative(path: Path) -> str:
     return path.relative_to(PACKAGE).as_posix()
-
-
-# --- options ------------------------------------------------------------------------------------------------------
 
 
 def option_classes() -> list[type]:
@@ -100,52 +94,12 @@ def test_wrong_options_are_found():
     ]
 
 
-# --- habits -------------------------------------------------------------------------------------------------------
+def test_checkpoints_are_loaded_safely_and_devices_are_not_assumed():
+    """Other habits are ruff's to find."""
+    habit = re.compile(r"(?<!`)weights_only=(?!True)|\.cuda\(\)")
+    assert all(map(habit.search, ["torch.load(x, weights_only=False)", "model.cuda()"]))
+    assert not [relative(path) for path in SOURCES if habit.search(path.read_text(encoding="utf-8"))]
 
-
-def bad_habits(source: str) -> list[str]:
-    """Line and name of what has no place in the package."""
-    found = []
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Call):
-            for keyword in node.keywords:
-                if keyword.arg == "weights_only" and not getattr(keyword.value, "value", False):
-                    found.append(f"{node.lineno}: weights_only=False")
-            if isinstance(node.func, ast.Attribute) and node.func.attr == "cuda":
-                found.append(f"{node.lineno}: .cuda()")
-        elif isinstance(node, ast.ExceptHandler):
-            if node.type is None:
-                found.append(f"{node.lineno}: bare except")
-            elif getattr(node.type, "id", "") in ("Exception", "BaseException") and (
-                len(node.body) == 1 and isinstance(node.body[0], ast.Pass)
-            ):
-                found.append(f"{node.lineno}: except that hides everything")
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type in (tokenize.COMMENT, tokenize.STRING) and re.search(r"\b(TODO|FIXME|XXX)\b", token.string):
-            found.append(f"{token.start[0]}: {token.string[:40]}")
-    return found
-
-
-@pytest.mark.parametrize("path", SOURCES, ids=relative)
-def test_habits(path):
-    assert bad_habits(path.read_text(encoding="utf-8")) == []
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        "torch.load(x, weights_only=False)\n",
-        "model.cuda()\n",
-        "try:\n    x\nexcept:\n    raise\n",
-        "try:\n    x\nexcept Exception:\n    pass\n",
-        "x = 1  # TODO: more\n",
-    ],
-)
-def test_bad_habits_are_found(source):
-    assert len(bad_habits(source)) == 1
-
-
-# --- what an import does ------------------------------------------------------------------------------------------
 
 WITHOUT_FAIRSEQ = """
 import importlib, pkgutil, sys

@@ -187,9 +187,6 @@ def test_other_errors_are_not_laid_on_the_dictionaries(monkeypatch):
         checkpoint_utils.load_model_ensemble_and_task(["x.pt"])
 
 
-# --- what programs print --------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("level", ["", "DEBUG"])
 def test_importing_the_package_prints_nothing(level):
     """Also when fairseq follows, which by itself logs at level DEBUG and advises to install what is not needed."""

@@ -57,9 +57,6 @@ def test_imports_keep_the_contracts(room, line, contract, tmp_path):
         assert re.search(rf"{contract}[^.]*?BROKEN", done.stdout, re.DOTALL), done.stdout
 
 
-# --- systems ------------------------------------------------------------------------------------------------------
-
-
 def registered(room: str) -> set[str]:
     """Names of architectures, tasks and criterions that a system registers, in full size."""
     home = f"fairseq_syntax.systems.{room}."
@@ -119,9 +116,6 @@ def test_options_have_the_prefix_of_their_system(room):
     assert names - GENERAL, room
     wrong = [name for name in names - GENERAL if not re.match(rf"({PREFIXES[room]})_", name)]
     assert not wrong
-
-
-# --- sizes --------------------------------------------------------------------------------------------------------
 
 
 def too_long(path: Path, file: int, function: int) -> list[str]:

@@ -40,9 +40,6 @@ def random_heads(size, seed=0):
     return heads
 
 
-# --- trees --------------------------------------------------------------------------------------------------------
-
-
 def test_forty_words_do_not_overlap_and_every_arc_is_there():
     heads, gold = random_heads(40), random_heads(40, 1)
     labels, gold_labels = ["nsubj:pass", "_", "x"] * 14, ["_", "dislocated"] * 20
@@ -115,9 +112,6 @@ def test_a_tree_without_labels_has_the_word_root_where_its_root_is():
         ("label-gold-0", "root"),
     ]
     assert set(texts) == {"root"}
-
-
-# --- heat maps ----------------------------------------------------------------------------------------------------
 
 
 def labels_of(figure, axis):

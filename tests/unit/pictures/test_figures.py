@@ -36,35 +36,40 @@ def flat_tree(symbols):
     return Tree(list(symbols), [Action.GEN] * (len(symbols) + 1), None)
 
 
-def pictures(words, title):
-    """name -> a picture of each kind with these words, two or more."""
-    size = len(words)
-    weights = np.full((size, size), 1 / size)
-    heads = [-1, *range(size - 1)]
-    graph = np.full((size, size + 1), 1 / (size + 1))
-    scores = [[1.0]] * size
-    gated = [GatedSentence(0, words, np.arange(size), words)]
-    return {
-        "tree": draw_tree(words, heads, labels=words, tags=words, gold=heads, gold_labels=words, title=title),
-        "graph": draw_graph(words, graph, tags=words, labels=words, gold=heads, gold_labels=words, title=title),
-        "map": draw_heat_map(weights, words, words, row_name="r", column_name="c", title=title),
-        "heads": draw_attention(weights[None], words, None, title),
-        "positions": draw_positions(weights[None], np.ones((1, size)), words, words, title),
-        "annotations": draw_annotations(weights, words, title),
-        "gates": draw_gates(gated, title),
-        "buckets": draw_buckets(length_buckets([3]), words, scores, [[(0.0, 2.0)]] * size),
-        "constituents": draw_trees(TreeRecord(0, flat_tree(words), flat_tree(words), np.zeros((0, 1))), title),
-    }
+def square(words):
+    return np.full((len(words), len(words)), 1 / len(words))
 
 
-KINDS = ["tree", "graph", "map", "heads", "positions", "annotations", "gates", "buckets", "constituents"]
+def chain(words):
+    return [-1, *range(len(words) - 1)]
+
+
+def named(words, title):
+    return {"tags": words, "labels": words, "gold": chain(words), "gold_labels": words, "title": title}
+
+
+# kind -> function: two or more words, title -> a picture with them
+KINDS = {
+    "tree": lambda words, title: draw_tree(words, chain(words), **named(words, title)),
+    "graph": lambda words, title: draw_graph(words, np.pad(square(words), [(0, 0), (1, 0)]), **named(words, title)),
+    "map": lambda words, title: draw_heat_map(square(words), words, words, row_name="r", column_name="c", title=title),
+    "heads": lambda words, title: draw_attention(square(words)[None], words, None, title),
+    "positions": lambda words, title: draw_positions(
+        square(words)[None], np.ones((1, len(words))), words, words, title
+    ),
+    "annotations": lambda words, title: draw_annotations(square(words), words, title),
+    "gates": lambda words, title: draw_gates([GatedSentence(0, words, np.arange(len(words)), words)], title),
+    "buckets": lambda words, title: draw_buckets(
+        length_buckets([3]), words, [[1.0]] * len(words), [[(0.0, 2.0)]] * len(words)
+    ),
+    "constituents": lambda words, title: draw_trees(
+        TreeRecord(0, flat_tree(words), flat_tree(words), np.zeros((0, 1))), title
+    ),
+}
 
 
 def texts_of(path):
     return ["".join(element.itertext()) for element in ElementTree.parse(path).getroot().iter(f"{SVG}text")]
-
-
-# --- text ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -72,7 +77,7 @@ def test_control_characters_make_valid_svg(tmp_path, kind):
     # what XML cannot hold, and what ends lines
     words = ["a\x01b", "\x00", "\x1b[31m", "x\ufffey", "\ud800", "\x85\u2028\n", "good"]
     path = tmp_path / "picture.svg"
-    save_figure(pictures(words, "\x02title")[kind], path)
+    save_figure(KINDS[kind](words, "\x02title"), path)
     texts = texts_of(path)
     assert {"a\u2401b", "\u2400", "\u241b[31m", "x\ufffdy", "\ufffd", "\ufffd\ufffd\u240a", "good"} <= set(texts)
 
@@ -80,7 +85,7 @@ def test_control_characters_make_valid_svg(tmp_path, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_escaped_tokens_are_shown_as_what_they_stand_for(tmp_path, kind):
     path = tmp_path / "picture.svg"
-    save_figure(pictures(["&apos;s", "R&amp;D", "&#91;", "&lt;b&gt;"], "&quot;t")[kind], path)
+    save_figure(KINDS[kind](["&apos;s", "R&amp;D", "&#91;", "&lt;b&gt;"], "&quot;t"), path)
     assert {"'s", "R&D", "[", "<b>"} <= set(texts_of(path))
     assert kind == "buckets" or any(text.startswith('"t') for text in texts_of(path))
 
@@ -114,12 +119,12 @@ def test_one_message_names_the_package_of_missing_glyphs(tmp_path, caplog, fonts
     fonts()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        save_figure(pictures(WORDS, WORDS[0])[kind], tmp_path / "picture.png")
+        save_figure(KINDS[kind](WORDS, WORDS[0]), tmp_path / "picture.png")
     (record,) = caplog.records
     assert "(7 characters in all)" in record.message and "\u306e (U+306E)" in record.message
     assert "fonts-noto-cjk" in record.message and "fonts-noto-core" not in record.message
     caplog.clear()
-    save_figure(pictures([*WORDS[3:], "\u0915", "\U00012000"], "t")[kind], tmp_path / "picture.png")
+    save_figure(KINDS[kind]([*WORDS[3:], "\u0915", "\U00012000"], "t"), tmp_path / "picture.png")
     (record,) = caplog.records
     assert "fonts-noto-core" in record.message and "fonts-noto-cjk" not in record.message
 
@@ -163,13 +168,10 @@ def test_a_font_that_was_installed_later_is_found_and_used(tmp_path, caplog, fon
     assert family not in (tmp_path / "plain.svg").read_text()
 
 
-# --- files --------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_text_stays_text(tmp_path, kind):
     for suffix in ("svg", "pdf"):
-        save_figure(pictures(["Wort", "zwei"], "title")[kind], tmp_path / f"picture.{suffix}")
+        save_figure(KINDS[kind](["Wort", "zwei"], "title"), tmp_path / f"picture.{suffix}")
     assert {"Wort", "zwei"} <= set(texts_of(tmp_path / "picture.svg"))
     pdf = (tmp_path / "picture.pdf").read_bytes()
     assert re.search(rb"/CIDFontType2\b", pdf) and not re.search(rb"/Type3\b", pdf)
@@ -179,7 +181,7 @@ def test_text_stays_text(tmp_path, kind):
 def test_the_same_picture_is_the_same_file(tmp_path, suffix):
     files = []
     for name in ("one", "two"):
-        save_figure(pictures(["a", "b"], "t")["heads"], tmp_path / f"{name}.{suffix}")
+        save_figure(KINDS["heads"](["a", "b"], "t"), tmp_path / f"{name}.{suffix}")
         files.append((tmp_path / f"{name}.{suffix}").read_bytes())
     assert files[0] == files[1]
 
