@@ -1,5 +1,6 @@
-"""Programs of ours in this process, as tests call them: what they say when they refuse."""
+"""Programs of ours in this process, as tests call them: what they print, and what they say when they refuse."""
 
+from collections.abc import Callable
 from types import ModuleType
 
 import pytest
@@ -20,3 +21,24 @@ def refused(program: ModuleType, capsys, *arguments, status: int = 1) -> str:
     name = "fairseq-syntax " + program.__name__.rpartition(".")[2].replace("_", "-")
     (said,) = [line for line in output.err.splitlines() if line.startswith(f"{name}: ")]
     return said.removeprefix(f"{name}: ")
+
+
+def tables(text: str) -> list[list[list[str]]]:
+    """Rows of cells of each table that a verb prints with `--format tsv`."""
+    return [[line.split("\t") for line in table.splitlines()] for table in text.split("\n\n")]
+
+
+def runner(program: ModuleType, *always: str, read: Callable = str):
+    """A fixture: function of options, and of the exit status -> what a verb prints; stderr is in `said`."""
+
+    @pytest.fixture
+    def run(capsys):
+        def call(*options, status=0):
+            found = program.main([*map(str, options), *always])
+            printed, call.said = capsys.readouterr()
+            assert found == status, call.said
+            return read(printed)
+
+        return call
+
+    return run

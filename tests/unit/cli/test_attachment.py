@@ -1,7 +1,5 @@
 """fairseq-syntax attachment: the table of a model is that of its trees, and the baselines stand beside it."""
 
-import gzip
-from functools import partial
 from types import SimpleNamespace
 
 import programs
@@ -10,8 +8,6 @@ import pytest
 from fairseq_syntax.cli import attachment, trees
 from fairseq_syntax.inspection.induction import TreeInducer
 from fairseq_syntax.trees.conllu import read_conllu
-
-refused = partial(programs.refused, attachment)
 
 PUNCTUATED = """\
 1\tI\t_\tPRON\t_\t_\t2\tnsubj\t_\t_
@@ -35,18 +31,7 @@ def gold(tmp_path):
     return path
 
 
-@pytest.fixture
-def run(capsys):
-    """Function: options -> the tables on stdout, rows of cells; stderr is in `run.said`."""
-
-    def call(*options, main=attachment.main):
-        status = main([*map(str, options), "--format", "tsv"])
-        output = capsys.readouterr()
-        call.said = output.err
-        assert status == 0, output.err
-        return [[line.split("\t") for line in table.splitlines()] for table in output.out.split("\n\n")]
-
-    return call
+run = programs.runner(attachment, "--format", "tsv", read=programs.tables)
 
 
 def test_baselines_alone(gold, run):
@@ -141,53 +126,3 @@ def test_short_sentences_can_be_left_out(gold, run, tmp_path):
     run("--gold", gold, "--min-words", "2")
     assert "(no tree, or fewer than 2 words)" in run.said
     assert run.said.startswith("1 sentences")
-
-
-def test_baselines_of_treebanks(real_data, run):
-    for name, left, right in (
-        ("en_ewt", ["33.5", "41.1"], ["10.3", "41.7"]),
-        ("de_gsd", ["34.1", "41.3"], ["7.8", "40.4"]),
-    ):
-        path = real_data / "ud" / f"{name}.test.conllu.gz"
-        if not path.is_file():
-            pytest.skip(f"treebank not found at {path}")
-        (table,) = run("--gold", path)
-        assert [row[:3] for row in table[1:]] == [["L", *left], ["R", *right]]
-
-
-def test_trees_that_do_not_fit(gold, tmp_path, capsys):
-    predicted = tmp_path / "predicted.conllu.gz"
-
-    def write(text):
-        with gzip.open(predicted, "wt") as file:
-            file.write(text)
-
-    arguments = ["--gold", gold, "--predicted", predicted]
-    write(PUNCTUATED.replace("saw", "heard"))
-    said = refused(capsys, *arguments)
-    assert f"{predicted}:1: the words are 'I heard , her .', but at {gold}:1 'I saw , her .'" in said
-    write(PUNCTUATED.replace("\t0\troot\t_\t_\n\n", "\t_\troot\t_\t_\n\n"))
-    assert f"{predicted}:8: the sentence has no tree" in refused(capsys, *arguments)
-    write(PUNCTUATED.split("\n\n")[0])
-    assert "1 sentences, but" in refused(capsys, *arguments)
-    gold.write_text("1\tNo\t_\tINTJ\t_\t_\t_\t_\t_\t_\n")
-    assert "no sentence with a tree" in refused(capsys, "--gold", gold)
-    assert "cannot be opened" in refused(capsys, "--gold", tmp_path / "none.conllu")
-
-
-def test_models_without_trees(latent, trained, gold, capsys):
-    said = refused(capsys, latent.data, "--path", trained("nmt_lstm_tiny"), "--cpu", "--gold", gold)
-    assert "nmt_lstm_tiny has no latent trees" in said
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "--gold"),
-        (["data", "--gold", "g"], "DATA and --path go together"),
-        (["data", "--path", "p", "--gold", "g", "--predicted", "x"], "not both"),
-        (["--gold", "g", "--min-words", "0"], "not a positive number"),
-    ],
-)
-def test_wrong_usage(capsys, arguments, message):
-    assert message in refused(capsys, *arguments, status=2)

@@ -52,38 +52,6 @@ def test_repeated_pairs_of_words(monkeypatch, capsys, rule, expected):
     assert (status, out) == (0, f"{expected}\n")
 
 
-def test_existing_output_is_kept(text, tmp_path, capsys):
-    output = tmp_path / "characters"
-    output.write_text("mine")
-    assert main(["--input", str(text), "--output", str(output)]) == 1
-    assert "characters: exists already; give --overwrite" in capsys.readouterr().err
-    assert output.read_text() == "mine"
-    assert main(["--input", str(text), "--output", str(output), "--overwrite"]) == 0
-    assert output.read_text(encoding="utf-8") == CHARACTERS
-
-
-def test_text_that_cannot_be_read_leaves_nothing_behind(text, tmp_path, capsys, monkeypatch):
-    bad = tmp_path / "bad"
-    bad.write_bytes(b"x\n\xff\n")
-    output = tmp_path / "characters"
-    assert main(["--input", str(text), str(bad), "--output", str(output)]) == 1
-    assert "bad:2: not UTF-8" in capsys.readouterr().err
-    assert main(["--input", str(tmp_path / "nowhere"), "--output", str(output)]) == 1
-    assert "nowhere: cannot be opened" in capsys.readouterr().err
-    (tmp_path / "cut.gz").write_bytes(gzip.compress(TEXT.encode() * 99)[:-20])
-    assert main(["--input", str(tmp_path / "cut.gz"), "--output", str(output)]) == 1
-    assert "cut.gz:" in capsys.readouterr().err
-    assert not output.exists() and not list(tmp_path.glob("*.tmp"))
-    status, _, err = pipe(monkeypatch, capsys, b"x\n\xff\n")
-    assert status == 1 and "stdin:2: not UTF-8" in err
-
-
-def test_wrong_usage(capsys):
-    with pytest.raises(SystemExit) as caught:
-        main(["--dedup", "adjacent"])
-    assert caught.value.code == 2 and "--restore" in capsys.readouterr().err
-
-
 def test_real_captions(real_data, tmp_path):
     source = real_data / "multi30k" / "train.de.gz"
     assert main(["--input", str(source), "--output", str(tmp_path / "characters")]) == 0

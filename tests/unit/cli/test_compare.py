@@ -373,24 +373,3 @@ def test_tokenizer_that_is_not_installed(world, refused, monkeypatch):
 def test_missing_file(world, refused):
     base, _ = world.pair()
     assert "nowhere" in refused(base, world.folder / "nowhere")
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--names", "a"), "--names: 1 names for 2 files"),
-        (("--draw", "x.jpg"), "--draw: x.jpg: give a name that ends in .svg, .png or .pdf"),
-        (("--longest", "25"), "--longest 25: give a multiple of --buckets 10"),
-        (("--longest", "5"), "--longest 5: give a multiple of --buckets 10"),
-        (("--buckets", "0"), "'0' is not a positive number"),
-        (("--bootstrap", "0"), "'0' is not a positive number"),
-        (("--seed", "-1"), "'-1' is not a number from 0"),
-        (("--tokenize", "moses"), "invalid choice: 'moses'"),
-    ],
-)
-def test_wrong_usage(refused, options, message):
-    assert message in refused("a", "b", *options, status=2)
-
-
-def test_a_baseline_alone_is_wrong(refused):
-    assert "required: SYSTEM" in refused("a", status=2)

@@ -4,13 +4,11 @@ import gzip
 import io
 import json
 import math
-import os
 import random
-import re
-import subprocess
 import sys
 
 import numpy as np
+import programs
 import pytest
 import torch
 from oracles import constituency as oracle
@@ -67,18 +65,7 @@ def trees(corpus, tmp_path):
     return path
 
 
-@pytest.fixture
-def run(capsys):
-    """Function: options -> tables as rows of cells; stderr is in `run.said`."""
-
-    def call(*options, status=0):
-        found = program.main([*map(str, options)])
-        output = capsys.readouterr()
-        call.said = output.err
-        assert found == status, output.err
-        return [[line.split("\t") for line in table.splitlines()] for table in output.out.split("\n\n")]
-
-    return call
+run = programs.runner(program, read=programs.tables)
 
 
 def number(value):
@@ -210,29 +197,6 @@ def test_capped_sentences(corpus, run, tmp_path, monkeypatch):
     assert [row[10] for row in tables[0][1:]] == ["25.0", "-", "0.0", "-"]
 
 
-def test_standard_input_is_utf_8_in_every_locale(trees, run):
-    expected = run("stats", trees, "--format", "tsv")
-    command = [sys.executable, "-m", program.__name__, "stats", "-", "--format", "tsv"]
-    locale = {"PYTHONUTF8": "0", "PYTHONIOENCODING": "latin-1", "OMP_NUM_THREADS": "1"}
-    with open(trees, "rb") as file:
-        done = subprocess.run(
-            command, stdin=file, capture_output=True, text=True, env={**os.environ, **locale}, timeout=120
-        )
-    assert done.returncode == 0, done.stderr
-    assert [[line.split("\t") for line in table.splitlines()] for table in done.stdout.split("\n\n")] == expected
-
-
-def test_order_and_text_of_the_file(corpus, trees):
-    with open(trees, encoding="utf-8") as lines:
-        pairs = read_tree_file(enumerate(lines, 1), "x")
-    assert [pair.sentence for pair in pairs] == sorted(corpus)
-    for pair in pairs:
-        source, target, attention, _ = corpus[pair.sentence]
-        assert (pair.source.symbols, pair.target.symbols) == (oracle.leaves(source), oracle.leaves(target))
-        assert pair.attention.tolist() == attention
-        assert pair.attention.shape == (len(oracle.nodes(target)) - 1, len(oracle.nodes(source)))
-
-
 def test_what_the_task_writes_can_be_read(corpus):
     text = []
     for number, (source, target, attention, capped) in corpus.items():
@@ -249,7 +213,9 @@ def test_what_the_task_writes_can_be_read(corpus):
             "tgt_capped": capped[1],
         }
         text += written_by_task(number, hypothesis).splitlines(keepends=True)
-    for pair in read_tree_file(enumerate(text, 1), "x"):
+    pairs = read_tree_file(enumerate(text, 1), "x")
+    assert [pair.sentence for pair in pairs] == sorted(corpus)
+    for pair in pairs:
         source, target, attention, capped = corpus[pair.sentence]
         assert (pair.source.symbols, pair.target.symbols) == (oracle.leaves(source), oracle.leaves(target))
         assert (pair.source.capped, pair.target.capped) == capped
@@ -262,14 +228,6 @@ def test_unknown_characters_are_any(run, tmp_path):
     gold.write_text(f"a\u00e9 {SPACE}\n")
     tables = run("stats", trees, "--side", "source", "--words", gold, "--format", "tsv")
     assert tables[2][1][2:6] == ["100.0", "50.0", "66.7", "50.0"]
-
-
-def test_help(capsys):
-    for command in ("stats", "draw"):
-        with pytest.raises(SystemExit) as stopped:
-            program.main([command, "--help"])
-        assert stopped.value.code == 0
-        assert "examples:" in capsys.readouterr().out
 
 
 # --- pictures -----------------------------------------------------------------------------------------------------
@@ -290,40 +248,13 @@ def test_one_picture(trees, run, tmp_path):
     path = tmp_path / "picture.SVG"
     run("draw", trees, "--sentence", 4, "--draw", path)
     assert "source-bars" in path.read_text()
-    run("draw", trees, "--sentence", 4, "--draw", path, status=1)
-    assert "exists already" in run.said
     run("draw", trees, "--sentence", 4, "--draw", path, "--kind", "attention", "--overwrite")
     assert "source-bars" not in path.read_text()
 
 
 def test_what_cannot_be_drawn(trees, run, tmp_path):
-    run("draw", trees, "--sentence", 4, 3, "--draw", tmp_path / "x", status=1)
-    assert "--sentence 3" in run.said and "it has 5, with numbers from 0 to 9" in run.said
-    assert not (tmp_path / "x").exists()
     run("draw", trees, "--sentence", 2, "--draw", tmp_path / "x", "--kind", "attention", status=1)
     assert "sentence 2: the target has no constituent" in run.said
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["draw", "x", "--sentence", "1", "2", "--draw", "a.svg"], "holds one picture"),
-        (["draw", "x", "--sentence", "1", "--draw", "a.svg", "--kind", "trees", "attention"], "holds one picture"),
-        (["draw", "x", "--sentence", "1", "--draw", "a.svg", "--type", "png"], "of use with a folder"),
-        (["stats", "x", "--words", "y"], "--side"),
-        (["stats", "x", "--samples", "0"], "positive"),
-        (["stats", "x", "--seed", "-1"], "from 0"),
-        (["x"], "stats"),
-    ],
-)
-def test_usage(options, message, capsys):
-    with pytest.raises(SystemExit) as stopped:
-        program.main(options)
-    assert stopped.value.code == 2
-    said = capsys.readouterr().err
-    assert message in said
-    command = "COMMAND" if options == ["x"] else options[0]
-    assert re.match(rf"usage: fairseq-syntax constituents (\[-h\] )?{command} ", said)
 
 
 # --- bad files ----------------------------------------------------------------------------------------------------
@@ -362,30 +293,3 @@ def test_bad_trees(text, message, run, tmp_path):
     run("stats", path, status=1)
     assert f"fairseq-syntax constituents: {path}" in run.said
     assert message in run.said
-
-
-def test_a_good_file_is_read(run, tmp_path):
-    path = tmp_path / "trees"
-    path.write_text(GOOD)
-    run("stats", path)
-
-
-@pytest.mark.parametrize(
-    ("gold", "message"),
-    [
-        ("x\n" * 7, ":{path}: has 7 lines, but {trees} has a sentence 7"),
-        ("x\n" * 7 + "a c\n", ":{path}:8: 'a c' does not have the characters of sentence 7 of {trees}, 'ab'"),
-        ("x\n" * 7 + "abc\n", ":{path}:8: 'abc' does not"),
-    ],
-)
-def test_bad_gold(gold, message, run, tmp_path):
-    trees, path = tmp_path / "trees", tmp_path / "gold"
-    trees.write_text(GOOD)
-    path.write_text(gold)
-    run("stats", trees, "--side", "source", "--words", path, status=1)
-    assert message.format(path=f" {path}", trees=trees) in run.said
-
-
-def test_missing_files(run, tmp_path):
-    run("stats", tmp_path / "none", status=1)
-    assert str(tmp_path / "none") in run.said

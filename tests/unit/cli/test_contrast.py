@@ -3,11 +3,11 @@
 import json
 import math
 import re
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import programs
 import pytest
 from integration import commands
 
@@ -35,21 +35,7 @@ def pairs(latent, tmp_path_factory):
     )
 
 
-@pytest.fixture
-def run(capsys):
-    """Function: options -> stdout; `run.said` is stderr."""
-
-    def call(*options, status=0):
-        try:
-            found = contrast.main([*map(str, options)])
-        except SystemExit as stopped:
-            found = stopped.code
-        output = capsys.readouterr()
-        call.said = output.err
-        assert found == status, output.err
-        return output.out
-
-    return call
+run = programs.runner(contrast)
 
 
 @pytest.fixture
@@ -86,8 +72,7 @@ def test_scores_are_those_of_fairseq_generate(arch, latent, trained, pairs, scor
     np.testing.assert_allclose(scored(arch)["correct"], sums, atol=1e-3)
 
 
-@pytest.mark.parametrize("arch", ARCHITECTURES)
-@pytest.mark.parametrize("left", [False, True])
+@pytest.mark.parametrize(("arch", "left"), zip(ARCHITECTURES, [True, True, False, True], strict=True))
 def test_a_batch_scores_as_one_sentence_does_on_either_padding_side(arch, left, latent, trained, pairs):
     loaded = load(str(trained(arch)), str(latent.data), cpu=True)
     cfg = loaded.task.cfg
@@ -166,13 +151,8 @@ def test_raw_text_is_cut_as_the_model_reads_it(latent, trained, pairs, scored, t
     assert [prepare(row["source"]) for row in rows] == [row["source"] for row in pairs.rows]
 
 
-def test_moses(monkeypatch, latent, trained, pairs, run):
+def test_moses():
     options = SimpleNamespace(tokenizer="moses", lowercase=True, bpe=None, bpe_codes=None, sentencepiece_model=None)
-    given = ["--path", trained("transformer_tiny"), "--cpu", "--pairs", pairs.folder, "--tokenizer", "moses"]
-    with monkeypatch.context() as patch:
-        patch.setitem(sys.modules, "sacremoses", None)
-        run(latent.data, *given, status=1)
-        assert "--tokenizer moses: needs sacremoses, which is not installed" in run.said
     pytest.importorskip("sacremoses", reason="--tokenizer moses needs sacremoses; it is no requirement of the package")
     prepare = preparation(options, 1, "de")
     assert (
@@ -192,27 +172,3 @@ def test_a_sentence_that_is_too_long_is_named(latent, trained, run, tmp_path):
     write_pairs(tmp_path / "long", "en", "de", [{"source": "the " * 1100, "correct": "dog", "incorrect": "tree"}])
     run(latent.data, "--path", trained("transformer_tiny"), "--cpu", "--pairs", tmp_path / "long", status=1)
     assert "src.en:1: the source has 1100 tokens and the end of the sentence, but the model reads 1024" in run.said
-
-
-@pytest.mark.parametrize(
-    "options, said",
-    [
-        (["data"], "DATA and --path go together"),
-        (["--pairs", "p"], "without a model there is only --beside"),
-        (["data", "--path", "x"], "give --pairs, or --source, --correct and --incorrect"),
-        (["data", "--path", "x", "--source", "s"], "give --pairs, or --source, --correct and --incorrect"),
-        (["data", "--path", "x", "--pairs", "p", "--source", "s"], "give --pairs, or --source"),
-        (["data", "--path", "x", "--pairs", "p", "--bpe", "fastbpe"], "--bpe fastbpe needs --bpe-codes"),
-        (["data", "--path", "x", "--pairs", "p", "--bpe", "fastbpe", "--bpe-codes", *"abc"], "one for each side"),
-    ],
-)
-def test_wrong_usage(options, said, run):
-    run(*options, status=2)
-    assert said in run.said
-
-
-def test_records_of_other_pairs_are_refused(scored, run, tmp_path, pairs):
-    scored("transformer_tiny")
-    write_pairs(tmp_path / "other", "en", "de", pairs.rows[:5])
-    run("--pairs", tmp_path / "other", "--beside", tmp_path / "transformer_tiny.json", status=1)
-    assert "transformer_tiny.json: a record of other pairs than" in run.said

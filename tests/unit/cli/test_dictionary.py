@@ -1,8 +1,6 @@
 """fairseq-syntax dictionary."""
 
 import gzip
-import subprocess
-import sys
 from collections import Counter
 
 import pytest
@@ -11,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairseq_syntax.cli.dictionary import main, open_dictionary
-from fairseq_syntax.systems.parser.word_representation import WordRepresentation
 
 TRAIN = "the cat sleeps\nthe dog\n\nThe dog sleeps <unk> sleeps\n"
 EXTRA = "the  hat\tcats\n"
@@ -72,68 +69,9 @@ def test_another_text_at_the_end_changes_no_number(texts):
     assert after.symbols == [*before.symbols, "a"]
 
 
-def test_unseen_words_have_ngrams_in_the_model(texts):
-    """The way from the text to the model, as fairseq goes it."""
-    assert run(texts, "--extra", str(texts / "valid.en")) == 0
-    dictionary = Dictionary.load(str(texts / "new" / "dict.en.txt"))
-    module = WordRepresentation(
-        *(dictionary.symbols, dictionary.count, range(dictionary.nspecial)),
-        **{"pad": dictionary.pad(), "unk": dictionary.unk(), "size": 3, "minimum": 2},
-    )
-    assert module.row_symbols == ["<s>", "<pad>", "</s>", "<unk>", "sleeps", "dog", "the"]
-    ids = dictionary.encode_line("the hat", add_if_not_exist=False).long().unsqueeze(0)
-    assert module.rows(ids).tolist() == [[6, dictionary.unk(), dictionary.eos()]]
-    # `at` of "cat" is too rare, of "hat" and "cat" nothing is known but what "the" has: the h
-    means = module.ngram_means(ids)[0]
-    assert means[0].abs().sum() > 0 and means[2].abs().sum() == 0
-    known = [key for key in module.vocabulary.keys if key in ("2gram-he", "2gram-#BEGIN#h", "2gram-t#END#")]
-    assert known == ["2gram-he"] and means[1].abs().sum() == 0
-    cats = dictionary.index("cats")
-    assert [module.vocabulary.keys[n - 1] for n in module.bag[cats].tolist() if n] == ["2gram-s#END#"]
-
-
 def test_several_files_plain_and_gzipped(texts, capsys):
     more = texts / "more.en.gz"
     more.write_bytes(gzip.compress(b"dog dog\n"))
     options = ["--train", str(texts / "train.en"), str(more), "--extra", str(texts / "valid.en"), str(more)]
     assert main([*options, "--output", "-"]) == 0
     assert capsys.readouterr().out == "dog 4\nsleeps 3\nthe 2\nThe 1\ncat 1\ncats 0\nhat 0\n"
-
-
-def test_an_existing_dictionary_is_replaced_only_on_demand(texts, capsys):
-    assert run(texts) == 0
-    path = texts / "new" / "dict.en.txt"
-    path.write_text("kept", encoding="utf-8")
-    capsys.readouterr()
-    assert run(texts) == 1
-    assert path.read_text(encoding="utf-8") == "kept"
-    assert capsys.readouterr().err == (
-        f"fairseq-syntax dictionary: {path}: exists already; give --overwrite to replace it\n"
-    )
-    assert run(texts, "--overwrite") == 0
-    assert path.read_text(encoding="utf-8").startswith("sleeps 3\n")
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"fine\n\xff\n", "{path}:2: not UTF-8 (invalid start byte); convert the file to UTF-8"),
-        (b"\n \n", "{path}: no words; give the training text that will be binarized"),
-        (None, "{path}: cannot be opened (No such file or directory); check the path and the permissions"),
-    ],
-)
-def test_bad_texts(texts, capsys, content, message):
-    path = texts / "train.en"
-    path.unlink()
-    if content is not None:
-        path.write_bytes(content)
-    assert run(texts) == 1
-    assert capsys.readouterr().err == f"fairseq-syntax dictionary: {message.format(path=path)}\n"
-    assert not (texts / "new").exists()
-
-
-def test_it_is_a_program(texts):
-    command = [sys.executable, "-m", "fairseq_syntax.cli.dictionary", "--train", str(texts / "train.en")]
-    done = subprocess.run([*command, "--output", "-"], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0 and done.stdout.startswith("sleeps 3\n")
-    assert subprocess.run(command, capture_output=True, timeout=120).returncode == 2

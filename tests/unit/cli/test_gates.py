@@ -2,9 +2,7 @@
 
 import re
 from collections import Counter
-from functools import partial
 
-import programs
 import pytest
 import torch
 from corpora import write_split
@@ -13,8 +11,6 @@ from integration.commands import binarize
 
 from fairseq_syntax.cli import gates
 from fairseq_syntax.inspection.gate_norms import tags_of_tokens
-
-refused = partial(programs.refused, gates)
 
 
 @pytest.fixture(scope="module")
@@ -103,12 +99,6 @@ def test_chosen_sentences_on_the_page_and_in_the_picture(latent, checkpoint, tmp
     assert gates.main([str(a) for a in both]) == 0
     assert re.findall(r"<tr><td>(\d+)</td>", page.read_text()) == ["3", "1"]
     assert picture.read_text().startswith("<?xml")
-    number = refused(capsys, *model, "--draw", tmp_path / "x.png", "--sentence", "17")
-    assert "--sentence 17: test has sentences 0 to 16" in number
-    for bad in (["--draw", "gates.txt"], ["--output", "-", "--sentence", "1"]):
-        with pytest.raises(SystemExit) as caught:
-            gates.main([*map(str, model), *bad])
-        assert caught.value.code == 2
 
 
 def test_pieces_get_the_tag_of_their_word(latent):
@@ -143,28 +133,3 @@ def test_unknown_pieces_that_hide_words_are_counted(latent, checkpoint, tmp_path
     assert gates.main(arguments) == 0
     output = capsys.readouterr()
     assert "1 of 2 sentences are not counted" in output.err and "1 sentences; " in output.out
-
-
-@pytest.mark.parametrize("arch", ["nmt_lstm_tiny", "sa_nmt_1set_tiny", "transformer_tiny"])
-def test_models_without_a_gate(latent, trained, capsys, tmp_path, arch):
-    output = tmp_path / "gates.tsv"
-    said = refused(capsys, latent.data, "--path", trained(arch), "--cpu", "--output", output)
-    assert f"the architecture {arch} has no gate on syntax; those that have are fa_nmt, " in said
-    assert not output.exists()
-
-
-def test_refusals(latent, checkpoint, tags, tmp_path, capsys):
-    output = tmp_path / "gates.tsv"
-    model = [latent.data, "--path", checkpoint, "--cpu", "--output", output]
-    text = tags.read_text()
-    tags.write_text(text.replace("Dog\t", "Cat\t", 1))
-    assert re.search(r"test\.de\.conllu:\d+: the words are .*Cat", refused(capsys, *model, "--target-conllu", tags))
-    tags.write_text(text.split("\n\n")[0])
-    assert "1 sentences, but test has 17" in refused(capsys, *model, "--target-conllu", tags)
-    assert not output.exists(), "nothing is written before everything fits"
-    output.write_text("mine")
-    assert "exists already; give --overwrite" in refused(capsys, *model)
-    with pytest.raises(SystemExit) as caught:
-        gates.main([str(latent.data), "--path", str(checkpoint)])
-    assert caught.value.code == 2
-    assert "nothing to make" in capsys.readouterr().err

@@ -2,24 +2,12 @@
 
 from collections import Counter
 
-import pytest
+import programs
 
 from fairseq_syntax.cli import grammar, trees
 from fairseq_syntax.trees.conllu import read_conllu
 
-
-@pytest.fixture
-def run(capsys):
-    """Function: options -> rows of cells; stderr is in `run.said`."""
-
-    def call(*options):
-        status = grammar.main([*map(str, options), "--format", "tsv"])
-        output = capsys.readouterr()
-        call.said = output.err
-        assert status == 0, output.err
-        return [line.split("\t") for line in output.out.splitlines()]
-
-    return call
+run = programs.runner(grammar, "--format", "tsv", read=lambda printed: programs.tables(printed)[0])
 
 
 def shares(gold, trees_of):
@@ -75,17 +63,3 @@ def test_rules_that_are_asked_for(run, tmp_path):
         ["VERB", "DET", "0.0", "0.0", "-"],
     ]
     assert len(run("--gold", path, "--top", "1")) == 2
-
-
-def test_refusals(tmp_path, capsys):
-    path = tmp_path / "bank.conllu"
-    path.write_text(BANK)
-    assert grammar.main(["--gold", str(path), "--rules", "NOUN:ADV"]) == 1
-    assert "no word tagged 'ADV'; its tags are DET, NOUN, VERB" in capsys.readouterr().err
-    for wrong in (["--rules", "NOUN"], ["--rules", "A:B", "--top", "3"], ["--top", "0"]):
-        with pytest.raises(SystemExit) as caught:
-            grammar.main(["--gold", str(path), *wrong])
-        assert caught.value.code == 2
-    path.write_text("")
-    assert grammar.main(["--gold", str(path)]) == 1
-    assert "no sentence with a tree" in capsys.readouterr().err

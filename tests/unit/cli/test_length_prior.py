@@ -32,18 +32,7 @@ def data(latent, tmp_path):
     return shutil.copytree(latent.data, tmp_path / "bin")
 
 
-@pytest.fixture
-def run(capsys):
-    """Function: options -> what the program printed; stderr is in `run.said`."""
-
-    def call(*options):
-        status = length_prior.main([*map(str, options)])
-        output = capsys.readouterr()
-        call.said = output.err
-        assert status == 0, output.err
-        return output.out
-
-    return call
+run = programs.runner(length_prior)
 
 
 def lengths_of(latent, split):
@@ -153,21 +142,6 @@ def test_bad_data(data, run, capsys):
     assert "dict.de.txt: not found" in refused(capsys, data, *LANGUAGES, "--overwrite")
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--unseen", "author"], "needs --smoothing raw"),
-        (["--bin", "0"], "is not a positive number"),
-        (["-t", "en"], "are the same"),
-    ],
-)
-def test_bad_usage(data, capsys, options, message):
-    with pytest.raises(SystemExit) as caught:
-        length_prior.main([str(data), *LANGUAGES, *options])
-    assert caught.value.code == 2
-    assert message in capsys.readouterr().err
-
-
 # --- the task ---------------------------------------------------------------------------------------------------------
 
 
@@ -200,11 +174,12 @@ def model_score(models, task, example, dataset, tokens):
     return float(torch.stack(outputs).mean(dim=0)[0].log().gather(1, tokens[:, None]).sum())
 
 
-@pytest.mark.parametrize("left_pad", [False, True], ids=["right", "left"])
 @pytest.mark.parametrize(
-    "architectures",
-    [["nmt_lstm_tiny"], ["pascal_transformer_tiny"], ["sdatt_tiny"], ["nmt_lstm_tiny", "sa_nmt_shared_tiny"]],
-    ids="+".join,
+    ("architectures", "left_pad"),
+    [
+        *((["nmt_lstm_tiny"], False), (["pascal_transformer_tiny"], True)),
+        *((["sdatt_tiny"], False), (["nmt_lstm_tiny", "sa_nmt_shared_tiny"], True)),
+    ],
 )
 def test_scores_of_any_system(latent, data, trained, run, architectures, left_pad):
     run(data, *LANGUAGES)
@@ -284,22 +259,6 @@ def test_both_options_together(latent, data, trained):
         # "<s>", which a model that has learned little may write, is in no text
         shown = beam[0]["tokens"].ne(task.target_dictionary.bos())
         assert len(shown) == 13 and len(beam[0]["alignment"]) == shown.sum()
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"sampling": True, "nbest": 3}, "--sampling"),
-        ({"diverse_beam_groups": 3}, "--diverse-beam-groups"),
-        ({"lenpen": 2.0}, "--lenpen 1"),
-        ({"unkpen": 1.0}, "--unkpen 1"),
-    ],
-)
-def test_other_searches_are_refused(data, trained, options, message):
-    write_sloped(data, 1.0)
-    models, task, _ = load([trained("nmt_lstm_tiny")], data, length_prior="auto")
-    with pytest.raises(ValueError, match=message):
-        task.build_generator(models, settings(**options))
 
 
 def test_bad_tables(data, trained):

@@ -1,20 +1,12 @@
 """fairseq-syntax options: what an architecture, its task and its criterion can be told."""
 
+import programs
 import pytest
 
 from fairseq_syntax.cli import options
 from fairseq_syntax.inspection.declared_options import architectures
 
-
-@pytest.fixture
-def shown(capsys):
-    """Function: arguments -> what is printed."""
-
-    def call(*arguments):
-        assert options.main(list(arguments)) == 0
-        return capsys.readouterr().out
-
-    return call
+shown = programs.runner(options)
 
 
 @pytest.mark.parametrize(
@@ -45,15 +37,12 @@ def test_defaults_are_those_of_the_preset(shown):
     assert size != tiny
 
 
+def test_a_criterion_that_nobody_has_registered(capsys):
+    assert options.main(["lisa_transformer", "--criterion", "zz"]) == 1
+    assert "--criterion zz: there is none of this name" in capsys.readouterr().err
+
+
 def test_all_architectures_can_be_described(shown):
     assert shown().split() == architectures()
     for arch in architectures():
         assert f"--arch {arch}:" in shown(arch)
-
-
-def test_a_name_that_nobody_has_registered(capsys):
-    assert options.main(["pascal_transfomer"]) == 1
-    said = "ARCH pascal_transfomer: there is none of this name; did you mean pascal_transformer?"
-    assert capsys.readouterr().err == f"fairseq-syntax options: {said}\n"
-    assert options.main(["lisa_transformer", "--criterion", "zz"]) == 1
-    assert "--criterion zz: there is none of this name" in capsys.readouterr().err

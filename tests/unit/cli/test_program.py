@@ -1,8 +1,10 @@
 """fairseq-syntax: the program and its verbs."""
 
 import argparse
+import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -50,6 +52,22 @@ def test_no_verb_is_one_message(arguments, message, capsys):
     assert capsys.readouterr().err.splitlines()[1:] == [f"fairseq-syntax: error: {message}"]
 
 
+WRONG = tomllib.loads(Path(__file__).with_name("usage.toml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("verb", "line", "message"), [(verb, *row) for verb, rows in WRONG.items() for row in rows.items()]
+)
+def test_wrong_usage_of_a_verb(verb, line, message, capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as end:
+        program.load(verb).main(line.split())
+    assert end.value.code == 2
+    said = capsys.readouterr().err
+    assert message in said.splitlines()[-1] and f"fairseq-syntax {verb}" in said and "Traceback" not in said
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("start", [["fairseq-syntax"], [sys.executable, "-m", "fairseq_syntax"]])
 def test_both_ways_to_start_it(start, repository):
     def run(*arguments):
@@ -62,25 +80,38 @@ def test_both_ways_to_start_it(start, repository):
 
 
 HEAVY = """
-import sys
+import contextlib, io, sys
 from fairseq_syntax.cli import program
-try:
-    program.main(sys.argv[1:])
-except SystemExit:
-    pass
-heavy = {"torch", "fairseq", "numpy", "scipy", "matplotlib", "sacrebleu", "stanza", "omegaconf"}
-print("heavy:", *sorted(heavy & {name.split(".")[0] for name in sys.modules}))
+heavy = {"torch", "fairseq", "numpy", "scipy", "matplotlib", "sacrebleu", "stanza", "spacy", "omegaconf"}
+for line in sys.argv[1:]:
+    with contextlib.redirect_stdout(out := io.StringIO()), contextlib.suppress(SystemExit):
+        program.main(line.split())
+    assert out.getvalue(), line
+    assert not (found := heavy & {name.split(".")[0] for name in sys.modules}), (line, found)
 """
 
 
-@pytest.mark.parametrize(
-    "arguments", ["--help", "--version", "dir", *(f"{verb} --help" for verb in program.VERBS if verb != "preprocess")]
-)
-def test_help_loads_nothing_heavy(arguments, repository):
+def test_help_loads_nothing_heavy(repository):
     """All but that of preprocess, whose options are those of fairseq-preprocess."""
-    command = [sys.executable, "-c", HEAVY, *arguments.split()]
-    done = subprocess.run(command, cwd=repository, capture_output=True, text=True, timeout=60)
-    assert done.stdout.splitlines()[-1] == "heavy:", done.stderr
+    lines = ["--help", "--version", "dir", *(f"{verb} --help" for verb in program.VERBS if verb != "preprocess")]
+    done = subprocess.run([sys.executable, "-c", HEAVY, *lines], cwd=repository, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("script", "verb"), [("binarize", "preprocess"), ("linearize", "linearize"), ("parse", "parse")]
+)
+def test_scripts_of_a_checkout_run_from_anywhere(script, verb, repository, tmp_path):
+    """And leave somebody else's modules of their names importable."""
+    (tmp_path / f"{script}.py").touch()
+    (tmp_path / "sitecustomize.py").write_text(
+        f"import atexit, importlib.util\natexit.register(lambda: print(importlib.util.find_spec('{script}').origin))\n"
+    )
+    command = [sys.executable, repository / "preprocess" / f"{script}.py", "--help"]
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(command, cwd="/", env=environment, capture_output=True, text=True)
+    assert done.returncode == 0 and f"usage: fairseq-syntax {verb}" in done.stdout, done.stderr
+    assert done.stdout.splitlines()[-1] == str(tmp_path / f"{script}.py")
 
 
 def test_completion_knows_the_verbs_and_their_options(capsys):

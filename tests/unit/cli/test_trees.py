@@ -70,13 +70,12 @@ def word_scores(checkpoint, data, item, names):
 SCORES, MARGINALS = ("arc_scores", "root_scores"), ("arc_marginals", "root_marginals")
 
 
-@pytest.mark.parametrize("arch", ["sa_nmt_shared_tiny", "sa_nmt_hard_tiny", "fa_nmt_tiny"])
 @pytest.mark.parametrize(
-    ("options", "names", "allowed"),
+    ("arch", "options", "names", "allowed"),
     [
-        ([], SCORES, lambda heads: True),
-        (["--evidence", "marginals"], MARGINALS, lambda heads: True),
-        (["--decoder", "eisner"], SCORES, is_projective),
+        ("sa_nmt_shared_tiny", [], SCORES, lambda heads: True),
+        ("sa_nmt_hard_tiny", ["--evidence", "marginals"], MARGINALS, lambda heads: True),
+        ("fa_nmt_tiny", ["--decoder", "eisner"], SCORES, is_projective),
     ],
     ids=["mst", "marginals", "eisner"],
 )
@@ -136,14 +135,6 @@ def test_text_pieces_words_treebank_and_split_are_the_same(latent, run, tmp_path
     assert run("--subset", "test", data=latent.plain) == expected
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(words.read_bytes())))
     assert run("--input", "-", *bpe) == expected
-
-
-def test_stdout(latent, checkpoint, run, capsys):
-    expected = run("--input", f"{latent.text}.en")
-    arguments = [latent.data, "--path", checkpoint, "--input", f"{latent.text}.en", "--cpu"]
-    assert trees.main([str(argument) for argument in arguments]) == 0
-    assert capsys.readouterr().out == run.output.read_text()
-    assert len(expected) == len(latent.items)
 
 
 def test_empty_lines_are_empty_sentences(latent, run, tmp_path):
@@ -261,12 +252,6 @@ def test_a_picture_alone(latent, checkpoint, tmp_path, capsys, suffix):
         assert sorted(names) == sorted(f"{kind}-{i}" for kind in ("arc", "gold") for i in words)
 
 
-def test_a_picture_beside_the_trees(latent, run, tmp_path):
-    expected = run("--input", f"{latent.text}.en")
-    assert run("--input", f"{latent.text}.en", "--draw", tmp_path / "tree.png") == expected
-    assert (tmp_path / "tree.png").read_bytes().startswith(b"\x89PNG")
-
-
 def test_a_treebank_is_drawn_without_a_model(tmp_path, capsys):
     bank = tmp_path / "bank.conllu"
     bank.write_text(TREEBANK)
@@ -286,90 +271,9 @@ def test_a_treebank_is_drawn_without_a_model(tmp_path, capsys):
 # --- refusals -----------------------------------------------------------------------------------------------------
 
 
-def test_nothing_is_overwritten_unasked(latent, checkpoint, tmp_path, capsys):
-    output = tmp_path / "trees.conllu"
-    output.write_text("mine")
-    arguments = [latent.data, "--path", checkpoint, "--cpu", "--input", f"{latent.text}.en", "--output", output]
-    assert f"{output}: exists already; give --overwrite" in refused(capsys, *arguments)
-    assert output.read_text() == "mine"
-    assert trees.main([str(argument) for argument in [*arguments, "--overwrite"]]) == 0
-    assert len(found_in(output)) == len(latent.items)
-
-
 def test_a_failure_leaves_no_file(latent, checkpoint, tmp_path, capsys):
     text = tmp_path / "cut.en"
     text.write_text("the dog\nthe do@@\n")
     arguments = [latent.data, "--path", checkpoint, "--cpu", "--input", text, "--output", tmp_path / "out.conllu"]
     assert f"{text}:2: the text ends inside a word" in refused(capsys, *arguments)
     assert [path.name for path in tmp_path.iterdir()] == ["cut.en"]
-
-
-def test_sentences_that_are_too_long(latent, trained, tmp_path, capsys):
-    path = trained("sa_nmt_shared_tiny", "--max-source-positions", "40")
-    text = tmp_path / "long.en"
-    text.write_text("the dog\n" + "the " * 39 + "\n")
-    arguments = [latent.data, "--path", path, "--cpu", "--input", text]
-    assert trees.main([str(argument) for argument in arguments]) == 0
-    capsys.readouterr()
-    text.write_text("the dog\n" + "the " * 40 + "\n")
-    said = refused(capsys, *arguments)
-    assert f"{text}:2: 40 tokens and the end of the sentence, but the model reads 40" in said
-
-
-@pytest.mark.parametrize("arch", ["nmt_lstm_tiny", "transformer_tiny"])
-def test_models_without_trees(latent, trained, capsys, arch):
-    said = refused(capsys, latent.data, "--path", trained(arch), "--cpu", "--subset", "test")
-    assert f"the architecture {arch} has no latent trees; those that have are fa_nmt, " in said
-
-
-def test_files_that_are_not_what_they_should_be(latent, checkpoint, tmp_path, capsys):
-    text = ["--input", f"{latent.text}.en", "--cpu"]
-    assert "no.pt: no such checkpoint" in refused(capsys, latent.data, "--path", tmp_path / "no.pt", *text)
-    wrong = tmp_path / "wrong.pt"
-    for content in (b"", b"no checkpoint", b". begins it", b"(in brackets)"):
-        wrong.write_bytes(content)
-        assert "wrong.pt: not a checkpoint" in refused(capsys, latent.data, "--path", wrong, *text)
-    torch.save({"weights": torch.zeros(2)}, wrong)
-    assert "wrong.pt: not a checkpoint" in refused(capsys, latent.data, "--path", wrong, *text)
-    assert "nowhere: no such data directory" in refused(capsys, tmp_path / "nowhere", "--path", checkpoint, *text)
-    assert "none.en" in refused(capsys, latent.data, "--path", checkpoint, "--cpu", "--input", tmp_path / "none.en")
-    said = refused(capsys, latent.data, "--path", checkpoint, "--cpu", "--subset", "test7")
-    assert "--subset test7" in said and "no such split" in said
-
-
-def test_dictionaries_of_other_data(latent, checkpoint, tmp_path, capsys):
-    for language in ("en", "de"):
-        (tmp_path / f"dict.{language}.txt").write_text("one 1\n")
-    arguments = [tmp_path, "--path", checkpoint, "--cpu", "--input", f"{latent.text}.en"]
-    assert "no split tells the languages" in refused(capsys, *arguments)
-    (tmp_path / "train.en-de.en.idx").touch()
-    said = refused(capsys, *arguments)
-    assert "does not fit the dictionaries" in said and "size mismatch" in said
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["data", "--input", "x"], "DATA and --path go together"),
-        (["data", "--path", "p"], "give --input or --subset"),
-        (["data", "--path", "p", "--input", "x", "--subset", "test"], "give --input or --subset"),
-        (["--input", "x.conllu"], "without a model there is only"),
-        (["--input", "x.en", "--draw", "t.svg"], "without a model there is only"),
-        (["data", "--path", "p", "--input", "x", "--draw", "t.gif"], "ends in .svg, .png or .pdf"),
-        (["data", "--path", "p", "--input", "x", "--sentence", "2"], "--draw only"),
-        (["data", "--path", "p", "--input", "x", "--bpe", "subword_nmt"], "needs --bpe-codes"),
-        (["data", "--path", "p", "--input", "x", "--bpe", "sentencepiece"], "needs --sentencepiece-model"),
-        (["data", "--path", "p", "--input", "x", "--bpe-codes", "c"], "need --bpe"),
-        (["data", "--path", "p", "--subset", "test", "--bpe", "subword_nmt", "--bpe-codes", "c"], "is cut already"),
-        (["data", "--path", "p", "--input", "x", "--batch-size", "0"], "not a positive number"),
-    ],
-)
-def test_wrong_usage(capsys, arguments, message):
-    assert message in refused(capsys, *arguments, status=2)
-
-
-def test_help_ends_with_an_example(capsys):
-    with pytest.raises(SystemExit) as caught:
-        trees.main(["--help"])
-    assert caught.value.code == 0
-    assert "fairseq-syntax trees " in capsys.readouterr().out.rstrip().splitlines()[-1]

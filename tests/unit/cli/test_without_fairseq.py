@@ -34,11 +34,3 @@ def test_without_fairseq_there_is_one_message(command, repository):
     assert done.stdout == ""
     lines = [line for line in done.stderr.splitlines() if "Warning" not in line]
     assert len(lines) == 1 and lines[0].startswith(f"fairseq-syntax {program}: needs fairseq, which is not installed;")
-
-
-@pytest.mark.parametrize("program", ["linearize", "compare", "trees"])
-def test_help_works(program, repository):
-    done = subprocess.run(
-        [sys.executable, "-c", HIDE, program, "--help"], cwd=repository, capture_output=True, text=True
-    )
-    assert done.returncode == 0 and f"usage: fairseq-syntax {program}" in done.stdout
