@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 import shared
+import treebanks
 from corpora import Item, random_heads, write_split
 from integration import commands
 from subword_nmt.apply_bpe import BPE
@@ -67,5 +68,26 @@ def trained(latent, tmp_path_factory):
             commands.scatter(directory / "checkpoint_last.pt")
 
         return shared.once(tmp_path_factory, " ".join(("latent", arch, *options)), make) / "checkpoint_last.pt"
+
+    return get
+
+
+@pytest.fixture(scope="session")
+def treebank(tmp_path_factory) -> Path:
+    """A folder with train.conllu and valid.conllu."""
+    return shared.once(tmp_path_factory, "treebank", treebanks.make)
+
+
+@pytest.fixture(scope="session")
+def trained_parser(treebank, tmp_path_factory):
+    """Function: options -> checkpoint of a parser, made once a session, with weights set by hand."""
+
+    def get(*options: str) -> Path:
+        def make(directory: Path) -> None:
+            few = ["--cpu", "--num-workers", "0", "--max-epoch", "2", "--no-epoch-checkpoints"]
+            commands.run("fairseq-train", treebank, *treebanks.TRAINING, *few, "--save-dir", directory, *options)
+            commands.scatter(directory / "checkpoint_last.pt")
+
+        return shared.once(tmp_path_factory, " ".join(("parser", *options)), make) / "checkpoint_last.pt"
 
     return get

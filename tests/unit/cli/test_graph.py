@@ -1,41 +1,25 @@
 """fairseq-syntax graph: its numbers are those of the model's own probabilities."""
 
 import math
-import xml.etree.ElementTree as ElementTree
 from argparse import Namespace
-from functools import partial
 
-import programs
+import numpy as np
 import pytest
 import torch
-import treebanks
 from fairseq import checkpoint_utils
-from integration import commands
 from subword_nmt.apply_bpe import BPE
 
 from fairseq_syntax.cli import attachment, graph
-from fairseq_syntax.inspection.graph_drawing import WIDEST
 from fairseq_syntax.inspection.induction import CutSentence, TreeInducer, load_with_trees
 from fairseq_syntax.inspection.latent_graphs import own_labels
 from fairseq_syntax.trees.conllu import ROOT, find_cycle, read_conllu
 
-refused = partial(programs.refused, graph)
-
-SVG = "{http://www.w3.org/2000/svg}"
 HEADER = ["sentence", "number", "word", "head_number", "head", "probability"]
 
 
-@pytest.fixture(scope="module")
-def treebank(tmp_path_factory):
-    return treebanks.make(tmp_path_factory.mktemp("treebank"))
-
-
-@pytest.fixture(scope="module")
-def parser(treebank, tmp_path_factory):
-    directory = tmp_path_factory.mktemp("parser")
-    few = ["--cpu", "--num-workers", "0", "--max-epoch", "2", "--no-epoch-checkpoints"]
-    commands.run("fairseq-train", treebank, *treebanks.TRAINING, *few, "--save-dir", directory)
-    return commands.scatter(directory / "checkpoint_last.pt")
+@pytest.fixture
+def parser(trained_parser):
+    return trained_parser()
 
 
 @pytest.fixture(params=["lgp_tiny", "sa_nmt_shared_tiny", "lgp_parser"])
@@ -111,7 +95,11 @@ def by_hand(model, latent):
 # --- against a treebank -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("decoder", ["mst", "eisner", "greedy"])
+@pytest.mark.parametrize(
+    ("model", "decoder"),
+    [("lgp_tiny", "greedy"), ("sa_nmt_shared_tiny", "mst"), ("lgp_parser", "eisner")],
+    indirect=["model"],
+)
 def test_the_tables(model, by_hand, run, decoder):
     data, checkpoint, bpe, gold = model
     options = [*bpe, "--gold", gold, "--decoder", decoder, "--evidence", "marginals"]
@@ -159,14 +147,6 @@ def test_what_is_shown_of_relations(treebank, parser, run):
     assert shown == [every[0], *(row for row in every[1:] if float(row[3]) >= 15)]
 
 
-def test_a_reader_sees_the_columns(treebank, parser, run):
-    text = run(treebank, parser, "--gold", treebank / "valid.conllu")
-    row = text.splitlines()[1].split()
-    (_, cells), _ = tables(run(treebank, parser, "--gold", treebank / "valid.conllu", "--format", "tsv"))
-    assert row == cells and row[0] == "lgp_parser_tiny"
-    assert "20 sentences," in run.said and "0 sentences left out" in run.said
-
-
 def test_ranges_and_sentences_without_trees(treebank, parser, run, tmp_path):
     path = tmp_path / "gold.conllu"
     path.write_text(
@@ -183,7 +163,11 @@ def test_ranges_and_sentences_without_trees(treebank, parser, run, tmp_path):
 # --- arcs ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("threshold", ["0.1", "0.3"])
+@pytest.mark.parametrize(
+    ("model", "threshold"),
+    [("lgp_tiny", "0.1"), ("sa_nmt_shared_tiny", "0.3"), ("lgp_parser", "0.1")],
+    indirect=["model"],
+)
 def test_edges(model, by_hand, run, tmp_path, threshold):
     data, checkpoint, bpe, gold = model
     path = tmp_path / "new" / "edges.tsv"
@@ -219,41 +203,11 @@ def test_text_and_split(latent, trained, run):
     assert run(*model, "--subset", "test", "--output", "-") == expected
 
 
-def drawn(path, start):
-    """gid -> width of the line, of the arcs of an SVG file."""
-    found = {}
-    for group in ElementTree.parse(path).getroot().iter(f"{SVG}g"):
-        if group.get("id", "").startswith(f"{start}-"):
-            style = group.find(f"{SVG}path").get("style")
-            style = dict(part.strip().split(": ") for part in style.split(";") if part.strip())
-            found[group.get("id")] = float(style.get("stroke-width", 1.0))
-    return found
-
-
-def test_the_picture(model, by_hand, run, tmp_path):
-    data, checkpoint, bpe, gold = model
-    sentences, graphs = by_hand
-    number = max(range(len(sentences)), key=lambda i: len(sentences[i]))
-    path, output = tmp_path / "graph.svg", tmp_path / "edges.tsv"
-    options = [*bpe, "--input", gold, "--sentence", number, "--draw", path, "--threshold", "0.05"]
-    run(data, checkpoint, *options, "--output", output)
-    found = drawn(path, "arc")
-    expected = {
-        f"arc-{word + 1}-{head}": p for word, row in enumerate(graphs[number]) for head, p in enumerate(row) if p > 0.05
-    }
-    assert set(found) == set(expected)
-    for name, probability in expected.items():
-        assert found[name] == pytest.approx(WIDEST * probability, abs=1e-3)
-    heads = sentences[number].heads
-    assert set(drawn(path, "gold")) == {f"gold-{word}-{head + 1}" for word, head in enumerate(heads, 1)}
-    rows = [line.split("\t") for line in output.read_text().splitlines()[1:]]
-    assert {f"arc-{row[1]}-{row[3]}" for row in rows if int(row[0]) == number} == set(found)
-
-
 def test_labels_are_the_parsers(treebank, parser, latent, trained, run, tmp_path, monkeypatch):
     shown = []
     monkeypatch.setattr(
-        "fairseq_syntax.inspection.graph_drawing.draw_graph", lambda words, found, **named: shown.append((words, named))
+        "fairseq_syntax.inspection.graph_drawing.draw_graph",
+        lambda words, found, **named: shown.append((words, found, named)),
     )
     monkeypatch.setattr("fairseq_syntax.pictures.figures.save_figure", lambda figure, path: None)
     (sentence, *_) = read_conllu(treebank / "valid.conllu")
@@ -261,14 +215,15 @@ def test_labels_are_the_parsers(treebank, parser, latent, trained, run, tmp_path
     (model,), _, task = checkpoint_utils.load_model_ensemble_and_task([str(parser)], {"data": str(treebank)})
     ids = torch.tensor([[*map(task.source_dictionary.index, sentence.forms), task.source_dictionary.eos()]])
     best = model.eval()(ids, torch.tensor([ids.shape[1]])).label_log_probs.argmax(2)[0, :-1].tolist()
-    words, named = shown.pop()
+    words, found, named = shown.pop()
     assert words == sentence.forms
+    assert found == pytest.approx(np.array(graphs_by_hand(treebank, parser, [words])[0]), abs=2e-4)
     assert named["labels"] == [model.labels[i] for i in best]
     assert (named["gold"], named["tags"]) == (sentence.heads, sentence.upos)
     assert named["gold_labels"] == sentence.deprels and "nsubj:outer" in sentence.deprels
     # a translator's labels have no names; plain text has no tree
     run(latent.data, trained("lgp_tiny"), "--subset", "test", "--draw", tmp_path / "b.svg", "--sentence", "2")
-    words, named = shown.pop()
+    words, _, named = shown.pop()
     assert words == latent.items[2].words
     assert (named["labels"], named["gold"], named["tags"]) == (None, None, None)
 
@@ -291,15 +246,6 @@ def test_labels_of_words_in_pieces(treebank, parser):
 # --- what is refused ----------------------------------------------------------------------------------------------
 
 
-def test_models_without_a_graph(latent, trained, capsys):
-    text = ["--input", f"{latent.text}.en", "--output", "-"]
-    for path, message in (
-        (trained("nmt_lstm_tiny"), "has no latent trees; those that have are"),
-        (trained("lgp_tiny", "--lgp-graph", "uni"), "--lgp-graph uni learns no heads of words; only latent does"),
-    ):
-        assert message in refused(capsys, latent.data, "--path", path, "--cpu", *text)
-
-
 @pytest.mark.parametrize("main", [graph.main, attachment.main], ids=["graph", "attachment"])
 def test_words_are_cased_as_the_parser_was_trained(treebank, parser, run, tmp_path, main):
     """Words of another case are read by their spelling, but are unknown: this is said."""
@@ -315,48 +261,3 @@ def test_words_are_cased_as_the_parser_was_trained(treebank, parser, run, tmp_pa
     assert found == expected and "unknown to the model" not in run.said
     assert tables(run(treebank, parser, "--gold", upper, "--format", "tsv", main=main)) != expected
     assert "are unknown to the model; the text must be cut and cased as in training" in run.said
-
-
-def test_data_that_do_not_fit(treebank, parser, latent, trained, tmp_path, capsys):
-    of_parser = [treebank, "--path", parser, "--cpu"]
-    assert "are treebanks; give --input FILE.conllu" in refused(
-        capsys, *of_parser, "--subset", "valid", "--output", "-"
-    )
-    path = tmp_path / "gold.conllu"
-    path.write_text("1\tdog\t_\tNOUN\t_\t_\t_\t_\t_\t_\n\n")
-    assert "no sentence with a tree; give a treebank" in refused(capsys, *of_parser, "--gold", path)
-    drawing = [*of_parser, "--input", path, "--draw", tmp_path / "a.svg"]
-    assert "--sentence 4: there are 1 sentences, numbered from 0" in refused(capsys, *drawing, "--sentence", "4")
-    (tmp_path / "a.svg").write_text("mine")
-    assert "exists already; give --overwrite" in refused(capsys, *drawing)
-    assert (tmp_path / "a.svg").read_text() == "mine"
-    empty = tmp_path / "empty.en"
-    empty.write_text("\n")
-    arguments = [*of_parser, "--input", empty, "--draw", tmp_path / "b.svg"]
-    assert "--sentence 0: has no words; give another" in refused(capsys, *arguments)
-    assert "no such checkpoint" in refused(capsys, treebank, "--path", tmp_path / "x.pt", "--gold", path)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "give DATA and --path"),
-        (["data", "--gold", "g"], "DATA and --path go together"),
-        (["data", "--path", "p"], "give one of --gold, --input and --subset"),
-        (["data", "--path", "p", "--gold", "g", "--input", "i"], "give one of --gold, --input and --subset"),
-        (["data", "--path", "p", "--gold", "g", "--draw", "a.svg"], "are of use with --input or --subset"),
-        (["data", "--path", "p", "--input", "i"], "need --draw or --output"),
-        (["data", "--path", "p", "--input", "i", "--output", "e", "--sentence", "1"], "with --draw only"),
-        (["data", "--path", "p", "--input", "i", "--output", "e", "--decoder", "mst"], "of use with --gold only"),
-        (["data", "--path", "p", "--input", "i", "--draw", "a.gif"], "ends in .svg, .png or .pdf"),
-        (["data", "--path", "p", "--input", "i", "--output", "e", "--threshold", "1.5"], "not a probability"),
-        (["data", "--path", "p", "--gold", "g", "--min-share", "x"], "not a percentage"),
-        (["data", "--path", "p", "--gold", "g", "--min-share", "nan"], "not a percentage"),
-        (
-            ["data", "--path", "p", "--subset", "s", "--output", "e", "--bpe", "subword_nmt", "--bpe-codes", "c"],
-            "is cut already",
-        ),
-    ],
-)
-def test_wrong_usage(capsys, arguments, message):
-    assert message in refused(capsys, *arguments, status=2)
