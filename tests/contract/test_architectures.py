@@ -166,20 +166,20 @@ def test_words_one_by_one_are_all_at_once(arch, options):
 
 @every_architecture
 def test_beam_search_scores_are_those_of_teacher_forcing(arch, options):
-    """In an ensemble with a model of other weights, with sentences that end at different steps."""
-    model = build(arch, **options)
-    ensemble = [model, build("nmt_lstm_tiny")]
+    """In an ensemble with models that read no trees, and others; with sentences that end at different steps."""
+    ensemble = [build(arch, **options), build("nmt_lstm_tiny"), build("sdatt_tiny")]
+    readers = SimpleNamespace(syntax_inputs={name for each in ensemble for name in each.syntax_inputs})
     for each in ensemble:  # hypotheses end now and then
         each.decoder.output_projection.weight.data[EOS] *= 4
     generator = SequenceGenerator(ensemble, TASK.target_dictionary, beam_size=2, max_len_a=0, max_len_b=7)
-    given = batch(model)
+    given = batch(readers)
     del given["prev_output_tokens"]
     with torch.no_grad():
         found = generator.generate(ensemble, {"net_input": given})
         for row, beam in enumerate(found):
             for hypothesis in beam:
                 tokens = hypothesis["tokens"]
-                alone = batch(model, [row])
+                alone = batch(readers, [row])
                 alone["prev_output_tokens"] = torch.cat((torch.tensor([EOS]), tokens[:-1])).unsqueeze(0)
                 chances = [each.get_normalized_probs(each(**alone), log_probs=False) for each in ensemble]
                 expected = torch.stack(chances).double().mean(0).log()[0].gather(1, tokens[:, None]).squeeze(1)

@@ -1,36 +1,39 @@
 """Terms of the loss and learning rates that a model asks the task for, with criterions and optimizers of fairseq."""
 
-import argparse
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
+import small_models
 import torch
 from fairseq.criterions.cross_entropy import CrossEntropyCriterion
 from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEntropyCriterion
-from fairseq.data import Dictionary
 from fairseq.logging import metrics
-from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY, BaseFairseqModel
-from fairseq.optim.fp16_optimizer import FP16Optimizer
+from fairseq.models import BaseFairseqModel
 from fairseq.tasks.translation import TranslationTask
 
 from fairseq_syntax.training.steps import TrainingSteps
 
-PAD, EOS = 1, 2
 CRITERIONS = {
     "cross_entropy": lambda task: CrossEntropyCriterion(task, False),
     "label_smoothed_cross_entropy": lambda task: LabelSmoothedCrossEntropyCriterion(task, False, 0.1),
 }
 
 
+build = partial(small_models.build, "sdatt_tiny")
+
+
+def sample():
+    target = torch.tensor(small_models.TARGETS).roll(-1, 1)
+    return {"net_input": small_models.batch(build()), "target": target, "ntokens": 25}
+
+
 class Task(TrainingSteps, TranslationTask):
     """With a target dictionary and nothing else; trees come with the batch."""
 
     def __init__(self):
-        dictionary = Dictionary()
-        for number in range(8):
-            dictionary.add_symbol(f"w{number}")
         self.cfg = SimpleNamespace(eval_bleu=False)
-        self.src_dict = self.tgt_dict = dictionary
+        self.src_dict = self.tgt_dict = small_models.WORDS
         self.attach_syntax = None
 
 
@@ -50,36 +53,14 @@ class Optimizer:
         loss.backward()
 
 
-def build(task, **options):
-    sizes = {"encoder_embed_dim": 5, "encoder_hidden_size": 3, "decoder_embed_dim": 4, "decoder_hidden_size": 6}
-    args = argparse.Namespace(**sizes, dropout=0.0, init_range=0.8, **options)
-    ARCH_CONFIG_REGISTRY["sdatt"](args)
-    torch.manual_seed(1)
-    return ARCH_MODEL_REGISTRY["sdatt"].build_model(args, task).double()
-
-
-def sample():
-    tokens = torch.tensor([[5, 6, 7, EOS], [9, 4, EOS, PAD]])
-    distances = torch.tensor([[0, 1, 2, 3], [1, 0, 1, 2], [2, 1, 0, 1], [3, 2, 1, 0]], dtype=torch.uint8)
-    previous = torch.tensor([[EOS, 5, 8, 9, 4], [EOS, 7, 6, PAD, PAD]])
-    target = torch.tensor([[5, 8, 9, 4, EOS], [7, 6, EOS, PAD, PAD]])
-    net_input = {
-        "src_tokens": tokens,
-        "src_lengths": tokens.ne(PAD).sum(1),
-        "prev_output_tokens": previous,
-        "src_syntax": {"distances": distances.repeat(2, 1, 1)},
-    }
-    return {"net_input": net_input, "target": target, "ntokens": 8}
-
-
 @pytest.mark.parametrize("criterion", CRITERIONS)
 def test_a_term_of_the_model_joins_the_loss_of_any_criterion(task, criterion):
-    model, criterion = build(task, sdatt_guide="loss", sdatt_guide_weight=0.5), CRITERIONS[criterion](task)
+    model, criterion = build(sdatt_guide="loss", sdatt_guide_weight=0.5), CRITERIONS[criterion](task)
     own, size, log = criterion(model.train(), sample())
     term = model(**sample()["net_input"])[1]["auxiliary_loss"]
     expected = torch.autograd.grad(own + term, list(model.parameters()))
     loss, found_size, found_log = task.train_step(sample(), model, criterion, Optimizer(), 0)
-    assert float(term) > 0.1 and found_size == size == 8
+    assert float(term) > 0.1 and found_size == size == 25
     torch.testing.assert_close(loss, own + term)
     for parameter, gradient in zip(model.parameters(), expected, strict=True):
         torch.testing.assert_close(parameter.grad, gradient)
@@ -87,11 +68,11 @@ def test_a_term_of_the_model_joins_the_loss_of_any_criterion(task, criterion):
     assert found_log.pop("auxiliary_loss") == term and found_log == log
     with metrics.aggregate(new_root=True) as logged:
         task.reduce_metrics([{**found_log, "auxiliary_loss": term.data, "nsentences": 2}] * 2, criterion)
-    assert logged.get_smoothed_values()["auxiliary_loss"] == round(float(term) / 8, 3)
+    assert logged.get_smoothed_values()["auxiliary_loss"] == round(float(term) / 25, 3)
 
 
 def test_other_models_are_trained_as_ever(task):
-    model, criterion = build(task), CRITERIONS["cross_entropy"](task)
+    model, criterion = build(), CRITERIONS["cross_entropy"](task)
     own, _, log = criterion(model.train(), sample())
     loss, _, found = task.train_step(sample(), model, criterion, Optimizer(), 0)
     assert torch.equal(loss, own) and found == log and not model._forward_hooks
@@ -119,7 +100,7 @@ def test_models_may_return_anything(task, given):
 def test_some_parameters_take_a_share_of_the_step(task, step):
     steps = {}
     for share in (1.0, 0.25, 0.0, 2.0):
-        model = build(task, sdatt_position_lr=share)
+        model = build(sdatt_position_lr=share)
         before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
         optimizer = Optimizer(model.parameters(), step)
         task.train_step(sample(), model, CRITERIONS["cross_entropy"](task), optimizer, 0)
@@ -130,9 +111,3 @@ def test_some_parameters_take_a_share_of_the_step(task, step):
             factor = share if ".position." in name else 1.0
             torch.testing.assert_close(moved, factor * steps[1.0][name], atol=1e-12, rtol=1e-9)
             assert moved.any() or not factor or name.endswith("score.bias"), name
-
-
-def test_copies_of_parameters_cannot_take_a_share(task):
-    optimizer = FP16Optimizer.__new__(FP16Optimizer)
-    with pytest.raises(ValueError, match="--sdatt-position-lr: does not work with --fp16"):
-        task.optimizer_step(optimizer, model=build(task, sdatt_position_lr=0.5), update_num=0)

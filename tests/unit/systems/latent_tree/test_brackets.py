@@ -62,14 +62,6 @@ def test_random_trees_there_and_back(seed, rows, weights):
     legal_actions(torch.from_numpy(padded(back)), torch.tensor(lengths), Limits(6, 4, 30))
 
 
-def test_all_trees_of_four_symbols_there_and_back():
-    trees = oracle.all_trees(4, 3, 2)
-    actions = [oracle.actions_of(tree) for tree in trees]
-    lines = to_brackets(padded(actions), [list("abcd")] * len(trees))
-    assert len(set(lines)) == len(trees) == 353
-    assert [from_brackets(line) for line in lines] == [(taken, list("abcd")) for taken in actions]
-
-
 @given(st.text(st.sampled_from("()-LRBX a"), max_size=12).filter(lambda text: " " not in text))
 def test_escapes(symbol):
     """A token stands for one symbol only; and a symbol without such names comes back."""

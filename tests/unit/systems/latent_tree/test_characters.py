@@ -70,9 +70,6 @@ def test_fairseq_reads_what_is_written(tmp_path):
     assert loaded.string(ids) == line and loaded.unk() not in ids
 
 
-# --- repeated pairs ---------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("text", "adjacent", "seen"),
     [

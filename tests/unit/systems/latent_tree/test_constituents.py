@@ -71,11 +71,6 @@ def test_random_trees(seed, rows, more):
     )
 
 
-def test_many_random_trees():
-    draw = random.Random(0)
-    compare([oracle.random_actions(draw, n % 12, 8, 4, 3 * n + 16, WEIGHTS[n % 6]) for n in range(1000)])
-
-
 def test_by_hand():
     """`a [ [ b c ] d ] [ e` and the end, after it has opened another one."""
     actions = [GEN, NT, NT, GEN, GEN, REDUCE, GEN, REDUCE, NT, GEN, NT, GEN, NOP]

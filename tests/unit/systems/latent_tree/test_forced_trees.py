@@ -1,6 +1,5 @@
 """Trees that are made of the characters: actions against a loop, batches, and the limits of trees."""
 
-import pytest
 import torch
 from fairseq.data import Dictionary
 from hypothesis import given
@@ -68,18 +67,6 @@ def dataset(trees, left_pad_source=False, target=True):
     return data
 
 
-@pytest.mark.parametrize("left", [False, True])
-def test_batches_come_with_trees_of_their_rows(left):
-    data = dataset(ForcedTrees.words, left)
-    batch = data.collater([data[i] for i in (2, 0, 1, 3)])
-    source = {0: "ab", 1: "a▁b", 2: "", 3: "▁b"}
-    target = {0: "b", 1: "aab▁", 2: "▁", 3: "a?b"}
-    for name, texts in (("src_actions", source), ("tgt_actions", target)):
-        actions = batch["net_input"][name]
-        assert actions.dtype == torch.int64
-        assert names(actions) == [actions_of_words(list(texts[i]), SPACE) for i in batch["id"].tolist()]
-
-
 def test_no_trees_no_targets_no_samples():
     plain = dataset(ForcedTrees.none)
     assert set(plain.collater([plain[0]])["net_input"]) == {"src_tokens", "src_lengths", "prev_output_tokens"}
@@ -87,19 +74,3 @@ def test_no_trees_no_targets_no_samples():
     net_input = flat.collater([flat[1]])["net_input"]
     assert names(net_input["src_actions"]) == [["GEN"] * 4] and "tgt_actions" not in net_input
     assert flat.collater([]) == {}
-
-
-def test_no_sentence_is_lost():
-    """fairseq would throw the last batch away: its size is no multiple of 8."""
-    data = dataset(ForcedTrees.flat)
-    batches = data.batch_by_size(data.ordered_indices(), max_sentences=3, required_batch_size_multiple=8)
-    assert sorted(int(i) for batch in batches for i in batch) == [0, 1, 2, 3]
-
-
-def test_words_need_spaces():
-    text = [torch.tensor([4, EOS])]
-    for source, target, name in ((["a"], ["a", SPACE], "source"), (["a", SPACE], ["a"], "target")):
-        data = ForcedTreeDataset(text, [2], dictionary_of(*source), text, [2], dictionary_of(*target))
-        with pytest.raises(ValueError, match=f"--rnng-forced-trees words: the {name} dictionary has no ▁"):
-            data.force("words")
-        data.force("flat")

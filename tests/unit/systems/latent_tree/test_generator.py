@@ -10,7 +10,7 @@ from oracles.rnng_trees import all_action_rows
 
 from fairseq_syntax.systems.latent_tree.beam import beam_search
 from fairseq_syntax.systems.latent_tree.brackets import from_brackets, to_brackets
-from fairseq_syntax.systems.latent_tree.generator import TreeGenerator, TreeInBatch, TreeScorer, symbol_attention
+from fairseq_syntax.systems.latent_tree.generator import TreeGenerator, TreeScorer, symbol_attention
 from fairseq_syntax.systems.latent_tree.transitions import Action, Limits
 from fairseq_syntax.systems.latent_tree.tree_growing import grow_trees
 
@@ -188,34 +188,6 @@ def test_numbers_that_are_none_are_reported(beam, head, value):
         FloatingPointError, match=rf"target side: the {head} .* at step 0;.*target\.{head}\.bias {norm}"
     ):
         generator(task, beam=beam).generate([model], sample(task, "ab"))
-
-
-def test_lengths():
-    task, model = build()
-    for beam in (1, 3):
-        for limits in ({"max_len_b": 3}, {"max_len_a": 1, "max_len_b": 0}, {"min_len": 5, "max_len_b": 2}):
-            found = generator(task, beam=beam, **limits).generate([model], sample(task, "abca"))
-            for hypothesis in found[0]:
-                number = len(hypothesis["tokens"]) - 1
-                assert limits.get("min_len", 1) <= number <= max(limits.get("min_len", 1), 5)
-                assert number <= 3 or "max_len_a" in limits or "min_len" in limits
-
-
-def test_sentences_of_a_batch():
-    class Trees:
-        row = np.array([0, 0, 1])
-        start = np.array([0, 1, 0])
-        end = np.array([3, 2, 1])
-
-    assert TreeInBatch(Trees, 0).spans == [(0, 3), (1, 2)]
-    assert TreeInBatch(Trees, 1).local(np.array([2, -1])).tolist() == [0, -1]
-
-
-def test_references_that_are_not_there():
-    """As the hub's `score` gives none."""
-    task, model = build()
-    with pytest.raises(ValueError, match="there are no reference translations"):
-        TreeScorer(task.source_dictionary, task.target_dictionary).generate([model], sample(task, *TEXTS))
 
 
 def test_references_get_trees_and_scores():

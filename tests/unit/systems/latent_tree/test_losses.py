@@ -38,9 +38,6 @@ def trees(rows: int, seed: int, longest: int = 7) -> torch.Tensor:
     return torch.tensor([row + [3] * (width - len(row)) for row in found])
 
 
-# --- coverage -----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("root", ROOTS)
 def test_coverage_equals_loops(root):
     torch.manual_seed(1)
@@ -79,23 +76,6 @@ def test_coverage_by_hand():
     assert coverage_of([[0.4, 0.5, 0.1], [0.1, 0.8, 0.1]]) == pytest.approx(expected)
 
 
-def test_coverage_without_target_constituents():
-    for sources in (1, 3):
-        attention = torch.zeros(2, 0, sources, dtype=torch.float64, requires_grad=True)
-        found = coverage_loss(attention, torch.ones(2, 0, dtype=torch.bool), torch.ones(2, sources, dtype=torch.bool))
-        # the root wants nothing and gets nothing; the others get nothing
-        assert found.tolist() == pytest.approx([0.0 if sources == 1 else 2 / 3 + 1] * 2)
-        found.sum().backward()
-
-
-def test_coverage_of_a_source_that_is_but_a_root():
-    attention = torch.ones(1, 2, 1, dtype=torch.float64, requires_grad=True)
-    found = coverage_loss(attention, torch.ones(1, 2, dtype=torch.bool), torch.ones(1, 1, dtype=torch.bool))
-    assert found.tolist() == [4.0]
-    found.sum().backward()
-    assert attention.grad.flatten().tolist() == [4.0, 4.0]
-
-
 def test_the_first_of_equal_maxima_gets_the_gradient():
     attention = torch.full((1, 2, 3), 0.25, dtype=torch.float64, requires_grad=True)
     exists = torch.ones(1, 2, 3, dtype=torch.bool)
@@ -116,9 +96,6 @@ def test_coverage_gradient():
         return coverage_loss(attention, attending, attended)
 
     assert torch.autograd.gradcheck(loss, scores)
-
-
-# --- rewards to go ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("count", GenCount)
@@ -159,9 +136,6 @@ def test_long_sentences(discount):
 def test_rewards_in_single_precision_are_summed_in_double():
     found = reward_to_go(torch.tensor([[1e8, 1.0, -1e8]]), torch.zeros(1, 3, dtype=torch.long), 1.0)
     assert found.dtype == torch.float64 and found.tolist() == [[1.0, 1.0 - 1e8, -1e8]]
-
-
-# --- rewards of other trees of a sentence -------------------------------------------------------------------------
 
 
 def test_other_trees_from_the_same_symbol():

@@ -8,13 +8,9 @@ import torch
 from fairseq.dataclass.configs import EMAConfig
 from fairseq.models import build_model
 from fairseq.models.ema.ema import EMA
-from latent_trees import Task, build, pairs
+from latent_trees import build, pairs
 from omegaconf import OmegaConf
-from oracles.rnng_trees import all_action_rows
 
-from fairseq_syntax.systems.latent_tree.forced_trees import forced_actions
-from fairseq_syntax.systems.latent_tree.generator import TreeGenerator
-from fairseq_syntax.systems.latent_tree.model import LatentTreeOptions, LatentTreeRNNG
 from fairseq_syntax.systems.latent_tree.reinforce import ReinforceTreeCriterion
 from fairseq_syntax.systems.latent_tree.reinforce_options import ReinforceTreeConfig
 from fairseq_syntax.systems.latent_tree.transitions import Action
@@ -143,20 +139,6 @@ def test_given_trees_are_taken():
         scores(model, batch, src_actions=torch.tensor([flat]))
 
 
-def test_sampling_is_repeatable():
-    task, model = build(sharpness=1.0)
-    batch = pairs(task, SOURCES, TARGETS)
-
-    def sampled(seed):
-        generator = torch.Generator().manual_seed(seed)
-        pair = model(**batch["net_input"], target=batch["target"], generator=generator)
-        return pair.source.actions, pair.target.actions
-
-    first, same, other = sampled(1), sampled(1), sampled(2)
-    assert all(torch.equal(one, two) for one, two in zip(first, same, strict=True))
-    assert any(one.shape != two.shape or not torch.equal(one, two) for one, two in zip(first, other, strict=True))
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -250,90 +232,6 @@ def test_what_the_target_sees_of_the_source():
         assert torch.equal(*losses) != sees
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"rnng_wait": 2.0}, "--rnng-wait 2.0: must be from 0 to 1"),
-        ({"rnng_size": 0}, "--rnng-size 0: must be at least 1"),
-        ({"rnng_max_open": 0}, "--rnng-max-open 0: must be at least 1"),
-        ({"rnng_max_consecutive": 0}, "--rnng-max-consecutive 0: must be at least 1"),
-        ({"rnng_actions_per_symbol": 1}, "--rnng-actions-per-symbol 1: must be at least 2"),
-        ({"rnng_root_input": "nothing"}, "--rnng-root-input nothing: choose from encoder, attend, learned"),
-    ],
-)
-def test_options_that_cannot_be(options, message):
-    with pytest.raises(ValueError, match=message):
-        LatentTreeRNNG.build_model(LatentTreeOptions(**options), Task())
-
-
-def test_tasks_and_dictionaries_that_do_not_fit():
-    class Stock:
-        pass
-
-    with pytest.raises(ValueError, match="use --task tree_translation"):
-        LatentTreeRNNG.build_model(LatentTreeOptions(), Stock())
-    task = Task()
-    task.target_dictionary = Task("xyz").source_dictionary
-    with pytest.raises(ValueError, match="--joined-dictionary"):
-        LatentTreeRNNG.build_model(LatentTreeOptions(share_all_embeddings=True), task)
-
-
-def all_pairs(model, task, source, target, budget):
-    """Every pair of trees of a sentence pair, as a batch."""
-    limits = model.limits
-    sides = []
-    for text in (source, target):
-        rows = all_action_rows(len(text), limits.max_open, limits.max_consecutive, limits.max_actions(len(text)))
-        width = max(map(len, rows))
-        sides.append(np.array([[*row, *[int(Action.NOP)] * (width - len(row))] for row in rows]))
-    first, second = (index.ravel() for index in np.indices([len(side) for side in sides]))
-    assert len(first) == budget
-    batch = pairs(task, [source] * len(first), [target] * len(first))
-    given = {"src_actions": torch.from_numpy(sides[0][first]), "tgt_actions": torch.from_numpy(sides[1][second])}
-    return model(**batch["net_input"], target=batch["target"], **given)
-
-
-@pytest.mark.parametrize("baseline", ["none", "ema"])
-def test_the_gradient_is_that_of_the_expected_cost(baseline):
-    """The mean of the estimator over all 70 x 70 pairs of ways to build trees of two symbols each, with their
-    probabilities, is the gradient of the expected cost, where the policies answer for all they bring about."""
-    task, model = build(size=5, rnng_max_open=3, rnng_max_consecutive=2, rnng_actions_per_symbol=6, sharpness=2.0)
-    model = model.double()
-    options = ReinforceTreeConfig(
-        seed=1,
-        rnng_baseline=baseline,
-        rnng_cross_reward="scg",
-        rnng_reward_discount=1.0,
-        rnng_policy_weight=1.0,
-        rnng_source_weight=0.7,
-        rnng_coverage_weight=1.3,
-    )
-    criterion = ReinforceTreeCriterion(task, options)
-    if baseline == "ema":
-        generator = torch.Generator().manual_seed(0)
-        for name in model.baselines.NAMES:
-            buffer = getattr(model.baselines, name)
-            buffer.copy_(torch.rand(buffer.shape, generator=generator))
-            getattr(model.baselines, f"{name}_seen").fill_(True)
-    pair = all_pairs(model, task, "ab", "ca", 70 * 70)
-    log_probability = pair.source.log_policy.sum(1) + pair.target.log_policy.sum(1)
-    probability = log_probability.exp()
-    assert probability.sum().item() == pytest.approx(1, abs=1e-12)
-    losses = criterion.losses(pair, model.baselines)
-    estimator = (probability.detach() * losses.total).sum()
-    found = torch.autograd.grad(estimator, model.parameters(), retain_graph=True, allow_unused=True)
-    differentiable = 0.7 * pair.source.symbol_loss.sum(1) + pair.target.symbol_loss.sum(1) + 1.3 * losses.coverage
-    rewards = sum(side.tree_total() for side in losses.sides)
-    expected = torch.autograd.grad(
-        (probability * (differentiable - rewards)).sum(), model.parameters(), allow_unused=True
-    )
-    size = max(float(gradient.norm()) for gradient in expected if gradient is not None)
-    for (name, _), mine, exact in zip(model.named_parameters(), found, expected, strict=True):
-        assert (mine is None) == (exact is None), name
-        if mine is not None:
-            assert float((mine - exact).norm()) < 1e-9 * size, name
-
-
 @pytest.mark.slow
 def test_memory_is_flat():
     """Between 50 and 500 updates."""
@@ -368,37 +266,6 @@ def train(model, criterion, batches, updates, lr=3e-3):
         optimizer.step()
         logs.append(log)
     return logs
-
-
-@pytest.mark.slow
-def test_given_trees_of_words_are_learned_by_heart():
-    """8 sentence pairs, translated freely and greedily."""
-    texts = [
-        ("ein mann", "a man"),
-        ("zwei hunde", "two dogs"),
-        ("das kind lacht", "the child laughs"),
-        ("ein hund", "a dog"),
-        ("die frau singt", "the woman sings"),
-        ("zwei kinder", "two children"),
-        ("der mann lacht", "the man laughs"),
-        ("ein kind", "a child"),
-    ]
-    sources, targets = ([text.replace(" ", "_") for text in side] for side in zip(*texts, strict=True))
-    task, model = build(size=96, sharpness=1.0, symbols="".join(sorted(set("".join(sources + targets)))))
-    batch = pairs(task, sources, targets)
-    dictionary = task.source_dictionary
-    for name, tokens in (("src", batch["net_input"]["src_tokens"]), ("tgt", batch["target"])):
-        inside = tokens != dictionary.index("_")
-        batch["net_input"][f"{name}_actions"] = forced_actions(tokens, inside, dictionary.pad(), dictionary.eos())
-    criterion = ReinforceTreeCriterion(task, ReinforceTreeConfig(seed=1, rnng_action_xent=1.0))
-    log = train(model, criterion, lambda update: batch, 200)[-1]
-    assert float(log["loss_tgt"]) / float(log["symbols_tgt"]) / np.log(2) < 0.1
-    found = TreeGenerator(dictionary, dictionary, max_len_b=30).generate([model], pairs(task, sources, targets))
-    exact = sum(
-        "".join(dictionary[i] for i in hypothesis["tokens"][:-1]) == target
-        for (hypothesis,), target in zip(found, targets, strict=True)
-    )
-    assert exact >= 7
 
 
 @pytest.mark.slow

@@ -1,6 +1,5 @@
 """Moving averages of rewards: against loops, unseen symbols, precision, checkpoints, several processes."""
 
-import io
 import multiprocessing
 import random
 
@@ -53,14 +52,6 @@ def test_averages_equal_loops():
         assert getattr(baselines, name).tolist() == pytest.approx(wanted, abs=1e-5)
 
 
-def test_what_is_not_in_use_is_not_touched():
-    baselines = MovingBaselines(3, 3)
-    baselines.update(source=totals([(1, 2.0)], 3), tree=totals([(0, 4.0)], 2))
-    assert baselines.source.tolist() == [0.0, 2.0, 0.0] and baselines.tree.tolist() == [4.0, 0.0]
-    assert baselines.tree_seen.tolist() == [True, False]
-    assert not baselines.target_seen.any() and not baselines.cross_seen.any()
-
-
 @pytest.mark.parametrize("convert", [nn.Module.half, nn.Module.bfloat16, nn.Module.double])
 def test_precision_stays(convert):
     model = nn.Sequential(nn.Linear(2, 2), MovingBaselines(3, 3))
@@ -73,23 +64,6 @@ def test_precision_stays(convert):
         assert value.dtype == before[name].dtype and torch.equal(value, before[name])
     model.to("meta")
     assert all(value.is_meta for value in model[1].state_dict().values())
-
-
-def test_checkpoints_restore_them_bit_for_bit():
-    model = nn.Sequential(nn.Linear(2, 2), MovingBaselines(3, 4))
-    for _ in range(3):
-        batch = {"source": torch.rand(3), "target": torch.rand(4), "tree": torch.rand(2), "cross": torch.rand(2)}
-        model[1].update(**{name: (sums, torch.ones_like(sums)) for name, sums in batch.items()})
-    file = io.BytesIO()
-    torch.save(model.state_dict(), file)
-    file.seek(0)
-    other = nn.Sequential(nn.Linear(2, 2), MovingBaselines(3, 4))
-    other.load_state_dict(torch.load(file, weights_only=True))
-    for name, value in model[1].state_dict().items():
-        assert torch.equal(other[1].state_dict()[name], value)
-    assert {name.removeprefix("1.") for name in model.state_dict() if name.startswith("1.")} == {
-        *("source", "target", "tree", "cross", "source_seen", "target_seen", "tree_seen", "cross_seen")
-    }
 
 
 def test_checkpoints_that_say_true_and_false_are_still_read():

@@ -7,9 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from fairseq import options
 from fairseq.data import Dictionary
-from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.logging import metrics
 from oracles import reinforce
 from oracles.rnng_trees import build, random_actions
@@ -145,19 +143,6 @@ def test_losses_equal_loops(cross, averages):
         assert expected.std() > 1
     assert losses.total.tolist() == pytest.approx(total_in_loops(pair, advantages, coverages, 0.3, 0.4), abs=1e-5)
     assert losses.coverage.tolist() == pytest.approx(coverages)
-
-
-def test_a_character_seen_for_the_first_time_is_its_own_baseline():
-    """So a first batch has only tree rewards, less their own mean in each sentence."""
-    model = toy()
-    pair = pair_of(model)
-    found = criterion(**OPTIONS).losses(pair, model.baselines)
-    again = criterion(**{**OPTIONS, "rnng_source_weight": 50.0, "rnng_target_weight": 0.0}).losses(
-        pair, model.baselines
-    )
-    for one, other in zip(found.advantages, again.advantages, strict=True):
-        torch.testing.assert_close(one, other, rtol=0, atol=1e-9)
-        assert one.abs().max() > 1
 
 
 def test_moving_averages_are_used_and_then_updated():
@@ -513,72 +498,6 @@ def test_the_literal_reading_is_a_preset():
         assert (found.rewards.mode, found.gen_count, found.tree_baseline) == ("exclusive", "exclusive", "gen")
     mixed = criterion(rnng_preset="literal", rnng_gen_count="exclusive")
     assert (mixed.rewards.mode, mixed.gen_count, mixed.tree_baseline) == ("additive", "exclusive", "reduce")
-
-
-def test_losses_of_the_literal_preset_are_those_of_its_three_options():
-    model = toy()
-    model.train()
-    pair = pair_of(model)
-    options = {"rnng_reward_mode": "additive", "rnng_gen_count": "inclusive", "rnng_tree_baseline": "reduce"}
-    presets = ({"rnng_preset": "literal"}, options, {})
-    found = [criterion(**more).losses(pair, model.baselines).total.tolist() for more in presets]
-    assert found[0] == found[1] != found[2]
-
-
-def test_options_of_the_command_line(tmp_path):
-    def built(*more):
-        arguments = [str(tmp_path), "--task", "translation", "--arch", "transformer_tiny", "--seed", "77"]
-        parser = options.get_training_parser()
-        args = options.parse_args_and_arch(parser, [*arguments, "--criterion", "reinforce_tree", *more])
-        return ReinforceTreeCriterion(None, convert_namespace_to_omegaconf(args).criterion)
-
-    assert built().weights == Preset() and built().seed == 77
-    more = [
-        "--rnng-preset",
-        "pf",
-        "--rnng-policy-weight",
-        "0",
-        "--rnng-reward-forced",
-        "all",
-        "--rnng-reward-mode",
-        "additive",
-    ]
-    found = built(
-        *more,
-        "--rnng-gen-count",
-        "inclusive",
-        "--rnng-baseline",
-        "loo",
-        "--rnng-loo-samples",
-        "4",
-        "--rnng-coverage-root",
-        "one",
-    )
-    assert found.weights[:7] == Preset(10, 10, 10, 0, 4, 10, ForcedClosings.all)[:7]
-    assert found.rewards.mode == RewardMode.additive and found.copies == 4
-    assert (found.gen_count, found.coverage_root, found.baseline) == ("inclusive", "one", "loo")
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"rnng_coverage_weight": -1.0}, "--rnng-coverage-weight -1.0: must be at least 0"),
-        ({"rnng_policy_weight": float("nan")}, "--rnng-policy-weight nan: must be at least 0"),
-        ({"rnng_entropy_weight": float("inf")}, "--rnng-entropy-weight inf: must be at least 0"),
-        ({"rnng_action_xent": -0.5}, "--rnng-action-xent -0.5: must be at least 0"),
-        ({"rnng_terminal_reward": float("nan")}, "--rnng-terminal-reward nan: must be finite"),
-        ({"rnng_reward_discount": 1.5}, "--rnng-reward-discount 1.5: must be from 0 to 1"),
-        ({"rnng_loo_samples": 1}, "--rnng-loo-samples 1: must be at least 2"),
-    ],
-)
-def test_options_out_of_range_are_refused(wrong, message):
-    with pytest.raises(ValueError, match=message):
-        criterion(**wrong)
-
-
-def test_models_without_trees_are_refused():
-    with pytest.raises(ValueError, match="learns latent trees; use --arch latent_tree_rnng"):
-        criterion()(torch.nn.Linear(1, 1), sample_of())
 
 
 @pytest.mark.parametrize(

@@ -197,20 +197,6 @@ def test_keys(key):
         torch.testing.assert_close(memory.keys[row, : len(expected)], expected, atol=1e-12, rtol=0)
 
 
-def test_a_sentence_is_scored_the_same_in_any_company():
-    sides = Sides(9)
-    together = sides.batched()
-    order = np.random.default_rng(1).permutation(9)
-    shuffled = sides.batched(order)
-    for side in range(2):
-        for name in ("log_policy", "symbol_loss", "entropy"):
-            values = getattr(together[side][0], name)
-            torch.testing.assert_close(values[order], getattr(shuffled[side][0], name), atol=1e-12, rtol=0)
-            for row in range(9):
-                alone = sides.batched(slice(row, row + 1))
-                torch.testing.assert_close(values[row : row + 1], getattr(alone[side][0], name), atol=1e-12, rtol=0)
-
-
 def test_a_flat_tree_is_the_language_model_of_an_lstm():
     sides = Sides(3)
     grammar = sides.encoder
@@ -247,38 +233,6 @@ def test_an_action_that_is_alone_legal_is_certain_and_has_no_gradient():
     assert scores.log_policy[0, 1] == 0
     (gradient,) = torch.autograd.grad(scores.log_policy[0, 1], [sides.encoder.policy.weight])
     assert not gradient.any()
-
-
-@pytest.mark.parametrize("detach", ["detach_policy", "detach_output"])
-def test_what_a_loss_trains(detach):
-    sides = Sides(4, **{detach: True})
-    scores = sides.batched()[0][0]
-    loss = scores.log_policy.sum() if detach == "detach_policy" else scores.symbol_loss.sum()
-    own = "policy." if detach == "detach_policy" else "output."
-    gradients = torch.autograd.grad(loss, sides.encoder.parameters(), allow_unused=True)
-    trained = {
-        name
-        for (name, _), gradient in zip(sides.encoder.named_parameters(), gradients, strict=True)
-        if gradient is not None and gradient.any()
-    }
-    assert trained and all(name.startswith(own) for name in trained)
-
-
-def test_the_target_trains_the_composition_of_the_source():
-    sides = Sides(4, "deep")
-    loss = sides.batched()[1][0].symbol_loss.sum()
-    (gradient,) = torch.autograd.grad(loss, [sides.encoder.composition.output_weight])
-    assert gradient.any()
-
-
-def test_the_first_row_whose_numbers_are_none_is_reported():
-    grammar = RNNG(VOCABULARY, PAD, 4, side="target")
-    numbers = torch.tensor([[0.0, -1.0], [0.0, -torch.inf], [torch.nan, 0.0]])
-    with pytest.raises(
-        FloatingPointError, match=r"^target side: the output gave .* at step 4; .* target\.embed\.weight "
-    ):
-        grammar.checked(numbers, torch.tensor([9, 4, 7]), "output")
-    assert torch.equal(grammar.checked(numbers[:1], torch.tensor([9]), "output"), numbers[:1])
 
 
 @pytest.mark.parametrize("sentences", [1, 12])

@@ -97,9 +97,6 @@ def test_counts():
     assert Counts(0, 0, 3).f1 == 0
 
 
-# --- trees to compare with ----------------------------------------------------------------------------------------
-
-
 def test_branching_trees():
     texts = ["abcdefgh"[:size] for size in (3, 0, 1, 8, 2, 4)]
     lengths = np.array([len(text) for text in texts])
@@ -136,9 +133,6 @@ def test_random_trees_are_uniform(text, count):
     counts = Counter(lines(actions, [text] * draws))
     assert counts.keys() == {oracle.brackets(tree) for tree in trees}
     assert stats.chisquare(list(counts.values())).pvalue > 0.001
-
-
-# --- words --------------------------------------------------------------------------------------------------------
 
 
 @given(CORPORA, st.data())
@@ -208,9 +202,6 @@ def test_shuffled_segments_are_uniform():
     counts = Counter(spans)
     assert counts.keys() == expected
     assert stats.chisquare(list(counts.values())).pvalue > 0.001
-
-
-# --- attention ----------------------------------------------------------------------------------------------------
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(1, 5)), max_size=5), st.integers(0, 99))

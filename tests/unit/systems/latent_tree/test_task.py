@@ -55,13 +55,6 @@ def ids(dictionary, text: str) -> torch.Tensor:
 # --- data -------------------------------------------------------------------------------------------------------------
 
 
-def test_dictionaries_are_characters(data):
-    task = task_of(data)
-    assert (task.cfg.source_lang, task.cfg.target_lang) == ("de", "en")
-    for dictionary in (task.source_dictionary, task.target_dictionary):
-        assert SPACE in dictionary and all(len(s) == 1 for s in dictionary.symbols[dictionary.nspecial :])
-
-
 @pytest.mark.parametrize("left", [False, True])
 def test_batches(data, left):
     task = task_of(data, left_pad_source=left)
@@ -101,20 +94,6 @@ def test_empty_sentences_are_counted(data, caplog):
     task_of(data).load_dataset("train")
     assert "train: 1 of 4 source sentences are empty" in caplog.text
     assert "train: 1 of 4 target sentences are empty" in caplog.text
-
-
-def test_data_that_are_not_there(tmp_path):
-    with pytest.raises(ValueError, match="no data directory is given"):
-        TreeTranslationTask.setup_task(TreeTranslationConfig())
-    with pytest.raises(FileNotFoundError, match=r"no dict\.\*\.txt; make the directory with fairseq-preprocess"):
-        task_of(tmp_path / "nowhere")
-
-
-def test_symbols_that_are_no_characters_are_warned_of(data, tmp_path, caplog):
-    task_of(data)
-    assert "madeupword" not in caplog.text
-    task_of(binarize(tmp_path))
-    assert "dict.de.txt" in caplog.text and "--padding-factor 1" in caplog.text
 
 
 # --- raw text ---------------------------------------------------------------------------------------------------------
@@ -320,18 +299,6 @@ def test_repeated_words_are_removed_with_all_that_belongs_to_them(data, rule, le
     assert found["tgt_tree"] == f"(X {text} )"
 
 
-def test_trees_are_of_the_translation_with_repetitions(data, tmp_path):
-    path = tmp_path / "trees"
-    task = task_of(data, rnng_dedup="adjacent", rnng_tree_output=str(path))
-    text = "o ▁ d ▁ o ▁ d"
-    generator = SimpleNamespace(generate=lambda *args, **kwargs: [[hypothesis(task.tgt_dict, text)]] * 3)
-    task.load_dataset("valid")
-    (sample,) = task.get_batch_iterator(task.dataset("valid"), max_sentences=9).next_epoch_itr(shuffle=False)
-    found = task.inference_step(generator, [], sample)
-    assert [len(nbest[0]["tokens"]) for nbest in found] == [4] * 3
-    assert set(numbered(path).values()) == {f"(X {text} )"}
-
-
 # --- BLEU -------------------------------------------------------------------------------------------------------------
 
 
@@ -352,26 +319,6 @@ def test_bleu_is_of_words(data):
 
 
 # --- what cannot be ---------------------------------------------------------------------------------------------------
-
-
-def test_options_that_cannot_be(data):
-    with pytest.raises(ValueError, match="--num-batch-buckets"):
-        task_of(data, num_batch_buckets=2)
-    with pytest.raises(ValueError, match="--rnng-tree-output: for fairseq-generate and fairseq-interactive"):
-        task_of(data, rnng_tree_output="trees").build_model(None)
-    with pytest.raises(ValueError, match="--criterion cross_entropy: does not learn trees"):
-        task_of(data).build_criterion(Namespace(_name="cross_entropy"))
-
-
-def build(data, *given):
-    """The task and the model of a command line of fairseq-train."""
-    from fairseq import tasks
-
-    parser = options.get_training_parser()
-    args = options.parse_args_and_arch(parser, [str(data), *given])
-    cfg = convert_namespace_to_omegaconf(args)
-    task = tasks.setup_task(cfg.task)
-    return task, task.build_model(cfg.model)
 
 
 def ready(data, *given):
@@ -433,21 +380,6 @@ def test_flat_trees_are_told_of_when_an_epoch_or_a_validation_begins(data, caplo
             caplog.clear()
 
 
-@pytest.mark.parametrize("more", [[], ["--eval-bleu", "--eval-bleu-args", '{"beam": 1}']])
-def test_models_of_other_kinds(data, more):
-    with pytest.raises(ValueError, match="RecurrentModel builds no trees; give --arch latent_tree_rnng"):
-        build(data, "--task", "tree_translation", "--arch", "nmt_lstm_tiny", *more)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("sampling", True), ("print_alignment", "hard"), ("replace_unk", ""), ("no_repeat_ngram_size", 2)],
-)
-def test_options_of_generation_that_mean_nothing(data, name, value):
-    with pytest.raises(ValueError, match=f"--{name.replace('_', '-')}: not available with --task tree_translation"):
-        task_of(data).build_generator([SimpleNamespace(builds_trees=True)], Namespace(**{name: value}))
-
-
 @pytest.mark.parametrize(
     ("options", "told"),
     [
@@ -462,11 +394,6 @@ def test_a_policy_that_nothing_teaches_is_told_of(data, caplog, options, told):
     found = [record.message for record in caplog.records if "nothing teaches the policy" in record.message]
     assert len(found) == told
     assert not told or found[0].startswith(f"--rnng-forced-trees {options[1]} without --rnng-action-xent")
-
-
-def test_a_folder_is_no_file_of_trees(data, tmp_path):
-    with pytest.raises(IsADirectoryError, match=f"--rnng-tree-output {tmp_path}: is a folder"):
-        task_of(data, rnng_tree_output=str(tmp_path))
 
 
 def test_file_of_no_sentences(tmp_path):

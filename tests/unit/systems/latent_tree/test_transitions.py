@@ -140,21 +140,6 @@ def test_what_comes_later_does_not_change_what_is_legal(seed, length, other, pol
     assert first.live.item() == (other < length) and second.live.item() == (length < other)
 
 
-@given(st.integers(0, 10**6))
-def test_the_budget_alone_depends_on_the_length(seed):
-    """Where it binds, NT is forbidden and nothing else differs from a longer text."""
-    limits = Limits(max_open=5, max_consecutive=4, actions_per_symbol=2)
-    generator = torch.Generator().manual_seed(seed)
-    lengths = torch.full((50,), 8)
-    actions = grow(lengths, limits, POLICIES["opens"], generator)
-    legal = legal_actions(actions, lengths, limits)
-    free = Limits(max_open=5, max_consecutive=4, actions_per_symbol=50)
-    unbound = legal_actions(actions, lengths, free)
-    assert torch.equal(legal[..., 1:], unbound[..., 1:])
-    assert not (legal & ~unbound).any()
-    assert (legal != unbound).any()
-
-
 @given(st.integers(0, 10**6), st.floats(0.1, 0.9))
 def test_rows_that_wait(seed, share):
     """Steps in which a row does nothing change nothing in it, and its neighbours go on."""
@@ -219,14 +204,6 @@ def test_ends_may_be_said():
     assert state.live.tolist() == [False, True]  # only GEN ends a sentence
     assert state.open.tolist() == [2, 1] and state.children[:, 0].tolist() == [0, 1]
     assert state.children[0, 1] == 0  # the end is no child
-
-
-def test_what_is_legal_by_hand():
-    """`a [ [ b` and the end, at most three open and two NTs in a row."""
-    actions = torch.tensor([[GEN, NT, NT, GEN, REDUCE, REDUCE, GEN]])
-    legal = legal_actions(actions, torch.tensor([2]), Limits(3, 2, 4))[0].tolist()
-    names = ["".join(name for name, may in zip("NGR", row, strict=True) if may) for row in legal]
-    assert names == ["NG", "NG", "NG", "G", "GR", "NGR", "NG"]
 
 
 @pytest.mark.parametrize(

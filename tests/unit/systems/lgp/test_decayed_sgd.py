@@ -171,20 +171,6 @@ def test_an_overridden_decay_is_that_of_the_option():
     assert {group["momentum"] for group in other.param_groups} == {0.5}
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"fp16": True}, "leave out --fp16 and --bf16"),
-        ({"bf16": True}, "leave out --fp16 and --bf16"),
-        ({"momentum": 1.0}, "--momentum 1.0: must be at least 0 and less than 1"),
-        ({"weight_decay": -0.1}, "--weight-decay -0.1: must be at least 0"),
-    ],
-)
-def test_wrong_options(options, message):
-    with pytest.raises(ValueError, match=message):
-        build(list(Model().parameters()), **options)
-
-
 def test_parameters_are_not_flattened():
     """fairseq would make one vector of all for half precision or full sharding."""
     assert not build(list(Model().parameters())).supports_flat_params

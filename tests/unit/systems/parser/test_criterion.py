@@ -1,9 +1,7 @@
 """The loss of tags, heads and labels: against loops, with teacher forcing, successive regularisation, overfitting."""
 
 import argparse
-import gzip
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -126,17 +124,6 @@ def test_passes(folder, epoch, names):
     assert all(model.get_parameter(name).grad.abs().sum() > 0 for name in changed)
 
 
-def test_same_keys_in_all_logs(folder):
-    """fairseq adds up logs of processes that may be at different batches."""
-    task, model = build(folder)
-    criterion = JointParsingCriterion(task, True)
-    keys = []
-    for epoch in (1, 2):
-        keys.append(set(criterion(model.train(), batch_of(task, "train", epoch))[2]))
-    keys.append(set(criterion(model.eval(), batch_of(task))[2]))
-    assert keys[0] <= keys[1] | {"sentences"} and keys[1] == keys[2] == keys[0]
-
-
 def test_all_logs_are_alike(folder):
     """In single precision: numbers of Python and tensors go different ways through fairseq's sum over processes."""
     task, model = build(folder)
@@ -256,36 +243,3 @@ def test_metrics_of_nothing():
     with metrics.aggregate(new_root=True) as found:
         JointParsingCriterion.reduce_metrics([{"loss": 0.0, "sample_size": 1, "decoded": 1}])
     assert found.get_smoothed_values()["las"] == 0.0
-
-
-def test_other_tasks_are_refused():
-    with pytest.raises(ValueError, match="--task dependency_parsing"):
-        JointParsingCriterion(SimpleNamespace(target_dictionary=None), True)
-
-
-@pytest.mark.slow
-def test_overfits(real_data, tmp_path):
-    """32 sentences by heart in 200 updates."""
-    with gzip.open(real_data / "ud" / "en_ewt.train.conllu.gz", "rt", encoding="utf-8") as file:
-        blocks = file.read(200_000).split("\n\n")[:32]
-    (tmp_path / "train.conllu").write_text("\n\n".join(blocks) + "\n\n", encoding="utf-8")
-    (tmp_path / "all.conllu").write_text("\n\n".join(blocks) + "\n\n", encoding="utf-8")
-    task = DependencyParsingTask(DependencyParsingConfig(data=str(tmp_path), lgp_strip_subtypes=True))
-    torch.manual_seed(1)
-    model = task.build_model(argparse.Namespace(arch="lgp_parser", lgp_src_min_freq=1))
-    sample = batch_of(task, "all")
-    criterion = JointParsingCriterion(task, True)
-    optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
-    model.train()
-    for _ in range(200):
-        loss, size, _ = criterion(model, sample)
-        optimizer.zero_grad()
-        (loss / size).backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 2.0)
-        optimizer.step()
-    _, _, log = criterion(model.eval(), sample)
-    assert log["pos_hits"] == log["pos_words"] == log["ntokens"]
-    assert log["head_hits"] == log["label_hits"] == log["head_words"] == log["ntokens"]
-    assert log["trees"] == 32
-    # one of the trees has crossing arcs
-    assert log["ntokens"] - 3 <= log["eisner_hits"] < log["ntokens"]

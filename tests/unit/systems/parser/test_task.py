@@ -52,9 +52,6 @@ def task_of(**options) -> DependencyParsingTask:
     return DependencyParsingTask.setup_task(DependencyParsingConfig(**options))
 
 
-# --- reading ------------------------------------------------------------------------------------------------------
-
-
 def test_words_tags_and_labels(path):
     first, second, third = read_treebank(path, TreebankFormat())
     assert first.words == ["In", "dem", "Haus", "."]
@@ -93,9 +90,6 @@ def test_packed_and_missing_files(path, tmp_path):
         read_treebank(tmp_path / "empty.conllu", TreebankFormat())
 
 
-# --- vocabulary ---------------------------------------------------------------------------------------------------
-
-
 def test_vocabulary(path):
     sentences = read_treebank(path, TreebankFormat())
     vocabulary = build_vocabulary(sentences, sentences)
@@ -132,9 +126,6 @@ def test_treebanks_without_tags_or_trees(path):
         build_vocabulary([one], [bare])
 
 
-# --- batches ------------------------------------------------------------------------------------------------------
-
-
 def test_batch(path):
     sentences = read_treebank(path, TreebankFormat())
     vocabulary = build_vocabulary(sentences, sentences)
@@ -149,11 +140,7 @@ def test_batch(path):
     assert tokens[2].tolist() == [unk, haus, eos, pad, pad]
     assert batch["net_input"]["src_lengths"].tolist() == [5, 3, 3]
     assert (batch["ntokens"], batch["nsentences"], batch["pass"]) == (8, 3, "all")
-    assert batch["pos"].tolist() == [
-        [UNSEEN, 1, 0, 2, MISSING],
-        [MISSING] * 5,
-        [UNSEEN, 0, MISSING, MISSING, MISSING],
-    ]
+    assert batch["pos"].tolist() == [[UNSEEN, 1, 0, 2, MISSING], [MISSING] * 5, [UNSEEN, 0, MISSING, MISSING, MISSING]]
     # the head of a root is the column of EOS
     assert batch["heads"].tolist() == [[2, 2, 4, 2, MISSING], [MISSING] * 5, [2, 0, MISSING, MISSING, MISSING]]
     assert batch["labels"].tolist() == [
@@ -189,9 +176,6 @@ def test_batches_lose_nothing(tmp_path):
     assert [len(batch) for batch in batches] == [10] * 5 + [3]
 
 
-# --- passes -------------------------------------------------------------------------------------------------------
-
-
 def test_passes_take_turns(tmp_path):
     """Odd epochs are passes over tags, even ones over trees, with batches of their own."""
     treebanks.make(tmp_path / "tags", train=30)
@@ -216,12 +200,6 @@ def test_trees_are_learned_from_parsed_sentences_only(path):
     assert len(task.dataset("train")) == 2
 
 
-@pytest.mark.parametrize("option", ["lgp_pos_batch_size", "lgp_dep_batch_size", "lgp_first_k", "max_source_positions"])
-def test_options_out_of_range(option):
-    with pytest.raises(ValueError, match=f"--{option.replace('_', '-')} 0: must be at least 1"):
-        task_of(**{option: 0})
-
-
 def test_no_data():
     with pytest.raises(ValueError, match="name the folder"):
         _ = task_of().vocabulary
@@ -232,14 +210,6 @@ def test_translators_are_refused(path, arch):
     task = task_of(data=str(path.parent))
     with pytest.raises(ValueError, match=f"--arch {arch}: .*; give --arch lgp_parser"):
         task.build_model(argparse.Namespace(arch=arch))
-
-
-@pytest.mark.parametrize("name", ["cross_entropy", "blackout"])
-def test_criterions_of_translation_are_refused(path, name):
-    task = task_of(data=str(path.parent))
-    with pytest.raises(ValueError, match=f"--criterion {name}: .* needs --criterion joint_parsing"):
-        task.build_criterion(argparse.Namespace(_name=name, sentence_avg=True))
-    assert task.build_criterion(argparse.Namespace(criterion="joint_parsing", sentence_avg=True)).sentence_avg
 
 
 class Model(torch.nn.Module):

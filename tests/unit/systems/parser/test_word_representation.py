@@ -59,51 +59,11 @@ def test_forward_equals_loops(words, minimum, width, train, data):
             torch.testing.assert_close(vector, torch.tensor(rows[row] + mean, dtype=torch.double), atol=1e-12, rtol=0)
 
 
-def test_rare_and_unseen_words_keep_their_ngrams():
-    module = build(unseen=UNSEEN)
-    symbols = symbols_of(LEXICON, UNSEEN)
-    vectors = dict(zip(symbols, module(torch.arange(len(symbols)).unsqueeze(0))[0], strict=True))
-    unknown = vectors["<unk>"][:SIZE]
-    for word in ("hat", "hats", "chat"):
-        assert torch.equal(vectors[word][:SIZE], unknown) and vectors[word][SIZE:].abs().sum() > 0
-    assert not torch.equal(vectors["cat"][:SIZE], unknown)
-    # special symbols, words without a known n-gram, and words that fairseq made up have none
-    for word in (*SPECIALS, "xyz", "ξ", "madeupword0000"):
-        assert vectors[word][SIZE:].abs().sum() == 0
-    assert vectors["<pad>"].abs().sum() == 0
-
-
-def test_words_of_count_0_at_the_end_change_nothing():
-    before, after = build(), build(unseen=UNSEEN)
-    assert after.row_symbols == before.row_symbols and after.vocabulary.keys == before.vocabulary.keys
-    size = len(symbols_of(LEXICON))
-    assert torch.equal(after.word_row[:size], before.word_row)
-    assert torch.equal(after.bag[:size, : before.bag.shape[1]], before.bag)
-    after.load_state_dict(before.state_dict())
-    tokens = torch.arange(size).view(1, -1)
-    assert torch.equal(after(tokens), before(tokens))
-
-
-def test_a_word_of_count_0_has_no_row_whatever_the_minimum():
-    assert build(unseen=["new"], minimum=0).row_symbols == symbols_of(LEXICON)
-
-
 def test_ngrams_can_have_a_minimum_of_their_own():
     words = [(word, count) for word, count in LEXICON]
     module = build(ngram_minimum=9)
     assert module.vocabulary.keys == NgramVocabulary.build(words, 9).keys
     assert module.row_symbols == build().row_symbols
-
-
-def test_the_row_numbers_serve_another_table():
-    module = build()
-    tokens = torch.tensor([[4, 9, UNK], [EOS, PAD, 7]])
-    assert module.rows(tokens).tolist() == [[4, UNK, UNK], [EOS, PAD, 7]]
-    other = nn.Embedding(module.num_rows, 3)
-    assert other(module.rows(tokens)).shape == (2, 3, 3)
-
-
-# --- options ------------------------------------------------------------------------------------------------------
 
 
 def test_lower_cased_words_share_a_row_and_keep_their_ngrams():
@@ -144,9 +104,6 @@ def test_long_words_are_cut_and_reported(caplog):
     assert keys == [f"2gram-{pair}" for pair in ("#BEGIN#a", "ab", "bc", "cd", "de", "ef", "fg")]
 
 
-# --- a model that exists ------------------------------------------------------------------------------------------
-
-
 def test_rows_and_ngrams_of_a_stored_model():
     """The dictionary of another text: the tables are still those of the model."""
     first = build()
@@ -172,9 +129,6 @@ def test_stored_rows_lack_a_special_symbol():
         build(row_symbols=["<s>", "<unk>", "the"])
 
 
-# --- a dictionary that grows --------------------------------------------------------------------------------------
-
-
 @given(DICTIONARIES, st.lists(WORDS, max_size=5, unique=True), st.booleans(), st.booleans(), st.booleans())
 def test_added_words_are_as_if_there_from_the_start(words, unseen, lowercase, unk_ngram, cached):
     unseen = [word for word in unseen if word not in dict(words)]
@@ -189,14 +143,6 @@ def test_added_words_are_as_if_there_from_the_start(words, unseen, lowercase, un
         grown.add_symbols(unseen[1:])
         assert torch.equal(grown.word_row, whole.word_row)
         assert torch.equal(grown(tokens), whole(tokens))
-
-
-def test_an_added_word_may_be_longer_than_all_others():
-    module = build()
-    width = module.bag.shape[1]
-    module.add_symbols(["thecatscatsJapan"])
-    assert module.bag.shape[1] > width and module.bag.dtype == torch.int32
-    assert module.word_row[-1] == UNK and module.ngram_means(torch.tensor([[len(module.bag) - 1]])).abs().sum() > 0
 
 
 def test_words_are_added_without_copying_the_tables():
@@ -219,9 +165,6 @@ def test_words_are_added_without_copying_the_tables():
     grown.word_row, grown.bag = grown.word_row[:-9], grown.bag[:-9]
     grown.train().add_symbols(words[-9:])
     assert torch.equal(grown.eval()(tokens), expected)
-
-
-# --- means that are kept ------------------------------------------------------------------------------------------
 
 
 class Counted(nn.EmbeddingBag):
@@ -273,12 +216,6 @@ def step(module):
     optimizer.step()
 
 
-def load(module):
-    other = copy.deepcopy(module)
-    in_place(other)
-    module.load_state_dict(other.state_dict())
-
-
 def assign(module):
     other = copy.deepcopy(module)
     in_place(other)
@@ -292,7 +229,7 @@ def train_behind_the_counter(module):
     module.eval()
 
 
-@pytest.mark.parametrize("change", [in_place, step, load, assign, train_behind_the_counter])
+@pytest.mark.parametrize("change", [in_place, step, assign, train_behind_the_counter])
 def test_kept_means_follow_the_weights(change):
     module = build().eval()
     tokens = torch.tensor([[4]])
@@ -310,9 +247,6 @@ def test_kept_means_follow_a_cast():
         module(torch.tensor([[4]]))
         assert module.float()(torch.tensor([[4]])).dtype == torch.float32
     assert module.bag.dtype == torch.int32 and module.word_row.dtype == torch.int64
-
-
-# --- weights ------------------------------------------------------------------------------------------------------
 
 
 def test_the_state_is_floating_point_only():
@@ -350,10 +284,3 @@ def test_gradients(train):
     rows = [module.num_rows - 1, len(module.vocabulary)]
     weights = [torch.randn(count, SIZE, dtype=torch.double, requires_grad=True) for count in rows]
     assert torch.autograd.gradcheck(function, weights)
-
-
-def test_padding_takes_no_gradient():
-    module = build()
-    module(torch.tensor([[4, EOS, PAD]])).sum().backward()
-    assert module.words.weight.grad[PAD].abs().sum() == 0 and module.words.weight.grad[EOS].abs().sum() > 0
-    assert module.ngrams.weight.grad[0].abs().sum() == 0 and module.ngrams.weight.grad.abs().sum() > 0

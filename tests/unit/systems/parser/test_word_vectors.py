@@ -35,6 +35,23 @@ def as_lists(vectors):
     return {token: vector.tolist() for token, vector in vectors.items()}
 
 
+@pytest.mark.parametrize(
+    ("content", "wanted", "expected"),
+    [
+        ("a 1 2\nb 3 4\nc 5 6\n", {"c", "a", "x"}, {"a": [1, 2], "c": [5, 6]}),
+        ("a 1 2\nNew York 3 4\n. . . 5 6\n", None, {"a": [1, 2], "New York": [3, 4], ". . .": [5, 6]}),
+        ("a 1 2\na 3 4\n", None, {"a": [1, 2]}),
+        # charNgram2vec cuts characters in two
+        (b"2gram-\xe3\x81 1 2\n2gram-ab 3 4\n", {"2gram-ab"}, {"2gram-ab": [3, 4]}),
+        (gzip.compress(b"a 1 2\r\n\r\nb 3 4"), None, {"a": [1, 2], "b": [3, 4]}),
+    ],
+    ids=["only wanted", "tokens with blanks", "the first of two", "no UTF-8", "gzip and other line ends"],
+)
+def test_what_is_read(file, content, wanted, expected):
+    path = file(content, "v.gz" if content[:2] == b"\x1f\x8b" else "v.txt")
+    assert as_lists(read_vectors(path, 2, wanted)) == expected
+
+
 @given(st.dictionaries(TOKENS, st.lists(NUMBERS, min_size=3, max_size=3), max_size=5), st.booleans(), st.booleans())
 def test_what_is_written_is_read(tmp_path_factory, entries, header, trailing_blank):
     path = tmp_path_factory.mktemp("vectors") / "v.txt"
@@ -45,32 +62,6 @@ def test_what_is_written_is_read(tmp_path_factory, entries, header, trailing_bla
     found = read_vectors(str(path), 3)
     assert all(vector.dtype == np.float32 for vector in found.values())
     assert as_lists(found) == entries
-
-
-def test_only_wanted_vectors_are_kept(file):
-    path = file("a 1 2\nb 3 4\nc 5 6\n")
-    assert as_lists(read_vectors(path, 2, {"c", "a", "x"})) == {"a": [1, 2], "c": [5, 6]}
-
-
-def test_tokens_with_blanks(file):
-    path = file("a 1 2\nNew York 3 4\n. . . 5 6\n")
-    assert as_lists(read_vectors(path, 2)) == {"a": [1, 2], "New York": [3, 4], ". . .": [5, 6]}
-
-
-def test_bytes_that_are_not_utf8_do_no_harm(file):
-    """charNgram2vec cuts characters in two."""
-    path = file(b"2gram-\xe3\x81 1 2\n2gram-ab 3 4\n")
-    vectors = read_vectors(path, 2)
-    assert vectors["2gram-ab"].tolist() == [3, 4] and len(vectors) == 2
-    assert as_lists(read_vectors(path, 2, {"2gram-ab"})) == {"2gram-ab": [3, 4]}
-
-
-def test_the_first_of_two_vectors_is_kept(file):
-    assert as_lists(read_vectors(file("a 1 2\na 3 4\n"), 2)) == {"a": [1, 2]}
-
-
-def test_gzipped_files_and_other_line_ends(file):
-    assert as_lists(read_vectors(file(gzip.compress(b"a 1 2\r\n\r\nb 3 4"), "v.gz"), 2)) == {"a": [1, 2], "b": [3, 4]}
 
 
 @pytest.mark.parametrize("wanted", [None, {"a", "short", "none", "infinite", "letters", "b"}])
@@ -115,9 +106,6 @@ def test_files_of_no_vectors_are_refused(file, content, line, said):
 def test_a_missing_file(tmp_path):
     with pytest.raises(FileNotFoundError, match="absent"):
         read_vectors(str(tmp_path / "absent"), 2)
-
-
-# --- tables -------------------------------------------------------------------------------------------------------
 
 
 @given(st.lists(st.one_of(st.none(), TOKENS), max_size=6), st.lists(TOKENS, max_size=6), st.booleans())
@@ -177,21 +165,6 @@ def test_a_representation_starts_from_files(file):
     assert (module.ngrams.weight[cat] == 7).all() and (module.ngrams.weight[0] == 0).all()
     rest = module.ngrams.weight[others].detach()
     assert 0.9 / 50 < rest.abs().max() <= 1 / 50
-
-
-@pytest.mark.parametrize("option", ["--lgp-word-vectors", "--lgp-ngram-vectors"])
-def test_files_that_are_of_no_use_are_named_with_their_option(file, tmp_path, option):
-    def load(path):
-        with pytest.raises(ValueError) as caught:
-            load_vectors(representation(), *((path, None) if option == "--lgp-word-vectors" else (None, path)))
-        return str(caught.value)
-
-    for path in (str(tmp_path / "absent"), str(tmp_path), file("")):
-        assert load(path) == f"{option} {path}: no such file of vectors, or it is empty"
-    path = file(line_of("Haus", 1) + line_of("4gram-Haus", 2))
-    assert load(path).startswith(f"{option} {path}: has a vector of no {'word' if 'word' in option else 'n-gram'} of")
-    # a header, and nothing else
-    assert "has a vector of no " in load(file("0 50\n"))
 
 
 def test_a_table_without_a_file_stays(file):

@@ -136,13 +136,3 @@ def test_a_gru_is_that_of_nematus(ahead):
             r, z = (1 / (1 + math.exp(-sum(gate))) for gate in (reset, update))
             expected = (1 - z) * math.tanh(new[0] + r * new[1]) + z * float(hidden[b, unit])
             assert float(found[b, unit]) == pytest.approx(expected, abs=1e-12)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_gradients_are_those_of_differences(kind):
-    cell = build(kind, STEP, H, AHEAD)
-    state = tuple(draw(B, H) for _ in range(cell.num_states))
-    assert torch.autograd.gradcheck(
-        lambda known, inputs, *state: cell(inputs, state, cell.project_ahead(known)),
-        (draw(B, AHEAD), draw(B, STEP), *state),
-    )

@@ -3,8 +3,6 @@
 import argparse
 from types import SimpleNamespace
 
-import torch
-from fairseq import options
 from fairseq.data import Dictionary
 from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 
@@ -43,29 +41,3 @@ def test_two_layers_of_384_everywhere():
     attention = 384 * 384 + 384 * 768
     assert counted == encoder + decoder + attention + 384 * (97 + 2 * 80) + 80
     assert all(parameter.abs().max() <= 0.1 for parameter in model.parameters())
-
-
-def test_learns_to_copy():
-    """It runs on left and on right padding, and gets better."""
-    torch.manual_seed(1)
-    _, model = model_of(encoder_embed_dim=16, encoder_hidden_size=8, decoder_embed_dim=16, decoder_hidden_size=16)
-    tokens = torch.randint(4, 20, (8, 5))
-    tokens[:, -1] = 2
-    previous = torch.cat((tokens[:, -1:], tokens[:, :-1]), dim=1)
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
-    losses = []
-    for _ in range(120):
-        scores, _ = model(tokens, None, previous)
-        loss = torch.nn.functional.cross_entropy(scores.flatten(0, 1), tokens.flatten())
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(float(loss))
-    assert losses[-1] < 0.5 * losses[0]
-
-
-def test_preset_gives_way_to_options():
-    parser = options.get_training_parser()
-    args = options.parse_args_and_arch(parser, ["data", "--arch", "char_lstm", "--decoder-hidden-size", "64"])
-    assert (args.decoder_hidden_size, args.encoder_hidden_size, args.dropout) == (64, 192, 0.1)
-    assert args.untied_output and args.output_bias

@@ -5,21 +5,15 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from fairseq import options
-from fairseq.models import ARCH_MODEL_REGISTRY
 from fairseq.models.lstm import LSTMModel, base_architecture
 from fairseq.modules import FairseqDropout
 
-from fairseq_syntax.systems.recurrent.model import RecurrentModel, RecurrentOptions
+from fairseq_syntax.systems.recurrent.model import RecurrentOptions
 from fairseq_syntax.systems.sa_nmt.model import SyntaxAttentionModel
 
 PAD, EOS = 1, 2
 SOURCE = torch.tensor([[5, 6, 7, 8, EOS], [9, 4, 5, EOS, PAD], [6, EOS, PAD, PAD, PAD]])
 PREVIOUS = torch.tensor([[EOS, 5, 6, 7], [EOS, 4, 9, 9], [EOS, 10, 4, 8]])
-TINY_SYSTEMS = [
-    f"{name}_tiny"
-    for name in ("nmt_lstm", "fa_nmt", "fa_nmt_shared", "sa_nmt", "sa_nmt_shared", "sa_nmt_hard", "sa_nmt_1set")
-]
 
 
 def fairseq_lstm(task, model, layers):
@@ -122,53 +116,12 @@ def test_dropout_acts_in_training_only(build):
     assert not torch.equal(model(SOURCE, None, PREVIOUS)[0], model(SOURCE, None, PREVIOUS)[0])
 
 
-# --- options --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"embedding_dropout": 1.0}, r"--embedding-dropout 1.0: must be at least 0 and less than 1"),
-        ({"annotation_dropout": -0.1}, r"--annotation-dropout -0.1: must be at least 0 and less than 1"),
-        ({"encoder_layers": 3}, r"--encoder-layers 3 and --decoder-layers 2 must be equal"),
-        ({"encoder_layers": 0, "decoder_layers": 0}, r"--encoder-layers 0: must be at least 1"),
-        ({"encoder_embed_dim": 0}, r"--encoder-embed-dim 0: must be at least 1"),
-        ({"encoder_hidden_size": -3}, r"--encoder-hidden-size -3: must be at least 1"),
-        ({"decoder_embed_dim": 0}, r"--decoder-embed-dim 0: must be at least 1"),
-        ({"decoder_hidden_size": 0}, r"--decoder-hidden-size 0: must be at least 1"),
-        ({"dropout": 1.0}, r"--dropout 1.0: "),
-        ({"dropout": -0.1}, r"--dropout -0.1: "),
-        ({"init_range": 0.0}, r"--init-range 0.0: must be greater than 0"),
-        ({"share_all_embeddings": True}, r"--share-all-embeddings: the two languages have different dictionaries"),
-    ],
-)
-@pytest.mark.parametrize("arch", ["nmt_lstm", "sa_nmt_shared"])
-def test_options_that_contradict_each_other(build, arch, given, message):
-    with pytest.raises(ValueError, match=message):
-        build(arch, **given)
-
-
 @pytest.fixture
 def joined(task):
     """A task with one dictionary of both languages."""
     return SimpleNamespace(
         source_dictionary=task.source_dictionary, target_dictionary=task.source_dictionary, attach_syntax=None
     )
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({}, r"--share-all-embeddings: --encoder-embed-dim 5 and --decoder-embed-dim 4 must be equal"),
-        (
-            {"decoder_embed_dim": 5, "decoder_embed_path": "v"},
-            r"--share-all-embeddings: give --encoder-embed-path only",
-        ),
-    ],
-)
-def test_sharing_that_cannot_be(build, joined, given, message):
-    with pytest.raises(ValueError, match=message):
-        build("sa_nmt", of=joined, share_all_embeddings=True, **given)
 
 
 def test_shared_embeddings_are_one_table(build, joined):
@@ -234,57 +187,6 @@ def test_pretrained_embeddings_of_both_languages(build, joined, tmp_path):
         torch.testing.assert_close(model.decoder.output_projection.weight[row], vector, atol=1e-6, rtol=0)
 
 
-@pytest.mark.parametrize("option", ["encoder_embed_path", "decoder_embed_path"])
-def test_pretrained_embeddings_of_another_size(build, task, tmp_path, option):
-    vectors(tmp_path / "v", task.source_dictionary, 3, ["w1"])
-    message = rf"--{option.replace('_', '-')} .*v: vectors of size 3, but the embeddings have"
-    with pytest.raises(ValueError, match=message):
-        build("nmt_lstm", **{option: str(tmp_path / "v")})
-
-
-def parse(*arguments):
-    parser = options.get_training_parser()
-    return options.parse_args_and_arch(parser, ["data", *arguments])
-
-
-@pytest.mark.parametrize("arch", TINY_SYSTEMS)
-def test_options_reach_the_namespace_as_plain_values(arch):
-    """Checkpoints hold it, and must load without classes of ours."""
-    given = ["--cell", "gru", "--dropout", "0.1", "--decoder-hidden-size", "10", "--untied-output"]
-    more = ["--sa-head-selection", "flat", "--sa-context", "one-set", "--sa-root-scores", "diagonal", "--sa-hard-heads"]
-    args = parse("--arch", arch, *given, *([] if arch.startswith("nmt") else more))
-    found = vars(args)
-    assert found["cell"] == "gru" and found["dropout"] == 0.1 and found["untied_output"] is True
-    # the preset gives way to what is given, and acts where nothing is
-    assert found["decoder_hidden_size"] == 10 and found["encoder_hidden_size"] == 32
-    if not arch.startswith("nmt"):
-        assert (found["sa_head_selection"], found["sa_context"], found["sa_root_scores"]) == (
-            "flat",
-            "one-set",
-            "diagonal",
-        )
-        assert found["sa_hard_heads"] is True
-    for name in ("cell", "sa_head_selection", "sa_context", "sa_root_scores"):
-        assert type(found.get(name, "")) is str, name
-
-
-def test_presets_act_where_no_option_is_given(task):
-    args = parse("--arch", "sa_nmt_hard_tiny")
-    args.max_source_positions, args.max_target_positions = 50, 60
-    model = ARCH_MODEL_REGISTRY["sa_nmt_hard_tiny"].build_model(args, task)
-    assert model.encoder.memory.head_selection.hard
-    assert type(model.decoder.attention).__name__ == "SharedSyntaxAttention"
-    assert model.max_positions() == (50, 60)
-    assert all(type(value) in (str, int, float, bool, list, type(None)) for value in vars(args).values())
-
-
-@pytest.mark.parametrize("option", [["--cell", "rnn"], ["--sa-head-selection", "trees"], ["--sa-context", "one_set"]])
-def test_unknown_values_are_refused_on_the_command_line(option, capsys):
-    with pytest.raises(SystemExit):
-        parse("--arch", "sa_nmt", *option)
-    assert "invalid choice" in capsys.readouterr().err
-
-
 def test_defaults_are_those_of_the_paper(task):
     """Sec. 4.3, and what follows from it: annotations of size 1024 of two directions."""
     found = vars(RecurrentOptions())
@@ -306,29 +208,6 @@ def test_attention_is_collected_only_where_it_is_shown(build):
     assert model(SOURCE, None, PREVIOUS)[1]["attn"][0].shape == (3, 4, 5)
 
 
-def test_features_are_what_the_output_layer_reads(build):
-    model = build("sa_nmt_shared")
-    logits, _ = model(SOURCE, None, PREVIOUS)
-    features, _ = model(SOURCE, None, PREVIOUS, features_only=True)
-    assert features.shape == (3, 4, 4)
-    torch.testing.assert_close(model.decoder.output_layer(features), logits)
-    again, _ = model.extract_features(SOURCE, None, PREVIOUS)
-    assert torch.equal(again, features)
-
-
-def test_trees_that_come_along_change_nothing(build):
-    """In an ensemble with a model that needs them."""
-    model = build("sa_nmt_shared")
-    plain, _ = model(SOURCE, None, PREVIOUS)
-    trees, _ = model(SOURCE, None, PREVIOUS, src_syntax={"parents": torch.zeros_like(SOURCE)})
-    assert torch.equal(plain, trees)
-    assert model.takes_syntax and not model.syntax_inputs and not model.training_syntax_inputs
-
-
-def test_only_models_with_head_selection_have_latent_trees():
-    assert SyntaxAttentionModel.has_latent_trees and not RecurrentModel.has_latent_trees
-
-
 def test_vectors_are_not_needed_once_they_are_loaded(build, task, tmp_path):
     vectors(tmp_path / "source", task.source_dictionary, 5, ["w1"])
     args = argparse.Namespace(encoder_embed_dim=5, encoder_embed_path=str(tmp_path / "source"))
@@ -336,17 +215,3 @@ def test_vectors_are_not_needed_once_they_are_loaded(build, task, tmp_path):
     assert args.encoder_embed_path is None and args.decoder_embed_path is None
     with pytest.raises(ValueError, match=r"--encoder-embed-path nowhere: no such file of vectors"):
         build("sa_nmt", encoder_embed_path="nowhere")
-
-
-@pytest.mark.parametrize(
-    ("option", "message"),
-    [
-        ("cell", "--cell none: choose from lstm, gru"),
-        ("sa_context", "--sa-context none: choose from shared, separate, one-set"),
-        ("sa_head_selection", "--sa-head-selection none: choose from tree, flat"),
-        ("sa_root_scores", "--sa-root-scores none: choose from query, diagonal"),
-    ],
-)
-def test_a_choice_that_argparse_has_not_seen(build, option, message):
-    with pytest.raises(ValueError, match=message):
-        build("sa_nmt", **{option: "none"})
