@@ -15,7 +15,7 @@ from fairseq.utils import apply_to_sample
 from timing import print_machine, report, side_by_side
 from torch import Tensor
 
-from fairseq_syntax.data.inputs import TokenSyntax, collate_syntax
+from fairseq_syntax.data.collating import TokenSyntax, collate_syntax
 from fairseq_syntax.systems.sdatt.model import SYSTEMS
 from fairseq_syntax.systems.sdatt.syntax_directed_attention import Combine, PositionGradient
 

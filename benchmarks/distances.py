@@ -19,8 +19,8 @@ from timing import report, side_by_side
 
 from fairseq_syntax.data.arrays import ARRAY_TYPES, ArrayWriter
 from fairseq_syntax.data.binarize import packed_distances
+from fairseq_syntax.data.collating import INPUTS
 from fairseq_syntax.data.dataset import SplitSyntax, SyntaxPairDataset
-from fairseq_syntax.data.inputs import INPUTS
 from fairseq_syntax.trees.conllu import read_conllu
 from fairseq_syntax.trees.distances import tree_distances
 

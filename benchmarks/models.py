@@ -10,7 +10,7 @@ from fairseq.data import Dictionary
 from timing import peak_memory, report, side_by_side
 
 import fairseq_syntax  # noqa: F401
-from fairseq_syntax.data.inputs import TokenSyntax, collate_syntax
+from fairseq_syntax.data.collating import TokenSyntax, collate_syntax
 from fairseq_syntax.systems.parser.latent_graph_parser import GraphKind
 from fairseq_syntax.systems.sdatt.model import SYSTEMS
 from fairseq_syntax.task import SyntaxTranslationConfig, SyntaxTranslationTask

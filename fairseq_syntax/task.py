@@ -10,8 +10,8 @@ from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from . import compat
 from . import systems as systems  # their parsers are found
 from .data.arrays import TAG_DICTIONARIES
+from .data.collating import check_input_names
 from .data.dataset import EpochPart, SyntaxPairDataset, check_sizes
-from .data.inputs import check_input_names
 from .data.length_table import length_table_path, read_length_table
 from .data.parsers import ParserOptions, find_parsers
 from .data.raw_text import RawText, UnparsedInput
@@ -80,7 +80,7 @@ class SyntaxTranslationTask(RawText, TrainingSteps, ValidationBleu, TranslationT
     """`translation`, plus the arrays that the built model declares it needs.
 
     A model states `syntax_inputs` (always needed) and `training_syntax_inputs` (needed to train; taken at inference
-    if they are there); see `data.inputs.INPUTS`. For one with `refuses_unparsed`, data with a sentence that has no
+    if they are there); see `data.collating.INPUTS`. For one with `refuses_unparsed`, data with a sentence that has no
     parse are not loaded. Models that state nothing, fairseq's own, run as they always do.
 
     Raises (when it is set up or loads data):

@@ -1,1 +1,1 @@
-"""The program, `fairseq-syntax VERB`: a module a verb, and what verbs share. `preprocess/*.py` call three of them."""
+"""The program, `fairseq-syntax VERB`: a file a verb; `program` finds them, `common` is what they share."""

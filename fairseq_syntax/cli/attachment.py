@@ -3,8 +3,8 @@
 import argparse
 import sys
 
-from .arguments import add_format, add_tree_arguments, add_treebank_arguments, check_treebank_arguments, positive
-from .outputs import entry_point
+from .common.arguments import add_format, add_tree_arguments, add_treebank_arguments, check_treebank_arguments, positive
+from .common.entry_point import entry_point
 
 _EPILOG = """\
 Punctuation (UPOS PUNCT) is removed from both trees for DA and UA: a word whose head is punctuation moves to its nearest
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> None:
     """
     from ..evaluate.tables import format_table
     from ..inspection.attachment import Treebank
-    from ..inspection.induction import read_compared
+    from ..inspection.latent_trees import read_compared
 
     compared = read_compared(args)
     treebank = Treebank(compared.gold, args.min_words)

@@ -3,8 +3,8 @@
 import argparse
 import sys
 
-from .arguments import add_checkpoint_arguments, picture
-from .outputs import entry_point
+from .common.arguments import add_checkpoint_arguments, picture
+from .common.entry_point import entry_point
 
 KINDS = ["heads", "annotations", "translation", "syntax", "gate", "position"]
 

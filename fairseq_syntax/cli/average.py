@@ -4,8 +4,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from .arguments import add_batch_size, add_format, add_scoring, positive
-from .outputs import entry_point, refuse_existing
+from ..files import refuse_existing
+from .common.arguments import add_batch_size, add_format, add_scoring, positive
+from .common.entry_point import entry_point
 
 _EPILOG = """\
 Every parameter becomes the uniform mean of that of all checkpoints, computed in double precision; the options come from

@@ -5,8 +5,9 @@ import sys
 
 from tqdm import tqdm
 
-from .inputs import input_lines
-from .outputs import STDIO, entry_point, refuse_existing, written
+from ..files import STDIO, refuse_existing, written
+from .common.entry_point import entry_point
+from .common.input_text import input_lines
 
 _EPILOG = """\
 Characters are separated by spaces, and the space itself is written ▁: "Eine Gruppe" becomes

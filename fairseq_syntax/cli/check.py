@@ -5,7 +5,7 @@ import json
 import sys
 from pathlib import Path
 
-from .outputs import entry_point
+from .common.entry_point import entry_point
 
 _DESCRIPTION = """\
 Check a data directory that fairseq-syntax preprocess wrote: checksums and shapes of all files; that heads form trees,

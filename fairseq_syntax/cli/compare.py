@@ -3,8 +3,9 @@
 import argparse
 import sys
 
-from .arguments import add_format, add_scoring, picture, positive
-from .outputs import entry_point, refuse_existing
+from ..files import refuse_existing
+from .common.arguments import add_format, add_scoring, picture, positive
+from .common.entry_point import entry_point
 
 _CLOSED_BUCKETS = 5
 _EPILOG = """\

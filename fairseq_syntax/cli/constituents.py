@@ -5,10 +5,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from ..files import refuse_existing
 from ..trees.text import TreeFormatError, numbered_lines
-from .arguments import PICTURES, add_format, is_picture, positive
-from .inputs import input_name, open_input
-from .outputs import entry_point, refuse_existing
+from .common.arguments import PICTURES, add_format, is_picture, positive
+from .common.entry_point import entry_point
+from .common.input_text import input_name, open_input
 
 _DESCRIPTION = "Latent constituent trees over characters, as --rnng-tree-output has written them: numbers and pictures."
 

@@ -5,8 +5,9 @@ import sys
 from dataclasses import fields
 
 from ..data.parsers import ParserOptions, find_parsers
-from .arguments import add_checkpoint_arguments, add_format, positive
-from .outputs import entry_point, refuse_existing, written
+from ..files import refuse_existing, written
+from .common.arguments import add_checkpoint_arguments, add_format, positive
+from .common.entry_point import entry_point
 
 _FILES = ("source", "correct", "incorrect")
 _EPILOG = """\
@@ -86,7 +87,7 @@ def run(args: argparse.Namespace) -> None:
     """
     from ..evaluate.contrast import check_records, read_record
     from ..evaluate.minimal_pairs import find_pairs, read_pairs
-    from ..inspection.contrast import score, tables
+    from ..inspection.minimal_pair_scores import score, tables
 
     refuse_existing([args.output], args.overwrite)
     files, details = find_pairs(args.pairs) if args.pairs else ({name: getattr(args, name) for name in _FILES}, None)

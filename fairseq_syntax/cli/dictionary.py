@@ -4,8 +4,9 @@ import argparse
 import sys
 from collections import Counter
 
+from ..files import refuse_existing, written
 from ..trees.text import read_lines
-from .outputs import entry_point, refuse_existing, written
+from .common.entry_point import entry_point
 
 _EPILOG = """\
 The parser inside LGP (Hashimoto & Tsuruoka 2017) reads character n-grams, of rare and unseen words, too, so their

@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from .outputs import entry_point
+from .common.entry_point import entry_point
 
 
 def build_parser() -> argparse.ArgumentParser:

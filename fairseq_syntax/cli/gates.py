@@ -3,10 +3,11 @@
 import argparse
 import sys
 
+from ..files import STDIO, refuse_existing, written
 from ..trees.conllu import TreeFormatError, read_conllu
 from ..trees.subwords import SubwordType
-from .arguments import add_batch_size, add_checkpoint_arguments, add_format, picture
-from .outputs import STDIO, entry_point, refuse_existing, written
+from .common.arguments import add_batch_size, add_checkpoint_arguments, add_format, picture
+from .common.entry_point import entry_point
 
 _EPILOG = """\
 The model reads the reference translation (teacher forcing). Of every token that it is about to predict, the end of the
@@ -74,9 +75,9 @@ def run(args: argparse.Namespace) -> None:
         ValueError: the model has no gate, the split no such targets, or the tags are not of its words.
         OSError: a file is missing.
     """
-    from ..inspection.checkpoints import load
+    from ..inspection.gate_drawing import draw_gates, gates_page
     from ..inspection.gate_norms import gate_norms, tag_table
-    from ..inspection.gates import draw_gates, gates_page
+    from ..inspection.loaded_model import load
     from ..pictures.figures import save_figure
 
     refuse_existing([args.output, args.html, args.draw], args.overwrite)

@@ -4,8 +4,8 @@ import argparse
 import sys
 
 from ..trees.conllu import quoted
-from .arguments import add_format, add_tree_arguments, add_treebank_arguments, check_treebank_arguments, positive
-from .outputs import entry_point
+from .common.arguments import add_format, add_tree_arguments, add_treebank_arguments, check_treebank_arguments, positive
+from .common.entry_point import entry_point
 
 _EPILOG = """\
 A number is the percentage of the dependents of words with the head's tag that have the child's tag. Tags are those of
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> None:
     from ..evaluate.tables import format_table
     from ..inspection.attachment import Treebank
     from ..inspection.grammar import Grammar
-    from ..inspection.induction import read_compared
+    from ..inspection.latent_trees import read_compared
 
     compared = read_compared(args)
     treebank = Treebank(compared.gold)

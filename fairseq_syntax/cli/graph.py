@@ -7,8 +7,9 @@ from itertools import islice
 
 from tqdm import tqdm
 
+from ..files import refuse_existing, written
 from ..trees.conllu import Sentence, read_conllu
-from .arguments import (
+from .common.arguments import (
     add_format,
     add_input_arguments,
     add_tree_arguments,
@@ -16,7 +17,7 @@ from .arguments import (
     check_tree_arguments,
     picture,
 )
-from .outputs import entry_point, refuse_existing, written
+from .common.entry_point import entry_point
 
 _EPILOG = """\
 The graph holds, of every word, the probabilities of its heads: the other words and ROOT. Of words in pieces, they are
@@ -124,9 +125,9 @@ def run(args: argparse.Namespace) -> None:
         ValueError: the model has no graph, or the text does not fit it; also a treebank without trees.
         OSError: a file is missing.
     """
-    from ..inspection.induction import TreeInducer, load_with_trees
+    from ..inspection.latent_trees import TreeInducer, load_with_trees
     from ..systems.parser.task import DependencyParsingTask
-    from .texts import nth, read_text
+    from .common.model_input import nth, read_text
 
     refuse_existing([args.draw, args.output], args.overwrite)
     loaded = load_with_trees(args)
@@ -151,8 +152,8 @@ def run(args: argparse.Namespace) -> None:
 def _describe(args: argparse.Namespace, loaded, inducer) -> None:
     from ..evaluate.tables import format_table
     from ..inspection.attachment import Treebank
-    from ..inspection.induction import Cutter
     from ..inspection.latent_graphs import Scores, sharpness
+    from ..inspection.latent_trees import Cutter
 
     gold = list(read_conllu(args.gold))
     if args.collapse_ranges:

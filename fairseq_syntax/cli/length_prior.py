@@ -5,8 +5,9 @@ import itertools
 import sys
 from pathlib import Path
 
-from .arguments import positive
-from .outputs import entry_point, refuse_existing
+from ..files import refuse_existing
+from .common.arguments import positive
+from .common.entry_point import entry_point
 
 _EPILOG = """\
 Lengths are those of the training pairs, in tokens, EOS not counted. The table goes into the data directory, as

@@ -12,7 +12,7 @@ from ..trees.conllu import TreeFormatError, read_conllu
 from ..trees.linearization import linearize
 from ..trees.subwords import SubwordType, split_words
 from ..trees.text import read_lines
-from .outputs import entry_point
+from .common.entry_point import entry_point
 
 TRANSLATE = "<translate>"
 PARSE = "<parse>"

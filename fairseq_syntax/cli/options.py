@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from .outputs import entry_point
+from .common.entry_point import entry_point
 
 _EPILOG = """\
 fairseq-train --help knows an architecture's options only if it is given with all that a training needs. The task and

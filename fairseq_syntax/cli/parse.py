@@ -16,7 +16,8 @@ from tqdm import tqdm
 
 from .. import systems as systems  # their parsers are found
 from ..data.parsers import Parser, ParserOptions, find_parsers, load_parser
-from ..data.tree_file import PartFile
+from ..data.resumable_conllu import PartFile
+from ..files import STDIO, refuse_existing
 from ..trees.conllu import (
     MAX_WORDS,
     Sentence,
@@ -26,8 +27,8 @@ from ..trees.conllu import (
 )
 from ..trees.subwords import SubwordType, check_length, split_words
 from ..trees.text import read_lines
-from .inputs import input_name
-from .outputs import STDIO, exit_status, refuse_existing
+from .common.entry_point import exit_status
+from .common.input_text import input_name
 
 PROGRAM = "fairseq-syntax parse"
 

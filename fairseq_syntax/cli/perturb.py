@@ -9,11 +9,12 @@ from itertools import islice
 from tqdm import tqdm
 
 from ..evaluate.tree_comparison import Comparison
+from ..files import refuse_existing, written
 from ..trees.alignment import align_tree
 from ..trees.conllu import ROOT, Sentence, TreeFormatError, format_sentence, parse_block, read_blocks
 from ..trees.perturbation import KINDS, Perturbation, Quota
-from .inputs import input_name, open_input
-from .outputs import entry_point, refuse_existing, written
+from .common.entry_point import entry_point
+from .common.input_text import input_name, open_input
 
 _BLOCK = 1000  # sentences: of each so many, the share of --share is exact
 _EPILOG = """\

@@ -7,11 +7,18 @@ from itertools import islice
 
 from tqdm import tqdm
 
+from ..files import STDIO, refuse_existing, written
 from ..trees.conllu import Sentence, TreeFormatError, find_cycle, format_sentence
-from ..trees.universal import universal_labels
-from .arguments import add_input_arguments, add_tree_arguments, check_input_arguments, check_tree_arguments, picture
-from .inputs import is_conllu
-from .outputs import STDIO, entry_point, refuse_existing, written
+from ..trees.universal_dependencies import universal_labels
+from .common.arguments import (
+    add_input_arguments,
+    add_tree_arguments,
+    check_input_arguments,
+    check_tree_arguments,
+    picture,
+)
+from .common.entry_point import entry_point
+from .common.input_text import is_conllu
 
 _EPILOG = """\
 Text has one sentence a line, its tokens separated by spaces, and a tree comes out for every line, also for empty ones.
@@ -65,8 +72,8 @@ def run(args: argparse.Namespace) -> None:
         ValueError: the model has no trees, or the text does not fit it.
         OSError: a file is missing.
     """
-    from ..inspection.induction import TreeInducer, load_with_trees
-    from .texts import nth, read_text, read_trees
+    from ..inspection.latent_trees import TreeInducer, load_with_trees
+    from .common.model_input import nth, read_text, read_trees
 
     refuse_existing([args.output, args.draw], args.overwrite)
     if not args.path:

@@ -7,7 +7,7 @@ import sys
 import typing
 
 from .checkpoint_files import check_architecture, check_state, no_checkpoint, reason
-from .repairs import Differs, Replacement, expect, repair
+from .repair_registry import Differs, Replacement, expect, repair
 
 
 class SamePath(list):

@@ -6,7 +6,7 @@ import os
 import sys
 import warnings
 
-from .repairs import left_out, repair
+from .repair_registry import left_out, repair
 
 # beginnings of warnings that every command of fairseq 0.12 provokes in today's hydra and torch
 _HARMLESS = (

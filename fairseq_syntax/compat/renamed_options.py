@@ -2,7 +2,7 @@
 
 from argparse import Namespace
 
-from .repairs import Replacement, repair
+from .repair_registry import Replacement, repair
 
 RENAMED = {
     # what parses raw text

@@ -16,11 +16,11 @@ from .arrays import (
     split_prefix,
     tag_dictionary_path,
 )
+from .collating import EOS, INPUTS
 from .dataset import SplitSyntax, check_sizes
-from .inputs import EOS, INPUTS
 from .invariants import check_distances
 from .length_table import length_table_path, read_length_table
-from .publishing import check_published
+from .staged_directory import check_published
 from .token_files import check_tokens, load_dictionary, split_languages
 
 

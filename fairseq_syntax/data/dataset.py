@@ -11,7 +11,7 @@ from .. import compat
 from ..trees.conllu import UNPARSED, TreeFormatError
 from ..trees.distances import unpack_distances
 from .arrays import COUNTS, ArrayReader
-from .inputs import INPUTS, TokenSyntax, collate_syntax
+from .collating import INPUTS, TokenSyntax, collate_syntax
 from .invariants import check_arrays
 
 

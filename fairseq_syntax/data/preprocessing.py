@@ -26,7 +26,7 @@ from .arrays import (
 )
 from .binarize import Options, SplitCounts, SplitWriter, check_lengths, tag_dictionary
 from .length_table import length_table_path
-from .publishing import finish_publishing, publish, staging_directory, write_json
+from .staged_directory import finish_publishing, publish, staging_directory, write_json
 from .token_files import load_dictionary
 
 logger = logging.getLogger("fairseq_syntax.preprocess")

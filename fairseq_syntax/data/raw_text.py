@@ -9,9 +9,9 @@ from fairseq import utils
 from ..trees.conllu import TreeFormatError
 from ..trees.subwords import SubwordType
 from .arrays import TAG_DICTIONARIES, read_manifest, tag_dictionary_path
+from .collating import collate_syntax
 from .dataset import SyntaxPairDataset
-from .inputs import collate_syntax
-from .live import LiveSyntax
+from .live_parsing import LiveSyntax
 from .parsers import load_parser
 
 
@@ -26,7 +26,7 @@ class RawText:
     """Mixin of tasks of translation whose options are those of `SyntaxTranslationConfig`.
 
     Attributes:
-        required_inputs: keys of `data.inputs.INPUTS` without which the models do not translate.
+        required_inputs: keys of `data.collating.INPUTS` without which the models do not translate.
         optional_inputs: those that they take where there are some.
     """
 

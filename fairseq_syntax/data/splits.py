@@ -11,7 +11,7 @@ from fairseq.data import ConcatDataset
 from ..trees.conllu import TreeFormatError
 from .arrays import TAG_DICTIONARIES, manifest_path, read_manifest, split_prefix, tag_dictionary_path
 from .dataset import SplitSyntax
-from .publishing import check_published
+from .staged_directory import check_published
 from .token_files import AGAIN, check_tokens, split_languages
 
 logger = logging.getLogger(__name__)

@@ -11,9 +11,9 @@ from ..pictures.figures import save_figure
 from ..systems.distance_transformers.cross_attention import SyntaxCrossAttention
 from ..systems.sa_nmt.attention import SharedSyntaxAttention
 from ..systems.transformer.encoder import SyntaxEncoderLayer
-from .checkpoints import Loaded, load
+from .gate_drawing import draw_gates
 from .gate_norms import gate_norms
-from .gates import draw_gates
+from .loaded_model import Loaded, load
 
 
 class Kind(StrEnum):

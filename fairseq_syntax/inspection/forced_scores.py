@@ -10,7 +10,7 @@ from fairseq.data import Dictionary
 from fairseq.dataclass.configs import GenerationConfig
 from tqdm import tqdm
 
-from .checkpoints import Loaded
+from .loaded_model import Loaded
 
 
 @dataclass(frozen=True)

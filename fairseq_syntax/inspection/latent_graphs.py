@@ -17,7 +17,7 @@ from ..trees.conllu import Sentence
 from ..trees.well_formed import are_trees
 from .attachment import PUNCTUATION, directed_hits
 from .flat_trees import flatten
-from .induction import CutSentence, TreeInducer
+from .latent_trees import CutSentence, TreeInducer
 
 
 def edges(graph: np.ndarray, threshold: float) -> np.ndarray:

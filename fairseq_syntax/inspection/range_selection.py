@@ -12,7 +12,7 @@ from ..compat.checkpoint_files import options_of
 from ..evaluate.bleu import Bleu
 from ..evaluate.tables import format_table
 from ..training.averaging import Checkpoint, Mean, read_checkpoint
-from .checkpoints import Loaded, load
+from .loaded_model import Loaded, load
 
 _LAST = (8, 5, 3)
 

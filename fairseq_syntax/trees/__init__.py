@@ -12,7 +12,7 @@ _EXPORTS = {
     "align_tree": "alignment",
     "are_trees": "well_formed",
     "chu_liu_edmonds": "spanning",
-    "collapse_to_words": "collapse",
+    "collapse_to_words": "word_scores",
     "eisner": "spanning",
     "entropy": "matrix_tree",
     "format_sentence": "conllu",

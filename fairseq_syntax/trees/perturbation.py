@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from .conllu import ROOT, Sentence
 from .random_trees import random_heads
-from .universal import universal_labels
+from .universal_dependencies import universal_labels
 
 
 class Quota:

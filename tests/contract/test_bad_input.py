@@ -39,7 +39,7 @@ from training_options import configuration
 from fairseq_syntax import compat
 from fairseq_syntax.cli import constituents, parse, preprocess
 from fairseq_syntax.data.length_table import length_table_path, write_length_table
-from fairseq_syntax.data.live import LiveSyntax
+from fairseq_syntax.data.live_parsing import LiveSyntax
 from fairseq_syntax.data.parsers import ParserOptions, load_parser
 from fairseq_syntax.evaluate.contrast import Record
 from fairseq_syntax.pictures import figures

@@ -9,7 +9,7 @@ from damage import KINDS, SIZES, damaged
 from integration import commands
 
 from fairseq_syntax.cli import check
-from fairseq_syntax.data.inputs import INPUTS
+from fairseq_syntax.data.collating import INPUTS
 
 # architecture -> inputs it reads
 READ = {

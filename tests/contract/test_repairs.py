@@ -129,7 +129,7 @@ def test_a_repair_is_made_once(monkeypatch):
 
 
 def test_a_repair_is_noted_at_level_debug(caplog, monkeypatch):
-    caplog.set_level(logging.DEBUG, "fairseq_syntax.compat.repairs")
+    caplog.set_level(logging.DEBUG, "fairseq_syntax.compat.repair_registry")
     apply("default-task", *TASK)
     monkeypatch.setenv("FAIRSEQ_SYNTAX_WITHOUT", "default-task")
     apply("default-task", *TASK)

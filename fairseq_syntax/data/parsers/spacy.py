@@ -3,7 +3,7 @@
 import logging
 
 from ...trees.conllu import ROOT, Sentence, TreeFormatError, quoted
-from ...trees.universal import universal_labels
+from ...trees.universal_dependencies import universal_labels
 from . import Parser, ParserOptions, Progress, check_words, moving_bar
 
 READS = ("parser_model", "parser_device")

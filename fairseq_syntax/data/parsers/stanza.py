@@ -8,7 +8,7 @@ from pickle import UnpicklingError
 from typing import TYPE_CHECKING
 
 from ...trees.conllu import Sentence, TreeFormatError, quoted
-from ...trees.universal import universal_labels
+from ...trees.universal_dependencies import universal_labels
 from . import Parser, ParserOptions, Progress, check_words, moving_bar
 
 if TYPE_CHECKING:

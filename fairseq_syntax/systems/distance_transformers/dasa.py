@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fairseq.dataclass import FairseqDataclass
 from fairseq.models import register_model
 
-from ...data.inputs import SourceSyntax
+from ...data.collating import SourceSyntax
 from ...options import option
 from ..transformer.encoder import SyntaxEncoder, SyntaxEncoderLayer
 from ..transformer.layer_choice import chosen_layers

@@ -13,7 +13,7 @@ from fairseq.modules.checkpoint_activations import checkpoint_wrapper
 from fairseq.modules.transformer_layer import TransformerDecoderLayerBase
 from torch import Tensor
 
-from ...data.inputs import SourceSyntax
+from ...data.collating import SourceSyntax
 from ...options import option
 from ..sdatt.position_metrics import log_correlations, progress
 from ..sdatt.syntax_directed_attention import MissingParse, PositionGradient, complete_distances

@@ -13,8 +13,8 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
-from ...data.publishing import check_published
 from ...data.splits import check_split
+from ...data.staged_directory import check_published
 from ...data.token_files import load_dictionary
 from ...options import option
 from ...training.validation_bleu import ValidationBleu

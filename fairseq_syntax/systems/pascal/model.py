@@ -6,7 +6,7 @@ from typing import List
 from fairseq.dataclass import FairseqDataclass
 from fairseq.models import register_model
 
-from ...data.inputs import SourceSyntax
+from ...data.collating import SourceSyntax
 from ...options import option
 from ..transformer.encoder import SyntaxEncoder, SyntaxEncoderLayer
 from ..transformer.model import SyntaxTransformerModel, register_sizes

@@ -7,7 +7,7 @@ from fairseq import utils
 from fairseq.models import FairseqEncoder
 from torch import Tensor, nn
 
-from ...data.inputs import SourceSyntax
+from ...data.collating import SourceSyntax
 from .cells import CellType
 from .recurrent_dropout import RecurrentDropout, run_gru
 from .rotation import Rotation

@@ -10,7 +10,7 @@ from typing import Dict, NamedTuple, Optional, Tuple
 import torch
 from torch import Tensor, nn
 
-from ...data.inputs import SourceSyntax
+from ...data.collating import SourceSyntax
 
 Memory = Dict[str, Tensor]
 
@@ -22,7 +22,7 @@ class Source(NamedTuple):
         tokens: (B, T) ids.
         padding_mask: (B, T), True at padding.
         word_mask: (B, T), True at pieces of words: neither padding nor EOS.
-        syntax: trees of the batch, name -> tensor aligned to `tokens`, see `fairseq_syntax.data.inputs`.
+        syntax: trees of the batch, name -> tensor aligned to `tokens`, see `fairseq_syntax.data.collating`.
     """
 
     tokens: Tensor

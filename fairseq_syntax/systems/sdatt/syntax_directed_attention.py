@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ...data.inputs import SourceSyntax
+from ...data.collating import SourceSyntax
 from ...trees.distances import PAD_DISTANCE
 from .additive_attention import AdditiveMemory, PositionNet, SourceWeights, global_weights, positions_of
 from .window_attention import centre_row

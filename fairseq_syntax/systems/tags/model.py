@@ -14,7 +14,7 @@ from fairseq.models import register_model
 from fairseq.models.transformer import TransformerEncoderBase
 from torch import nn
 
-from ...data.inputs import SourceSyntax
+from ...data.collating import SourceSyntax
 from ...options import option
 from ..transformer.model import SyntaxTransformerModel, register_sizes
 

@@ -8,7 +8,7 @@ from fairseq.modules.checkpoint_activations import checkpoint_wrapper
 from fairseq.modules.transformer_layer import TransformerEncoderLayerBase
 from torch import Tensor
 
-from ...data.inputs import SourceSyntax
+from ...data.collating import SourceSyntax
 
 
 class SyntaxEncoderLayer(TransformerEncoderLayerBase):

@@ -17,7 +17,7 @@ from fairseq.models.transformer import (
     transformer_wmt_en_de_big,
 )
 
-from ...data.inputs import SourceSyntax
+from ...data.collating import SourceSyntax
 from ...hub import HubModel
 from ...options import as_namespace, fill_defaults, require_trees
 

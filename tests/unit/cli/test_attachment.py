@@ -6,7 +6,7 @@ import programs
 import pytest
 
 from fairseq_syntax.cli import attachment, trees
-from fairseq_syntax.inspection.induction import TreeInducer
+from fairseq_syntax.inspection.latent_trees import TreeInducer
 from fairseq_syntax.trees.conllu import read_conllu
 
 PUNCTUATED = """\

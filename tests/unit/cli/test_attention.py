@@ -7,7 +7,7 @@ from fairseq import checkpoint_utils
 from matplotlib import pyplot as plt
 
 from fairseq_syntax.cli import attention
-from fairseq_syntax.inspection.checkpoints import load
+from fairseq_syntax.inspection.loaded_model import load
 from fairseq_syntax.pictures import figures as figures_module
 from fairseq_syntax.systems.distance_transformers.cross_attention import HeadPositions
 

@@ -21,8 +21,7 @@ from fairseq_syntax.cli import attachment, gates, grammar, graph, linearize, par
 from fairseq_syntax.data.arrays import ArrayReader, tag_dictionary_path
 from fairseq_syntax.data.parsers import stanza
 from fairseq_syntax.data.parsers.conllu import ConlluParser
-from fairseq_syntax.inspection import checkpoints
-from fairseq_syntax.inspection import induction as latent
+from fairseq_syntax.inspection import latent_trees, loaded_model
 from fairseq_syntax.systems.parser.treebank import TreebankFormat, read_treebank
 from fairseq_syntax.trees.conllu import TreeFormatError, read_conllu
 
@@ -265,7 +264,7 @@ class EveryWordIsARoot:
 @pytest.fixture
 def world(latent_model, monkeypatch, tmp_path):
     """What the commands need beside the file; the model is loaded once."""
-    for module in (latent, checkpoints):
+    for module in (latent_trees, loaded_model):
         monkeypatch.setattr(module, "load", latent_model.load)
     monkeypatch.setattr(stanza, "StanzaParser", EveryWordIsARoot)
     gold = tmp_path / "gold.conllu"
@@ -281,7 +280,7 @@ def latent_model(request):
     subjects = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(subjects)
     model = [data, "--path", checkpoint, "--cpu"]
-    return SimpleNamespace(model=model, subjects=subjects, load=functools.cache(latent.load))
+    return SimpleNamespace(model=model, subjects=subjects, load=functools.cache(latent_trees.load))
 
 
 def test_the_files_are_of_all_sorts():

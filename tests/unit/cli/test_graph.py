@@ -10,8 +10,8 @@ from fairseq import checkpoint_utils
 from subword_nmt.apply_bpe import BPE
 
 from fairseq_syntax.cli import attachment, graph
-from fairseq_syntax.inspection.induction import CutSentence, TreeInducer, load_with_trees
 from fairseq_syntax.inspection.latent_graphs import own_labels
+from fairseq_syntax.inspection.latent_trees import CutSentence, TreeInducer, load_with_trees
 from fairseq_syntax.trees.conllu import ROOT, find_cycle, read_conllu
 
 HEADER = ["sentence", "number", "word", "head_number", "head", "probability"]

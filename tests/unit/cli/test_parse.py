@@ -18,7 +18,7 @@ import pytest
 import fairseq_syntax
 from fairseq_syntax.cli import parse
 from fairseq_syntax.cli.parse import main, shard_bounds
-from fairseq_syntax.data import tree_file
+from fairseq_syntax.data import resumable_conllu
 from fairseq_syntax.data.parsers import stanza
 from fairseq_syntax.trees.conllu import Sentence, TreeFormatError, format_sentence, read_conllu
 
@@ -315,7 +315,7 @@ def test_output_is_there_only_when_complete(fake, text, tmp_path, monkeypatch):
     def fail(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(tree_file.shutil, "copyfileobj", fail)
+    monkeypatch.setattr(resumable_conllu.shutil, "copyfileobj", fail)
     assert run(text, target) == 130
     assert not target.exists()
     monkeypatch.undo()

@@ -14,7 +14,7 @@ from fairseq_syntax import __version__
 from fairseq_syntax.cli import program
 from fairseq_syntax.decoding.length_prior import Smoothing, Unseen
 from fairseq_syntax.inspection.attention import Kind
-from fairseq_syntax.inspection.induction import Evidence
+from fairseq_syntax.inspection.latent_trees import Evidence
 from fairseq_syntax.systems.latent_tree.characters import Dedup
 
 

@@ -15,8 +15,8 @@ from fairseq import options, tasks
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
 from fairseq_syntax.cli import preprocess
+from fairseq_syntax.data.collating import INPUTS
 from fairseq_syntax.data.dataset import SplitSyntax, SyntaxPairDataset
-from fairseq_syntax.data.inputs import INPUTS
 from fairseq_syntax.trees.conllu import TreeFormatError
 
 

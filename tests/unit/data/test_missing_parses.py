@@ -14,7 +14,7 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq_syntax.cli import preprocess
 from fairseq_syntax.data import binarize
 from fairseq_syntax.data.arrays import ArrayReader, manifest_path, read_manifest
-from fairseq_syntax.data.live import LiveSyntax
+from fairseq_syntax.data.live_parsing import LiveSyntax
 from fairseq_syntax.data.parsers.conllu import ConlluParser
 from fairseq_syntax.trees.conllu import Sentence, TreeFormatError, format_sentence
 

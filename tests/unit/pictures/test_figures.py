@@ -13,7 +13,8 @@ from matplotlib import font_manager
 from matplotlib import pyplot as plt
 
 from fairseq_syntax.evaluate.length_buckets import draw_buckets, length_buckets
-from fairseq_syntax.inspection.gates import GatedSentence, draw_gates
+from fairseq_syntax.inspection.gate_drawing import draw_gates
+from fairseq_syntax.inspection.gate_norms import GatedSentence
 from fairseq_syntax.inspection.graph_drawing import draw_graph
 from fairseq_syntax.pictures import figures
 from fairseq_syntax.pictures.attention_maps import draw_annotations, draw_attention, draw_heat_map, draw_positions

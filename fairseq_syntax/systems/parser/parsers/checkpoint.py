@@ -12,7 +12,7 @@ from fairseq.models import MODEL_REGISTRY
 from ....data.parsers import Parser, ParserOptions, Progress, check_words, moving_bar
 from ....trees.conllu import ROOT, Sentence, TreeFormatError, quoted
 from ....trees.spanning import DECODERS, TreeDecoder
-from ....trees.universal import is_root_label, universal_labels
+from ....trees.universal_dependencies import is_root_label, universal_labels
 from ....trees.well_formed import are_trees
 from ..treebank import UNKNOWN, PosColumn
 

@@ -4,7 +4,7 @@ import os
 import sys
 
 from .checkpoint_files import open_checkpoint
-from .repairs import Replacement, expect, repair
+from .repair_registry import Replacement, expect, repair
 
 
 @repair("whole-copies")

@@ -1,14 +1,10 @@
-"""What verbs leave behind: files, whole or not at all and never over others unasked; and an exit status."""
+"""The `main` of a verb: its options, its work, and one message and an exit status where the data are wrong."""
 
 import logging
 import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
-
-from ..files import STDIO, refuse_existing, written
-
-__all__ = ["STDIO", "entry_point", "exit_status", "refuse_existing", "written"]
 
 
 def entry_point(

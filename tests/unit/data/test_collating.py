@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from oracles import forests, projection
 from strategies import split_forests
 
-from fairseq_syntax.data.inputs import EOS, INPUTS, PAD, SourceSyntax, TokenSyntax, check_input_names, collate_syntax
+from fairseq_syntax.data.collating import EOS, INPUTS, PAD, SourceSyntax, TokenSyntax, check_input_names, collate_syntax
 from fairseq_syntax.trees.distances import tree_distances
 from fairseq_syntax.trees.projection import NO_PARENT, parent_positions
 

@@ -8,7 +8,7 @@ import numpy as np
 from ..trees.alignment import align_tree
 from ..trees.conllu import MAX_WORDS, ROOT, Sentence, TreeFormatError, find_cycle, quoted, without_parse
 from ..trees.subwords import check_length, join_subwords
-from .inputs import TokenSyntax
+from .collating import TokenSyntax
 from .parsers import Parser
 
 logger = logging.getLogger(__name__)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from fairseq_syntax.cli import program
-from fairseq_syntax.cli.inputs import input_lines
-from fairseq_syntax.cli.outputs import written
+from fairseq_syntax.cli.common.input_text import input_lines
+from fairseq_syntax.files import written
 from fairseq_syntax.trees.conllu import TreeFormatError
 
 TEXT = "Grün ▁\r\n\n\u2028 a\rb\nEnde"

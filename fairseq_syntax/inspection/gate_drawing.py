@@ -1,68 +1,16 @@
-"""When a decoder asks for syntax: the norms of its gate (Tran & Bisk 2018, eq. 23, Figure 6)."""
+"""Pictures of when a decoder asks for syntax: tokens coloured by the norm of its gate (Tran & Bisk 2018, Figure 6)."""
 
 import html
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from math import log2
 
 import numpy as np
 
 from ..pictures.arcs import text_widths
 from ..pictures.figures import plt, shown
+from .gate_norms import GatedSentence
 
 from matplotlib.cm import ScalarMappable  # isort: skip
 from matplotlib.colors import LinearSegmentedColormap, Normalize  # isort: skip
-
-
-@dataclass(frozen=True)
-class GatedSentence:
-    """A target sentence and how wide the gate was open when each of its tokens was predicted.
-
-    Attributes:
-        number: of the sentence in its corpus, from 0.
-        tokens: S pieces, the end of the sentence (EOS) last.
-        norms: (S,) z_t, the Euclidean norm of the gate before token t is predicted: 0 to the root of its width.
-        source: pieces of the source sentence, without the end of the sentence.
-    """
-
-    number: int
-    tokens: list[str]
-    norms: np.ndarray
-    source: list[str]
-
-    @property
-    def highest(self) -> int:
-        """Position of the highest norm, the first one of equals."""
-        return int(np.argmax(self.norms))
-
-
-def count_highest(sentences: Sequence[GatedSentence], tags: Sequence[Sequence[str]]) -> dict[str, tuple[int, int]]:
-    """Which tags have the highest norm of their sentence, and how often they occur at all.
-
-    Args:
-        sentences: with their norms.
-        tags: for each sentence the tags of its S tokens: every piece has the tag of its word, EOS one of its own.
-
-    Returns:
-        tag -> (sentences whose highest norm it has, tokens that have it), the most frequent highest first. Where the
-        gate does not look at tags, both are shares of the same size of their sums.
-    """
-    highest, all_tokens = Counter(), Counter()
-    for sentence, of_tokens in zip(sentences, tags, strict=True):
-        highest[of_tokens[sentence.highest]] += 1
-        all_tokens.update(of_tokens)
-    order = sorted(all_tokens, key=lambda tag: (-highest[tag], -all_tokens[tag], tag))
-    return {tag: (highest[tag], all_tokens[tag]) for tag in order}
-
-
-def relative_entropy(counts: dict[str, tuple[int, int]]) -> float:
-    """Kullback-Leibler divergence, in bits, of where the highest norms are from where the tokens are.
-
-    0 if the gate does not look at tags; `counts` as of `count_highest`.
-    """
-    highest, tokens = (sum(column) for column in zip(*counts.values(), strict=True))
-    return sum(h / highest * log2((h / highest) / (t / tokens)) for h, t in counts.values() if h)
 
 
 _PAGE = """\

@@ -11,11 +11,11 @@ from fairseq import utils
 from fairseq.data import data_utils, encoders
 from tqdm import tqdm
 
-from ..trees import collapse
+from ..trees import word_scores
 from ..trees.conllu import Sentence, TreeFormatError, quoted, read_conllu
 from ..trees.spanning import DECODERS
 from ..trees.subwords import join_subwords
-from .checkpoints import Loaded, architectures, load
+from .loaded_model import Loaded, architectures, load
 
 
 class Evidence(StrEnum):
@@ -69,7 +69,7 @@ class Cutter:
     """Cuts words into the pieces that a model knows.
 
     Args:
-        args: options of `cli.arguments.add_tree_arguments`.
+        args: options of `cli.common.arguments.add_tree_arguments`.
         loaded: the model; a parser that was trained with `--lgp-lowercase` is shown words in lower case in any case.
 
     Raises:
@@ -265,7 +265,7 @@ def _of_words(
     """Arcs (J, J) and roots (J,) of each sentence of a batch, summed over the pieces of words."""
     arcs, roots, mask = (found[name] for name in (*names, "word_mask"))
     return [
-        collapse.collapse_to_words(arcs[b][np.ix_(mask[b], mask[b])], roots[b][mask[b]], source.word_of_token)
+        word_scores.collapse_to_words(arcs[b][np.ix_(mask[b], mask[b])], roots[b][mask[b]], source.word_of_token)
         for b, source in enumerate(sources)
     ]
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from fairseq import utils
 
-from ..data.arrays import ArrayReader, split_prefix
-from ..inspection.checkpoints import Loaded
-from ..inspection.induction import CutSentence, Cutter
-from ..trees.conllu import UNPARSED, Sentence, read_conllu
-from .inputs import input_lines, input_name, is_conllu
+from ...data.arrays import ArrayReader, split_prefix
+from ...inspection.latent_trees import CutSentence, Cutter
+from ...inspection.loaded_model import Loaded
+from ...trees.conllu import UNPARSED, Sentence, read_conllu
+from .input_text import input_lines, input_name, is_conllu
 
 
 def nth(items: Iterable, number: int):

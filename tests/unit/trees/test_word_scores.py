@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairseq_syntax.trees.collapse import collapse_to_words
+from fairseq_syntax.trees.word_scores import collapse_to_words
 
 
 def by_loops(arcs, roots, word_of_token):

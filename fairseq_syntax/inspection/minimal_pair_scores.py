@@ -11,8 +11,8 @@ from ..data.parsers import ParserOptions
 from ..evaluate.contrast import Record, groups, mcnemar, wilson
 from ..evaluate.minimal_pairs import Pairs
 from ..evaluate.tables import format_table
-from .checkpoints import Loaded, load
 from .forced_scores import forced_scores
+from .loaded_model import Loaded, load
 
 
 def score(args: Namespace, pairs: Pairs) -> Record:

@@ -3,9 +3,9 @@
 import argparse
 from pathlib import Path
 
-from ..evaluate.tables import TableFormat
-from ..trees.decoders import TreeDecoder
-from ..trees.subwords import SubwordType
+from ...evaluate.tables import TableFormat
+from ...trees.decoders import TreeDecoder
+from ...trees.subwords import SubwordType
 
 PICTURES = (".svg", ".png", ".pdf")
 """What names of pictures end in."""

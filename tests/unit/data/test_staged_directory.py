@@ -19,7 +19,7 @@ from fairseq.tasks.translation import TranslationTask
 
 from fairseq_syntax.cli import preprocess
 from fairseq_syntax.data.arrays import ArrayReader
-from fairseq_syntax.data.publishing import JOURNAL, STAGING, check_published, finish_publishing
+from fairseq_syntax.data.staged_directory import JOURNAL, STAGING, check_published, finish_publishing
 from fairseq_syntax.task import SyntaxTranslationTask
 from fairseq_syntax.trees.conllu import TreeFormatError
 

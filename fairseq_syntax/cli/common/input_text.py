@@ -1,12 +1,12 @@
-"""What programs read: UTF-8 text of a file or of stdin, whatever encoding the locale has."""
+"""What verbs read: UTF-8 text of a file or of stdin, whatever encoding the locale has."""
 
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO
 
-from ..trees.text import numbered_lines, open_text
-from .outputs import STDIO
+from ...files import STDIO
+from ...trees.text import numbered_lines, open_text
 
 
 def input_name(path: str) -> str:
