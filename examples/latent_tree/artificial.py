@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fairseq_syntax.cli.common.entry_point import exit_status
+from fairseq_syntax.cli.common.verb import exit_status
 from fairseq_syntax.files import refuse_existing, written
 from fairseq_syntax.systems.latent_tree.characters import to_characters
 

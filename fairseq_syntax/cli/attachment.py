@@ -1,12 +1,5 @@
-"""fairseq-syntax attachment: how much of a treebank is in a model's latent trees (Tran & Bisk 2018, Table 3)."""
+"""fairseq-syntax attachment: how much of a treebank is in a model's latent trees (Tran & Bisk 2018, Table 3).
 
-import argparse
-import sys
-
-from .common.arguments import add_format, add_tree_arguments, add_treebank_arguments, check_treebank_arguments, positive
-from .common.entry_point import entry_point
-
-_EPILOG = """\
 Punctuation (UPOS PUNCT) is removed from both trees for DA and UA: a word whose head is punctuation moves to its nearest
 ancestor that is none, and becomes a root without one.
   DA   % of words whose head is right; a root is right if it is predicted to be one
@@ -19,17 +12,17 @@ Without DATA and --path, or --predicted, the baselines are scored alone.
 examples:
   fairseq-syntax attachment data-bin --path checkpoint_best.pt --gold en_ewt.test.conllu.gz --lowercase \\
       --bpe subword_nmt --bpe-codes codes.en
-  fairseq-syntax attachment --predicted trees.conllu --gold en_ewt.test.conllu.gz --by deprel"""
+  fairseq-syntax attachment --predicted trees.conllu --gold en_ewt.test.conllu.gz --by deprel
+"""
+
+import argparse
+import sys
+
+from .common.arguments import add_format, add_tree_arguments, add_treebank_arguments, check_treebank_arguments, positive
+from .common.verb import Verb
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The program's options."""
-    parser = argparse.ArgumentParser(
-        prog="fairseq-syntax attachment",
-        description="Attachment accuracy of latent trees against a treebank, beside the branching baselines.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_tree_arguments(parser)
     add_treebank_arguments(parser)
     parser.add_argument(
@@ -42,16 +35,10 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--by", choices=["deprel"], help="also: how much of each gold relation is found")
     add_format(parser)
-    return parser
 
 
 def run(args: argparse.Namespace) -> None:
-    """Print the tables on stdout, the sizes on stderr.
-
-    Raises:
-        ValueError: see `latent.read_compared`; also a treebank without trees.
-        OSError: a file is missing.
-    """
+    """Print the tables on stdout, the sizes on stderr."""
     from ..evaluate.tables import format_table
     from ..inspection.attachment import Treebank
     from ..inspection.latent_trees import read_compared
@@ -87,8 +74,4 @@ def run(args: argparse.Namespace) -> None:
         print(f"fairseq-syntax attachment: {compared.note}", file=sys.stderr)
 
 
-main = entry_point(build_parser, run, check_treebank_arguments)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+main = Verb(__doc__, add_arguments, run, check_treebank_arguments)

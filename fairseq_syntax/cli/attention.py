@@ -1,14 +1,5 @@
-"""fairseq-syntax attention: a picture of what a model attends to in one sentence."""
+"""fairseq-syntax attention: a picture of what a model attends to in one sentence.
 
-import argparse
-import sys
-
-from .common.arguments import add_checkpoint_arguments, picture
-from .common.entry_point import entry_point
-
-KINDS = ["heads", "annotations", "translation", "syntax", "gate", "position"]
-
-_EPILOG = """\
 --kind heads (the default)
     the source side: the parent-scaled heads of PASCAL and the parsing head of LISA with the parent of every token
     framed; of models with latent trees (fa_nmt, sa_nmt and their kin), the probability of every head for every
@@ -31,23 +22,23 @@ and, of a decoder that is given the reference translation:
 examples:
   fairseq-syntax attention data-bin --path checkpoints/pascal/checkpoint_best.pt \\
     --subset test --sentence 3 --draw map.png
-  fairseq-syntax attention data-bin --path checkpoints/pascal/checkpoint_best.pt --kind translation --draw map.svg"""
+  fairseq-syntax attention data-bin --path checkpoints/pascal/checkpoint_best.pt --kind translation --draw map.svg
+"""
+
+import argparse
+
+from .common.arguments import add_checkpoint_arguments, picture
+from .common.verb import Verb
+
+KINDS = ["heads", "annotations", "translation", "syntax", "gate", "position"]
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The program's options."""
-    parser = argparse.ArgumentParser(
-        prog="fairseq-syntax attention",
-        description="Draw what a model attends to in one sentence: syntactic heads, or the source of a translation.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_checkpoint_arguments(parser)
     parser.add_argument("--subset", default="test", help="split (default: test)")
     parser.add_argument("--sentence", type=int, default=0, help="number of the sentence, from 0 (default: 0)")
     parser.add_argument("--kind", choices=KINDS, default="heads", help="what to draw (default: heads)")
     parser.add_argument("--draw", type=picture, required=True, help="picture to write (.png, .svg or .pdf)")
-    return parser
 
 
 def run(args: argparse.Namespace) -> None:
@@ -57,7 +48,4 @@ def run(args: argparse.Namespace) -> None:
     attention.run(args)
 
 
-main = entry_point(build_parser, run)
-
-if __name__ == "__main__":
-    sys.exit(main())
+main = Verb(__doc__, add_arguments, run)

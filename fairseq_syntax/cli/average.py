@@ -1,14 +1,5 @@
-"""fairseq-syntax average: a model whose parameters are the mean of those of several checkpoints."""
+"""fairseq-syntax average: a model whose parameters are the mean of those of several checkpoints.
 
-import argparse
-import sys
-from pathlib import Path
-
-from ..files import refuse_existing
-from .common.arguments import add_batch_size, add_format, add_scoring, positive
-from .common.entry_point import entry_point
-
-_EPILOG = """\
 Every parameter becomes the uniform mean of that of all checkpoints, computed in double precision; the options come from
 the last one. The result has no state of the optimizer: it is for fairseq-generate, fairseq-interactive, from_pretrained
 and --finetune-from-model. The checkpoints must be of one training, or of trainings that began with the same parameters.
@@ -20,17 +11,19 @@ the tokens of the data, unless --remove-bpe joins them.
 
 examples:
   fairseq-syntax average --input checkpoints --from 11 --to 20 --output checkpoints/average.pt
-  fairseq-syntax average --input checkpoints --select-on valid --data data-bin --output checkpoints/average.pt"""
+  fairseq-syntax average --input checkpoints --select-on valid --data data-bin --output checkpoints/average.pt
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from ..files import refuse_existing
+from .common.arguments import add_batch_size, add_format, add_scoring, positive
+from .common.verb import Verb
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The program's options."""
-    parser = argparse.ArgumentParser(
-        prog="fairseq-syntax average",
-        description="Average the parameters of checkpoints, of the suite's models or fairseq's own.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add(
         "--input",
@@ -54,11 +47,9 @@ def build_parser() -> argparse.ArgumentParser:
     add_batch_size(group)
     add("--cpu", action="store_true", help="do not use a GPU (default: if there is one)")
     add_format(group)
-    return parser
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    """End with a usage message if options do not go together."""
     if args.select_on and not args.data:
         parser.error("--select-on: name the data directory with --data")
     if args.data and not args.select_on:
@@ -68,12 +59,7 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Write the mean; print the table of ranges, if there were any to choose from, on stdout.
-
-    Raises:
-        ValueError: the checkpoints do not fit together, or not the data.
-        OSError: a file is missing.
-    """
+    """Write the mean; print the table of ranges, if there were any to choose from, on stdout."""
     from tqdm import tqdm
 
     from ..inspection.range_selection import select
@@ -95,7 +81,4 @@ def run(args: argparse.Namespace) -> None:
     print(f"{args.output}: mean of {len(checkpoints)} checkpoints, {names}", file=sys.stderr)
 
 
-main = entry_point(build_parser, run, check)
-
-if __name__ == "__main__":
-    sys.exit(main())
+main = Verb(__doc__, add_arguments, run, check)

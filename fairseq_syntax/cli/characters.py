@@ -1,15 +1,5 @@
-"""fairseq-syntax characters: text to characters, and back."""
+"""fairseq-syntax characters: text to characters, and back.
 
-import argparse
-import sys
-
-from tqdm import tqdm
-
-from ..files import STDIO, refuse_existing, written
-from .common.entry_point import entry_point
-from .common.input_text import input_lines
-
-_EPILOG = """\
 Characters are separated by spaces, and the space itself is written ▁: "Eine Gruppe" becomes
 "E i n e ▁ G r u p p e". Blanks of every kind and length count as one space, those at the ends of a line as none,
 and a ▁ of the text becomes _. A line stays a line.
@@ -18,17 +8,19 @@ example:
   fairseq-syntax characters --input train.de.gz --output characters/train.de
   fairseq-preprocess -s de -t en --trainpref characters/train --validpref characters/valid --padding-factor 1 \\
       --destdir data-bin
-  fairseq-syntax characters --restore --dedup adjacent < hypotheses > text"""
+  fairseq-syntax characters --restore --dedup adjacent < hypotheses > text
+"""
+
+import argparse
+
+from tqdm import tqdm
+
+from ..files import STDIO, refuse_existing, written
+from .common.input_text import input_lines
+from .common.verb import Verb
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The program's options."""
-    parser = argparse.ArgumentParser(
-        prog="fairseq-syntax characters",
-        description="Text to characters, for models that read and write no words; and back (--restore).",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add(
         "--input",
@@ -47,22 +39,15 @@ def build_parser() -> argparse.ArgumentParser:
         "that stand anywhere before (seen)",
     )
     add("--overwrite", action="store_true", help="replace the output if it exists")
-    return parser
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    """End with a usage message if options do not go together."""
     if args.dedup != "none" and not args.restore:
         parser.error("--dedup: of translations, so give --restore, too")
 
 
 def run(args: argparse.Namespace) -> None:
-    """Write the lines.
-
-    Raises:
-        ValueError: a text cannot be read, or the output exists.
-        OSError: the output cannot be written.
-    """
+    """Write the lines."""
     from ..systems.latent_tree.characters import to_characters
 
     refuse_existing([args.output], args.overwrite)
@@ -82,8 +67,4 @@ def _restored(line: str, rule: str) -> str:
     return text if rule == "none" else remove_repeats(text, rule)
 
 
-main = entry_point(build_parser, run, check)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+main = Verb(__doc__, add_arguments, run, check)

@@ -1,52 +1,36 @@
-"""fairseq-syntax check: whether a data directory is as it was written."""
+"""fairseq-syntax check: whether a data directory is as it was written.
 
-import argparse
-import json
-import sys
-from pathlib import Path
-
-from .common.entry_point import entry_point
-
-_DESCRIPTION = """\
-Check a data directory that fairseq-syntax preprocess wrote: checksums and shapes of all files; that heads form trees,
+Of what fairseq-syntax preprocess wrote, it checks checksums and shapes of all files; that heads form trees,
 and that parents and distances follow from them; dictionaries; that there is a tree for every sentence, of its length.
-Training checks the cheap part of this by itself."""
+Training checks the cheap part of this by itself.
 
-_EPILOG = """\
 Prints a line for every split, and on stderr a line for every fault. Exit status: 0, 1 if there is a fault, 2 for bad
 usage.
 
 example:
-  fairseq-syntax check data-bin"""
+  fairseq-syntax check data-bin
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+from .common.verb import Verb
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The program's options."""
-    parser = argparse.ArgumentParser(
-        prog="fairseq-syntax check",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", metavar="DATA", help="data directory")
     parser.add_argument("-s", "--source-lang", metavar="SOURCE", help="source language (default: what is there)")
     parser.add_argument("-t", "--target-lang", metavar="TARGET", help="target language (default: what is there)")
-    return parser
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    """End with a usage message if options do not go together."""
     if bool(args.source_lang) != bool(args.target_lang):
         parser.error("--source-lang and --target-lang go together")
 
 
 def run(args: argparse.Namespace) -> None:
-    """Print what is there and what is wrong.
-
-    Raises:
-        ValueError: there is a fault.
-        OSError: there is no such directory.
-    """
+    """Print what is there and what is wrong."""
     from ..data.checking import DataCheck
 
     path = Path(args.data)
@@ -86,8 +70,4 @@ def _languages(manifest: Path) -> tuple[str, str | None]:
     return source, target
 
 
-main = entry_point(build_parser, run, check)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+main = Verb(__doc__, add_arguments, run, check)

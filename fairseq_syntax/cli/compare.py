@@ -1,14 +1,5 @@
-"""fairseq-syntax compare: BLEU and RIBES of systems beside a baseline, whether they differ, and by source length."""
+"""fairseq-syntax compare: BLEU and RIBES of systems beside a baseline, whether they differ, and by source length.
 
-import argparse
-import sys
-
-from ..files import refuse_existing
-from .common.arguments import add_format, add_scoring, picture, positive
-from .common.entry_point import entry_point
-
-_CLOSED_BUCKETS = 5
-_EPILOG = """\
 Files are what fairseq-generate prints (lines in any order; of several hypotheses the one with the best score), or plain
 text with --reference. D- lines are taken, or H- lines where there are none.
 
@@ -26,17 +17,19 @@ examples:
   fairseq-syntax compare baseline.generated system.generated --reference test.de --draw lengths.svg
   fairseq-syntax compare baseline.generated a.generated b.generated --names baseline a b --lowercase --tokenize 13a
   fairseq-syntax compare global.generated chen17.generated sdatt.generated --reference test.de --against chen17
-  fairseq-syntax compare baseline.txt system.txt --reference test.de --source test.en --format markdown"""
+  fairseq-syntax compare baseline.txt system.txt --reference test.de --source test.en --format markdown
+"""
+
+import argparse
+
+from ..files import refuse_existing
+from .common.arguments import add_format, add_scoring, picture, positive
+from .common.verb import Verb
+
+_CLOSED_BUCKETS = 5
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The program's options."""
-    parser = argparse.ArgumentParser(
-        prog="fairseq-syntax compare",
-        description="Compare translations with those of a baseline: BLEU, RIBES, significance, BLEU by source length.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("baseline", metavar="BASELINE", help="translations of the baseline")
     add("systems", metavar="SYSTEM", nargs="+", help="translations of the same sentences by others")
@@ -75,7 +68,6 @@ def build_parser() -> argparse.ArgumentParser:
     add("--seed", type=_seed, default=12345, help="of the bootstrap (default: 12345, as in sacrebleu)")
     add_format(parser)
     add("--overwrite", action="store_true", help="replace the picture if it exists")
-    return parser
 
 
 def _seed(text: str) -> int:
@@ -85,7 +77,6 @@ def _seed(text: str) -> int:
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    """End with a usage message if options do not go together."""
     files = 1 + len(args.systems)
     if args.names and len(args.names) != files:
         parser.error(f"--names: {len(args.names)} names for {files} files")
@@ -95,19 +86,11 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Print the tables on stdout, warnings on stderr; write the picture.
-
-    Raises:
-        ValueError: files that do not go together, or no references; see `corpus.read_corpus`.
-        OSError: a file is missing.
-    """
+    """Print the tables on stdout, warnings on stderr; write the picture."""
     from ..evaluate.comparison import compare
 
     refuse_existing([args.draw], args.overwrite)
     print("\n\n".join(compare(args)))
 
 
-main = entry_point(build_parser, run, check)
-
-if __name__ == "__main__":
-    sys.exit(main())
+main = Verb(__doc__, add_arguments, run, check)

@@ -1,4 +1,11 @@
-"""fairseq-syntax constituents: the trees that a translation has been made with (Bradbury & Socher 2017, Sec. 4)."""
+"""fairseq-syntax constituents: trees over characters that --rnng-tree-output wrote (Bradbury & Socher 2017, Sec. 4).
+
+examples:
+  fairseq-generate data-bin --user-dir "$(fairseq-syntax dir)" --task tree_translation --path checkpoint_best.pt \\
+      --rnng-tree-output trees.txt
+  fairseq-syntax constituents stats trees.txt
+  fairseq-syntax constituents draw trees.txt --sentence 0 5 --draw pictures
+"""
 
 import argparse
 import sys
@@ -8,17 +15,8 @@ from pathlib import Path
 from ..files import refuse_existing
 from ..trees.text import TreeFormatError, numbered_lines
 from .common.arguments import PICTURES, add_format, is_picture, positive
-from .common.entry_point import entry_point
 from .common.input_text import input_name, open_input
-
-_DESCRIPTION = "Latent constituent trees over characters, as --rnng-tree-output has written them: numbers and pictures."
-
-_EPILOG = """\
-examples:
-  fairseq-generate data-bin --user-dir "$(fairseq-syntax dir)" --task tree_translation --path checkpoint_best.pt \\
-      --rnng-tree-output trees.txt
-  fairseq-syntax constituents stats trees.txt
-  fairseq-syntax constituents draw trees.txt --sentence 0 5 --draw pictures"""
+from .common.verb import Verb
 
 _STATS = """\
 The root, which holds the whole sentence, is not counted as a constituent. Sentences without a symbol are left out.
@@ -64,12 +62,9 @@ examples:
   fairseq-syntax constituents draw trees.txt --sentence 5 --draw attention.pdf --kind attention"""
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The program's options."""
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The two commands and their options."""
     form = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(
-        prog="fairseq-syntax constituents", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=form
-    )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", help="stats or draw")
 
     stats = commands.add_parser("stats", description="Numbers.", epilog=_STATS, formatter_class=form)
@@ -104,7 +99,6 @@ def build_parser() -> argparse.ArgumentParser:
     )
     add("--type", choices=[suffix[1:] for suffix in PICTURES], help="of the pictures in a folder (default: svg)")
     add("--overwrite", action="store_true", help="replace pictures that exist")
-    return parser
 
 
 def _add_trees(parser: argparse.ArgumentParser, run: Callable) -> None:
@@ -114,7 +108,6 @@ def _add_trees(parser: argparse.ArgumentParser, run: Callable) -> None:
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    """End with a usage message if options do not go together."""
     if args.command == "stats":
         if args.words and not args.side:
             args.refuse("--words: has the words of one side; say which with --side")
@@ -184,7 +177,4 @@ def run(args: argparse.Namespace) -> None:
     args.run(args)
 
 
-main = entry_point(build_parser, run, check)
-
-if __name__ == "__main__":
-    sys.exit(main())
+main = Verb(__doc__, add_arguments, run, check)

@@ -1,16 +1,5 @@
-"""fairseq-syntax contrast: how often a model prefers the right member of a minimal pair to the wrong one."""
+"""fairseq-syntax contrast: how often a model prefers the right member of a minimal pair to the wrong one.
 
-import argparse
-import sys
-from dataclasses import fields
-
-from ..data.parsers import ParserOptions, find_parsers
-from ..files import refuse_existing, written
-from .common.arguments import add_checkpoint_arguments, add_format, positive
-from .common.entry_point import entry_point
-
-_FILES = ("source", "correct", "incorrect")
-_EPILOG = """\
 The model scores both translations of a source, as fairseq-generate --score-reference does; it is right if the correct
 one has the higher score, and wrong if they tie. Accuracies have the 95 % interval of Wilson; systems are compared with
 the first one by the exact test of McNemar. Tables by distance, attractors and whatever else is in the details follow.
@@ -25,17 +14,21 @@ examples:
   fairseq-syntax contrast data-bin --path lisa.pt --pairs pairs/agreement --beside pascal.json
   fairseq-syntax contrast data-bin --path transformer.pt --pairs lingeval/np_agreement --tokenizer moses --lowercase \\
       --bpe subword_nmt --bpe-codes codes
-  fairseq-syntax contrast --pairs pairs/agreement --beside transformer.json pascal.json --format markdown"""
+  fairseq-syntax contrast --pairs pairs/agreement --beside transformer.json pascal.json --format markdown
+"""
+
+import argparse
+from dataclasses import fields
+
+from ..data.parsers import ParserOptions, find_parsers
+from ..files import refuse_existing, written
+from .common.arguments import add_checkpoint_arguments, add_format, positive
+from .common.verb import Verb
+
+_FILES = ("source", "correct", "incorrect")
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The program's options."""
-    parser = argparse.ArgumentParser(
-        prog="fairseq-syntax contrast",
-        description="Accuracy of a model on minimal pairs: does it prefer the right translation to the wrong one?",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_checkpoint_arguments(parser, required=False)
     add = parser.add_argument
     add("--pairs", metavar="FOLDER", help="folder of pairs")
@@ -59,11 +52,9 @@ def build_parser() -> argparse.ArgumentParser:
     add("--max-tokens", type=positive, default=4000, metavar="N", help="tokens a batch (default: 4000)")
     add_format(parser)
     add("--overwrite", action="store_true", help="replace the output if it exists")
-    return parser
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    """End with a usage message if options do not go together."""
     if (args.data is None) != (args.path is None):
         parser.error("DATA and --path go together: give the data directory and the checkpoint")
     if not args.path and (not args.beside or args.output):
@@ -79,12 +70,7 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Score the pairs, write the record, print the tables.
-
-    Raises:
-        ValueError: pairs, model or records that do not go together.
-        OSError: a file is missing.
-    """
+    """Score the pairs, write the record, print the tables."""
     from ..evaluate.contrast import check_records, read_record
     from ..evaluate.minimal_pairs import find_pairs, read_pairs
     from ..inspection.minimal_pair_scores import score, tables
@@ -105,8 +91,4 @@ def run(args: argparse.Namespace) -> None:
         print(tables(records, pairs, args.format))
 
 
-main = entry_point(build_parser, run, check)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+main = Verb(__doc__, add_arguments, run, check)

@@ -1,14 +1,5 @@
-"""fairseq-syntax dictionary: an open source dictionary, in which no word loses its spelling."""
+"""fairseq-syntax dictionary: an open source dictionary, in which no word loses its spelling.
 
-import argparse
-import sys
-from collections import Counter
-
-from ..files import refuse_existing, written
-from ..trees.text import read_lines
-from .common.entry_point import entry_point
-
-_EPILOG = """\
 The parser inside LGP (Hashimoto & Tsuruoka 2017) reads character n-grams, of rare and unseen words, too, so their
 spelling must not be lost when text is binarized. This dictionary has all words of the training text with their counts,
 frequent ones first, then those words of other texts that it does not have, with count 0. The model itself says which
@@ -17,17 +8,19 @@ words are frequent enough for a vector of their own.
 example:
   fairseq-syntax dictionary --train train.en --extra valid.en test.en --output dict.en.txt
   fairseq-preprocess -s en -t ja --trainpref train --validpref valid --testpref test --srcdict dict.en.txt \\
-      --thresholdtgt 2 --destdir data-bin"""
+      --thresholdtgt 2 --destdir data-bin
+"""
+
+import argparse
+import sys
+from collections import Counter
+
+from ..files import refuse_existing, written
+from ..trees.text import read_lines
+from .common.verb import Verb
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The program's options."""
-    parser = argparse.ArgumentParser(
-        prog="fairseq-syntax dictionary",
-        description="All words of the training text, and others with count 0, as a dictionary of fairseq.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add(
         "--train",
@@ -45,16 +38,10 @@ def build_parser() -> argparse.ArgumentParser:
     )
     add("--output", required=True, metavar="FILE", help="the dictionary; - is stdout")
     add("--overwrite", action="store_true", help="replace the output if it exists")
-    return parser
 
 
 def run(args: argparse.Namespace) -> None:
-    """Write the dictionary; its sizes on stderr.
-
-    Raises:
-        ValueError: a text cannot be read, the training text is empty, or the output exists.
-        OSError: the output cannot be written.
-    """
+    """Write the dictionary; its sizes on stderr."""
     refuse_existing([args.output], args.overwrite)
     dictionary = open_dictionary(args.train, args.extra)
     with written(args.output) as file:
@@ -102,8 +89,4 @@ def count_words(path: str) -> Counter:
     return counts
 
 
-main = entry_point(build_parser, run)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+main = Verb(__doc__, add_arguments, run)

@@ -1,18 +1,13 @@
-"""fairseq-syntax dir: print the directory to give to `--user-dir`."""
+"""fairseq-syntax dir: print the directory to give to --user-dir.
+
+example:
+  fairseq-train … --user-dir "$(fairseq-syntax dir)"
+"""
 
 import argparse
-import sys
 from pathlib import Path
 
-from .common.entry_point import entry_point
-
-
-def build_parser() -> argparse.ArgumentParser:
-    """The program's options: none."""
-    return argparse.ArgumentParser(
-        prog="fairseq-syntax dir",
-        description='Print the directory for --user-dir: fairseq-train … --user-dir "$(fairseq-syntax dir)"',
-    )
+from .common.verb import Verb
 
 
 def run(args: argparse.Namespace) -> None:
@@ -20,8 +15,4 @@ def run(args: argparse.Namespace) -> None:
     print(Path(__file__).resolve().parent.parent)
 
 
-main = entry_point(build_parser, run)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+main = Verb(__doc__, lambda parser: None, run)

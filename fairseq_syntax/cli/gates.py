@@ -1,15 +1,5 @@
-"""fairseq-syntax gates: when a model's decoder asks for syntax (Tran & Bisk 2018, eq. 23, Figure 6)."""
+"""fairseq-syntax gates: when a model's decoder asks for syntax (Tran & Bisk 2018, eq. 23, Figure 6).
 
-import argparse
-import sys
-
-from ..files import STDIO, refuse_existing, written
-from ..trees.conllu import TreeFormatError, read_conllu
-from ..trees.subwords import SubwordType
-from .common.arguments import add_batch_size, add_checkpoint_arguments, add_format, picture
-from .common.entry_point import entry_point
-
-_EPILOG = """\
 The model reads the reference translation (teacher forcing). Of every token that it is about to predict, the end of the
 sentence (</s>) included, the norm z of its gate is written: how much syntax goes into that prediction.
 
@@ -19,17 +9,20 @@ tag of its own.
 
 example:
   fairseq-syntax gates data-bin --path checkpoint_best.pt --subset test --output gates.tsv --html gates.html \\
-      --target-conllu test.de.conllu"""
+      --target-conllu test.de.conllu
+"""
+
+import argparse
+import sys
+
+from ..files import STDIO, refuse_existing, written
+from ..trees.conllu import TreeFormatError, read_conllu
+from ..trees.subwords import SubwordType
+from .common.arguments import add_batch_size, add_checkpoint_arguments, add_format, picture
+from .common.verb import Verb
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The program's options."""
-    parser = argparse.ArgumentParser(
-        prog="fairseq-syntax gates",
-        description="The norm of the decoder's gate on syntax for every target token, and which words open it most.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_checkpoint_arguments(parser)
     add = parser.add_argument
     add("--subset", default="test", help="split (default: test)")
@@ -55,11 +48,9 @@ def build_parser() -> argparse.ArgumentParser:
     add_batch_size(parser)
     add_format(parser)
     add("--overwrite", action="store_true", help="replace the output if it exists")
-    return parser
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    """End with a usage message if options do not go together."""
     if not (args.output or args.html or args.draw or args.target_conllu):
         parser.error("give --output, --html, --draw or --target-conllu: there is nothing to make")
     if args.sentence and not (args.html or args.draw):
@@ -69,12 +60,7 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Compute the norms and write what is asked for.
-
-    Raises:
-        ValueError: the model has no gate, the split no such targets, or the tags are not of its words.
-        OSError: a file is missing.
-    """
+    """Compute the norms and write what is asked for."""
     from ..inspection.gate_drawing import draw_gates, gates_page
     from ..inspection.gate_norms import gate_norms, tag_table
     from ..inspection.loaded_model import load
@@ -115,7 +101,4 @@ def run(args: argparse.Namespace) -> None:
         print(table, file=sys.stderr if STDIO in (args.output, args.html) else sys.stdout)
 
 
-main = entry_point(build_parser, run, check)
-
-if __name__ == "__main__":
-    sys.exit(main())
+main = Verb(__doc__, add_arguments, run, check)

@@ -1,13 +1,5 @@
-"""fairseq-syntax grammar: which tags depend on which, in a treebank and in latent trees (Tran & Bisk 2018, Table 4)."""
+"""fairseq-syntax grammar: which tags depend on which, in a treebank and in latent trees (Tran & Bisk 2018, Table 4).
 
-import argparse
-import sys
-
-from ..trees.conllu import quoted
-from .common.arguments import add_format, add_tree_arguments, add_treebank_arguments, check_treebank_arguments, positive
-from .common.entry_point import entry_point
-
-_EPILOG = """\
 A number is the percentage of the dependents of words with the head's tag that have the child's tag. Tags are those of
 the treebank; punctuation is removed from every tree as by fairseq-syntax attachment. L and R are its baselines: the
 head of every word is the next one, or the one before.
@@ -15,7 +7,15 @@ head of every word is the next one, or the one before.
 examples:
   fairseq-syntax grammar data-bin --path checkpoint_best.pt --gold en_ewt.test.conllu.gz --lowercase \\
       --bpe subword_nmt --bpe-codes codes.en
-  fairseq-syntax grammar --predicted trees.conllu --gold en_ewt.test.conllu.gz --rules VERB:NOUN NOUN:DET"""
+  fairseq-syntax grammar --predicted trees.conllu --gold en_ewt.test.conllu.gz --rules VERB:NOUN NOUN:DET
+"""
+
+import argparse
+import sys
+
+from ..trees.conllu import quoted
+from .common.arguments import add_format, add_tree_arguments, add_treebank_arguments, check_treebank_arguments, positive
+from .common.verb import Verb
 
 
 def _rule(text: str) -> tuple[str, str]:
@@ -25,14 +25,7 @@ def _rule(text: str) -> tuple[str, str]:
     return head, child
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The program's options."""
-    parser = argparse.ArgumentParser(
-        prog="fairseq-syntax grammar",
-        description="How often a tag depends on another: treebank, branching baselines and latent trees.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_tree_arguments(parser)
     add_treebank_arguments(parser)
     group = parser.add_mutually_exclusive_group()
@@ -45,16 +38,10 @@ def build_parser() -> argparse.ArgumentParser:
         help="show the most frequent rules of the treebank (default: 20)",
     )
     add_format(parser)
-    return parser
 
 
 def run(args: argparse.Namespace) -> None:
-    """Print the table on stdout, the sizes on stderr.
-
-    Raises:
-        ValueError: see `latent.read_compared`; also a treebank without trees, or a tag that it does not have.
-        OSError: a file is missing.
-    """
+    """Print the table on stdout, the sizes on stderr."""
     from ..evaluate.tables import format_table
     from ..inspection.attachment import Treebank
     from ..inspection.grammar import Grammar
@@ -86,8 +73,4 @@ def run(args: argparse.Namespace) -> None:
         print(f"fairseq-syntax grammar: {compared.note}", file=sys.stderr)
 
 
-main = entry_point(build_parser, run, check_treebank_arguments)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+main = Verb(__doc__, add_arguments, run, check_treebank_arguments)

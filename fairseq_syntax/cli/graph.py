@@ -1,25 +1,5 @@
-"""fairseq-syntax graph: the weighted graph that a model has found (Hashimoto & Tsuruoka 2017, Sec. 6.2)."""
+"""fairseq-syntax graph: the weighted graph that a model has found (Hashimoto & Tsuruoka 2017, Sec. 6.2).
 
-import argparse
-import sys
-from collections.abc import Iterable
-from itertools import islice
-
-from tqdm import tqdm
-
-from ..files import refuse_existing, written
-from ..trees.conllu import Sentence, read_conllu
-from .common.arguments import (
-    add_format,
-    add_input_arguments,
-    add_tree_arguments,
-    check_input_arguments,
-    check_tree_arguments,
-    picture,
-)
-from .common.entry_point import entry_point
-
-_EPILOG = """\
 The graph holds, of every word, the probabilities of its heads: the other words and ROOT. Of words in pieces, they are
 averaged over the pieces of the dependent and summed over those of the head; an arc inside a word counts as ROOT.
 
@@ -40,17 +20,30 @@ examples:
   fairseq-syntax graph data-bin --path checkpoint_best.pt --gold en_ewt.dev.conllu.gz --lowercase --decoder eisner
   fairseq-syntax graph data-bin --path checkpoint_best.pt --input en_ewt.dev.conllu.gz --lowercase --sentence 3 \\
       --draw graph.svg
-  fairseq-syntax graph data-bin --path checkpoint_best.pt --subset test --output edges.tsv --threshold 0.05"""
+  fairseq-syntax graph data-bin --path checkpoint_best.pt --subset test --output edges.tsv --threshold 0.05
+"""
+
+import argparse
+import sys
+from collections.abc import Iterable
+from itertools import islice
+
+from tqdm import tqdm
+
+from ..files import refuse_existing, written
+from ..trees.conllu import Sentence, read_conllu
+from .common.arguments import (
+    add_format,
+    add_input_arguments,
+    add_tree_arguments,
+    check_input_arguments,
+    check_tree_arguments,
+    picture,
+)
+from .common.verb import Verb
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The program's options."""
-    parser = argparse.ArgumentParser(
-        prog="fairseq-syntax graph",
-        description="Latent graphs: how sure they are and what of a treebank is in them; pictures and tables of arcs.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_tree_arguments(parser)
     add = parser.add_argument
     add("--gold", metavar="FILE", help="treebank, CoNLL-U, plain or .gz: describe the graphs of its words")
@@ -81,7 +74,6 @@ def build_parser() -> argparse.ArgumentParser:
     add("--overwrite", action="store_true", help="replace the output if it exists")
     # to tell whether they are given
     parser.set_defaults(decoder=None, evidence=None)
-    return parser
 
 
 def _number(text: str, most: float, what: str) -> float:
@@ -103,7 +95,6 @@ def _probability(text: str) -> float:
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    """End with a usage message if options do not go together."""
     check_tree_arguments(parser, args)
     check_input_arguments(parser, args)
     if not args.path:
@@ -119,12 +110,7 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Print the tables, or draw and write the arcs.
-
-    Raises:
-        ValueError: the model has no graph, or the text does not fit it; also a treebank without trees.
-        OSError: a file is missing.
-    """
+    """Print the tables, or draw and write the arcs."""
     from ..inspection.latent_trees import TreeInducer, load_with_trees
     from ..systems.parser.task import DependencyParsingTask
     from .common.model_input import nth, read_text
@@ -235,7 +221,4 @@ def _rows(number: int, words: list[str], graph, threshold: float) -> list[str]:
     ]
 
 
-main = entry_point(build_parser, run, check)
-
-if __name__ == "__main__":
-    sys.exit(main())
+main = Verb(__doc__, add_arguments, run, check)

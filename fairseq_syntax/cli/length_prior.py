@@ -1,15 +1,5 @@
-"""fairseq-syntax length-prior: how long translations are, for the beam search of Hashimoto & Tsuruoka (2017)."""
+"""fairseq-syntax length-prior: how long translations are, for the beam search of Hashimoto & Tsuruoka (2017).
 
-import argparse
-import itertools
-import sys
-from pathlib import Path
-
-from ..files import refuse_existing
-from .common.arguments import positive
-from .common.entry_point import entry_point
-
-_EPILOG = """\
 Lengths are those of the training pairs, in tokens, EOS not counted. The table goes into the data directory, as
 length_prior.SOURCE-TARGET.npz; translate with fairseq-generate --length-prior auto (after --output: FILE).
 
@@ -22,17 +12,20 @@ not sum to one.
 
 examples:
   fairseq-syntax length-prior data-bin -s en -t ja
-  fairseq-syntax length-prior data-bin -s en -t ja --smoothing raw --unseen author --output raw.npz"""
+  fairseq-syntax length-prior data-bin -s en -t ja --smoothing raw --unseen author --output raw.npz
+"""
+
+import argparse
+import itertools
+import sys
+from pathlib import Path
+
+from ..files import refuse_existing
+from .common.arguments import positive
+from .common.verb import Verb
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The program's options."""
-    parser = argparse.ArgumentParser(
-        prog="fairseq-syntax length-prior",
-        description="Estimate the probabilities of target lengths given source lengths from the training data.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("data", metavar="DATA", help="data directory; of several, joined with colons, the first gets the table")
     add("-s", "--source-lang", required=True, metavar="LANG", help="source language")
@@ -60,7 +53,6 @@ def build_parser() -> argparse.ArgumentParser:
     )
     add("--output", type=_table, metavar="FILE", help="the table, .npz (default: that which --length-prior auto reads)")
     add("--overwrite", action="store_true", help="replace the table that is there")
-    return parser
 
 
 def _table(path: str) -> Path:
@@ -70,7 +62,6 @@ def _table(path: str) -> Path:
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    """End with a usage message if options do not go together."""
     if args.unseen == "author" and args.smoothing != "raw":
         parser.error("--unseen author needs --smoothing raw: the kernel leaves no length unseen")
     if args.source_lang == args.target_lang:
@@ -78,12 +69,7 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Write the table; print what was measured.
-
-    Raises:
-        ValueError: the directory has no training data of these languages; see also `split_lengths`.
-        OSError: a file is missing, or is there already.
-    """
+    """Write the table; print what was measured."""
     import numpy as np
     from fairseq import utils
 
@@ -147,8 +133,4 @@ def _train_lengths(path: str, source: str, target: str):
         yield found
 
 
-main = entry_point(build_parser, run, check)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+main = Verb(__doc__, add_arguments, run, check)

@@ -1,23 +1,5 @@
-"""fairseq-syntax linearize: a corpus for learning to translate and to parse at once."""
+"""fairseq-syntax linearize: a corpus for learning to translate and to parse at once.
 
-import argparse
-import sys
-from collections.abc import Iterator
-from itertools import zip_longest
-from pathlib import Path
-
-from ..files import staged
-from ..trees.alignment import align_tree
-from ..trees.conllu import TreeFormatError, read_conllu
-from ..trees.linearization import linearize
-from ..trees.subwords import SubwordType, split_words
-from ..trees.text import read_lines
-from .common.entry_point import entry_point
-
-TRANSLATE = "<translate>"
-PARSE = "<parse>"
-
-_EPILOG = """\
 The multi-task system of Currey & Heafield (2019): one Transformer learns from pairs of both kinds,
   <translate> source  ->  target
   <parse> source      ->  parse of the source, as brackets without words
@@ -35,15 +17,25 @@ It reads bpe/train.en, bpe/train.de and the trees bpe/train.en.conllu or bpe/tra
 fairseq-syntax parse, and writes multi/train.en and multi/train.de.
 """
 
+import argparse
+import sys
+from collections.abc import Iterator
+from itertools import zip_longest
+from pathlib import Path
 
-def build_parser() -> argparse.ArgumentParser:
-    """The command line of fairseq-syntax linearize."""
-    parser = argparse.ArgumentParser(
-        prog="fairseq-syntax linearize",
-        description="Mix sentence pairs with (source, linearised parse) pairs.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+from ..files import staged
+from ..trees.alignment import align_tree
+from ..trees.conllu import TreeFormatError, read_conllu
+from ..trees.linearization import linearize
+from ..trees.subwords import SubwordType, split_words
+from ..trees.text import read_lines
+from .common.verb import Verb
+
+TRANSLATE = "<translate>"
+PARSE = "<parse>"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--input", required=True, metavar="PREFIX", help="texts are PREFIX.SOURCE, PREFIX.TARGET")
     add("--source-lang", required=True, metavar="SOURCE", help="suffix of the source text")
@@ -69,11 +61,9 @@ def build_parser() -> argparse.ArgumentParser:
         help="how the source is cut, to compare it with the words of the trees (default: "
         "subword_nmt, which is right for uncut text, too)",
     )
-    return parser
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    """End with a usage message if options do not go together."""
     if args.source_lang == args.target_lang:
         parser.error(f"--source-lang and --target-lang are both {args.source_lang!r}")
     if args.translate_only and args.parses:
@@ -83,12 +73,7 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Write the two texts.
-
-    Raises:
-        TreeFormatError: a file cannot be read, or they do not fit together.
-        OSError: the output cannot be written.
-    """
+    """Write the two texts."""
     languages = (args.source_lang, args.target_lang)
     texts = [f"{args.input}.{language}" for language in languages]
     outputs = [Path(f"{args.output}.{language}") for language in languages]
@@ -160,8 +145,4 @@ def _find_trees(path: str) -> str:
     )
 
 
-main = entry_point(build_parser, run, check)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+main = Verb(__doc__, add_arguments, run, check)

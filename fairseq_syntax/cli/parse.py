@@ -1,38 +1,5 @@
-"""fairseq-syntax parse: dependency trees of a tokenised text, one a line."""
+"""fairseq-syntax parse: dependency trees (CoNLL-U) of a tokenised text, one a line.
 
-import argparse
-import logging
-import os
-import shutil
-import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
-from dataclasses import fields
-from itertools import islice
-from pathlib import Path
-
-from tqdm import tqdm
-
-from .. import systems as systems  # their parsers are found
-from ..data.parsers import Parser, ParserOptions, find_parsers, load_parser
-from ..data.resumable_conllu import PartFile
-from ..files import STDIO, refuse_existing
-from ..trees.conllu import (
-    MAX_WORDS,
-    Sentence,
-    TreeFormatError,
-    format_sentence,
-    without_parse,
-)
-from ..trees.subwords import SubwordType, check_length, split_words
-from ..trees.text import read_lines
-from .common.entry_point import exit_status
-from .common.input_text import input_name
-
-PROGRAM = "fairseq-syntax parse"
-
-_EPILOG = """\
 One line of text is one sentence of tokens separated by spaces; one tree comes out for each, also
 for empty lines. Work goes into OUTPUT.part, which becomes OUTPUT when it is complete. To resume a
 run that was stopped or killed, run the same command again; to start over, delete OUTPUT.part.
@@ -54,6 +21,32 @@ With a parser that fairseq-train made (--task dependency_parsing --arch lgp_pars
     --parser-model en_core_web_sm
 """
 
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import fields
+from itertools import islice
+from pathlib import Path
+
+from tqdm import tqdm
+
+from .. import systems as systems  # their parsers are found
+from ..data.parsers import Parser, ParserOptions, find_parsers, load_parser
+from ..data.resumable_conllu import PartFile
+from ..files import STDIO, refuse_existing
+from ..trees.conllu import MAX_WORDS, Sentence, TreeFormatError, format_sentence, without_parse
+from ..trees.subwords import SubwordType, check_length, split_words
+from ..trees.text import read_lines
+from .common.arguments import positive
+from .common.input_text import input_name
+from .common.verb import Verb
+
+PROGRAM = "fairseq-syntax parse"
+
 
 def shard_bounds(total: int, index: int, count: int) -> tuple[int, int]:
     """First line of a shard, 0-based, and the line after its last.
@@ -73,84 +66,39 @@ def _shard(text: str) -> tuple[int, int]:
     return index, count
 
 
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
-    return int(text)
-
-
-def build_parser() -> argparse.ArgumentParser:
-    """The command line of fairseq-syntax parse."""
-    parser = argparse.ArgumentParser(
-        prog=PROGRAM,
-        description="Dependency trees (CoNLL-U) of a tokenised text.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument(
-        "--input",
-        default=STDIO,
-        metavar="FILE",
-        help="text, plain or .gz; - is stdin (the default)",
-    )
-    parser.add_argument(
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--input", default=STDIO, metavar="FILE", help="text, plain or .gz; - is stdin (the default)")
+    add(
         "--output",
         default=STDIO,
         metavar="FILE",
         help="CoNLL-U, gzipped if it ends in .gz; - is stdout (the default; not resumable)",
     )
-    parser.add_argument(
-        "--parser", choices=list(find_parsers()), default="stanza", help="what parses (default: stanza)"
-    )
+    add("--parser", choices=list(find_parsers()), default="stanza", help="what parses (default: stanza)")
     for option in fields(ParserOptions):
-        parser.add_argument(f"--{option.name.replace('_', '-')}", **option.metadata)
-    parser.add_argument(
+        add(f"--{option.name.replace('_', '-')}", **option.metadata)
+    add(
         "--subword-type",
         default=SubwordType.none.value,
         choices=[kind.value for kind in SubwordType],
         help="how the text is cut into subwords, which are joined before parsing (default: none)",
     )
-    parser.add_argument(
-        "--shard",
-        type=_shard,
-        default=(0, 1),
-        metavar="I/N",
-        help="parse the I-th of N parts, I from 0",
-    )
-    parser.add_argument(
-        "--chunk",
-        type=_positive,
-        default=2000,
-        metavar="N",
-        help="sentences a write (default: 2000)",
-    )
-    parser.add_argument(
+    add("--shard", type=_shard, default=(0, 1), metavar="I/N", help="parse the I-th of N parts, I from 0")
+    add("--chunk", type=positive, default=2000, metavar="N", help="sentences a write (default: 2000)")
+    add(
         "--max-words",
-        type=_positive,
+        type=positive,
         default=MAX_WORDS,
         metavar="N",
         help=f"words of the longest sentence that is accepted; a parser's memory grows with their square (default: "
         f"{MAX_WORDS})",
     )
-    parser.add_argument("--overwrite", action="store_true", help="replace OUTPUT if it exists")
-    return parser
+    add("--overwrite", action="store_true", help="replace OUTPUT if it exists")
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Run fairseq-syntax parse.
-
-    Args:
-        argv: arguments; None takes those of the process.
-
-    Returns:
-        Exit status, see `exit_status`. Wrong usage exits 2.
-    """
-    args = build_parser().parse_args(argv)
-    logging.basicConfig(level="WARNING", force=True)
-    return exit_status(PROGRAM, lambda: _run(args))
-
-
-def _run(args: argparse.Namespace) -> None:
+def run(args: argparse.Namespace) -> None:
+    """Parse, and say how to go on if it is stopped."""
     # first of all, as reading the text may take a while
     refuse_existing([args.output], args.overwrite)
     output, name = Path(args.output), input_name(args.input)
@@ -235,5 +183,4 @@ def _parse(
         bar.update(done - bar.n)  # a parser need not have moved it
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+main = Verb(__doc__, add_arguments, run)

@@ -1,23 +1,5 @@
-"""fairseq-syntax perturb: trees made worse on purpose, to see how much a model depends on them."""
+"""fairseq-syntax perturb: trees made worse on purpose, to see how much a model depends on them.
 
-import argparse
-import random
-import sys
-from collections.abc import Iterator
-from itertools import islice
-
-from tqdm import tqdm
-
-from ..evaluate.tree_comparison import Comparison
-from ..files import refuse_existing, written
-from ..trees.alignment import align_tree
-from ..trees.conllu import ROOT, Sentence, TreeFormatError, format_sentence, parse_block, read_blocks
-from ..trees.perturbation import KINDS, Perturbation, Quota
-from .common.entry_point import entry_point
-from .common.input_text import input_name, open_input
-
-_BLOCK = 1000  # sentences: of each so many, the share of --share is exact
-_EPILOG = """\
 Shares are exact, to one word or sentence of the file, as far as there are such trees: words of sentences of one word
 have no other head. What comes out are trees with one root; words, UPOS, comments and multi-word ranges stay, and
 sentences without a parse stay without. The same input, options and seed give the same bytes. UAS and LAS against the
@@ -32,17 +14,29 @@ input, punctuation included, are printed on stderr.
 examples:
   fairseq-syntax perturb --input test.en.conllu --output test-70.en.conllu --reattach 0.3 --relabel 0.1 --seed 1
   fairseq-syntax perturb --input train.en.conllu.gz --output random/train.en.conllu.gz --trees random
-  fairseq-syntax perturb --input gold.conllu --output half.conllu --trees-of parser.conllu --share 0.5"""
+  fairseq-syntax perturb --input gold.conllu --output half.conllu --trees-of parser.conllu --share 0.5
+"""
+
+import argparse
+import random
+import sys
+from collections.abc import Iterator
+from itertools import islice
+
+from tqdm import tqdm
+
+from ..evaluate.tree_comparison import Comparison
+from ..files import refuse_existing, written
+from ..trees.alignment import align_tree
+from ..trees.conllu import ROOT, Sentence, TreeFormatError, format_sentence, parse_block, read_blocks
+from ..trees.perturbation import KINDS, Perturbation, Quota
+from .common.input_text import input_name, open_input
+from .common.verb import Verb
+
+_BLOCK = 1000  # sentences: of each so many, the share of --share is exact
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The program's options."""
-    parser = argparse.ArgumentParser(
-        prog="fairseq-syntax perturb",
-        description="Make the trees of a CoNLL-U file worse: by a share of words, of labels, or whole trees.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--input", required=True, metavar="FILE", help="CoNLL-U, also .gz; - is stdin")
     add("--output", required=True, metavar="FILE", help="CoNLL-U, also .gz; - is stdout")
@@ -54,7 +48,6 @@ def build_parser() -> argparse.ArgumentParser:
     add("--relabel", type=_share, metavar="P", help="share of words that get the label of another one")
     add("--seed", type=int, default=1, help="of the random choices (default: 1)")
     add("--overwrite", action="store_true", help="replace the output if it exists")
-    return parser
 
 
 def _share(text: str) -> float:
@@ -68,7 +61,6 @@ def _share(text: str) -> float:
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    """End with a usage message if options do not go together."""
     if all(way is None for way in (args.reattach, args.relabel, args.trees, args.trees_of)):
         parser.error("give --reattach, --relabel, --trees or --trees-of")
     if args.share is not None and not (args.trees or args.trees_of):
@@ -76,11 +68,7 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Write the trees; print UAS and LAS on stderr.
-
-    Raises:
-        TreeFormatError: a file cannot be read, has trees of several roots, or is not of the same words.
-    """
+    """Write the trees; print UAS and LAS on stderr."""
     refuse_existing([args.output], args.overwrite)
     comparison = Comparison()
     perturbation = Perturbation(args.reattach or 0.0, args.relabel or 0.0, args.seed)
@@ -151,8 +139,4 @@ def _other(sentence: Sentence, other: Sentence | None, args: argparse.Namespace)
     return other
 
 
-main = entry_point(build_parser, run, check)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+main = Verb(__doc__, add_arguments, run, check)

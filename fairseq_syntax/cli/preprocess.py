@@ -1,4 +1,14 @@
-"""fairseq-syntax preprocess: binarize text as fairseq-preprocess does, and its trees beside it."""
+"""fairseq-syntax preprocess: binarize text as fairseq-preprocess does, and its trees beside it.
+
+It takes all options of fairseq-preprocess.
+For a prefix P and source language s, the (sub)words are read from P.s and their trees from P.s.conllu or
+P.s.conllu.gz; they must agree word for word.
+
+example:
+  fairseq-syntax preprocess --source-lang en --target-lang de --trainpref bpe/train --validpref bpe/valid \\
+      --testpref bpe/test --destdir data-bin --joined-dictionary --workers 2
+  fairseq-syntax preprocess --only-syntax --source-lang en --target-lang de --testpref bpe/test --destdir data-bin
+"""
 
 import argparse
 import logging
@@ -10,26 +20,12 @@ from contextlib import contextmanager
 from fairseq import options as fairseq_options
 
 from ..data.preprocessing import Preprocessing
-from ..trees.conllu import MAX_WORDS, TreeFormatError
+from ..trees.conllu import MAX_WORDS
 from ..trees.subwords import SubwordType
-
-_DESCRIPTION = """\
-Binarize a parallel corpus and the dependency trees of its source side. Takes all options of fairseq-preprocess.
-For a prefix P and source language s, the (sub)words are read from P.s and their trees from P.s.conllu or
-P.s.conllu.gz; they must agree word for word."""
-
-_EXAMPLE = """\
-example:
-  fairseq-syntax preprocess --source-lang en --target-lang de --trainpref bpe/train --validpref bpe/valid \\
-      --testpref bpe/test --destdir data-bin --joined-dictionary --workers 2
-  fairseq-syntax preprocess --only-syntax --source-lang en --target-lang de --testpref bpe/test --destdir data-bin"""
+from .common.verb import Verb
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """fairseq-preprocess's options and ours."""
-    parser = fairseq_options.get_preprocessing_parser()
-    parser.prog, parser.description, parser.epilog = "fairseq-syntax preprocess", _DESCRIPTION, _EXAMPLE
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("Syntax").add_argument
     add(
         "--trees-suffix",
@@ -84,31 +80,24 @@ def build_parser() -> argparse.ArgumentParser:
         f"{MAX_WORDS})",
     )
     add("--overwrite", action="store_true", help="replace what --destdir holds already")
-    return parser
 
 
-def main(argv: list[str] | None = None) -> None:
-    """Entry point. Exit status: 0, 1 for bad data, 2 for bad usage, 130 after Ctrl-C."""
-    parser = build_parser()
-    args = parser.parse_args(argv)
+def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     if wrong := _wrong_usage(args):
         parser.error(wrong)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Write the data directory."""
     try:
         with _log_to_stderr():
             Preprocessing(args).run()
-    except (TreeFormatError, OSError) as error:
-        print(f"fairseq-syntax preprocess: {error}", file=sys.stderr)
-        sys.exit(1)
     except BrokenProcessPool:
-        print("fairseq-syntax preprocess: a worker was killed (out of memory?); lower --workers", file=sys.stderr)
-        sys.exit(1)
+        raise ChildProcessError("a worker was killed (out of memory?); lower --workers") from None
     except KeyboardInterrupt:
-        print(
-            "fairseq-syntax preprocess: interrupted; nothing was written, or, if files were being moved to --destdir, "
-            "the next run with it finishes that",
-            file=sys.stderr,
-        )
-        sys.exit(130)
+        raise KeyboardInterrupt(
+            "; nothing was written, or, if files were being moved to --destdir, the next run with it finishes that"
+        ) from None
 
 
 def _wrong_usage(args: argparse.Namespace) -> str | None:
@@ -146,5 +135,4 @@ def _log_to_stderr() -> Iterator[None]:
         root.setLevel(level)
 
 
-if __name__ == "__main__":
-    main()
+main = Verb(__doc__, add_arguments, run, check, fairseq_options.get_preprocessing_parser)

@@ -76,7 +76,7 @@ def print_completion(shell: str) -> int:
     whole = argparse.ArgumentParser(prog=PROGRAM)
     verbs = whole.add_subparsers()
     for verb, line in VERBS.items():
-        parents = [load(verb).build_parser()]
+        parents = [load(verb).main.build_parser()]
         verbs.add_parser(verb, parents=parents, add_help=False, help=line, conflict_handler="resolve")
     print(shtab.complete(whole, shell))
     return 0

@@ -1,4 +1,15 @@
-"""fairseq-syntax trees: the trees that a translation model has found by itself, as CoNLL-U or as a picture."""
+"""fairseq-syntax trees: the trees that a translation model has found by itself, as CoNLL-U or as a picture.
+
+Text has one sentence a line, its tokens separated by spaces, and a tree comes out for every line, also for empty ones.
+Without --bpe, tokens are what the model reads: pieces that are joined to words as --subword-type says. Of CoNLL-U, the
+words are used, and comments, multi-word ranges and UPOS are kept; the trees have no labels but root and dep (unknown).
+
+examples:
+  fairseq-syntax trees data-bin --path checkpoint_best.pt --input test.en --bpe subword_nmt --bpe-codes codes.en \\
+      --output test.en.conllu
+  fairseq-syntax trees data-bin --path checkpoint_best.pt --subset test --draw tree.svg --sentence 3
+  fairseq-syntax trees --input treebank.conllu --draw tree.svg --sentence 3
+"""
 
 import argparse
 import dataclasses
@@ -17,29 +28,11 @@ from .common.arguments import (
     check_tree_arguments,
     picture,
 )
-from .common.entry_point import entry_point
 from .common.input_text import is_conllu
-
-_EPILOG = """\
-Text has one sentence a line, its tokens separated by spaces, and a tree comes out for every line, also for empty ones.
-Without --bpe, tokens are what the model reads: pieces that are joined to words as --subword-type says. Of CoNLL-U, the
-words are used, and comments, multi-word ranges and UPOS are kept; the trees have no labels but root and dep (unknown).
-
-examples:
-  fairseq-syntax trees data-bin --path checkpoint_best.pt --input test.en --bpe subword_nmt --bpe-codes codes.en \\
-      --output test.en.conllu
-  fairseq-syntax trees data-bin --path checkpoint_best.pt --subset test --draw tree.svg --sentence 3
-  fairseq-syntax trees --input treebank.conllu --draw tree.svg --sentence 3"""
+from .common.verb import Verb
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The program's options."""
-    parser = argparse.ArgumentParser(
-        prog="fairseq-syntax trees",
-        description="Latent dependency trees of any text, as CoNLL-U; or one sentence's tree as a picture.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_tree_arguments(parser)
     add = parser.add_argument
     add_input_arguments(parser)
@@ -52,11 +45,9 @@ def build_parser() -> argparse.ArgumentParser:
         "words. Without a model, the tree of the CoNLL-U is drawn",
     )
     add("--overwrite", action="store_true", help="replace the output if it exists")
-    return parser
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    """End with a usage message if options do not go together."""
     check_tree_arguments(parser, args)
     check_input_arguments(parser, args)
     if (args.input is None) == (args.subset is None):
@@ -66,12 +57,7 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Find the trees and write them.
-
-    Raises:
-        ValueError: the model has no trees, or the text does not fit it.
-        OSError: a file is missing.
-    """
+    """Find the trees and write them."""
     from ..inspection.latent_trees import TreeInducer, load_with_trees
     from .common.model_input import nth, read_text, read_trees
 
@@ -134,7 +120,4 @@ def _draw(args: argparse.Namespace, sentence: Sentence, heads, name: str = "", *
     print(args.draw, file=sys.stderr)
 
 
-main = entry_point(build_parser, run, check)
-
-if __name__ == "__main__":
-    sys.exit(main())
+main = Verb(__doc__, add_arguments, run, check)

@@ -95,7 +95,8 @@ class World:
     def preprocess(self, *extra, splits=("train", "valid", "test"), destdir="bin"):
         prefixes = [part for s in splits for part in (f"--{s}pref", f"{self.text}/{s}")]
         arguments = ["-s", "en", "-t", "de", *prefixes, "--destdir", f"{self.folder}/{destdir}", *map(str, extra)]
-        preprocess.main(arguments)
+        if status := preprocess.main(arguments):
+            sys.exit(status)
 
     def dicts(self):
         return ["--srcdict", self.bin / "dict.en.txt", "--tgtdict", self.bin / "dict.de.txt"]

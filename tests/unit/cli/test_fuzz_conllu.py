@@ -236,7 +236,7 @@ def by_resumed_parse(case):
     if not found or not text.read_text(encoding="utf-8").strip():
         return
     argv = ["--input", text, "--output", case.folder / "out", "--chunk", 1]
-    settings = parse._settings(parse.build_parser().parse_args([str(part) for part in argv]))
+    settings = parse._settings(parse.main.build_parser().parse_args([str(part) for part in argv]))
     part.write_bytes(f"# fairseq-syntax-parse {json.dumps(settings)}\n".encode() + case.data)
     if case.command(parse.main, *argv, whole=False):
         words = [line.split() for line in text.read_text(encoding="utf-8").split("\n")[:-1]]

@@ -349,7 +349,7 @@ def command(*arguments):
     root = Path(fairseq_syntax.__file__).parent.parent
     path = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
     return dict(
-        args=[sys.executable, "-m", "fairseq_syntax.cli.parse", *map(str, arguments)],
+        args=[sys.executable, "-m", "fairseq_syntax", "parse", *map(str, arguments)],
         env=dict(os.environ, PYTHONPATH=path),
     )
 

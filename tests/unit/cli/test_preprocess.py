@@ -50,7 +50,8 @@ def arguments(folder, *extra, splits=("train", "valid", "test"), destdir="bin"):
 
 
 def run(folder, *extra, **kwargs):
-    preprocess.main(arguments(folder, *extra, **kwargs))
+    if status := preprocess.main(arguments(folder, *extra, **kwargs)):
+        sys.exit(status)
     return folder / kwargs.get("destdir", "bin")
 
 

@@ -138,7 +138,7 @@ def test_an_option_is_called_the_same_in_every_verb():
     for verb in program.VERBS:
         if verb == "preprocess":
             continue
-        for parser in parsers(program.load(verb).build_parser()):
+        for parser in parsers(program.load(verb).main.build_parser()):
             for action in parser._actions:
                 for name in action.option_strings:
                     found.setdefault(name, {}).setdefault(action.dest, set()).add(verb)
@@ -154,7 +154,7 @@ def test_choices_are_those_of_the_code():
     options = {
         (verb, name): action.choices
         for verb in ("trees", "characters", "length-prior", "attention", "compare", "average")
-        for action in program.load(verb).build_parser()._actions
+        for action in program.load(verb).main.build_parser()._actions
         for name in action.option_strings
     }
     expected = {

@@ -4,6 +4,7 @@ import json
 import logging
 import re
 import shutil
+import sys
 
 import pytest
 import torch
@@ -75,7 +76,9 @@ def small_chunks(monkeypatch):
 
 def run(folder, destination, *extra):
     prefixes = ["--trainpref", str(folder / "train"), "--validpref", str(folder / "valid")]
-    preprocess.main(["-s", "en", "-t", "de", *prefixes, "--destdir", str(destination), *map(str, extra)])
+    argv = ["-s", "en", "-t", "de", *prefixes, "--destdir", str(destination), *map(str, extra)]
+    if status := preprocess.main(argv):
+        sys.exit(status)
     return destination
 
 

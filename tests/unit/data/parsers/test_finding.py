@@ -77,7 +77,7 @@ def test_the_task_offers_what_was_found(third):
 
 def test_looking_for_parsers_imports_none():
     script = (
-        "import sys; from fairseq_syntax.cli import parse; parse.build_parser(); "
+        "import sys; from fairseq_syntax.cli import parse; parse.main.build_parser(); "
         "print(*sorted({'stanza', 'spacy'} & sys.modules.keys()))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
@@ -105,7 +105,7 @@ def test_a_parser_that_cannot_be_imported(third):
 
 
 def test_programs_and_task_have_the_same_options():
-    flags = {flag for action in parse.build_parser()._actions for flag in action.option_strings}
+    flags = {flag for action in parse.main.build_parser()._actions for flag in action.option_strings}
     names = {"parser", *ParserOptions.__dataclass_fields__}
     assert names <= SyntaxTranslationConfig.__dataclass_fields__.keys()
     assert {f"--{name.replace('_', '-')}" for name in names} <= flags
