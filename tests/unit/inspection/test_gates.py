@@ -9,13 +9,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from fairseq_syntax.inspection.gate_drawing import (
-    GatedSentence,
-    count_highest,
-    draw_gates,
-    gates_page,
-    relative_entropy,
-)
+from fairseq_syntax.inspection.gate_drawing import draw_gates, gates_page
+from fairseq_syntax.inspection.gate_norms import GatedSentence, count_highest, relative_entropy
 
 SENTENCES = [
     GatedSentence(0, ["er", "sch@@", "läft", "</s>"], np.array([1.0, 2.0, 3.0, 0.5]), ["he", "sleeps"]),
