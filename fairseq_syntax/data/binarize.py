@@ -51,19 +51,13 @@ TAGS = tuple(TAG_DICTIONARIES)
 
 @dataclass(frozen=True)
 class Options:
-    """What to make of a split.
+    """What to make of a split."""
 
-    Attributes:
-        subword_type: how the text is cut, a `SubwordType`.
-        distances: whether to store distance matrices.
-        allow_unparsed: whether sentences without a parse are accepted (and counted) rather than an error.
-        allow_broken: percentage of the sentences of a split whose trees may be broken; they are then taken as having no
-            parse. 0: a broken tree is an error.
-    """
-
-    subword_type: str
-    distances: bool = True
-    allow_unparsed: bool = False
+    subword_type: str  # how the text is cut, a `SubwordType`
+    distances: bool = True  # whether to store distance matrices
+    allow_unparsed: bool = False  # whether sentences without a parse are accepted (and counted) rather than an error
+    # percentage of the sentences of a split whose trees may be broken; they are then taken as having no parse. 0:
+    # a broken tree is an error.
     allow_broken: float = 0.0
 
 

@@ -40,22 +40,15 @@ class SourceSyntax(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class TokenSyntax:
-    """The tree of one sentence, cut to its tokens.
+    """The tree of one sentence, cut to its tokens."""
 
-    Attributes:
-        words: (T,) word of each token; EOS, the last, is word J.
-        heads: (J,) head of each word, 0-based, -1 root, -2 no parse.
-        deprels, upos: (J,) dictionary indices; None where the data has none.
-        distances: (J+1, J+1) if they were read from disk; otherwise computed from the heads when asked for.
-        parents: (T,) doubled parent positions likewise.
-    """
-
-    words: np.ndarray
-    heads: np.ndarray
-    deprels: np.ndarray | None = None
-    upos: np.ndarray | None = None
+    words: np.ndarray  # (T,) word of each token; EOS, the last, is word J
+    heads: np.ndarray  # (J,) head of each word, 0-based, -1 root, -2 no parse
+    deprels: np.ndarray | None = None  # (J,) dictionary indices; None where the data has none
+    upos: np.ndarray | None = None  # likewise
+    # (J+1, J+1) if they were read from disk; otherwise computed from the heads when asked for
     distances: np.ndarray | None = None
-    parents: np.ndarray | None = None
+    parents: np.ndarray | None = None  # (T,) doubled parent positions likewise
 
     def __len__(self) -> int:
         return len(self.words)
@@ -98,23 +91,15 @@ class TokenSyntax:
 
 @dataclass(frozen=True)
 class SyntaxInput:
-    """One kind of input: how it is made, and what padding holds.
+    """One kind of input: how it is made, and what padding holds."""
 
-    Attributes:
-        arrays: names of the stored arrays it needs.
-        make: sentence -> (T,) or (T, T) array.
-        padding: value at padding.
-        is_position: values are token positions: they move with left padding. Negative ones (no parse) do not.
-        scale: positions are stored times this.
-        dtype: of the batch.
-    """
-
-    arrays: tuple[str, ...]
-    make: Callable[[TokenSyntax], np.ndarray]
-    padding: int
+    arrays: tuple[str, ...]  # names of the stored arrays it needs
+    make: Callable[[TokenSyntax], np.ndarray]  # sentence -> (T,) or (T, T) array
+    padding: int  # value at padding
+    # values are token positions: they move with left padding. Negative ones (no parse) do not.
     is_position: bool = False
-    scale: int = 1
-    dtype: torch.dtype = torch.int32
+    scale: int = 1  # positions are stored times this
+    dtype: torch.dtype = torch.int32  # of the batch
 
 
 def _parents(syntax: TokenSyntax) -> np.ndarray:

@@ -15,17 +15,11 @@ from .loaded_model import Loaded
 
 @dataclass(frozen=True)
 class ForcedScores:
-    """Of N pairs of a source and a translation.
+    """Of N pairs of a source and a translation."""
 
-    Attributes:
-        total: (N,) log-probability of the translation, its end included; natural logarithm.
-        tokens: (N,) tokens of the translation, its end included.
-        unknown: (N,) how many of them the model does not know.
-    """
-
-    total: np.ndarray
-    tokens: np.ndarray
-    unknown: np.ndarray
+    total: np.ndarray  # (N,) log-probability of the translation, its end included; natural logarithm
+    tokens: np.ndarray  # (N,) tokens of the translation, its end included
+    unknown: np.ndarray  # (N,) how many of them the model does not know
 
     @property
     def mean(self) -> np.ndarray:

@@ -22,19 +22,13 @@ _EOS = "</s>"
 
 @dataclass(frozen=True)
 class GatedSentence:
-    """A target sentence and how wide the gate was open when each of its tokens was predicted.
+    """A target sentence and how wide the gate was open when each of its tokens was predicted."""
 
-    Attributes:
-        number: of the sentence in its corpus, from 0.
-        tokens: S pieces, the end of the sentence (EOS) last.
-        norms: (S,) z_t, the Euclidean norm of the gate before token t is predicted: 0 to the root of its width.
-        source: pieces of the source sentence, without the end of the sentence.
-    """
-
-    number: int
-    tokens: list[str]
+    number: int  # of the sentence in its corpus, from 0
+    tokens: list[str]  # S pieces, the end of the sentence (EOS) last
+    # (S,) z_t, the Euclidean norm of the gate before token t is predicted: 0 to the root of its width
     norms: np.ndarray
-    source: list[str]
+    source: list[str]  # pieces of the source sentence, without the end of the sentence
 
     @property
     def highest(self) -> int:

@@ -10,14 +10,10 @@ from ..trees.conllu import ROOT
 
 @dataclass(frozen=True)
 class Grammar:
-    """Counts of arcs by the tags of head and child.
+    """Counts of arcs by the tags of head and child."""
 
-    Attributes:
-        tags: G tags in alphabetical order.
-        counts: (G, G) number of arcs, [tag of the head, tag of the child]. Roots have no head and are not counted.
-    """
-
-    tags: list[str]
+    tags: list[str]  # G tags in alphabetical order
+    # (G, G) number of arcs, [tag of the head, tag of the child]. Roots have no head and are not counted.
     counts: np.ndarray
 
     @classmethod

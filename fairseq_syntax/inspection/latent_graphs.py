@@ -36,20 +36,14 @@ def edges(graph: np.ndarray, threshold: float) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Sharpness:
-    """How sure graphs are of the heads of words.
+    """How sure graphs are of the heads of words."""
 
-    Attributes:
-        entropy: mean over the words of the entropy of their heads, in nats.
-        share: the same in percent of log N, of which N, the words of the sentence, are the possible heads: the others
-            and ROOT. Sentences of one word, which leave no choice, are left out; NaN without others.
-        top: mean probability of the most probable head.
-        trees: percentage of graphs of which the most probable heads form a tree with one root.
-    """
-
-    entropy: float
+    entropy: float  # mean over the words of the entropy of their heads, in nats
+    # the same in percent of log N, of which N, the words of the sentence, are the possible heads: the others and
+    # ROOT. Sentences of one word, which leave no choice, are left out; NaN without others.
     share: float
-    top: float
-    trees: float
+    top: float  # mean probability of the most probable head
+    trees: float  # percentage of graphs of which the most probable heads form a tree with one root
 
 
 def sharpness(graphs: Sequence[np.ndarray]) -> Sharpness:
@@ -74,21 +68,13 @@ def greedy_trees(graphs: Sequence[np.ndarray]) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Relation:
-    """How much of a gold relation is found.
+    """How much of a gold relation is found."""
 
-    Attributes:
-        name: without its subtype.
-        words: that have it in the treebank.
-        right: those of them whose head is right.
-        share: right, in percent of the right ones of all relations.
-        recall: right, in percent of words.
-    """
-
-    name: str
-    words: int
-    right: int
-    share: float
-    recall: float
+    name: str  # without its subtype
+    words: int  # that have it in the treebank
+    right: int  # those of them whose head is right
+    share: float  # right, in percent of the right ones of all relations
+    recall: float  # right, in percent of words
 
 
 class Scores:

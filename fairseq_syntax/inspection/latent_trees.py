@@ -34,31 +34,20 @@ _NAMES: dict[str, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class CutSentence:
-    """A sentence as the model reads it.
+    """A sentence as the model reads it."""
 
-    Attributes:
-        pieces: T pieces, without EOS.
-        word_of_token: T words they belong to, 0-based.
-        words: number of words.
-        place: file and line, for messages.
-    """
-
-    pieces: list[str]
-    word_of_token: list[int]
-    words: int
-    place: str
+    pieces: list[str]  # T pieces, without EOS
+    word_of_token: list[int]  # T words they belong to, 0-based
+    words: int  # number of words
+    place: str  # file and line, for messages
 
 
 @dataclass(frozen=True)
 class WordGraph:
-    """What a model makes of a sentence of J words.
+    """What a model makes of a sentence of J words."""
 
-    Attributes:
-        heads: of the tree, one a word, 0-based, -1 for roots.
-        probabilities: (J, J + 1), [dependent, head]; column 0 is ROOT, column h is word h - 1. Rows add up to 1.
-    """
-
-    heads: list[int]
+    heads: list[int]  # of the tree, one a word, 0-based, -1 for roots
+    # (J, J + 1), [dependent, head]; column 0 is ROOT, column h is word h - 1. Rows add up to 1.
     probabilities: np.ndarray
 
 

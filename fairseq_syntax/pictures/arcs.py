@@ -22,23 +22,15 @@ _APART = 3.0  # points between labels, and between the two ends of arcs at a hea
 
 @dataclass(frozen=True)
 class Arc:
-    """An arc from a head to a dependent.
+    """An arc from a head to a dependent."""
 
-    Attributes:
-        dependent, head: numbers of words from 0; a head of None is none: the arc comes from outside the sentence.
-        label: at its top.
-        gid, label_gid: of the line and of the label in the picture.
-        width: of the line, in points.
-        dashed: the line.
-    """
-
-    dependent: int
-    head: int | None
-    label: str
-    gid: str
-    label_gid: str
-    width: float = 0.9
-    dashed: bool = False
+    dependent: int  # number of the word from 0
+    head: int | None  # likewise; None: the arc comes from outside the sentence
+    label: str  # at its top
+    gid: str  # of the line in the picture
+    label_gid: str  # of the label
+    width: float = 0.9  # of the line, in points
+    dashed: bool = False  # the line
 
     @property
     def span(self) -> tuple[int, int]:

@@ -29,25 +29,16 @@ _CYCLE = 6  # words of a cycle that one shows
 
 @dataclass
 class Sentence:
-    """One dependency tree (or forest) over J words.
+    """One dependency tree (or forest) over J words."""
 
-    Attributes:
-        forms: J words.
-        heads: J integers, 0-based; `ROOT` (-1) for a root, `UNPARSED` (-2) for all words without a parse.
-        deprels: J dependency labels, `_` where unknown.
-        upos: J universal part-of-speech tags, `_` where unknown.
-        ranges: multi-word tokens as (first word, last word, surface form), 0-based and inclusive.
-        comments: comment lines with their `#`.
-        line: line of the file at which the sentence starts, 1-based; 0 when it has no file.
-    """
-
-    forms: list[str]
-    heads: list[int]
-    deprels: list[str]
-    upos: list[str]
+    forms: list[str]  # J words
+    heads: list[int]  # J integers, 0-based; `ROOT` (-1) for a root, `UNPARSED` (-2) for all words without a parse
+    deprels: list[str]  # J dependency labels, `_` where unknown
+    upos: list[str]  # J universal part-of-speech tags, `_` where unknown
+    # multi-word tokens as (first word, last word, surface form), 0-based and inclusive
     ranges: list[tuple[int, int, str]] = field(default_factory=list)
-    comments: list[str] = field(default_factory=list)
-    line: int = 0
+    comments: list[str] = field(default_factory=list)  # comment lines with their `#`
+    line: int = 0  # line of the file at which the sentence starts, 1-based; 0 when it has no file
 
     def __len__(self) -> int:
         return len(self.forms)

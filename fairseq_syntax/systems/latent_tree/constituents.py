@@ -15,40 +15,25 @@ NONE = -1  # no such constituent, or no such action
 
 @dataclass(frozen=True)
 class Constituents:
-    """C constituents of B sentences, in the order of sentences and, within them, of opening: roots come first.
+    """C constituents of B sentences, in the order of sentences and, within them, of opening: roots come first."""
 
-    Attributes:
-        row: (C,) sentence.
-        parent: (C,) constituent around it; `NONE` for roots.
-        opened: (C,) step of the NT; `NONE` for roots.
-        closed: (C,) step of the REDUCE; `NONE` where the closing was automatic, as that of roots always is.
-        start, end: (C,) symbols in it, end exclusive.
-        terminals, nonterminals: (C,) children of either kind.
-        depth: (C,) constituents around it.
-        height: (C,) 1 with no constituents in it, else one more than the highest of them.
-        innermost: (B, T) the innermost open constituent when each action was taken; `NONE` for NOP, and inside of
-            constituents that were dropped.
-        closes: (B, T) the constituent that a REDUCE closes; `NONE` elsewhere.
-        opens: (B, T) the constituent that an NT opens; `NONE` elsewhere and if it was dropped.
-        empty: (B,) constituents of each sentence that were dropped.
-        lengths: (B,) symbols without the end.
-    """
-
-    row: np.ndarray
-    parent: np.ndarray
-    opened: np.ndarray
-    closed: np.ndarray
-    start: np.ndarray
-    end: np.ndarray
-    terminals: np.ndarray
-    nonterminals: np.ndarray
-    depth: np.ndarray
-    height: np.ndarray
+    row: np.ndarray  # (C,) sentence
+    parent: np.ndarray  # (C,) constituent around it; `NONE` for roots
+    opened: np.ndarray  # (C,) step of the NT; `NONE` for roots
+    closed: np.ndarray  # (C,) step of the REDUCE; `NONE` where the closing was automatic, as that of roots always is
+    start: np.ndarray  # (C,) first symbol in it
+    end: np.ndarray  # (C,) the symbol behind the last in it
+    terminals: np.ndarray  # (C,) symbols that are children
+    nonterminals: np.ndarray  # (C,) constituents that are children
+    depth: np.ndarray  # (C,) constituents around it
+    height: np.ndarray  # (C,) 1 with no constituents in it, else one more than the highest of them
+    # (B, T) the innermost open constituent when each action was taken; `NONE` for NOP, and inside of constituents
+    # that were dropped
     innermost: np.ndarray
-    closes: np.ndarray
-    opens: np.ndarray
-    empty: np.ndarray
-    lengths: np.ndarray
+    closes: np.ndarray  # (B, T) the constituent that a REDUCE closes; `NONE` elsewhere
+    opens: np.ndarray  # (B, T) the constituent that an NT opens; `NONE` elsewhere and if it was dropped
+    empty: np.ndarray  # (B,) constituents of each sentence that were dropped
+    lengths: np.ndarray  # (B,) symbols without the end
 
     def __len__(self) -> int:
         return len(self.row)

@@ -35,21 +35,13 @@ from .transitions import Action
 
 
 class Side(NamedTuple):
-    """What one side of B sentences did and got for it; nothing has a gradient but `scores`.
+    """What one side of B sentences did and got for it; nothing has a gradient but `scores`."""
 
-    Attributes:
-        scores: TreeScores.
-        weight: of the symbols' losses.
-        tree: (B, T) float64 tree rewards of actions.
-        at_end: (B,) float64 tree reward after the last of them.
-        given: the trees were not drawn from the policy.
-    """
-
-    scores: object
-    weight: float
-    tree: Tensor
-    at_end: Tensor
-    given: bool
+    scores: object  # TreeScores
+    weight: float  # of the symbols' losses
+    tree: Tensor  # (B, T) float64 tree rewards of actions
+    at_end: Tensor  # (B,) float64 tree reward after the last of them
+    given: bool  # the trees were not drawn from the policy
 
     def at(self, *which: Action) -> Tensor:
         """(B, T) bool, where one of these actions is."""
@@ -65,20 +57,13 @@ class Side(NamedTuple):
 
 
 class Losses(NamedTuple):
-    """Of B sentences.
+    """Of B sentences."""
 
-    Attributes:
-        total: (B,) eq. 3.
-        coverage: (B,) eq. 2.
-        sides: source and target.
-        advantages: (B, T) float64 of either side, or None where its policy was not taught by rewards.
-        ahead: (B,) float64 of either side, what its trees bring about later, as a reward; see `CrossReward`.
-    """
-
-    total: Tensor
-    coverage: Tensor
-    sides: tuple[Side, Side]
-    advantages: list[Tensor | None]
+    total: Tensor  # (B,) eq. 3.
+    coverage: Tensor  # (B,) eq. 2.
+    sides: tuple[Side, Side]  # source and target
+    advantages: list[Tensor | None]  # (B, T) float64 of either side, or None where its policy was not taught by rewards
+    # (B,) float64 of either side, what its trees bring about later, as a reward; see `CrossReward`
     ahead: tuple[Tensor, Tensor]
 
 

@@ -21,27 +21,18 @@ class CompositionPlan:
 
     M children in all are packed by height, by step (the how-manieth child it is) and by phrase, as in a PackedSequence:
     at each step of a height, the phrases that still have a child are the first ones.
-
-    Attributes:
-        slot: (constituents,) place of each constituent in this order; `NONE` for those that are not composed.
-        phrases: number of phrases of each height, lowest first.
-        steps: for each height, how many phrases have a child at each step.
-        forward, backward: (M,) codes of the children from the first on and from the last on: a symbol, or the number of
-            symbols plus the slot of a phrase.
-        previous: (M,) where the child before each one is packed; M for first ones.
-        last: (C,) where the last child of each phrase is packed; M for a phrase without children.
-        used_forward, used_backward: (C,) where each phrase is packed as a child; M for those that are nobody's.
     """
 
-    slot: np.ndarray
-    phrases: list[int]
-    steps: list[list[int]]
+    slot: np.ndarray  # (constituents,) place of each constituent in this order; `NONE` for those that are not composed
+    phrases: list[int]  # number of phrases of each height, lowest first
+    steps: list[list[int]]  # for each height, how many phrases have a child at each step
+    # (M,) codes of the children from the first on: a symbol, or the number of symbols plus the slot of a phrase
     forward: np.ndarray
-    backward: np.ndarray
-    previous: np.ndarray
-    last: np.ndarray
-    used_forward: np.ndarray
-    used_backward: np.ndarray
+    backward: np.ndarray  # (M,) the same from the last child on
+    previous: np.ndarray  # (M,) where the child before each one is packed; M for first ones
+    last: np.ndarray  # (C,) where the last child of each phrase is packed; M for a phrase without children
+    used_forward: np.ndarray  # (C,) where each phrase is packed as a child; M for those that are nobody's
+    used_backward: np.ndarray  # (C,) the same backwards
 
 
 @dataclass(frozen=True)
@@ -49,26 +40,19 @@ class StackPlan:
     """How the N states of the stack are computed, in the order of their place on the stack.
 
     There is one state for each action: the one on which it was decided. The first of a sentence is that of its root.
-
-    Attributes:
-        state: (B, T) number of the state before each action; `NONE` for NOP.
-        sizes: number of states at each place of the stack, the roots' first.
-        below: (N,) number of the state below; 0 for roots, which have none.
-        code: (N,) what is pushed: a symbol, the number of symbols for a new nonterminal, or that number plus 1 plus the
-            slot of a phrase.
-        attending: numbers of the states that new nonterminals have pushed (without roots), for each place of the stack.
-        row, column: their sentences, and which nonterminal of its sentence each is, in the order of opening.
-        nonterminals: the most that a sentence has.
     """
 
-    state: np.ndarray
-    sizes: list[int]
-    below: np.ndarray
+    state: np.ndarray  # (B, T) number of the state before each action; `NONE` for NOP
+    sizes: list[int]  # number of states at each place of the stack, the roots' first
+    below: np.ndarray  # (N,) number of the state below; 0 for roots, which have none
+    # (N,) what is pushed: a symbol, the number of symbols for a new nonterminal, or that number plus 1 plus the
+    # slot of a phrase
     code: np.ndarray
+    # numbers of the states that new nonterminals have pushed (without roots), for each place of the stack
     attending: list[np.ndarray]
-    row: list[np.ndarray]
-    column: list[np.ndarray]
-    nonterminals: int
+    row: list[np.ndarray]  # their sentences
+    column: list[np.ndarray]  # which nonterminal of its sentence each is, in the order of opening
+    nonterminals: int  # the most that a sentence has
 
 
 def composition_plan(

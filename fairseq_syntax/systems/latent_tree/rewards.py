@@ -35,20 +35,14 @@ class ForcedClosings(StrEnum):
 class TreeRewards:
     """Amounts of the rewards.
 
-    Args:
-        terminal_reward: c_t, for each symbol in a constituent of symbols alone.
-        nonterminal_reward: c_n, times the root of how many constituents are in a constituent that has some.
-        mode: what constituents with faults earn.
-        forced: what constituents earn that the end of the sentence closes.
-
     Raises:
         ValueError: the mode or what is forced is none of those.
     """
 
-    terminal_reward: float = 4.0
-    nonterminal_reward: float = 9.0
-    mode: RewardMode = RewardMode.exclusive
-    forced: ForcedClosings = ForcedClosings.all
+    terminal_reward: float = 4.0  # c_t, for each symbol in a constituent of symbols alone
+    nonterminal_reward: float = 9.0  # c_n, times the root of how many constituents are in a constituent that has some
+    mode: RewardMode = RewardMode.exclusive  # what constituents with faults earn
+    forced: ForcedClosings = ForcedClosings.all  # what constituents earn that the end of the sentence closes
 
     def __post_init__(self):
         for choices, given in ((RewardMode, self.mode), (ForcedClosings, self.forced)):

@@ -29,65 +29,40 @@ class AttentionKey(StrEnum):
 
 @dataclass(frozen=True)
 class TreeScores:
-    """One side of B sentences under given trees of at most T actions.
+    """One side of B sentences under given trees of at most T actions."""
 
-    Attributes:
-        actions: (B, T) of `Action`.
-        constituents: what they build.
-        symbols: (B, T) what each GEN generates, the end of the sentence included; padding elsewhere.
-        log_policy: (B, T) float32, log probability of each action; 0 for NOP.
-        entropy: (B, T) float32, of the policy when each action was taken; 0 for NOP.
-        symbol_loss: (B, T) float32, negative log probability of each symbol; 0 where there is no GEN.
-        values: (B, T) float32, expected reward-to-go before each action, where the model has a head for it.
-        capped: (B,) bool, sentences whose budget of actions forbade an NT.
-    """
-
-    actions: Tensor
-    constituents: Constituents
-    symbols: Tensor
-    log_policy: Tensor
-    entropy: Tensor
-    symbol_loss: Tensor
-    values: Tensor | None
-    capped: np.ndarray
+    actions: Tensor  # (B, T) of `Action`
+    constituents: Constituents  # what they build
+    symbols: Tensor  # (B, T) what each GEN generates, the end of the sentence included; padding elsewhere
+    log_policy: Tensor  # (B, T) float32, log probability of each action; 0 for NOP
+    entropy: Tensor  # (B, T) float32, of the policy when each action was taken; 0 for NOP
+    symbol_loss: Tensor  # (B, T) float32, negative log probability of each symbol; 0 where there is no GEN
+    values: Tensor | None  # (B, T) float32, expected reward-to-go before each action, where the model has a head for it
+    capped: np.ndarray  # (B,) bool, sentences whose budget of actions forbade an NT
 
 
 @dataclass(frozen=True)
 class TreePair:
-    """Both sides of B sentence pairs of at most I and J constituents.
-
-    Attributes:
-        source, target: scores.
-        attention: (B, J, I) of the target's constituents, roots excluded, over the source's, roots first, both in the
-            order of opening; float32 at least, 0 where one does not exist.
-        attending: (B, J) bool, constituents of the target.
-        attended: (B, I) bool, constituents of the source.
-    """
+    """Both sides of B sentence pairs of at most I and J constituents."""
 
     source: TreeScores
     target: TreeScores
+    # (B, J, I) of the target's constituents, roots excluded, over the source's, roots first, both in the order of
+    # opening; float32 at least, 0 where one does not exist
     attention: Tensor
-    attending: Tensor
-    attended: Tensor
+    attending: Tensor  # (B, J) bool, constituents of the target
+    attended: Tensor  # (B, I) bool, constituents of the source
 
 
 @dataclass(frozen=True)
 class Replay:
-    """States and phrases of B sentences.
+    """States and phrases of B sentences."""
 
-    Attributes:
-        states: (N, H) of the stack, one for each action.
-        state: (B, T) number of the state before each action; `NONE` for NOP.
-        phrases: (C, H).
-        slot: (constituents,) each one's phrase; `NONE` where there is none.
-        attention: (B, J, I), or None.
-    """
-
-    states: Tensor
-    state: np.ndarray
-    phrases: Tensor
-    slot: np.ndarray
-    attention: Tensor | None
+    states: Tensor  # (N, H) of the stack, one for each action
+    state: np.ndarray  # (B, T) number of the state before each action; `NONE` for NOP
+    phrases: Tensor  # (C, H)
+    slot: np.ndarray  # (constituents,) each one's phrase; `NONE` where there is none
+    attention: Tensor | None  # (B, J, I), or None
 
 
 class RNNG(nn.Module):

@@ -22,29 +22,18 @@ SPACE = "\u2581"
 
 @dataclass(frozen=True)
 class Shape:
-    """What trees look like.
+    """What trees look like."""
 
-    Attributes:
-        height: mean over sentences of the height of the tree; 1 with the root alone.
-        highest: the greatest of them.
-        per_symbol: constituents per symbol.
-        children: mean number of children of a constituent, symbols and constituents.
-        unary: share of constituents that have one child.
-        flat: share of sentences with the root alone.
-        right: share, of the constituents in constituents (or roots) with two children or more, that are the last child.
-        left: the same of the first child.
-        capped: share of sentences in which the budget of actions forbade to open a constituent; NaN if that is not
-            known.
-    """
-
-    height: float
-    highest: int
-    per_symbol: float
-    children: float
-    unary: float
-    flat: float
+    height: float  # mean over sentences of the height of the tree; 1 with the root alone
+    highest: int  # the greatest of them
+    per_symbol: float  # constituents per symbol
+    children: float  # mean number of children of a constituent, symbols and constituents
+    unary: float  # share of constituents that have one child
+    flat: float  # share of sentences with the root alone
+    # share, of the constituents in constituents (or roots) with two children or more, that are the last child
     right: float
-    left: float
+    left: float  # the same of the first child
+    # share of sentences in which the budget of actions forbade to open a constituent; NaN if that is not known
     capped: float
 
 
@@ -93,17 +82,11 @@ def _ratio(part, whole) -> float:
 
 @dataclass(frozen=True)
 class Counts:
-    """What has been found of what should be; counts of several draws can be added.
+    """What has been found of what should be; counts of several draws can be added."""
 
-    Attributes:
-        hits: found and given.
-        found: all that were found.
-        given: all that should be.
-    """
-
-    hits: int = 0
-    found: int = 0
-    given: int = 0
+    hits: int = 0  # found and given
+    found: int = 0  # all that were found
+    given: int = 0  # all that should be
 
     def __add__(self, other: "Counts") -> "Counts":
         return Counts(self.hits + other.hits, self.found + other.found, self.given + other.given)
@@ -213,16 +196,12 @@ class Segmentation:
 
     A segment is a constituent without constituents in it, stripped of the spaces at its ends; one of spaces alone is
     no segment. Symbols may be in none.
-
-    Attributes:
-        words: segments against words.
-        inside: constituents of all kinds against words; only `recall` is of use.
-        boundaries: places between two symbols that are no spaces, where a segment starts or ends, against those where
-            a word does.
     """
 
-    words: Counts = Counts()
-    inside: Counts = Counts()
+    words: Counts = Counts()  # segments against words
+    inside: Counts = Counts()  # constituents of all kinds against words; only `recall` is of use
+    # places between two symbols that are no spaces, where a segment starts or ends, against those where a word
+    # does
     boundaries: Counts = Counts()
 
     def __add__(self, other: "Segmentation") -> "Segmentation":
@@ -294,26 +273,19 @@ def shuffled_segments(found: Constituents, random: np.random.Generator) -> np.nd
 
 @dataclass(frozen=True)
 class Attention:
-    """Attention of the constituents of one side over those of the other, as the coverage loss sees it (eq. 2).
+    """Attention of the constituents of one side over those of the other, as the coverage loss sees it (eq. 2)."""
 
-    Attributes:
-        constituents: that attend.
-        highest: mean greatest weight of a constituent that attends.
-        entropy: mean entropy of its weights, in nats.
-        total: mean over sentences of the loss of the sums over those that attend: the root, which the other root
-            consumes, should get 0, and the others 1.
-        attended: mean over sentences of the loss of the greatest weight that a constituent gets; the root is left out.
-        attending: mean over sentences of the loss of the greatest weight that a constituent gives, the root left out.
-        covered: share of attended constituents, the roots left out, whose sum is between 0.5 and 1.5.
-    """
-
-    constituents: int
-    highest: float
-    entropy: float
+    constituents: int  # that attend
+    highest: float  # mean greatest weight of a constituent that attends
+    entropy: float  # mean entropy of its weights, in nats
+    # mean over sentences of the loss of the sums over those that attend: the root, which the other root consumes,
+    # should get 0, and the others 1
     total: float
+    # mean over sentences of the loss of the greatest weight that a constituent gets; the root is left out
     attended: float
+    # mean over sentences of the loss of the greatest weight that a constituent gives, the root left out
     attending: float
-    covered: float
+    covered: float  # share of attended constituents, the roots left out, whose sum is between 0.5 and 1.5
 
 
 def attention_summary(weights: Iterable[np.ndarray]) -> Attention:

@@ -8,25 +8,15 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class SymbolChoice:
-    """What generation allows.
+    """What generation allows."""
 
-    Args:
-        never: symbols that are not generated.
-        pad: what stands behind the end.
-        eos: the end of the sentence.
-        unk: the unknown symbol.
-        min_symbols: how many must stand before the end.
-        unkpen: taken from the score of the unknown symbol.
-        temperature: that scores are divided by before they become probabilities.
-    """
-
-    never: tuple[int, ...]
-    pad: int
-    eos: int
-    unk: int
-    min_symbols: int = 0
-    unkpen: float = 0
-    temperature: float = 1
+    never: tuple[int, ...]  # symbols that are not generated
+    pad: int  # what stands behind the end
+    eos: int  # the end of the sentence
+    unk: int  # the unknown symbol
+    min_symbols: int = 0  # how many must stand before the end
+    unkpen: float = 0  # taken from the score of the unknown symbol
+    temperature: float = 1  # that scores are divided by before they become probabilities
 
     def scores(self, grammar, hidden: Tensor, generated: Tensor, most: Tensor) -> Tensor:
         """(n, V) log probabilities of symbols; -inf for those that are not allowed.

@@ -30,17 +30,11 @@ NUM_ACTIONS = 3  # those that a policy chooses among
 
 @dataclass(frozen=True)
 class Limits:
-    """How large a tree may be.
+    """How large a tree may be."""
 
-    Args:
-        max_open: constituents open at a time, the root among them.
-        max_consecutive: NTs in a row.
-        actions_per_symbol: k >= 2; a sentence of n symbols may take k n + 2 max_open actions.
-    """
-
-    max_open: int = 16
-    max_consecutive: int = 4
-    actions_per_symbol: int = 3
+    max_open: int = 16  # constituents open at a time, the root among them
+    max_consecutive: int = 4  # NTs in a row
+    actions_per_symbol: int = 3  # k >= 2; a sentence of n symbols may take k n + 2 max_open actions
 
     def max_actions(self, lengths):
         """The budget of sentences of these lengths (a number or a tensor of them)."""

@@ -24,17 +24,11 @@ _ROUNDING = 5e-5  # numbers have four digits
 
 @dataclass(frozen=True)
 class Tree:
-    """A tree over the symbols of a sentence.
+    """A tree over the symbols of a sentence."""
 
-    Attributes:
-        symbols: without the end of the sentence.
-        actions: that build it, see `trees.constituents`.
-        capped: whether the budget of actions forbade to open a constituent; None if that is not known.
-    """
-
-    symbols: list[str]
-    actions: list[int]
-    capped: bool | None = None
+    symbols: list[str]  # without the end of the sentence
+    actions: list[int]  # that build it, see `trees.constituents`
+    capped: bool | None = None  # whether the budget of actions forbade to open a constituent; None if that is not known
 
     def constituents(self) -> Constituents:
         """Those of the tree, root first, then in the order of opening."""
@@ -43,18 +37,13 @@ class Tree:
 
 @dataclass(frozen=True)
 class TreeRecord:
-    """A sentence and its translation.
+    """A sentence and its translation."""
 
-    Attributes:
-        sentence: its number.
-        source, target: the trees.
-        attention: (J, I) weights of the target's constituents but the root over those of the source, in the order of
-            opening; column 0 is the source's root.
-    """
-
-    sentence: int
+    sentence: int  # its number
     source: Tree
     target: Tree
+    # (J, I) weights of the target's constituents but the root over those of the source, in the order of opening;
+    # column 0 is the source's root
     attention: np.ndarray
 
 

@@ -89,35 +89,21 @@ class LatentGraphParserOptions(GraphParserOptions):
 
 @dataclass(frozen=True)
 class ParserCheckpoint:
-    """What another model can take over from a trained parser; everything is on the CPU.
+    """What another model can take over from a trained parser; everything is on the CPU."""
 
-    Attributes:
-        parser: state of its `LatentGraphParser`.
-        row_symbols: R strings of the table of words, special symbols first.
-        word_vectors: (R, d1).
-        ngram_keys: G strings, such as `3gram-cat`.
-        ngram_vectors: (G, d1).
-        pos, labels: tags and labels in the order of the classifiers.
-        size, pos_size: d1, d2.
-        classifier_hidden: size of the ReLU layer in the classifiers, 0 for none.
-        lowercase: whether words are looked up by their lower-cased spelling.
-        max_ngrams: n-grams of a word that are read, at most.
-        unk_ngram: whether words without a known n-gram have a common one, which is in `ngram_keys`.
-    """
-
-    parser: Dict[str, Tensor]
-    row_symbols: List[str]
-    word_vectors: Tensor
-    ngram_keys: List[str]
-    ngram_vectors: Tensor
-    pos: List[str]
-    labels: List[str]
-    size: int
-    pos_size: int
-    classifier_hidden: int
-    lowercase: bool
-    max_ngrams: int
-    unk_ngram: bool
+    parser: Dict[str, Tensor]  # state of its `LatentGraphParser`
+    row_symbols: List[str]  # R strings of the table of words, special symbols first
+    word_vectors: Tensor  # (R, d1)
+    ngram_keys: List[str]  # G strings, such as `3gram-cat`
+    ngram_vectors: Tensor  # (G, d1)
+    pos: List[str]  # in the order of the classifier of tags
+    labels: List[str]  # in the order of that of labels
+    size: int  # d1
+    pos_size: int  # d2
+    classifier_hidden: int  # size of the ReLU layer in the classifiers, 0 for none
+    lowercase: bool  # whether words are looked up by their lower-cased spelling
+    max_ngrams: int  # n-grams of a word that are read, at most
+    unk_ngram: bool  # whether words without a known n-gram have a common one, which is in `ngram_keys`
 
 
 @register_model("lgp_parser")

@@ -43,38 +43,23 @@ class Pass(StrEnum):
 
 @dataclass(frozen=True)
 class TreebankFormat:
-    """How a treebank is read.
+    """How a treebank is read."""
 
-    Attributes:
-        pos_column: column of the tags.
-        strip_subtypes: whether `nmod:poss` becomes `nmod`.
-        collapse_ranges: whether a multi-word token becomes one word, "im" for "in" and "dem".
-        lowercase: whether words are lower-cased.
-    """
-
-    pos_column: str = PosColumn.upos
-    strip_subtypes: bool = False
-    collapse_ranges: bool = False
-    lowercase: bool = False
+    pos_column: str = PosColumn.upos  # column of the tags
+    strip_subtypes: bool = False  # whether `nmod:poss` becomes `nmod`
+    collapse_ranges: bool = False  # whether a multi-word token becomes one word, "im" for "in" and "dem"
+    lowercase: bool = False  # whether words are lower-cased
 
 
 @dataclass(frozen=True)
 class TaggedSentence:
-    """A sentence of a treebank; J words.
+    """A sentence of a treebank; J words."""
 
-    Attributes:
-        words: J, lower-cased if so desired.
-        tags: J, `_` where unknown.
-        tree: heads, labels, universal tags.
-        labels: J, without subtypes if so desired.
-        punctuation: J, whether each word is a punctuation mark.
-    """
-
-    words: list[str]
-    tags: list[str]
-    tree: Sentence
-    labels: list[str]
-    punctuation: list[bool]
+    words: list[str]  # J, lower-cased if so desired
+    tags: list[str]  # J, `_` where unknown
+    tree: Sentence  # heads, labels, universal tags
+    labels: list[str]  # J, without subtypes if so desired
+    punctuation: list[bool]  # J, whether each word is a punctuation mark
 
 
 def find_treebank(folder: str, split: str) -> Path:
