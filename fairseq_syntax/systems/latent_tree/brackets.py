@@ -17,19 +17,14 @@ _ESCAPES = (("(", "-LRB-"), (")", "-RRB-"))
 
 
 def to_brackets(actions: np.ndarray, symbols: Sequence[Sequence[str]]) -> list[str]:
-    """The trees of B sentences as lines.
+    """The trees of B sentences as lines without a line break.
 
     Args:
-        actions: (B, T) of `Action`, filled up with NOP; legal and complete (see `legality`).
+        actions: (B, T) of `Action`, filled up with NOP; legal and complete (see `legality`). Constituents that the end
+            of the sentence closes are written, those that were dropped are not.
         symbols: those of each sentence, without its end.
 
-    Returns:
-        B lines without a line break. Constituents that the end of the sentence closes are like all others; those that
-        were dropped are not written.
-
-    Raises:
-        ValueError: there are more or fewer sentences or symbols than actions generate, or a symbol is empty or has a
-            space in it.
+    Raises ValueError if their number is not what the actions generate, or a symbol is empty or has a space in it.
     """
     if len(symbols) != len(actions):
         raise ValueError(f"actions of {len(actions)} sentences, symbols of {len(symbols)}; as many were expected")
@@ -68,16 +63,10 @@ def to_brackets(actions: np.ndarray, symbols: Sequence[Sequence[str]]) -> list[s
 def from_brackets(line: str) -> tuple[list[int], list[str]]:
     """The actions that build a bracketed tree, and its symbols: the inverse of `to_brackets`.
 
-    Args:
-        line: one tree with its root; how many spaces are between tokens does not matter.
+    Every constituent but the root is closed by an action before the last, the GEN of the end of the sentence, which is
+    not among the symbols. A symbol -LRB- or -RRB- of the text itself becomes a bracket.
 
-    Returns:
-        Actions, of which every constituent but the root is closed by one before the last, the GEN of the end of the
-        sentence; symbols without that end. A symbol -LRB- or -RRB- of the text itself becomes a bracket.
-
-    Raises:
-        TreeFormatError: a `ValueError`: the line is no tree, with the place of the token (the first is 1) and what was
-            expected.
+    Raises TreeFormatError: no tree, with the place of the token (the first is 1) and what was expected.
     """
     actions: list[int] = []
     symbols: list[str] = []

@@ -35,17 +35,11 @@ def to_text(line: str) -> str:
 
 
 def without_repeats(words: Sequence[str], rule: str) -> list[int]:
-    """Which words are left when repeated pairs of words are removed, and pairs that this makes repeated.
+    """Places of the words that are left when repeated pairs of words are removed, and pairs that this makes repeated.
 
-    From left to right, the last two of the words kept so far go when the rule finds the same two among those before
-    them (Bradbury & Socher 2017, Sec. 3, report BLEU "after removing repeated bigrams"; the rules are ours).
-
-    Args:
-        words: of a sentence.
-        rule: a `Dedup`.
-
-    Returns:
-        places of the words that stay, ascending.
+    From left to right, the last two of the words kept so far go when the rule, a `Dedup`, finds the same two among
+    those before them (Bradbury & Socher 2017, Sec. 3, report BLEU "after removing repeated bigrams"; the rules are
+    ours).
     """
     kept: list[int] = []
     for place in range(len(words)):
@@ -65,12 +59,7 @@ def remove_repeats(text: str, rule: str) -> str:
 
 
 def symbols_without_repeats(symbols: Sequence[str], rule: str) -> list[int]:
-    """The same for a sentence of symbols: places of those that stay, and of the spaces between them.
-
-    Args:
-        symbols: characters, `SPACE` between words.
-        rule: a `Dedup`.
-    """
+    """The same for symbols, with `SPACE` between words: places of those that stay, and of the spaces between them."""
     if rule == Dedup.none:
         return list(range(len(symbols)))
     runs = [list(run) for _, run in groupby(range(len(symbols)), key=lambda i: symbols[i] == SPACE)]

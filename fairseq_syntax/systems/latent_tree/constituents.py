@@ -40,14 +40,7 @@ class Constituents:
 
 
 def constituents(actions: np.ndarray) -> Constituents:
-    """What the actions of B sentences build.
-
-    Args:
-        actions: (B, T) of `Action`, filled up with NOP; legal and complete (see `legality`).
-
-    Returns:
-        The constituents.
-    """
+    """What (B, T) actions build, which are legal and complete (see `legality`) and filled up with NOP."""
     rows, steps = actions.shape
     if not steps:
         raise ValueError("a sentence has at least one action, that of its end")

@@ -21,37 +21,22 @@ def _rows(flat: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def right_branching(lengths: np.ndarray) -> np.ndarray:
-    """Actions of the trees (a (b (c d))): the root and n - 2 constituents over n symbols.
-
-    Args:
-        lengths: (B,) symbols of each sentence.
-
-    Returns:
-        (B, T).
-    """
+    """(B, T) actions of the trees (a (b (c d))) over (B,) lengths: the root and n - 2 constituents over n symbols."""
     return _actions([np.append(np.tile((2, 0), n - 1), 0) if n > 1 else _flat(n) for n in lengths])
 
 
 def left_branching(lengths: np.ndarray) -> np.ndarray:
-    """Actions of the trees (((a b) c) d), as those of `right_branching`."""
+    """(B, T) actions of the trees (((a b) c) d)."""
     return _actions([np.repeat((2, 0), (n - 1, n)) if n > 1 else _flat(n) for n in lengths])
 
 
 def random_trees(lengths: np.ndarray, counts: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """Actions of trees drawn at random: each tree with these numbers of symbols and constituents is equally probable.
+    """(B, T) actions of random trees: all with (B,) `lengths` symbols and `counts` constituents are equally probable.
 
     A tree is the word of its numbers of children, in the order of opening, 0 for symbols. Among the rotations of a word
     of n zeros and k + 1 positive numbers with the sum n + k, one is a tree (the cycle lemma of Dvoretzky & Motzkin
-    1947), so a tree is uniform if the word is. Constituents of one child and chains of them can be drawn, as by a
-    policy; limits of depth are not kept.
-
-    Args:
-        lengths: (B,) symbols of each sentence.
-        counts: (B,) constituents beside the root; 0 of a sentence without symbols.
-        random: what to draw with.
-
-    Returns:
-        (B, T).
+    1947), so a tree is uniform if the word is. Chains of constituents of one child can be drawn, as by a policy; limits
+    of depth are not kept. `counts` are without the root, and 0 of a sentence without symbols.
     """
     return _actions([_random_children(int(n), int(k), random) for n, k in zip(lengths, counts, strict=True)])
 

@@ -26,18 +26,13 @@ _COLOURS = ("tab:blue", "tab:orange")
 
 
 def draw_trees(pair: TreeRecord, title: str = ""):
-    """The trees of a sentence and of its translation, one above the other.
+    """A figure of the trees of a sentence and of its translation, one above the other.
 
     Symbols are leaves; a bar is a constituent, as wide as its first and last child are apart, and a line leads up from
     its middle to the bar around it. The bar of the root is thicker. Lines never cross.
 
-    Args:
-        pair: the trees.
-        title: above the picture.
-
-    Returns:
-        A matplotlib figure of two axes, in points. The bars of a tree have the gid `source-bars` or `target-bars`, in
-        the order of opening, and its other lines `source-lines` or `target-lines`.
+    Its two axes are in points. The bars of a tree have the gid `source-bars` or `target-bars`, in the order of opening,
+    and its other lines `source-lines` or `target-lines`.
     """
     sides = {"source": pair.source, "target": pair.target}
     centres = [_centres(tree.symbols) for tree in sides.values()]
@@ -123,17 +118,9 @@ def _bars(found: Constituents, centres: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def draw_node_attention(pair: TreeRecord, title: str = ""):
-    """Heat map of the attention of the target's constituents over those of the source.
+    """Heat map of the attention of the target's constituents over those of the source, in the order of opening.
 
-    Args:
-        pair: trees of which that of the target has a constituent.
-        title: above the picture.
-
-    Returns:
-        A matplotlib figure. Cells are labelled with what the constituents hold, in the order of opening.
-
-    Raises:
-        ValueError: the target has no constituent beside the root.
+    Raises ValueError: the target has no constituent beside the root.
     """
     if not len(pair.attention):
         raise ValueError(

@@ -19,7 +19,7 @@ class ForcedTrees(StrEnum):
 
 
 def forced_actions(tokens: Tensor, inside: Tensor, pad: int, eos: int) -> Tensor:
-    """The actions that build trees with a constituent for each run of some of the symbols.
+    """(B, T) actions, filled up with NOP, that build trees with a constituent for each run of some of the symbols.
 
     `a b ▁ c` with all but the space in runs -> NT GEN GEN REDUCE GEN NT GEN REDUCE GEN: (X (X a b ) ▁ (X c ) ) and the
     end of the sentence.
@@ -28,9 +28,6 @@ def forced_actions(tokens: Tensor, inside: Tensor, pad: int, eos: int) -> Tensor
         tokens: (B, N) ids of sentences, padded on either side, each with its end.
         inside: (B, N) bool, the symbols that are in runs; ends and padding are not, whatever it says.
         pad, eos: ids of padding and end.
-
-    Returns:
-        (B, T) of `Action`, filled up with NOP behind.
     """
     real = tokens != pad
     inside = inside & real & (tokens != eos)
@@ -53,20 +50,13 @@ def forced_actions(tokens: Tensor, inside: Tensor, pad: int, eos: int) -> Tensor
 class ForcedTreeDataset(SyntaxPairDataset):
     """Sentence pairs of characters that come with trees: `net_input["src_actions"]`, `["tgt_actions"]` (B, T) int64.
 
-    It loses no sentence in batching, and a resumed run sees the same batches (see `SyntaxPairDataset`).
-
-    Attributes:
-        trees: a `ForcedTrees`; `none`: batches are those of fairseq.
+    `trees` is a `ForcedTrees`; with `none`, batches are those of fairseq.
     """
 
     trees: str = ForcedTrees.none
 
     def force(self, trees: str) -> None:
-        """Let batches come with trees.
-
-        Raises:
-            ValueError: trees of words for text that has no spaces.
-        """
+        """Let batches come with trees; ValueError for trees of words over text that has no spaces."""
         for name, dictionary in (("source", self.src_dict), ("target", self.tgt_dict)):
             if trees == ForcedTrees.words and SPACE not in dictionary:
                 raise ValueError(

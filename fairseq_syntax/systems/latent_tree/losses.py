@@ -28,7 +28,7 @@ class GenCount(StrEnum):
 def coverage_loss(
     attention: Tensor, attending: Tensor, attended: Tensor, root: CoverageRoot = CoverageRoot.zero
 ) -> Tensor:
-    """How far attention is from one source constituent for each of the target, and the other way (eq. 2).
+    """(B,) how far attention is from one source constituent for each of the target, and the other way (eq. 2).
 
     mean_i (1 - Σ_j α_ij)² + mean_i (1 - max_j α_ij)² + mean_j (1 - max_i α_ij)². The source's root is in the first
     term alone, with 0 in the place of 1 unless `root` is one. A mean over nothing is 0; without target constituents
@@ -36,12 +36,8 @@ def coverage_loss(
 
     Args:
         attention: (B, J, I) of J target constituents, roots left out, over I of the source, whose root is the first.
-        attending: (B, J) bool, target constituents that exist.
-        attended: (B, I) bool, source constituents that exist.
+        attending, attended: (B, J) and (B, I) bool, constituents of target and source that exist.
         root: what the sum of the root should be.
-
-    Returns:
-        (B,) losses.
     """
     rows, target, _ = attention.shape
     exists = attending[:, :, None] & attended[:, None]
@@ -74,18 +70,11 @@ def generated(actions: Tensor, count: GenCount = GenCount.exclusive) -> Tensor:
 
 
 def reward_to_go(rewards: Tensor, counts: Tensor, discount: float) -> Tensor:
-    """R_i = Σ_{k≥i} γ^(g_k - g_i) r_k (eq. 4).
+    """(B, T) float64 R_i = Σ_{k≥i} γ^(g_k - g_i) r_k (eq. 4), of rewards r (B, T), 0 in padding, and counts g that
+    never fall.
 
     R_i = r_i + γ^(g_{i+1} - g_i) R_{i+1}, which doubles in reach at each of log T steps: there are no powers γ^-g, that
     overflow with long sentences, and γ may be 0.
-
-    Args:
-        rewards: (B, T) r; 0 in padding.
-        counts: (B, T) g, that never falls.
-        discount: γ, from 0 to 1.
-
-    Returns:
-        (B, T) float64.
     """
     total = rewards.double()
     steps = torch.nn.functional.pad(counts[:, 1:] - counts[:, :-1], (0, 1))
@@ -101,14 +90,8 @@ def reward_to_go(rewards: Tensor, counts: Tensor, discount: float) -> Tensor:
 
 
 def by_symbols(returns: Tensor, actions: Tensor) -> Tensor:
-    """Rewards to go at the moments when symbols have just been generated.
-
-    Args:
-        returns: (B, T), of each action.
-        actions: (B, T) of `Action`.
-
-    Returns:
-        (B, N): the reward to go of the first action after n symbols, for every n from 0; 0 where there is none.
+    """(B, N) of `returns` (B, T), the reward to go of the first action after n symbols, for every n from 0; 0 if there
+    is none.
     """
     counts = generated(actions)[:, :-1]
     first = torch.ones_like(actions, dtype=torch.bool)
@@ -132,15 +115,8 @@ def mean_of_others(values: Tensor, copies: int) -> Tensor:
 
 
 def by_symbol_kind(symbols: Tensor, losses: Tensor, where: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """Sums of losses, and how often they are there, of each symbol of a vocabulary.
-
-    Args:
-        symbols, losses: (B, T).
-        where: (B, T) bool, what to take.
-        size: V.
-
-    Returns:
-        Two of (V,) float64.
+    """(V,) float64 sums of the losses of each of V symbols, and how often they are there, at the places `where` of (B,
+    T).
     """
     kinds = symbols[where]
     zero = torch.zeros(size, dtype=torch.float64, device=losses.device)

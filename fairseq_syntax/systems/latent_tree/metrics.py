@@ -29,12 +29,11 @@ _RATIOS = {
 
 
 def sums_of(side: str, scores, tree_reward: Tensor, advantages: Tensor | None) -> dict[str, Tensor]:
-    """What is logged of one side of a batch, as sums and counts; all of them float64.
+    """What is logged of one side of a batch, "src" or "tgt", as float64 sums and counts.
 
     Args:
-        side: "src" or "tgt".
         scores: TreeScores of B sentences.
-        tree_reward: (B,) tree reward of each sentence.
+        tree_reward: (B,) of each sentence.
         advantages: (B, T) what the policy was taught with, 0 for NOP; None where it was not.
     """
     actions, trees = scores.actions, scores.constituents

@@ -82,13 +82,7 @@ class LatentTreeOptions(FairseqDataclass):
 
 @register_model("latent_tree_rnng")
 class LatentTreeRNNG(BaseFairseqModel):
-    """Encoder and decoder build trees over characters as they read or write them.
-
-    Args:
-        args: `LatentTreeOptions`.
-        encoder, decoder: grammars.
-        limits: how large trees may be.
-    """
+    """Encoder and decoder build trees over characters as they read or write them."""
 
     options = LatentTreeOptions
     builds_trees = True
@@ -110,10 +104,8 @@ class LatentTreeRNNG(BaseFairseqModel):
 
     @classmethod
     def build_model(cls, args, task):
-        """Build the model.
-
-        Raises:
-            ValueError: the task has no trees, an option has no such value, or dictionaries to share differ.
+        """Build the model; ValueError if the task has no trees, an option no such value, or dictionaries to share
+        differ.
         """
         if not getattr(task, "builds_trees", False):
             raise ValueError(
@@ -157,9 +149,8 @@ class LatentTreeRNNG(BaseFairseqModel):
             src_actions, tgt_actions: (B, T) of `Action`, trees that are given.
             generator: to sample with.
 
-        Raises:
-            ValueError: an action is not legal, or a sentence has no end.
-            FloatingPointError: a probability is not a number.
+        Raises ValueError: an action is not legal, or a sentence has no end; FloatingPointError: a probability is not a
+        number.
         """
         # the loops over trees work in place, in one precision
         with torch.autocast(src_tokens.device.type, enabled=False):

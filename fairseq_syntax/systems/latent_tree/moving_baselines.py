@@ -16,19 +16,14 @@ class MovingBaselines(nn.Module):
     bool: fairseq's exponential moving average of a model (`--store-ema`) multiplies all buffers by its decay.
 
     Args:
-        source_size: V of the source.
-        target_size: V of the target.
+        source_size, target_size: V of either side.
         decay: of the averages, below 1.
 
-    Attributes:
-        source: (source_size,) float32, loss of each symbol, in nats; 0 where it has not been seen.
-        target: (target_size,) float32, the same of the target.
-        tree: (2,) float32, tree reward of source and target; of what, is the criterion's choice.
-        cross: (2,) float32, what comes after source and target trees.
-        source_seen, target_seen, tree_seen, cross_seen: float32, more than 0 where there is an average.
-
-    Raises:
-        ValueError: the decay is not in [0, 1).
+    Attributes, all float32:
+        source, target: (V,) loss of each symbol, in nats; 0 where it has not been seen.
+        tree: (2,) tree reward of source and target; of what, is the criterion's choice.
+        cross: (2,) what comes after source and target trees.
+        source_seen, target_seen, tree_seen, cross_seen: more than 0 where there is an average.
     """
 
     NAMES = ("source", "target", "tree", "cross")
@@ -43,31 +38,18 @@ class MovingBaselines(nn.Module):
             self.register_buffer(f"{name}_seen", torch.zeros(size))
 
     def of_symbols(self, side: int, symbols: Tensor, losses: Tensor) -> Tensor:
-        """The baseline of each symbol's loss.
+        """The baseline of each symbol's loss, without a gradient; losses of unseen symbols are their own baselines.
 
         Args:
             side: SOURCE or TARGET.
-            symbols: any shape, numbers of the side's vocabulary.
-            losses: the same shape; they are their own baselines where a symbol has not been seen.
-
-        Returns:
-            The same shape and type as `losses`, without a gradient.
+            symbols, losses: of one shape, which the result has, too.
         """
         name = SIDES[side]
         average, seen = getattr(self, name)[symbols], getattr(self, f"{name}_seen")[symbols]
         return torch.where(seen > 0, average.to(losses), losses.detach())
 
     def of(self, name: str, side: int, own: Tensor) -> Tensor:
-        """The baseline of numbers of a side, of kind "tree" or "cross".
-
-        Args:
-            name: the kind.
-            side: SOURCE or TARGET.
-            own: any shape; they are their own baselines while none has been seen.
-
-        Returns:
-            As `own`, without a gradient.
-        """
+        """The baseline of numbers of a side, of the kind `name`, "tree" or "cross"; as `own`, without a gradient."""
         average, seen = getattr(self, name)[side], getattr(self, f"{name}_seen")[side]
         return torch.where(seen > 0, average.to(own), own.detach())
 
@@ -76,9 +58,9 @@ class MovingBaselines(nn.Module):
         """Take in a batch; once for each, in training alone. All processes must call it, with the same names.
 
         Args:
-            totals: of "source", "target", "tree" and "cross", as many of them as are in use: sums, and of how many
-                numbers each is the sum; both of the shape of the buffer. Of the sums and numbers of all processes,
-                averages are taken: so all have the same.
+            totals: of "source", "target", "tree" and "cross", those in use: sums, and of how many numbers each is the
+                sum; both of the shape of the buffer. Averages are of the sums and numbers of all processes, so all have
+                the same.
         """
         names = list(totals)
         packed = torch.stack(

@@ -135,9 +135,8 @@ class ReinforceTreeCriterion(FairseqCriterion):
     def forward(self, model, sample, reduce=True):
         """(loss, number of sentences, what to log); see the class.
 
-        Raises:
-            ValueError: the model has no latent trees, or no value head where one is needed.
-            FloatingPointError: a loss is not a number.
+        Raises ValueError: the model has no latent trees, or no value head where one is needed; FloatingPointError: a
+        loss is not a number.
         """
         if not hasattr(model, "baselines"):
             raise ValueError("--criterion reinforce_tree: learns latent trees; use --arch latent_tree_rnng")

@@ -33,11 +33,7 @@ class ForcedClosings(StrEnum):
 
 @dataclass(frozen=True)
 class TreeRewards:
-    """Amounts of the rewards.
-
-    Raises:
-        ValueError: the mode or what is forced is none of those.
-    """
+    """Amounts of the rewards; ValueError if the mode or what is forced is none of those."""
 
     terminal_reward: float = 4.0  # c_t, for each symbol in a constituent of symbols alone
     nonterminal_reward: float = 9.0  # c_n, times the root of how many constituents are in a constituent that has some
@@ -53,7 +49,7 @@ class TreeRewards:
 def tree_rewards(
     actions: np.ndarray, built: Constituents, options: TreeRewards | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The rewards r^tree of every action, and of what happens at the end of each sentence.
+    """The rewards r^tree (B, T) float64 of every action, 0 at GEN and NOP, and (B,) of what happens at the end.
 
     An NT after an NT costs 1. A REDUCE earns c_t t with t symbols and no constituents, or c_n √m with m constituents in
     what it closes; it has a fault, which costs 1, where that has one child, and another one where the last child is a
@@ -62,14 +58,6 @@ def tree_rewards(
     Closings at the end of the sentence follow the same rules. The end puts nothing into a tree, so such a closing comes
     after a REDUCE too where the last child is a constituent: with `ForcedClosings.all`, a tree earns the same, whether
     the policy closes its last constituents or leaves it to the end. Each constituent that was dropped costs 1.
-
-    Args:
-        actions: (B, T) of `Action`, filled up with NOP.
-        built: their constituents.
-        options: the amounts; the defaults of `TreeRewards` if not given.
-
-    Returns:
-        (B, T) float64, 0 at GEN and NOP, and (B,) float64, to be credited after the last action.
     """
     options = options or TreeRewards()
     nt = actions == Action.NT

@@ -1,8 +1,8 @@
 """Latent constituent trees over characters in numbers (Bradbury & Socher 2017, Sec. 4): their shape, how far they agree
 with branching and random trees, the words that are constituents, and the attention between constituents.
 
-The root, which holds the whole sentence and which no policy opens, is not counted as a constituent. Shares and scores
-are percentages; NaN where there is nothing to take them of.
+The root, which no policy opens, is not counted as a constituent. Shares and scores are percentages; NaN where there is
+nothing to take them of.
 """
 
 from collections.abc import Iterable, Sequence
@@ -38,11 +38,8 @@ class Shape:
 
 
 def shape(found: Constituents, capped: Sequence[bool] | None = None) -> Shape:
-    """The shape of the trees of sentences.
-
-    Args:
-        found: their constituents.
-        capped: of each sentence, whether the budget of actions forbade to open a constituent; None if not known.
+    """The shape of the trees of sentences; `capped` says of each whether the budget forbade a constituent, None if
+    unknown.
     """
     root = found.parent == NONE
     children = found.terminals + found.nonterminals
@@ -113,10 +110,10 @@ class Counts:
 
 
 def span_counts(found: Constituents, given: Constituents) -> Counts:
-    """How many spans two trees of the same sentences have in common.
+    """How many spans two trees of the same sentences have in common: of two symbols or more, but not the whole
+    sentence.
 
-    Spans are counted once, and only if they hold two symbols or more and not the whole sentence. Right-branching trees
-    over n > 1 symbols have n - 2 of them.
+    Right-branching trees over n > 1 symbols have n - 2 of them.
     """
     return Counts.of(*(_pairs(_spans(trees, _nontrivial(trees))) for trees in (found, given)))
 
@@ -143,15 +140,11 @@ def _pairs(spans: np.ndarray) -> np.ndarray:
 class Text:
     """Where the words of sentences are, in the symbols of all sentences that are no spaces, one after the other.
 
-    Spans are given by how many such symbols stand before their ends: what remains of them when spaces are stripped off.
-
     Args:
         sentences: the symbols of each.
-        words: the lengths of each sentence's words, whose sum is the number of its symbols that are no spaces; when
-            not given, words are the longest sequences of symbols without a space.
+        words: the lengths of each sentence's words; None: words are the longest sequences of symbols without a space.
 
-    Raises:
-        ValueError: lengths that do not add up; the sentence, from 0, is named.
+    Raises ValueError, naming the sentence, if lengths do not add up to its symbols that are no spaces.
 
     Attributes:
         before: (N + 1,) symbols that are no spaces, before each symbol and at the end.
@@ -178,13 +171,7 @@ class Text:
             self.words = flat.cumsum() - flat
 
     def strip(self, spans: np.ndarray) -> np.ndarray:
-        """Spans without the spaces at their ends.
-
-        Args:
-            spans: (K, 2) starts and ends in the symbols of all sentences.
-
-        Returns:
-            (up to K, 2); those with nothing but spaces are left out.
+        """(K, 2) spans of all symbols as spans of those that are no spaces; those with nothing but spaces are left out.
         """
         stripped = self.before[spans]
         return stripped[stripped[:, 0] < stripped[:, 1]]
@@ -192,10 +179,8 @@ class Text:
 
 @dataclass(frozen=True)
 class Segmentation:
-    """How far constituents are words.
-
-    A segment is a constituent without constituents in it, stripped of the spaces at its ends; one of spaces alone is
-    no segment. Symbols may be in none.
+    """How far constituents are words. A segment is a constituent without constituents in it, stripped of spaces at its
+    ends; symbols may be in none.
     """
 
     words: Counts = Counts()  # segments against words
@@ -223,13 +208,7 @@ def segmentation(found: Constituents, text: Text) -> Segmentation:
 
 
 def segment_scores(spans: np.ndarray, text: Text, others: np.ndarray | None = None) -> Segmentation:
-    """Score segments.
-
-    Args:
-        spans: (K, 2) starts and ends of segments, in the symbols of all sentences; none overlaps another.
-        text: the sentences.
-        others: (L, 2) all constituents, if there are others than segments.
-    """
+    """Score segments (K, 2), which do not overlap, and `others` (L, 2), all constituents, if these are not the same."""
     words = _pairs(np.stack((text.words, np.append(text.words, text.edges[-1])[1:]), axis=1))
     stripped = text.strip(spans)
     boundaries = (np.setdiff1d(places, text.edges) for places in (stripped, text.words))
@@ -241,15 +220,8 @@ def segment_scores(spans: np.ndarray, text: Text, others: np.ndarray | None = No
 
 
 def shuffled_segments(found: Constituents, random: np.random.Generator) -> np.ndarray:
-    """As many segments of the same lengths at other places: those of each sentence, and the symbols between them, are
-    put in a random order.
-
-    Args:
-        found: constituents, whose `segments` are shuffled.
-        random: what to draw with.
-
-    Returns:
-        (K, 2) starts and ends in the symbols of all sentences.
+    """(K, 2) as many segments of the same lengths at other places: those of each sentence, and the symbols between
+    them, are put in a random order.
     """
     spans = segments(found)
     total = int(found.lengths.sum())
@@ -289,10 +261,8 @@ class Attention:
 
 
 def attention_summary(weights: Iterable[np.ndarray]) -> Attention:
-    """Numbers of the attention of sentences.
-
-    Args:
-        weights: (J, I) of each sentence, rows add up to 1; column 0 is the root. J may be 0.
+    """Numbers of the attention of sentences: of each, weights (J, I) whose rows add up to 1; column 0 is the root, J
+    may be 0.
     """
     highest, entropy, losses, sums = [], [], [], []
     for alpha in weights:

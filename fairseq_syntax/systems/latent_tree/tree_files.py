@@ -48,19 +48,12 @@ class TreeRecord:
 
 
 def read_tree_file(lines: Iterable[tuple[int, str]], name: str) -> list[TreeRecord]:
-    """Read trees and attention.
+    """All trees and attention of numbered lines, by number of sentence, whatever the order of the lines; one or more.
 
-    Args:
-        lines: their numbers, from 1, and texts, with or without line ends. Lines of other kinds are passed over: what
-            was written to stdout stands between the lines of fairseq-generate.
-        name: of the file, for messages.
+    Lines of other kinds are passed over: what was written to stdout stands between the lines of fairseq-generate.
 
-    Returns:
-        One or more, by number of sentence, whatever the order of the lines.
-
-    Raises:
-        TreeFormatError: no trees, a line that is missing, there twice or damaged, or attention that is not between the
-            constituents of the trees; file and line are named.
+    Raises TreeFormatError, naming file (`name`) and line: no trees; a line that is missing, there twice or damaged; or
+    attention that is not between the constituents of the trees.
     """
     found: dict[int, dict[str, tuple[int, str]]] = {}
     for line, text in lines:

@@ -11,11 +11,8 @@ STDOUT = "-"
 def tree_lines(number: int, hypothesis: dict) -> str:
     """Three lines about a translation: trees of source and target in brackets, and their attention as JSON.
 
-    Args:
-        number: of the sentence.
-        hypothesis: with "src_tree", "tgt_tree" (str), "src_spans", "tgt_spans" (lists of (start, end)) and
-            "node_attention" (J, I), see `search.tree_generator.TreeGenerator`; and, if it is known, "src_capped" and
-            "tgt_capped" (bool), whether the budget of actions forbade a constituent.
+    `hypothesis` has "src_tree", "tgt_tree" (str), "src_spans", "tgt_spans" (lists of (start, end)) and "node_attention"
+    (J, I), see `generator.TreeGenerator`; and, if it is known, "src_capped" and "tgt_capped" (bool).
     """
     attention = {
         "source_spans": [list(span) for span in hypothesis["src_spans"]],
@@ -33,13 +30,8 @@ def tree_lines(number: int, hypothesis: dict) -> str:
 class TreeFile:
     """A file that has its name only while all sentences that were announced are in it; else it ends in `.part`.
 
-    So whatever stops the program, a file with the name is whole. It replaces an older one then, not before.
-
-    Args:
-        path: of the file, whose folder is made; `-` is stdout.
-
-    Raises:
-        IsADirectoryError: it is a folder.
+    So whatever stops the program, a file with the name is whole. It replaces an older one then, not before. `-` is
+    stdout.
     """
 
     def __init__(self, path: str):
