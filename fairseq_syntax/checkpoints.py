@@ -8,9 +8,7 @@ from fairseq import checkpoint_utils
 def load_state(path: str, **overrides) -> dict:
     """What a checkpoint of fairseq holds, with other values of options, such as `data`.
 
-    Raises:
-        FileNotFoundError: no such file.
-        ValueError: not a checkpoint.
+    Raises FileNotFoundError: no such file; ValueError: not a checkpoint.
     """
     if not Path(path).is_file():
         raise FileNotFoundError(f"{path}: no such checkpoint; give one file that fairseq-train wrote")
@@ -26,8 +24,7 @@ def architecture_of(state: dict) -> str:
 def build(path: str, state: dict) -> tuple:
     """The model of a checkpoint, in evaluation mode, and its task; `path` is for messages.
 
-    Raises:
-        ValueError: it fits neither its options nor the data.
+    Raises ValueError: it fits neither its options nor the data.
     """
     (model,), _, task = checkpoint_utils.load_model_ensemble_and_task([str(path)], state=state)
     return model.eval(), task

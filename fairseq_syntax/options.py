@@ -25,8 +25,7 @@ def option(default, help: str, range: str | None = None, **metadata):
 def fill_defaults(args, options: type[FairseqDataclass]) -> None:
     """Give `args` the default of every option it does not have (presets, old checkpoints), and check the values.
 
-    Raises:
-        ValueError: see `check_values`.
+    Raises ValueError: see `check_values`.
     """
     defaults = options()
     for each in fields(options):

@@ -16,8 +16,7 @@ def register() -> None:
     fairseq imports `tasks/` and `models/` of a user directory by itself only if the package is not loaded yet, and
     never `criterions/`; so this does it in either order.
 
-    Raises:
-        ImportError: fairseq is missing or cannot be imported.
+    Raises ImportError: fairseq is missing or cannot be imported.
     """
     with import_quietly():
         importlib.import_module("fairseq")

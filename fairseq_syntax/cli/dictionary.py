@@ -60,8 +60,7 @@ def open_dictionary(train: list[str], extra: list[str]):
     The order is the same whatever the order of lines and training files. A further file of other words, given last,
     changes no number of those before.
 
-    Raises:
-        ValueError: a text cannot be read, or the training text has no word.
+    Raises ValueError: a text cannot be read, or the training text has no word.
     """
     from fairseq.data import Dictionary
 

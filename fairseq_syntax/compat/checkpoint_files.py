@@ -27,9 +27,7 @@ def no_checkpoint(path: str | Path, error: Exception) -> ValueError:
 def open_checkpoint(path: str | Path) -> Mapping:
     """What a checkpoint holds, as fairseq wrote it; tensors that are not touched are not read.
 
-    Raises:
-        OSError: it cannot be read.
-        ValueError: not a checkpoint of fairseq.
+    Raises OSError: it cannot be read; ValueError: not a checkpoint of fairseq.
     """
     import torch
 

@@ -74,11 +74,7 @@ def repair(name: str):
 
 
 def left_out() -> set[str]:
-    """Names in the environment variable.
-
-    Raises:
-        ValueError: there is no such repair.
-    """
+    """Names in the environment variable. Raises ValueError: there is no such repair."""
     names = set(filter(None, os.environ.get(VARIABLE, "").replace(",", " ").split()))
     if names - REPAIRS.keys():
         unknown, known = ", ".join(sorted(names - REPAIRS.keys())), ", ".join(sorted(REPAIRS))

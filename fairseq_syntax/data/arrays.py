@@ -72,9 +72,7 @@ class ArrayWriter:
 def read_index(path: str | Path) -> tuple[type, np.ndarray]:
     """The type of the values that an index file of fairseq's mmap format describes, and their number by sentence.
 
-    Raises:
-        FileNotFoundError: no such file.
-        TreeFormatError: it is damaged.
+    Raises FileNotFoundError: no such file; TreeFormatError: it is damaged.
     """
     content = Path(path).read_bytes()
     if len(content) >= _HEADER.size:
@@ -150,8 +148,7 @@ def manifest_path(data_path: str | Path, source: str, target: str) -> Path:
 def read_manifest(data_path: str | Path, source: str, target: str) -> dict | None:
     """The manifest, or None when the directory has no syntax.
 
-    Raises:
-        TreeFormatError: it is damaged, or of a newer format than this version knows.
+    Raises TreeFormatError: it is damaged, or of a newer format than this version knows.
     """
     path = manifest_path(data_path, source, target)
     if not path.is_file():

@@ -85,8 +85,7 @@ def pair_examples(text_path: Path, trees_path: Path) -> Iterator[Example]:
 
     An empty line of text goes with a tree without words, or with none at all.
 
-    Raises:
-        TreeFormatError: the files hold different numbers of sentences, or one is not readable.
+    Raises TreeFormatError: the files hold different numbers of sentences, or one is not readable.
     """
     with closing(open_text(trees_path)) as trees, _open_tokens(text_path) as lines:
         blocks = read_blocks(trees, str(trees_path))
@@ -125,13 +124,9 @@ def convert(
 ) -> tuple[dict, dict, SplitCounts, list[str]]:
     """Arrays of some sentences.
 
-    Returns:
-        name -> (flat values, sizes), where tags are indices into the chunk's own vocabulary; tag name -> that
-        vocabulary; counts; what is wrong with each broken tree.
-
-    Raises:
-        TreeFormatError: a tree is broken or does not fit its line, and no broken ones are allowed; or the line is not
-            what it should be.
+    Returns name -> (flat values, sizes), where tags are indices into the chunk's own vocabulary; tag name -> that
+    vocabulary; counts; what is wrong with each broken tree. Raises TreeFormatError: a tree is broken or does not fit
+    its line, and no broken ones are allowed; or the line is not what it should be.
     """
     lists = {name: [] for name in ARRAY_TYPES if options.distances or name != "distances"}
     tags = {name: [] for name in TAGS}
@@ -227,8 +222,7 @@ class SplitWriter:
             workers: processes; 1 converts in this one.
             progress: has `update(n)`, told the number of finished sentences.
 
-        Raises:
-            TreeFormatError: see `pair_examples` and `convert`; or more trees are broken than are allowed.
+        Raises TreeFormatError: see `pair_examples` and `convert`; or more trees are broken than are allowed.
         """
         names = [n for n in ARRAY_TYPES if self.options.distances or n != "distances"]
         total, broken = SplitCounts(0, 0, 0, 0, 0), []

@@ -148,8 +148,7 @@ def collate_syntax(sentences: list[TokenSyntax], names: Iterable[str], columns: 
         columns: T of the batch.
         left_pad: whether tokens stand at the right end of their row.
 
-    Returns:
-        The keys `names`.
+    Returns the keys `names`.
     """
     batch: SourceSyntax = {}
     for name in names:

@@ -24,8 +24,7 @@ class SplitSyntax:
         data_path: for messages.
         tags: name of an array -> number of tags in its dictionary.
 
-    Raises:
-        TreeFormatError: an array is missing, or holds what is no tree; the message names the command that makes it.
+    Raises TreeFormatError: an array is missing, or holds what is no tree; the message names the command that makes it.
     """
 
     # made from the heads when they are not stored

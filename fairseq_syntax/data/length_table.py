@@ -19,11 +19,8 @@ FORMAT_VERSION = 1
 def split_lengths(data_path: str | Path, split: str, source: str, target: str) -> tuple[np.ndarray, np.ndarray] | None:
     """Lengths of a split's sentences, whichever way round the languages stand in its name; None if it is absent.
 
-    Returns:
-        ((pairs,) source, (pairs,) target) in tokens, EOS not counted.
-
-    Raises:
-        ValueError: one language of the split is absent, or the sides differ in size.
+    Returns ((pairs,) source, (pairs,) target) in tokens, EOS not counted. Raises ValueError: one language of the split
+    is absent, or the sides differ in size.
     """
     prefixes = split_languages(data_path, split, source, target)
     if not prefixes:
@@ -76,9 +73,8 @@ def write_length_table(path: str | Path, table: np.ndarray, meta: dict) -> None:
 def read_length_table(path: str | Path, source: str, target: str) -> np.ndarray:
     """(X, Y) float32 log-probabilities of a table for these languages.
 
-    Raises:
-        FileNotFoundError: there is none; the message names the command that makes it.
-        ValueError: it is of other languages, of a newer format, or no such table.
+    Raises FileNotFoundError: there is none; the message names the command that makes it; ValueError: it is of other
+    languages, of a newer format, or no such table.
     """
     path = Path(path)
     beside_data = path == length_table_path(path.parent, source, target)

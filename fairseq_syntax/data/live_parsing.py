@@ -46,8 +46,7 @@ class LiveSyntax:
     def __call__(self, texts: list[str]) -> list[TokenSyntax]:
         """Parse sentences given as subwords separated by spaces.
 
-        Raises:
-            TreeFormatError: a sentence cannot be parsed, unless that is accepted; or it ends inside a word.
+        Raises TreeFormatError: a sentence cannot be parsed, unless that is accepted; or it ends inside a word.
         """
         joined = []
         for text in texts:

@@ -54,10 +54,8 @@ class Preprocessing:
     def run(self) -> None:
         """Everything into a staging directory, then by renaming into `--destdir`.
 
-        Raises:
-            TreeFormatError: bad text or trees.
-            FileExistsError: `--destdir` holds data already and `--overwrite` is not given.
-            FileNotFoundError: a file is missing.
+        Raises TreeFormatError: bad text or trees; FileExistsError: `--destdir` holds data already and `--overwrite` is
+        not given; FileNotFoundError: a file is missing.
         """
         if self.destination.exists() and not self.destination.is_dir():
             raise FileExistsError(f"{self.destination}: is a file; name a directory with --destdir")
@@ -122,8 +120,7 @@ class Preprocessing:
     def _count_lines(self, path: Path, check: bool) -> int:
         """Lines of a text as fairseq counts them; fairseq itself may loop for ever over a text that is not UTF-8.
 
-        Raises:
-            TreeFormatError: the text is no text, or, with `check`, a sentence is longer than `--max-words`.
+        Raises TreeFormatError: the text is no text, or, with `check`, a sentence is longer than `--max-words`.
         """
         number = 0
         with open(path, encoding="utf-8") as lines:

@@ -53,8 +53,7 @@ class RawText:
     def syntax_dictionary(self, name):
         """Dictionary of tags, by the name of the input: "deprels" or "upos".
 
-        Raises:
-            FileNotFoundError: the data has none.
+        Raises FileNotFoundError: the data has none.
         """
         data_path = utils.split_paths(self.cfg.data)[0]
         path = tag_dictionary_path(data_path, self.cfg.source_lang, name)
@@ -69,8 +68,7 @@ class RawText:
     def live(self) -> LiveSyntax:
         """Makes trees of raw text with the configured parser; built when it is first needed.
 
-        Raises:
-            ValueError: the options do not say where trees come from.
+        Raises ValueError: the options do not say where trees come from.
         """
         if self._live is None:
             cfg = self.cfg

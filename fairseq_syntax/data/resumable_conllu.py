@@ -20,8 +20,7 @@ class PartFile:
         output: the file to be, gzipped if it ends in `.gz`.
         settings: what the trees depend on.
 
-    Raises:
-        BlockingIOError: another process is writing it.
+    Raises BlockingIOError: another process is writing it.
     """
 
     def __init__(self, output: Path, settings: dict):
@@ -48,11 +47,8 @@ class PartFile:
             chunk: sentences a chunk.
             name: of the input, for messages.
 
-        Returns:
-            Number of trees that are kept, a multiple of `chunk`.
-
-        Raises:
-            TreeFormatError: the file was made of another text or with other settings.
+        Returns number of trees that are kept, a multiple of `chunk`. Raises TreeFormatError: the file was made of
+        another text or with other settings.
         """
         self._file.seek(0)
         found = self._file.readline()

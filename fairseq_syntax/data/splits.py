@@ -46,8 +46,7 @@ def check_split(task, split: str, epoch: int, combine: bool) -> str:
         task: with `cfg` and dictionaries of `translation`.
         combine: whether train1, train2, … are read with train.
 
-    Raises:
-        TreeFormatError: fairseq could not read it, or should not.
+    Raises TreeFormatError: fairseq could not read it, or should not.
     """
     paths = utils.split_paths(task.cfg.data)
     # the same rotation as fairseq's
@@ -78,11 +77,8 @@ def load_syntax(task, data_path: str, split: str, combine: bool) -> SplitSyntax 
         task: of translation, which says what it needs: see `task.SyntaxTranslationTask`.
         data_path, combine: as in `check_split`.
 
-    Returns:
-        None if nothing is needed, or there are no trees and the models can do without.
-
-    Raises:
-        TreeFormatError: trees are missing, damaged, of other dictionaries, or such as the model refuses.
+    Returns None if nothing is needed, or there are no trees and the models can do without. Raises TreeFormatError:
+    trees are missing, damaged, of other dictionaries, or such as the model refuses.
     """
     inputs = task.required_inputs | task.optional_inputs
     if not inputs:

@@ -18,9 +18,7 @@ def load_dictionary(path: str | Path, make=Dictionary.load) -> Dictionary:
     Args:
         make: loads it from a path.
 
-    Raises:
-        FileNotFoundError: no such file.
-        TreeFormatError: it is damaged; fairseq's message does not name the file.
+    Raises FileNotFoundError: no such file; TreeFormatError: it is damaged; fairseq's message does not name the file.
     """
     try:
         return make(str(path))
@@ -34,8 +32,7 @@ def load_dictionary(path: str | Path, make=Dictionary.load) -> Dictionary:
 def token_reader(prefix: str | Path) -> ArrayReader | None:
     """The token ids of one language of a split; None if they are absent, or not of fairseq's mmap format.
 
-    Raises:
-        TreeFormatError: the files are damaged, or one of the two is missing.
+    Raises TreeFormatError: the files are damaged, or one of the two is missing.
     """
     files = [Path(make(str(prefix))) for make in (index_file_path, data_file_path)]
     if not any(path.is_file() for path in files):
@@ -71,8 +68,7 @@ def check_tokens(
     Args:
         dictionaries: of each language.
 
-    Returns:
-        Language -> token ids, of what is there in fairseq's mmap format.
+    Returns language -> token ids, of what is there in fairseq's mmap format.
     """
     prefixes = split_languages(data_path, split, source, target)
     if prefixes and source not in prefixes:

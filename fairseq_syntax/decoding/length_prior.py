@@ -64,12 +64,9 @@ def length_table(
         source, target: (pairs,) lengths without EOS.
         bin_size: count source lengths together in groups of so many.
 
-    Returns:
-        (X + 2, Y + 2), finite, where X and Y are the longest lengths, `LONGEST` at most; the last row and column
-        stand for everything longer. exp of each row that is not 0 sums to 1, but not of `author`'s.
-
-    Raises:
-        ValueError: no pairs; kernel with unseen lengths as by the author; bin_size below 1.
+    Returns (X + 2, Y + 2), finite, where X and Y are the longest lengths, `LONGEST` at most; the last row and column
+    stand for everything longer. exp of each row that is not 0 sums to 1, but not of `author`'s. Raises ValueError: no
+    pairs; kernel with unseen lengths as by the author; bin_size below 1.
     """
     source, target = np.asarray(source), np.asarray(target)
     if not len(source):
@@ -166,8 +163,7 @@ def use_length_prior(generator, table: np.ndarray, rerank: bool = False) -> None
         table: (X + 2, Y + 2) of `length_table`.
         rerank: as in `LengthPriorBeamSearch`.
 
-    Raises:
-        ValueError: it searches in another way, or its scores are not those of eq. 10.
+    Raises ValueError: it searches in another way, or its scores are not those of eq. 10.
     """
     if type(getattr(generator, "search", None)) is not BeamSearch:
         raise ValueError(

@@ -22,9 +22,8 @@ def strongest_words(attention: Tensor, sentence: Tensor, tokens: Tensor, pad: in
         tokens: (B, T) source tokens, each row ending in EOS, padded on either side.
         pad: index of padding.
 
-    Returns:
-        (N,) index of the word, counted from the sentence's first token; of equal ones the first. 0 in a sentence
-        without words.
+    Returns (N,) index of the word, counted from the sentence's first token; of equal ones the first. 0 in a sentence
+    without words.
     """
     real = tokens.ne(pad)
     first = real.int().argmax(dim=1)
@@ -72,8 +71,7 @@ def aligning_generator(models, args, seq_gen_cls, left_pad_source: bool, diction
         left_pad_source: whether batches are padded on the left.
         dictionaries: of both languages.
 
-    Raises:
-        ValueError: options that do not go together.
+    Raises ValueError: options that do not go together.
     """
     if seq_gen_cls is not None:
         raise ValueError(f"--replace-unk: not with a generator of its own kind ({seq_gen_cls.__name__})")

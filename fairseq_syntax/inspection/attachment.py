@@ -130,9 +130,8 @@ class Treebank:
         Args:
             predicted: (K,) heads without punctuation.
 
-        Returns:
-            relation without its subtype (`nmod:poss` is `nmod`) -> (number of words, % with the right head, % whose
-            gold arc is predicted in either direction). The root is a relation like the others.
+        Returns relation without its subtype (`nmod:poss` is `nmod`) -> (number of words, % with the right head, % whose
+        gold arc is predicted in either direction). The root is a relation like the others.
         """
         relations = np.array([label.split(":")[0] for label in self.deprels], dtype=object)
         names, number = np.unique(relations.astype(str), return_inverse=True)

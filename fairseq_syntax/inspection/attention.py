@@ -31,9 +31,7 @@ class Kind(StrEnum):
 def run(args: Namespace) -> None:
     """Load the model, run it on the sentence, draw its weights.
 
-    Raises:
-        ValueError: the model has no such weights, the split no such sentence.
-        OSError: a file is missing.
+    Raises ValueError: the model has no such weights, the split no such sentence; OSError: a file is missing.
     """
     loaded = load(args.path, args.data, args.cpu)
     dataset = loaded.load_split(args.subset)

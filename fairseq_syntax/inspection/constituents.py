@@ -34,9 +34,7 @@ UNKNOWN = "<unk>"
 def print_tables(pairs: Sequence[TreeRecord], args: Namespace) -> None:
     """Print the tables.
 
-    Raises:
-        ValueError: the trees or the words cannot be read, or are not of the same text.
-        OSError: a file is missing.
+    Raises ValueError: the trees or the words cannot be read, or are not of the same text; OSError: a file is missing.
     """
     sides = [_Side(name, pairs, args) for name in ([args.side] if args.side else ["source", "target"])]
     header = ["side", "trees", "height", "highest", "per symbol", "children", "% unary", "% flat"]
@@ -145,11 +143,7 @@ def read_words(path: str, trees: dict[int, Tree], name: str) -> list[list[int]]:
         trees: by number of sentence.
         name: of their file, for messages.
 
-    Returns:
-        Those of each tree.
-
-    Raises:
-        TreeFormatError: a line is missing, or its characters are not those of the tree.
+    Returns those of each tree. Raises TreeFormatError: a line is missing, or its characters are not those of the tree.
     """
     lines = list(read_lines(path))
     result = []

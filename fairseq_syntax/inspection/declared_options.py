@@ -47,8 +47,7 @@ def describe(arch: str, task: str | None = None, criterion: str | None = None) -
         arch: its name.
         task, criterion: names; None takes those that the same system registers, and the suite's task without one.
 
-    Raises:
-        ValueError: there is no such name.
+    Raises ValueError: there is no such name.
     """
     model = _known("ARCH", arch, ARCH_MODEL_REGISTRY)
     system = ".".join(model.__module__.split(".")[:3])

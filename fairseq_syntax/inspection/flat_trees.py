@@ -17,8 +17,7 @@ def flatten(trees: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
     Args:
         trees: heads of each sentence, counted from its own first word, `ROOT` for roots.
 
-    Returns:
-        (heads (N,), counted from the corpus's first word; lengths (sentences,)), int64.
+    Returns (heads (N,), counted from the corpus's first word; lengths (sentences,)), int64.
     """
     lengths = np.array([len(heads) for heads in trees], dtype=np.int64)
     heads = np.concatenate([np.asarray(heads, dtype=np.int64) for heads in trees]) if len(trees) else np.empty(0, int)
@@ -37,8 +36,7 @@ def remove(heads: np.ndarray, removed: np.ndarray) -> np.ndarray:
         heads: (N,) heads, `ROOT` for roots.
         removed: (N,) True for words to take out.
 
-    Returns:
-        (K,) heads of the K words that stay, counted among these.
+    Returns (K,) heads of the K words that stay, counted among these.
 
     Cost: O(N log N).
     """

@@ -43,12 +43,8 @@ def forced_scores(
         places: of each source, for messages.
         max_tokens: of a batch, padding included, on either side; one source makes a batch in any case.
 
-    Returns:
-        Scores of M * K pairs, those of a source beside one another.
-
-    Raises:
-        ValueError: a sentence is longer than the model reads.
-        TreeFormatError: a source cannot be parsed.
+    Returns scores of M * K pairs, those of a source beside one another. Raises ValueError: a sentence is longer than
+    the model reads; TreeFormatError: a source cannot be parsed.
     """
     task = loaded.task
     if hasattr(task, "learn_source_words"):

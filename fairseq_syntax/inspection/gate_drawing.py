@@ -75,8 +75,7 @@ def draw_gates(sentences: Sequence[GatedSentence], title: str, width: float = 62
         title: above the picture.
         width: of the picture, in points; longer sentences are broken.
 
-    Returns:
-        A matplotlib figure. The gid of the source of sentence N of the picture, from 0, begins with `source-N-`.
+    Returns a matplotlib figure. The gid of the source of sentence N of the picture, from 0, begins with `source-N-`.
     """
     low, high, darkness = _scale(sentences)
     places, row = [], 0.0  # (text, middle, row, how it looks)

@@ -43,9 +43,8 @@ def count_highest(sentences: Sequence[GatedSentence], tags: Sequence[Sequence[st
         sentences: with their norms.
         tags: for each sentence the tags of its S tokens: every piece has the tag of its word, EOS one of its own.
 
-    Returns:
-        tag -> (sentences whose highest norm it has, tokens that have it), the most frequent highest first. Where the
-        gate does not look at tags, both are shares of the same size of their sums.
+    Returns tag -> (sentences whose highest norm it has, tokens that have it), the most frequent highest first. Where
+    the gate does not look at tags, both are shares of the same size of their sums.
     """
     highest, all_tokens = Counter(), Counter()
     for sentence, of_tokens in zip(sentences, tags, strict=True):
@@ -77,8 +76,7 @@ def gate_norms(
         batch_size: sentences at once.
         numbers: of the sentences, in the order of which they come out; None for all.
 
-    Raises:
-        ValueError: the model has no gate or one of NaN, or the split no target side.
+    Raises ValueError: the model has no gate or one of NaN, or the split no target side.
     """
     dictionary = loaded.task.target_dictionary
     if split.tgt is None:

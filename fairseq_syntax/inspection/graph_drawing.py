@@ -36,11 +36,10 @@ def draw_graph(
         gold_labels: J relations, at the tops of these arcs; `_` is none.
         title: above the picture.
 
-    Returns:
-        A matplotlib figure in which no text covers another. Arcs have the width `WIDEST` times their probability, and
-        the probability at their top. Their gid is `arc-D-H`, those of gold arcs `gold-D-H`, where D and H are numbers
-        of words from 1, and H is 0 for ROOT; that of the probability is `probability-D-H`, of the gold relation
-        `label-gold-D-H`.
+    Returns a matplotlib figure in which no text covers another. Arcs have the width `WIDEST` times their probability,
+    and the probability at their top. Their gid is `arc-D-H`, those of gold arcs `gold-D-H`, where D and H are numbers
+    of words from 1, and H is 0 for ROOT; that of the probability is `probability-D-H`, of the gold relation
+    `label-gold-D-H`.
     """
     check_finite(graph, "the probabilities of the arcs")
     lines = [["ROOT", *words], *(["", *line] for line in (tags, labels) if line is not None)]

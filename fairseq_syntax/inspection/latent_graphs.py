@@ -26,8 +26,7 @@ def edges(graph: np.ndarray, threshold: float) -> np.ndarray:
     Args:
         graph: (J, J + 1).
 
-    Returns:
-        (E, 2) 0-based dependents and heads as columns of the graph; by dependent, the most probable head first.
+    Returns (E, 2) 0-based dependents and heads as columns of the graph; by dependent, the most probable head first.
     """
     dependents, heads = np.nonzero(graph > threshold)
     order = np.lexsort((-graph[dependents, heads], dependents))

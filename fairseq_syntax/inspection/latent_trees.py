@@ -61,8 +61,7 @@ class Cutter:
         args: options of `cli.common.arguments.add_tree_arguments`.
         loaded: the model; a parser that was trained with `--lgp-lowercase` is shown words in lower case in any case.
 
-    Raises:
-        ValueError, OSError: the codes or the model cannot be loaded.
+    Raises ValueError, OSError: the codes or the model cannot be loaded.
     """
 
     def __init__(self, args: Namespace, loaded: Loaded):
@@ -95,8 +94,7 @@ class Cutter:
 
         Tokens are words if there is --bpe, otherwise pieces, of which the words are joined.
 
-        Raises:
-            TreeFormatError: the line ends inside a word.
+        Raises TreeFormatError: the line ends inside a word.
         """
         if self.bpe:
             return tokens, self.of_words(tokens, place)
@@ -112,11 +110,7 @@ class Cutter:
 
 
 def load_with_trees(args: Namespace) -> Loaded:
-    """The model of the options; as `checkpoints.load`.
-
-    Raises:
-        ValueError: it finds no trees.
-    """
+    """The model of the options; as `checkpoints.load`. Raises ValueError: it finds no trees."""
     loaded = load(args.path, args.data, args.cpu)
     model = loaded.model
     has_heads = getattr(model, "latent_heads", None) is not None
@@ -156,8 +150,7 @@ class TreeInducer:
     def __call__(self, sources: list[CutSentence], bar: tqdm | None = None) -> list[list[int]]:
         """Heads of every sentence: one a word, 0-based, -1 for roots; no heads for a sentence without words.
 
-        Raises:
-            TreeFormatError: a sentence is longer than the model can read.
+        Raises TreeFormatError: a sentence is longer than the model can read.
         """
         trees: list[list[int]] = [[] for _ in sources]
         for chosen, found in self._through_model(sources, bar):
@@ -171,8 +164,7 @@ class TreeInducer:
         Those of a word in pieces are the mean over its pieces, and of a head in pieces the sum; an arc inside the word
         counts as ROOT, as `collapse_to_words` has it.
 
-        Raises:
-            TreeFormatError: a sentence is longer than the model can read.
+        Raises TreeFormatError: a sentence is longer than the model can read.
         """
         graphs = [WordGraph([], np.zeros((0, 1)))] * len(sources)
         for chosen, found in self._through_model(sources, bar):
@@ -275,8 +267,7 @@ class Compared:
 def read_compared(args: Namespace) -> Compared:
     """The treebank and the trees that the options name.
 
-    Raises:
-        ValueError, OSError: files are missing or do not fit; see `load_with_trees` and `TreeInducer`.
+    Raises ValueError, OSError: files are missing or do not fit; see `load_with_trees` and `TreeInducer`.
     """
     gold = list(read_conllu(args.gold))
     if args.collapse_ranges:

@@ -40,11 +40,7 @@ class Loaded:
         return manifest.get("subword_type", str(SubwordType.subword_nmt))
 
     def load_split(self, subset: str):
-        """A split of the data directory.
-
-        Raises:
-            ValueError: there is no such split.
-        """
+        """A split of the data directory. Raises ValueError: there is no such split."""
         try:
             self.task.load_dataset(subset)
         except FileNotFoundError as error:
@@ -66,9 +62,7 @@ def load(path: str, data: str, cpu: bool = False) -> Loaded:
         data: directory with the dictionaries it was trained with.
         cpu: whether to leave a GPU alone.
 
-    Raises:
-        ValueError: not a checkpoint, or not one of a model with these dictionaries.
-        OSError: a file is missing.
+    Raises ValueError: not a checkpoint, or not one of a model with these dictionaries; OSError: a file is missing.
     """
     state = load_state(path, data=data)
     cfg = state["cfg"].task

@@ -47,11 +47,8 @@ def best_number(checkpoints: list[Checkpoint]) -> int | None:
 def select(checkpoints: list[Checkpoint], args: Namespace) -> tuple[int, dict[str, Tensor]]:
     """Try the ranges of checkpoints and print how they did.
 
-    Returns:
-        Index of the first checkpoint of the best range, and its mean.
-
-    Raises:
-        ValueError: the checkpoints do not fit together, or not the data; the split has no references.
+    Returns index of the first checkpoint of the best range, and its mean. Raises ValueError: the checkpoints do not fit
+    together, or not the data; the split has no references.
     """
     best = best_number(checkpoints)
     if best is None:
@@ -93,8 +90,7 @@ class Translator:
         loaded: the model and its task.
         args: `select_on`, `beam`, `max_len_a`, `max_len_b`, `remove_bpe`, `tokenize` and `batch_size`.
 
-    Raises:
-        ValueError: the split has no references, or a sentence that is too long for the model.
+    Raises ValueError: the split has no references, or a sentence that is too long for the model.
     """
 
     def __init__(self, loaded: Loaded, args: Namespace):

@@ -45,9 +45,8 @@ def levels(spans: Sequence[tuple[int, int]]) -> list[int]:
     Args:
         spans: pairs of different nodes.
 
-    Returns:
-        1 or more for each. Arcs of the same level have no more than an end in common, so that there is room for a
-        label at the top of each.
+    Returns 1 or more for each. Arcs of the same level have no more than an end in common, so that there is room for a
+    label at the top of each.
     """
     found = [0] * len(spans)
     drawn: list[tuple[int, int, int]] = []
@@ -71,8 +70,7 @@ def draw_arcs(lines: Sequence[Sequence[str]], above: Sequence[Arc], below: Seque
         below: arcs below the text; None if there is no room to be left for them.
         title: above the picture.
 
-    Returns:
-        A matplotlib figure, in points, in which no text covers another. Its width grows with the text.
+    Returns a matplotlib figure, in points, in which no text covers another. Its width grows with the text.
     """
     lines = [[shown(text) for text in line] for line in lines]
     centres, width = _places(lines, [*above, *(below or ())])

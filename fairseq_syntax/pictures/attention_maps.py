@@ -24,8 +24,7 @@ def draw_heat_map(
         row_name, column_name: names of the axes.
         title: above the picture.
 
-    Returns:
-        A matplotlib figure; its size grows with R and C. Colours go from 0 to the largest weight.
+    Returns a matplotlib figure; its size grows with R and C. Colours go from 0 to the largest weight.
     """
     figure, _ = _heat_maps(weights[None], rows, columns, row_name, [column_name], title)
     return figure
@@ -40,8 +39,7 @@ def draw_attention(weights: np.ndarray, tokens: list[str], parents: np.ndarray |
         parents: (T,) positions of the parents, may be fractional; NaN for none. None leaves the frames out.
         title: above the picture.
 
-    Returns:
-        A matplotlib figure. Colours of all heads go from 0 to the largest weight of any.
+    Returns a matplotlib figure. Colours of all heads go from 0 to the largest weight of any.
     """
     names = [f"head {h + 1} attends to" for h in range(len(weights))]
     title = title if parents is None else f"{title} (red: syntactic parent)"
@@ -62,8 +60,7 @@ def draw_positions(weights: np.ndarray, positions: np.ndarray, rows: list[str], 
         rows, columns: labels.
         title: above the picture.
 
-    Returns:
-        A matplotlib figure. The line of the positions has the gid `position-H`, H from 0.
+    Returns a matplotlib figure. The line of the positions has the gid `position-H`, H from 0.
     """
     check_finite(positions, "the predicted positions")
     names = ["attends to"] if len(weights) == 1 else [f"directed head {h + 1} attends to" for h in range(len(weights))]
@@ -83,8 +80,7 @@ def draw_annotations(annotations: np.ndarray, tokens: list[str], title: str):
         tokens: T labels.
         title: above the picture.
 
-    Returns:
-        A matplotlib figure.
+    Returns a matplotlib figure.
     """
     check_finite(annotations, "the annotations")
     size = (min(_WIDEST, max(3.0, _CELL * annotations.shape[1])) + 2, max(1.0, _CELL * len(tokens)) + 1)

@@ -28,9 +28,8 @@ def draw_tree(
         gold_labels: J relations of these.
         title: above the picture.
 
-    Returns:
-        A matplotlib figure in which no text covers another. Its width grows with the text. The gid of the arc of word
-        I, from 0, is `arc-I`, in the second tree `gold-I`; that of its label is `label-arc-I` or `label-gold-I`.
+    Returns a matplotlib figure in which no text covers another. Its width grows with the text. The gid of the arc of
+    word I, from 0, is `arc-I`, in the second tree `gold-I`; that of its label is `label-arc-I` or `label-gold-I`.
     """
     dashed = [gold is not None and gold[word] != head for word, head in enumerate(heads)]
     above = _arcs("arc", heads, labels, dashed)

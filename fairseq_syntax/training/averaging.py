@@ -36,9 +36,8 @@ def find_checkpoints(inputs: list[str], first: int | None = None, last: int | No
         inputs: files, or one folder, of which checkpointN.pt are taken.
         first, last: bounds of N in a folder, both included; None: no bound.
 
-    Raises:
-        FileNotFoundError: one does not exist, or there is none in the range.
-        ValueError: folders among files, or a file named twice.
+    Raises FileNotFoundError: one does not exist, or there is none in the range; ValueError: folders among files, or a
+    file named twice.
     """
     paths = [Path(path) for path in inputs]
     if len(paths) == 1 and paths[0].is_dir():
@@ -68,8 +67,7 @@ def find_checkpoints(inputs: list[str], first: int | None = None, last: int | No
 def read_checkpoint(path: Path) -> dict:
     """What a checkpoint holds, as fairseq wrote it; tensors that are not touched are not read.
 
-    Raises:
-        ValueError: not a checkpoint of fairseq.
+    Raises ValueError: not a checkpoint of fairseq.
     """
     state = open_checkpoint(path)
     check_state(state, path)
@@ -89,11 +87,7 @@ class Mean:
         self._storages: dict[str, tuple] = {}
 
     def add(self, path: Path) -> None:
-        """Add the parameters in a checkpoint.
-
-        Raises:
-            ValueError: it is of another model.
-        """
+        """Add the parameters in a checkpoint. Raises ValueError: it is of another model."""
         state = read_checkpoint(path)
         tensors = state["model"]
         architecture = options_of(state).get("arch") or options_of(state).get("_name")

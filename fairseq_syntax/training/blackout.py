@@ -42,11 +42,7 @@ class BlackOutConfig(CrossEntropyCriterionConfig):
 
 
 def output_layer(decoder: nn.Module) -> OutputLayer:
-    """The linear map with which a decoder ends.
-
-    Raises:
-        ValueError: it ends otherwise.
-    """
+    """The linear map with which a decoder ends. Raises ValueError: it ends otherwise."""
     if getattr(decoder, "adaptive_softmax", None) is not None:
         raise ValueError("--criterion blackout: not with an adaptive softmax; leave --adaptive-softmax-cutoff out")
     # the Transformers' and our recurrent models'; the LSTM's
@@ -65,11 +61,7 @@ def output_layer(decoder: nn.Module) -> OutputLayer:
 
 
 def output_features(model: nn.Module, net_input: dict) -> Tensor:
-    """What a model's output layer would be applied to, (B, T, C).
-
-    Raises:
-        ValueError: the model does not give it.
-    """
+    """What a model's output layer would be applied to, (B, T, C). Raises ValueError: the model does not give it."""
     inner, distributed = model, False
     while isinstance(getattr(inner, "module", None), nn.Module):  # what fairseq wraps for several processes
         inner = inner.module
@@ -112,8 +104,7 @@ class BlackOutCriterion(CrossEntropyCriterion):
     is BlackOut's, per sentence with `--sentence-avg`, and `bo_loss` the same per target word (both bits); neither is
     a likelihood, so there is no perplexity. In validation `loss`, `nll_loss` and `ppl` are fairseq's.
 
-    Raises:
-        ValueError: options out of range.
+    Raises ValueError: options out of range.
     """
 
     def __init__(
@@ -153,11 +144,7 @@ class BlackOutCriterion(CrossEntropyCriterion):
         return self._noise
 
     def forward(self, model, sample, reduce=True):
-        """As in fairseq.
-
-        Raises:
-            ValueError: the model does not end in a linear layer.
-        """
+        """As in fairseq. Raises ValueError: the model does not end in a linear layer."""
         if not model.training:
             return super().forward(model, sample, reduce)
         layer = output_layer(model.decoder)

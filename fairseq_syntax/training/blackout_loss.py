@@ -73,8 +73,7 @@ def noise_distribution(counts: np.ndarray, alpha: float, never: list[int]) -> No
         alpha: 0 draws all words alike, 1 as often as they occur.
         never: words not to be drawn, whatever their count.
 
-    Raises:
-        ValueError: no word is left.
+    Raises ValueError: no word is left.
     """
     counts = torch.as_tensor(counts, dtype=torch.float64).clone()
     counts[never] = 0
@@ -99,8 +98,7 @@ def blackout_loss(target: Tensor, noise: Tensor) -> Tensor:
         target: scores of the target words (...).
         noise: scores of their noise words (..., K), K > 0. -inf leaves one out.
 
-    Returns:
-        (...) natural log.
+    Returns (...) natural log.
     """
     limit = torch.finfo(target.dtype).max / 16  # sums of some are finite
     target, noise = target.clamp(-limit, limit), noise.clamp(-4 * limit, limit)
@@ -181,8 +179,7 @@ def sampled_losses(
         share: one sample for all targets of the batch, one a sentence, or one a target (as slow as all logits).
         collisions: whether noise words that are the target count, or are left out.
 
-    Returns:
-        (N,) natural log, in the order of the batch.
+    Returns (N,) natural log, in the order of the batch.
     """
     features = features.to(torch.promote_types(features.dtype, torch.float32))
     log_q = noise.log_weights.to(features.dtype)

@@ -22,8 +22,7 @@ class TrainingSteps:
     def optimizer_step(self, optimizer, model, update_num):
         """As in fairseq; parameters that a model lists in `step_shares` take a share of the step.
 
-        Raises:
-            ValueError: there are such, and the optimizer steps with copies of the parameters.
+        Raises ValueError: there are such, and the optimizer steps with copies of the parameters.
         """
         shares = model.step_shares() if hasattr(model, "step_shares") else []
         if shares and isinstance(optimizer, FP16Optimizer):

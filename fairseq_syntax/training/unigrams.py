@@ -150,9 +150,8 @@ def count_target_words(task) -> np.ndarray:
     Args:
         task: `translation` or one derived from it.
 
-    Raises:
-        ValueError: the task is none of these, or the data do not fit its dictionary.
-        FileNotFoundError: there are no training data.
+    Raises ValueError: the task is none of these, or the data do not fit its dictionary; FileNotFoundError: there are no
+    training data.
     """
     cfg = getattr(task, "cfg", None)
     needed = ("data", "source_lang", "target_lang", "train_subset", "dataset_impl", "upsample_primary")

@@ -11,8 +11,7 @@ def align_tree(sentence: Sentence, words: list[str], place: str) -> Sentence:
         words: the J words of the text.
         place: file and line of the text, for messages.
 
-    Raises:
-        TreeFormatError: the words differ; the message shows the first difference.
+    Raises TreeFormatError: the words differ; the message shows the first difference.
     """
     if sentence.forms == words:
         return sentence

@@ -113,12 +113,9 @@ def find_cycle(heads: list[int]) -> list[int] | None:
 def read_blocks(lines: Iterable[str], name: str) -> Iterator[tuple[int, list[str]]]:
     """Split CoNLL-U lines into raw sentences without looking inside.
 
-    Yields:
-        (line number of the first line, its lines without line ends), one per sentence. The tree of an empty text
-        line is a block of comments only, which `format_sentence` produces; it counts as a sentence.
-
-    Raises:
-        TreeFormatError: see `numbered_lines`; also a sentence that does not end within `MAX_LINE` characters.
+    Yields (line number of the first line, its lines without line ends), one per sentence. The tree of an empty text
+    line is a block of comments only, which `format_sentence` produces; it counts as a sentence. Raises TreeFormatError:
+    see `numbered_lines`; also a sentence that does not end within `MAX_LINE` characters.
     """
     block: list[str] = []
     start = room = 0
@@ -161,9 +158,8 @@ def parse_block(block: list[str], name: str = "CoNLL-U", start: int = 1, cycles:
         start: line number of the first line, 1-based.
         cycles: whether the heads may form cycles.
 
-    Raises:
-        TreeFormatError: wrong number of columns, ids out of order, a head that is no number or out of range, a
-            cycle, a broken range, an empty field or whitespace in a tag; the message names file, line and value.
+    Raises TreeFormatError: wrong number of columns, ids out of order, a head that is no number or out of range, a
+    cycle, a broken range, an empty field or whitespace in a tag; the message names file, line and value.
     """
     rows, lines, ranges = _rows(block, name, start)
     forms = [columns[1] for columns in rows]
@@ -302,8 +298,7 @@ def _wrong_head(columns: list[str], forms: list[str], lines: list[int], name: st
 def read_conllu(path: str | Path) -> Iterator[Sentence]:
     """The trees of a CoNLL-U file (`.gz` is unpacked on the fly), one at a time.
 
-    Raises:
-        TreeFormatError: see `open_text`, `read_blocks` and `parse_block`.
+    Raises TreeFormatError: see `open_text`, `read_blocks` and `parse_block`.
 
     Cost: about 2 µs a word.
     """

@@ -23,11 +23,8 @@ def tree_distances(heads: np.ndarray) -> np.ndarray:
         heads: (J,) heads, 0-based; `ROOT` for roots. A sentence without a parse (`UNPARSED`) is all zeros, which
             leaves every attention as it is. Or (B, J): several sentences of one length at once, many times faster.
 
-    Returns:
-        (J+1, J+1) or (B, J+1, J+1) uint8, EOS last; symmetric, zero diagonal, saturating at `MAX_DISTANCE`.
-
-    Raises:
-        TreeFormatError: the heads form a cycle.
+    Returns (J+1, J+1) or (B, J+1, J+1) uint8, EOS last; symmetric, zero diagonal, saturating at `MAX_DISTANCE`. Raises
+    TreeFormatError: the heads form a cycle.
 
     Cost: O(J²) time, and O(J) memory beside the result.
     """
@@ -78,8 +75,7 @@ def pack_distances(distances: np.ndarray) -> np.ndarray:
     Args:
         distances: (..., n, n), symmetric with zero diagonal.
 
-    Returns:
-        (..., n(n-1)/2), same dtype.
+    Returns (..., n(n-1)/2), same dtype.
     """
     size = distances.shape[-1]
     packed = np.empty((*distances.shape[:-2], size * (size - 1) // 2), dtype=distances.dtype)
@@ -97,8 +93,7 @@ def unpack_distances(packed: np.ndarray, size: int) -> np.ndarray:
     Args:
         packed: (size(size-1)/2,).
 
-    Raises:
-        ValueError: the number of entries does not belong to this size.
+    Raises ValueError: the number of entries does not belong to this size.
     """
     if len(packed) != size * (size - 1) // 2:
         raise ValueError(f"{len(packed)} entries are no triangle of a {size} x {size} matrix")
@@ -122,8 +117,7 @@ def expand_distances(distances: np.ndarray, word_of_token: np.ndarray) -> np.nda
         distances: (J+1, J+1) between words, EOS last.
         word_of_token: (T,) word of each token, EOS (word J) last.
 
-    Returns:
-        (T, T), same dtype.
+    Returns (T, T), same dtype.
     """
     words = np.asarray(word_of_token, dtype=np.int64)
     return distances[words[:, None], words[None, :]]

@@ -16,11 +16,8 @@ def linearize(sentence: Sentence) -> list[str]:
     Args:
         sentence: a tree or forest over J words.
 
-    Returns:
-        2J tokens: `(label` opens a word and `)` closes it. Several roots stand one after the other.
-
-    Raises:
-        TreeFormatError: the sentence has no parse, or a label is empty or has a space in it.
+    Returns 2J tokens: `(label` opens a word and `)` closes it. Several roots stand one after the other. Raises
+    TreeFormatError: the sentence has no parse, or a label is empty or has a space in it.
 
     Cost: O(J).
     """

@@ -47,9 +47,8 @@ def head_marginals(arc_scores: Tensor, root_scores: Tensor, word_mask: Tensor) -
         root_scores: (B, T), nats.
         word_mask: (B, T) bool.
 
-    Returns:
-        arc marginals (B, T, T) and root marginals (B, T), of the type of `arc_scores`: `arcs.sum(-1) + roots` is 1 for
-        words; rows and columns of other positions are 0. Differentiable.
+    Returns arc marginals (B, T, T) and root marginals (B, T), of the type of `arc_scores`: `arcs.sum(-1) + roots` is 1
+    for words; rows and columns of other positions are 0. Differentiable.
     """
     arcs, roots, _ = _prepare(arc_scores, root_scores, word_mask)
     arc_marginals, root_marginals = _marginals(arcs, roots, word_mask)
@@ -64,9 +63,8 @@ def log_partition(arc_scores: Tensor, root_scores: Tensor, word_mask: Tensor) ->
         root_scores: (B, T), nats.
         word_mask: (B, T) bool.
 
-    Returns:
-        (B,) nats, of the type of `arc_scores`; 0 for a sentence without words, -inf where no tree is possible.
-        Differentiable: the gradient is the marginals.
+    Returns (B,) nats, of the type of `arc_scores`; 0 for a sentence without words, -inf where no tree is possible.
+    Differentiable: the gradient is the marginals.
     """
     arcs, roots, shift = _prepare(arc_scores, root_scores, word_mask)
     log_z, possible = _log_partition(arcs, roots, word_mask)
@@ -81,8 +79,7 @@ def entropy(arc_scores: Tensor, root_scores: Tensor, word_mask: Tensor) -> Tenso
         root_scores: (B, T), nats.
         word_mask: (B, T) bool.
 
-    Returns:
-        (B,) nats, of the type of `arc_scores`; 0 for a sentence of one word or none. Differentiable.
+    Returns (B,) nats, of the type of `arc_scores`; 0 for a sentence of one word or none. Differentiable.
     """
     arcs, roots, _ = _prepare(arc_scores, root_scores, word_mask)
     arc_marginals, root_marginals = _marginals(arcs, roots, word_mask)
@@ -108,11 +105,8 @@ def sample_trees(
         word_mask: (B, T) bool.
         generator: source of randomness, on the device of the scores.
 
-    Returns:
-        (B, T) long heads: positions, `ROOT`, or `UNPARSED` where there is no word.
-
-    Raises:
-        ValueError: a sentence has no possible tree, or scores that are NaN.
+    Returns (B, T) long heads: positions, `ROOT`, or `UNPARSED` where there is no word. Raises ValueError: a sentence
+    has no possible tree, or scores that are NaN.
     """
     arcs, roots, _ = _prepare(arc_scores, root_scores, word_mask)
     log_z, possible = _log_partition(arcs, roots, word_mask)

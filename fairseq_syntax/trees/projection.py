@@ -17,8 +17,7 @@ def word_spans(word_of_token: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Args:
         word_of_token: (T,) word of each token, 0, 0, 1, …, J with EOS last.
 
-    Returns:
-        (first (J+1,), last (J+1,)), 0-based token positions, int64.
+    Returns (first (J+1,), last (J+1,)), 0-based token positions, int64.
     """
     words = np.asarray(word_of_token, dtype=np.int64)
     starts = np.flatnonzero(np.diff(words, prepend=-1))
@@ -32,8 +31,7 @@ def parent_words(heads: np.ndarray) -> np.ndarray:
     Args:
         heads: (J,) heads, 0-based; `ROOT` for roots, `UNPARSED` where there is no parse.
 
-    Returns:
-        (J+1,) int64; words without a parse, and the EOS after them, keep `UNPARSED`.
+    Returns (J+1,) int64; words without a parse, and the EOS after them, keep `UNPARSED`.
     """
     heads = np.asarray(heads, dtype=np.int64)
     own = np.arange(len(heads) + 1)
@@ -52,8 +50,7 @@ def parent_positions(heads: np.ndarray, word_of_token: np.ndarray) -> np.ndarray
         heads: (J,) heads, 0-based, see `conllu.Sentence`.
         word_of_token: (T,) word of each token, EOS (word J) last.
 
-    Returns:
-        (T,) uint16, 2 x position, counted from the sentence's first token; `NO_PARENT` without a parse.
+    Returns (T,) uint16, 2 x position, counted from the sentence's first token; `NO_PARENT` without a parse.
     """
     words = np.asarray(word_of_token, dtype=np.int64)
     first, last = word_spans(words)
@@ -68,8 +65,7 @@ def parent_first_pieces(heads: np.ndarray, word_of_token: np.ndarray) -> np.ndar
 
     Args and conventions as in `parent_positions`.
 
-    Returns:
-        (T,) int64; -1 without a parse.
+    Returns (T,) int64; -1 without a parse.
     """
     words = np.asarray(word_of_token, dtype=np.int64)
     first, _ = word_spans(words)

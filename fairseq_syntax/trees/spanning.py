@@ -25,11 +25,8 @@ def chu_liu_edmonds(arc_scores: Sequence[np.ndarray], root_scores: Sequence[np.n
         arc_scores: (J, J) each, [dependent, head].
         root_scores: (J,) each.
 
-    Returns:
-        J heads for each sentence; which of several best trees is not defined.
-
-    Raises:
-        ValueError: shapes disagree, a score is NaN or +inf, or every tree of a sentence is forbidden.
+    Returns j heads for each sentence; which of several best trees is not defined. Raises ValueError: shapes disagree, a
+    score is NaN or +inf, or every tree of a sentence is forbidden.
     """
     from stanza.models.common.chuliu_edmonds import chuliu_edmonds  # seconds, that only this function should cost
 
@@ -62,11 +59,8 @@ def eisner(arc_scores: Sequence[np.ndarray], root_scores: Sequence[np.ndarray]) 
         arc_scores: (J, J) each, [dependent, head].
         root_scores: (J,) each.
 
-    Returns:
-        J heads for each sentence; which of several best trees is not defined.
-
-    Raises:
-        ValueError: shapes disagree, a score is NaN or +inf, or every projective tree of a sentence is forbidden.
+    Returns j heads for each sentence; which of several best trees is not defined. Raises ValueError: shapes disagree, a
+    score is NaN or +inf, or every projective tree of a sentence is forbidden.
 
     Cost: O(J^3), all spans of one length in sentences of about one length at once.
     """
@@ -155,11 +149,8 @@ def greedy(arc_scores: Sequence[np.ndarray], root_scores: Sequence[np.ndarray]) 
         arc_scores: (J, J) each, [dependent, head].
         root_scores: (J,) each.
 
-    Returns:
-        J heads for each sentence; the root before words, and earlier words before later ones, where scores are equal.
-
-    Raises:
-        ValueError: shapes disagree, a score is NaN or +inf, or a word has no allowed head.
+    Returns j heads for each sentence; the root before words, and earlier words before later ones, where scores are
+    equal. Raises ValueError: shapes disagree, a score is NaN or +inf, or a word has no allowed head.
     """
     result = []
     for number, arcs, roots in _checked(arc_scores, root_scores):

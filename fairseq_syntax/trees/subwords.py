@@ -24,8 +24,7 @@ def split_words(line: str, subword_type: str, place: str) -> list[str]:
         subword_type: a `SubwordType`; subwords are joined.
         place: file and line, for messages.
 
-    Raises:
-        TreeFormatError: the line ends inside a word.
+    Raises TreeFormatError: the line ends inside a word.
     """
     try:
         return join_subwords(line.split(), subword_type)[0]
@@ -64,12 +63,9 @@ def join_subwords(tokens: list[str], subword_type: str) -> tuple[list[str], list
         tokens: T subwords.
         subword_type: a `SubwordType`.
 
-    Returns:
-        (J words, T word indices, 0-based and non-decreasing). A sentencepiece token that is `▁` alone opens the
-        word that follows it; one at the end of the text belongs to the word before.
-
-    Raises:
-        ValueError: an unknown type, or a text that ends inside a word.
+    Returns (J words, T word indices, 0-based and non-decreasing). A sentencepiece token that is `▁` alone opens the
+    word that follows it; one at the end of the text belongs to the word before. Raises ValueError: an unknown type, or
+    a text that ends inside a word.
     """
     if subword_type == SubwordType.none:
         return list(tokens), list(range(len(tokens)))

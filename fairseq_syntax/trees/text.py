@@ -27,8 +27,7 @@ def open_text(path: str | Path) -> IO[str]:
 
     Only LF and CRLF end a line (U+2028 and friends are ordinary characters in real corpora).
 
-    Raises:
-        TreeFormatError: the file does not exist or cannot be opened.
+    Raises TreeFormatError: the file does not exist or cannot be opened.
     """
     path = Path(path)
     try:
@@ -48,9 +47,8 @@ def numbered_lines(lines: Iterable[str], name: str) -> Iterator[tuple[int, str]]
         lines: an open text file.
         name: what messages call it.
 
-    Raises:
-        TreeFormatError: the text is not UTF-8, a gzip file is damaged, or a line is longer than `MAX_LINE`; the
-            message names the line.
+    Raises TreeFormatError: the text is not UTF-8, a gzip file is damaged, or a line is longer than `MAX_LINE`; the
+    message names the line.
     """
     if hasattr(lines, "readline"):
         lines = iter(partial(lines.readline, MAX_LINE + 1), "")
@@ -80,8 +78,7 @@ def read_lines(path: str | Path, name: str | None = None) -> Iterator[str]:
         path: of the file; see `open_text`.
         name: what messages call it; None takes the path.
 
-    Raises:
-        TreeFormatError: see `open_text` and `numbered_lines`.
+    Raises TreeFormatError: see `open_text` and `numbered_lines`.
     """
     with open_text(path) as lines:
         for _, line in numbered_lines(lines, name or str(path)):

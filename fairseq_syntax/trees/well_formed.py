@@ -15,8 +15,7 @@ def are_trees(heads: Tensor, lengths: Tensor) -> Tensor:
             stands behind the words is ignored.
         lengths: (B,) number of words and the column behind them, 1 or more.
 
-    Returns:
-        (B,) bool; a sentence without words is no tree.
+    Returns (B,) bool; a sentence without words is no tree.
     """
     width = heads.shape[1]
     columns = torch.arange(width, device=heads.device)

@@ -18,11 +18,8 @@ def collapse_to_words(
         word_of_token: (T,) 0-based word of each token, not decreasing, every word from 0 to J - 1 with a token. Tokens
             of no word, such as EOS, are left out of all three.
 
-    Returns:
-        (J, J) [dependent, head], zero diagonal, and (J,); float64.
-
-    Raises:
-        ValueError: shapes disagree, or a word has no token.
+    Returns (J, J) [dependent, head], zero diagonal, and (J,); float64. Raises ValueError: shapes disagree, or a word
+    has no token.
     """
     arcs, roots = np.array(arc_scores, dtype=np.float64), np.asarray(root_scores, dtype=np.float64)
     words = np.asarray(word_of_token, dtype=np.int64)

@@ -21,8 +21,7 @@ def open_input(path: str) -> Iterator[IO[str]]:
     Args:
         path: of the file, gzipped if it ends in `.gz`; `-` is stdin, which stays open.
 
-    Raises:
-        TreeFormatError: the file cannot be opened.
+    Raises TreeFormatError: the file cannot be opened.
     """
     if path == STDIO:
         sys.stdin.reconfigure(encoding="utf-8-sig", newline="\n")
@@ -38,8 +37,7 @@ def input_lines(path: str) -> Iterator[str]:
     Args:
         path: see `open_input`.
 
-    Raises:
-        TreeFormatError: the file cannot be opened or read; the message names the line.
+    Raises TreeFormatError: the file cannot be opened or read; the message names the line.
     """
     with open_input(path) as lines:
         for _, line in numbered_lines(lines, input_name(path)):

@@ -55,8 +55,7 @@ def exit_status(program: str, work: Callable[[], None]) -> int:
         program: its name.
         work: raises ValueError or OSError for wrong data.
 
-    Returns:
-        0; 1 for wrong data; 130 when interrupted.
+    Returns 0; 1 for wrong data; 130 when interrupted.
     """
     try:
         work()

@@ -79,12 +79,8 @@ class Parser(Protocol):
             sentences: words of each sentence.
             progress: whether to show a bar on stderr, or one to move.
 
-        Returns:
-            Trees without multi-word ranges, so `tree.forms == words`. The empty sentence gets the
-            empty tree.
-
-        Raises:
-            TreeFormatError: a sentence has no tree or cannot be parsed.
+        Returns trees without multi-word ranges, so `tree.forms == words`. The empty sentence gets the empty tree.
+        Raises TreeFormatError: a sentence has no tree or cannot be parsed.
         """
         ...
 
@@ -111,9 +107,8 @@ def load_parser(name: str, options: ParserOptions, language: str | None = None, 
         language: of the text, where the options name none.
         lenient: whether sentences without a parse are accepted: broken trees of a file are then left out.
 
-    Raises:
-        ValueError: no such parser, or options that do not go with it.
-        TreeFormatError: it cannot be imported or loaded.
+    Raises ValueError: no such parser, or options that do not go with it; TreeFormatError: it cannot be imported or
+    loaded.
     """
     found = find_parsers()
     if name not in found:

@@ -39,8 +39,7 @@ class ConlluParser:
         path: CoNLL-U file, `.gz` or plain. It is read at once and kept: about 3 kB a sentence.
         skip_broken: leave out broken trees, with a warning each; their sentences then have no parse.
 
-    Raises:
-        TreeFormatError: see `read_conllu`.
+    Raises TreeFormatError: see `read_conllu`.
     """
 
     in_turn = True
@@ -69,11 +68,7 @@ class ConlluParser:
             self._trees.setdefault(words, []).append(tree)
 
     def parse(self, sentences: list[list[str]], progress: Progress = False) -> list[Sentence]:
-        """See `Parser.parse`.
-
-        Raises:
-            TreeFormatError: the file has no tree over the words of a sentence.
-        """
+        """See `Parser.parse`. Raises TreeFormatError: the file has no tree over the words of a sentence."""
         with moving_bar(progress, len(sentences)) as advance:
             return [self._tree(words, advance) for words in sentences]
 

@@ -31,8 +31,7 @@ class SpacyParser:
         model: name of an installed pipeline, or folder of one.
         device: "cpu", "cuda", "cuda:1"; None takes the CPU.
 
-    Raises:
-        TreeFormatError: spaCy or the pipeline is missing, cannot be loaded, or parses nothing.
+    Raises TreeFormatError: spaCy or the pipeline is missing, cannot be loaded, or parses nothing.
     """
 
     def __init__(self, model: str, device: str | None = None):

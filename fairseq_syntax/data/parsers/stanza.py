@@ -53,8 +53,7 @@ class StanzaParser:
         device: "cpu", "cuda", …; None takes a GPU where there is one.
         chunk: sentences a call. Stanza is fastest on some hundred sentences of about one length.
 
-    Raises:
-        ValueError: only one of `tagger` and `parser`, or a `chunk` below 1.
+    Raises ValueError: only one of `tagger` and `parser`, or a `chunk` below 1.
 
     Cost: about 2,000 to 3,000 words a second on one CPU thread with the small models of the tests.
     """
@@ -90,9 +89,8 @@ class StanzaParser:
         Sentences are sorted by length and parsed `chunk` at a time. How they are grouped can change
         the last bits of the scores and so, in a near tie, a tree.
 
-        Raises:
-            TreeFormatError: an empty word or one that CoNLL-U cannot hold; Stanza or its models are
-                missing or cannot be loaded; Stanza changed a word.
+        Raises TreeFormatError: an empty word or one that CoNLL-U cannot hold; Stanza or its models are missing or
+        cannot be loaded; Stanza changed a word.
         """
         check_words(sentences)
         trees = [Sentence([], [], [], []) for _ in sentences]

@@ -21,9 +21,8 @@ def tree_penalty(distances: Tensor, keep: Tensor, window: float, sigma: float) -
         window: n, in arcs; may be infinite.
         sigma: in arcs; may be infinite.
 
-    Returns:
-        (B, J, J) float32: -d² / 2σ², -inf beyond the window and at padding. A real token is at distance 0 from itself,
-        so that the diagonal tells padding: -inf there, 0 elsewhere.
+    Returns (B, J, J) float32: -d² / 2σ², -inf beyond the window and at padding. A real token is at distance 0 from
+    itself, so that the diagonal tells padding: -inf there, 0 elsewhere.
     """
     outside = (distances > window) | ~keep.unsqueeze(1)
     return log_gaussian(distances, sigma).masked_fill(outside, float("-inf"))
@@ -104,8 +103,7 @@ class SyntaxCrossAttention(MultiheadAttention):
             key_padding_mask: the `tree_penalty` of the source (B, J, J).
             attn_mask, before_softmax: not used by decoders of ours.
 
-        Returns:
-            (output (T, B, C), None or weights (B, T, J), of the heads with `need_head_weights` (H, B, T, J)).
+        Returns (output (T, B, C), None or weights (B, T, J), of the heads with `need_head_weights` (H, B, T, J)).
         """
         penalty = key_padding_mask
         padding = penalty.diagonal(dim1=1, dim2=2).isinf()  # (B, J)
@@ -151,8 +149,7 @@ class SyntaxCrossAttention(MultiheadAttention):
             penalty: (B, J, J), see `tree_penalty`.
             padding: (B, J), True = padding.
 
-        Returns:
-            (B, h, T, J), each row a distribution over real tokens.
+        Returns (B, h, T, J), each row a distribution over real tokens.
         """
         batch, columns = padding.shape
         length = (~padding).sum(dim=1)[:, None, None]

@@ -38,8 +38,7 @@ class DistanceBiasAttention(MultiheadAttention):
             padding_mask: (B, T), True = padding; None when there is none.
             nearness: G, (B, T, T), finite also at padding.
 
-        Returns:
-            (T, B, C).
+        Returns (T, B, C).
         """
         length, batch, width = x.shape
 

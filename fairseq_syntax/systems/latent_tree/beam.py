@@ -41,12 +41,8 @@ def beam_search(
         beam: K.
         power: of the length, the end included, by which scores are divided when finished hypotheses are compared.
 
-    Returns:
-        (N,) sentence of each of N hypotheses, from 1 to K a sentence; (N, T) actions, filled up with NOP; (N, n + 1)
-        symbols, filled up with padding.
-
-    Raises:
-        FloatingPointError: a probability is not a number.
+    Returns (N,) sentence of each of N hypotheses, from 1 to K a sentence; (N, T) actions, filled up with NOP; (N, n +
+    1) symbols, filled up with padding. Raises FloatingPointError: a probability is not a number.
     """
     search = _Search(RNNGState(grammar, most, limits, memory, roots), choice, beam)
     finished = []
@@ -92,8 +88,7 @@ class _Search:
     def next_symbol(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Let all hypotheses generate one symbol, after any number of other actions.
 
-        Returns:
-            Those that end: (n,) sentences, (n,) scores, (n, T) actions and (n, symbols) symbols.
+        Returns those that end: (n,) sentences, (n,) scores, (n, T) actions and (n, symbols) symbols.
         """
         beam, pool = self.beam, 2 * self.beam
         pool_scores = self.scores.new_full((len(self.most), pool), -torch.inf)

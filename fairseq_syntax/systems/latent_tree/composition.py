@@ -43,8 +43,7 @@ class Composition(nn.Module):
             symbols: (V, H) embeddings of all symbols.
             plan: which phrases there are.
 
-        Returns:
-            (C, H) phrase embeddings, in the order of the plan.
+        Returns (C, H) phrase embeddings, in the order of the plan.
         """
         return _Compose.apply(
             self.project(symbols),

@@ -28,8 +28,7 @@ class TreeGenerator:
         unkpen: taken from the score of an unknown symbol.
         temperature: that scores of symbols are divided by before they become probabilities.
 
-    Raises:
-        ValueError: a number that cannot be.
+    Raises ValueError: a number that cannot be.
     """
 
     def __init__(
@@ -66,16 +65,12 @@ class TreeGenerator:
             models: one `latent_tree_rnng`.
             sample: with `net_input`.
 
-        Returns:
-            For each sentence hypotheses from the best on, on the CPU: tokens, score, positional_scores, attention and
-            alignment as fairseq has them, scores with penalty and temperature; src_tree and tgt_tree (str), src_spans
-            and tgt_spans (lists of (start, end)) of constituents in the order of opening, the source's root among them
-            and the target's not; node_attention (J, I) between them; src_capped and tgt_capped (bool), whether the
-            budget of actions forbade a constituent.
-
-        Raises:
-            ValueError: several models, prefixes or constraints.
-            FloatingPointError: a probability is not a number.
+        Returns for each sentence hypotheses from the best on, on the CPU: tokens, score, positional_scores, attention
+        and alignment as fairseq has them, scores with penalty and temperature; src_tree and tgt_tree (str), src_spans
+        and tgt_spans (lists of (start, end)) of constituents in the order of opening, the source's root among them and
+        the target's not; node_attention (J, I) between them; src_capped and tgt_capped (bool), whether the budget of
+        actions forbade a constituent. Raises ValueError: several models, prefixes or constraints; FloatingPointError: a
+        probability is not a number.
         """
         if len(models) != 1:
             raise ValueError(

@@ -16,12 +16,9 @@ def legality(
         limits: how large a tree may be.
         most: (B,) symbols that the sentences might have had when the trees were built, if not `lengths`.
 
-    Returns:
-        (B, T, 3) bool, GEN alone for NOP; and (B,) bool, the sentences in which NT was forbidden somewhere by nothing
-        but the budget of actions.
-
-    Raises:
-        ValueError: an action was not legal, or a sentence ends too early or not at all; row and step are named.
+    Returns (B, T, 3) bool, GEN alone for NOP; and (B,) bool, the sentences in which NT was forbidden somewhere by
+    nothing but the budget of actions. Raises ValueError: an action was not legal, or a sentence ends too early or not
+    at all; row and step are named.
     """
     unknown = (actions < Action.NT) | (actions > Action.NOP)
     if unknown.any():

@@ -34,9 +34,8 @@ def derivatives(gates: Tensor, previous_cells: Tensor, cells: Tensor) -> tuple[T
         gates: (..., 4H) activations.
         previous_cells, cells: (..., H).
 
-    Returns:
-        (..., 4, H): the derivatives of g's, i's and f's inputs by the cell's gradient, of o's input by the hidden
-        state's; (..., H): that of the cell by the hidden state.
+    Returns (..., 4, H): the derivatives of g's, i's and f's inputs by the cell's gradient, of o's input by the hidden
+    state's; (..., H): that of the cell by the hidden state.
     """
     g, i, _, o = _split(gates)
     squashed = cells.tanh()

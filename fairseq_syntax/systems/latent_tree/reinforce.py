@@ -101,8 +101,7 @@ class ReinforceTreeCriterion(FairseqCriterion):
     A batch that stands in for one (`sample` has a true stand_in), where a process has run out of data before the
     others, neither moves the averages nor counts among those trees.
 
-    Raises:
-        ValueError: options out of range.
+    Raises ValueError: options out of range.
     """
 
     def __init__(self, task, cfg: ReinforceTreeConfig):

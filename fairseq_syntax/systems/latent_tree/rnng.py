@@ -226,11 +226,8 @@ class RNNG(nn.Module):
             before: (n,) how many choices each row has made.
             head: which of the grammar's gave them, "policy" or "output".
 
-        Returns:
-            `log_probabilities`.
-
-        Raises:
-            FloatingPointError: one is not finite; side, choice and the norms of all weights are named.
+        Returns `log_probabilities`. Raises FloatingPointError: one is not finite; side, choice and the norms of all
+        weights are named.
         """
         finite = torch.isfinite(log_probabilities)
         if not finite.all():
@@ -260,8 +257,7 @@ class RNNG(nn.Module):
             memory, roots: see `replay`.
             most: see `legality`.
 
-        Raises:
-            ValueError: an action is not legal, or the actions do not fit the text.
+        Raises ValueError: an action is not legal, or the actions do not fit the text.
         """
         legal, capped = legality(actions, (text != self.padding).sum(1) - 1, limits, most)
         trees = constituents(actions)

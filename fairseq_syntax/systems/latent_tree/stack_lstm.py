@@ -32,8 +32,7 @@ class Memory(NamedTuple):
             queries: (n, H) states of the stack.
             scale: of the dot products.
 
-        Returns:
-            (n, I) weights, in float32 at least, and (n, H) sums.
+        Returns (n, I) weights, in float32 at least, and (n, H) sums.
         """
         keys = precise(self.keys.index_select(0, rows))
         scores = torch.bmm(keys, precise(queries).unsqueeze(2)).squeeze(2).mul_(scale)
@@ -73,8 +72,7 @@ class StackLSTM(nn.Module):
             gates: (n, 4H) of `project`; overwritten.
             hidden, cells: (n, H) below.
 
-        Returns:
-            (n, H) hidden states and cells.
+        Returns (n, H) hidden states and cells.
         """
         gates.addmm_(hidden, self.recurrent_weight.t())
         new_cells, new_hidden = torch.empty_like(cells), torch.empty_like(hidden)
@@ -89,9 +87,8 @@ class StackLSTM(nn.Module):
             plan: what is pushed upon what.
             memory: what new nonterminals attend to, which then are the sum of their entry and what attention gives.
 
-        Returns:
-            (N, H) states in the order of the plan, and (B, J, I) weights of attention by sentence, nonterminal (root
-            excluded) and source constituent, in float32 at least; None without a memory.
+        Returns (N, H) states in the order of the plan, and (B, J, I) weights of attention by sentence, nonterminal
+        (root excluded) and source constituent, in float32 at least; None without a memory.
         """
         gates = nn.functional.embedding(plan.code, self.project(entries))
         if memory is None:

@@ -27,8 +27,7 @@ class SymbolChoice:
             generated: (n,) symbols before.
             most: (n,) symbols that there may be, after which only the end is allowed.
 
-        Raises:
-            FloatingPointError: a probability is not a number.
+        Raises FloatingPointError: a probability is not a number.
         """
         scores = grammar.checked(self._log_probabilities(grammar, hidden), generated, "output")
         scores[:, list(self.never)] = -torch.inf

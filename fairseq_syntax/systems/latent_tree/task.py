@@ -248,8 +248,7 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
     def build_generator(self, models, args, seq_gen_cls=None, extra_gen_cls_kwargs=None, prefix_allowed_tokens_fn=None):
         """A `TreeGenerator`, or a `TreeScorer`. Options of fairseq that mean nothing to it are refused.
 
-        Raises:
-            ValueError: such an option is given; or a model builds no trees.
+        Raises ValueError: such an option is given; or a model builds no trees.
         """
         for model in models:
             self._check_model(model)

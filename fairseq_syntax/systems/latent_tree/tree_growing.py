@@ -42,11 +42,7 @@ def grow_trees(
         generator: to draw with; torch's own when not given.
         wait: between 0 and 1.
 
-    Returns:
-        (B, T) actions, filled up with NOP.
-
-    Raises:
-        FloatingPointError: a probability is not a number.
+    Returns (B, T) actions, filled up with NOP. Raises FloatingPointError: a probability is not a number.
     """
     state = RNNGState(grammar, lengths, limits, memory, roots)
     transitions = state.transitions

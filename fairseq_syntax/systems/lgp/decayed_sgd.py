@@ -58,8 +58,7 @@ class DecayedSGD(FairseqOptimizer):
     Attributes:
         clip_value: norm at which gradients are clipped instead of `--clip-norm`; None: that of `--clip-norm`.
 
-    Raises:
-        ValueError: half precision, where fairseq hands over copies of the parameters without their attributes.
+    Raises ValueError: half precision, where fairseq hands over copies of the parameters without their attributes.
     """
 
     def __init__(self, cfg: DecayedSGDConfig, params):
@@ -100,9 +99,8 @@ def decay_groups(parameters, default: float) -> list[dict]:
         parameters: of a model.
         default: weight decay of those that do not say.
 
-    Returns:
-        Groups with `params`, `weight_decay` and `decay_of`: "none", "parameter" or "option". Which groups there are
-        depends on the parameters only, so that a run resumes with another `default`, too.
+    Returns groups with `params`, `weight_decay` and `decay_of`: "none", "parameter" or "option". Which groups there are
+    depends on the parameters only, so that a run resumes with another `default`, too.
     """
     groups = {}
     for parameter in parameters:

@@ -17,8 +17,7 @@ def graph_memory(states: Tensor, padding_mask: Tensor, graph: Optional[Tensor] =
         graph: (B, T, D) dep of eq. 3, if there is a graph; only words are attended to.
         words: (B, T), True at words.
 
-    Returns:
-        "values" (B, K, T, D) and "bias" (B, 1, K T) of scores, K = 2 with a graph, else 1.
+    Returns "values" (B, K, T, D) and "bias" (B, 1, K T) of scores, K = 2 with a graph, else 1.
     """
     values, attended = [states], [~padding_mask]
     if graph is not None:

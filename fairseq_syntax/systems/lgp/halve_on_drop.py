@@ -37,8 +37,7 @@ class HalveOnDrop(FairseqLRScheduler):
     Unlike `reduce_lr_on_plateau`, which compares with the best check, this compares with the one before; an equal value
     is not worse. fairseq's `--stop-min-lr` ends training after so many halvings.
 
-    Raises:
-        ValueError: options out of their ranges.
+    Raises ValueError: options out of their ranges.
     """
 
     def __init__(self, cfg: HalveOnDropConfig, optimizer):

@@ -188,9 +188,8 @@ class LatentGraphModel(RecurrentModel):
     def build_model(cls, args, task):
         """Build the model.
 
-        Raises:
-            FileNotFoundError: there is no such parser.
-            ValueError: options are out of range, or files of vectors do not fit.
+        Raises FileNotFoundError: there is no such parser; ValueError: options are out of range, or files of vectors do
+        not fit.
         """
         given, args = args, cls.complete_options(args, task)
         # what `RecurrentDecoder` asks for
@@ -236,9 +235,8 @@ class LatentGraphModel(RecurrentModel):
     def latent_heads(self, src_tokens, src_lengths=None):
         """Scores log p and probabilities p of the heads of the source tokens, in their columns.
 
-        Returns:
-            "arc_scores" and "arc_marginals" (B, T, T), [dependent, head]; "root_scores" and "root_marginals" (B, T);
-            "word_mask" (B, T). The head of a root is EOS.
+        Returns "arc_scores" and "arc_marginals" (B, T, T), [dependent, head]; "root_scores" and "root_marginals" (B,
+        T); "word_mask" (B, T). The head of a root is EOS.
         """
         source = self.encoder.source(src_tokens)
         rotation = Rotation(source.padding_mask)
@@ -273,11 +271,7 @@ def _read_trained(path: str) -> ParserCheckpoint:
 
 
 def adapt_options(args, trained: ParserCheckpoint) -> None:
-    """Take what a trained parser fixes from it.
-
-    Raises:
-        ValueError: an option contradicts it.
-    """
+    """Take what a trained parser fixes from it. Raises ValueError: an option contradicts it."""
     fixed = {
         "lgp_parser_size": trained.size,
         "lgp_pos_size": trained.pos_size,

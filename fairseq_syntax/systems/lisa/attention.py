@@ -60,8 +60,7 @@ class ParserAttention(HeadwiseAttention):
             gold_parents: column of each token's parent to use instead of the parser's distribution, (B, T); tokens
                 with a negative one keep the parser's.
 
-        Returns:
-            (output (T, B, C), weights of the parsing head (B, 1, T, T), parser logits (B, T, T), not masked).
+        Returns (output (T, B, C), weights of the parsing head (B, 1, T, T), parser logits (B, T, T), not masked).
         """
         logits = self.parser(x)
         distribution = masked_softmax(logits, padding_mask)

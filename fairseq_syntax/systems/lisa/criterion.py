@@ -31,8 +31,7 @@ def parse_loss(logits: Tensor, parent_pieces: Tensor, padding_mask: Tensor) -> t
             do not count.
         padding_mask: (B, T), True = padding, which nobody can attach to.
 
-    Returns:
-        (sum of the losses (), whether the best parent is right (B, T), which tokens count (B, T)).
+    Returns (sum of the losses (), whether the best parent is right (B, T), which tokens count (B, T)).
     """
     counted = parent_pieces >= 0
     scores = logits.float().masked_fill(padding_mask.unsqueeze(1), float("-inf"))
@@ -62,11 +61,7 @@ class LabelSmoothedCrossEntropyWithHeadsCriterion(LabelSmoothedCrossEntropyCrite
         self.lisa_parse_penalty = lisa_parse_penalty
 
     def forward(self, model, sample, reduce=True):
-        """As in fairseq.
-
-        Raises:
-            ValueError: the model has no parsing head, or the batch no trees.
-        """
+        """As in fairseq. Raises ValueError: the model has no parsing head, or the batch no trees."""
         net_output = model(**sample["net_input"])
         loss, nll_loss = self.compute_loss(model, net_output, sample, reduce=reduce)
         sample_size = sample["target"].size(0) if self.sentence_avg else sample["ntokens"]

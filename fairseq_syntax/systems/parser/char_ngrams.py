@@ -44,11 +44,7 @@ class NgramVocabulary:
     """
 
     def __init__(self, keys: Iterable[str]):
-        """Args: keys in the order of their numbers.
-
-        Raises:
-            ValueError: a key comes twice.
-        """
+        """Args: keys in the order of their numbers. Raises ValueError: a key comes twice."""
         self.keys = list(keys)
         self._numbers = {key: number for number, key in enumerate(self.keys, 1)}
         if len(self._numbers) < len(self.keys):
@@ -97,12 +93,8 @@ def bag_table(words: Sequence[str], vocabulary: NgramVocabulary, width: int) -> 
         vocabulary: the n-grams that are known.
         width: n-grams to keep of a word, the first ones.
 
-    Returns:
-        (numbers (V, W) int32, 0 after the last n-gram; how many words lost n-grams). W is the size of the largest bag,
-        and 1 if all are empty.
-
-    Raises:
-        ValueError: a width below 1.
+    Returns (numbers (V, W) int32, 0 after the last n-gram; how many words lost n-grams). W is the size of the largest
+    bag, and 1 if all are empty. Raises ValueError: a width below 1.
     """
     if width < 1:
         raise ValueError(f"at most {width} n-grams of a word; allow at least 1")

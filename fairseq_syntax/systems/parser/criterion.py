@@ -57,8 +57,7 @@ class JointParsingCriterion(FairseqCriterion):
     validations, also `trees` (% of sentences whose most likely heads are a tree with one root), and the score of the
     best projective tree, `uas_eisner` and `uas_eisner_no_punct`.
 
-    Raises:
-        ValueError: the task is not `dependency_parsing`.
+    Raises ValueError: the task is not `dependency_parsing`.
     """
 
     def __init__(self, task, sentence_avg, lgp_label_teacher_forcing=False):
@@ -71,8 +70,7 @@ class JointParsingCriterion(FairseqCriterion):
     def forward(self, model, sample, reduce=True):
         """(loss, sample size, what to log); see the class.
 
-        Raises:
-            ValueError: PyTorch gathers the gradients of several processes.
+        Raises ValueError: PyTorch gathers the gradients of several processes.
         """
         _check_wrapper(model)
         kind = sample["pass"]

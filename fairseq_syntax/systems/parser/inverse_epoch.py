@@ -32,8 +32,7 @@ class InverseEpoch(FairseqLRScheduler):
 
     Everything follows from the number of the epoch, so there is nothing to store.
 
-    Raises:
-        ValueError: options out of their ranges, or an optimizer that cannot clip by pass.
+    Raises ValueError: options out of their ranges, or an optimizer that cannot clip by pass.
     """
 
     def __init__(self, cfg: InverseEpochConfig, optimizer):

@@ -68,8 +68,7 @@ def word_states(heads: Tensor, states: Tensor) -> Tensor:
         heads: (B, S dependent, S head), see `Graph`.
         states: (B, S, D), finite in padding.
 
-    Returns:
-        (B, S, D), 0 in rows of EOS and padding.
+    Returns (B, S, D), 0 in rows of EOS and padding.
     """
     return torch.bmm(heads.to(states.dtype), states)
 
@@ -151,8 +150,7 @@ class LatentGraphParser(nn.Module):
             teacher_heads: (B, S) columns of heads that labels are predicted from, in place of the soft heads; words of
                 which it names no possible head keep those. Ignored where labels are not learned.
 
-        Raises:
-            ValueError: shapes disagree, or the graph is given but heads or labels are not.
+        Raises ValueError: shapes disagree, or the graph is given but heads or labels are not.
         """
         self._check(x, lengths, given_heads, given_labels)
         width = x.shape[1]

@@ -118,7 +118,6 @@ class TwoWayLSTM(nn.Module):
             inputs: (B, S, I).
             turned: (B, S, I), turned round.
 
-        Returns:
-            (B, S, D) and, still turned round, (B, S, D).
+        Returns (B, S, D) and, still turned round, (B, S, D).
         """
         return self.left_to_right(inputs)[0], self.right_to_left(turned)[0]

@@ -143,8 +143,7 @@ class LatentGraphParserModel(BaseFairseqModel):
     def build_model(cls, args, task):
         """Build the model for the words, tags and labels of the task's treebank.
 
-        Raises:
-            ValueError: options are out of range, another task, or files of vectors do not fit.
+        Raises ValueError: options are out of range, another task, or files of vectors do not fit.
         """
         args = as_namespace(args)
         fill_defaults(args, cls.options)
@@ -204,9 +203,8 @@ class LatentGraphParserModel(BaseFairseqModel):
     def latent_heads(self, src_tokens, src_lengths=None):
         """Scores log p and probabilities p of the heads of the tokens, in their columns, padded on either side.
 
-        Returns:
-            "arc_scores" and "arc_marginals" (B, T, T), [dependent, head]; "root_scores" and "root_marginals" (B, T);
-            "word_mask" (B, T). The head of a root is EOS.
+        Returns "arc_scores" and "arc_marginals" (B, T, T), [dependent, head]; "root_scores" and "root_marginals" (B,
+        T); "word_mask" (B, T). The head of a root is EOS.
         """
         padding = src_tokens.eq(self.pad)
         rotation = Rotation(padding)
@@ -232,9 +230,7 @@ class LatentGraphParserModel(BaseFairseqModel):
     def load(cls, path: str) -> tuple:
         """A trained parser and its task, in evaluation mode, from the checkpoint alone.
 
-        Raises:
-            FileNotFoundError: no such file.
-            ValueError: not a checkpoint of `lgp_parser`.
+        Raises FileNotFoundError: no such file; ValueError: not a checkpoint of `lgp_parser`.
         """
         advice = "give one that fairseq-train wrote with --task dependency_parsing --arch lgp_parser"
         try:
@@ -255,9 +251,8 @@ def token_heads(heads: Tensor, lengths: Tensor, rotation: Rotation, word_mask: T
         rotation: by which the sentences came to be padded on the right.
         word_mask: (B, T), True at words, in the columns before that.
 
-    Returns:
-        "arc_scores", log p, and "arc_marginals", p, (B, T, T), [dependent, head]; "root_scores" and "root_marginals"
-        (B, T); "word_mask". In the columns before the rotation.
+    Returns "arc_scores", log p, and "arc_marginals", p, (B, T, T), [dependent, head]; "root_scores" and
+    "root_marginals" (B, T); "word_mask". In the columns before the rotation.
     """
     roots = heads.gather(2, (lengths - 1)[:, None, None].expand(-1, heads.shape[1], 1)).squeeze(2)
     # columns, then rows, as they were
@@ -304,8 +299,7 @@ def build_words(args, dictionary, vocabulary) -> WordRepresentation:
 def read_parser(path: str) -> ParserCheckpoint:
     """What a translator takes over from a trained parser.
 
-    Raises:
-        FileNotFoundError, ValueError: see `LatentGraphParserModel.load`.
+    Raises FileNotFoundError, ValueError: see `LatentGraphParserModel.load`.
     """
     model, _ = LatentGraphParserModel.load(path)
     words, parser = model.words, model.parser

@@ -197,8 +197,7 @@ class DependencyParsingTask(FairseqTask):
     def build_model(self, cfg, from_checkpoint=False):
         """Build the model; from a checkpoint, without the files of vectors that it began with.
 
-        Raises:
-            ValueError: it is no parser.
+        Raises ValueError: it is no parser.
         """
         name = getattr(cfg, "_name", None) or getattr(cfg, "arch", None)
         if not hasattr(ARCH_MODEL_REGISTRY.get(name, MODEL_REGISTRY.get(name)), "anchored"):
@@ -209,11 +208,7 @@ class DependencyParsingTask(FairseqTask):
         return model
 
     def build_criterion(self, cfg, from_checkpoint=False):
-        """Build the criterion.
-
-        Raises:
-            ValueError: it learns no trees.
-        """
+        """Build the criterion. Raises ValueError: it learns no trees."""
         name = getattr(cfg, "_name", None) or getattr(cfg, "criterion", None)
         if name != "joint_parsing":
             raise ValueError(f"--criterion {name}: --task dependency_parsing needs --criterion joint_parsing")
@@ -254,11 +249,7 @@ class DependencyParsingTask(FairseqTask):
         return {type(self).__name__: {"snapshot": self._snapshot, "fingerprint": self._fingerprint()}}
 
     def set_checkpoint_dict(self, state):
-        """Go on where a run was interrupted.
-
-        Raises:
-            ValueError: it had other training data.
-        """
+        """Go on where a run was interrupted. Raises ValueError: it had other training data."""
         if state["fingerprint"] != self._fingerprint():
             raise ValueError(
                 "the training data has other words, tags or labels than when the training began; give the same data "

@@ -63,11 +63,7 @@ class TaggedSentence:
 
 
 def find_treebank(folder: str, split: str) -> Path:
-    """The file of a split: FOLDER/SPLIT.conllu or FOLDER/SPLIT.conllu.gz.
-
-    Raises:
-        TreeFormatError: there is neither.
-    """
+    """The file of a split: FOLDER/SPLIT.conllu or FOLDER/SPLIT.conllu.gz. Raises TreeFormatError: there is neither."""
     candidates = [Path(folder, f"{split}.conllu{ending}") for ending in ("", ".gz")]
     for path in candidates:
         if path.is_file():
@@ -85,8 +81,7 @@ def read_treebank(path: str | Path, form: TreebankFormat, limit: Optional[int] =
         form: how to read it.
         limit: read so many sentences, the first ones; None reads all.
 
-    Raises:
-        TreeFormatError: see `trees.conllu`; also a file without sentences.
+    Raises TreeFormatError: see `trees.conllu`; also a file without sentences.
     """
     sentences = []
     with open_text(path) as lines:
@@ -132,12 +127,8 @@ def build_vocabulary(
         parsed: sentences that teach trees; may be the same object.
         translator: source dictionary of a translator that is to use the parser.
 
-    Returns:
-        "words" (V), the translator's first; "counts" (V) of them in the treebank, and "translator_counts" (V); "pos"
-        and "labels", sorted.
-
-    Raises:
-        ValueError: the treebank has no tags, or no trees.
+    Returns "words" (V), the translator's first; "counts" (V) of them in the treebank, and "translator_counts" (V);
+    "pos" and "labels", sorted. Raises ValueError: the treebank has no tags, or no trees.
     """
     counts = Counter(
         word

@@ -75,8 +75,7 @@ class WordRepresentation(nn.Module):
         row_symbols: list of the R strings.
         vocabulary: the G n-grams.
 
-    Raises:
-        ValueError: `row_symbols` lacks a special symbol; `max_ngrams` is below 1.
+    Raises ValueError: `row_symbols` lacks a special symbol; `max_ngrams` is below 1.
     """
 
     def __init__(

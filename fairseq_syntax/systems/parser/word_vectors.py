@@ -26,13 +26,8 @@ def read_vectors(path: str, size: int, wanted: Optional[Collection[str]] = None)
         size: d.
         wanted: tokens whose vectors are needed, best as a set; None takes all.
 
-    Returns:
-        Token -> (d,) float32.
-
-    Raises:
-        ValueError: not a file of vectors, or the first entry, or a word2vec header, has another size; the message
-            names the line.
-        OSError: no such file.
+    Returns token -> (d,) float32. Raises ValueError: not a file of vectors, or the first entry, or a word2vec header,
+    has another size; the message names the line; OSError: no such file.
     """
     vectors: Dict[str, np.ndarray] = {}
     wrong = []  # numbers of lines
@@ -120,11 +115,7 @@ def fill_rows(
         vectors: string -> (d,), NumPy or torch.
         name: what the log calls them.
 
-    Returns:
-        How many rows were filled.
-
-    Raises:
-        ValueError: not R strings, or a vector is not of size d.
+    Returns how many rows were filled. Raises ValueError: not R strings, or a vector is not of size d.
     """
     if len(strings) != len(weight):
         raise ValueError(f"{name}: {len(strings)} strings for a table of {len(weight)} rows; give one for each row")
@@ -157,8 +148,7 @@ def load_vectors(
         word_vectors: file of word vectors, lower-cased ones if the representation looks words up like this.
         ngram_vectors: file of n-gram vectors with keys such as `3gram-cat`.
 
-    Raises:
-        ValueError: a file is missing, or has no vector that is of use; see also `read_vectors`.
+    Raises ValueError: a file is missing, or has no vector that is of use; see also `read_vectors`.
     """
     words, ngrams = representation.words, representation.ngrams
     of_rows = [None if row == words.padding_idx else symbol for row, symbol in enumerate(representation.row_symbols)]

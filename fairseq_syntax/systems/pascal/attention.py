@@ -21,8 +21,7 @@ class ParentScaledAttention(HeadwiseAttention):
         variance: σ² in squared tokens.
         All others as in `MultiheadAttention`.
 
-    Raises:
-        ValueError: a number out of range.
+    Raises ValueError: a number out of range.
     """
 
     def __init__(
@@ -57,8 +56,7 @@ class ParentScaledAttention(HeadwiseAttention):
             prior: D, (B, T, T) float32, shared by all heads; with `learn_variance` the offsets from the parents,
                 NaN in rows of tokens without a parse.
 
-        Returns:
-            (output (T, B, C), weights of the scaled heads (B, h, T, T)).
+        Returns (output (T, B, C), weights of the scaled heads (B, h, T, T)).
         """
 
         def weights(query: Tensor, key: Tensor) -> Tensor:

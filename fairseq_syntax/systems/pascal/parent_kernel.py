@@ -21,9 +21,8 @@ def parent_offsets(parents: Tensor) -> Tensor:
     Args:
         parents: doubled parent positions in batch columns, negative without a parse, (B, T) integers.
 
-    Returns:
-        (B, T, T) float32: [b, t, j] = j - p[b, t]. Whatever the precision of the model: in half precision, positions
-        beyond 1024 would lose their halves.
+    Returns (B, T, T) float32: [b, t, j] = j - p[b, t]. Whatever the precision of the model: in half precision,
+    positions beyond 1024 would lose their halves.
     """
     columns = torch.arange(parents.size(1), device=parents.device, dtype=torch.float32)
     return columns - (parents.float() / 2).unsqueeze(-1)
@@ -37,11 +36,7 @@ def kernel_weights(offsets: Tensor, kernel: str, variance: float | Tensor) -> Te
         kernel: a `ParentKernel`.
         variance: σ² in squared tokens, > 0; a number or a tensor that broadcasts.
 
-    Returns:
-        Same shape (broadcast with `variance`), float32, not negative.
-
-    Raises:
-        ValueError: an unknown kernel.
+    Returns same shape (broadcast with `variance`), float32, not negative. Raises ValueError: an unknown kernel.
     """
     if kernel == ParentKernel.normal:
         if isinstance(variance, Tensor):
@@ -62,8 +57,7 @@ def parent_weights(parents: Tensor, kernel: str, variance: float) -> Tensor:
     Args:
         parents: (B, T), see `parent_offsets`.
 
-    Returns:
-        (B, T, T) float32.
+    Returns (B, T, T) float32.
     """
     weights = kernel_weights(parent_offsets(parents), kernel, variance)
     return weights.masked_fill_((parents < 0).unsqueeze(-1), 1.0)

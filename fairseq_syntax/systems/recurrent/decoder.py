@@ -52,8 +52,7 @@ class RecurrentDecoder(FairseqIncrementalDecoder):
             state: of the step before.
             memory: of the source.
 
-        Returns:
-            (output (B, …); what the attention found, name -> (B, …); the new state).
+        Returns (output (B, …); what the attention found, name -> (B, …); the new state).
         """
         raise AssertionError("a subclass defines the step")
 
@@ -64,9 +63,8 @@ class RecurrentDecoder(FairseqIncrementalDecoder):
     def extract_features(self, prev_output_tokens, encoder_out, incremental_state=None, **unused):
         """Run all steps, or with `incremental_state` those that are new.
 
-        Returns:
-            (features (B, S, C); extra: "attn" [(B, S, T)] in eval mode, and what else the attention found, (B, S, …);
-            in training "guide_loss" only).
+        Returns (features (B, S, C); extra: "attn" [(B, S, T)] in eval mode, and what else the attention found, (B, S,
+        …); in training "guide_loss" only).
         """
         state = self.get_incremental_state(incremental_state, "cached_state")
         if state is None:

@@ -59,8 +59,7 @@ class RecurrentEncoder(FairseqEncoder):
             x: (B, T, E).
             padding_mask: (B, T), True at padding, on either side.
 
-        Returns:
-            (annotations (B, T, 2H), 0 at padding; final states, each (B, layers, 2H), the output first).
+        Returns (annotations (B, T, 2H), 0 at padding; final states, each (B, layers, 2H), the output first).
         """
         rotation = Rotation(padding_mask)
         lengths = (~padding_mask).sum(dim=1).cpu()
@@ -101,9 +100,8 @@ class RecurrentEncoder(FairseqEncoder):
             src_lengths: not needed.
             src_syntax: trees, for the memory of models that need them.
 
-        Returns:
-            a dict whose tensors have the batch first: "memory", "final" (the encoder's last states),
-            "encoder_padding_mask" and "sentence", the number of each row's sentence in the batch.
+        Returns a dict whose tensors have the batch first: "memory", "final" (the encoder's last states),
+        "encoder_padding_mask" and "sentence", the number of each row's sentence in the batch.
         """
         source = self.source(src_tokens, src_syntax)
         return {

@@ -98,8 +98,7 @@ class RecurrentModel(HubModel, FairseqEncoderDecoderModel):
     def complete_options(cls, args, task) -> argparse.Namespace:
         """All options with a value, checked.
 
-        Raises:
-            ValueError: options that contradict each other or are out of range.
+        Raises ValueError: options that contradict each other or are out of range.
         """
         args = as_namespace(args)
         fill_defaults(args, cls.options)
@@ -112,11 +111,7 @@ class RecurrentModel(HubModel, FairseqEncoderDecoderModel):
 
     @classmethod
     def build_model(cls, args, task):
-        """Build the model.
-
-        Raises:
-            ValueError: options that contradict each other or are out of range.
-        """
+        """Build the model. Raises ValueError: options that contradict each other or are out of range."""
         given, args = args, cls.complete_options(args, task)
         memory, attention = cls.build_attention(args, task)
         source_table = _embeddings(task.source_dictionary, args.encoder_embed_dim)
@@ -172,8 +167,7 @@ def _embeddings(dictionary, size: int) -> nn.Embedding:
 def _load_embeddings(table: nn.Embedding, path: Optional[str], dictionary, option: str) -> None:
     """Fill rows of the table from a text file of vectors, as fairseq does.
 
-    Raises:
-        ValueError: there is no such file, or its vectors have another size than the table's.
+    Raises ValueError: there is no such file, or its vectors have another size than the table's.
     """
     if not path:
         return

@@ -34,8 +34,7 @@ def run_gru(layer: nn.GRU, x: Tensor, keep: Tensor, dropout: RecurrentDropout) -
         keep: (B, T), True at real tokens, which come first.
         dropout: two masks of it for each direction.
 
-    Returns:
-        (outputs (B, T, 2H), 0 at padding; final states (2, B, H)).
+    Returns (outputs (B, T, 2H), 0 at padding; final states (2, B, H)).
     """
     outputs, final = [], []
     steps = keep.unsqueeze(2).unbind(1)

@@ -47,8 +47,7 @@ class SourceMemory(nn.Module):
             states: (B, T, C) annotations of the encoder.
             source: what the annotations stand for.
 
-        Returns:
-            name -> tensor (B, …): rows belong to sentences, so that beam search can reorder them.
+        Returns name -> tensor (B, …): rows belong to sentences, so that beam search can reorder them.
         """
         raise AssertionError("a subclass makes the memory")
 
@@ -70,9 +69,8 @@ class SourceAttention(nn.Module):
             memory: of the `SourceMemory` that belongs to this class.
             state: of the step before.
 
-        Returns:
-            (context (B, context size); found: "attn" (B, T), the weights of the source positions, and what else the
-            kind of attention has to show, (B, …) each; the new state).
+        Returns (context (B, context size); found: "attn" (B, T), the weights of the source positions, and what else the
+        kind of attention has to show, (B, …) each; the new state).
         """
         raise AssertionError("a subclass defines the attention")
 
@@ -91,8 +89,7 @@ def attend(query: Tensor, keys: Tensor, bias: Tensor) -> Tensor:
         keys: (B, T, C).
         bias: (B, 1, T), see `attention_bias`.
 
-    Returns:
-        (B, 1, T), of the type of `keys`; the softmax is taken in float32 at least.
+    Returns (B, 1, T), of the type of `keys`; the softmax is taken in float32 at least.
     """
     # a row times a matrix: on a CPU twice as fast as a matrix times a column
     scores = torch.baddbmm(bias, query.unsqueeze(1), keys.transpose(1, 2))

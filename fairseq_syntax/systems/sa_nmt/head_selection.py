@@ -74,10 +74,9 @@ class HeadSelection(nn.Module):
     def heads(self, states: Tensor, source: Source) -> Dict[str, Tensor]:
         """Scores and distributions of the heads of the words that annotations (B, T, C) stand for.
 
-        Returns:
-            "arc_scores" and "arc_marginals" (B, T, T), [dependent, head]; "root_scores" and "root_marginals" (B, T);
-            "word_mask". Marginals of a word sum to one over its heads and the root. For `flat` the diagonal, a word
-            that chooses itself, takes the place of the root.
+        Returns "arc_scores" and "arc_marginals" (B, T, T), [dependent, head]; "root_scores" and "root_marginals" (B,
+        T); "word_mask". Marginals of a word sum to one over its heads and the root. For `flat` the diagonal, a word
+        that chooses itself, takes the place of the root.
         """
         arcs, roots = self.scores(states)
         word_mask = source.word_mask

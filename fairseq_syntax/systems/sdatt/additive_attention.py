@@ -79,8 +79,7 @@ class SourceWeights(nn.Module):
             memory: of an `AdditiveMemory`.
             state: of the step before.
 
-        Returns:
-            (weights (B, T), 0 at padding; what else there is to show; the new state).
+        Returns (weights (B, T), 0 at padding; what else there is to show; the new state).
         """
         return global_weights(scores, memory["keep"]), {}, state
 

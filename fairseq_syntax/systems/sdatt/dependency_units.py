@@ -25,8 +25,7 @@ def dependency_units(parents: Tensor, starts: Tensor, size: int) -> Tensor:
         starts: (B, T), True at the first piece of every word, EOS excluded.
         size: members to keep.
 
-    Returns:
-        (B, T, size) long, -1 after the last member; without members except at first pieces.
+    Returns (B, T, size) long, -1 after the last member; without members except at first pieces.
     """
     columns = torch.arange(parents.shape[1], device=parents.device)
     parents = parents.long()
@@ -87,8 +86,7 @@ class DependencyUnits(nn.Module):
             word_starts: (B, T), true at the first piece of every word.
             parents: (B, T), see `dependency_units`.
 
-        Returns:
-            (B, T, E).
+        Returns (B, T, E).
         """
         starts = word_mask & word_starts.bool()
         words = int(starts.sum())

@@ -77,8 +77,7 @@ def complete_distances(syntax: Optional[SourceSyntax], keep: Tensor, missing: Mi
         keep: (B, T), True at real tokens.
         missing: what to fill in.
 
-    Raises:
-        ValueError: no distances, or a sentence has none and `missing` is `error`.
+    Raises ValueError: no distances, or a sentence has none and `missing` is `error`.
     """
     if syntax is None or "distances" not in syntax:
         raise ValueError(
@@ -234,8 +233,7 @@ def weights_around(
         training: whether gradients are needed.
         weigh: long (B, …) -> weights (B, …, T) with these tokens, counted from the sentence's first, in the centre.
 
-    Returns:
-        (B, …, T).
+    Returns (B, …, T).
     """
     row = centre_row(position, length)
     if gradient == PositionGradient.hard or (gradient == PositionGradient.ste and not training):

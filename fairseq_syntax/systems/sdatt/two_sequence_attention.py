@@ -31,8 +31,7 @@ class TwoSequenceAttention(nn.Module):
             words, units: (B, H) states.
             memory: "words" and "units", each of an `AdditiveMemory`.
 
-        Returns:
-            ([context of words; context of units] (B, 2C); found: "attn" (B, T)).
+        Returns ([context of words; context of units] (B, 2C); found: "attn" (B, T)).
         """
         scores = self.share * self.words.scores(words, memory["words"])
         scores = scores + (1 - self.share) * self.units.scores(units, memory["units"])

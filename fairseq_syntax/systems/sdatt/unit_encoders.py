@@ -34,8 +34,7 @@ class UnitEncoder(RecurrentEncoder):
     def embed_both(self, source: Source) -> tuple[Tensor, Tensor]:
         """(V_x, V_U), (B, T, E) each.
 
-        Raises:
-            ValueError: no trees; or a sentence without a parse, unless missing parses are allowed.
+        Raises ValueError: no trees; or a sentence without a parse, unless missing parses are allowed.
         """
         if source.syntax is None or any(name not in source.syntax for name in UNIT_INPUTS):
             raise ValueError(

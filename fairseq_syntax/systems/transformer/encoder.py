@@ -83,8 +83,7 @@ class SyntaxEncoder(TransformerEncoderBase):
         Args:
             src_syntax: what `syntax_inputs` names.
 
-        Returns:
-            fairseq's dict, plus "syntax": list of the dicts that special layers returned.
+        Returns fairseq's dict, plus "syntax": list of the dicts that special layers returned.
         """
         # the steps of TransformerEncoderBase.forward_scriptable, whose loop passes nothing on to a layer
         padding_mask = src_tokens.eq(self.padding_idx)

@@ -31,8 +31,7 @@ class HeadwiseAttention(MultiheadAttention):
             special_weights: (queries (B, h, T, d), scaled by 1/√d, and keys (B, h, T, d) of the first h heads) ->
                 attention weights (B, h, T, T), each row a distribution over the tokens that are no padding.
 
-        Returns:
-            (output (T, B, C), weights of the special heads before dropout (B, h, T, T)).
+        Returns (output (T, B, C), weights of the special heads before dropout (B, h, T, T)).
         """
         length, batch, width = x.shape
         special = self.special_heads
@@ -65,8 +64,7 @@ def masked_softmax(scores: Tensor, padding_mask: Tensor | None) -> Tensor:
         scores: (B, …, T, T).
         padding_mask: (B, T), True = padding; None when there is none.
 
-    Returns:
-        float32, same shape. The mask comes last: a score of -inf must never be multiplied.
+    Returns float32, same shape. The mask comes last: a score of -inf must never be multiplied.
     """
     if padding_mask is not None:
         shape = (padding_mask.size(0),) + (1,) * (scores.dim() - 2) + (padding_mask.size(1),)

@@ -9,8 +9,7 @@ def chosen_layers(text: str, layers: int, option: str) -> tuple[int, ...]:
         layers: how many there are.
         option: its name, for the message.
 
-    Raises:
-        ValueError: it is none of these, or there is no such layer.
+    Raises ValueError: it is none of these, or there is no such layer.
     """
     text = str(text).strip("[] ")  # hydra makes lists and numbers of such values
     if text in ("all", "none"):

@@ -59,8 +59,7 @@ class SyntaxTransformerModel(HubModel, TransformerModel):
     def build_model(cls, args, task):
         """Build the model; the options may also come from hydra.
 
-        Raises:
-            ValueError: options that contradict each other, or a task that knows nothing of trees.
+        Raises ValueError: options that contradict each other, or a task that knows nothing of trees.
         """
         require_trees(cls, task)
         args = as_namespace(args)

@@ -44,10 +44,8 @@ class OwnParser:
     Attributes:
         longest: words of a sentence that it reads.
 
-    Raises:
-        TreeFormatError: not such a checkpoint, or no such device.
-        FileNotFoundError: no such file.
-        ValueError: no such decoder, or a batch of nothing.
+    Raises TreeFormatError: not such a checkpoint, or no such device; FileNotFoundError: no such file; ValueError: no
+    such decoder, or a batch of nothing.
     """
 
     def __init__(
@@ -87,8 +85,7 @@ class OwnParser:
     def parse(self, sentences: list[list[str]], progress: Progress = False) -> list[Sentence]:
         """See `data.parsers.Parser.parse`.
 
-        Raises:
-            TreeFormatError: an empty word or one that CoNLL-U cannot hold; a sentence longer than the model reads.
+        Raises TreeFormatError: an empty word or one that CoNLL-U cannot hold; a sentence longer than the model reads.
         """
         self._check(sentences)
         trees = [Sentence([], [], [], []) for _ in sentences]
