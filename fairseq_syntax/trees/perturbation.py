@@ -49,7 +49,7 @@ def reattached_heads(heads: list[int], count: int, generator: random.Random) -> 
         count: 0 to J.
         generator: is drawn from.
 
-    Returns j heads. Of one word, and of two of which one is to change, those that were given: there is no such tree.
+    Returns J heads. Of one word, and of two of which one is to change, those that were given: there is no such tree.
     """
     words = range(len(heads))
     if not count or len(heads) == 1 or (len(heads), count) == (2, 1):
@@ -86,7 +86,7 @@ def exchanged_labels(sentence: Sentence, count: int, generator: random.Random) -
             that take part can have it.
         generator: is drawn from.
 
-    Returns j labels, each as often as before.
+    Returns J labels, each as often as before.
     """
     words = [word for word, head in enumerate(sentence.heads) if head != ROOT]
     labels = list(sentence.deprels)

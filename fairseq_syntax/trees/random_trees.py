@@ -15,7 +15,7 @@ def random_heads(words: int, generator: random.Random) -> list[int]:
         words: J, 0 or more.
         generator: is drawn from.
 
-    Returns j heads, 0-based; `ROOT` for the root.
+    Returns J heads, 0-based; `ROOT` for the root.
 
     Cost: O(J log J) draws on average.
     """

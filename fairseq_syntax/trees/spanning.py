@@ -25,7 +25,7 @@ def chu_liu_edmonds(arc_scores: Sequence[np.ndarray], root_scores: Sequence[np.n
         arc_scores: (J, J) each, [dependent, head].
         root_scores: (J,) each.
 
-    Returns j heads for each sentence; which of several best trees is not defined. Raises ValueError: shapes disagree, a
+    Returns J heads for each sentence; which of several best trees is not defined. Raises ValueError: shapes disagree, a
     score is NaN or +inf, or every tree of a sentence is forbidden.
     """
     from stanza.models.common.chuliu_edmonds import chuliu_edmonds  # seconds, that only this function should cost
@@ -59,7 +59,7 @@ def eisner(arc_scores: Sequence[np.ndarray], root_scores: Sequence[np.ndarray]) 
         arc_scores: (J, J) each, [dependent, head].
         root_scores: (J,) each.
 
-    Returns j heads for each sentence; which of several best trees is not defined. Raises ValueError: shapes disagree, a
+    Returns J heads for each sentence; which of several best trees is not defined. Raises ValueError: shapes disagree, a
     score is NaN or +inf, or every projective tree of a sentence is forbidden.
 
     Cost: O(J^3), all spans of one length in sentences of about one length at once.
@@ -149,7 +149,7 @@ def greedy(arc_scores: Sequence[np.ndarray], root_scores: Sequence[np.ndarray]) 
         arc_scores: (J, J) each, [dependent, head].
         root_scores: (J,) each.
 
-    Returns j heads for each sentence; the root before words, and earlier words before later ones, where scores are
+    Returns J heads for each sentence; the root before words, and earlier words before later ones, where scores are
     equal. Raises ValueError: shapes disagree, a score is NaN or +inf, or a word has no allowed head.
     """
     result = []
