@@ -171,7 +171,7 @@ class Text:
             self.words = flat.cumsum() - flat
 
     def strip(self, spans: np.ndarray) -> np.ndarray:
-        """(K, 2) spans of all symbols as spans of those that are no spaces; those with nothing but spaces are left out."""
+        """(K, 2) spans of all symbols as spans of those that are no spaces; those of spaces alone are left out."""
         stripped = self.before[spans]
         return stripped[stripped[:, 0] < stripped[:, 1]]
 
