@@ -58,11 +58,8 @@ def lock(file: int | IO, message: str) -> None:
 
 
 def refuse_existing(paths: list[str | None], overwrite: bool) -> None:
-    """Raise FileExistsError if a file that is to be written exists; call it before the work begins.
-
-    Args:
-        paths: of the files; None and `-` are passed over.
-        overwrite: whether to replace them.
+    """Raise FileExistsError if a file that is to be written exists, before the work begins; None and `-` are passed
+    over.
     """
     for path in paths:
         if path not in (None, STDIO) and Path(path).exists() and not overwrite:
@@ -73,8 +70,7 @@ def refuse_existing(paths: list[str | None], overwrite: bool) -> None:
 def written(path: str) -> Iterator[IO[str]]:
     """A UTF-8 text file, gzipped if it ends in `.gz`, that gets its name when the block ends without an error.
 
-    Args:
-        path: of the file; its folder is made; `-` is stdout, whatever encoding the locale has.
+    Its folder is made; `-` is stdout, whatever encoding the locale has.
     """
     if path == STDIO:
         sys.stdout.reconfigure(encoding="utf-8")

@@ -40,9 +40,8 @@ class HubModel:
     def from_pretrained(cls, model_name_or_path, checkpoint_file="model.pt", data_name_or_path=".", **kwargs):
         """Load a model for `translate`, as fairseq's `from_pretrained` does; raw text is parsed.
 
-        Args:
-            data_name_or_path: the data directory, for its dictionaries.
-            kwargs: options to override, e.g. `parser`, `parser_model`, `bpe`, `bpe_codes`.
+        `data_name_or_path` is the data directory, for its dictionaries; `kwargs` override options: `parser`,
+        `bpe_codes`, …
         """
         loaded = hub_utils.from_pretrained(
             model_name_or_path,

@@ -11,12 +11,10 @@ _PLUGINS = ("training.blackout", "task")
 
 
 def register() -> None:
-    """Register everything with fairseq, once; later calls do nothing.
+    """Register everything with fairseq, once; later calls do nothing. Raises ImportError: fairseq cannot be imported.
 
     fairseq imports `tasks/` and `models/` of a user directory by itself only if the package is not loaded yet, and
     never `criterions/`; so this does it in either order.
-
-    Raises ImportError: fairseq is missing or cannot be imported.
     """
     with import_quietly():
         importlib.import_module("fairseq")

@@ -137,11 +137,7 @@ def _run_stats(args: argparse.Namespace) -> None:
 
 
 def _run_draw(args: argparse.Namespace) -> None:
-    """Draw trees and attention of sentences.
-
-    Raises ValueError: the trees cannot be read, a sentence is not there or has no attention, or a picture exists;
-    OSError: a file is missing.
-    """
+    """Draw trees and attention of sentences."""
     from ..pictures.figures import save_figure
     from ..systems.latent_tree.drawing import draw_node_attention, draw_trees
 

@@ -58,9 +58,7 @@ def open_dictionary(train: list[str], extra: list[str]):
     """Words of some files with their counts, the most frequent first, then new words of others with count 0.
 
     The order is the same whatever the order of lines and training files. A further file of other words, given last,
-    changes no number of those before.
-
-    Raises ValueError: a text cannot be read, or the training text has no word.
+    changes no number of those before. ValueError if the training text has no word.
     """
     from fairseq.data import Dictionary
 

@@ -206,15 +206,11 @@ def default_task(task_class: type, names: tuple):
 
 
 def batches_without_loss(batches: list, indices) -> list:
-    """Append what fairseq's batching left over as one more batch.
+    """`batches` of fairseq, and as one more batch what of `indices`, in order, they left over.
 
     `fairseq.data.data_utils.batch_by_size` throws its last batch away when its size is no multiple of
     `--required-batch-size-multiple` (8 unless changed): of 203 sentences, 200 were translated and scored. Can go
     when fairseq keeps that batch.
-
-    Args:
-        batches: what fairseq made of `indices`, in order.
-        indices: all indices, in order.
     """
     covered = sum(len(batch) for batch in batches)
     return batches if covered == len(indices) else [*batches, indices[covered:]]

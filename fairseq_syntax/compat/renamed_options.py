@@ -53,10 +53,8 @@ RENAMED = _RENAMED | {name: f"{prefix}_{name}" for prefix, names in _GOT_PREFIX.
 
 
 def rename_options(cfg) -> None:
-    """Give options of our models, tasks, criterions and schedules the names they have today.
-
-    Args:
-        cfg: of a checkpoint: group -> options, a mapping or, of models that fairseq-train made, a namespace.
+    """Give options of our models, tasks, criterions and schedules in the configuration of a checkpoint their present
+    names.
     """
     for group in cfg:
         options = cfg[group]

@@ -43,11 +43,8 @@ def tag_dictionary_path(data_path: str | Path, source: str, name: str) -> Path:
 
 
 class ArrayWriter:
-    """Writes one array file. Sentences are appended in bulk: flat values and their counts.
-
-    Args:
-        prefix: path without `.bin`/`.idx`.
-        dtype: a NumPy type that the format knows.
+    """Writes an array file, of a path without `.bin`/`.idx`. Sentences are appended in bulk: flat values and their
+    counts.
     """
 
     def __init__(self, prefix: str | Path, dtype: type):

@@ -81,9 +81,7 @@ class SplitCounts(NamedTuple):
 
 
 def pair_examples(text_path: Path, trees_path: Path) -> Iterator[Example]:
-    """Read a text and its trees side by side.
-
-    An empty line of text goes with a tree without words, or with none at all.
+    """Read a text and its trees side by side; an empty line goes with a tree without words, or with none at all.
 
     Raises TreeFormatError: the files hold different numbers of sentences, or one is not readable.
     """
@@ -185,11 +183,7 @@ def _words(text: str, place: str, subword_type: str) -> tuple[list[str], list[in
 
 
 def packed_distances(heads: list[np.ndarray]) -> list[np.ndarray]:
-    """`pack_distances` of every sentence's tree; sentences of one length are computed together.
-
-    Args:
-        heads: (J,) heads of each sentence.
-    """
+    """`pack_distances` of the trees of (J,) heads; sentences of one length are computed together."""
     by_length = collections.defaultdict(list)
     for i, tree in enumerate(heads):
         by_length[len(tree)].append(i)
@@ -202,12 +196,7 @@ def packed_distances(heads: list[np.ndarray]) -> list[np.ndarray]:
 
 
 class SplitWriter:
-    """Writes the arrays of one split; tags stay provisional until `finish`.
-
-    Args:
-        prefix: path prefix of the split's source side.
-        options: what to make.
-    """
+    """Writes the arrays of one split under a path prefix; tags stay provisional until `finish`."""
 
     def __init__(self, prefix: str, options: Options):
         self.prefix = prefix
@@ -216,11 +205,7 @@ class SplitWriter:
         self._vocabularies: dict[str, dict[str, int]] = {name: {} for name in TAGS}
 
     def write(self, text_path: Path, trees_path: Path, workers: int, progress) -> SplitCounts:
-        """Convert a whole split.
-
-        Args:
-            workers: processes; 1 converts in this one.
-            progress: has `update(n)`, told the number of finished sentences.
+        """Convert a whole split; `progress.update(n)` is told of finished sentences, one worker is this very process.
 
         Raises TreeFormatError: see `pair_examples` and `convert`; or more trees are broken than are allowed.
         """

@@ -25,11 +25,7 @@ from .token_files import check_tokens, load_dictionary, split_languages
 
 
 class DataCheck:
-    """What is wrong with a data directory, and what is in it.
-
-    Args:
-        data_path: the directory.
-        source, target: languages.
+    """What is wrong with a data directory of two languages, and what is in it.
 
     Attributes:
         faults: messages, each naming the file; filled by `run`.

@@ -140,15 +140,11 @@ def check_input_names(names: Iterable[str], owner: str) -> None:
 
 
 def collate_syntax(sentences: list[TokenSyntax], names: Iterable[str], columns: int, left_pad: bool) -> SourceSyntax:
-    """Batch the inputs `names` of some sentences.
+    """Batch the inputs `names`, keys of `INPUTS`, of B sentences in the order of the batch's rows.
 
     Args:
-        sentences: B sentences, in the order of the batch's rows.
-        names: keys of `INPUTS`.
         columns: T of the batch.
         left_pad: whether tokens stand at the right end of their row.
-
-    Returns the keys `names`.
     """
     batch: SourceSyntax = {}
     for name in names:

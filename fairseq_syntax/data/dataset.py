@@ -78,12 +78,7 @@ class SplitSyntax:
         return dict(zip(COUNTS, numbers, strict=True))
 
     def check_counts(self, promised, split, manifest):
-        """What the manifest counts; TreeFormatError if it counted otherwise.
-
-        Args:
-            promised: the split's entry in the manifest.
-            split, manifest: for the message.
-        """
+        """What the manifest counts; TreeFormatError if `promised`, the split's entry in it, says otherwise."""
         found = self.counts()
         for name, count in found.items():
             if promised.get(name, count) != count:
@@ -105,11 +100,8 @@ class SplitSyntax:
 
 
 def check_sizes(of_text, of_trees, split):
-    """Raise TreeFormatError unless the trees were made of this very text.
-
-    Args:
-        of_text, of_trees: tokens of each sentence, EOS included.
-        split: for the message.
+    """Raise TreeFormatError unless trees are of this very text: both have as many tokens in each sentence, EOS
+    included.
     """
     advice = "the text was changed after the trees were added: run fairseq-syntax preprocess --only-syntax --overwrite"
     if len(of_text) != len(of_trees):
@@ -123,17 +115,11 @@ def check_sizes(of_text, of_trees, split):
 
 
 class EpochPart(NamedTuple):
-    """One of the parts that an epoch is divided into; together they hold every sentence once.
+    """One of the parts that an epoch is divided into; together they hold every sentence once."""
 
-    Fields:
-        epoch: over the whole data, from 1; each is divided anew.
-        number: of the part, from 0.
-        parts: how many there are.
-    """
-
-    epoch: int
-    number: int
-    parts: int
+    epoch: int  # over the whole data, from 1; each is divided anew
+    number: int  # of the part, from 0
+    parts: int  # how many there are
 
     def holds(self, size: int) -> np.ndarray:
         """(size,) True at the sentences of this part. Depends on nothing else: a resumed run finds the same ones."""

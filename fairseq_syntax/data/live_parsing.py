@@ -23,9 +23,6 @@ class LiveSyntax:
         dictionaries: "deprels"/"upos" -> fairseq dictionary, where the model needs these.
         accept_unparsed: whether sentences that cannot be parsed go without a parse, with a warning each.
         max_words: words of the longest sentence that is parsed.
-
-    Attributes:
-        sentences, unparsed: how many came, and how many of them went without a parse.
     """
 
     def __init__(

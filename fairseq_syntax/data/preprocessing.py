@@ -33,11 +33,7 @@ logger = logging.getLogger("fairseq_syntax.preprocess")
 
 
 class Preprocessing:
-    """Text and trees of some splits, on their way into a data directory.
-
-    Args:
-        args: options of the program, checked; see `cli.preprocess`.
-    """
+    """Text and trees of some splits, on their way into a data directory, by the checked options of `cli.preprocess`."""
 
     def __init__(self, args: argparse.Namespace):
         self.args = args

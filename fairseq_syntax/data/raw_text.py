@@ -86,13 +86,10 @@ class RawText:
         return self._live
 
     def learn_source_words(self, texts):
-        """Add the unseen words of texts to the source dictionary, if that is of use.
+        """Add the unseen words of texts, subwords separated by spaces, to the source dictionary, if that is of use.
 
         It is where all models read words by their spelling (`add_symbols`, called with the new words), and where
         unknown words are copied, which fairseq does as the dictionary spells them.
-
-        Args:
-            texts: sentences as the model reads them: subwords, separated by spaces.
         """
         reads = self._all_read and len(self._readers) > 0
         if not (reads or self._names_unknown):

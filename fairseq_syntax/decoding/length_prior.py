@@ -156,14 +156,9 @@ class LengthPriorBeamSearch(BeamSearch):
 
 
 def use_length_prior(generator, table: np.ndarray, rerank: bool = False) -> None:
-    """Let fairseq's generator search with a length prior.
+    """Let fairseq's `SequenceGenerator` search with a length prior; see `LengthPriorBeamSearch`.
 
-    Args:
-        generator: a `SequenceGenerator` with plain beam search.
-        table: (X + 2, Y + 2) of `length_table`.
-        rerank: as in `LengthPriorBeamSearch`.
-
-    Raises ValueError: it searches in another way, or its scores are not those of eq. 10.
+    Raises ValueError: it searches in another way than by plain beam search, or its scores are not those of eq. 10.
     """
     if type(getattr(generator, "search", None)) is not BeamSearch:
         raise ValueError(

@@ -14,16 +14,15 @@ logger = logging.getLogger(__name__)
 
 
 def strongest_words(attention: Tensor, sentence: Tensor, tokens: Tensor, pad: int) -> Tensor:
-    """The source word of greatest attention; EOS and padding are none.
+    """(N,) the source word of greatest attention, from the sentence's first token; EOS and padding are none.
+
+    Of equal ones it is the first, and 0 in a sentence without words.
 
     Args:
         attention: (T, N) one column for each of N target tokens, of any sentences of the batch.
         sentence: (N,) row of the batch that the token is a translation of.
         tokens: (B, T) source tokens, each row ending in EOS, padded on either side.
         pad: index of padding.
-
-    Returns (N,) index of the word, counted from the sentence's first token; of equal ones the first. 0 in a sentence
-    without words.
     """
     real = tokens.ne(pad)
     first = real.int().argmax(dim=1)
@@ -64,14 +63,7 @@ class AligningGenerator(SequenceGenerator):
 def aligning_generator(models, args, seq_gen_cls, left_pad_source: bool, dictionaries) -> type:
     """The class of the generator for `--replace-unk`; its models keep their attention.
 
-    Args:
-        models: of the ensemble.
-        args: options of generation.
-        seq_gen_cls: what the caller asks for instead, or None.
-        left_pad_source: whether batches are padded on the left.
-        dictionaries: of both languages.
-
-    Raises ValueError: options that do not go together.
+    Raises ValueError: `args` do not go together, or the caller asks for another class.
     """
     if seq_gen_cls is not None:
         raise ValueError(f"--replace-unk: not with a generator of its own kind ({seq_gen_cls.__name__})")

@@ -18,23 +18,14 @@ _STALE = ("metrics", "val_loss", "best", "patience", "previous_training_time", "
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A file to take the mean over.
+    """A file to take the mean over."""
 
-    Fields:
-        number: N of checkpointN.pt, or the place among the files that were named, from 1.
-        path: of the file.
-    """
-
-    number: int
-    path: Path
+    number: int  # N of checkpointN.pt, or the place among the files that were named, from 1
+    path: Path  # of the file
 
 
 def find_checkpoints(inputs: list[str], first: int | None = None, last: int | None = None) -> list[Checkpoint]:
-    """The checkpoints that are named, oldest first.
-
-    Args:
-        inputs: files, or one folder, of which checkpointN.pt are taken.
-        first, last: bounds of N in a folder, both included; None: no bound.
+    """The checkpoints that are named, or checkpointN.pt of one folder with N from `first` to `last`; oldest first.
 
     Raises FileNotFoundError: one does not exist, or there is none in the range; ValueError: folders among files, or a
     file named twice.

@@ -32,15 +32,11 @@ class Collisions(StrEnum):
 
 
 class Noise(NamedTuple):
-    """Where noise words come from.
+    """Where noise words come from."""
 
-    Fields:
-        probabilities: Q (V,), float64; 0 for words that are never drawn.
-        log_weights: log q (V,), natural log, float64. Words that are never drawn have that of the rarest one that is,
-            so that a target among them keeps the loss finite.
-    """
-
-    probabilities: Tensor
+    probabilities: Tensor  # Q (V,), float64; 0 for words that are never drawn
+    # log q (V,), natural log, float64. Words that are never drawn have that of the rarest one that is, so that a
+    # target among them keeps the loss finite.
     log_weights: Tensor
 
     def draw(self, *shape: int) -> Tensor:
@@ -54,26 +50,16 @@ class Noise(NamedTuple):
 
 
 class OutputLayer(NamedTuple):
-    """A linear map from features to logits.
+    """A linear map from features to logits."""
 
-    Fields:
-        weight: (V, C).
-        bias: (V,) or None.
-    """
-
-    weight: Tensor
-    bias: Tensor | None
+    weight: Tensor  # (V, C)
+    bias: Tensor | None  # (V,) or None
 
 
 def noise_distribution(counts: np.ndarray, alpha: float, never: list[int]) -> Noise:
-    """Q(w) ∝ count(w)^alpha over the words with a count.
+    """Q(w) ∝ count(w)^alpha over the words with a count, (V,), but not those of `never`; ValueError if no word is left.
 
-    Args:
-        counts: (V,) how often each word occurs as a target.
-        alpha: 0 draws all words alike, 1 as often as they occur.
-        never: words not to be drawn, whatever their count.
-
-    Raises ValueError: no word is left.
+    An `alpha` of 0 draws all words alike, of 1 as often as they occur.
     """
     counts = torch.as_tensor(counts, dtype=torch.float64).clone()
     counts[never] = 0
@@ -87,18 +73,14 @@ def noise_distribution(counts: np.ndarray, alpha: float, never: list[int]) -> No
 
 
 def blackout_loss(target: Tensor, noise: Tensor) -> Tensor:
-    """-log p_y - Σ_j log(1 - p_j), exact also where a p is all but 1.
+    """-log p_y - Σ_j log(1 - p_j), natural, (...) of scores of target words (...) and of their noise words (..., K), K
+    > 0.
 
-    Scores of ±inf count as great numbers, so that the loss is finite; NaN makes the loss NaN, as that of cross entropy.
+    Exact also where a p is all but 1. A noise score of -inf leaves that word out; otherwise scores of ±inf count as
+    great numbers, so that the loss is finite. NaN makes the loss NaN, as that of cross entropy.
 
     Only the greatest p can exceed ½. Its 1 - p is computed from the sum of the others, which log(1 - p) of a rounded
     p would lose; for all others log1p(-p) is exact.
-
-    Args:
-        target: scores of the target words (...).
-        noise: scores of their noise words (..., K), K > 0. -inf leaves one out.
-
-    Returns (...) natural log.
     """
     limit = torch.finfo(target.dtype).max / 16  # sums of some are finite
     target, noise = target.clamp(-limit, limit), noise.clamp(-4 * limit, limit)
@@ -124,11 +106,8 @@ def blackout_loss(target: Tensor, noise: Tensor) -> Tensor:
 
 
 def _shared_scores(features: Tensor, target: Tensor, words: Tensor, layer: OutputLayer, log_q: Tensor):
-    """Scores of the targets (G, T) and the noise (G, T, K) of G groups, each with its words (G, K).
-
-    Args:
-        features: (G, T, C).
-        target: (G, T).
+    """Scores of the targets (G, T) and the noise (G, T, K) of G groups, each with its words (G, K); features are (G, T,
+    C).
     """
     ids = torch.cat([words, target], dim=1)
     sizes = [words.shape[1], target.shape[1]]
@@ -143,14 +122,9 @@ def _shared_scores(features: Tensor, target: Tensor, words: Tensor, layer: Outpu
 
 
 def _own_scores(features: Tensor, target: Tensor, words: Tensor, layer: OutputLayer, log_q: Tensor):
-    """Scores of the targets (N,) and of their own noise words (N, K).
+    """Scores of the targets (N,) and of their own noise words (N, K), of features (N, C).
 
     All logits are computed: that is less than the (N, K, C) rows of so many words.
-
-    Args:
-        features: (N, C).
-        target: (N,).
-        words: (N, K).
     """
     bias = None if layer.bias is None else layer.bias.to(features.dtype)
     scores = F.linear(features, layer.weight.to(features.dtype), bias) + log_q
@@ -167,19 +141,15 @@ def sampled_losses(
     share: NoiseSharing = NoiseSharing.batch,
     collisions: Collisions = Collisions.keep,
 ) -> Tensor:
-    """BlackOut losses of the output layer, in float32 at least, with newly drawn noise.
+    """(N,) BlackOut losses of the output layer, natural log, in float32 at least, with newly drawn noise.
 
     Args:
         features: (B, T, C) what the output layer is applied to.
         target: (B, T) word ids.
         counted: (B, T) True where there is a target, N places in all.
-        layer: the output layer.
-        noise: of the same device as the features.
         size: K, noise words of a target.
         share: one sample for all targets of the batch, one a sentence, or one a target (as slow as all logits).
         collisions: whether noise words that are the target count, or are left out.
-
-    Returns (N,) natural log, in the order of the batch.
     """
     features = features.to(torch.promote_types(features.dtype, torch.float32))
     log_q = noise.log_weights.to(features.dtype)

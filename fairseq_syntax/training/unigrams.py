@@ -147,11 +147,8 @@ def count_target_words(task) -> np.ndarray:
     `</s>` has one a sentence, and `<unk>` as many as there are unknown words. The counts of a directory are kept in
     it, if it can be written, and made again when its data have changed.
 
-    Args:
-        task: `translation` or one derived from it.
-
-    Raises ValueError: the task is none of these, or the data do not fit its dictionary; FileNotFoundError: there are no
-    training data.
+    Raises ValueError: the task is not `translation` or derived from it, or the data do not fit its dictionary;
+    FileNotFoundError: there are no training data.
     """
     cfg = getattr(task, "cfg", None)
     needed = ("data", "source_lang", "target_lang", "train_subset", "dataset_impl", "upsample_primary")

@@ -16,12 +16,8 @@ def input_name(path: str) -> str:
 
 @contextmanager
 def open_input(path: str) -> Iterator[IO[str]]:
-    """A text, open for reading as by `open_text`.
-
-    Args:
-        path: of the file, gzipped if it ends in `.gz`; `-` is stdin, which stays open.
-
-    Raises TreeFormatError: the file cannot be opened.
+    """A text, open for reading as by `open_text`; `-` is stdin, which stays open. TreeFormatError if it cannot be
+    opened.
     """
     if path == STDIO:
         sys.stdin.reconfigure(encoding="utf-8-sig", newline="\n")
@@ -32,12 +28,8 @@ def open_input(path: str) -> Iterator[IO[str]]:
 
 
 def input_lines(path: str) -> Iterator[str]:
-    """The lines of a text without line ends (LF or CRLF).
-
-    Args:
-        path: see `open_input`.
-
-    Raises TreeFormatError: the file cannot be opened or read; the message names the line.
+    """The lines of a text, or of stdin (`-`), without line ends (LF or CRLF); TreeFormatError, naming the line, if
+    unreadable.
     """
     with open_input(path) as lines:
         for _, line in numbered_lines(lines, input_name(path)):

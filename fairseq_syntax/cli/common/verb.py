@@ -49,13 +49,8 @@ class Verb:
 
 
 def exit_status(program: str, work: Callable[[], None]) -> int:
-    """Run a program's work; wrong data becomes one message on stderr.
-
-    Args:
-        program: its name.
-        work: raises ValueError or OSError for wrong data.
-
-    Returns 0; 1 for wrong data; 130 when interrupted.
+    """0 once the work is done; 1 after one message on stderr where it raises ValueError or OSError; 130 when
+    interrupted.
     """
     try:
         work()

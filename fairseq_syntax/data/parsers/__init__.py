@@ -73,14 +73,9 @@ class Parser(Protocol):
     """
 
     def parse(self, sentences: list[list[str]], progress: Progress = False) -> list[Sentence]:
-        """One tree for each sentence, in the same order, over exactly its words.
+        """One tree for each sentence, in the same order, over exactly its words, without multi-word ranges.
 
-        Args:
-            sentences: words of each sentence.
-            progress: whether to show a bar on stderr, or one to move.
-
-        Returns trees without multi-word ranges, so `tree.forms == words`. The empty sentence gets the empty tree.
-        Raises TreeFormatError: a sentence has no tree or cannot be parsed.
+        The empty sentence gets the empty tree. Raises TreeFormatError: a sentence has no tree or cannot be parsed.
         """
         ...
 
@@ -99,16 +94,14 @@ def find_parsers() -> dict[str, str]:
 
 
 def load_parser(name: str, options: ParserOptions, language: str | None = None, lenient: bool = False) -> Parser:
-    """Load a parser.
+    """Load a parser of `find_parsers`.
 
     Args:
-        name: a key of `find_parsers`.
         options: any object with the fields of `ParserOptions`.
         language: of the text, where the options name none.
         lenient: whether sentences without a parse are accepted: broken trees of a file are then left out.
 
-    Raises ValueError: no such parser, or options that do not go with it; TreeFormatError: it cannot be imported or
-    loaded.
+    Raises ValueError: no such parser, or options that do not go with it; TreeFormatError: it cannot be loaded.
     """
     found = find_parsers()
     if name not in found:

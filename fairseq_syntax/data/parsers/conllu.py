@@ -28,18 +28,14 @@ def load(options: ParserOptions, lenient: bool) -> Parser:
 
 
 class ConlluParser:
-    """Trees from a CoNLL-U file that was made beforehand, looked up by their words.
+    """Trees from a CoNLL-U file that was made beforehand, looked up by their words; about 3 kB of memory a sentence.
 
-    A sentence is found by its words, or by its surface tokens where the file has multi-word ranges
-    ("im" = "in" + "dem"). Where the same words occur several times, their trees are given out in
-    the order of the file, over all calls of `parse`, and the last one again and again; so a text
-    parsed once from top to bottom gets its own trees.
+    A sentence is found by its words, or by its surface tokens where the file has multi-word ranges ("im" = "in" +
+    "dem"). Where the same words occur several times, their trees are given out in the order of the file, over all calls
+    of `parse`, and the last one again and again; so a text parsed once from top to bottom gets its own trees.
 
-    Args:
-        path: CoNLL-U file, `.gz` or plain. It is read at once and kept: about 3 kB a sentence.
-        skip_broken: leave out broken trees, with a warning each; their sentences then have no parse.
-
-    Raises TreeFormatError: see `read_conllu`.
+    With `skip_broken`, broken trees are left out with a warning each, and their sentences have no parse; otherwise they
+    raise TreeFormatError.
     """
 
     in_turn = True

@@ -27,9 +27,7 @@ class SpacyParser:
     has one root: where spaCy finds several, those after the first hang on it as `parataxis`, as in a treebank of
     Universal Dependencies. Tags that are none of UD's are `X`.
 
-    Args:
-        model: name of an installed pipeline, or folder of one.
-        device: "cpu", "cuda", "cuda:1"; None takes the CPU.
+    `model` is the name of an installed pipeline, or the folder of one; `device` "cpu" (default), "cuda", "cuda:1".
 
     Raises TreeFormatError: spaCy or the pipeline is missing, cannot be loaded, or parses nothing.
     """

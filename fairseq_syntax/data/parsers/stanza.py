@@ -40,22 +40,17 @@ def load(options: ParserOptions, lenient: bool) -> Parser:
 class StanzaParser:
     """Stanza's tagger and dependency parser (Qi et al. 2020), on words that are never split again.
 
-    The models are loaded at the first sentence, not before. Stanza reads them with
-    `torch.load(weights_only=True)`, so a model file can hold no code.
+    The models are loaded at the first sentence, not before, by `torch.load(weights_only=True)`: a file can hold no
+    code. About 2,000 to 3,000 words a second on one CPU thread with the small models of the tests.
 
     Args:
-        language: code of the language, such as "en". Its default models are downloaded when they
-            are missing. With `tagger` and `parser` nothing is downloaded and the code is a name
-            only.
+        language: code of the language, such as "en". Its default models are downloaded when they are missing. With
+            `tagger` and `parser` nothing is downloaded and the code is a name only.
         model_dir: folder of the downloaded models; None takes Stanza's own (STANZA_RESOURCES_DIR).
-        tagger, parser: model files that Stanza trained, without pre-trained vectors. Both or
-            neither. The lemmas that the parser asks for are then the words themselves.
+        tagger, parser: model files that Stanza trained, without pre-trained vectors. Both or neither. The lemmas that
+            the parser asks for are then the words themselves.
         device: "cpu", "cuda", …; None takes a GPU where there is one.
         chunk: sentences a call. Stanza is fastest on some hundred sentences of about one length.
-
-    Raises ValueError: only one of `tagger` and `parser`, or a `chunk` below 1.
-
-    Cost: about 2,000 to 3,000 words a second on one CPU thread with the small models of the tests.
     """
 
     def __init__(
@@ -84,13 +79,11 @@ class StanzaParser:
         self._pipeline: stanza.Pipeline | None = None
 
     def parse(self, sentences: list[list[str]], progress: Progress = False) -> list[Sentence]:
-        """See `Parser.parse`.
+        """See `Parser.parse`. Raises TreeFormatError, too, if Stanza or its models are missing, or Stanza changed a
+        word.
 
-        Sentences are sorted by length and parsed `chunk` at a time. How they are grouped can change
-        the last bits of the scores and so, in a near tie, a tree.
-
-        Raises TreeFormatError: an empty word or one that CoNLL-U cannot hold; Stanza or its models are missing or
-        cannot be loaded; Stanza changed a word.
+        Sentences are sorted by length and parsed `chunk` at a time. How they are grouped can change the last bits of
+        the scores and so, in a near tie, a tree.
         """
         check_words(sentences)
         trees = [Sentence([], [], [], []) for _ in sentences]

@@ -16,18 +16,12 @@ Memory = Dict[str, Tensor]
 
 
 class Source(NamedTuple):
-    """The source sentences of a batch, as every `SourceMemory` gets them.
+    """The source sentences of a batch, as every `SourceMemory` gets them."""
 
-    Fields:
-        tokens: (B, T) ids.
-        padding_mask: (B, T), True at padding.
-        word_mask: (B, T), True at pieces of words: neither padding nor EOS.
-        syntax: trees of the batch, name -> tensor aligned to `tokens`, see `fairseq_syntax.data.collating`.
-    """
-
-    tokens: Tensor
-    padding_mask: Tensor
-    word_mask: Tensor
+    tokens: Tensor  # (B, T) ids
+    padding_mask: Tensor  # (B, T), True at padding
+    word_mask: Tensor  # (B, T), True at pieces of words: neither padding nor EOS
+    # trees of the batch, name -> tensor aligned to `tokens`, see `fairseq_syntax.data.collating`
     syntax: Optional[SourceSyntax] = None
 
 
