@@ -57,10 +57,6 @@ class Treebank:
     Sentences without a tree, and those with fewer than `min_words` words that are not punctuation, are left out of
     every score.
 
-    Args:
-        sentences: in the order of the trees to be scored.
-        min_words: 1 or more.
-
     Attributes:
         kept: (S,) whether each sentence takes part.
         words: number N of words of these, punctuation included.
@@ -92,11 +88,7 @@ class Treebank:
         return len(self.heads)
 
     def without_punctuation(self, trees: Sequence[Sequence[int]]) -> np.ndarray:
-        """Heads (K,) of predicted trees after the removal.
-
-        Args:
-            trees: heads of all S sentences.
-        """
+        """Heads (K,) of predicted trees, given for all S sentences, after the removal."""
         return remove(self._flat(trees), self._punctuation)
 
     def baselines(self) -> dict[str, np.ndarray]:
@@ -125,10 +117,7 @@ class Treebank:
         return heads
 
     def recall_by_relation(self, predicted: np.ndarray) -> dict[str, tuple[int, float, float]]:
-        """How many words of each gold relation are attached right, the most frequent relation first.
-
-        Args:
-            predicted: (K,) heads without punctuation.
+        """How many words of each gold relation are attached right by (K,) heads, the most frequent relation first.
 
         Returns relation without its subtype (`nmod:poss` is `nmod`) -> (number of words, % with the right head, % whose
         gold arc is predicted in either direction). The root is a relation like the others.

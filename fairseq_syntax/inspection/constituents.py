@@ -136,14 +136,10 @@ def _prf(counts: Counts) -> tuple[float, float, float]:
 
 
 def read_words(path: str, trees: dict[int, Tree], name: str) -> list[list[int]]:
-    """Lengths in characters of the words of trees, from a text with spaces between words.
+    """Lengths in characters of the words of trees, from a text with spaces between words; line N, from 0, is sentence
+    N.
 
-    Args:
-        path: of the text; line N, from 0, is sentence N.
-        trees: by number of sentence.
-        name: of their file, for messages.
-
-    Returns those of each tree. Raises TreeFormatError: a line is missing, or its characters are not those of the tree.
+    Raises TreeFormatError: a line is missing, or its characters are not those of the tree.
     """
     lines = list(read_lines(path))
     result = []

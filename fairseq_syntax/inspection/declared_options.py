@@ -43,10 +43,7 @@ def architectures() -> list[str]:
 def describe(arch: str, task: str | None = None, criterion: str | None = None) -> str:
     """The options of an architecture, of its task and of its criterion, with the defaults of its preset.
 
-    Args:
-        arch: its name.
-        task, criterion: names; None takes those that the same system registers, and the suite's task without one.
-
+    Without names, task and criterion are those that the same system registers, and the suite's task if there is none.
     Raises ValueError: there is no such name.
     """
     model = _known("ARCH", arch, ARCH_MODEL_REGISTRY)

@@ -12,13 +12,7 @@ from ..trees.conllu import ROOT
 
 
 def flatten(trees: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
-    """Heads of many sentences in one array.
-
-    Args:
-        trees: heads of each sentence, counted from its own first word, `ROOT` for roots.
-
-    Returns (heads (N,), counted from the corpus's first word; lengths (sentences,)), int64.
-    """
+    """Heads of many sentences, `ROOT` for roots, as one array (N,) counted from the first word of all; and lengths."""
     lengths = np.array([len(heads) for heads in trees], dtype=np.int64)
     heads = np.concatenate([np.asarray(heads, dtype=np.int64) for heads in trees]) if len(trees) else np.empty(0, int)
     starts = np.repeat(np.cumsum(lengths) - lengths, lengths)
@@ -26,19 +20,11 @@ def flatten(trees: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def remove(heads: np.ndarray, removed: np.ndarray) -> np.ndarray:
-    """Heads of the words that stay, each attached to its nearest ancestor that stays.
+    """(K,) heads of the words that stay, counted among these, each attached to its nearest ancestor that stays.
 
     A word without such an ancestor becomes a root. So if a removed word is the root of a sentence, all its dependents
     that stay become roots, and a sentence may have several. A word that only leads into a cycle of removed words
-    (heads need not form a tree: a greedy prediction may have cycles) becomes a root as well.
-
-    Args:
-        heads: (N,) heads, `ROOT` for roots.
-        removed: (N,) True for words to take out.
-
-    Returns (K,) heads of the K words that stay, counted among these.
-
-    Cost: O(N log N).
+    (heads need not form a tree: a greedy prediction may have cycles) becomes a root as well. O(N log N).
     """
     removed = np.asarray(removed, dtype=bool)
     # the entry after the last is the root, which -1 also finds

@@ -34,17 +34,16 @@ def forced_scores(
     places: Sequence[str],
     max_tokens: int = 4000,
 ) -> ForcedScores:
-    """Score the translations of each source, all of them in one pass; those of about one length share a batch.
+    """Scores of the K translations of each of M sources, side by side, in one pass; those of about one length share a
+    batch.
 
     Args:
         loaded: the model; if it needs trees, its task parses the sources as it does for fairseq-interactive.
-        sources: M sentences as the model reads them: pieces, separated by spaces.
-        targets: of each source, K translations in pieces.
+        sources, targets: sentences as the model reads and writes them: pieces, separated by spaces.
         places: of each source, for messages.
         max_tokens: of a batch, padding included, on either side; one source makes a batch in any case.
 
-    Returns scores of M * K pairs, those of a source beside one another. Raises ValueError: a sentence is longer than
-    the model reads; TreeFormatError: a source cannot be parsed.
+    Raises ValueError: a sentence is longer than the model reads; TreeFormatError: a source cannot be parsed.
     """
     task = loaded.task
     if hasattr(task, "learn_source_words"):

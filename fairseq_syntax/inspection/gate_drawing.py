@@ -68,14 +68,9 @@ _SIZE, _PAD, _ROW = 9.0, 3.0, 17.0  # points, of text, around tokens, and betwee
 
 
 def draw_gates(sentences: Sequence[GatedSentence], title: str, width: float = 620.0):
-    """The same as a picture, with a bar of the colours.
+    """The same as a picture, `width` points wide, with a bar of the colours; longer sentences are broken.
 
-    Args:
-        sentences: with their norms.
-        title: above the picture.
-        width: of the picture, in points; longer sentences are broken.
-
-    Returns a matplotlib figure. The gid of the source of sentence N of the picture, from 0, begins with `source-N-`.
+    The gid of the source of sentence N of the picture, from 0, begins with `source-N-`.
     """
     low, high, darkness = _scale(sentences)
     places, row = [], 0.0  # (text, middle, row, how it looks)

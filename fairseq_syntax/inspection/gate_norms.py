@@ -39,9 +39,7 @@ class GatedSentence:
 def count_highest(sentences: Sequence[GatedSentence], tags: Sequence[Sequence[str]]) -> dict[str, tuple[int, int]]:
     """Which tags have the highest norm of their sentence, and how often they occur at all.
 
-    Args:
-        sentences: with their norms.
-        tags: for each sentence the tags of its S tokens: every piece has the tag of its word, EOS one of its own.
+    `tags` are those of the S tokens of each sentence: every piece has the tag of its word, EOS one of its own.
 
     Returns tag -> (sentences whose highest norm it has, tokens that have it), the most frequent highest first. Where
     the gate does not look at tags, both are shares of the same size of their sums.
@@ -67,16 +65,10 @@ def relative_entropy(counts: dict[str, tuple[int, int]]) -> float:
 def gate_norms(
     loaded: Loaded, split, subset: str, batch_size: int, numbers: Sequence[int] | None = None
 ) -> list[GatedSentence]:
-    """The norms z (eq. 23) of sentences of a split with its reference translations.
+    """The norms z (eq. 23) of sentences of a split, called `subset`, with its reference translations.
 
-    Args:
-        loaded: the model.
-        split: of its data.
-        subset: what the split is called.
-        batch_size: sentences at once.
-        numbers: of the sentences, in the order of which they come out; None for all.
-
-    Raises ValueError: the model has no gate or one of NaN, or the split no target side.
+    They come out in the order of `numbers`, or all of them. Raises ValueError: the model has no gate or one of NaN, or
+    the split no target side.
     """
     dictionary = loaded.task.target_dictionary
     if split.tgt is None:

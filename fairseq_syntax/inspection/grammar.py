@@ -18,12 +18,7 @@ class Grammar:
 
     @classmethod
     def of(cls, heads: np.ndarray, tags: Sequence[str]) -> "Grammar":
-        """Count arcs.
-
-        Args:
-            heads: (K,) heads of a corpus, `ROOT` for roots, as in `flat_trees`.
-            tags: K tags.
-        """
+        """Count arcs of (K,) heads of a corpus, as in `flat_trees`, and K tags."""
         names, number = np.unique(np.asarray(tags, dtype=str), return_inverse=True)
         child = np.flatnonzero(np.asarray(heads) != ROOT)
         pairs = number[np.asarray(heads)[child]] * len(names) + number[child]

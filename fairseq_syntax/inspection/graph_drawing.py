@@ -26,15 +26,13 @@ def draw_graph(
     """All arcs above a probability, drawn from head to dependent above the words; ROOT stands before the first.
 
     Args:
-        words: J words.
         graph: (J, J + 1) probabilities, [dependent, head], as in `latent_graphs`.
         threshold: arcs that are not above it are left out.
-        tags: J tags, in small print under the words.
-        labels: J labels of the words' arcs, whichever they are, under these.
+        tags: in small print under the words.
+        labels: of the words' arcs, whichever they are, under these.
         gold: J heads of a tree, 0-based, `ROOT` for roots, drawn below the words; arcs above that it has not are
             dashed.
         gold_labels: J relations, at the tops of these arcs; `_` is none.
-        title: above the picture.
 
     Returns a matplotlib figure in which no text covers another. Arcs have the width `WIDEST` times their probability,
     and the probability at their top. Their gid is `arc-D-H`, those of gold arcs `gold-D-H`, where D and H are numbers

@@ -21,12 +21,8 @@ from .latent_trees import CutSentence, TreeInducer
 
 
 def edges(graph: np.ndarray, threshold: float) -> np.ndarray:
-    """Arcs whose probability is above the threshold.
-
-    Args:
-        graph: (J, J + 1).
-
-    Returns (E, 2) 0-based dependents and heads as columns of the graph; by dependent, the most probable head first.
+    """(E, 2) 0-based dependents and heads, as columns of the graph, of arcs above the threshold; most probable heads
+    first.
     """
     dependents, heads = np.nonzero(graph > threshold)
     order = np.lexsort((-graph[dependents, heads], dependents))
@@ -82,10 +78,6 @@ class Scores:
     Punctuation (UPOS `PUNCT`) is only not counted: a word whose head is punctuation keeps it. So do Chen & Manning
     (EMNLP 2014), whom the paper follows; `attachment.Treebank` instead takes it out of the trees.
 
-    Args:
-        gold: S sentences with trees.
-        trees: heads of each, `ROOT` for roots.
-
     Attributes:
         uas: percentage of words whose head is right.
         uas_without_punctuation: the same of words that are not punctuation; NaN if there are none.
@@ -123,11 +115,7 @@ def _percent(hits: np.ndarray) -> float:
 def own_labels(inducer: TreeInducer, source: CutSentence) -> list[str] | None:
     """The most probable label of the arc of each word, or None of a model that has no names for them.
 
-    Of a word in pieces, the probabilities are summed over these.
-
-    Args:
-        inducer: that the words of the source were given to before.
-        source: with a word or more.
+    Of a word in pieces, the probabilities are summed over these. The inducer was given the words of the source before.
     """
     model = inducer.loaded.model
     if not isinstance(model, LatentGraphParserModel):

@@ -55,13 +55,10 @@ class WordGraph:
 
 
 class Cutter:
-    """Cuts words into the pieces that a model knows.
+    """Cuts words into the pieces that a model knows, by options of `cli.common.arguments.add_tree_arguments`.
 
-    Args:
-        args: options of `cli.common.arguments.add_tree_arguments`.
-        loaded: the model; a parser that was trained with `--lgp-lowercase` is shown words in lower case in any case.
-
-    Raises ValueError, OSError: the codes or the model cannot be loaded.
+    A parser that was trained with `--lgp-lowercase` is shown words in lower case in any case. Raises ValueError,
+    OSError: the codes or the model cannot be loaded.
     """
 
     def __init__(self, args: Namespace, loaded: Loaded):
@@ -90,11 +87,9 @@ class Cutter:
         return CutSentence(pieces, word_of_token, len(words), place)
 
     def of_tokens(self, tokens: list[str], place: str) -> tuple[list[str], CutSentence]:
-        """The words of a line of text, and the line as the model reads it.
+        """The words of a line of text, and the line as the model reads it; TreeFormatError if it ends inside a word.
 
         Tokens are words if there is --bpe, otherwise pieces, of which the words are joined.
-
-        Raises TreeFormatError: the line ends inside a word.
         """
         if self.bpe:
             return tokens, self.of_words(tokens, place)
@@ -127,13 +122,9 @@ def load_with_trees(args: Namespace) -> Loaded:
 
 
 class TreeInducer:
-    """Trees over words from a model's head selection.
+    """Trees over words from the head selection of a model with `latent_heads`, by a `TreeDecoder` and `Evidence`.
 
-    Args:
-        loaded: a model with `latent_heads`.
-        decoder: a `TreeDecoder`.
-        evidence: an `Evidence`.
-        batch_size: sentences.
+    It raises TreeFormatError for a sentence that is longer than the model can read.
     """
 
     def __init__(self, loaded: Loaded, decoder: str, evidence: str, batch_size: int):
@@ -148,10 +139,7 @@ class TreeInducer:
         self.longest = int(limits[0] if isinstance(limits, tuple) else limits)
 
     def __call__(self, sources: list[CutSentence], bar: tqdm | None = None) -> list[list[int]]:
-        """Heads of every sentence: one a word, 0-based, -1 for roots; no heads for a sentence without words.
-
-        Raises TreeFormatError: a sentence is longer than the model can read.
-        """
+        """Heads of every sentence: one a word, 0-based, -1 for roots; no heads for a sentence without words."""
         trees: list[list[int]] = [[] for _ in sources]
         for chosen, found in self._through_model(sources, bar):
             for i, tree in zip(chosen, self._trees(found, [sources[i] for i in chosen]), strict=True):
@@ -163,8 +151,6 @@ class TreeInducer:
 
         Those of a word in pieces are the mean over its pieces, and of a head in pieces the sum; an arc inside the word
         counts as ROOT, as `collapse_to_words` has it.
-
-        Raises TreeFormatError: a sentence is longer than the model can read.
         """
         graphs = [WordGraph([], np.zeros((0, 1)))] * len(sources)
         for chosen, found in self._through_model(sources, bar):

@@ -20,9 +20,7 @@ _LAST = (8, 5, 3)
 def candidate_starts(checkpoints: list[Checkpoint], best: int | None) -> dict[str, int]:
     """Where a mean may begin: name of the range -> index of its first checkpoint; no range twice.
 
-    Args:
-        checkpoints: oldest first.
-        best: number of the best one; None: not known.
+    `best` is the number of the best one, if known.
     """
     starts = {"all": 0}
     if best is not None:
@@ -84,11 +82,7 @@ def select(checkpoints: list[Checkpoint], args: Namespace) -> tuple[int, dict[st
 
 
 class Translator:
-    """Translates a split with the present parameters of a model, and scores it.
-
-    Args:
-        loaded: the model and its task.
-        args: `select_on`, `beam`, `max_len_a`, `max_len_b`, `remove_bpe`, `tokenize` and `batch_size`.
+    """Translates a split with the present parameters of a model, and scores it, by the options of the verb.
 
     Raises ValueError: the split has no references, or a sentence that is too long for the model.
     """

@@ -40,13 +40,9 @@ class Arc:
 
 
 def levels(spans: Sequence[tuple[int, int]]) -> list[int]:
-    """How high each arc is drawn: above those inside it, and apart from those that it overlaps.
+    """How high each arc is drawn, from 1: above those inside it, and apart from those that it overlaps.
 
-    Args:
-        spans: pairs of different nodes.
-
-    Returns 1 or more for each. Arcs of the same level have no more than an end in common, so that there is room for a
-    label at the top of each.
+    Arcs of the same level have no more than an end in common, so that there is room for a label at the top of each.
     """
     found = [0] * len(spans)
     drawn: list[tuple[int, int, int]] = []
@@ -62,15 +58,10 @@ def levels(spans: Sequence[tuple[int, int]]) -> list[int]:
 
 
 def draw_arcs(lines: Sequence[Sequence[str]], above: Sequence[Arc], below: Sequence[Arc] | None, title: str):
-    """Words with arcs.
+    """A figure, in points, of words with arcs, in which no text covers another. Its width grows with the text.
 
-    Args:
-        lines: of text, J entries each: the words, and what stands under them in small print.
-        above: arcs above the words.
-        below: arcs below the text; None if there is no room to be left for them.
-        title: above the picture.
-
-    Returns a matplotlib figure, in points, in which no text covers another. Its width grows with the text.
+    `lines` has J entries each: the words, and what stands under them in small print. Without room for arcs `below` the
+    text, that is None.
     """
     lines = [[shown(text) for text in line] for line in lines]
     centres, width = _places(lines, [*above, *(below or ())])

@@ -16,30 +16,18 @@ _WIDEST = 10.0
 def draw_heat_map(
     weights: np.ndarray, rows: list[str], columns: list[str], *, row_name: str, column_name: str, title: str
 ):
-    """One heat map with named cells.
-
-    Args:
-        weights: (R, C), every row a distribution over the columns.
-        rows, columns: R and C labels.
-        row_name, column_name: names of the axes.
-        title: above the picture.
-
-    Returns a matplotlib figure; its size grows with R and C. Colours go from 0 to the largest weight.
+    """One heat map of weights (R, C) with named cells, every row a distribution; colours go from 0 to the largest
+    weight.
     """
     figure, _ = _heat_maps(weights[None], rows, columns, row_name, [column_name], title)
     return figure
 
 
 def draw_attention(weights: np.ndarray, tokens: list[str], parents: np.ndarray | None, title: str):
-    """Heat maps of attention heads, in a grid, the parent of every token framed.
+    """Heat maps of attention heads (h, T, T), [head, attending, attended], in a grid, the parent of every token framed.
 
-    Args:
-        weights: (h, T, T), [head, attending token, attended token], rows sum to one.
-        tokens: T labels.
-        parents: (T,) positions of the parents, may be fractional; NaN for none. None leaves the frames out.
-        title: above the picture.
-
-    Returns a matplotlib figure. Colours of all heads go from 0 to the largest weight of any.
+    Positions (T,) of parents may be fractional, NaN for none; None leaves the frames out. Colours of all heads go from
+    0 to the largest weight of any.
     """
     names = [f"head {h + 1} attends to" for h in range(len(weights))]
     title = title if parents is None else f"{title} (red: syntactic parent)"
@@ -52,15 +40,9 @@ def draw_attention(weights: np.ndarray, tokens: list[str], parents: np.ndarray |
 
 
 def draw_positions(weights: np.ndarray, positions: np.ndarray, rows: list[str], columns: list[str], title: str):
-    """Heat maps of attention with the positions that it was centred on, for each head of it.
+    """Heat maps of attention (h, R, C) with the positions (h, R) that it was centred on, for each head of it.
 
-    Args:
-        weights: (h, R, C), rows are distributions over the columns.
-        positions: (h, R), from 0 to C: token j owns [j, j + 1).
-        rows, columns: labels.
-        title: above the picture.
-
-    Returns a matplotlib figure. The line of the positions has the gid `position-H`, H from 0.
+    Positions are from 0 to C: token j owns [j, j + 1). Their line has the gid `position-H`, H from 0.
     """
     check_finite(positions, "the predicted positions")
     names = ["attends to"] if len(weights) == 1 else [f"directed head {h + 1} attends to" for h in range(len(weights))]
@@ -73,15 +55,7 @@ def draw_positions(weights: np.ndarray, positions: np.ndarray, rows: list[str], 
 
 
 def draw_annotations(annotations: np.ndarray, tokens: list[str], title: str):
-    """The annotations of tokens as they are, positive red and negative blue.
-
-    Args:
-        annotations: (T, C).
-        tokens: T labels.
-        title: above the picture.
-
-    Returns a matplotlib figure.
-    """
+    """The annotations (T, C) of tokens as they are, positive red and negative blue."""
     check_finite(annotations, "the annotations")
     size = (min(_WIDEST, max(3.0, _CELL * annotations.shape[1])) + 2, max(1.0, _CELL * len(tokens)) + 1)
     figure, axis = plt.subplots(figsize=size, layout="constrained")

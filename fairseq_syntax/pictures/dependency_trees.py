@@ -20,13 +20,11 @@ def draw_tree(
     """A tree drawn as arcs from head to dependent above the words; that of a root comes from above.
 
     Args:
-        words: J words.
         heads: J heads, 0-based, `ROOT` for roots. Any heads can be drawn, cycles too.
         labels: J relations, at the tops of the arcs; `_` is none. Roots are called `root` if they have none.
-        tags: J tags, in small print under the words.
+        tags: in small print under the words.
         gold: J heads of a second tree, drawn below the words; the arcs of `heads` that it has not are then dashed.
         gold_labels: J relations of these.
-        title: above the picture.
 
     Returns a matplotlib figure in which no text covers another. Its width grows with the text. The gid of the arc of
     word I, from 0, is `arc-I`, in the second tree `gold-I`; that of its label is `label-arc-I` or `label-gold-I`.

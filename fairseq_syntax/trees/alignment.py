@@ -6,12 +6,7 @@ from .conllu import Sentence, TreeFormatError, quoted
 def align_tree(sentence: Sentence, words: list[str], place: str) -> Sentence:
     """The tree over exactly these words: as it is, or with its multi-word ranges collapsed.
 
-    Args:
-        sentence: a tree.
-        words: the J words of the text.
-        place: file and line of the text, for messages.
-
-    Raises TreeFormatError: the words differ; the message shows the first difference.
+    Raises TreeFormatError at `place` of the text: the words differ; the message shows the first difference.
     """
     if sentence.forms == words:
         return sentence

@@ -150,16 +150,10 @@ def block_forms(block: list[str]) -> list[str]:
 
 
 def parse_block(block: list[str], name: str = "CoNLL-U", start: int = 1, cycles: bool = False) -> Sentence:
-    """The tree in the lines of one sentence.
+    """The tree in the lines of one sentence, without line ends, which `start` at this line of the file `name`.
 
-    Args:
-        block: lines of one sentence, without line ends.
-        name: file name for messages.
-        start: line number of the first line, 1-based.
-        cycles: whether the heads may form cycles.
-
-    Raises TreeFormatError: wrong number of columns, ids out of order, a head that is no number or out of range, a
-    cycle, a broken range, an empty field or whitespace in a tag; the message names file, line and value.
+    Raises TreeFormatError: wrong number of columns, ids out of order, a head that is no number or out of range, a cycle
+    (unless `cycles`), a broken range, an empty field or whitespace in a tag; the message names file, line and value.
     """
     rows, lines, ranges = _rows(block, name, start)
     forms = [columns[1] for columns in rows]
@@ -204,13 +198,7 @@ def _rows(block: list[str], name: str, start: int) -> tuple[list[list[str]], lis
 
 
 def check_tags(column: str, tags: list[str], lines: Iterable[int], name: str) -> None:
-    """Raise TreeFormatError if a tag is empty or holds whitespace, which would cut the line of a dictionary.
-
-    Args:
-        column: what the format calls it.
-        tags, lines: of the words of a sentence.
-        name: of the file.
-    """
+    """Raise TreeFormatError if a tag is empty or holds whitespace, which would cut the line of a dictionary."""
     if " ".join(tags).split() == tags:
         return
     for tag, line in zip(tags, lines, strict=True):
@@ -224,10 +212,7 @@ def check_tags(column: str, tags: list[str], lines: Iterable[int], name: str) ->
 def _range(columns: list[str], words: int, covered: int, place: str) -> tuple[int, int, str] | None:
     """The multi-word range in a row that is no word, or None for an empty node.
 
-    Args:
-        columns: of the row.
-        words: of the sentence so far.
-        covered: last word of the range before, -1 if there is none.
+    `words` are those of the sentence so far; `covered` is the last word of the range before, -1 if there is none.
     """
     number = columns[0]
     if found := _RANGE.fullmatch(number):
@@ -296,11 +281,9 @@ def _wrong_head(columns: list[str], forms: list[str], lines: list[int], name: st
 
 
 def read_conllu(path: str | Path) -> Iterator[Sentence]:
-    """The trees of a CoNLL-U file (`.gz` is unpacked on the fly), one at a time.
+    """The trees of a CoNLL-U file (`.gz` is unpacked on the fly), one at a time; about 2 µs a word.
 
     Raises TreeFormatError: see `open_text`, `read_blocks` and `parse_block`.
-
-    Cost: about 2 µs a word.
     """
     with open_text(path) as lines:
         for start, block in read_blocks(lines, str(path)):

@@ -70,12 +70,8 @@ def _fill(result: np.ndarray, heads: np.ndarray) -> None:
 
 
 def pack_distances(distances: np.ndarray) -> np.ndarray:
-    """The strict upper triangle of distance matrices, row by row: all that a file needs to hold.
-
-    Args:
-        distances: (..., n, n), symmetric with zero diagonal.
-
-    Returns (..., n(n-1)/2), same dtype.
+    """(..., n, n) -> (..., n(n-1)/2), the strict upper triangle of distance matrices, row by row: all that a file
+    needs.
     """
     size = distances.shape[-1]
     packed = np.empty((*distances.shape[:-2], size * (size - 1) // 2), dtype=distances.dtype)
@@ -88,13 +84,7 @@ def pack_distances(distances: np.ndarray) -> np.ndarray:
 
 
 def unpack_distances(packed: np.ndarray, size: int) -> np.ndarray:
-    """The matrix that `pack_distances` packed.
-
-    Args:
-        packed: (size(size-1)/2,).
-
-    Raises ValueError: the number of entries does not belong to this size.
-    """
+    """The matrix that `pack_distances` packed; ValueError if the number of entries does not belong to this size."""
     if len(packed) != size * (size - 1) // 2:
         raise ValueError(f"{len(packed)} entries are no triangle of a {size} x {size} matrix")
     distances = np.zeros((size, size), dtype=packed.dtype)
@@ -111,13 +101,6 @@ def unpack_distances(packed: np.ndarray, size: int) -> np.ndarray:
 
 
 def expand_distances(distances: np.ndarray, word_of_token: np.ndarray) -> np.ndarray:
-    """Distances between subword tokens: those of their words, 0 inside a word.
-
-    Args:
-        distances: (J+1, J+1) between words, EOS last.
-        word_of_token: (T,) word of each token, EOS (word J) last.
-
-    Returns (T, T), same dtype.
-    """
+    """(T, T) distances between subword tokens: those of their words (J+1, J+1), 0 inside a word; EOS, word J, last."""
     words = np.asarray(word_of_token, dtype=np.int64)
     return distances[words[:, None], words[None, :]]

@@ -13,13 +13,8 @@ def linearize(sentence: Sentence) -> list[str]:
     Currey & Heafield (2019) let a Transformer produce linearised constituency parses; this is the
     same for dependencies. Where a head stands among its children is not in the sequence.
 
-    Args:
-        sentence: a tree or forest over J words.
-
     Returns 2J tokens: `(label` opens a word and `)` closes it. Several roots stand one after the other. Raises
     TreeFormatError: the sentence has no parse, or a label is empty or has a space in it.
-
-    Cost: O(J).
     """
     place = f"sentence at line {sentence.line}" if sentence.line else "sentence"
     if not sentence.is_parsed:

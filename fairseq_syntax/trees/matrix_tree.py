@@ -42,11 +42,6 @@ entries of about 1, so that the scale of the scores hides nothing."""
 def head_marginals(arc_scores: Tensor, root_scores: Tensor, word_mask: Tensor) -> tuple[Tensor, Tensor]:
     """Probability of every word being the head of every other, and of being the root (Tran & Bisk, eqs. 12-15).
 
-    Args:
-        arc_scores: (B, T dependent, T head), nats; see the top of this file.
-        root_scores: (B, T), nats.
-        word_mask: (B, T) bool.
-
     Returns arc marginals (B, T, T) and root marginals (B, T), of the type of `arc_scores`: `arcs.sum(-1) + roots` is 1
     for words; rows and columns of other positions are 0. Differentiable.
     """
@@ -56,15 +51,9 @@ def head_marginals(arc_scores: Tensor, root_scores: Tensor, word_mask: Tensor) -
 
 
 def log_partition(arc_scores: Tensor, root_scores: Tensor, word_mask: Tensor) -> Tensor:
-    """Logarithm of the sum over all trees of the exponential of their score.
+    """(B,) logarithm of the sum over all trees of the exponential of their score, in nats, of the type of `arc_scores`.
 
-    Args:
-        arc_scores: (B, T dependent, T head), nats; see the top of this file.
-        root_scores: (B, T), nats.
-        word_mask: (B, T) bool.
-
-    Returns (B,) nats, of the type of `arc_scores`; 0 for a sentence without words, -inf where no tree is possible.
-    Differentiable: the gradient is the marginals.
+    0 for a sentence without words, -inf where no tree is possible. Differentiable: the gradient is the marginals.
     """
     arcs, roots, shift = _prepare(arc_scores, root_scores, word_mask)
     log_z, possible = _log_partition(arcs, roots, word_mask)
@@ -72,14 +61,10 @@ def log_partition(arc_scores: Tensor, root_scores: Tensor, word_mask: Tensor) ->
 
 
 def entropy(arc_scores: Tensor, root_scores: Tensor, word_mask: Tensor) -> Tensor:
-    """Entropy of the distribution over trees: log Z minus the expected score.
+    """(B,) entropy of the distribution over trees, in nats, of the type of `arc_scores`: log Z minus the expected
+    score.
 
-    Args:
-        arc_scores: (B, T dependent, T head), nats; see the top of this file.
-        root_scores: (B, T), nats.
-        word_mask: (B, T) bool.
-
-    Returns (B,) nats, of the type of `arc_scores`; 0 for a sentence of one word or none. Differentiable.
+    0 for a sentence of one word or none. Differentiable.
     """
     arcs, roots, _ = _prepare(arc_scores, root_scores, word_mask)
     arc_marginals, root_marginals = _marginals(arcs, roots, word_mask)
@@ -97,13 +82,7 @@ def sample_trees(
     """One exact sample of a tree for each sentence (Colbourn et al. 1996).
 
     Word by word, a head is drawn from the marginals given the heads drawn before. These are computed anew for each
-    word, rather than updated: T inverses, but no error piles up.
-
-    Args:
-        arc_scores: (B, T dependent, T head), nats; see the top of this file.
-        root_scores: (B, T), nats.
-        word_mask: (B, T) bool.
-        generator: source of randomness, on the device of the scores.
+    word, rather than updated: T inverses, but no error piles up. `generator` is on the device of the scores.
 
     Returns (B, T) long heads: positions, `ROOT`, or `UNPARSED` where there is no word. Raises ValueError: a sentence
     has no possible tree, or scores that are NaN.

@@ -14,10 +14,7 @@ from .universal_dependencies import universal_labels
 
 
 class Quota:
-    """How many of what comes in portions are due, so that of all of them the share is exact, to one.
-
-    Args:
-        share: 0 to 1.
+    """How many of what comes in portions are due, so that of all of them the share, 0 to 1, is exact, to one.
 
     Attributes:
         seen: how many came.
@@ -36,7 +33,7 @@ class Quota:
 
 
 def reattached_heads(heads: list[int], count: int, generator: random.Random) -> list[int]:
-    """Heads of a tree with one root in which exactly `count` words have another head.
+    """Heads of a tree with one root in which exactly `count` words, 0 to J, have another head.
 
     Which words: every set of so many is as likely as any other of those that can all get another head. All sets can
     but the root alone and the dependents of the root, all of them and no other word (two words are such a pair).
@@ -44,12 +41,7 @@ def reattached_heads(heads: list[int], count: int, generator: random.Random) -> 
     likely as any other: a walk over the words in which those that were chosen step to any word but their old head, all
     others to their head; its steps without the loops are the tree (Wilson 1996).
 
-    Args:
-        heads: J heads of a tree with one root, 0-based, `ROOT` for the root.
-        count: 0 to J.
-        generator: is drawn from.
-
-    Returns J heads. Of one word, and of two of which one is to change, those that were given: there is no such tree.
+    Of one word, and of two of which one is to change, the heads are those that were given: there is no such tree.
     """
     words = range(len(heads))
     if not count or len(heads) == 1 or (len(heads), count) == (2, 1):
@@ -78,15 +70,9 @@ def reattached_heads(heads: list[int], count: int, generator: random.Random) -> 
 
 
 def exchanged_labels(sentence: Sentence, count: int, generator: random.Random) -> list[str]:
-    """Labels of which those of `count` words, the root not among them, have changed places so that none stays.
+    """J labels of which those of `count` words, the root not among them, have changed places so that none stays.
 
-    Args:
-        sentence: a tree over J words.
-        count: 0 to J. Fewer are exchanged where too many of the words have the same label: no more than half of those
-            that take part can have it.
-        generator: is drawn from.
-
-    Returns J labels, each as often as before.
+    Fewer are exchanged where too many of the words have the same label: no more than half of those that take part can.
     """
     words = [word for word, head in enumerate(sentence.heads) if head != ROOT]
     labels = list(sentence.deprels)
@@ -156,13 +142,8 @@ KINDS: dict[str, Callable[[int, random.Random], list[int]]] = {
 class Perturbation:
     """Callable: the sentences of a corpus, one after the other -> the same with worse trees.
 
-    Args:
-        reattach, relabel: shares of words, 0 to 1.
-        seed: of the random choices. Each sentence has a generator of its own, so that what is drawn for it does not
-            depend on the sentences before it.
-
-    Attributes:
-        reattach, relabel: the `Quota` of each, which say how many words came and how many were changed.
+    `reattach` and `relabel` are shares of words, 0 to 1, and then the `Quota` of each. Each sentence has a generator of
+    its own, so that what is drawn for it does not depend on the sentences before it.
     """
 
     def __init__(self, reattach: float, relabel: float, seed: int):
@@ -170,12 +151,10 @@ class Perturbation:
         self.seed = seed
 
     def __call__(self, number: int, before: Sentence, other: Sentence | str | None = None) -> Sentence:
-        """The sentence with a new tree.
+        """The sentence of this number, from 0, with a new tree; without a parse, which it keeps to have, or with one
+        root.
 
-        Args:
-            number: of the sentence, from 0.
-            before: with one root, or without a parse, which it keeps to have.
-            other: whose heads and labels, or which of `KINDS`, take the place of its own first; None leaves it.
+        `other` says whose heads and labels, or which of `KINDS`, take the place of its own first; None leaves it.
         """
         if not before.is_parsed or not before.forms:
             return before

@@ -12,13 +12,7 @@ NO_PARENT = np.iinfo(np.uint16).max
 
 
 def word_spans(word_of_token: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """First and last token of every word, EOS included.
-
-    Args:
-        word_of_token: (T,) word of each token, 0, 0, 1, …, J with EOS last.
-
-    Returns (first (J+1,), last (J+1,)), 0-based token positions, int64.
-    """
+    """First and last token (J+1,), int64, of every word, EOS included, of words (T,) 0, 0, 1, …, J with EOS last."""
     words = np.asarray(word_of_token, dtype=np.int64)
     starts = np.flatnonzero(np.diff(words, prepend=-1))
     ends = np.append(starts[1:], len(words)) - 1
@@ -26,12 +20,9 @@ def word_spans(word_of_token: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def parent_words(heads: np.ndarray) -> np.ndarray:
-    """Word that each word looks at, EOS included: its head; a root and EOS look at themselves.
+    """(J+1,) int64, the word that each word looks at, EOS included: its head; a root and EOS look at themselves.
 
-    Args:
-        heads: (J,) heads, 0-based; `ROOT` for roots, `UNPARSED` where there is no parse.
-
-    Returns (J+1,) int64; words without a parse, and the EOS after them, keep `UNPARSED`.
+    Words without a parse, and the EOS after them, keep `UNPARSED`.
     """
     heads = np.asarray(heads, dtype=np.int64)
     own = np.arange(len(heads) + 1)
@@ -41,16 +32,15 @@ def parent_words(heads: np.ndarray) -> np.ndarray:
 
 
 def parent_positions(heads: np.ndarray, word_of_token: np.ndarray) -> np.ndarray:
-    """Twice the middle position of every token's parent (Bugliarello & Okazaki 2020, Sec. 2).
+    """(T,) uint16, twice the middle position of every token's parent (Bugliarello & Okazaki 2020, Sec. 2).
 
     The middle of a word is the mean position of its pieces: pieces 6, 7, 8 -> 7.0, pieces 6, 7 -> 6.5. Positions
-    are multiples of one half, hence stored doubled. A root's parent is the root itself; EOS is its own parent.
+    are multiples of one half, hence stored doubled, and counted from the sentence's first token. A root's parent is the
+    root itself; EOS is its own parent; without a parse, it is `NO_PARENT`.
 
     Args:
         heads: (J,) heads, 0-based, see `conllu.Sentence`.
         word_of_token: (T,) word of each token, EOS (word J) last.
-
-    Returns (T,) uint16, 2 x position, counted from the sentence's first token; `NO_PARENT` without a parse.
     """
     words = np.asarray(word_of_token, dtype=np.int64)
     first, last = word_spans(words)
@@ -61,11 +51,8 @@ def parent_positions(heads: np.ndarray, word_of_token: np.ndarray) -> np.ndarray
 
 
 def parent_first_pieces(heads: np.ndarray, word_of_token: np.ndarray) -> np.ndarray:
-    """Position of the first piece of every token's head word (LISA's target).
-
-    Args and conventions as in `parent_positions`.
-
-    Returns (T,) int64; -1 without a parse.
+    """(T,) int64, the first piece of every token's head word (LISA's target), -1 without a parse; as
+    `parent_positions`.
     """
     words = np.asarray(word_of_token, dtype=np.int64)
     first, _ = word_spans(words)

@@ -9,15 +9,7 @@ def random_heads(words: int, generator: random.Random) -> list[int]:
     """Heads of a tree with one root, uniform over all `words ** (words - 1)` of them, non-projective ones included.
 
     A random walk over the words; the first step into a word makes the word it came from its head (Aldous 1990,
-    Broder 1989).
-
-    Args:
-        words: J, 0 or more.
-        generator: is drawn from.
-
-    Returns J heads, 0-based; `ROOT` for the root.
-
-    Cost: O(J log J) draws on average.
+    Broder 1989): O(J log J) draws on average.
     """
     if words == 0:
         return []

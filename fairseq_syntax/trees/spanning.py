@@ -19,14 +19,9 @@ def chu_liu_edmonds(arc_scores: Sequence[np.ndarray], root_scores: Sequence[np.n
     """The best tree with exactly one root, crossing arcs allowed (Chu & Liu 1965, Edmonds 1967).
 
     The algorithm is Stanza's, which allows several roots. So a root here costs more than all arcs can win back, and the
-    best tree has one (Stanojević & Cohen 2021, A Root of a Problem).
+    best tree has one (Stanojević & Cohen 2021, A Root of a Problem). Which of several best trees it is, is not defined.
 
-    Args:
-        arc_scores: (J, J) each, [dependent, head].
-        root_scores: (J,) each.
-
-    Returns J heads for each sentence; which of several best trees is not defined. Raises ValueError: shapes disagree, a
-    score is NaN or +inf, or every tree of a sentence is forbidden.
+    Raises ValueError: shapes disagree, a score is NaN or +inf, or every tree of a sentence is forbidden.
     """
     from stanza.models.common.chuliu_edmonds import chuliu_edmonds  # seconds, that only this function should cost
 
@@ -55,14 +50,9 @@ def chu_liu_edmonds(arc_scores: Sequence[np.ndarray], root_scores: Sequence[np.n
 def eisner(arc_scores: Sequence[np.ndarray], root_scores: Sequence[np.ndarray]) -> list[list[int]]:
     """The best projective tree with exactly one root (Eisner 1996): no arc crosses another, or runs above the root.
 
-    Args:
-        arc_scores: (J, J) each, [dependent, head].
-        root_scores: (J,) each.
-
-    Returns J heads for each sentence; which of several best trees is not defined. Raises ValueError: shapes disagree, a
-    score is NaN or +inf, or every projective tree of a sentence is forbidden.
-
-    Cost: O(J^3), all spans of one length in sentences of about one length at once.
+    Which of several best trees it is, is not defined. O(J^3), all spans of one length in sentences of about one length
+    at once. Raises ValueError: shapes disagree, a score is NaN or +inf, or every projective tree of a sentence is
+    forbidden.
     """
     sentences = sorted(_checked(arc_scores, root_scores), key=lambda sentence: len(sentence[2]))
     trees: list[list[int]] = [[] for _ in sentences]
@@ -143,14 +133,10 @@ def _follow(splits: np.ndarray, root: int, last: int, heads: list[int]) -> None:
 def greedy(arc_scores: Sequence[np.ndarray], root_scores: Sequence[np.ndarray]) -> list[list[int]]:
     """Every word's best head, or `ROOT` where that scores highest: no tree in general.
 
-    There may be cycles, and no root or several: what a model believes of each word alone.
+    There may be cycles, and no root or several: what a model believes of each word alone. Where scores are equal, the
+    root comes before words, and earlier words before later ones.
 
-    Args:
-        arc_scores: (J, J) each, [dependent, head].
-        root_scores: (J,) each.
-
-    Returns J heads for each sentence; the root before words, and earlier words before later ones, where scores are
-    equal. Raises ValueError: shapes disagree, a score is NaN or +inf, or a word has no allowed head.
+    Raises ValueError: shapes disagree, a score is NaN or +inf, or a word has no allowed head.
     """
     result = []
     for number, arcs, roots in _checked(arc_scores, root_scores):

@@ -17,14 +17,9 @@ _SPACE = "\u2581"  # ▁
 
 
 def split_words(line: str, subword_type: str, place: str) -> list[str]:
-    """The words of a line, split where fairseq splits it: at every kind of whitespace.
+    """The words of a line, split where fairseq splits it, at every kind of whitespace, and subwords joined.
 
-    Args:
-        line: tokens.
-        subword_type: a `SubwordType`; subwords are joined.
-        place: file and line, for messages.
-
-    Raises TreeFormatError: the line ends inside a word.
+    Raises TreeFormatError at `place`: the line ends inside a word.
     """
     try:
         return join_subwords(line.split(), subword_type)[0]
@@ -33,15 +28,7 @@ def split_words(line: str, subword_type: str, place: str) -> list[str]:
 
 
 def check_length(line: str, subword_type: str, most: int, place: str, option: str = "--max-words") -> None:
-    """Raise TreeFormatError if a line has more than `most` words.
-
-    Args:
-        line: tokens.
-        subword_type: a `SubwordType`.
-        most: words that are accepted.
-        place: file and line.
-        option: that raises the limit.
-    """
+    """Raise TreeFormatError if a line at `place` has more than `most` words, a limit that `option` raises."""
     if len(line) < 2 * most:  # so many words would need more characters
         return
     try:
@@ -59,13 +46,8 @@ def join_subwords(tokens: list[str], subword_type: str) -> tuple[list[str], list
 
     ("pre@@", "train", "it") -> ("pretrain", "it"), (0, 0, 1)
 
-    Args:
-        tokens: T subwords.
-        subword_type: a `SubwordType`.
-
-    Returns (J words, T word indices, 0-based and non-decreasing). A sentencepiece token that is `▁` alone opens the
-    word that follows it; one at the end of the text belongs to the word before. Raises ValueError: an unknown type, or
-    a text that ends inside a word.
+    A sentencepiece token that is `▁` alone opens the word that follows it; one at the end of the text belongs to the
+    word before. Raises ValueError: an unknown type, or a text that ends inside a word.
     """
     if subword_type == SubwordType.none:
         return list(tokens), list(range(len(tokens)))

@@ -41,11 +41,7 @@ def open_text(path: str | Path) -> IO[str]:
 
 
 def numbered_lines(lines: Iterable[str], name: str) -> Iterator[tuple[int, str]]:
-    """The lines of a text that is being decoded, with their numbers from 1.
-
-    Args:
-        lines: an open text file.
-        name: what messages call it.
+    """The lines of a text that is being decoded, `name` in messages, with their numbers from 1.
 
     Raises TreeFormatError: the text is not UTF-8, a gzip file is damaged, or a line is longer than `MAX_LINE`; the
     message names the line.
@@ -72,11 +68,7 @@ def numbered_lines(lines: Iterable[str], name: str) -> Iterator[tuple[int, str]]
 
 
 def read_lines(path: str | Path, name: str | None = None) -> Iterator[str]:
-    """The lines of a text without line ends (LF or CRLF).
-
-    Args:
-        path: of the file; see `open_text`.
-        name: what messages call it; None takes the path.
+    """The lines of a text without line ends (LF or CRLF); messages call it `name`, or else by its path.
 
     Raises TreeFormatError: see `open_text` and `numbered_lines`.
     """

@@ -5,7 +5,7 @@ from torch import Tensor
 
 
 def are_trees(heads: Tensor, lengths: Tensor) -> Tensor:
-    """Whether the words of each sentence form a tree with exactly one root.
+    """(B,) bool, whether the words of each sentence form a tree with exactly one root; without words, they do not.
 
     Every word jumps to its head, then from there as far again, and so on: after log2 of the width jumps, all words
     that lead to the root have arrived.
@@ -14,8 +14,6 @@ def are_trees(heads: Tensor, lengths: Tensor) -> Tensor:
         heads: (B, S) int64, column of each word's head; the head of a root is the column behind the last word. What
             stands behind the words is ignored.
         lengths: (B,) number of words and the column behind them, 1 or more.
-
-    Returns (B,) bool; a sentence without words is no tree.
     """
     width = heads.shape[1]
     columns = torch.arange(width, device=heads.device)

@@ -13,8 +13,7 @@ def collapse_to_words(
     number of pieces, not to 1.
 
     Args:
-        arc_scores: (T, T), [dependent, head], scores or marginals; the diagonal is ignored.
-        root_scores: (T,).
+        arc_scores, root_scores: (T, T), [dependent, head], and (T,), scores or marginals; the diagonal is ignored.
         word_of_token: (T,) 0-based word of each token, not decreasing, every word from 0 to J - 1 with a token. Tokens
             of no word, such as EOS, are left out of all three.
 

@@ -13,16 +13,11 @@ from .distance_bias import log_gaussian
 
 
 def tree_penalty(distances: Tensor, keep: Tensor, window: float, sigma: float) -> Tensor:
-    """What to add to scores of columns, for every token that may be the centre.
+    """(B, J, J) float32, what to add to scores of columns, for every token that may be the centre.
 
-    Args:
-        distances: (B, J, J) in arcs.
-        keep: (B, J), True at real tokens.
-        window: n, in arcs; may be infinite.
-        sigma: in arcs; may be infinite.
-
-    Returns (B, J, J) float32: -d² / 2σ², -inf beyond the window and at padding. A real token is at distance 0 from
-    itself, so that the diagonal tells padding: -inf there, 0 elsewhere.
+    It is -d² / 2σ² of `distances` (B, J, J), -inf beyond the window n and at padding, where `keep` (B, J) is False; n
+    and σ are in arcs and may be infinite. A real token is at distance 0 from itself, so that the diagonal tells
+    padding: -inf there, 0 elsewhere.
     """
     outside = (distances > window) | ~keep.unsqueeze(1)
     return log_gaussian(distances, sigma).masked_fill(outside, float("-inf"))
@@ -45,15 +40,10 @@ class HeadPositions(nn.Module):
 
 
 class SyntaxCrossAttention(MultiheadAttention):
-    """fairseq's multi-head attention to the encoder, the last heads of which are directed by syntax.
+    """fairseq's multi-head attention to the encoder, the last `syntax_heads` of which are directed by syntax.
 
     fairseq's decoder and its layers hand the padding mask of the source on to this attention and do nothing with it;
-    here it is a `tree_penalty`, which says the same and more.
-
-    Args:
-        syntax_heads: how many heads are directed, 0 to `num_heads`. With 0 it is fairseq's attention.
-        gradient: how positions learn.
-        All others as in `MultiheadAttention`.
+    here it is a `tree_penalty`, which says the same and more. With 0 such heads, it is fairseq's attention.
     """
 
     def __init__(
@@ -101,7 +91,6 @@ class SyntaxCrossAttention(MultiheadAttention):
             key, value: the encoder's output (J, B, C'), the same; after the first step they are taken from
                 `incremental_state`.
             key_padding_mask: the `tree_penalty` of the source (B, J, J).
-            attn_mask, before_softmax: not used by decoders of ours.
 
         Returns (output (T, B, C), None or weights (B, T, J), of the heads with `need_head_weights` (H, B, T, J)).
         """
@@ -141,15 +130,13 @@ class SyntaxCrossAttention(MultiheadAttention):
         return output, weights if need_head_weights else weights.mean(dim=0)
 
     def weigh(self, scores: Tensor, position: Tensor, penalty: Tensor, padding: Tensor) -> Tensor:
-        """Weights of the directed heads.
+        """(B, h, T, J) weights of the directed heads, each row a distribution over real tokens.
 
         Args:
             scores: (B, h, T, J), float32 at least.
             position: (B, h, T), from 0 to the length of the sentence.
             penalty: (B, J, J), see `tree_penalty`.
             padding: (B, J), True = padding.
-
-        Returns (B, h, T, J), each row a distribution over real tokens.
         """
         batch, columns = padding.shape
         length = (~padding).sum(dim=1)[:, None, None]

@@ -19,11 +19,8 @@ class DistanceBiasAttention(MultiheadAttention):
     """fairseq's multi-head self-attention with scores q·k/√d + λ_h G, G = exp(-M² / 2σ²) of the tree distances M.
 
     Where all distances are 0 (no parse) the bias is one number throughout a row, so that the softmax is that of plain
-    attention. Called as `MultiheadAttention`, it is that.
-
-    Args:
-        initial: λ of every head at the start; it is learned, one for each head.
-        All others as in `MultiheadAttention`.
+    attention. Called as `MultiheadAttention`, it is that. λ, one for each head, is learned; it is `initial` at the
+    start.
     """
 
     def __init__(self, embed_dim: int, num_heads: int, *, initial: float = 1.0, **kwargs):
@@ -31,14 +28,8 @@ class DistanceBiasAttention(MultiheadAttention):
         self.distance_weight = nn.Parameter(torch.full((num_heads,), initial))
 
     def attend_to_near(self, x: Tensor, padding_mask: Tensor | None, nearness: Tensor) -> Tensor:
-        """Self-attention.
-
-        Args:
-            x: (T, B, C).
-            padding_mask: (B, T), True = padding; None when there is none.
-            nearness: G, (B, T, T), finite also at padding.
-
-        Returns (T, B, C).
+        """(T, B, C) -> (T, B, C), with a padding mask (B, T) or None, and `nearness` G (B, T, T), finite also at
+        padding.
         """
         length, batch, width = x.shape
 

@@ -93,14 +93,11 @@ class DecayedSGD(FairseqOptimizer):
 
 
 def decay_groups(parameters, default: float) -> list[dict]:
-    """Groups of parameters for `torch.optim`, one a weight decay; see `DecayedSGD` for who gets which.
+    """Groups of parameters for `torch.optim`, one a weight decay, `default` for those that do not say; see
+    `DecayedSGD`.
 
-    Args:
-        parameters: of a model.
-        default: weight decay of those that do not say.
-
-    Returns groups with `params`, `weight_decay` and `decay_of`: "none", "parameter" or "option". Which groups there are
-    depends on the parameters only, so that a run resumes with another `default`, too.
+    They have `params`, `weight_decay` and `decay_of`: "none", "parameter" or "option". Which groups there are depends
+    on the parameters only, so that a run resumes with another `default`, too.
     """
     groups = {}
     for parameter in parameters:

@@ -59,12 +59,7 @@ class HalveOnDrop(FairseqLRScheduler):
         self.optimizer.set_lr(self.lr)
 
     def step(self, epoch, val_loss=None):
-        """Compare with the check before.
-
-        Args:
-            epoch: of fairseq's that has ended, from 1.
-            val_loss: the value of the metric; None if there was no validation.
-        """
+        """Compare the metric after fairseq's epoch, from 1, with the check before; None if there was no validation."""
         if val_loss is None:
             return self.lr
         value = float(val_loss)

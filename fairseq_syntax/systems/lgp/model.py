@@ -66,12 +66,6 @@ class LatentGraphEncoder(RecurrentEncoder):
     """Word representations, latent graph parser and LSTM of the source (Sec. 2, eqs. 2 and 3).
 
     Sentences may be padded on either side; inside, they are padded on the right.
-
-    Args:
-        dictionary: of the source; words are read by their spelling, too.
-        args: `LatentGraphOptions`.
-        words: representation of words for the parser.
-        parser: latent graph parser.
     """
 
     def __init__(self, dictionary, args, words: WordRepresentation, parser: LatentGraphParser):
@@ -131,8 +125,7 @@ class LatentGraphEncoder(RecurrentEncoder):
 class LatentGraphDecoder(RecurrentDecoder):
     """LSTM with input feeding, which predicts the first word from the encoder's last state (eqs. 4 to 9).
 
-    Args:
-        contexts: vectors that the attention returns.
+    `contexts` is how many vectors the attention returns.
     """
 
     def __init__(self, dictionary, args, embed_tokens, contexts: int):
@@ -186,11 +179,7 @@ class LatentGraphModel(RecurrentModel):
 
     @classmethod
     def build_model(cls, args, task):
-        """Build the model.
-
-        Raises FileNotFoundError: there is no such parser; ValueError: options are out of range, or files of vectors do
-        not fit.
-        """
+        """Build the model; ValueError or FileNotFoundError where options, vectors or the parser do not fit."""
         given, args = args, cls.complete_options(args, task)
         # what `RecurrentDecoder` asks for
         args.untied_output, args.output_bias = False, True
@@ -233,11 +222,7 @@ class LatentGraphModel(RecurrentModel):
 
     @torch.no_grad()
     def latent_heads(self, src_tokens, src_lengths=None):
-        """Scores log p and probabilities p of the heads of the source tokens, in their columns.
-
-        Returns "arc_scores" and "arc_marginals" (B, T, T), [dependent, head]; "root_scores" and "root_marginals" (B,
-        T); "word_mask" (B, T). The head of a root is EOS.
-        """
+        """Log p and p of the heads of the source tokens, in their columns; see `token_heads`."""
         source = self.encoder.source(src_tokens)
         rotation = Rotation(source.padding_mask)
         graph, _, lengths = self.encoder.parse(source, rotation)

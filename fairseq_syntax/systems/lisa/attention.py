@@ -10,11 +10,7 @@ from ..transformer.headwise_attention import HeadwiseAttention, masked_softmax
 class BiaffineParser(nn.Module):
     """Scores of every token as the parent of every other: [Q'; 1] U K'ᵀ (Dozat & Manning 2017).
 
-    Q' and K' are LeakyReLU of linear maps of the input.
-
-    Args:
-        input_dim: C.
-        parser_dim: width of Q' and K'.
+    Q' and K' are LeakyReLU of linear maps of the input, from C to `parser_dim`.
     """
 
     def __init__(self, input_dim: int, parser_dim: int):
@@ -52,15 +48,11 @@ class ParserAttention(HeadwiseAttention):
     def attend_with_parser(
         self, x: Tensor, padding_mask: Tensor | None, gold_parents: Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Self-attention with a parsing head.
+        """Self-attention on x (T, B, C) with a parsing head, and a padding mask (B, T) or None.
 
-        Args:
-            x: (T, B, C).
-            padding_mask: (B, T), True = padding; None when there is none.
-            gold_parents: column of each token's parent to use instead of the parser's distribution, (B, T); tokens
-                with a negative one keep the parser's.
-
-        Returns (output (T, B, C), weights of the parsing head (B, 1, T, T), parser logits (B, T, T), not masked).
+        `gold_parents` (B, T) are columns of parents to use instead of the parser's distribution; where they are
+        negative, that stays. Returns (output (T, B, C), weights of the parsing head (B, 1, T, T), parser logits (B, T,
+        T), not masked).
         """
         logits = self.parser(x)
         distribution = masked_softmax(logits, padding_mask)

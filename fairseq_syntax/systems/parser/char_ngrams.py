@@ -20,12 +20,7 @@ BEGIN, END = "#BEGIN#", "#END#"
 
 
 def character_ngrams(word: str, sizes: Sequence[int] = SIZES) -> List[str]:
-    """The n-grams of a word, the shortest first, each kind from left to right; one that comes twice is there twice.
-
-    Args:
-        word: any text; the empty one has no n-grams.
-        sizes: how many characters each kind has; letter case is kept.
-    """
+    """The n-grams of a word, the shortest first, each kind from left to right; one that comes twice is there twice."""
     if not word:
         return []
     characters = [BEGIN, *word, END]
@@ -37,10 +32,8 @@ def character_ngrams(word: str, sizes: Sequence[int] = SIZES) -> List[str]:
 
 
 class NgramVocabulary:
-    """n-grams and their numbers, which start at 1: 0 stands for none.
-
-    Attributes:
-        keys: list of the n-grams, such as `3gram-cat`; the number of `keys[i]` is i + 1.
+    """n-grams and their numbers, which start at 1, 0 stands for none: the number of `keys[i]`, such as `3gram-cat`, is
+    i + 1.
     """
 
     def __init__(self, keys: Iterable[str]):
@@ -53,13 +46,10 @@ class NgramVocabulary:
 
     @classmethod
     def build(cls, words: Iterable[Tuple[str, int]], minimum: int) -> "NgramVocabulary":
-        """The n-grams that occur often enough in a text, frequent ones first, else in the order of their code points.
+        """The n-grams of counted words that occur `minimum` times, frequent ones first, else in the order of code
+        points.
 
         A word of count 0 changes nothing, so numbers stay when such words join a dictionary.
-
-        Args:
-            words: words of the text, and how often each occurs in it.
-            minimum: occurrences that an n-gram must have, all words counted.
         """
         counts = Counter()
         for word, count in words:
@@ -86,12 +76,7 @@ class NgramVocabulary:
 
 
 def bag_table(words: Sequence[str], vocabulary: NgramVocabulary, width: int) -> Tuple[Tensor, int]:
-    """The known n-grams of every word, each once, in the order in which they first appear.
-
-    Args:
-        words: V words; an empty string has an empty bag.
-        vocabulary: the n-grams that are known.
-        width: n-grams to keep of a word, the first ones.
+    """The known n-grams of V words, each once, in the order in which they first appear; the first `width` of a word.
 
     Returns (numbers (V, W) int32, 0 after the last n-gram; how many words lost n-grams). W is the size of the largest
     bag, and 1 if all are empty. Raises ValueError: a width below 1.

@@ -62,13 +62,9 @@ class Graph(NamedTuple):
 
 
 def word_states(heads: Tensor, states: Tensor) -> Tensor:
-    """Mean state of the heads of each word, weighted by their probability: hbar of eq. 3, z of Sec. 2.3.
+    """(B, S, D) mean `states` of the heads of each word, weighted by their probability: hbar of eq. 3, z of Sec. 2.3.
 
-    Args:
-        heads: (B, S dependent, S head), see `Graph`.
-        states: (B, S, D), finite in padding.
-
-    Returns (B, S, D), 0 in rows of EOS and padding.
+    `heads` are those of `Graph`, `states` finite in padding; rows of EOS and padding are 0.
     """
     return torch.bmm(heads.to(states.dtype), states)
 
@@ -82,22 +78,19 @@ class LatentGraphParser(nn.Module):
         l_i = softmax(W_lab [h2_i; z_i] + b)
 
     EOS takes part in all of it as an ordinary token, except that it has no head and no label. Parameters that a kind of
-    graph does not use are not created: W_dp is only in `latent`, W_lab in `latent` and `uni`; the attributes are None.
+    graph does not use are not created: `head_scorer` (W_dp) is only in `latent`, `label_classifier` (W_lab) in `latent`
+    and `uni`; the attributes are None.
 
     Args:
         size: d1, of the states of one direction, and half of the size of x.
         pos_size: d2, of y.
-        num_pos: POS classes.
-        num_labels: dependency labels.
+        num_pos, num_labels: classes.
         graph: where heads and labels come from.
         classifier_hidden: size of a ReLU layer in both classifiers; 0 for none, as in the paper.
         wdp_init: how W_dp starts.
 
     Infinite scores (of half precision, say) count as the greatest number; NaN in x or in states makes all of its
     sentence NaN, and nothing of others.
-
-    Attributes:
-        layer1, pos_classifier (W_pos), pos_input (W_l), layer2, head_scorer (W_dp), label_classifier (W_lab).
     """
 
     def __init__(

@@ -59,13 +59,7 @@ def largest_score(dtype: torch.dtype) -> float:
 
 
 class SoftmaxClassifier(nn.Module):
-    """Logarithms of class probabilities: softmax of one layer, as in LGP, or with a ReLU layer below it, as in JMT.
-
-    Args:
-        size: of the input.
-        classes: C.
-        hidden: size of the ReLU layer; 0 for none.
-    """
+    """Logarithms of class probabilities: softmax of one layer, as in LGP, or with a ReLU layer below it, as in JMT."""
 
     def __init__(self, size: int, classes: int, hidden: int = 0):
         super().__init__()
@@ -90,10 +84,6 @@ class TwoWayLSTM(nn.Module):
 
     The second takes and gives sentences already turned round (`reverse`), so that both meet padding last, where it does
     no harm and need not be packed away. Packing would wait for the GPU to tell the lengths.
-
-    Args:
-        input_size: I.
-        size: D.
     """
 
     def __init__(self, input_size: int, size: int):
@@ -112,12 +102,7 @@ class TwoWayLSTM(nn.Module):
             nn.init.ones_(lstm.bias_ih_l0[size : 2 * size])
 
     def forward(self, inputs: Tensor, turned: Tensor) -> Tuple[Tensor, Tensor]:
-        """States of both directions.
-
-        Args:
-            inputs: (B, S, I).
-            turned: (B, S, I), turned round.
-
-        Returns (B, S, D) and, still turned round, (B, S, D).
+        """(B, S, I) twice, once turned round -> states of both directions, (B, S, D) and, still turned round, (B, S,
+        D).
         """
         return self.left_to_right(inputs)[0], self.right_to_left(turned)[0]

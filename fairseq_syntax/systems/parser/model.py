@@ -108,17 +108,12 @@ class ParserCheckpoint:
 
 @register_model("lgp_parser")
 class LatentGraphParserModel(BaseFairseqModel):
-    """Word representations and the latent graph parser.
+    """Word representations and the latent graph parser, of kind `latent`.
 
     Args:
-        words: representation of words.
-        parser: of kind `latent`.
         dictionary: of the words.
         pos, labels: names of the classes, in their order.
         longest: tokens of a sentence, EOS included, that it reads.
-
-    Attributes:
-        words, parser, pos, labels.
     """
 
     options = LatentGraphParserOptions
@@ -183,11 +178,9 @@ class LatentGraphParserModel(BaseFairseqModel):
         teacher_heads: Optional[Tensor] = None,
         tags_only: bool = False,
     ) -> Graph:
-        """Graphs of sentences that are padded on the right.
+        """Graphs of (B, S) words and EOS, padded on the right; lengths (B,) count EOS.
 
         Args:
-            src_tokens: (B, S) words and EOS.
-            src_lengths: (B,) counting EOS.
             teacher_heads: (B, S), see `LatentGraphParser`.
             tags_only: stop after layer 1; everything but `pos_log_probs` is then None, and `states` are h1.
         """
@@ -201,11 +194,7 @@ class LatentGraphParserModel(BaseFairseqModel):
 
     @torch.no_grad()
     def latent_heads(self, src_tokens, src_lengths=None):
-        """Scores log p and probabilities p of the heads of the tokens, in their columns, padded on either side.
-
-        Returns "arc_scores" and "arc_marginals" (B, T, T), [dependent, head]; "root_scores" and "root_marginals" (B,
-        T); "word_mask" (B, T). The head of a root is EOS.
-        """
+        """Log p and p of the heads of the tokens, in their columns, padded on either side; see `token_heads`."""
         padding = src_tokens.eq(self.pad)
         rotation = Rotation(padding)
         lengths = (~padding).sum(1)

@@ -74,12 +74,7 @@ def find_treebank(folder: str, split: str) -> Path:
 
 
 def read_treebank(path: str | Path, form: TreebankFormat, limit: Optional[int] = None) -> list[TaggedSentence]:
-    """The sentences of a CoNLL-U file that have words.
-
-    Args:
-        path: of the file, plain or .gz.
-        form: how to read it.
-        limit: read so many sentences, the first ones; None reads all.
+    """The sentences of a CoNLL-U file that have words, the first `limit` of them, if given.
 
     Raises TreeFormatError: see `trees.conllu`; also a file without sentences.
     """
@@ -123,8 +118,7 @@ def build_vocabulary(
     """Words, tags and labels of the training data, as plain lists, which a checkpoint can hold.
 
     Args:
-        tagged: sentences that teach tags.
-        parsed: sentences that teach trees; may be the same object.
+        tagged, parsed: sentences that teach tags, and trees; may be the same object.
         translator: source dictionary of a translator that is to use the parser.
 
     Returns "words" (V), the translator's first; "counts" (V) of them in the treebank, and "translator_counts" (V);
@@ -194,8 +188,6 @@ class TreebankDataset(FairseqDataset):
     `UNSEEN`), and "punctuation".
 
     Args:
-        sentences: of the treebank.
-        dictionary: of their words.
         pos, labels: the tags and labels that have numbers, in this order.
         kind: what the batches are for.
         batch_size: sentences of a batch, in the place of fairseq's `--batch-size`; None takes that.

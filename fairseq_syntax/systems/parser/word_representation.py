@@ -28,12 +28,7 @@ _FILLER = re.compile(r"madeupword\d{4,}")
 
 
 def initialise(table: nn.Module, bound: float = INIT_RANGE) -> None:
-    """Draw a table of embeddings from U[-bound, bound], the row of padding excepted, which is 0.
-
-    Args:
-        table: nn.Embedding or nn.EmbeddingBag.
-        bound: greatest value.
-    """
+    """Draw a table of embeddings from U[-bound, bound], the row of padding excepted, which is 0."""
     nn.init.uniform_(table.weight, -bound, bound)
     with torch.no_grad():
         table.weight[table.padding_idx].zero_()
@@ -51,11 +46,8 @@ class WordRepresentation(nn.Module):
     whatever the counts.
 
     Args:
-        symbols: V symbols of the dictionary.
-        counts: how often each occurs in the training text.
-        specials: numbers of the symbols that are no words.
-        pad: number of the padding symbol, one of the special ones.
-        unk: number of the symbol for unknown words, one of the special ones.
+        symbols, counts: V symbols of the dictionary, and how often each occurs in the training text.
+        specials: numbers of the symbols that are no words; `pad` and `unk` are among them.
         size: d1, of both vectors.
         minimum: occurrences that a word must have for a row of its own.
         ngram_minimum: occurrences that an n-gram must have; None takes `minimum`.
@@ -68,12 +60,9 @@ class WordRepresentation(nn.Module):
         row_symbols: string of each row of the table of words; None makes them as above.
 
     Attributes:
-        words: (R, d1) table of words.
-        ngrams: (G + 1, d1) table of n-grams, row 0 for none.
+        words, ngrams: tables (R, d1) and (G + 1, d1), row 0 for no n-gram.
         word_row: (V,) row of each symbol, int64; not in the state.
         bag: (V, W) n-grams of each symbol, int32, 0 after the last; not in the state.
-        row_symbols: list of the R strings.
-        vocabulary: the G n-grams.
 
     Raises ValueError: `row_symbols` lacks a special symbol; `max_ngrams` is below 1.
     """
@@ -159,11 +148,7 @@ class WordRepresentation(nn.Module):
         return nn.functional.embedding(tokens, self._all_means())
 
     def add_symbols(self, words: Sequence[str]) -> None:
-        """Append words to the dictionary, in the order in which they are appended elsewhere.
-
-        Args:
-            words: that the dictionary did not have.
-        """
+        """Append new words to the dictionary, in the order in which they are appended elsewhere."""
         if not words:
             return
         rows = [self._find_row(word) for word in words]

@@ -16,18 +16,14 @@ logger = logging.getLogger(__name__)
 
 
 def read_vectors(path: str, size: int, wanted: Optional[Collection[str]] = None) -> Dict[str, np.ndarray]:
-    """Read a file with one `token v1 … vd` a line; the fields are separated by single blanks.
+    """token -> (d,) float32, from a file of one `token v1 … vd` a line; the fields are separated by single blanks.
 
-    Tokens may contain blanks. A first line of two integers, as word2vec writes it, is no entry. A token that comes
-    again keeps its first vector. Lines that do not end in d finite numbers are passed over, and counted in the log.
+    Tokens may contain blanks, and bytes that are not UTF-8 do no harm. A first line of two integers, as word2vec writes
+    it, is no entry. A token that comes again keeps its first vector. Lines that do not end in d finite numbers are
+    passed over, and counted in the log. Of `wanted` tokens alone, best given as a set, the vectors are kept.
 
-    Args:
-        path: of the file, gzipped if it ends in `.gz`. Bytes that are not UTF-8 do no harm.
-        size: d.
-        wanted: tokens whose vectors are needed, best as a set; None takes all.
-
-    Returns token -> (d,) float32. Raises ValueError: not a file of vectors, or the first entry, or a word2vec header,
-    has another size; the message names the line; OSError: no such file.
+    Raises ValueError: not a file of vectors, or the first entry, or a word2vec header, has another size; the message
+    names the line; OSError: no such file.
     """
     vectors: Dict[str, np.ndarray] = {}
     wrong = []  # numbers of lines
@@ -107,15 +103,10 @@ def _check_size(found: int, size: int, path: str, number: int) -> None:
 def fill_rows(
     weight: Tensor, strings: Sequence[Optional[str]], vectors: Mapping[str, np.ndarray], name: str = "vectors"
 ) -> int:
-    """Copy vectors into the rows of a table by string, and log how many were found; other rows stay.
+    """Copy vectors, string -> (d,), into the rows of a table (R, d) of these strings, without a gradient; log how many.
 
-    Args:
-        weight: (R, d), changed in place, without a gradient.
-        strings: of the R rows; None is a row to leave alone.
-        vectors: string -> (d,), NumPy or torch.
-        name: what the log calls them.
-
-    Returns how many rows were filled. Raises ValueError: not R strings, or a vector is not of size d.
+    Other rows stay, and those of None. Returns how many rows were filled. Raises ValueError: not R strings, or a vector
+    is not of size d.
     """
     if len(strings) != len(weight):
         raise ValueError(f"{name}: {len(strings)} strings for a table of {len(weight)} rows; give one for each row")
@@ -141,12 +132,8 @@ def load_vectors(
     """Start the tables of a word representation from files.
 
     A table whose file is given starts at U[-1/d1, 1/d1] where the file has no vector, as in the authors' code. One
-    without a file stays as it is.
-
-    Args:
-        representation: changed in place.
-        word_vectors: file of word vectors, lower-cased ones if the representation looks words up like this.
-        ngram_vectors: file of n-gram vectors with keys such as `3gram-cat`.
+    without a file stays as it is. N-grams have keys such as `3gram-cat`; words are in lower case if they are looked up
+    so.
 
     Raises ValueError: a file is missing, or has no vector that is of use; see also `read_vectors`.
     """

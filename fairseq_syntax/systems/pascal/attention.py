@@ -48,15 +48,10 @@ class ParentScaledAttention(HeadwiseAttention):
         return f"pascal_heads={self.special_heads}/{self.num_heads}, parent_ignoring={self.parent_ignoring}"
 
     def attend_to_parents(self, x: Tensor, padding_mask: Tensor | None, prior: Tensor) -> tuple[Tensor, Tensor]:
-        """Self-attention with scaled heads.
+        """Self-attention on x (T, B, C) with scaled heads, and a padding mask (B, T) or None.
 
-        Args:
-            x: (T, B, C).
-            padding_mask: (B, T), True = padding; None when there is none.
-            prior: D, (B, T, T) float32, shared by all heads; with `learn_variance` the offsets from the parents,
-                NaN in rows of tokens without a parse.
-
-        Returns (output (T, B, C), weights of the scaled heads (B, h, T, T)).
+        `prior` is D, (B, T, T) float32, shared by all heads; with `learn_variance` the offsets from the parents, NaN in
+        rows of tokens without a parse. Returns (output (T, B, C), weights of the scaled heads (B, h, T, T)).
         """
 
         def weights(query: Tensor, key: Tensor) -> Tensor:

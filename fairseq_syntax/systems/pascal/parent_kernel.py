@@ -16,13 +16,10 @@ class ParentKernel(StrEnum):
 
 
 def parent_offsets(parents: Tensor) -> Tensor:
-    """Offset of every token from every token's parent.
+    """(B, T, T) float32, the offset of every token from every token's parent: [b, t, j] = j - p[b, t].
 
-    Args:
-        parents: doubled parent positions in batch columns, negative without a parse, (B, T) integers.
-
-    Returns (B, T, T) float32: [b, t, j] = j - p[b, t]. Whatever the precision of the model: in half precision,
-    positions beyond 1024 would lose their halves.
+    `parents` (B, T) are doubled positions in batch columns, negative without a parse. It is float32 whatever the
+    precision of the model: in half precision, positions beyond 1024 would lose their halves.
     """
     columns = torch.arange(parents.size(1), device=parents.device, dtype=torch.float32)
     return columns - (parents.float() / 2).unsqueeze(-1)
@@ -36,7 +33,7 @@ def kernel_weights(offsets: Tensor, kernel: str, variance: float | Tensor) -> Te
         kernel: a `ParentKernel`.
         variance: σ² in squared tokens, > 0; a number or a tensor that broadcasts.
 
-    Returns same shape (broadcast with `variance`), float32, not negative. Raises ValueError: an unknown kernel.
+    Returns float32 of the broadcast shape, not negative. Raises ValueError: an unknown kernel.
     """
     if kernel == ParentKernel.normal:
         if isinstance(variance, Tensor):
@@ -52,12 +49,8 @@ def kernel_weights(offsets: Tensor, kernel: str, variance: float | Tensor) -> Te
 
 
 def parent_weights(parents: Tensor, kernel: str, variance: float) -> Tensor:
-    """The matrix D of a batch; rows of tokens without a parse are ones, which leaves their scores alone.
-
-    Args:
-        parents: (B, T), see `parent_offsets`.
-
-    Returns (B, T, T) float32.
+    """The matrix D (B, T, T) float32 of doubled parent positions (B, T); ones, which leave scores alone, without a
+    parse.
     """
     weights = kernel_weights(parent_offsets(parents), kernel, variance)
     return weights.masked_fill_((parents < 0).unsqueeze(-1), 1.0)

@@ -52,12 +52,7 @@ class RecurrentEncoder(FairseqEncoder):
         return self.embed_tokens(source.tokens)
 
     def run(self, layers: nn.RNNBase, x: Tensor, padding_mask: Tensor):
-        """Run recurrent layers.
-
-        Args:
-            layers: bidirectional.
-            x: (B, T, E).
-            padding_mask: (B, T), True at padding, on either side.
+        """Run bidirectional layers on x (B, T, E) with padding on either side.
 
         Returns (annotations (B, T, 2H), 0 at padding; final states, each (B, layers, 2H), the output first).
         """
@@ -93,12 +88,7 @@ class RecurrentEncoder(FairseqEncoder):
         return {"memory": self.memory(states, source), "final": final}
 
     def forward(self, src_tokens, src_lengths=None, src_syntax: Optional[SourceSyntax] = None, **unused):
-        """Encode a batch.
-
-        Args:
-            src_tokens: (B, T), padded on either side.
-            src_lengths: not needed.
-            src_syntax: trees, for the memory of models that need them.
+        """Encode (B, T) tokens, padded on either side, with trees for the memory of models that need them.
 
         Returns a dict whose tensors have the batch first: "memory", "final" (the encoder's last states),
         "encoder_padding_mask" and "sentence", the number of each row's sentence in the batch.

@@ -7,10 +7,9 @@ from torch import Tensor
 
 
 class Rotation:
-    """Puts rows in order for what wants the padding on the right. Without padding on the left, it does nothing.
+    """Puts rows in order for what wants the padding, True in `padding_mask` (B, T), on the right.
 
-    Args:
-        padding_mask: (B, T), True at padding, on either side of a row.
+    Without padding on the left, it does nothing.
     """
 
     def __init__(self, padding_mask: Tensor):

@@ -26,22 +26,13 @@ class Source(NamedTuple):
 
 
 class SourceMemory(nn.Module):
-    """What a decoder needs of the source sentence, made once.
-
-    Attributes:
-        context_size: size of the context vector that the attention over this memory returns.
-    """
+    """What a decoder needs of the source sentence, made once; attention to it returns vectors of `context_size`."""
 
     context_size: int
 
     def forward(self, states: Tensor, source: Source) -> Memory:
-        """Make the memory of a batch.
-
-        Args:
-            states: (B, T, C) annotations of the encoder.
-            source: what the annotations stand for.
-
-        Returns name -> tensor (B, …): rows belong to sentences, so that beam search can reorder them.
+        """name -> tensor (B, …) of annotations (B, T, C); rows belong to sentences, so that beam search can reorder
+        them.
         """
         raise AssertionError("a subclass makes the memory")
 
@@ -56,12 +47,7 @@ class SourceAttention(nn.Module):
     def forward(
         self, query: Tensor, memory: Memory, state: Dict[str, Tensor]
     ) -> Tuple[Tensor, Dict[str, Tensor], Dict[str, Tensor]]:
-        """Attend once.
-
-        Args:
-            query: (B, H) state of the decoder.
-            memory: of the `SourceMemory` that belongs to this class.
-            state: of the step before.
+        """Attend once, from a state of the decoder (B, H), to the memory that belongs to this class.
 
         Returns (context (B, context size); found: "attn" (B, T), the weights of the source positions, and what else the
         kind of attention has to show, (B, …) each; the new state).
@@ -76,14 +62,9 @@ def attention_bias(padding_mask: Tensor, like: Tensor) -> Tensor:
 
 
 def attend(query: Tensor, keys: Tensor, bias: Tensor) -> Tensor:
-    """Attention weights softmax(query . keys + bias).
+    """(B, 1, T) weights softmax(query . keys + bias), of the type of `keys`; the softmax is taken in float32 at least.
 
-    Args:
-        query: (B, C).
-        keys: (B, T, C).
-        bias: (B, 1, T), see `attention_bias`.
-
-    Returns (B, 1, T), of the type of `keys`; the softmax is taken in float32 at least.
+    `query` is (B, C), `keys` (B, T, C), `bias` (B, 1, T), see `attention_bias`.
     """
     # a row times a matrix: on a CPU twice as fast as a matrix times a column
     scores = torch.baddbmm(bias, query.unsqueeze(1), keys.transpose(1, 2))

@@ -40,8 +40,7 @@ class AdditiveMemory(SourceMemory):
 class PositionNet(nn.Module):
     """Position in the sentence that a state looks at: p = L sigmoid(v . tanh(W_p s)), in (0, L) (eq. 5).
 
-    Attributes:
-        step_share: its learning rate as a share of that of other parameters.
+    Its learning rate is `step_share` of that of other parameters.
     """
 
     step_share = 1.0
@@ -96,17 +95,12 @@ def positions_of(memory: Memory) -> Tensor:
 
 
 class AdditiveAttention(SourceAttention):
-    """Context by `weights`, alone or beside that of the plain softmax of the same scores (eqs. 1-3, 12, 14).
+    """Context by `weights`, alone or, with `double_context`, [c^g; c^s] with that of the plain softmax of the same
+    scores (eqs. 1-3, 12, 14).
 
     Found are "attn", weights that sum to one where there are such (with a double context those of the plain softmax),
     "syntax_attn", the special weights of a double context, and what the weights have to show. In eval mode a single
     context around a position also finds "plain_attn", the plain softmax that it does not use.
-
-    Args:
-        query_size: of the decoder's state.
-        attention_size: of keys.
-        weights: what is made of the scores.
-        double_context: return [c^g; c^s] instead of c^s.
     """
 
     def __init__(

@@ -15,17 +15,15 @@ _BLOCK = 64
 
 
 def dependency_units(parents: Tensor, starts: Tensor, size: int) -> Tensor:
-    """The words in the unit of every word, all words given by the column of their first piece.
+    """(B, T, size) long, the words in the unit of every word by the column of their first piece; -1 after the last.
 
     A root has no parent; other roots are its siblings. Of a unit that is too large, the parent stays, and of the others
-    those that are fewest words away, on equal terms the earlier.
+    those that are fewest words away, on equal terms the earlier. Only first pieces have units.
 
     Args:
         parents: (B, T) column of the first piece of the head word, a root's its own; negative: no parse.
         starts: (B, T), True at the first piece of every word, EOS excluded.
         size: members to keep.
-
-    Returns (B, T, size) long, -1 after the last member; without members except at first pieces.
     """
     columns = torch.arange(parents.shape[1], device=parents.device)
     parents = parents.long()
@@ -60,12 +58,8 @@ class DependencyUnits(nn.Module):
     """A vector of the dependency unit of every token; pieces of a word have that of the word.
 
     The vector of a word in a unit is the mean of the embeddings of its pieces. Units are filled up with one learned
-    vector to their full size, of which those of EOS, of padding and of sentences without a parse wholly consist.
-
-    Args:
-        embedding: E.
-        size: words in a unit, at least `SMALLEST_UNIT`.
-        depthwise: convolve each dimension of the embeddings by itself.
+    vector to their full size, at least `SMALLEST_UNIT`, of which those of EOS, of padding and of sentences without a
+    parse wholly consist. With `depthwise`, each dimension of the embeddings is convolved by itself.
     """
 
     def __init__(self, embedding: int, size: int = SMALLEST_UNIT, depthwise: bool = False):
@@ -78,15 +72,13 @@ class DependencyUnits(nn.Module):
         self.convolutions = nn.ModuleList(nn.Conv1d(embedding, embedding, 3, groups=groups) for _ in range(2))
 
     def forward(self, embedded: Tensor, word_mask: Tensor, word_starts: Tensor, parents: Tensor) -> Tensor:
-        """Vectors of the units.
+        """(B, T, E) vectors of the units.
 
         Args:
             embedded: (B, T, E) embeddings of tokens.
-            word_mask: (B, T), True at pieces of words: neither padding nor EOS.
-            word_starts: (B, T), true at the first piece of every word.
+            word_mask, word_starts: (B, T), True at pieces of words, neither padding nor EOS, and at the first of each
+                word.
             parents: (B, T), see `dependency_units`.
-
-        Returns (B, T, E).
         """
         starts = word_mask & word_starts.bool()
         words = int(starts.sum())

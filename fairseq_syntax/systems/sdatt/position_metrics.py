@@ -38,14 +38,9 @@ def progress(of_target: Tensor) -> Tensor:
 def log_correlations(share: Tensor, time: Tensor, alignment: Optional[Tensor] = None) -> None:
     """Log what the position follows, over all tokens of the validation set, however they are batched.
 
-    "position_clock" is the correlation of p/J with t/S: near 1, the position is a clock. "position_alignment" is the
-    correlation of p/J with `alignment` that is left when t/S is given: near 0, nothing of it is known. Where something
-    is constant, they are 0.
-
-    Args:
-        share: (N,) p/J of the tokens.
-        time: (N,) t/S.
-        alignment: (N,) where attention looks, as a share of the source.
+    "position_clock" is the correlation of `share`, p/J (N,), with `time`, t/S (N,): near 1, the position is a clock.
+    "position_alignment" is the correlation of p/J with `alignment` (N,), where attention looks, that is left when t/S
+    is given: near 0, nothing of it is known. Where something is constant, they are 0.
     """
     rows = [row.double() for row in (share, time, alignment) if row is not None]
     for i, row in enumerate(rows):

@@ -106,12 +106,10 @@ class SyntaxDirectedWeights(SourceWeights):
     """Softmax over the words within n arcs of the token at a position (eqs. 5, 9-11).
 
     Args:
-        query_size: H.
         window: n, in arcs; may be infinite.
         sigma: of the Gaussian, in arcs; may be infinite. None: n / 2.
-        combine: how distances change scores.
-        gradient: how the position learns.
-        guide: where the position comes from, and what else it learns from.
+        combine: how distance changes scores.
+        gradient, guide: how the position learns, where it comes from, and what else it learns from.
         guide_weight: of the term of the loss, where there is one.
     """
 
@@ -209,13 +207,7 @@ def expected_position(scores: Tensor, memory) -> Tensor:
 
 
 def guide_loss(predicted: Tensor, target: Tensor, length: Tensor) -> Tensor:
-    """L KL(t/L || p/L) (B,) of p = L sigmoid(predicted): its gradient to `predicted` is the error in tokens, p - t.
-
-    Args:
-        predicted: (B,).
-        target: (B,) t, between 0 and L.
-        length: (B,) L.
-    """
+    """L KL(t/L || p/L) (B,) of p = L sigmoid(predicted): its gradient to `predicted` is the error in tokens, p - t."""
     share = target / length
     cross = F.binary_cross_entropy_with_logits(predicted, share, reduction="none")
     return length * (cross + torch.xlogy(share, share) + torch.xlogy(1 - share, 1 - share))
@@ -224,7 +216,7 @@ def guide_loss(predicted: Tensor, target: Tensor, length: Tensor) -> Tensor:
 def weights_around(
     position: Tensor, length: Tensor, gradient: PositionGradient, training: bool, weigh: Callable[[Tensor], Tensor]
 ) -> Tensor:
-    """Weights around a real-valued position, of the weights around the token there or the two nearest ones.
+    """(B, …, T) weights around a real-valued position, of those around the token there or the two nearest ones.
 
     Args:
         position: (B, …), from 0 to the length of the sentence.
@@ -232,8 +224,6 @@ def weights_around(
         gradient: how the position learns.
         training: whether gradients are needed.
         weigh: long (B, …) -> weights (B, …, T) with these tokens, counted from the sentence's first, in the centre.
-
-    Returns (B, …, T).
     """
     row = centre_row(position, length)
     if gradient == PositionGradient.hard or (gradient == PositionGradient.ste and not training):

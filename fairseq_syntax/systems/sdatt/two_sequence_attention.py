@@ -10,13 +10,7 @@ from .additive_attention import AdditiveAttention, global_weights
 
 
 class TwoSequenceAttention(nn.Module):
-    """softmax(λ e(s, h) + (1 - λ) e(s', d)): both scores are additive, with parameters of their own.
-
-    Args:
-        query_size: of each state of the decoder.
-        attention_size: of keys.
-        share: λ, of the scores of words.
-    """
+    """softmax(λ e(s, h) + (1 - λ) e(s', d)): both scores are additive, with parameters of their own; `share` is λ."""
 
     def __init__(self, query_size: int, attention_size: int, share: float = 0.5):
         super().__init__()
@@ -25,11 +19,7 @@ class TwoSequenceAttention(nn.Module):
         self.share = share
 
     def forward(self, words: Tensor, units: Tensor, memory: Dict[str, Memory]) -> Tuple[Tensor, Dict[str, Tensor]]:
-        """Attend once.
-
-        Args:
-            words, units: (B, H) states.
-            memory: "words" and "units", each of an `AdditiveMemory`.
+        """Attend by (B, H) states to "words" and "units", each of an `AdditiveMemory`.
 
         Returns ([context of words; context of units] (B, 2C); found: "attn" (B, T)).
         """

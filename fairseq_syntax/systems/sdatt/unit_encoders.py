@@ -85,11 +85,7 @@ class TwoMemories(nn.Module):
 
 
 class TwoStateDecoder(ConditionalGRUDecoder):
-    """A conditional GRU over each sequence of annotations; the deep output has both states and both contexts.
-
-    Args:
-        context_size: of both contexts together.
-    """
+    """A conditional GRU over each sequence of annotations; the deep output has both states and both contexts."""
 
     def __init__(self, dictionary, args, embed_tokens, attention: TwoSequenceAttention, context_size: int):
         fed = context_size // 2

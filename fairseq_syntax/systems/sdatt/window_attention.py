@@ -24,13 +24,11 @@ def centre_row(position: Tensor, length: Tensor) -> Tensor:
 class LocalWeights(SourceWeights):
     """Local-p attention (eqs. 5-8): softmax in a window around p, times a Gaussian around p.
 
-    The weights sum to less than one, as published; `renormalize` makes them sum to one.
-
     Args:
-        query_size: H.
         window: D, tokens on either side; may be infinite. The standard deviation of the Gaussian is D / 2.
         softmax: over the window, or over the sentence.
-        renormalize: divide by the sum of the weights, which makes it no matter where the softmax is taken.
+        renormalize: divide by the sum of the weights, less than one as published; then it is no matter where the
+            softmax is taken.
     """
 
     def __init__(
@@ -67,12 +65,8 @@ class FlexibleWeights(SourceWeights):
     """Penalty on the distance from where the step before looked, of a strength that the state decides.
 
     softmax(e_j - g (j - m)^2 / 2 sigma^2), g = sigmoid(v_g . tanh(W_g s)), m the mean position of the step before's
-    weights; 0 before the first step.
-
-    Args:
-        query_size: H.
-        sigma: in tokens.
-        threshold: positions with a greater penalty are left out, except the one nearest to m; infinite keeps all.
+    weights; 0 before the first step. `sigma` is in tokens; positions whose penalty is above `threshold` are left out,
+    except the one nearest to m.
     """
 
     def __init__(self, query_size: int, sigma: float = 3.0, threshold: float = float("inf")):

@@ -78,13 +78,7 @@ class SyntaxEncoder(TransformerEncoderBase):
         token_embeddings=None,
         src_syntax: Optional[SourceSyntax] = None,
     ):
-        """As in fairseq, with the trees of the batch.
-
-        Args:
-            src_syntax: what `syntax_inputs` names.
-
-        Returns fairseq's dict, plus "syntax": list of the dicts that special layers returned.
-        """
+        """As in fairseq, with the trees that `syntax_inputs` names; "syntax" lists what special layers returned."""
         # the steps of TransformerEncoderBase.forward_scriptable, whose loop passes nothing on to a layer
         padding_mask = src_tokens.eq(self.padding_idx)
         has_pads = padding_mask.any()

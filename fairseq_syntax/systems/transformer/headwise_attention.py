@@ -23,13 +23,10 @@ class HeadwiseAttention(MultiheadAttention):
         padding_mask: Tensor | None,
         special_weights: Callable[[Tensor, Tensor], Tensor],
     ) -> tuple[Tensor, Tensor]:
-        """Self-attention.
+        """Self-attention on x (T, B, C) with a padding mask (B, T), or None when there is no padding.
 
-        Args:
-            x: (T, B, C).
-            padding_mask: (B, T), True = padding; None when there is none.
-            special_weights: (queries (B, h, T, d), scaled by 1/√d, and keys (B, h, T, d) of the first h heads) ->
-                attention weights (B, h, T, T), each row a distribution over the tokens that are no padding.
+        `special_weights`: (queries (B, h, T, d), scaled by 1/√d, and keys (B, h, T, d) of the first h heads) ->
+        attention weights (B, h, T, T), each row a distribution over the tokens that are no padding.
 
         Returns (output (T, B, C), weights of the special heads before dropout (B, h, T, T)).
         """
@@ -58,13 +55,9 @@ class HeadwiseAttention(MultiheadAttention):
 
 
 def masked_softmax(scores: Tensor, padding_mask: Tensor | None) -> Tensor:
-    """Softmax over the last dimension in float32, padding left out.
+    """Softmax of (B, …, T, T) over the last dimension in float32, without what is True in `padding_mask` (B, T).
 
-    Args:
-        scores: (B, …, T, T).
-        padding_mask: (B, T), True = padding; None when there is none.
-
-    Returns float32, same shape. The mask comes last: a score of -inf must never be multiplied.
+    The mask comes last: a score of -inf must never be multiplied.
     """
     if padding_mask is not None:
         shape = (padding_mask.size(0),) + (1,) * (scores.dim() - 2) + (padding_mask.size(1),)

@@ -2,14 +2,9 @@
 
 
 def chosen_layers(text: str, layers: int, option: str) -> tuple[int, ...]:
-    """Numbers of the chosen layers, ascending.
+    """Numbers of the chosen layers, ascending: "all", "none", or numbers from 0 with commas between.
 
-    Args:
-        text: "all", "none", or numbers from 0 with commas between.
-        layers: how many there are.
-        option: its name, for the message.
-
-    Raises ValueError: it is none of these, or there is no such layer.
+    Raises ValueError, naming the option: it is none of these, or there is no such layer.
     """
     text = str(text).strip("[] ")  # hydra makes lists and numbers of such values
     if text in ("all", "none"):

@@ -119,8 +119,7 @@ class SyntaxTransformerModel(HubModel, TransformerModel):
 def register_sizes(model_name: str, preset: Callable[[argparse.Namespace, str], None]) -> None:
     """Register presets `<model_name><suffix>` for all `SIZES`.
 
-    Args:
-        preset: called with (args, suffix) before fairseq's preset of that size; sets what is the model's own.
+    `preset` is called with (args, suffix) before fairseq's preset of that size, and sets what is the model's own.
     """
 
     def register(suffix: str, base: Callable) -> None:

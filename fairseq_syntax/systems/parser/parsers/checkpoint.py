@@ -33,16 +33,13 @@ class OwnParser:
     """A latent graph parser as a `data.parsers.Parser`. Trees have one root; with `greedy` they need not be trees.
 
     A word that the treebank did not have is read by its character n-grams. Tags are written if they are universal ones
-    (`--lgp-pos-column upos`).
+    (`--lgp-pos-column upos`). `longest` is how many words of a sentence it reads.
 
     Args:
         path: checkpoint of `lgp_parser`; nothing else is needed.
         decoder: a `TreeDecoder`.
         device: "cpu", "cuda", …; None takes a GPU where there is one.
         batch_tokens: words of a batch, padding included.
-
-    Attributes:
-        longest: words of a sentence that it reads.
 
     Raises TreeFormatError: not such a checkpoint, or no such device; FileNotFoundError: no such file; ValueError: no
     such decoder, or a batch of nothing.
