@@ -44,11 +44,7 @@ class HubModel:
         `bpe_codes`, …
         """
         loaded = hub_utils.from_pretrained(
-            model_name_or_path,
-            checkpoint_file,
-            data_name_or_path,
-            archive_map=cls.hub_models(),
-            **kwargs,
+            model_name_or_path, checkpoint_file, data_name_or_path, archive_map=cls.hub_models(), **kwargs
         )
         return SyntaxHubInterface(loaded["args"], loaded["task"], loaded["models"])
 

@@ -48,9 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="trees are PREFIX.SOURCE.SUFFIX, or that with .gz (default: conllu)",
     )
     add(
-        "--parses",
-        metavar="FILE",
-        help="linearised parses, one a line, such as constituencies; taken instead of trees",
+        "--parses", metavar="FILE", help="linearised parses, one a line, such as constituencies; taken instead of trees"
     )
     add("--translate-only", action="store_true", help="no <parse> pairs; for valid and test sets")
     add("--overwrite", action="store_true", help="replace the output if it exists")

@@ -37,9 +37,7 @@ GROUPS = {
         "average": "the mean of the parameters of checkpoints",
         "options": "options of an architecture, with its task and criterion",
     },
-    "fairseq": {
-        "dir": "the directory to give to --user-dir",
-    },
+    "fairseq": {"dir": "the directory to give to --user-dir"},
 }
 VERBS = {verb: line for group in GROUPS.values() for verb, line in group.items()}
 

@@ -60,11 +60,7 @@ class LiveSyntax:
                 for name, dictionary in self.dictionaries.items()
             }
             result.append(
-                TokenSyntax(
-                    np.array([*word_of_token, len(words)]),
-                    np.array(tree.heads, dtype=np.int64),
-                    **indices,
-                )
+                TokenSyntax(np.array([*word_of_token, len(words)]), np.array(tree.heads, dtype=np.int64), **indices)
             )
         return result
 

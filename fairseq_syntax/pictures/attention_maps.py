@@ -69,12 +69,7 @@ def draw_annotations(annotations: np.ndarray, tokens: list[str], title: str):
 
 
 def _heat_maps(
-    weights: np.ndarray,
-    rows: list[str],
-    columns: list[str],
-    row_name: str | None,
-    names: Sequence[str],
-    title: str,
+    weights: np.ndarray, rows: list[str], columns: list[str], row_name: str | None, names: Sequence[str], title: str
 ):
     """Heat maps (h, R, C) with one scale, in a grid that is about as high as wide, and their axes."""
     check_finite(weights, "the attention weights")
@@ -83,11 +78,7 @@ def _heat_maps(
     down = ceil(count / across)
     one = (max(3.0, _CELL * len(columns)), max(3.0, _CELL * len(rows)))
     figure, grid = plt.subplots(
-        down,
-        across,
-        figsize=(one[0] * across + 2, (one[1] + 1) * down + 1),
-        squeeze=False,
-        layout="constrained",
+        down, across, figsize=(one[0] * across + 2, (one[1] + 1) * down + 1), squeeze=False, layout="constrained"
     )
     axes = grid.ravel()
     largest = float(weights.max(initial=0.0)) or 1.0

@@ -168,12 +168,7 @@ class StanzaParser:
                 **options,
                 dir=folder,
                 package=None,
-                processors={
-                    "tokenize": "default",
-                    "pos": "default",
-                    "lemma": "identity",
-                    "depparse": "default",
-                },
+                processors={"tokenize": "default", "pos": "default", "lemma": "identity", "depparse": "default"},
                 lemma_use_identity=True,
                 pos_model_path=str(self.tagger),
                 depparse_model_path=str(self.parser),

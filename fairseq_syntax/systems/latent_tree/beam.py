@@ -149,12 +149,7 @@ class _Search:
         ends = (symbols == self.choice.eos) & (scores > -torch.inf)
         # scores are sorted
         ending = (ends & (torch.arange(scores.shape[1], device=scores.device) < beam)).flatten().nonzero().squeeze(1)
-        result = (
-            ending // self._width,
-            scores.flatten()[ending],
-            self.actions[ending],
-            self.text[ending],
-        )
+        result = (ending // self._width, scores.flatten()[ending], self.actions[ending], self.text[ending])
         self.scores, places = scores.masked_fill(ends, -torch.inf).topk(beam)
         self._select(places)
         return result

@@ -49,13 +49,7 @@ class LabelSmoothedCrossEntropyWithHeadsCriterion(LabelSmoothedCrossEntropyCrite
     """
 
     def __init__(
-        self,
-        task,
-        sentence_avg,
-        label_smoothing,
-        ignore_prefix_size=0,
-        report_accuracy=False,
-        lisa_parse_penalty=1.0,
+        self, task, sentence_avg, label_smoothing, ignore_prefix_size=0, report_accuracy=False, lisa_parse_penalty=1.0
     ):
         super().__init__(task, sentence_avg, label_smoothing, ignore_prefix_size, report_accuracy)
         self.lisa_parse_penalty = lisa_parse_penalty

@@ -172,11 +172,7 @@ class LatentGraphParserModel(BaseFairseqModel):
         self.words.add_symbols(words)
 
     def forward(
-        self,
-        src_tokens: Tensor,
-        src_lengths: Tensor,
-        teacher_heads: Optional[Tensor] = None,
-        tags_only: bool = False,
+        self, src_tokens: Tensor, src_lengths: Tensor, teacher_heads: Optional[Tensor] = None, tags_only: bool = False
     ) -> Graph:
         """Graphs of (B, S) words and EOS, padded on the right; lengths (B,) count EOS.
 

@@ -325,12 +325,7 @@ def _weights(args, query: int) -> SourceWeights:
     return weights
 
 
-TINY = {
-    "encoder_embed_dim": 64,
-    "encoder_hidden_size": 32,
-    "decoder_embed_dim": 64,
-    "decoder_hidden_size": 64,
-}
+TINY = {"encoder_embed_dim": 64, "encoder_hidden_size": 32, "decoder_embed_dim": 64, "decoder_hidden_size": 64}
 
 # name of the architecture, as the paper names the row -> its system
 SYSTEMS = {

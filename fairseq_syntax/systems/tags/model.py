@@ -34,11 +34,7 @@ class TagScale(StrEnum):
     token = "token"
 
 
-_INPUTS = {
-    TagInputs.deprel: ("deprels",),
-    TagInputs.upos: ("upos",),
-    TagInputs.both: ("deprels", "upos"),
-}
+_INPUTS = {TagInputs.deprel: ("deprels",), TagInputs.upos: ("upos",), TagInputs.both: ("deprels", "upos")}
 
 
 @dataclass

@@ -18,10 +18,7 @@ class HeadwiseAttention(MultiheadAttention):
     special_heads = 0
 
     def attend(
-        self,
-        x: Tensor,
-        padding_mask: Tensor | None,
-        special_weights: Callable[[Tensor, Tensor], Tensor],
+        self, x: Tensor, padding_mask: Tensor | None, special_weights: Callable[[Tensor, Tensor], Tensor]
     ) -> tuple[Tensor, Tensor]:
         """Self-attention on x (T, B, C) with a padding mask (B, T), or None when there is no padding.
 

@@ -84,10 +84,7 @@ class SyntaxTransformerModel(HubModel, TransformerModel):
     ):
         """As in fairseq; the decoder's extra dict also holds what the encoder found, under "syntax"."""
         encoder_out = self.encoder(
-            src_tokens,
-            src_lengths=src_lengths,
-            return_all_hiddens=return_all_hiddens,
-            src_syntax=src_syntax,
+            src_tokens, src_lengths=src_lengths, return_all_hiddens=return_all_hiddens, src_syntax=src_syntax
         )
         output, extra = self.decoder(
             prev_output_tokens,

@@ -46,11 +46,7 @@ class OwnParser:
     """
 
     def __init__(
-        self,
-        path: str | Path,
-        decoder: str = TreeDecoder.mst,
-        device: str | None = None,
-        batch_tokens: int = 2000,
+        self, path: str | Path, decoder: str = TreeDecoder.mst, device: str | None = None, batch_tokens: int = 2000
     ):
         if batch_tokens < 1:
             raise ValueError(f"OwnParser: batch_tokens is {batch_tokens}; it must be at least 1")
