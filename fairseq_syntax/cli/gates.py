@@ -1,4 +1,4 @@
-"""fairseq-syntax gates: when a model's decoder asks for syntax (Tran & Bisk 2018, eq. 23, Figure 6).
+"""fairseq-syntax gates: how much a decoder asks for syntax, token by token (Tran & Bisk 2018, eq. 23, Figure 6).
 
 The model reads the reference translation (teacher forcing). Of every token that it is about to predict, the end of the
 sentence (</s>) included, the norm z of its gate is written: how much syntax goes into that prediction.

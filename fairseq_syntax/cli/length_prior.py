@@ -1,4 +1,4 @@
-"""fairseq-syntax length-prior: how long translations are, for the beam search of Hashimoto & Tsuruoka (2017).
+"""fairseq-syntax length-prior: probabilities of target lengths, for the beam search of Hashimoto & Tsuruoka (2017).
 
 Lengths are those of the training pairs, in tokens, EOS not counted. The table goes into the data directory, as
 length_prior.SOURCE-TARGET.npz; translate with fairseq-generate --length-prior auto (after --output: FILE).

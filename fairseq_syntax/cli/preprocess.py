@@ -135,4 +135,4 @@ def _log_to_stderr() -> Iterator[None]:
         root.setLevel(level)
 
 
-main = Verb(__doc__, add_arguments, run, check, fairseq_options.get_preprocessing_parser)
+main = Verb(__doc__, add_arguments, run, check, fairseq_options.get_preprocessing_parser, quiet=False)

@@ -14,12 +14,8 @@ from .dataset import SyntaxPairDataset
 from .live_parsing import LiveSyntax
 from .parsers import load_parser
 
-
-class UnparsedInput(StrEnum):
-    """What becomes of raw text that cannot be parsed."""
-
-    error = "error"
-    accept = "accept"
+UnparsedInput = StrEnum("UnparsedInput", "error accept")
+"""What becomes of raw text that cannot be parsed."""
 
 
 class RawText:

@@ -28,18 +28,10 @@ _BACK_OFF = 5.0  # pseudo-counts
 _LEAST_SPREAD = 0.01  # of logarithms of ratios
 
 
-class Smoothing(StrEnum):
-    """How probabilities are made of the counts of lengths."""
-
-    kernel = "kernel"
-    raw = "raw"
-
-
-class Unseen(StrEnum):
-    """What becomes of lengths that no training pair has."""
-
-    floor = "floor"
-    author = "author"
+Smoothing = StrEnum("Smoothing", "kernel raw")
+"""How probabilities are made of the counts of lengths."""
+Unseen = StrEnum("Unseen", "floor author")
+"""What becomes of lengths that no training pair has."""
 
 
 def length_table(

@@ -15,16 +15,8 @@ from .gate_drawing import draw_gates
 from .gate_norms import gate_norms
 from .loaded_model import Loaded, load
 
-
-class Kind(StrEnum):
-    """What is drawn."""
-
-    heads = "heads"
-    annotations = "annotations"
-    translation = "translation"
-    syntax = "syntax"
-    gate = "gate"
-    position = "position"
+Kind = StrEnum("Kind", "heads annotations translation syntax gate position")
+"""What is drawn."""
 
 
 @torch.no_grad()

@@ -17,12 +17,8 @@ from ..trees.spanning import DECODERS
 from ..trees.subwords import join_subwords
 from .loaded_model import Loaded, architectures, load
 
-
-class Evidence(StrEnum):
-    """What the tree is made of."""
-
-    scores = "scores"
-    marginals = "marginals"
+Evidence = StrEnum("Evidence", "scores marginals")
+"""What the tree is made of."""
 
 
 # what `latent_heads` calls the arcs and the roots

@@ -15,20 +15,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-
-class NoiseSharing(StrEnum):
-    """Which target words share their noise words."""
-
-    batch = "batch"
-    sentence = "sentence"
-    token = "token"
-
-
-class Collisions(StrEnum):
-    """What becomes of noise words that are the target."""
-
-    keep = "keep"
-    mask = "mask"
+NoiseSharing = StrEnum("NoiseSharing", "batch sentence token")
+"""Which target words share their noise words."""
+Collisions = StrEnum("Collisions", "keep mask")
+"""What becomes of noise words that are the target."""
 
 
 class Noise(NamedTuple):

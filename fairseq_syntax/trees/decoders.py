@@ -2,10 +2,5 @@
 
 from enum import StrEnum
 
-
-class TreeDecoder(StrEnum):
-    """How a tree is made of scores; see `DECODERS`."""
-
-    mst = "mst"
-    eisner = "eisner"
-    greedy = "greedy"
+TreeDecoder = StrEnum("TreeDecoder", "mst eisner greedy")
+"""How a tree is made of scores; see `DECODERS`."""

@@ -16,6 +16,7 @@ class Verb:
         run: does the work; raises ValueError or OSError for wrong data.
         check: ends with a usage message if options do not go together.
         new_parser: makes the parser, which may have options already.
+        quiet: whether warnings alone are logged; otherwise logging is left as it is.
     """
 
     def __init__(
@@ -25,8 +26,9 @@ class Verb:
         run: Callable[[Namespace], None],
         check: Callable[[ArgumentParser, Namespace], None] = lambda parser, args: None,
         new_parser: Callable[[], ArgumentParser] = ArgumentParser,
+        quiet: bool = True,
     ):
-        self.documentation, self.new_parser = documentation, new_parser
+        self.documentation, self.new_parser, self.quiet = documentation, new_parser, quiet
         self.add_arguments, self.run, self.check = add_arguments, run, check
 
     def build_parser(self) -> ArgumentParser:
@@ -44,7 +46,8 @@ class Verb:
         parser = self.build_parser()
         args = parser.parse_args(argv)
         self.check(parser, args)
-        logging.basicConfig(level="WARNING", force=True)
+        if self.quiet:
+            logging.basicConfig(level="WARNING", force=True)
         return exit_status(parser.prog, lambda: self.run(args))
 
 

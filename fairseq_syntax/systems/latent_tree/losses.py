@@ -18,11 +18,8 @@ class CoverageRoot(StrEnum):
     one = "one"
 
 
-class GenCount(StrEnum):
-    """Which GENs discount the reward of an action: those before it, or itself too."""
-
-    exclusive = "exclusive"
-    inclusive = "inclusive"
+GenCount = StrEnum("GenCount", "exclusive inclusive")
+"""Which GENs discount the reward of an action: those before it, or itself too."""
 
 
 def coverage_loss(

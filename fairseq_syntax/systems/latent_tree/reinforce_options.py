@@ -11,48 +11,16 @@ from ...options import option
 from .losses import CoverageRoot, GenCount
 from .rewards import ForcedClosings, RewardMode
 
-
-class TreePreset(StrEnum):
-    """Sets of weights and rewards."""
-
-    default = "default"
-    paper = "paper"
-    pf = "pf"
-    shallow = "shallow"
-    literal = "literal"
-
-
-class Baseline(StrEnum):
-    """What is subtracted from rewards."""
-
-    ema = "ema"
-    none = "none"
-    loo = "loo"
-    greedy = "greedy"
-    value = "value"
-
-
-class TreeBaseline(StrEnum):
-    """Where the average tree reward is subtracted."""
-
-    gen = "gen"
-    reduce = "reduce"
-    action = "action"
-    none = "none"
-
-
-class CrossReward(StrEnum):
-    """Whether a side's policy answers for what its trees cost the other side."""
-
-    none = "none"
-    scg = "scg"
-
-
-class ValidTrees(StrEnum):
-    """Which trees the losses of validation are of."""
-
-    sample = "sample"
-    greedy = "greedy"
+TreePreset = StrEnum("TreePreset", "default paper pf shallow literal")
+"""Sets of weights and rewards."""
+Baseline = StrEnum("Baseline", "ema none loo greedy value")
+"""What is subtracted from rewards."""
+TreeBaseline = StrEnum("TreeBaseline", "gen reduce action none")
+"""Where the average tree reward is subtracted."""
+CrossReward = StrEnum("CrossReward", "none scg")
+"""Whether a side's policy answers for what its trees cost the other side."""
+ValidTrees = StrEnum("ValidTrees", "sample greedy")
+"""Which trees the losses of validation are of."""
 
 
 class Preset(NamedTuple):

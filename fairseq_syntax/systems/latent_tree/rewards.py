@@ -17,18 +17,10 @@ from .transitions import Action
 COST = 1.0  # of each fault
 
 
-class RewardMode(StrEnum):
-    """What a constituent that has faults earns: their cost alone, or what is in it less their cost."""
-
-    exclusive = "exclusive"
-    additive = "additive"
-
-
-class ForcedClosings(StrEnum):
-    """What constituents earn that the end of the sentence closes: as all others, or only the cost of their faults."""
-
-    all = "all"
-    penalty = "penalty"
+RewardMode = StrEnum("RewardMode", "exclusive additive")
+"""What a constituent that has faults earns: their cost alone, or what is in it less their cost."""
+ForcedClosings = StrEnum("ForcedClosings", "all penalty")
+"""What constituents earn that the end of the sentence closes: as all others, or only the cost of their faults."""
 
 
 @dataclass(frozen=True)

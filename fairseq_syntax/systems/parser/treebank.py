@@ -26,19 +26,10 @@ UNSEEN = -2
 PTB_PUNCTUATION = frozenset(("``", "''", ":", ",", "."))
 
 
-class PosColumn(StrEnum):
-    """Which tags are learned."""
-
-    upos = "upos"
-    xpos = "xpos"
-
-
-class Pass(StrEnum):
-    """What a batch is there to teach."""
-
-    pos = "pos"
-    dependency = "dependency"
-    all = "all"
+PosColumn = StrEnum("PosColumn", "upos xpos")
+"""Which tags are learned."""
+Pass = StrEnum("Pass", "pos dependency all")
+"""What a batch is there to teach."""
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,8 @@ from typing import Optional, Tuple
 import torch
 from torch import Tensor, nn
 
-
-class CellType(StrEnum):
-    """Kind of recurrent cell, in encoder and decoder."""
-
-    lstm = "lstm"
-    gru = "gru"
+CellType = StrEnum("CellType", "lstm gru")
+"""Kind of recurrent cell, in encoder and decoder."""
 
 
 class RecurrentCell(nn.Module):

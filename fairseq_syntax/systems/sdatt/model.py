@@ -45,11 +45,8 @@ class DecoderKind(StrEnum):
     input_feeding = "input-feeding"
 
 
-class ContextState(StrEnum):
-    """Which contexts of a double context enter the second GRU; both enter the deep output."""
-
-    both = "both"
-    readout = "readout"
+ContextState = StrEnum("ContextState", "both readout")
+"""Which contexts of a double context enter the second GRU; both enter the deep output."""
 
 
 @dataclass

@@ -7,12 +7,8 @@ from torch import Tensor
 
 from .additive_attention import PositionNet, SourceWeights, global_weights, positions_of
 
-
-class LocalSoftmax(StrEnum):
-    """Over what the softmax of local attention is taken."""
-
-    window = "window"
-    sentence = "sentence"
+LocalSoftmax = StrEnum("LocalSoftmax", "window sentence")
+"""Over what the softmax of local attention is taken."""
 
 
 def centre_row(position: Tensor, length: Tensor) -> Tensor:

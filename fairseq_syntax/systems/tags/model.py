@@ -18,20 +18,10 @@ from ...data.collating import SourceSyntax
 from ...options import option
 from ..transformer.model import SyntaxTransformerModel, register_sizes
 
-
-class TagInputs(StrEnum):
-    """Which tags are embedded."""
-
-    deprel = "deprel"
-    upos = "upos"
-    both = "both"
-
-
-class TagScale(StrEnum):
-    """How large tag embeddings are; fairseq initializes token embeddings with N(0, 1/D) and scales them by √D."""
-
-    none = "none"
-    token = "token"
+TagInputs = StrEnum("TagInputs", "deprel upos both")
+"""Which tags are embedded."""
+TagScale = StrEnum("TagScale", "none token")
+"""How large tag embeddings are; fairseq initializes token embeddings with N(0, 1/D) and scales them by √D."""
 
 
 _INPUTS = {TagInputs.deprel: ("deprels",), TagInputs.upos: ("upos",), TagInputs.both: ("deprels", "upos")}
