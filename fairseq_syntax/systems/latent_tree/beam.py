@@ -33,9 +33,7 @@ def beam_search(
     hypotheses.
 
     Args:
-        grammar: the target's.
         most: (B,) symbols without the end that a hypothesis may have.
-        limits: of trees.
         choice: what may be generated.
         memory, roots: see `RNNGState`.
         beam: K.

@@ -37,14 +37,7 @@ class Composition(nn.Module):
         return torch.baddbmm(self.input_bias[:, None], inputs.expand(2, -1, -1), self.input_weight.transpose(1, 2))
 
     def forward(self, symbols: Tensor, plan: "DevicePlan") -> Tensor:
-        """Compose all phrases of a batch.
-
-        Args:
-            symbols: (V, H) embeddings of all symbols.
-            plan: which phrases there are.
-
-        Returns (C, H) phrase embeddings, in the order of the plan.
-        """
+        """(C, H) phrases of a batch, in the order of the plan, composed of embeddings (V, H) of all symbols."""
         return _Compose.apply(
             self.project(symbols),
             self.input_weight,

@@ -167,15 +167,7 @@ class TreeScorer(TreeGenerator):
 
 
 class TreeInBatch:
-    """The constituents of one sentence of a batch.
-
-    Args:
-        trees: of the batch.
-        row: the sentence.
-
-    Attributes:
-        spans: list of (start, end), in the order of opening, root first.
-    """
+    """The constituents of one sentence of a batch; `spans` are (start, end), in the order of opening, root first."""
 
     def __init__(self, trees: Constituents, row: int):
         self.first, stop = np.searchsorted(trees.row, [row, row + 1])

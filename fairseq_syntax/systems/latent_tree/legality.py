@@ -13,7 +13,6 @@ def legality(
     Args:
         actions: (B, T) of `Action`, filled up with NOP.
         lengths: (B,) symbols of each sentence without its end.
-        limits: how large a tree may be.
         most: (B,) symbols that the sentences might have had when the trees were built, if not `lengths`.
 
     Returns (B, T, 3) bool, GEN alone for NOP; and (B,) bool, the sentences in which NT was forbidden somewhere by

@@ -10,13 +10,7 @@ from torch import Tensor
 
 
 def lstm_step_(gates: Tensor, previous_cells: Tensor | None, cells: Tensor, hidden: Tensor) -> None:
-    """One step: turns sums of inputs into gates, in place, and writes cells and hidden states.
-
-    Args:
-        gates: (..., 4H) sums of inputs; their activations afterwards.
-        previous_cells: (..., H); zeros when None.
-        cells, hidden: (..., H), written.
-    """
+    """One step: turns sums of inputs (..., 4H) into gates, in place, and writes cells and hidden states (..., H)."""
     g, i, f, o = _split(gates)
     g.tanh_()
     gates[..., g.shape[-1] :].sigmoid_()
@@ -47,13 +41,9 @@ def derivatives(gates: Tensor, previous_cells: Tensor, cells: Tensor) -> tuple[T
 
 
 def backward_step_(d_hidden: Tensor, d_cells: Tensor, by_input: Tensor, through: Tensor, out: Tensor) -> None:
-    """The gradient of one step: writes that of the sums of inputs, and adds to that of the cells.
+    """The gradient of one step: writes that of the sums of inputs (..., 4H), and adds to that of the cells (..., H).
 
-    Args:
-        d_hidden: (..., H) gradient of the hidden states.
-        d_cells: (..., H) gradient of the cells from later steps; complete afterwards.
-        by_input, through: of `derivatives`.
-        out: (..., 4H) written.
+    `d_cells` has what comes from later steps, and is complete afterwards; `by_input` and `through` are `derivatives`.
     """
     d_cells.addcmul_(d_hidden, through)
     out = out.unflatten(-1, (4, -1))

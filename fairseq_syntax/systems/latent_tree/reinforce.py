@@ -173,7 +173,6 @@ class ReinforceTreeCriterion(FairseqCriterion):
         """The losses of sentences with the trees they have.
 
         Args:
-            pair: TreePair.
             baselines: MovingBaselines, which stay as they are.
             given: whether the trees of source and target were not drawn from the policies.
             reference: TreePair of the most likely trees, for the baseline `greedy`.

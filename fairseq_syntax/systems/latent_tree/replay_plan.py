@@ -58,15 +58,10 @@ class StackPlan:
 def composition_plan(
     trees: Constituents, actions: np.ndarray, symbols: np.ndarray, vocabulary: int, complete: bool
 ) -> CompositionPlan:
-    """Plan the composition of phrases.
+    """Plan the composition of phrases of B sentences, of (B, T) actions and the symbols that each GEN generates.
 
-    Args:
-        trees: constituents of B sentences.
-        actions: (B, T) that built them.
-        symbols: (B, T) symbol that each GEN generates, anything elsewhere.
-        vocabulary: number of symbols.
-        complete: compose all constituents, and not only those that a REDUCE has closed: no state of the stack sees the
-            others.
+    `complete`: compose all constituents, and not only those that a REDUCE has closed: no state of the stack sees the
+    others.
     """
     composed = np.full(len(trees), True) if complete else trees.closed != NONE
     children = trees.terminals + trees.nonterminals
@@ -125,15 +120,7 @@ def _where_used(child: np.ndarray, count: int) -> np.ndarray:
 def stack_plan(
     trees: Constituents, actions: np.ndarray, symbols: np.ndarray, vocabulary: int, slot: np.ndarray
 ) -> StackPlan:
-    """Plan the states of the stack.
-
-    Args:
-        trees: constituents of B sentences.
-        actions: (B, T) that built them.
-        symbols: (B, T) symbol that each GEN generates, anything elsewhere.
-        vocabulary: number of symbols.
-        slot: (constituents,) of the composition's plan.
-    """
+    """Plan the states of the stack; as `composition_plan`, with the `slot` (constituents,) of its plan."""
     rows, steps = actions.shape
     row, step = (actions != Action.NOP).nonzero()
     before = np.where(step == 0, Action.NT, actions[row, step - 1])  # the action that has pushed the state

@@ -69,8 +69,7 @@ class RNNG(nn.Module):
     """A stack-only recurrent neural network grammar over symbols.
 
     Args:
-        vocabulary: V, number of symbols.
-        padding: number of the symbol that is none.
+        vocabulary, padding: V, number of symbols, and the one of them that is none.
         size: H, of embeddings, phrases and states.
         own_nonterminal: new nonterminals (or the root alone, with attention) are pushed as a learned vector.
         scale: of the dot products of attention.
@@ -117,12 +116,10 @@ class RNNG(nn.Module):
         memory: Memory | None = None,
         roots: Tensor | None = None,
     ) -> Replay:
-        """Compose all phrases and compute all states of given trees.
+        """Compose all phrases and compute all states of given trees of B sentences.
 
         Args:
-            trees: constituents of B sentences.
-            actions: (B, T) that built them.
-            symbols: (B, T) that each GEN generates.
+            actions, symbols: (B, T) that built them, and what each GEN generates.
             memory: what new nonterminals attend to; without it they are the learned vector, and all phrases are
                 composed, also those closed automatically.
             roots: (B, H) what the roots are pushed as; the learned vector when not given.
@@ -171,12 +168,8 @@ class RNNG(nn.Module):
         legal: np.ndarray,
         capped: np.ndarray,
     ) -> TreeScores:
-        """How probable actions and symbols are (Sec. 2.1), one product with each weight for all of them.
-
-        Args:
-            replay: states.
-            trees, actions, symbols: see `replay`.
-            legal, capped: see `legality`.
+        """How probable actions and symbols are (Sec. 2.1), one product with each weight for all of them; see
+        `legality`.
         """
         states = replay.states
         device = states.device
@@ -219,15 +212,10 @@ class RNNG(nn.Module):
         return scores.log_softmax(1)
 
     def checked(self, log_probabilities: Tensor, before: Tensor, head: str) -> Tensor:
-        """Log probabilities by which trees or texts are made up, which must be numbers.
+        """Log probabilities (n, K) by which trees or texts are made up, which must be numbers.
 
-        Args:
-            log_probabilities: (n, K) of n rows.
-            before: (n,) how many choices each row has made.
-            head: which of the grammar's gave them, "policy" or "output".
-
-        Returns `log_probabilities`. Raises FloatingPointError: one is not finite; side, choice and the norms of all
-        weights are named.
+        `before` (n,) is how many choices each row has made, `head` which of the grammar's gave them, "policy" or
+        "output". Raises FloatingPointError: one is not finite; side, choice and the norms of all weights are named.
         """
         finite = torch.isfinite(log_probabilities)
         if not finite.all():
@@ -253,9 +241,7 @@ class RNNG(nn.Module):
         Args:
             actions: (B, T) of `Action`, filled up with NOP.
             text: (B, n + 1) symbols, each sentence followed by its end and padding.
-            limits: how large a tree may be.
-            memory, roots: see `replay`.
-            most: see `legality`.
+            memory, roots, most: see `replay` and `legality`.
 
         Raises ValueError: an action is not legal, or the actions do not fit the text.
         """
@@ -267,13 +253,7 @@ class RNNG(nn.Module):
 
 
 def generated_symbols(actions: np.ndarray, text: np.ndarray, padding: int) -> np.ndarray:
-    """(B, T) the symbol of each GEN; padding elsewhere.
-
-    Args:
-        actions: (B, T) of `Action`.
-        text: (B, n + 1) symbols, each sentence followed by its end.
-        padding: the symbol that is none.
-    """
+    """(B, T) the symbol of each GEN, of texts (B, n + 1) with their ends; padding elsewhere."""
     gen = actions == Action.GEN
     place = np.clip(gen.cumsum(1) - 1, 0, text.shape[1] - 1)
     return np.where(gen, np.take_along_axis(text, place, axis=1), padding)

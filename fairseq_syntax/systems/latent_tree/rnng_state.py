@@ -52,7 +52,6 @@ class RNNGState:
     Args:
         grammar: the side whose trees are built.
         lengths: (R,) symbols of each row without its end, or the most it may have.
-        limits: how large a tree may be.
         memory: what new nonterminals attend to; the learned vector when not given.
         roots: (R, H) what the roots are pushed as; the learned vector when not given.
 
@@ -97,12 +96,8 @@ class RNNGState:
 
     @torch.no_grad()
     def advance(self, actions: Tensor, symbols: Tensor, ends: Tensor) -> None:
-        """Let each row take an action.
-
-        Args:
-            actions: (R,) of `Action`; NOP leaves a row as it is.
-            symbols: (R,) what a GEN generates.
-            ends: (R,) bool, GENs that are the end of the sentence.
+        """Let each row take an action (R,), NOP leaves it as it is; `symbols` are what GENs generate, `ends` those that
+        end.
         """
         order = actions.masked_fill(ends, int(Action.NOP))
         numbers = (order[:, None] == self._actions).sum(0).tolist()

@@ -25,14 +25,10 @@ class Memory(NamedTuple):
     mask: Tensor  # (B, I) bool, True where there is a constituent
 
     def attend(self, rows: Tensor, queries: Tensor, scale: float) -> tuple[Tensor, Tensor]:
-        """Attention of some nonterminals (eq. 1): a weighted sum of phrases by normalized dot products.
+        """Attention of some nonterminals (eq. 1): a weighted sum of phrases by normalized dot products, times `scale`.
 
-        Args:
-            rows: (n,) their sentences.
-            queries: (n, H) states of the stack.
-            scale: of the dot products.
-
-        Returns (n, I) weights, in float32 at least, and (n, H) sums.
+        Of states (n, H) of the stack in the sentences `rows` (n,): (n, I) weights, in float32 at least, and (n, H)
+        sums.
         """
         keys = precise(self.keys.index_select(0, rows))
         scores = torch.bmm(keys, precise(queries).unsqueeze(2)).squeeze(2).mul_(scale)
@@ -42,12 +38,7 @@ class Memory(NamedTuple):
 
 
 class StackLSTM(nn.Module):
-    """One layer of an LSTM over stacks.
-
-    Args:
-        size: H, of entries and states.
-        scale: of the dot products of attention.
-    """
+    """One layer of an LSTM over stacks, of entries and states (H); `scale` is that of the dot products of attention."""
 
     def __init__(self, size: int, scale: float = 1.0):
         super().__init__()
@@ -66,14 +57,7 @@ class StackLSTM(nn.Module):
         return torch.addmm(self.bias, entries, self.input_weight.t())
 
     def step(self, gates: Tensor, hidden: Tensor, cells: Tensor) -> tuple[Tensor, Tensor]:
-        """States of entries on others, without gradients.
-
-        Args:
-            gates: (n, 4H) of `project`; overwritten.
-            hidden, cells: (n, H) below.
-
-        Returns (n, H) hidden states and cells.
-        """
+        """(n, H) hidden states and cells of entries on others, without gradients; `gates` (n, 4H) are overwritten."""
         gates.addmm_(hidden, self.recurrent_weight.t())
         new_cells, new_hidden = torch.empty_like(cells), torch.empty_like(hidden)
         lstm_step_(gates, cells, new_cells, new_hidden)

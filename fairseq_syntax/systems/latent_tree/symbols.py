@@ -19,15 +19,10 @@ class SymbolChoice:
     temperature: float = 1  # that scores are divided by before they become probabilities
 
     def scores(self, grammar, hidden: Tensor, generated: Tensor, most: Tensor) -> Tensor:
-        """(n, V) log probabilities of symbols; -inf for those that are not allowed.
+        """(n, V) log probabilities of symbols after states (n, H) of the stack; -inf for those that are not allowed.
 
-        Args:
-            grammar: the target's.
-            hidden: (n, H) states of the stack.
-            generated: (n,) symbols before.
-            most: (n,) symbols that there may be, after which only the end is allowed.
-
-        Raises FloatingPointError: a probability is not a number.
+        `generated` (n,) symbols stand before, and there may be `most` (n,), after which only the end is allowed. Raises
+        FloatingPointError: a probability is not a number.
         """
         scores = grammar.checked(self._log_probabilities(grammar, hidden), generated, "output")
         scores[:, list(self.never)] = -torch.inf

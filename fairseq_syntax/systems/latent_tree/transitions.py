@@ -82,12 +82,9 @@ class Transitions:
         return torch.stack((nt & self.live, torch.ones_like(nt), (self.open > 1) & (inside > 0) & self.live), dim=1)
 
     def step(self, actions: Tensor, ends: Tensor | None = None) -> None:
-        """Let each row take an action, which is not checked.
+        """Let each row take an action (B,), which is not checked; NOP leaves a row as it is.
 
-        Args:
-            actions: (B,) of `Action`; NOP leaves a row as it is.
-            ends: (B,) bool, rows whose GEN is the end of the sentence; those that have used up their symbols when
-                not given.
+        `ends` (B,) are rows whose GEN is the end of the sentence; by default, those that have used up their symbols.
         """
         nt, gen, reduce = (actions == action for action in (Action.NT, Action.GEN, Action.REDUCE))
         self.consumed += gen

@@ -26,23 +26,21 @@ def grow_trees(
     generator: torch.Generator | None = None,
     wait: float = 0.5,
 ) -> Tensor:
-    """Build the trees of B sentences.
+    """(B, T) actions, filled up with NOP, of trees that are built for B sentences.
 
     Sentences need not keep step. To compose a phrase takes many small steps, so a sentence that wants to close a
     constituent waits for others that want to, until they are a part `wait` of those that go on. The trees of greedy
     decoding do not depend on it.
 
     Args:
-        grammar: the side whose trees are built.
         lengths: (B,) symbols of each sentence without its end, or the most it may have.
-        limits: how large a tree may be.
         next_symbols: gives the symbols of GENs.
         memory, roots: see `RNNGState`.
         greedy: take the most probable action instead of drawing one.
         generator: to draw with; torch's own when not given.
         wait: between 0 and 1.
 
-    Returns (B, T) actions, filled up with NOP. Raises FloatingPointError: a probability is not a number.
+    Raises FloatingPointError: a probability is not a number.
     """
     state = RNNGState(grammar, lengths, limits, memory, roots)
     transitions = state.transitions
@@ -80,12 +78,7 @@ def _choose(state: RNNGState, rows: Tensor, hidden: Tensor, greedy: bool, genera
 
 
 def given_text(text: Tensor, lengths: Tensor) -> NextSymbols:
-    """The symbols of texts that are known.
-
-    Args:
-        text: (B, n + 1) symbols, each sentence followed by its end.
-        lengths: (B,) without the end.
-    """
+    """The symbols of texts (B, n + 1) that are known, each followed by its end; lengths (B,) are without it."""
 
     def next_symbols(rows, hidden, generated):
         return text[rows, generated], generated == lengths[rows]
