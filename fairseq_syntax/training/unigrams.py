@@ -15,14 +15,9 @@ import torch
 from fairseq import utils
 from fairseq.data import Dictionary
 from fairseq.data.data_utils import load_indexed_dataset
-from fairseq.data.indexed_dataset import (
-    MMapIndexedDataset,
-    data_file_path,
-    dataset_exists,
-    index_file_path,
-    infer_dataset_impl,
-)
+from fairseq.data.indexed_dataset import data_file_path, index_file_path
 
+from ..data.token_files import split_languages, token_reader
 from ..files import staged
 
 logger = logging.getLogger(__name__)
@@ -38,45 +33,34 @@ def unigram_path(data_path: str | Path, target: str) -> Path:
     return Path(data_path, f"unigram.{target}.npy")
 
 
-def _prefixes(data_path: str, split: str, source: str, target: str, impl: str | None) -> list[str]:
+def _prefixes(data_path: str, split: str, source: str, target: str) -> list[str]:
     """Path prefixes of the target side of `split`, `split1`, …, which fairseq trains on together."""
-    found = []
-    for number in itertools.count():
-        for pair in (f"{source}-{target}", f"{target}-{source}"):
-            stem = os.path.join(data_path, f"{split}{number or ''}.{pair}")
-            if dataset_exists(f"{stem}.{source}", impl):
-                found.append(f"{stem}.{target}")
-                break
-        else:
-            return found
+    names = (f"{split}{number or ''}" for number in itertools.count())
+    found = (split_languages(data_path, name, source, target) for name in names)
+    # a side that is missing is an error when it is read
+    return [
+        sides.get(target) or sides[source].removesuffix(source) + target for sides in itertools.takewhile(bool, found)
+    ]
 
 
-class _Text:
-    """One binarized text: `tokens`, how many there are, and `blocks`, arrays of their ids in turn."""
+def _read(prefix: str, dictionary: Dictionary, impl: str | None) -> tuple[int, Iterator[np.ndarray]]:
+    """How many tokens a binarized text has, and arrays of their ids in turn."""
+    reader = token_reader(prefix)
+    if reader is not None:
+        starts = range(0, len(reader.values), _BLOCK_TOKENS)
+        return len(reader.values), (reader.values[start : start + _BLOCK_TOKENS] for start in starts)
+    sentences = load_indexed_dataset(prefix, dictionary, impl)
+    if sentences is None:
+        raise FileNotFoundError(f"{prefix}: no binarized text of the target side; binarize the data again")
+    return int(np.sum(sentences.sizes, dtype=np.int64)), _blocks(sentences)
 
-    def __init__(self, prefix: str, dictionary: Dictionary, impl: str | None):
-        self._mapped = self._sentences = None
-        if (impl or infer_dataset_impl(prefix)) == "mmap":
-            index = MMapIndexedDataset.Index(index_file_path(prefix))
-            self.tokens = int(index.sizes.sum(dtype=np.int64))
-            # an empty file cannot be mapped
-            self._mapped = np.memmap(data_file_path(prefix), index.dtype, mode="r") if self.tokens else np.empty(0, int)
-        else:
-            self._sentences = load_indexed_dataset(prefix, dictionary, impl)
-            if self._sentences is None:
-                raise FileNotFoundError(f"{prefix}: no binarized text of the target side; binarize the data again")
-            self.tokens = int(np.sum(self._sentences.sizes, dtype=np.int64))
 
-    def blocks(self) -> Iterator[np.ndarray]:
-        if self._mapped is not None:
-            for start in range(0, len(self._mapped), _BLOCK_TOKENS):
-                yield self._mapped[start : start + _BLOCK_TOKENS]
-            return
-        for start in range(0, len(self._sentences), _BLOCK_SENTENCES):
-            numbers = range(start, min(start + _BLOCK_SENTENCES, len(self._sentences)))
-            if getattr(self._sentences, "supports_prefetch", False):
-                self._sentences.prefetch(numbers)
-            yield torch.cat([self._sentences[i] for i in numbers]).numpy()
+def _blocks(sentences) -> Iterator[np.ndarray]:
+    for start in range(0, len(sentences), _BLOCK_SENTENCES):
+        numbers = range(start, min(start + _BLOCK_SENTENCES, len(sentences)))
+        if getattr(sentences, "supports_prefetch", False):
+            sentences.prefetch(numbers)
+        yield torch.cat([sentences[i] for i in numbers]).numpy()
 
 
 def _changed(prefixes: list[str]) -> int:
@@ -111,29 +95,29 @@ def _keep(path: Path, counts: np.ndarray) -> None:
 
 
 def _count_directory(data_path: str, split: str, task) -> np.ndarray:
-    cfg, size = task.cfg, len(task.target_dictionary)
-    prefixes = _prefixes(data_path, split, cfg.source_lang, cfg.target_lang, cfg.dataset_impl)
+    cfg, vocabulary = task.cfg, len(task.target_dictionary)
+    prefixes = _prefixes(data_path, split, cfg.source_lang, cfg.target_lang)
     if not prefixes:
         raise FileNotFoundError(
             f"{data_path}: no split {split!r} of {cfg.source_lang}-{cfg.target_lang}, whose target words "
             "--criterion blackout has to count"
         )
-    texts = [_Text(prefix, task.target_dictionary, cfg.dataset_impl) for prefix in prefixes]
+    texts = [_read(prefix, task.target_dictionary, cfg.dataset_impl) for prefix in prefixes]
     # fairseq repeats the first of several texts
     times = [max(int(cfg.upsample_primary), 1) if len(texts) > 1 else 1] + [1] * (len(texts) - 1)
-    tokens = sum(text.tokens * repeated for text, repeated in zip(texts, times, strict=True))
+    tokens = sum(size * repeated for (size, _), repeated in zip(texts, times, strict=True))
     path = unigram_path(data_path, cfg.target_lang)
-    counts = _kept(path, prefixes, size, tokens) if split == CACHED_SPLIT else None
+    counts = _kept(path, prefixes, vocabulary, tokens) if split == CACHED_SPLIT else None
     if counts is not None:
         return counts
-    counts = np.zeros(size, dtype=np.int64)
-    for prefix, text, repeated in zip(prefixes, texts, times, strict=True):
-        for block in text.blocks():
-            found = np.bincount(block, minlength=size)
-            if len(found) > size:
+    counts = np.zeros(vocabulary, dtype=np.int64)
+    for prefix, (_, blocks), repeated in zip(prefixes, texts, times, strict=True):
+        for block in blocks:
+            found = np.bincount(block, minlength=vocabulary)
+            if len(found) > vocabulary:
                 raise ValueError(
-                    f"{prefix}: holds word number {len(found) - 1}, but dict.{cfg.target_lang}.txt ends at {size - 1}; "
-                    "it was binarized with another dictionary (--tgtdict)"
+                    f"{prefix}: holds word number {len(found) - 1}, but dict.{cfg.target_lang}.txt ends at "
+                    f"{vocabulary - 1}; it was binarized with another dictionary (--tgtdict)"
                 )
             counts += repeated * found
     if split == CACHED_SPLIT:

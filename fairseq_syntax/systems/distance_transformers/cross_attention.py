@@ -79,10 +79,8 @@ class SyntaxCrossAttention(MultiheadAttention):
         key_padding_mask=None,
         incremental_state=None,
         need_weights=True,
-        static_kv=False,
-        attn_mask=None,
-        before_softmax=False,
         need_head_weights=False,
+        **others,
     ):
         """As in fairseq, which calls it with static keys.
 
@@ -97,19 +95,9 @@ class SyntaxCrossAttention(MultiheadAttention):
         penalty = key_padding_mask
         padding = penalty.diagonal(dim1=1, dim2=2).isinf()  # (B, J)
         if not self.syntax_heads:
-            return super().forward(
-                query,
-                key,
-                value,
-                key_padding_mask=padding,
-                incremental_state=incremental_state,
-                need_weights=need_weights,
-                static_kv=static_kv,
-                attn_mask=attn_mask,
-                before_softmax=before_softmax,
-                need_head_weights=need_head_weights,
-            )
-        assert attn_mask is None and not before_softmax
+            others |= {"need_weights": need_weights, "need_head_weights": need_head_weights}
+            return super().forward(query, key, value, padding, incremental_state, **others)
+        assert others.get("attn_mask") is None and not others.get("before_softmax")
         keys, values = self._keys_and_values(key, incremental_state)  # (B, H, J, d)
         scores = self._split_heads(self.q_proj(query) * self.scaling) @ keys.transpose(-2, -1)  # (B, H, T, J)
         scores = scores.to(torch.promote_types(scores.dtype, torch.float32))

@@ -29,15 +29,10 @@ class DistanceBiasOptions(FairseqDataclass):
 class DistanceBiasEncoderLayer(SyntaxEncoderLayer):
     """An encoder layer whose self-attention has the bias."""
 
-    def build_self_attention(self, embed_dim, cfg):
-        return DistanceBiasAttention(
-            embed_dim,
-            cfg.encoder.attention_heads,
-            initial=cfg.dasa_init,
-            dropout=cfg.attention_dropout,
-            q_noise=self.quant_noise,
-            qn_block_size=self.quant_noise_block_size,
-        )
+    attention = DistanceBiasAttention
+
+    def attention_options(self, cfg):
+        return {"initial": cfg.dasa_init}
 
     def attend(self, x, encoder_padding_mask, syntax):
         return self.self_attn.attend_to_near(x, encoder_padding_mask, syntax["nearness"]), {}

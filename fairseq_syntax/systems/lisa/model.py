@@ -22,14 +22,7 @@ class LisaOptions(FairseqDataclass):
 class LisaEncoderLayer(SyntaxEncoderLayer):
     """An encoder layer whose first head is a parser."""
 
-    def build_self_attention(self, embed_dim, cfg):
-        return ParserAttention(
-            embed_dim,
-            cfg.encoder.attention_heads,
-            dropout=cfg.attention_dropout,
-            q_noise=self.quant_noise,
-            qn_block_size=self.quant_noise_block_size,
-        )
+    attention = ParserAttention
 
     def attend(self, x, encoder_padding_mask, syntax):
         output, weights, logits = self.self_attn.attend_with_parser(x, encoder_padding_mask, syntax.get("gold_parents"))

@@ -29,22 +29,15 @@ class PascalOptions(FairseqDataclass):
 class PascalEncoderLayer(SyntaxEncoderLayer):
     """An encoder layer with parent-scaled heads."""
 
+    attention = ParentScaledAttention
+
     def __init__(self, cfg, pascal_heads, return_fc=False):
         self._pascal_heads = pascal_heads
         super().__init__(cfg, return_fc)
 
-    def build_self_attention(self, embed_dim, cfg):
-        return ParentScaledAttention(
-            embed_dim,
-            cfg.encoder.attention_heads,
-            pascal_heads=self._pascal_heads,
-            parent_ignoring=cfg.pascal_parent_ignoring,
-            learn_variance=cfg.pascal_learn_variance,
-            variance=cfg.pascal_variance,
-            dropout=cfg.attention_dropout,
-            q_noise=self.quant_noise,
-            qn_block_size=self.quant_noise_block_size,
-        )
+    def attention_options(self, cfg):
+        options = {name: getattr(cfg, f"pascal_{name}") for name in ("parent_ignoring", "learn_variance", "variance")}
+        return {"pascal_heads": self._pascal_heads, **options}
 
     def attend(self, x, encoder_padding_mask, syntax):
         output, weights = self.self_attn.attend_to_parents(x, encoder_padding_mask, syntax["prior"])

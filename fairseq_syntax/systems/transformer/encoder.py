@@ -4,6 +4,7 @@ from typing import Optional
 
 from fairseq.distributed import fsdp_wrap
 from fairseq.models.transformer import TransformerEncoderBase
+from fairseq.modules import MultiheadAttention
 from fairseq.modules.checkpoint_activations import checkpoint_wrapper
 from fairseq.modules.transformer_layer import TransformerEncoderLayerBase
 from torch import Tensor
@@ -12,9 +13,27 @@ from ...data.collating import SourceSyntax
 
 
 class SyntaxEncoderLayer(TransformerEncoderLayerBase):
-    """fairseq's encoder layer with another self-attention; the rest, and all parameter names, are the same."""
+    """fairseq's encoder layer with another self-attention; the rest, and all parameter names, are the same.
+
+    Subclasses say which `attention`, with what options beside those of fairseq's, and how it attends.
+    """
 
     uses_syntax = True
+    attention: type[MultiheadAttention]
+
+    def attention_options(self, cfg) -> dict:
+        """What `attention` takes, too."""
+        return {}
+
+    def build_self_attention(self, embed_dim, cfg):
+        return self.attention(
+            embed_dim,
+            cfg.encoder.attention_heads,
+            dropout=cfg.attention_dropout,
+            q_noise=self.quant_noise,
+            qn_block_size=self.quant_noise_block_size,
+            **self.attention_options(cfg),
+        )
 
     def attend(self, x: Tensor, encoder_padding_mask: Optional[Tensor], syntax: dict):
         """Self-attention on (T, B, C); returns (output, dict of extra results). Subclasses override it."""
