@@ -9,7 +9,7 @@ from fairseq.data import Dictionary
 from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 
 import fairseq_syntax  # noqa: F401  registers the architectures
-from fairseq_syntax.data.inputs import TokenSyntax, collate_syntax
+from fairseq_syntax.data.collating import TokenSyntax, collate_syntax
 
 PAD, EOS = 1, 2
 SIZES = {

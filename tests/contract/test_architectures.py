@@ -15,7 +15,7 @@ from fairseq.models.transformer import TransformerModel
 from fairseq.sequence_generator import SequenceGenerator
 from small_models import EOS, PAD, SENTENCES, TARGETS, TASK, batch, build
 
-from fairseq_syntax.data.inputs import INPUTS
+from fairseq_syntax.data.collating import INPUTS
 from fairseq_syntax.systems.recurrent.model import RecurrentModel
 
 INPUT_FEEDING = {"sdatt_decoder": "input-feeding", "cell": "lstm"}
