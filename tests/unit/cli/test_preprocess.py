@@ -529,7 +529,7 @@ def stop(where, after, argv, number):
             signal.signal(signal.SIGINT, signal.default_int_handler)
             setattr(MODULES[module], name, stalled)
             try:
-                preprocess.main(argv)
+                sys.exit(preprocess.main(argv))
             except SystemExit as end:
                 error.flush()
                 os._exit(end.code)
