@@ -302,12 +302,12 @@ evaluate() {
 
 # BLEU, RIBES and significance beside seq, of all systems that have been evaluated: compare [SPLIT] [options]
 compare() {
-    local split="${1:-test}" system name outputs=() names=()
+    local split="${1:-test}" system name systems=() names=()
     check_split "$split"
     for system in "${SYSTEMS[@]}"; do
         name="$(translation_name "$system" "$split").generated"
         [[ -n "$DRY_RUN" || -s "$name" ]] || continue
-        outputs+=("$name")
+        systems+=(--system "$system" "$name")
         names+=("$system")
     done
     if [[ "${names[0]:-}" != "${SYSTEMS[0]}" || ${#names[@]} -lt 2 ]]; then
@@ -316,7 +316,7 @@ compare() {
         exit 1
     fi
     name="$(translation_name comparison "$split")"
-    run_to "$name.txt" fairseq-syntax compare "${outputs[@]}" --names "${names[@]}" \
+    run_to "$name.txt" fairseq-syntax compare "${systems[@]}" --baseline "${SYSTEMS[0]}" \
         --reference "$TEXT/$split.$TARGET" --source "$TEXT/$split.$SOURCE" --draw "$name.svg" --overwrite "${@:2}"
     [[ -n "$DRY_RUN" ]] || cat "$name.txt"
 }

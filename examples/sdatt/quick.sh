@@ -31,8 +31,11 @@ say "training and translating with ${systems[*]} at the same time, $UPDATES upda
 at_once train_and_translate "${systems[@]}"
 scores "${systems[@]}"
 say "do they differ, and at which lengths of the source?"
-outputs=("${systems[@]/#/$OUT/}")
-logged_to "$log" "$OUT/compare.txt" fairseq-syntax compare "${outputs[@]/%/.test.generated}" --names "${systems[@]}" \
+outputs=()
+for system in "${systems[@]}"; do
+    outputs+=(--system "$system" "$OUT/$system.test.generated")
+done
+logged_to "$log" "$OUT/compare.txt" fairseq-syntax compare "${outputs[@]}" \
     --reference "$OUT/corpus/test.de" --source "$OUT/corpus/test.en" --buckets 5 --draw "$OUT/lengths.svg"
 [[ -n "$DRY_RUN" ]] || cat "$OUT/compare.txt"
 echo

@@ -89,20 +89,20 @@ compare() {
 
 # compare_kind NAME BASELINE SYSTEM …
 compare_kind() {
-    local system outputs=() names=() against=()
+    local system systems=() names=() baselines=(--baseline "$2")
     for system in "${@:2}"; do
         [[ -n "$DRY_RUN" || -s "$OUT/$system-$SEED.$subset.generated" ]] || continue
-        outputs+=("$OUT/$system-$SEED.$subset.generated")
+        systems+=(--system "$system" "$OUT/$system-$SEED.$subset.generated")
         names+=("$system")
-        [[ "$system" != *chen17 ]] || against+=(--against "$system")
+        [[ "$system" != *chen17 ]] || baselines+=(--baseline "$system")
     done
     if [[ "${names[0]:-}" != "$2" || ${#names[@]} -lt 2 ]]; then
         echo "recipe.sh compare sdatt: $1, $subset: evaluate $2 and another system first (in $OUT: ${names[*]:-none})" >&2
         return
     fi
     compared+=" $1"
-    run_to "$OUT/$1-$SEED.$subset.txt" fairseq-syntax compare "${outputs[@]}" --names "${names[@]}" \
+    run_to "$OUT/$1-$SEED.$subset.txt" fairseq-syntax compare "${systems[@]}" "${baselines[@]}" \
         --reference "$MULTI30K/text/$subset.$TARGET" --source "$MULTI30K/text/$subset.$SOURCE" \
-        --draw "$OUT/$1-$SEED.$subset.svg" --overwrite "${against[@]}" "${options[@]}"
+        --draw "$OUT/$1-$SEED.$subset.svg" --overwrite "${options[@]}"
     [[ -n "$DRY_RUN" ]] || { echo "== $1, $subset" && cat "$OUT/$1-$SEED.$subset.txt" && echo; }
 }

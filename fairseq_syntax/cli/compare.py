@@ -1,45 +1,84 @@
-"""fairseq-syntax compare: BLEU and RIBES of systems beside a baseline, whether they differ, and by source length.
+"""fairseq-syntax compare: scores of systems over seeds, whether they differ from a baseline, and where.
 
 Files are what fairseq-generate prints (lines in any order; of several hypotheses the one with the best score), or plain
-text with --reference. D- lines are taken, or H- lines where there are none.
+text with --reference. D- lines are taken, or H- lines where there are none. Several files of a system are its seeds, in
+the same order for all systems; a folder of results knows the seeds.
 
-  BLEU         of the corpus, by sacrebleu
-  delta        to the baseline, which is the first file
-  ratio        words of the hypotheses to words of the references
-  RIBES        order of words, 0 to 1, mean over sentences; lower-cased, on the words that BLEU counts
-  better/worse sentences that raise/lower the baseline's BLEU when the system's translation replaces the baseline's
-  p sign       sign test over these (Collins et al. 2005), two-sided
-  p bootstrap  paired bootstrap, as by sacrebleu --paired-bs: of one tail, about half of a two-sided p
-  against X    the same beside system X instead of the baseline, with --against X
-  source words of the sentences of a bucket, the end of the sentence not counted
+  mean, SD, min, max  over seeds; SD is that of a sample
+  95 % interval       of what 95 % of resampled corpora have
+  length              words of the translations to words of the references
+  better/worse        sentences that make the baseline better/worse when the system's translations replace its own
+  p AR                approximate randomization, two-sided, stratified over seeds: sacrebleu --paired-ar for one seed
+  p bootstrap         paired bootstrap, as by sacrebleu --paired-bs: of one tail, about half of a two-sided p
+  p sign              sign test over better and worse (Collins et al. 2005), two-sided
+  Holm                the p before it, corrected for the number of systems
 
 examples:
-  fairseq-syntax compare baseline.generated system.generated --reference test.de --draw lengths.svg
-  fairseq-syntax compare baseline.generated a.generated b.generated --names baseline a b --lowercase --tokenize 13a
-  fairseq-syntax compare global.generated chen17.generated sdatt.generated --reference test.de --against chen17
-  fairseq-syntax compare baseline.txt system.txt --reference test.de --source test.en --format markdown
+  fairseq-syntax compare --system base base.generated --system mine mine.generated --reference test.de
+  fairseq-syntax compare --system base b1.txt b2.txt b3.txt --system mine m1.txt m2.txt m3.txt --reference test.de \\
+      --source test.en --by length --by depth --parse test.en.conllu --draw buckets.svg
+  fairseq-syntax compare --results docs/results/agreement --split test --reference corpus/test.de --format markdown
+  fairseq-syntax compare --results docs/results/agreement --split test --reference corpus/test.de \\
+      --system transformer --system pascal --system mine mine.txt --baseline transformer --baseline pascal
 """
 
 import argparse
+import json
 
 from ..files import refuse_existing
 from .common.arguments import add_format, add_scoring, picture, positive
 from .common.verb import Verb
 
+_METRICS = ["BLEU", "chrF", "chrF++", "TER", "RIBES"]
+_KINDS = [
+    *("length", "depth", "longest-dependency", "mean-dependency", "crossings", "relation:NAME", "attractors"),
+    *("subwords", "unknown", "confidence"),
+]
 _CLOSED_BUCKETS = 5
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("baseline", metavar="BASELINE", help="translations of the baseline")
-    add("systems", metavar="SYSTEM", nargs="+", help="translations of the same sentences by others")
-    add("--names", nargs="+", metavar="NAME", help="of all systems, the baseline first (default: the files' names)")
-    add(
-        "--against",
-        action="append",
-        default=[],
+    _add_systems(parser.add_argument_group("what is compared"))
+    scores = parser.add_argument_group("scores")
+    scores.add_argument(
+        "--metrics",
+        nargs="+",
+        choices=_METRICS,
+        default=["BLEU", "chrF", "TER", "RIBES"],
         metavar="NAME",
-        help="a table of its own of all systems beside this one, which is one of them; give it again for further ones",
+        help=f"among {', '.join(_METRICS)}; buckets are of the first (default: all but chrF++)",
+    )
+    scores.add_argument(
+        "--comet",
+        metavar="MODEL",
+        help="COMET, too, by this model: a checkpoint, or a name such as Unbabel/wmt22-comet-da, which is downloaded; "
+        "needs unbabel-comet and --source",
+    )
+    scores.add_argument("--lowercase", action="store_true", help="BLEU and chrF regardless of letter case")
+    add_scoring(scores)
+    _add_buckets(parser.add_argument_group("where systems differ"))
+    _add_chance(parser.add_argument_group("tests and intervals"))
+    add_format(parser, "json")
+    parser.add_argument("--overwrite", action="store_true", help="replace the picture if it exists")
+
+
+def _add_systems(group) -> None:
+    add = group.add_argument
+    add(
+        "--system",
+        action="append",
+        nargs="+",
+        default=[],
+        metavar=("NAME", "FILE"),
+        help="a system and its translations, a file a seed; with --results, NAME alone takes those that are there",
+    )
+    add("--results", metavar="DIR", help="folder of records and translations, as examples/leaderboard writes them")
+    add("--split", metavar="NAME", help="of --results, such as test")
+    add(
+        "--baseline",
+        action="append",
+        metavar="NAME",
+        help="compare the others with this system; give it again for further ones (default: the first system)",
     )
     add(
         "--reference",
@@ -49,9 +88,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "lines, in which words that the model does not know are lost)",
     )
     add("--source", metavar="FILE", help="text of the source, in the same order (default: the S- lines)")
-    add("--lowercase", action="store_true", help="BLEU regardless of letter case")
-    add_scoring(parser)
-    add("--buckets", type=positive, default=10, metavar="WORDS", help="width of the buckets (default: 10)")
+
+
+def _add_buckets(group) -> None:
+    add = group.add_argument
+    add(
+        "--by",
+        action="append",
+        type=_kind,
+        metavar="KIND",
+        help=f"scores by {', '.join(_KINDS)}, where NAME is a dependency label; give it again for further ones "
+        "(default: length, where the source is known)",
+    )
+    add("--parse", metavar="FILE", help="trees of the source, CoNLL-U, plain or .gz; tree n is of sentence n - 1")
+    add("--data", metavar="DIR", help="data directory, whose subwords, dictionary and trees are taken")
+    add("--subset", metavar="NAME", help="split of --data, such as test or test1")
+    add("--buckets", type=positive, default=10, metavar="WORDS", help="width of the buckets of length (default: 10)")
     add(
         "--longest",
         type=positive,
@@ -59,15 +111,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"longer sources share the last bucket (default: {_CLOSED_BUCKETS} times the width of the buckets)",
     )
     add(
+        "--min-bucket",
+        type=positive,
+        default=50,
+        metavar="N",
+        help="buckets of fewer sentences are put together with a neighbour (default: 50)",
+    )
+    add(
         "--draw",
         type=picture,
         metavar="PICTURE",
-        help="BLEU over the buckets, with 95 %% bootstrap intervals, as a picture (.svg, .png or .pdf)",
+        help="the scores by bucket, with 95 %% bootstrap intervals, as a picture (.svg, .png or .pdf)",
     )
+
+
+def _kind(text: str) -> str:
+    if text in _KINDS or (text.startswith("relation:") and text != "relation:"):
+        return text
+    raise argparse.ArgumentTypeError(f"{text!r}: choose among {', '.join(_KINDS)}")
+
+
+def _add_chance(group) -> None:
+    add = group.add_argument
+    add("--trials", type=positive, default=10000, metavar="N", help="of randomization (default: 10000)")
     add("--bootstrap", type=positive, default=1000, metavar="N", help="resamples of the bootstrap (default: 1000)")
-    add("--seed", type=_seed, default=12345, help="of the bootstrap (default: 12345, as in sacrebleu)")
-    add_format(parser)
-    add("--overwrite", action="store_true", help="replace the picture if it exists")
+    add("--seed", type=_seed, default=12345, help="of the random numbers (default: 12345, as in sacrebleu)")
 
 
 def _seed(text: str) -> int:
@@ -77,9 +145,24 @@ def _seed(text: str) -> int:
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    files = 1 + len(args.systems)
-    if args.names and len(args.names) != files:
-        parser.error(f"--names: {len(args.names)} names for {files} files")
+    names = [name for name, *_ in args.system]
+    for name in names:
+        if names.count(name) > 1:
+            parser.error(f"--system {name}: is there twice; give all files of a system at once")
+    if (args.results is None) != (args.split is None):
+        parser.error("--results and --split go together: give the folder and the name of the split")
+    if not args.results:
+        alone = next((name for name, *files in args.system if not files), None)
+        if alone:
+            parser.error(f"--system {alone}: give its translations, --system {alone} FILE…")
+        if not names:
+            parser.error("give systems, --system NAME FILE…, or a folder of --results")
+    elif not args.reference:
+        parser.error("--results: give the --reference of the split")
+    if args.metrics != list(dict.fromkeys(args.metrics)):
+        parser.error("--metrics: name each once")
+    if (args.data is None) != (args.subset is None):
+        parser.error("--data and --subset go together: give the data directory and the name of the split")
     args.longest = args.longest or _CLOSED_BUCKETS * args.buckets
     if args.longest < args.buckets or args.longest % args.buckets:
         parser.error(f"--longest {args.longest}: give a multiple of --buckets {args.buckets}")
@@ -87,10 +170,23 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Print the tables on stdout, warnings on stderr; write the picture."""
-    from ..evaluate.comparison import compare
+    from ..evaluate.comparison_tables import tables
+    from ..inspection.comparing import compared
 
     refuse_existing([args.draw], args.overwrite)
-    print("\n\n".join(compare(args)))
+    evaluation, found = compared(args)
+    if args.draw:
+        from ..evaluate.bucket_pictures import draw_buckets
+        from ..pictures.figures import save_figure
+
+        if not found["buckets"]:
+            raise ValueError("--draw: the length of the source is not known; give --source")
+        names = [system.name for system in evaluation.corpus.systems]
+        save_figure(draw_buckets(found["buckets"], names, args.metrics[0]), args.draw)
+    if args.format == "json":
+        print(json.dumps(found, ensure_ascii=False, indent=1))
+    else:
+        print("\n\n".join(tables(found, args.format)))
 
 
 main = Verb(__doc__, add_arguments, run, check)

@@ -28,7 +28,7 @@ GROUPS = {
         "constituents": "latent constituent trees over characters: numbers and pictures",
     },
     "score": {
-        "compare": "BLEU, RIBES and significance beside a baseline, and by length",
+        "compare": "scores of systems over seeds, significance, and scores by kind of sentence",
         "contrast": "accuracy on minimal pairs, by forced scores",
         "attachment": "attachment accuracy of latent trees against a treebank",
         "grammar": "which tags depend on which, in a treebank and in latent trees",

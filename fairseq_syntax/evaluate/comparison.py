@@ -1,160 +1,223 @@
-"""Tables of systems beside a baseline: scores, whether they differ, and scores by source length."""
+"""Systems beside baselines: scores over seeds, and whether they differ. What `compare` prints, and --format json."""
 
-import math
-from argparse import Namespace
 from collections.abc import Sequence
-from dataclasses import dataclass
-from decimal import Decimal
+from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
-from ..pictures.figures import save_figure
-from .bleu import Bleu
-from .corpus import Corpus, read_corpus, warn
-from .length_buckets import FEW, Bucket, draw_buckets, length_buckets
-from .ribes import ALPHA, BETA, sentence_ribes
-from .significance import bootstrap_interval, paired_bootstrap, sign_test
-from .tables import TableFormat, format_table
+from .corpus import Corpus, System, warn
+from .metrics import Metric
+from .significance import approximate_randomization, holm, interval, paired_bootstrap, resampled, sign_test
+
+FORMAT = 1
+TESTS = ("randomization", "bootstrap", "sign")
 
 
 @dataclass
-class Scored:
-    """A system.
+class Chance:
+    """How often, and with which seed, the tests and the intervals draw."""
+
+    trials: int = 10000
+    resamples: int = 1000
+    seed: int = 12345
+
+
+@dataclass
+class Summary:
+    """A score over K runs.
 
     Attributes:
-        statistics: (N, 10), see `Bleu.statistics`.
-        ribes: mean over sentences.
+        runs: K scores.
+        mean, minimum, maximum: of them.
+        sd: their standard deviation (of a sample: K - 1); None for one run.
+        interval: 95 % of the means of resampled corpora; None of no sentences.
     """
 
-    statistics: np.ndarray
-    ribes: float
+    runs: list[float]
+    mean: float
+    sd: float | None
+    minimum: float
+    maximum: float
+    interval: tuple[float, float] | None
 
 
-def compare(args: Namespace) -> list[str]:
-    """The tables; the picture is drawn.
+@dataclass
+class Difference:
+    """A system beside a baseline, in one metric.
+
+    Attributes:
+        metric, baseline, system: names.
+        runs: those that both have, which are compared.
+        delta: mean score of these runs of the system less that of the baseline.
+        interval: 95 % of the deltas of resampled corpora.
+        better, worse, ties: sentences that raise, lower and do not change the quality of the baseline.
+        p: name of a test -> its p.
+        holm: the same, corrected for the number of systems that are compared with this baseline in this metric.
+    """
+
+    metric: str
+    baseline: str
+    system: str
+    runs: list[str]
+    delta: float
+    interval: tuple[float, float]
+    better: int
+    worse: int
+    ties: int
+    p: dict[str, float]
+    holm: dict[str, float] = field(default_factory=dict)
+
+
+class Evaluation:
+    """Statistics of all systems by all metrics.
+
+    Attributes:
+        corpus: what was scored.
+        metrics: name -> metric.
+        chance: of tests and intervals.
+
+    Args:
+        corpus: of at least one sentence.
+        metrics: in the order of the tables.
+        chance: as the attribute.
+    """
+
+    def __init__(self, corpus: Corpus, metrics: Sequence[Metric], chance: Chance):
+        self.corpus, self.chance = corpus, chance
+        self.metrics = {metric.name: metric for metric in metrics}
+        self._statistics = {metric.name: self._count(metric) for metric in metrics}
+
+    def _count(self, metric: Metric) -> dict[str, np.ndarray]:
+        """System -> (K, N, C). Systems agree in many sentences, each of which is counted once."""
+        corpus = self.corpus
+        keys = [(i, text) for system in corpus.systems for run in system.hypotheses for i, text in enumerate(run)]
+        places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+        sources = corpus.sources and [corpus.sources[i] for i, _ in places]
+        found = metric.statistics([text for _, text in places], [corpus.references[i] for i, _ in places], sources)
+        return {
+            system.name: found[[[places[i, text] for i, text in enumerate(run)] for run in system.hypotheses]]
+            for system in corpus.systems
+        }
+
+    def statistics(self, metric: str, system: str) -> np.ndarray:
+        """(K, N, C), see `Metric.statistics`."""
+        return self._statistics[metric][system]
+
+    def sentence_scores(self, metric: str, system: str) -> np.ndarray:
+        """(K, N) scores of single sentences."""
+        return self.metrics[metric].scores(self.statistics(metric, system))
+
+    def summary(self, metric: str, system: str, sentences: np.ndarray | None = None) -> Summary:
+        """The score of a system, of all sentences or of those with these indices."""
+        statistics = self.statistics(metric, system)
+        statistics = statistics if sentences is None else statistics[:, sentences]
+        scores = self.metrics[metric].scores
+        runs = scores(statistics.sum(axis=1))
+        draws = self.chance.resamples, self.chance.seed
+        return Summary(
+            runs.tolist(),
+            float(runs.mean()),
+            float(runs.std(ddof=1)) if len(runs) > 1 else None,
+            float(runs.min()),
+            float(runs.max()),
+            interval(resampled(statistics, scores, *draws)),
+        )
+
+    def paired(
+        self, metric: str, baseline: System, system: System, sentences: np.ndarray | None = None
+    ) -> tuple[list[str], np.ndarray, np.ndarray]:
+        """The runs that two systems have both, and (K, N, C) statistics of each."""
+        both = [run for run in baseline.runs if run in system.runs]
+        chosen = slice(None) if sentences is None else sentences
+        pair = [
+            self.statistics(metric, each.name)[[each.runs.index(run) for run in both]][:, chosen]
+            for each in (baseline, system)
+        ]
+        return both, *pair
+
+    def delta(self, metric: str, baseline: System, system: System, sentences: np.ndarray | None = None) -> tuple:
+        """(mean difference of the runs that both have, its interval); ValueError if there is no such run."""
+        runs, one, other = self.paired(metric, baseline, system, sentences)
+        if not runs:
+            raise ValueError(
+                f"{system.name} has runs {', '.join(system.runs)}, but {baseline.name} {', '.join(baseline.runs)}: "
+                "no two can be compared; give runs of the same seeds"
+            )
+        scores, draws = self.metrics[metric].scores, (self.chance.resamples, self.chance.seed)
+        mean = float((scores(other.sum(axis=1)) - scores(one.sum(axis=1))).mean())
+        return mean, interval(resampled(other, scores, *draws) - resampled(one, scores, *draws))
+
+    def difference(self, metric: str, baseline: System, system: System) -> Difference:
+        """All tests of two systems, not corrected."""
+        delta, ends = self.delta(metric, baseline, system)
+        runs, one, other = self.paired(metric, baseline, system)
+        scores, higher = self.metrics[metric].scores, self.metrics[metric].higher
+        sign = sign_test(one, other, scores)
+        p = {
+            "randomization": approximate_randomization(one, other, scores, self.chance.trials, self.chance.seed),
+            "bootstrap": paired_bootstrap(one, other, scores, self.chance.resamples, self.chance.seed),
+            "sign": sign.p,
+        }
+        better, worse = (sign.better, sign.worse) if higher else (sign.worse, sign.better)
+        return Difference(metric, baseline.name, system.name, runs, delta, ends, better, worse, sign.ties, p)
+
+    def differences(self, metric: str, baseline: str) -> list[Difference]:
+        """All other systems beside a baseline, with Holm's correction."""
+        one = self.corpus.system(baseline)
+        found = [self.difference(metric, one, other) for other in self.corpus.systems if other is not one]
+        for test in TESTS:
+            for each, p in zip(found, holm([each.p[test] for each in found]), strict=True):
+                each.holm[test] = float(p)
+        return found
+
+    def length_ratio(self, system: str) -> float | None:
+        """Words of the hypotheses to words of the references, over all runs; None without BLEU, which counts them."""
+        if "BLEU" not in self.metrics:
+            return None
+        words, references = self.statistics("BLEU", system)[..., :2].sum(axis=(0, 1))
+        return float(words / max(references, 1))
+
+
+def compare(evaluation: Evaluation, baselines: Sequence[str]) -> dict:
+    """Scores and tests as docs/evaluation.md describes them, ready for JSON; buckets are added by who has some.
 
     Raises:
-        ValueError: files that do not go together, or no references; see `read_corpus`.
-        OSError: a file is missing.
+        ValueError: no system is called as a baseline, or has a run that another one has.
     """
-    corpus = read_corpus(args)
-    if args.draw and corpus.source_words is None:
-        raise ValueError("--draw: the length of the source is not known; give --source")
-    bleu = Bleu(args.lowercase, args.tokenize)
-    others = [_number(corpus.names, name) for name in dict.fromkeys(args.against)]
-    systems = [score(corpus, i, bleu) for i in range(len(corpus.names))]
-    tables = [_systems_table(corpus.names, systems, bleu, args)]
-    tables += [_against_table(corpus.names, systems, other, bleu, args) for other in others]
-    if corpus.source_words is None:
-        warn("no BLEU by length: the source is not known; give --source")
-    else:
-        buckets = length_buckets(corpus.source_words, args.buckets, args.longest)
-        by_bucket = [[_part(bleu, system, bucket) for bucket in buckets] for system in systems]
-        tables.append(_buckets_table(corpus.names, buckets, by_bucket, args.format))
-        few = [bucket.label for bucket in buckets if 0 < len(bucket) < FEW]
-        if few:
-            warn(f"fewer than {FEW} sentences in bucket {', '.join(few)}: BLEU there says little")
-        if args.draw:
-            draws = lambda counts: bleu.score(counts).score, args.bootstrap, args.seed
-            intervals = [[bootstrap_interval(s.statistics[b.sentences], *draws) for b in buckets] for s in systems]
-            save_figure(draw_buckets(buckets, corpus.names, by_bucket, intervals), args.draw)
-    tables.append(_settings_table(corpus, bleu, args))
-    return tables
-
-
-def _number(names: list[str], name: str) -> int:
-    """Place of the system of this name.
-
-    Raises:
-        ValueError: no system has it, or several do.
-    """
-    if names.count(name) != 1:
-        problem = "several systems have this name" if name in names else "no system has this name"
-        raise ValueError(f"--against {name}: {problem}; give one of {', '.join(names)}, or other --names")
-    return names.index(name)
-
-
-def score(corpus: Corpus, number: int, bleu: Bleu) -> Scored:
-    """The statistics of a system and its RIBES."""
-    hypotheses = corpus.hypotheses[number]
-    ribes = [
-        sentence_ribes(bleu.words(hypothesis), [bleu.words(reference) for reference in references])
-        for hypothesis, references in zip(hypotheses, corpus.references, strict=True)
-    ]
-    return Scored(bleu.statistics(hypotheses, corpus.references), float(np.mean(ribes)))
-
-
-def _part(bleu: Bleu, system: Scored, bucket: Bucket) -> float:
-    """Corpus BLEU of a bucket; NaN if it is empty."""
-    return bleu.score(system.statistics[bucket.sentences].sum(axis=0)).score if len(bucket) else math.nan
-
-
-# --- tables -------------------------------------------------------------------------------------------------------
-
-
-def _rounded(value: float, digits: int = 2) -> Decimal | float:
-    """With so many digits after the point; NaN stays."""
-    return value if math.isnan(value) else Decimal(f"{value:.{digits}f}") + 0  # without + 0, -0.001 becomes -0.00
-
-
-def _p(value: float) -> Decimal:
-    return Decimal(f"{value:.2g}")
-
-
-_TESTS = ["better", "worse", "p sign", "p bootstrap"]
-
-
-def _difference(other: Scored, system: Scored, bleu: Bleu, args: Namespace) -> list:
-    """Cells of a row: the delta of BLEU to another system, then those of `_TESTS`."""
-
-    def score(counts: np.ndarray) -> float:
-        return bleu.score(counts).score
-
-    compared = other.statistics, system.statistics, score
-    delta = score(system.statistics.sum(axis=0)) - score(other.statistics.sum(axis=0))
-    sign = sign_test(*compared)
-    return [
-        *(_rounded(delta), sign.better, sign.worse, _p(sign.p)),
-        _p(paired_bootstrap(*compared, args.bootstrap, args.seed)),
-    ]
-
-
-def _systems_table(names: list[str], systems: list[Scored], bleu: Bleu, args: Namespace) -> str:
-    rows = []
-    for name, system in zip(names, systems, strict=True):
-        total = bleu.score(system.statistics.sum(axis=0))
-        alone = system is systems[0]
-        delta, *tests = [math.nan] * 5 if alone else _difference(systems[0], system, bleu, args)
-        scores = [_rounded(total.score), delta, _rounded(total.ratio, 3), _rounded(system.ribes, 4)]
-        rows.append([name, *scores, *tests])
-    return format_table(["system", "BLEU", "delta", "ratio", "RIBES", *_TESTS], rows, args.format)
-
-
-def _against_table(names: list[str], systems: list[Scored], number: int, bleu: Bleu, args: Namespace) -> str:
-    rows = [
-        [name, *_difference(systems[number], system, bleu, args)]
-        for i, (name, system) in enumerate(zip(names, systems, strict=True))
-        if i != number
-    ]
-    return format_table([f"against {names[number]}", "delta", *_TESTS], rows, args.format)
-
-
-def _buckets_table(names: list[str], buckets: list[Bucket], by_bucket: Sequence[Sequence[float]], form: str) -> str:
-    header = ["source words", "sentences", *names, *(f"delta {name}" for name in names[1:])]
-    rows = []
-    for i, bucket in enumerate(buckets):
-        scores = [of_system[i] for of_system in by_bucket]
-        deltas = [_rounded(value - scores[0]) for value in scores[1:]]
-        rows.append([bucket.label, len(bucket), *map(_rounded, scores), *deltas])
-    return format_table(header, rows, form)
-
-
-def _settings_table(corpus: Corpus, bleu: Bleu, args: Namespace) -> str:
-    """What is needed to compute the numbers again."""
-    rows = [
-        ["sentences", str(len(corpus.references))],
-        ["BLEU", bleu.signature(len(corpus.references[0]))],
-        ["RIBES", f"alpha:{ALPHA:.2f}|beta:{BETA:.2f}|case:lc|tok:{args.tokenize}"],
-        ["bootstrap", f"resamples:{args.bootstrap}|seed:{args.seed}"],
-    ]
-    return format_table(["setting", "value"], rows, TableFormat(args.format))
+    corpus = evaluation.corpus
+    seeds = [set(system.runs) for system in corpus.systems]
+    if any(runs != seeds[0] for runs in seeds):
+        warn("systems differ in their runs; those that two systems have both are compared")
+    return {
+        "format": FORMAT,
+        "sentences": len(corpus),
+        "references": len(corpus.references[0]),
+        "chance": asdict(evaluation.chance),
+        "metrics": [
+            {
+                "name": name,
+                "signature": metric.signature(len(corpus.references[0])),
+                "higher_is_better": metric.higher,
+                "digits": metric.digits,
+            }
+            for name, metric in evaluation.metrics.items()
+        ],
+        "systems": [
+            {
+                "name": system.name,
+                "runs": system.runs,
+                "files": system.files,
+                "length_ratio": evaluation.length_ratio(system.name),
+                "scores": {name: asdict(evaluation.summary(name, system.name)) for name in evaluation.metrics},
+            }
+            for system in corpus.systems
+        ],
+        "baselines": list(baselines),
+        "tests": [
+            asdict(difference)
+            for baseline in baselines
+            for name in evaluation.metrics
+            for difference in evaluation.differences(name, baseline)
+        ],
+        "buckets": [],
+    }

@@ -2,11 +2,9 @@
 
 import re
 import sys
-from argparse import Namespace
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-
-import numpy as np
 
 from ..trees.subwords import SubwordType
 from ..trees.text import read_lines
@@ -16,70 +14,126 @@ _PIECE = re.compile(r"\S+@@(?= |$)|▁\S*")
 
 
 @dataclass
+class System:
+    """What a system made of N sentences in K runs.
+
+    Attributes:
+        name: of the system.
+        runs: K labels: seeds.
+        files: K paths.
+        hypotheses: K times N texts.
+    """
+
+    name: str
+    runs: list[str]
+    files: list[str]
+    hypotheses: list[list[str]]
+
+
+@dataclass
 class Corpus:
     """Translations of the same N sentences by S systems.
 
     Attributes:
-        names: of the systems, the baseline first.
-        hypotheses: S times N texts.
+        systems: S of them.
         references: N times the references of the sentence.
-        source_words: (N,) numbers of words; None without a source.
+        numbers: N numbers of sentences: lines of the text from 0.
+        sources: N texts of the source; None where it is not known.
+        pieces: the same as it was before pieces were joined.
     """
 
-    names: list[str]
-    hypotheses: list[list[str]]
+    systems: list[System]
     references: list[list[str]]
-    source_words: np.ndarray | None
+    numbers: list[int]
+    sources: list[str] | None
+    pieces: list[str] | None
+
+    def __len__(self) -> int:
+        return len(self.references)
+
+    def system(self, name: str, option: str = "--baseline") -> System:
+        """The system of this name; ValueError if there is none."""
+        found = next((system for system in self.systems if system.name == name), None)
+        if found is None:
+            names = ", ".join(system.name for system in self.systems)
+            raise ValueError(f"{option} {name}: no system has this name; give one of {names}")
+        return found
 
 
-def read_corpus(args: Namespace) -> Corpus:
+def read_corpus(
+    systems: Mapping[str, Mapping[str, str | Path]],
+    references: Sequence[str] | None = None,
+    source: str | None = None,
+    remove_bpe: str | None = None,
+) -> Corpus:
     """Read all files, sentences in ascending order of their numbers.
+
+    Args:
+        systems: name of a system -> label of a run -> its translations, as fairseq-generate prints them, or as text.
+        references: texts; None for the T- lines.
+        source: text; None for the S- lines.
+        remove_bpe: a `SubwordType` to join pieces to words.
 
     Raises:
         ValueError: outputs of different sentences, no references, or other than one reference and source a sentence.
         OSError: a file is missing.
     """
-    outputs = [_joined(read_output(path), args.remove_bpe) for path in (args.baseline, *args.systems)]
+    raw = {name: [read_output(path) for path in runs.values()] for name, runs in systems.items()}
+    uncut = [output for runs in raw.values() for output in runs]
+    outputs = [_joined(output, remove_bpe) for output in uncut]
     first, *others = outputs
-    sentences = sorted(first.hypotheses)
+    numbers = sorted(first.hypotheses)
     for output in others:
         check_same_sentences(first, output)
-        if not args.reference:
+        if not references:
             check_same_references(first, output)
     for output in outputs:
         empty = sum(not entry.text for entry in output.hypotheses.values())
         if empty:
-            warn(f"{output.path}: {empty} of {len(sentences)} translations are empty")
-
-    if args.reference:
-        columns = [texts(_plain(path, args.remove_bpe), sentences, path, "reference") for path in args.reference]
+            warn(f"{output.path}: {empty} of {len(numbers)} translations are empty")
+        _warn_of_pieces(output.path, [entry.text for entry in output.hypotheses.values()])
+    if references:
+        columns = [texts(_plain(path, remove_bpe), numbers, path, "reference") for path in references]
     else:
-        columns = [_references(outputs, sentences)]
-    given = next((output for output in outputs if output.sources), None)
-    source = None
-    if args.source:
-        source = texts(_plain(args.source, args.remove_bpe), sentences, args.source, "source")
-    elif given:
-        source = texts(given.sources, sentences, given.path, "source (S- line)")
-    hypotheses = [[output.hypotheses[sentence].text for sentence in sentences] for output in outputs]
-    for what, column in [("reference", column) for column in columns] + [("source", source or [])]:
+        columns = [_references(outputs, numbers)]
+    sources, pieces = _sources(uncut, numbers, source, remove_bpe)
+    for what, column in [("reference", column) for column in columns] + [("source", sources or [])]:
         _warn_of_pieces(what, column)
-    for output, column in zip(outputs, hypotheses, strict=True):
-        _warn_of_pieces(output.path, column)
+    found = iter(outputs)
     return Corpus(
-        args.names or _names([output.path for output in outputs]),
-        hypotheses,
+        [_system(name, list(runs), [next(found) for _ in runs], numbers) for name, runs in systems.items()],
         [list(row) for row in zip(*columns, strict=True)],
-        None if source is None else np.array([len(text.split()) for text in source]),
+        numbers,
+        sources,
+        pieces,
     )
 
 
-def _references(outputs: list[Output], sentences: list[int]) -> list[str]:
+def _system(name: str, runs: list[str], outputs: list[Output], numbers: list[int]) -> System:
+    hypotheses = [[output.hypotheses[number].text for number in numbers] for output in outputs]
+    return System(name, runs, [output.path for output in outputs], hypotheses)
+
+
+def _sources(
+    outputs: list[Output], numbers: list[int], path: str | None, remove_bpe: str | None
+) -> tuple[list[str] | None, list[str] | None]:
+    """The source in words and in pieces: of the file, or of the first output that has S- lines."""
+    given = next((output for output in outputs if output.sources), None)
+    pieces = texts(given.sources, numbers, given.path, "source (S- line)") if given else None
+    if path:
+        entries = _plain(path, None)
+        return texts(_join(entries, remove_bpe), numbers, path, "source"), pieces or texts(entries, numbers, path, "")
+    if given:
+        return texts(_join(given.sources, remove_bpe), numbers, given.path, "source (S- line)"), pieces
+    return None, None
+
+
+def _references(outputs: list[Output], numbers: list[int]) -> list[str]:
     """The T- lines of the first output that has some."""
     given = next((output for output in outputs if output.references), None)
     if given is None:
         raise ValueError(f"{outputs[0].path}: no references (T- lines); give --reference")
-    found = texts(given.references, sentences, given.path, "reference (T- line)")
+    found = texts(given.references, numbers, given.path, "reference (T- line)")
     unknown = sum("<unk>" in text for text in found)
     if unknown:
         warn(
@@ -90,8 +144,6 @@ def _references(outputs: list[Output], sentences: list[int]) -> list[str]:
 
 
 def _joined(output: Output, subword_type: str | None) -> Output:
-    if not subword_type:
-        return output
     return Output(
         output.path,
         _join(output.sources, subword_type),
@@ -100,13 +152,15 @@ def _joined(output: Output, subword_type: str | None) -> Output:
     )
 
 
-def _join(entries: dict[int, Entry], subword_type: str) -> dict[int, Entry]:
+def _join(entries: dict[int, Entry], subword_type: str | None) -> dict[int, Entry]:
     """Pieces joined as fairseq does; text without pieces stays as it is."""
+    if not subword_type:
+        return entries
     # without a mark, fairseq would join all words of a text into one
     mark = "▁" if subword_type == SubwordType.sentencepiece else "@@"
     return {
-        sentence: replace(entry, text=_words(entry.text, subword_type)) if mark in entry.text else entry
-        for sentence, entry in entries.items()
+        number: replace(entry, text=_words(entry.text, subword_type)) if mark in entry.text else entry
+        for number, entry in entries.items()
     }
 
 
@@ -118,20 +172,13 @@ def _words(text: str, subword_type: str) -> str:
 
 def _plain(path: str, subword_type: str | None) -> dict[int, Entry]:
     """The sentences of a text, a line each, numbered from 0."""
-    entries = {i: Entry(line.strip(), i + 1) for i, line in enumerate(read_lines(path))}
-    return _join(entries, subword_type) if subword_type else entries
+    return _join({i: Entry(line.strip(), i + 1) for i, line in enumerate(read_lines(path))}, subword_type)
 
 
 def _warn_of_pieces(what: str, column: list[str]) -> None:
     piece = next((match[0] for text in column if (match := _PIECE.search(text))), None)
     if piece:
         warn(f"{what}: pieces such as {piece!r} are counted as words; give --remove-bpe")
-
-
-def _names(paths: list[str]) -> list[str]:
-    """File names; whole paths where these are the same."""
-    short = [Path(path).name.removesuffix(".generated") for path in paths]
-    return short if len(set(short)) == len(short) else paths
 
 
 def warn(message: str) -> None:

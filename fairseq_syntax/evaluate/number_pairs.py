@@ -56,7 +56,7 @@ def number_pairs(sentence: Sentence) -> Iterator[NumberPair]:
         else:
             continue
         plural = form in _PLURAL_FORMS
-        if noun is None or noun < 0 or _is_plural(sentence, noun) != plural:
+        if noun is None or noun < 0 or is_plural(sentence, noun) != plural:
             continue
         between = range(min(word, noun) + 1, max(word, noun))
         attractors = sum(
@@ -89,7 +89,7 @@ def _subject(sentence: Sentence, verb: int) -> int | None:
     return subject
 
 
-def _is_plural(sentence: Sentence, noun: int) -> bool | None:
+def is_plural(sentence: Sentence, noun: int) -> bool | None:
     """Whether a noun or pronoun is plural, by what hangs on it and its form; None if that is not known."""
     conjuncts = _children(sentence, noun, "conj")
     if conjuncts:

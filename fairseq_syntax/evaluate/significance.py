@@ -1,16 +1,22 @@
 """Whether a system translates better than a baseline, or is lucky: tests of a score that is computed from sums.
 
-All take statistics, an array (N, C) of counts of every sentence (`bleu.Bleu.statistics`), and the score of a corpus as
-a function of their sum (C,).
+All take statistics, (K, N, C): C numbers of each of N sentences, as K runs (seeds) of a system translate them, and the
+score of corpora as a function of sums (…, C) -> (…); see `metrics.Metric`. The score of a system is the mean over its
+runs; run k of the baseline is compared with run k of the system.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import binomtest
 
-Score = Callable[[np.ndarray], float]
+Scores = Callable[[np.ndarray], np.ndarray]
+
+_SAME = 1e-9  # differences that are rounding; scores have 0 to 1 or 0 to 100
+_ROUNDING = 1e-12  # of a score; a sentence of a large corpus changes little
+_ROWS = 1000  # corpora that are made at a time
 
 
 class SignTest(NamedTuple):
@@ -29,29 +35,92 @@ class SignTest(NamedTuple):
     p: float
 
 
-def sign_test(baseline: np.ndarray, system: np.ndarray, score: Score) -> SignTest:
+def sign_test(baseline: np.ndarray, system: np.ndarray, scores: Scores) -> SignTest:
     """The sign test of Collins, Koehn & Kučerová (ACL 2005).
 
-    Of each sentence, the baseline's translation is replaced by the system's inside the baseline's corpus: it is better
-    if the score of the corpus rises, and worse if it falls. Ties are dropped.
+    Of each sentence, the baseline's translations are replaced by the system's inside the baseline's corpora: it is
+    better if the score rises, and worse if it falls. Ties are dropped.
 
     Args:
-        baseline: (N, C) statistics.
-        system: (N, C) statistics of the same sentences.
-        score: of a corpus, from (C,) summed statistics.
+        baseline, system: (K, N, C) statistics.
+        scores: of corpora, from sums.
     """
-    total = baseline.sum(axis=0)
-    before = score(total)
-    # equal counts are a tie; most sentences of similar systems are
-    changes = (system - baseline)[(system != baseline).any(axis=1)]
-    after = np.array([score(total + change) for change in changes])
-    better, worse = int((after > before).sum()), int((after < before).sum())
+    total = baseline.sum(axis=1, keepdims=True)
+    changes = (scores(total + (system - baseline)) - scores(total)).mean(axis=0)
+    better, worse = int((changes > _ROUNDING).sum()), int((changes < -_ROUNDING).sum())
     p = binomtest(better, better + worse).pvalue if better + worse else 1.0
-    return SignTest(better, worse, len(baseline) - better - worse, float(p))
+    return SignTest(better, worse, len(changes) - better - worse, float(p))
+
+
+def approximate_randomization(
+    baseline: np.ndarray, system: np.ndarray, scores: Scores, trials: int = 10000, seed: int = 12345
+) -> float:
+    """Two-sided p of approximate randomization (Noreen 1989; Riezler & Maxwell 2005), stratified over runs.
+
+    In a trial, each translation of each run changes sides with its counterpart, or not, by the toss of a coin. p is the
+    share of trials in which the scores differ at least as much as the systems' do. Runs are never mixed (Clark et al.
+    2011), so that differences between seeds are part of what chance does.
+
+    For K = 1, coins fall as in `sacrebleu --paired-ar`. There, trials that differ exactly as much as the systems do not
+    count, and identical systems have p = 1 / (trials + 1); here, as in MultEval, they do, and p = 1. With whole numbers
+    to add up (TER) such trials are not rare.
+
+    Args:
+        baseline, system: (K, N, C) statistics.
+        scores: of corpora, from sums.
+        trials: how many.
+        seed: of the random numbers.
+    """
+    observed = abs(float((scores(system.sum(axis=1)) - scores(baseline.sum(axis=1))).mean()))
+    rng = np.random.default_rng(seed)
+    differences = np.zeros(trials)
+    for one, other in zip(baseline, system, strict=True):
+        coins = rng.integers(2, size=(trials, len(one)), dtype=bool)
+        first = _sums(coins, one - other) + other.sum(axis=0)
+        differences += scores(first) - scores(one.sum(axis=0) + other.sum(axis=0) - first)
+    extreme = int((np.abs(differences) / len(baseline) >= observed - _SAME).sum())
+    return (extreme + 1) / (trials + 1)
+
+
+def _sums(chosen: np.ndarray, statistics: np.ndarray) -> np.ndarray:
+    """Sums of the statistics (N, C) of the sentences of each corpus: (T, N) how often -> (T, C)."""
+    some = statistics.any(axis=1)
+    statistics = statistics[some]
+    parts = [chosen[i : i + _ROWS, some].astype(np.float64) @ statistics for i in range(0, len(chosen), _ROWS)]
+    return np.concatenate(parts)
+
+
+# --- bootstrap ----------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=2)
+def _resamples(sentences: int, resamples: int, seed: int) -> np.ndarray:
+    """How often each sentence is in each resample, drawn as sacrebleu draws: (resamples, sentences)."""
+    drawn = np.random.default_rng(seed).choice(sentences, size=(resamples, sentences), replace=True)
+    numbers = (drawn + sentences * np.arange(resamples)[:, None]).ravel()
+    return np.bincount(numbers, minlength=resamples * sentences).reshape(resamples, sentences).astype(np.uint16)
+
+
+def resampled(statistics: np.ndarray, scores: Scores, resamples: int = 1000, seed: int = 12345) -> np.ndarray:
+    """Mean score over runs of corpora of the same size that are drawn from the sentences, the same ones for all runs.
+
+    Whoever is given the same seed and number of sentences draws the same, so that differences are paired.
+
+    Args:
+        statistics: (K, N, C), of at least one sentence.
+        scores: of corpora, from sums.
+        resamples: how many corpora are drawn.
+        seed: of the random numbers.
+
+    Returns:
+        (resamples,).
+    """
+    often = _resamples(statistics.shape[1], resamples, seed)
+    return np.mean([scores(_sums(often, run)) for run in statistics], axis=0)
 
 
 def paired_bootstrap(
-    baseline: np.ndarray, system: np.ndarray, score: Score, resamples: int = 1000, seed: int = 12345
+    baseline: np.ndarray, system: np.ndarray, scores: Scores, resamples: int = 1000, seed: int = 12345
 ) -> float:
     """p of the paired bootstrap (Koehn 2004), as `sacrebleu --paired-bs` and Moses compute it.
 
@@ -59,45 +128,45 @@ def paired_bootstrap(
     at least as far above its mean as the difference in the true corpus is above 0.
 
     Being a share of one tail, p is about half of the two-sided probability: of pairs of equally good systems, one in
-    ten gets p < 0.05. Take it as sacrebleu's number, and the sign test as the stricter one.
+    ten gets p < 0.05. Take it as sacrebleu's number, and approximate randomization as the stricter one.
 
-    Sentences are drawn as sacrebleu draws them, and p is the same but for two things: systems that do not differ have
-    p = 1, where sacrebleu says 1 / (resamples + 1), and seed 0 is a seed, where sacrebleu takes none.
+    For one run, sentences are drawn as sacrebleu draws them, and p is the same but for two things: systems that do not
+    differ have p = 1, where sacrebleu says 1 / (resamples + 1), and seed 0 is a seed, where sacrebleu takes none.
 
     Args:
-        baseline: (N, C) statistics.
-        system: (N, C) statistics of the same sentences.
-        score: of a corpus, from (C,) summed statistics.
+        baseline, system: (K, N, C) statistics.
+        scores: of corpora, from sums.
         resamples: how many corpora are drawn.
         seed: of the random numbers.
     """
-    difference = abs(score(system.sum(axis=0)) - score(baseline.sum(axis=0)))
-    sentences = len(baseline)
-    drawn = np.random.default_rng(seed).choice(sentences, size=(resamples, sentences), replace=True)
-    differences = np.abs([score(system[sample].sum(axis=0)) - score(baseline[sample].sum(axis=0)) for sample in drawn])
-    # `>=`, not `>`: without a difference nothing is above it
-    extreme = int((differences - differences.mean() >= difference).sum())
+    observed = abs(float((scores(system.sum(axis=1)) - scores(baseline.sum(axis=1))).mean()))
+    differences = np.abs(resampled(system, scores, resamples, seed) - resampled(baseline, scores, resamples, seed))
+    # not `>`: without a difference nothing is above it
+    extreme = int((differences - differences.mean() >= observed - _SAME).sum())
     return (extreme + 1) / (resamples + 1)
 
 
-def bootstrap_interval(
-    statistics: np.ndarray, score: Score, resamples: int = 1000, seed: int = 12345, share: float = 0.95
-) -> tuple[float, float]:
-    """Between which scores the given share of corpora lie that are drawn from the sentences (Koehn 2004).
+def interval(values: np.ndarray, share: float = 0.95) -> tuple[float, float]:
+    """Between which of the values (n,) the given share of them lies, as many below as above: percentile interval."""
+    low, high = np.quantile(values, [(1 - share) / 2, (1 + share) / 2])
+    return float(low), float(high)
+
+
+# --- several tests ------------------------------------------------------------------------------------------------
+
+
+def holm(probabilities: Sequence[float]) -> np.ndarray:
+    """Adjusted p of several tests (Holm 1979): if all below 0.05 are called significant, the chance that any is so
+    wrongly is at most 0.05, however the tests depend on one another.
 
     Args:
-        statistics: (N, C).
-        score: of a corpus, from (C,) summed statistics.
-        resamples: how many corpora are drawn.
-        seed: of the random numbers.
-        share: of the corpora; as many are below the interval as above it.
+        probabilities: M of them.
 
     Returns:
-        (lower end, upper end); NaN of no sentences.
+        (M,), each at least what it was and at most 1.
     """
-    if not len(statistics):
-        return float("nan"), float("nan")
-    drawn = np.random.default_rng(seed).choice(len(statistics), size=(resamples, len(statistics)), replace=True)
-    scores = [score(statistics[sample].sum(axis=0)) for sample in drawn]
-    low, high = np.quantile(scores, [(1 - share) / 2, (1 + share) / 2])
-    return float(low), float(high)
+    found = np.asarray(probabilities, dtype=np.float64)
+    order = np.argsort(found, kind="stable")
+    adjusted = np.empty_like(found)
+    adjusted[order] = np.minimum(1, np.maximum.accumulate((len(found) - np.arange(len(found))) * found[order]))
+    return adjusted

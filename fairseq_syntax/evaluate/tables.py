@@ -10,6 +10,16 @@ class TableFormat(StrEnum):
     text = "text"  # aligned columns
     tsv = "tsv"
     markdown = "markdown"
+    latex = "latex"  # with booktabs
+
+
+_LATEX = str.maketrans(
+    {
+        **{letter: f"\\{letter}" for letter in "&%$#_{}"},
+        **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
+        **{"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "±": r"$\pm$", "−": "$-$"},
+    }
+)
 
 
 def format_table(header: Sequence[str], rows: Sequence[Sequence], form: str = TableFormat.text) -> str:
@@ -31,6 +41,8 @@ def format_table(header: Sequence[str], rows: Sequence[Sequence], form: str = Ta
         rule = ["---:" if right else "---" for right in numeric]
         lines = [[cell.replace("|", "\\|") for cell in row] for row in (cells[0], rule, *cells[1:])]
         return "\n".join("| " + " | ".join(row) + " |" for row in lines)
+    if form == TableFormat.latex:
+        return _latex(cells, numeric)
     widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
     return "\n".join(
         "  ".join(
@@ -38,6 +50,19 @@ def format_table(header: Sequence[str], rows: Sequence[Sequence], form: str = Ta
         ).rstrip()
         for row in cells
     )
+
+
+def _latex(cells: list[list[str]], numeric: list[bool]) -> str:
+    head, *body = [" & ".join(_escaped(cell) for cell in row) + r" \\" for row in cells]
+    columns = "".join("r" if right else "l" for right in numeric)
+    lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule", *body, r"\bottomrule"]
+    return "\n".join([*lines, r"\end{tabular}"])
+
+
+def _escaped(cell: str) -> str:
+    """Text for LaTeX; the hyphen before a number is a minus."""
+    text = cell.translate(_LATEX)
+    return f"${text}$" if text[:1] == "-" and text[1:2].isdigit() else text
 
 
 def _cell(value) -> str:

@@ -9,7 +9,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from ..compat.checkpoint_files import options_of
-from ..evaluate.bleu import Bleu
+from ..evaluate.metrics import Bleu
 from ..evaluate.tables import format_table
 from ..training.averaging import Checkpoint, Mean, read_checkpoint
 from .loaded_model import Loaded, load
@@ -120,7 +120,7 @@ class Translator:
                 # an unknown word of the reference is never right
                 references += [[self._text(target, escape_unk=True)] for target in targets]
                 bar.update(len(numbers))
-        return self.metric.score(self.metric.statistics(found, references).sum(axis=0)).score
+        return self.metric.score(self.metric.statistics(found, references))
 
     def _text(self, tokens: Tensor, escape_unk: bool = False) -> str:
         dictionary = self.loaded.task.target_dictionary

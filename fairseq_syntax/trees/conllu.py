@@ -68,7 +68,7 @@ class Sentence:
             forms.append(form)
             word = last + 1
         heads, deprels, upos = [], [], []
-        depths = self._depths()
+        depths = self.depths()
         for words in members:
             top = min(words, key=depths.__getitem__)
             head = self.heads[top]
@@ -77,7 +77,7 @@ class Sentence:
             upos.append(self.upos[top])
         return Sentence(forms, heads, deprels, upos, [], self.comments, self.line)
 
-    def _depths(self) -> list[int]:
+    def depths(self) -> list[int]:
         """Arcs between each word and the root above it. Cost: O(J)."""
         depths = [0] * len(self)
         for word in range(len(self)):

@@ -41,7 +41,10 @@ OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 # options of programs that are neither ours nor fairseq's
 FOREIGN = {
     "pip": ("--upgrade", "--no-build-isolation", "--no-deps", "--index-url", "--extra-index-url"),
-    "sacrebleu": ("--echo", "--input", "--metrics", "--tokenize", "--language-pair", "--format"),
+    "sacrebleu": (
+        *("--echo", "--input", "--metrics", "--tokenize", "--language-pair", "--format"),
+        *("--paired-ar", "--paired-bs"),
+    ),
     "subword-nmt": ("--input", "--output", "--write-vocabulary", "--vocabulary"),
     "sentencepiece": ("--split_by_whitespace",),
     "torchrun": ("--nproc_per_node", "--nnodes", "--node_rank", "--standalone"),

@@ -37,7 +37,7 @@ def test_all_systems_from_text_to_scores(repository, real_data, tmp_path):
         run("evaluate", system, PRIOR="raw")
     run("average", "lgp")
     run("evaluate", "lgp", AVERAGED="1", COPY_UNKNOWN="1", PRIOR="off")
-    compared = run("compare", "test", "--against", "seq_plus", PRIOR="raw")
+    compared = run("compare", "test", "--baseline", "seq_plus", PRIOR="raw")
     for system in systems:
         assert re.search(rf"^{system} +[\d.]+ ", compared, re.MULTILINE), compared[-2000:]
     assert "against seq_plus" in compared

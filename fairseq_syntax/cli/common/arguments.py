@@ -104,13 +104,14 @@ def check_treebank_arguments(parser: argparse.ArgumentParser, args: argparse.Nam
         parser.error("give DATA and --path, or --predicted, not both")
 
 
-def add_format(parser: argparse.ArgumentParser) -> None:
-    """--format."""
+def add_format(parser: argparse.ArgumentParser, *more: str) -> None:
+    """--format, with further ones that the verb has."""
+    forms = [*map(str, TableFormat), *more]
     parser.add_argument(
         "--format",
-        choices=[str(form) for form in TableFormat],
+        choices=forms,
         default=str(TableFormat.text),
-        help="of the table: text (aligned), tsv or markdown (default: text)",
+        help=f"of the table: text (aligned), {', '.join(forms[1:-1])} or {forms[-1]} (default: text)",
     )
 
 

@@ -1,19 +1,23 @@
-"""fairseq-syntax compare: tables of the program against sacrebleu, and what it says of files that do not fit."""
+"""fairseq-syntax compare: what the program prints against sacrebleu, and what it says of files that do not fit."""
 
+import gzip
+import json
 import random
+import re
+import statistics
 import sys
 import xml.etree.ElementTree
 from functools import partial
 
 import programs
 import pytest
-from sacrebleu.metrics import BLEU
+from sacrebleu.metrics import BLEU, CHRF, TER
 
 from fairseq_syntax.cli import compare
 from fairseq_syntax.evaluate.ribes import sentence_ribes
 
 LETTERS = "abcdefghijklmnopqrst"
-SYSTEMS = ["system", "BLEU", "delta", "ratio", "RIBES", "better", "worse", "p sign", "p bootstrap"]
+QUICK = ("--bootstrap", "100", "--trials", "200")
 
 
 def spoilt(sentences, share, seed):
@@ -61,16 +65,21 @@ def world(tmp_path):
 
 @pytest.fixture
 def run(capsys):
-    """Function: arguments -> the tables on stdout, rows of cells; stderr is in `run.said`."""
+    """Function: arguments -> what was found; stderr is in `run.said`."""
 
     def call(*arguments):
-        status = compare.main([*map(str, arguments), "--format", "tsv", "--bootstrap", "100"])
+        status = compare.main([*map(str, arguments), "--format", "json", *QUICK])
         output = capsys.readouterr()
         call.said = output.err
         assert status == 0, output.err
-        return [[line.split("\t") for line in table.splitlines()] for table in output.out.split("\n\n")]
+        return json.loads(output.out)
 
     return call
+
+
+def two(base, system, *options):
+    """Arguments for systems `base` and `sys`."""
+    return "--system", "base", base, "--system", "sys", system, *options
 
 
 @pytest.fixture
@@ -79,143 +88,216 @@ def refused(capsys):
     return partial(programs.refused, compare, capsys)
 
 
+def means(found, metric="BLEU"):
+    return [system["scores"][metric]["mean"] for system in found["systems"]]
+
+
+def figures(found):
+    """What does not depend on names and files."""
+    systems = [(system["length_ratio"], system["scores"]) for system in found["systems"]]
+    tests = [{**test, "baseline": "", "system": ""} for test in found["tests"]]
+    groups = [[(g["label"], g["size"], g["sentences"]) for g in table["groups"]] for table in found["buckets"]]
+    return systems, tests, groups, found["metrics"]
+
+
 def test_systems(world, run):
-    table, _, settings = run(*world.pair())
-    bleu = BLEU(tokenize="none", force=True)
-    base = bleu.corpus_score(world.worse, [world.references])
-    system = bleu.corpus_score(world.better, [world.references])
-    assert table[0] == SYSTEMS
+    found = run(*two(*world.pair(), "--metrics", "BLEU", "chrF", "chrF++", "TER", "RIBES"))
+    theirs = [BLEU(tokenize="none", force=True), CHRF(), CHRF(word_order=2), TER()]
+    for metric, described in zip(theirs, found["metrics"], strict=False):
+        expected = [metric.corpus_score(h, [world.references]).score for h in (world.worse, world.better)]
+        assert means(found, described["name"]) == pytest.approx(expected)
+        assert described["signature"] == str(metric.get_signature())
+        assert described["higher_is_better"] == (described["name"] != "TER")
+        (test,) = [test for test in found["tests"] if test["metric"] == described["name"]]
+        assert test["delta"] == pytest.approx(expected[1] - expected[0])
+        assert test["interval"][0] < test["delta"] < test["interval"][1]
+        assert test["better"] > 2 * test["worse"] and max(test["p"].values()) < 0.01
     ribes = [
-        sum(
+        statistics.mean(
             sentence_ribes(hypothesis.lower().split(), [reference.split()])
             for hypothesis, reference in zip(hypotheses, world.references, strict=True)
         )
-        / 120
         for hypotheses in (world.worse, world.better)
     ]
-    assert table[1] == ["base", f"{base.score:.2f}", "-", "1.000", f"{ribes[0]:.4f}", "-", "-", "-", "-"]
-    assert table[2][:5] == [
-        *("sys", f"{system.score:.2f}", f"{system.score - base.score:.2f}", "1.000", f"{ribes[1]:.4f}")
+    assert means(found, "RIBES") == pytest.approx(ribes)
+    assert found["sentences"] == 120 and found["baselines"] == ["base"]
+    assert found["chance"] == {"trials": 200, "resamples": 100, "seed": 12345}
+    assert [system["length_ratio"] for system in found["systems"]] == [1, 1]
+
+
+def test_seeds(world, run):
+    """Files of a system are its seeds: statistics over their scores, and runs compared one by one."""
+    base = [world.text(f"b{k}", spoilt(world.references, 0.4, k)) for k in range(3)]
+    system = [world.text(f"s{k}", spoilt(world.references, 0.37, 10 + k)) for k in range(3)]
+    reference = ("--reference", world.text("ref", world.references), "--metrics", "BLEU")
+    found = run("--system", "base", *base, "--system", "sys", *system, *reference)
+    single = [[means(run("--system", "x", path, *reference))[0] for path in files] for files in (base, system)]
+    for summary, scores in zip((each["scores"]["BLEU"] for each in found["systems"]), single, strict=True):
+        assert summary["runs"] == scores and summary["mean"] == pytest.approx(statistics.mean(scores))
+        assert summary["sd"] == pytest.approx(statistics.stdev(scores))
+        assert (summary["minimum"], summary["maximum"]) == (min(scores), max(scores))
+    (test,) = found["tests"]
+    assert test["runs"] == ["1", "2", "3"]
+    assert test["delta"] == pytest.approx(statistics.mean(single[1]) - statistics.mean(single[0]))
+    # another seed of the baseline is not in the tests, but in the mean
+    fewer = run("--system", "base", *base, "--system", "sys", *system[:2], *reference)
+    assert fewer["tests"][0]["runs"] == ["1", "2"] and len(fewer["systems"][0]["scores"]["BLEU"]["runs"]) == 3
+    assert fewer["tests"][0]["delta"] == pytest.approx(statistics.mean(single[1][:2]) - statistics.mean(single[0][:2]))
+    assert "systems differ in their runs" in run.said
+
+
+def test_baselines_and_holm(world, run):
+    base, system = world.pair()
+    third = world.generated("third.generated", spoilt(world.references, 0.38, 4), 9)
+    files = ("--system", "base", base, "--system", "sys", system, "--system", "third", third, "--metrics", "BLEU")
+    found = run(*files, "--baseline", "third", "--baseline", "base", "--baseline", "third")
+    assert [(test["baseline"], test["system"]) for test in found["tests"]] == [
+        *(("third", "base"), ("third", "sys"), ("base", "sys"), ("base", "third"))
     ]
-    better, worse, p_sign, p_bootstrap = table[2][5:]
-    assert int(better) > 2 * int(worse) and float(p_sign) < 0.01 and float(p_bootstrap) < 0.01
-    assert dict(settings) == {
-        "setting": "value",
-        "sentences": "120",
-        "BLEU": str(bleu.get_signature()),
-        "RIBES": "alpha:0.25|beta:0.10|case:lc|tok:none",
-        "bootstrap": "resamples:100|seed:12345",
-    }
+    assert found["tests"][0]["delta"] == -found["tests"][3]["delta"]
+    for first, second in (found["tests"][:2], found["tests"][2:]):
+        for name in ("randomization", "bootstrap", "sign"):
+            low, high = sorted((first["p"][name], second["p"][name]))
+            assert sorted((first["holm"][name], second["holm"][name])) == [min(1, 2 * low), max(high, min(1, 2 * low))]
+    alone = run(*two(base, system, "--metrics", "BLEU"))["tests"][0]
+    assert alone == {**found["tests"][2], "holm": alone["p"]}
 
 
 def test_buckets(world, run):
-    _, table, _ = run(*world.pair(), "--names", "a", "b")
-    assert table[0] == ["source words", "sentences", "a", "b", "delta b"]
-    assert [row[0] for row in table[1:]] == ["1-10", "11-20", "21-30", "31-40", "41-50", ">50"]
-    bleu = BLEU(tokenize="none", force=True)
+    base, system = world.pair()
+    (table,) = run(*two(base, system, "--metrics", "BLEU", "TER", "--min-bucket", 1))["buckets"]
+    assert (table["by"], table["title"]) == ("length", "source words")
     lengths = [len(source.split()) for source in world.sources]
-    for label, count, *scores in table[1:]:
-        low, high = (51, 1000) if label == ">50" else map(int, label.split("-"))
+    assert [group["label"] for group in table["groups"]] == ["1-10", "11-20", "21-30", ">50"]
+    for group in table["groups"]:
+        low, high = (51, 1000) if group["label"] == ">50" else map(int, group["label"].split("-"))
         chosen = [i for i, length in enumerate(lengths) if low <= length <= high]
-        assert int(count) == len(chosen)
-        if not chosen:
-            assert scores == ["-", "-", "-"]
-            continue
-        expected = [
-            bleu.corpus_score([system[i] for i in chosen], [[world.references[i] for i in chosen]]).score
-            for system in (world.worse, world.better)
-        ]
-        assert scores == [f"{value:.2f}" for value in (*expected, expected[1] - expected[0])]
-    few = ", ".join(row[0] for row in table[1:] if 0 < int(row[1]) < 50)
-    assert f"fewer than 50 sentences in bucket {few}: BLEU there says little" in run.said
+        assert group["sentences"] == chosen and group["size"] == len(chosen) and not group["merged"]
+        for name, metric in (("BLEU", BLEU(tokenize="none", force=True)), ("TER", TER())):
+            expected = [
+                metric.corpus_score([h[i] for i in chosen], [[world.references[i] for i in chosen]]).score
+                for h in (world.worse, world.better)
+            ]
+            scores = group["scores"][name]
+            assert [scores[each]["mean"] for each in ("base", "sys")] == pytest.approx(expected)
+            assert all(score["interval"][0] < score["mean"] < score["interval"][1] for score in scores.values())
+            assert group["deltas"][name]["sys"]["mean"] == pytest.approx(expected[1] - expected[0])
+    (whole,) = run(*two(base, system))["buckets"]
+    assert all(group["size"] >= 50 for group in whole["groups"]) and any(group["merged"] for group in whole["groups"])
+    (other,) = run(*two(base, system, "--buckets", 5, "--longest", 20, "--min-bucket", 1))["buckets"]
+    assert [group["label"] for group in other["groups"]] == ["1-5", "6-10", "11-15", "16-20", ">20"]
 
 
-def test_enough_sentences_need_no_warning(world, run):
-    world.sources = ["ein wort"] * 120
-    _, table, _ = run(*world.pair())
-    assert [row[:2] for row in table[1:]] == [["1-10", "120"]]
-    assert run.said == ""
+TREE = "1\tdogs\t_\tNOUN\t_\tNumber=Plur\t2\tnsubj\t_\t_\n2\tbark\t_\tVERB\t_\t_\t0\troot\t_\tScore=0.{}\n"
 
 
-def test_other_buckets(world, run):
-    _, table, _ = run(*world.pair(), "--buckets", 5, "--longest", 20)
-    assert [row[0] for row in table[1:]] == ["1-5", "6-10", "11-15", "16-20", ">20"]
+def test_trees(world, run, refused):
+    world.sources = ["dogs bark"] * 120
+    path = world.text("trees.conllu", [TREE.format(i % 7 + 1) for i in range(120)])
+    kinds = (
+        "depth",
+        "relation:nsubj",
+        "longest-dependency",
+        "mean-dependency",
+        "crossings",
+        "attractors",
+        "confidence",
+    )
+    options = [word for kind in kinds for word in ("--by", kind)]
+    found = run(*two(*world.pair(), "--metrics", "BLEU", "--parse", path, *options, "--min-bucket", 20))
+    labels = [[group["label"] for group in table["groups"]] for table in found["buckets"]]
+    assert labels[:6] == [["2"], ["present"], ["0-4"], ["1-1.5"], ["0"], ["0"]]
+    assert labels[6] == ["<0.4", "0.4-0.6", ">=0.6"], "quarters, the first of which has 18 sentences"
+    (base, _), shorter = world.pair(), world.text("short.conllu", [TREE.format(1)] * 119)
+    assert "119 trees, but sentence 120 was translated" in refused(*two(base, base, "--parse", shorter))
+    said = refused(*two(base, base, "--by", "depth"))
+    assert said == "--by depth: trees are needed; give --parse FILE.conllu, or --data"
+    world.sources[0] = "cats bark"
+    other = world.generated("other.generated", world.worse, 1)
+    said = refused(*two(other, other, "--parse", path))
+    assert ":1: sentence 1 is 'dogs bark' in the tree, but 'cats bark' in the source; give the trees of the" in said
+
+
+def test_results(world, run, refused):
+    """Records and translations of a leaderboard, and a system of one's own beside them."""
+    folder, bleu = world.folder / "results", BLEU(tokenize="none", force=True)
+    folder.mkdir()
+    for name, share, seeds in (("b", 0.4, (1, 2, 10)), ("a", 0.3, (1, 2, 10))):
+        for seed in seeds:
+            hypotheses = spoilt(world.references, share, seed)
+            score = {"score": bleu.corpus_score(hypotheses, [world.references]).score}
+            score["signature"] = str(bleu.get_signature())
+            record = {"system": name, "seed": seed, "scores": {"test": {"BLEU": score}}}
+            (folder / f"{name}-{seed}.json").write_text(json.dumps(record))
+            with gzip.open(folder / f"{name}-{seed}.test.txt.gz", "wt") as file:
+                file.writelines(f"{line}\n" for line in hypotheses)
+    reference = world.text("ref", world.references)
+    options = ("--results", folder, "--split", "test", "--reference", reference, "--metrics", "BLEU")
+    found = run(*options, "--baseline", "b")
+    assert [(system["name"], system["runs"]) for system in found["systems"]] == [
+        *(("b", ["1", "2", "10"]), ("a", ["1", "2", "10"]))
+    ]
+    mine = world.text("mine", world.better)
+    own = run(*options, "--system", "a", "--system", "mine", mine)
+    assert [system["name"] for system in own["systems"]] == ["a", "mine"] and own["tests"][0]["runs"] == ["1"]
+    wrong = world.text("wrong", world.worse)
+    said = refused("--results", folder, "--split", "test", "--reference", wrong)
+    assert "wrong: BLEU of " in said and said.endswith("in its record; give the reference of --split test")
+    assert "choose among test" in refused("--results", folder, "--split", "dev", "--reference", reference)
+    assert "--system c: " in refused(*options, "--system", "c") and "choose among a, b" in refused(
+        *options, "--system", "c"
+    )
+    (folder / "a-1.json").write_text("{}")
+    assert "a-1.json: not a record of examples/leaderboard" in refused(*options)
+    assert "holds no record" in refused("--results", world.folder, "--split", "test", "--reference", reference)
 
 
 def test_identical_systems(world, run):
     base, _ = world.pair()
-    table, _, _ = run(base, base)
-    assert table[1][0] == str(base), "the same names become paths"
-    assert table[2][2:] == ["0.00", *table[1][3:5], "0", "0", "1", "1"]
+    found = run(*two(base, base))
+    for test in found["tests"]:
+        assert (test["delta"], test["interval"], test["better"], test["worse"]) == (0, [0, 0], 0, 0)
+        assert set(test["p"].values()) == {1}
 
 
-def test_several_systems_and_order_of_lines(world, run):
+def test_order_and_ends_of_lines(world, run):
     base, system = world.pair()
-    two, _, _ = run(base, system)
-    other = world.generated("other.generated", world.better, 9)
-    three, buckets, _ = run(base, other, system, base, "--names", "base", "other", "sys", "again")
-    assert three[2][1:] == three[3][1:] == two[2][1:]
-    assert three[4][7:] == ["1", "1"]
-    names = ["base", "other", "sys", "again"]
-    assert buckets[0] == ["source words", "sentences", *names, "delta other", "delta sys", "delta again"]
-
-
-def test_against_any_system(world, run):
-    """As if that system were the baseline; without the option, the same tables but that one."""
-    base, system = world.pair()
-    other = world.generated("other.generated", spoilt(world.references, 0.3, 4), 9)
-    files = (base, system, other)
-    plain = run(*files, "--names", "base", "sys", "other")
-    first, sys, base_again, *rest = run(
-        *files, "--names", "base", "sys", "other", "--against", "sys", "--against", "base", "--against", "sys"
-    )
-    assert [first, *rest] == plain
-    columns = [0, 2, 5, 6, 7, 8]
-    turned, *_ = run(system, base, other, "--names", "sys", "base", "other")
-    tests = ["delta", "better", "worse", "p sign", "p bootstrap"]
-    assert sys == [["against sys", *tests], *([row[i] for i in columns] for row in turned[2:])]
-    assert base_again == [["against base", *tests], *([row[i] for i in columns] for row in plain[0][2:])]
-    assert float(sys[1][1]) == -float(base_again[1][1]) < 0
-
-
-def test_line_ends_of_windows(world, run):
-    base, system = world.pair()
-    assert run(base, world.generated("sys.generated", world.better, 3, end="\r\n")) == run(base, system)
+    expected = figures(run(*two(base, system)))
+    other = world.generated("other.generated", world.better, 9, end="\r\n")
+    assert figures(run(*two(base, other))) == expected
 
 
 def test_text_is_as_good_as_generated(world, run):
-    expected = run(*world.pair(), "--names", "a", "b")
+    expected = figures(run(*two(*world.pair())))
     base, system = world.text("a.txt", world.worse), world.text("b.txt", world.better)
-    reference, source = world.text("ref", world.references), world.text("src", world.sources)
-    options = ("--names", "a", "b", "--reference", reference)
-    assert run(base, system, *options, "--source", source) == expected
-    assert run(base, world.pair()[1], *options) == expected, "the source is in the other file"
-    tables = run(base, system, *options)
-    assert len(tables) == 2 and tables[0] == expected[0]
-    assert "no BLEU by length: the source is not known; give --source" in run.said
+    options = ("--reference", world.text("ref", world.references))
+    assert figures(run(*two(base, system, *options, "--source", world.text("src", world.sources)))) == expected
+    assert figures(run(*two(base, world.pair()[1], *options))) == expected, "the source is in the other file"
+    without = run(*two(base, system, *options))
+    assert without["buckets"] == [] and means(without) == means(run(*two(*world.pair())))
 
 
 def test_case_and_tokens(world, run):
     world.references = ["He said: no, never!", "Yes."]
     base = world.text("a", ["he said : no , never !", "yes ."])
     system = world.text("b", ["He said: no, never!", "Yes."])
-    options = (base, system, "--reference", world.text("ref", world.references))
-    table, settings = run(*options, "--lowercase", "--tokenize", "13a")
-    assert [row[1] for row in table[1:]] == ["100.00", "100.00"]
-    assert table[1][4] == "1.0000", "RIBES is of the same words"
-    assert "case:lc|eff:no|tok:13a" in settings[2][1] and settings[3][1].endswith("tok:13a")
-    table, _ = run(*options)
-    assert float(table[1][1]) < 50 and table[2][1] == "100.00"
+    options = two(base, system, "--reference", world.text("ref", world.references))
+    found = run(*options, "--lowercase", "--tokenize", "13a")
+    assert means(found) == pytest.approx([100, 100])
+    assert means(found, "RIBES") == [1, 1], "RIBES is of the same words"
+    assert means(found, "chrF") == pytest.approx([100, 100])
+    assert "case:lc|eff:no|tok:13a" in found["metrics"][0]["signature"]
+    plain = means(run(*options))
+    assert plain[0] < 50 and plain[1] == pytest.approx(100)
 
 
 def test_several_references(world, run):
     other = spoilt(world.references, 0.5, 5)
-    base, system = world.pair()
     files = ("--reference", world.text("r0", other), "--reference", world.text("r1", world.references))
-    table, _, settings = run(base, system, *files)
+    found = run(*two(*world.pair(), *files))
     expected = BLEU(tokenize="none", force=True).corpus_score(world.worse, [other, world.references]).score
-    assert table[1][1] == f"{expected:.2f}"
-    assert settings[2][1].startswith("nrefs:2|")
+    assert means(found)[0] == pytest.approx(expected)
+    assert found["references"] == 2 and found["metrics"][0]["signature"].startswith("nrefs:2|")
 
 
 @pytest.mark.parametrize(
@@ -226,7 +308,7 @@ def test_several_references(world, run):
     ],
 )
 def test_pieces(world, run, kind, cut):
-    expected = run(*world.pair())
+    expected = figures(run(*two(*world.pair())))
     references, sources, better = world.references, world.sources, world.better
 
     def pieces(texts):
@@ -235,12 +317,14 @@ def test_pieces(world, run, kind, cut):
     world.references, world.sources = pieces(references), pieces(sources)
     base = world.generated("base.generated", pieces(world.worse))
     system = world.generated("sys.generated", pieces(better))
-    assert run(base, system, "--remove-bpe", kind) == expected
+    assert figures(run(*two(base, system, "--remove-bpe", kind))) == expected
     # text of words stays as it is
     reference = world.text("ref", references)
-    assert run(base, system, "--reference", reference, "--remove-bpe", kind) == expected
+    assert figures(run(*two(base, system, "--reference", reference, "--remove-bpe", kind))) == expected
     assert "give --remove-bpe" not in run.said
-    assert run(base, system) != expected
+    (table,) = run(*two(base, system, "--remove-bpe", kind, "--by", "subwords"))["buckets"]
+    assert [(group["label"], group["size"]) for group in table["groups"]] == [("2-2.1", 120)]
+    assert figures(run(*two(base, system))) != expected
     # the references have words of one letter, which sentencepiece marks, too
     cut_files = ["source", str(base), str(system)] + ["reference"] * (kind == "sentencepiece")
     warnings = [line for line in run.said.splitlines() if line.endswith("; give --remove-bpe")]
@@ -249,66 +333,85 @@ def test_pieces(world, run, kind, cut):
 
 def test_remove_bpe_alone(world, run):
     base = world.text("a", ["a do@@ g ru@@ ns of@@"])
-    _, settings = run(base, base, "--reference", world.text("ref", ["a dog runs of"]), "--remove-bpe")
-    assert settings[1] == ["sentences", "1"]
-    assert "--remove-bpe" not in run.said
+    found = run(*two(base, base, "--reference", world.text("ref", ["a dog runs of"]), "--remove-bpe"))
+    assert found["sentences"] == 1 and "--remove-bpe" not in run.said
 
 
-def test_unknown_words_of_references(world, run):
-    world.references[3] = "a <<unk>> b"
+def test_unknown_words(world, run, refused):
+    world.references[3], world.sources[5] = "a <<unk>> b", "ein <unk> wort"
     base, system = world.pair()
-    run(base, system)
+    (table,) = run(*two(base, system, "--by", "unknown", "--min-bucket", 1))["buckets"]
+    assert [group["size"] for group in table["groups"]] == [119, 1] and table["groups"][1]["sentences"] == [5]
     assert "base.generated: 1 of 120 references have words that the model does not know (<<unk>>)" in run.said
-    run(base, system, "--reference", world.text("ref", world.references))
+    run(*two(base, system, "--reference", world.text("ref", world.references)))
     assert "unk" not in run.said
+    text = world.text("text", world.better)
+    said = refused(*two(text, text, "--reference", text, "--source", text, "--by", "unknown"))
+    assert "the source has no <unk>" in said
 
 
 def test_empty_translations(world, run):
     base, _ = world.pair()
-    table, buckets, _ = run(base, world.generated("none.generated", [""] * 120))
-    assert table[2][1] == "0.00" and table[2][3:5] == ["0.000", "0.0000"]
-    assert {row[3] for row in buckets[1:]} <= {"0.00", "-"}
+    found = run(*two(base, world.generated("none.generated", [""] * 120)))
+    assert means(found)[1] == means(found, "RIBES")[1] == found["systems"][1]["length_ratio"] == 0
     assert "none.generated: 120 of 120 translations are empty" in run.said
 
 
 def test_one_sentence(world, run):
     world.references, world.sources = ["a b c d e"], ["eins zwei"]
     base = world.generated("a.generated", ["a b c x e"])
-    table, buckets, _ = run(base, world.generated("b.generated", ["a b c d e"]))
-    assert table[2][1] == "100.00" and table[2][5:8] == ["1", "0", "1"]
-    assert buckets[1][:2] == ["1-10", "1"]
+    found = run(*two(base, world.generated("b.generated", ["a b c d e"])))
+    assert means(found)[1] == pytest.approx(100)
+    assert (found["tests"][0]["better"], found["tests"][0]["p"]["sign"]) == (1, 1)
+    assert found["buckets"][0]["groups"][0]["label"] == "1-10"
 
 
 def test_seed(world, run):
     base = world.generated("base.generated", world.worse)
     other = world.generated("other.generated", spoilt(world.references, 0.4, 77))
-    found = {seed: run(base, other, "--seed", seed)[0][2][8] for seed in (0, 1, 2, 3)}
-    assert len(set(found.values())) > 1
-    assert run(base, other, "--seed", 0)[0][2][8] == found[0]
+    found = {seed: run(*two(base, other, "--seed", seed))["tests"][0]["p"] for seed in (0, 1, 2)}
+    for name in ("randomization", "bootstrap"):
+        assert len({p[name] for p in found.values()}) > 1
+    assert run(*two(base, other, "--seed", 0))["tests"][0]["p"] == found[0]
 
 
 def test_picture(world, run, refused):
     base, system = world.pair()
     picture = world.folder / "new" / "lengths.svg"
-    run(base, system, "--draw", picture, "--names", "the base", "SDAtt")
+    options = ("--draw", picture, "--min-bucket", 1, "--metrics", "chrF")
+    run("--system", "the base", base, "--system", "_a$b$", system, *options)
     root = xml.etree.ElementTree.parse(picture).getroot()
     texts = [line for element in root.iter("{http://www.w3.org/2000/svg}text") for line in element.itertext()]
     counts = [sum(low < len(s.split()) <= low + 10 for s in world.sources) for low in (0, 10, 20)]
-    axis = "BLEU, 95 % intervals (bootstrap)"
-    assert {"the base", "SDAtt", axis, ">50", *(f"n = {count}" for count in counts)} <= set(texts)
-    assert f"{picture}: exists already; give --overwrite" in refused(base, system, "--draw", picture)
-    run(base, system, "--draw", picture, "--overwrite")
+    axis = "chrF, 95 % intervals (bootstrap)"
+    assert {"the base", "_a$b$", axis, ">50", *(f"n = {count}" for count in counts)} <= set(texts)
+    assert f"{picture}: exists already; give --overwrite" in refused(*two(base, system), *options)
+    run(*two(base, system), *options, "--overwrite")
     assert [path.name for path in picture.parent.iterdir()] == ["lengths.svg"]
 
 
 def test_formats(world, capsys):
     base, system = map(str, world.pair())
-    assert compare.main([base, system, "--bootstrap", "10"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split()[:3] == ["system", "BLEU", "delta"] and lines[3] == ""
-    assert len(lines[0]) == len(lines[1]) == len(lines[2])
-    assert compare.main([base, system, "--bootstrap", "10", "--format", "markdown"]) == 0
-    assert capsys.readouterr().out.startswith("| system | BLEU | delta | ratio |")
+
+    def output(form, *more):
+        files = ["--system", "ba_se", base, *more, "--system", "sys", system, *more]
+        assert compare.main([*files, "--format", form, *QUICK]) == 0
+        return capsys.readouterr().out
+
+    text = output("text")
+    lines = text.splitlines()
+    assert lines[0].split()[:2] == ["BLEU", "score"] and lines[3] == "" and len({len(line) for line in lines[:3]}) == 1
+    assert re.search(
+        r"^source words \S+: .*, put together since some have fewer than 50 sentences$", text, re.MULTILINE
+    )
+    seeds = output("text", system).splitlines()
+    assert seeds[0].split()[:6] == ["BLEU", "seeds", "mean", "SD", "min", "max"] and seeds[2].split()[1:4] == [
+        *("2", lines[2].split()[1], "0.00")
+    ]
+    assert output("markdown").startswith("| BLEU | score | 95 % interval | length | delta |")
+    latex = output("latex")
+    assert latex.startswith("\\begin{tabular}{lr") and "ba\\_se & " in latex and "95 \\% interval" in latex
+    assert latex.count("\\begin{tabular}") == latex.count("\\end{tabular}") == 6
 
 
 # --- refusals -----------------------------------------------------------------------------------------------------
@@ -317,59 +420,44 @@ def test_formats(world, capsys):
 def test_other_sentences(world, refused):
     base, _ = world.pair()
     short = world.generated("short.generated", world.better[:-2])
-    said = refused(base, short)
+    said = refused(*two(base, short))
     assert "short.generated: no translation of sentence 118, 119, which " in said and "base.generated:" in said
-    assert "short.generated: no translation of sentence 118, 119" in refused(short, base)
+    assert "short.generated: no translation of sentence 118, 119" in refused(*two(short, base))
 
 
-def test_other_references(world, refused):
+def test_other_references(world, refused, run):
     base, _ = world.pair()
     world.references[7] = "quite another"
     other = world.generated("other.generated", world.better, 0)
-    said = refused(base, other)
+    said = refused(*two(base, other))
     line = other.read_text().splitlines().index("T-7\tquite another") + 1
     assert f"other.generated:{line}: the reference of sentence 7 is 'quite another', but in " in said
+    run(*two(base, other, "--reference", world.text("ref", world.references)))
+
+
+def test_files_that_do_not_fit(world, refused):
+    base, system = world.pair()
+    bare = world.generated("a.generated", world.worse, references=False, sources=False)
+    assert "a.generated: no references (T- lines); give --reference" in refused(*two(bare, bare))
     reference = world.text("ref", world.references)
-    assert compare.main([str(base), str(other), "--reference", str(reference), "--bootstrap", "5"]) == 0
-
-
-def test_no_references(world, refused):
-    base = world.generated("a.generated", world.worse, references=False)
-    assert "a.generated: no references (T- lines); give --reference" in refused(base, base)
-
-
-def test_reference_and_source_of_other_length(world, refused):
-    base, system = world.pair()
-    short = world.text("ref", world.references[:-3])
-    said = refused(base, system, "--reference", short)
-    assert "ref: no reference of sentence 117, 118, 119; it has 117 for 120 sentences" in said
+    picture = world.folder / "x.png"
+    said = refused(*two(bare, bare, "--reference", reference, "--draw", picture))
+    assert said == "--draw: the length of the source is not known; give --source" and not picture.exists()
+    short = world.text("short", world.references[:-3])
+    said = refused(*two(base, system, "--reference", short))
+    assert "short: no reference of sentence 117, 118, 119; it has 117 for 120 sentences" in said
     long = world.text("src", [*world.sources, "more"])
-    assert "src:121: a source of sentence 120, which has no translation" in refused(base, system, "--source", long)
-
-
-def test_against_a_system_that_is_not_there(world, refused):
-    base, system = world.pair()
-    given = (base, system, base, "--against")
-    said = refused(*given, "chen17", "--names", "a", "b", "b")
-    assert said == "--against chen17: no system has this name; give one of a, b, b, or other --names"
-    said = refused(*given, "b", "--names", "a", "b", "b")
-    assert said == "--against b: several systems have this name; give one of a, b, b, or other --names"
-
-
-def test_picture_without_source(world, refused):
-    base = world.generated("a.generated", world.worse, sources=False)
-    said = refused(base, base, "--draw", world.folder / "x.png")
-    assert said == "--draw: the length of the source is not known; give --source"
-    assert not (world.folder / "x.png").exists()
+    assert "src:121: a source of sentence 120, which has no translation" in refused(
+        *two(base, system, "--source", long)
+    )
+    said = refused(*two(base, system, "--baseline", "chen17"))
+    assert said == "--baseline chen17: no system has this name; give one of base, sys"
+    assert "nowhere" in refused(*two(base, world.folder / "nowhere"))
+    assert "pip install 'unbabel-comet>=2'" in refused(*two(base, system, "--comet", "Unbabel/wmt22-comet-da"))
 
 
 def test_tokenizer_that_is_not_installed(world, refused, monkeypatch):
     monkeypatch.setitem(sys.modules, "MeCab", None)
     monkeypatch.delitem(sys.modules, "sacrebleu.tokenizers.tokenizer_ja_mecab", raising=False)
-    said = refused(*world.pair(), "--tokenize", "ja-mecab")
+    said = refused(*two(*world.pair(), "--tokenize", "ja-mecab"))
     assert said.startswith("--tokenize ja-mecab: ") and "sacrebleu[ja]" in said
-
-
-def test_missing_file(world, refused):
-    base, _ = world.pair()
-    assert "nowhere" in refused(base, world.folder / "nowhere")

@@ -1,22 +1,30 @@
-"""BLEU from statistics is sacrebleu's, and the tests find differences that exist, and no others."""
+"""The tests are sacrebleu's for one run, and those of an enumeration and of SciPy; they find differences that exist."""
 
-import os
 import random
-from itertools import pairwise
+from itertools import chain, combinations, product
 
 import numpy as np
 import pytest
+import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
-from sacrebleu.metrics import BLEU
+from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.significance import PairedTest
 from scipy.stats import binom
 
-from fairseq_syntax.evaluate.bleu import Bleu
-from fairseq_syntax.evaluate.significance import bootstrap_interval, paired_bootstrap, sign_test
+from fairseq_syntax.evaluate import significance
+from fairseq_syntax.evaluate.metrics import METRICS, Bleu
+from fairseq_syntax.evaluate.significance import (
+    approximate_randomization,
+    holm,
+    interval,
+    paired_bootstrap,
+    resampled,
+    sign_test,
+)
 
-TEXT = st.lists(st.sampled_from(["ein", "Hund", "läuft", "das", "Tier", "."]), max_size=9).map(" ".join)
 LETTERS = "abcdefghijklmnopqrst"
+SACREBLEU = {"BLEU": BLEU(tokenize="none", force=True), "chrF": CHRF(), "chrF++": CHRF(word_order=2), "TER": TER()}
 
 
 def corpus(size, seed):
@@ -31,87 +39,149 @@ def spoilt(sentences, share, seed):
     return [" ".join("?" if rng.random() < share else word for word in text.split()) for text in sentences]
 
 
-def statistics(references, *systems):
-    bleu = Bleu()
-    return [bleu.statistics(system, [[reference] for reference in references]) for system in systems]
+def statistics(references, *systems, metric=None):
+    """Of each system, which is a list of texts, or of such lists: one of each run."""
+    metric = metric or Bleu()
+    runs = [[system] if isinstance(system[0], str) else system for system in systems]
+    return [np.stack([metric.statistics(run, [[r] for r in references]) for run in system]) for system in runs]
 
 
-def score(counts):
-    return Bleu().score(counts).score
-
-
-# --- BLEU ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("lowercase", "tokenize"), [(False, "none"), (True, "13a"), (True, "none"), (False, "char")])
-@given(st.lists(st.tuples(TEXT, TEXT, TEXT), min_size=1, max_size=6))
-def test_sums_are_the_corpus_score(lowercase, tokenize, rows):
-    hypotheses, *references = map(list, zip(*rows, strict=True))
-    bleu = Bleu(lowercase, tokenize)
-    counts = bleu.statistics(hypotheses, list(zip(*references, strict=True)))
-    expected = BLEU(lowercase=lowercase, tokenize=tokenize, force=True)
-    whole = expected.corpus_score(hypotheses, references)
-    found = bleu.score(counts.sum(axis=0))
-    assert found.score == whole.score
-    assert str(found) == str(whole)
-    assert bleu.signature(2) == str(expected.get_signature())
-    # a part is a corpus, too
-    part = expected.corpus_score(hypotheses[1:] or hypotheses, [r[1:] or r for r in references])
-    assert bleu.score(counts[1 if len(rows) > 1 else 0 :].sum(axis=0)).score == part.score
-
-
-def test_case_and_words():
-    hypotheses, references = ["EIN Hund läuft davon!"], [["ein Hund läuft davon !"]]
-    assert Bleu(True, "13a").score(Bleu(True, "13a").statistics(hypotheses, references)[0]).score == pytest.approx(100)
-    assert Bleu(False, "13a").score(Bleu(False, "13a").statistics(hypotheses, references)[0]).score < 99
-    assert Bleu(False, "13a").words("Ein Hund!") == ["ein", "hund", "!"]
-    assert Bleu(False, "none").words("Ein  Hund!\n") == ["ein", "hund!"]
-    assert "case:lc|eff:no|tok:13a" in Bleu(True, "13a").signature()
-
-
-def test_statistics_are_counts():
-    (counts,) = Bleu().statistics(["a b c b a x"], [["a b c d", "a b c b y z w v"]])
-    # the reference of 4 and the one of 8 are as close: the shorter counts
-    assert counts.tolist() == [6, 4, 4, 3, 2, 1, 6, 5, 4, 3]
-    assert Bleu().statistics([""], [["a"]]).tolist() == [[0, 1, *[0] * 8]]
-    with pytest.raises(ValueError, match="shorter"):
-        Bleu().statistics(["a", "b"], [["a"]])
+score = Bleu().scores
 
 
 # --- sign test ----------------------------------------------------------------------------------------------------
 
 
 def swapped_one_by_one(references, baseline, system):
-    """The test as it is described: corpora with one sentence replaced, scored from text."""
-    bleu = BLEU(tokenize="none", force=True)
-    before = bleu.corpus_score(baseline, [references]).score
-    after = []
-    for i, sentence in enumerate(system):
-        corpus_i = [*baseline[:i], sentence, *baseline[i + 1 :]]
-        after.append(bleu.corpus_score(corpus_i, [references]).score)
-    better, worse = sum(a > before for a in after), sum(a < before for a in after)
+    """The test as it is described: corpora with one sentence replaced in all runs, scored from text."""
+    metric = SACREBLEU["BLEU"]
+
+    def mean(runs):
+        return np.mean([metric.corpus_score(run, [references]).score for run in runs])
+
+    before, after = mean(baseline), []
+    for i in range(len(references)):
+        after.append(mean([[*old[:i], new[i], *old[i + 1 :]] for old, new in zip(baseline, system, strict=True)]))
+    better, worse = sum(a > before + 1e-12 for a in after), sum(a < before - 1e-12 for a in after)
     n = better + worse
     # two-sided: all divisions that are no likelier than this one
     p = sum(q for k in range(n + 1) if (q := binom.pmf(k, n, 0.5)) <= binom.pmf(better, n, 0.5) * (1 + 1e-9))
-    return better, worse, len(system) - n, p
+    return better, worse, len(references) - n, p
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_sign_test_swaps_sentences(seed):
-    references = corpus(30, seed)
-    baseline, system = spoilt(references, 0.3, seed + 10), spoilt(references, 0.2, seed + 20)
-    system[3], system[4], system[5] = baseline[3], "", references[5]
+@pytest.mark.parametrize("runs", [1, 1, 2, 3])
+def test_sign_test_swaps_sentences(runs):
+    references = corpus(30, runs)
+    baseline = [spoilt(references, 0.3, 10 + k) for k in range(runs)]
+    system = [spoilt(references, 0.2, 20 + k) for k in range(runs)]
+    for old, new in zip(baseline, system, strict=True):
+        new[3], new[4], new[5] = old[3], "", references[5]
     found = sign_test(*statistics(references, baseline, system), score)
     expected = swapped_one_by_one(references, baseline, system)
     assert found[:3] == expected[:3]
     assert found.p == pytest.approx(expected[3])
 
 
+# --- approximate randomization ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [12345, 7])
+@pytest.mark.parametrize("kind", ["ar", "bs"])
+def test_one_run_is_sacrebleu(seed, kind, monkeypatch):
+    """TER has trials that tie with the systems' difference, which sacrebleu does not count."""
+    monkeypatch.setenv("SACREBLEU_SEED", str(seed))
+    references = corpus(60, seed)
+    baseline, system = spoilt(references, 0.30, 2), spoilt(references, 0.25, 3)
+    theirs = PairedTest([("a", baseline), ("b", system)], SACREBLEU, [references], kind, 500)()[1]
+    test = approximate_randomization if kind == "ar" else paired_bootstrap
+    for name, (_, result) in zip(SACREBLEU, list(theirs.values())[1:], strict=True):
+        metric = METRICS[name](False, "none")
+        pair = statistics(references, baseline, system, metric=metric)
+        found = test(*pair, metric.scores, 500, seed)
+        if name != "TER":
+            assert found == pytest.approx(result.p_value, abs=1e-12), name
+        with monkeypatch.context() as ties:
+            ties.setattr(significance, "_SAME", -1e-9)
+            assert found >= test(*pair, metric.scores, 500, seed) == pytest.approx(result.p_value), name
+
+
+@pytest.mark.parametrize(("name", "runs", "sentences"), [("BLEU", 1, 8), ("chrF", 3, 3), ("BLEU", 2, 4), ("TER", 2, 3)])
+def test_all_swaps(runs, sentences, name):
+    """Every one of the 2^n corpora, scored from text."""
+    references = corpus(sentences, runs)
+    baseline = [spoilt(references, 0.4, 10 + k) for k in range(runs)]
+    system = [spoilt(references, 0.2, 20 + k) for k in range(runs)]
+
+    def difference(swaps):
+        scores = []
+        for k in range(runs):
+            pairs = [
+                (new, old) if swaps[k * sentences + i] else (old, new)
+                for i, (old, new) in enumerate(zip(baseline[k], system[k], strict=True))
+            ]
+            scores.append(
+                [SACREBLEU[name].corpus_score(list(side), [references]).score for side in zip(*pairs, strict=True)]
+            )
+        return abs(np.diff(np.mean(scores, axis=0))[0])
+
+    every = [difference(swaps) for swaps in product([False, True], repeat=runs * sentences)]
+    exact = np.mean([value >= every[0] - 1e-9 for value in every])
+    metric = METRICS[name](False, "none")
+    found = approximate_randomization(*statistics(references, baseline, system, metric=metric), metric.scores, 20000)
+    assert 0.004 < exact < 0.9
+    assert found == pytest.approx(exact, abs=4 * np.sqrt(exact * (1 - exact) / 20000) + 1e-4)
+
+
+def test_scipy_permutes_the_same():
+    rng = np.random.default_rng(3)
+    ones = np.ones((1, 9))
+    first, second = rng.random((2, 1, 9)), rng.random((2, 1, 9))
+    mean = METRICS["RIBES"](False, "none").scores
+    for one, other in zip(first, second, strict=True):
+        pair = (one[0], other[0] + 0.2)
+        exact = scipy.stats.permutation_test(
+            pair, lambda a, b: a.mean() - b.mean(), permutation_type="samples", n_resamples=np.inf
+        ).pvalue
+        found = approximate_randomization(*(np.stack([x[None], ones], axis=-1) for x in pair), mean, 20000)
+        assert found == pytest.approx(exact, abs=0.015)
+
+
+# --- bootstrap ----------------------------------------------------------------------------------------------------
+
+
+def test_scipy_draws_the_same_intervals():
+    references = corpus(60, 4)
+    runs = [spoilt(references, share, 1) for share in (0.3, 0.35, 0.4)]
+    (counts,) = statistics(references, runs)
+    low, high = interval(resampled(counts, score, 4000))
+
+    def mean(chosen):
+        return np.mean([score(run[chosen.astype(int)].sum(axis=0)) for run in counts])
+
+    theirs = scipy.stats.bootstrap(
+        (np.arange(60),), mean, n_resamples=4000, vectorized=False, method="percentile", rng=np.random.default_rng(0)
+    ).confidence_interval
+    assert (low, high) == pytest.approx(tuple(theirs), abs=0.4) and high - low > 4
+
+
+def test_interval_of_a_mean():
+    values = np.random.default_rng(0).normal(5.0, 2.0, size=(1, 400, 1))
+    low, high = interval(resampled(values, lambda total: total[..., 0] / 400, 2000))
+    away = 1.96 * values.std() / 20
+    assert (low, high) == pytest.approx((values.mean() - away, values.mean() + away), abs=0.03)
+    assert interval(resampled(np.full((1, 1, 1), 3.0), lambda total: total[..., 0], 10)) == (3.0, 3.0)
+
+
+# --- what they find -----------------------------------------------------------------------------------------------
+
+
 def test_identical_systems():
     references = corpus(40, 0)
-    (same,) = statistics(references, spoilt(references, 0.3, 1))
-    assert sign_test(same, same, score) == (0, 0, 40, 1.0)
-    assert paired_bootstrap(same, same.copy(), score, 200) == 1.0
+    for runs in (1, 3):
+        (same,) = statistics(references, [spoilt(references, 0.3, k) for k in range(runs)])
+        assert sign_test(same, same, score) == (0, 0, 40, 1.0)
+        assert paired_bootstrap(same, same.copy(), score, 200) == 1.0
+        assert approximate_randomization(same, same.copy(), score, 200) == 1.0
 
 
 def test_a_better_system():
@@ -120,34 +190,20 @@ def test_a_better_system():
     forth, back = sign_test(worse, better, score), sign_test(better, worse, score)
     assert forth.p < 0.01 and forth.better > forth.worse
     assert back.p < 0.01 and back.better < back.worse
-    assert paired_bootstrap(worse, better, score, 300) == pytest.approx(1 / 301)
-    assert paired_bootstrap(better, worse, score, 300) == pytest.approx(1 / 301)
-
-
-def test_equal_quality_is_rarely_significant():
-    p_sign, p_bootstrap = [], []
-    for seed in range(30):
-        references = corpus(60, seed)
-        pair = statistics(references, spoilt(references, 0.3, 2 * seed), spoilt(references, 0.3, 2 * seed + 1))
-        p_sign.append(sign_test(*pair, score).p)
-        p_bootstrap.append(paired_bootstrap(*pair, score, 100, seed))
-    assert sum(p < 0.05 for p in p_sign) <= 3 and np.median(p_sign) > 0.3
-    # it says about half of the two-sided probability
-    assert sum(p < 0.025 for p in p_bootstrap) <= 5 and np.median(p_bootstrap) > 0.1
-    assert max(p_bootstrap) < 0.6
+    for test in (paired_bootstrap, approximate_randomization):
+        assert test(worse, better, score, 300) == test(better, worse, score, 300) == pytest.approx(1 / 301)
 
 
 def test_each_is_better_in_half_of_the_sentences():
     references = corpus(40, 5)
     wrong = spoilt(references, 0.4, 6)
     # sentences come in pairs that are the same, and each system has one of the two right
-    references = [text for text in references for _ in range(2)]
-    first = [text for right, bad in zip(references[::2], wrong, strict=True) for text in (right, bad)]
-    second = [text for right, bad in zip(references[::2], wrong, strict=True) for text in (bad, right)]
-    pair = statistics(references, first, second)
+    pairs = list(zip(references, wrong, strict=True))
+    first, second = [text for pair in pairs for text in pair], [text for pair in pairs for text in pair[::-1]]
+    pair = statistics([text for text in references for _ in range(2)], first, second)
     test = sign_test(*pair, score)
     assert test.better == test.worse == 40 and test.p == 1.0
-    assert paired_bootstrap(*pair, score, 200) > 0.3
+    assert paired_bootstrap(*pair, score, 200) > 0.3 and approximate_randomization(*pair, score, 200) == 1.0
 
 
 def test_one_sentence():
@@ -155,54 +211,53 @@ def test_one_sentence():
     assert sign_test(one, other, score) == (1, 0, 0, 1.0)
     # every corpus is this one sentence; the difference never leaves its mean
     assert paired_bootstrap(one, other, score, 50) == pytest.approx(1 / 51)
+    assert approximate_randomization(one, other, score, 50) == 1.0, "swapped or not, they differ as much"
 
 
 def test_empty_translations():
     references = corpus(20, 7)
     empty, full = statistics(references, [""] * 20, spoilt(references, 0.1, 8))
-    assert sign_test(empty, full, score).p < 0.01
-    assert sign_test(empty, empty, score).p == 1.0
-    assert paired_bootstrap(empty, full, score, 100) < 0.02
+    assert sign_test(empty, full, score).p < 0.01 and sign_test(empty, empty, score).p == 1.0
+    assert paired_bootstrap(empty, full, score, 100) < 0.02 > approximate_randomization(empty, full, score, 100)
 
 
-# --- bootstrap ----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("runs", [1, 3])
+def test_equal_quality_is_rarely_significant(runs):
+    found = []
+    for seed in range(30):
+        references = corpus(60, seed)
+        pair = statistics(
+            references, *([spoilt(references, 0.3, 10 * seed + k + 5 * side) for k in range(runs)] for side in (0, 1))
+        )
+        options = score, 200, seed
+        found.append(
+            [sign_test(*pair, score).p, approximate_randomization(*pair, *options), paired_bootstrap(*pair, *options)]
+        )
+    sign, randomization, bootstrap = np.array(found).T
+    for two_sided in (sign, randomization):
+        assert (two_sided < 0.05).sum() <= 4 and 0.3 < np.median(two_sided) < 0.8
+    if runs == 1:  # it says about half of the two-sided probability
+        assert (bootstrap < 0.025).sum() <= 5 and 0.1 < np.median(bootstrap) and bootstrap.max() < 0.6
 
 
-@pytest.mark.parametrize(("share", "seed"), [(0.30, 12345), (0.27, 1), (0.25, 2), (0.32, 3)])
-def test_bootstrap_is_that_of_sacrebleu(share, seed, monkeypatch):
-    references = corpus(80, seed)
-    baseline, system = spoilt(references, 0.30, seed), spoilt(references, share, seed + 1)
-    monkeypatch.setitem(os.environ, "SACREBLEU_SEED", str(seed))
-    theirs = PairedTest(
-        [("a", baseline), ("b", system)], {"BLEU": BLEU(tokenize="none", force=True)}, [references], "bs", 250
-    )()[1]["BLEU"][1].p_value
-    assert paired_bootstrap(*statistics(references, baseline, system), score, 250, seed) == pytest.approx(theirs)
-
-
-def test_bootstrap_depends_on_the_seed_alone():
+@pytest.mark.parametrize("test", [approximate_randomization, paired_bootstrap])
+def test_chance_depends_on_the_seed_alone(test):
     references = corpus(30, 9)
     pair = statistics(references, spoilt(references, 0.3, 10), spoilt(references, 0.28, 11))
-    found = [paired_bootstrap(*pair, score, 150, seed) for seed in (0, 0, 1, 2, 3)]
-    assert found[0] == found[1]
-    assert len(set(found)) > 1
-    assert any(a != b for a, b in pairwise(found[1:]))
+    found = [test(*pair, score, 150, seed) for seed in (0, 0, 1, 2, 3)]
+    assert found[0] == found[1] and len(set(found)) > 1
 
 
-def test_interval_is_that_of_sacrebleu(monkeypatch):
-    references = corpus(80, 1)
-    system = spoilt(references, 0.30, 2)
-    monkeypatch.setitem(os.environ, "SACREBLEU_SEED", "7")
-    theirs = BLEU(tokenize="none", force=True).corpus_score(system, [references], n_bootstrap=400)
-    (counts,) = statistics(references, system)
-    low, high = bootstrap_interval(counts, score, 400, 7)
-    assert (high - low) / 2 == pytest.approx(theirs._ci, abs=0.15)
-    assert low < theirs._mean < high and high - low > 1
+# --- several tests ------------------------------------------------------------------------------------------------
 
 
-def test_interval_of_a_mean():
-    values = np.random.default_rng(0).normal(5.0, 2.0, size=(400, 1))
-    low, high = bootstrap_interval(values, lambda total: float(total[0]) / 400, 2000)
-    away = 1.96 * values.std() / 20
-    assert (low, high) == pytest.approx((values.mean() - away, values.mean() + away), abs=0.03)
-    assert bootstrap_interval(np.full((1, 1), 3.0), lambda total: float(total[0]), 10) == (3.0, 3.0)
-    assert np.isnan(bootstrap_interval(np.zeros((0, 1)), score)).all()
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=6))
+def test_holm_is_the_closure_of_bonferroni(probabilities):
+    """Each hypothesis has the largest Bonferroni p of all sets of hypotheses that it is in."""
+    places = range(len(probabilities))
+    sets = list(chain.from_iterable(combinations(places, size + 1) for size in places))
+    expected = [
+        max(min(1, len(some) * min(probabilities[i] for i in some)) for some in sets if place in some)
+        for place in places
+    ]
+    assert holm(probabilities) == pytest.approx(expected)

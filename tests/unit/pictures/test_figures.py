@@ -12,7 +12,7 @@ from fontTools.ttLib.tables._g_l_y_f import Glyph
 from matplotlib import font_manager
 from matplotlib import pyplot as plt
 
-from fairseq_syntax.evaluate.length_buckets import draw_buckets, length_buckets
+from fairseq_syntax.evaluate.bucket_pictures import draw_buckets
 from fairseq_syntax.inspection.gate_drawing import draw_gates
 from fairseq_syntax.inspection.gate_norms import GatedSentence
 from fairseq_syntax.inspection.graph_drawing import draw_graph
@@ -49,6 +49,11 @@ def named(words, title):
     return {"tags": words, "labels": words, "gold": chain(words), "gold_labels": words, "title": title}
 
 
+def bucket_table(names, title):
+    scores = {"BLEU": {name: {"mean": 1.0, "interval": [0.0, 2.0]} for name in names}}
+    return {"title": title, "minimum": 1, "groups": [{"label": "1-10", "size": 3, "scores": scores}]}
+
+
 # kind -> function: two or more words, title -> a picture with them
 KINDS = {
     "tree": lambda words, title: draw_tree(words, chain(words), **named(words, title)),
@@ -60,9 +65,7 @@ KINDS = {
     ),
     "annotations": lambda words, title: draw_annotations(square(words), words, title),
     "gates": lambda words, title: draw_gates([GatedSentence(0, words, np.arange(len(words)), words)], title),
-    "buckets": lambda words, title: draw_buckets(
-        length_buckets([3]), words, [[1.0]] * len(words), [[(0.0, 2.0)]] * len(words)
-    ),
+    "buckets": lambda words, title: draw_buckets([bucket_table(words, title)], words, "BLEU"),
     "constituents": lambda words, title: draw_trees(
         TreeRecord(0, flat_tree(words), flat_tree(words), np.zeros((0, 1))), title
     ),

@@ -1,0 +1,60 @@
+"""Scores by kind of sentence as a picture (Chen et al. 2018, Figures 5-8)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..pictures.figures import plt, shown
+
+_MARKS = "osD^vPX*"
+
+
+def draw_buckets(tables: Sequence[dict], names: Sequence[str], metric: str):
+    """A panel for each table, a line for each system, and the number of sentences under each bucket.
+
+    A bucket that was put together has the range of all its sentences; one that has too few even so is drawn hollow.
+
+    Args:
+        tables: see `buckets.bucket_scores`.
+        names: of the S systems.
+        metric: its name.
+
+    Returns:
+        A matplotlib figure.
+    """
+    widths = [max(4.5, 0.9 * len(table["groups"]) + 1.5) for table in tables]
+    figure, axes = plt.subplots(
+        1,
+        len(tables),
+        figsize=(sum(widths), 3.6),
+        squeeze=False,
+        sharey=True,
+        width_ratios=widths,
+        layout="constrained",
+    )
+    for axis, table in zip(axes[0], tables, strict=True):
+        _draw(axis, table, names, metric)
+    axes[0, 0].set_ylabel(f"{metric}, 95 % intervals (bootstrap)")
+    lines = axes[0, 0].containers
+    # handed over, as matplotlib leaves names with a `_` in front out of the legend
+    for text in axes[0, 0].legend(lines, [shown(name) for name in names], fontsize="small").get_texts():
+        text.set_parse_math(False)
+    return figure
+
+
+def _draw(axis, table: dict, names: Sequence[str], metric: str) -> None:
+    groups = table["groups"]
+    for i, name in enumerate(names):
+        scores = [group["scores"][metric][name] for group in groups]
+        values = np.array([score["mean"] for score in scores])
+        low, high = np.array([score["interval"] for score in scores]).T
+        # the bars of all systems take a third of the room of a bucket
+        places = np.arange(len(groups)) + (i - (len(names) - 1) / 2) / (3 * len(names))
+        # the score of a corpus may be outside the interval of its resamples
+        away = np.maximum([values - low, high - values], 0)
+        few = groups[0]["size"] < table["minimum"]
+        style = dict(marker=_MARKS[i % len(_MARKS)], markersize=5, elinewidth=0.8, fillstyle="none" if few else "full")
+        axis.errorbar(places, values, away, **style)
+    axis.set_xticks(range(len(groups)), [f"{shown(group['label'])}\nn = {group['size']}" for group in groups])
+    axis.set_xlabel(f"{shown(table['title'])}, n sentences").set_parse_math(False)
+    axis.grid(axis="y", alpha=0.3)

@@ -1,0 +1,247 @@
+"""Sentences put together by a number that each has: length, depth of the tree, …
+
+Buckets with fewer sentences than a minimum are put together with a neighbour, and say so.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .comparison import Evaluation
+from .tree_measures import (
+    Parse,
+    attractors,
+    crossings,
+    depth,
+    has_relation,
+    longest_dependency,
+    mean_dependency,
+)
+
+RELATION = "relation:"
+KINDS = {
+    "length": "source words",
+    "depth": "tree depth",
+    "longest-dependency": "longest dependency",
+    "mean-dependency": "mean dependency",
+    "crossings": "crossing arcs",
+    RELATION + "NAME": "NAME",
+    "attractors": "attractors",
+    "subwords": "subwords a word",
+    "unknown": "unknown words",
+    "confidence": "parse confidence",
+}
+"""What sentences can be put together by -> how tables call it."""
+_TREE_MEASURES: dict[str, Callable[[Parse], float]] = {
+    "depth": depth,
+    "longest-dependency": longest_dependency,
+    "mean-dependency": mean_dependency,
+    "crossings": crossings,
+    "attractors": attractors,
+    "confidence": lambda parse: parse.confidence,
+}
+
+
+@dataclass
+class Source:
+    """What is known of N source sentences; None where it is not.
+
+    Attributes:
+        words: (N,) how many each has.
+        pieces: (N,) subwords.
+        unknown: (N,) tokens that the dictionary does not have.
+        parses: N of them.
+    """
+
+    words: np.ndarray | None = None
+    pieces: np.ndarray | None = None
+    unknown: np.ndarray | None = None
+    parses: list[Parse] | None = None
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """Sentences of similar values.
+
+    Attributes:
+        label: their values: "11-20"; ">50" of the last one, where it is open.
+        sentences: (n,) their indices, ascending.
+        merged: what was put together, as (label, sentences) each; empty if nothing was.
+    """
+
+    label: str
+    sentences: np.ndarray
+    merged: tuple[tuple[str, int], ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Where buckets begin, and what they are called.
+
+    Attributes:
+        edges: ascending; bucket i holds the values from edge i to below edge i + 1.
+        whole: whether values are whole numbers.
+        names: of buckets that are no ranges; empty otherwise.
+        open: whether the last bucket has no end.
+    """
+
+    edges: tuple[float, ...]
+    whole: bool = True
+    names: tuple[str, ...] = ()
+    open: bool = False
+
+    def label(self, first: int, last: int) -> str:
+        """Of the buckets first to last together."""
+        if self.names:
+            return self.names[first] if first == last else "all"
+        low = self.edges[first]
+        if self.open and last == len(self.edges) - 1:
+            return "all" if low == -np.inf else f">{low - 1:g}" if self.whole else f">={low:g}"
+        high = self.edges[last + 1] - self.whole
+        return f"<{high:g}" if low == -np.inf else f"{low:g}" if low == high else f"{low:g}-{high:g}"
+
+
+def make_buckets(values: Sequence[float], scale: Scale, minimum: int) -> list[Bucket]:
+    """Put sentences into buckets, and buckets with fewer than `minimum` together with their smaller neighbour.
+
+    Args:
+        values: N numbers; sentences with NaN are left out.
+        scale: whose first edge is not above any value.
+        minimum: sentences of a bucket; only a single bucket may have fewer.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    known = np.flatnonzero(~np.isnan(values))
+    numbers = np.searchsorted(scale.edges, values[known], side="right") - 1
+    # runs of the scale's buckets: (first, last, sentences)
+    runs = [(i, i, known[numbers == i]) for i in np.unique(numbers).tolist()]
+    parts = {i: len(sentences) for i, _, sentences in runs}
+    while len(runs) > 1 and min(len(run[2]) for run in runs) < minimum:
+        small = min(range(len(runs)), key=lambda i: len(runs[i][2]))
+        other = min((i for i in (small - 1, small + 1) if 0 <= i < len(runs)), key=lambda i: len(runs[i][2]))
+        left, right = sorted((small, other))
+        together = (runs[left][0], runs[right][1], np.sort(np.concatenate([runs[left][2], runs[right][2]])))
+        runs[left : right + 1] = [together]
+    return [
+        Bucket(
+            scale.label(first, last),
+            sentences,
+            tuple((scale.label(i, i), parts[i]) for i in range(first, last + 1) if i in parts) if first < last else (),
+        )
+        for first, last, sentences in runs
+    ]
+
+
+def steps(values: np.ndarray, width: float, start: float, whole: bool = True, longest: float | None = None) -> Scale:
+    """Buckets of one width from `start`, up to the largest value; above `longest` there is one, which is open."""
+    top = np.nanmax(values, initial=start) if longest is None else longest
+    count = max(int(np.floor(round((top - start) / width, 9))) + 1, 1)
+    edges = tuple(float(round(start + width * i, 9)) for i in range(count + (longest is None)))
+    return Scale(edges, whole) if longest is None else Scale((*edges, longest + 1), whole, open=True)
+
+
+def quartiles(values: np.ndarray) -> Scale:
+    """Four buckets of about as many sentences each."""
+    known = values[~np.isnan(values)]
+    edges = np.unique(np.quantile(known, [0, 0.25, 0.5, 0.75])) if len(known) else [0.0]
+    return Scale(tuple(float(f"{edge:.3g}") if i else -np.inf for i, edge in enumerate(edges)), False, open=True)
+
+
+# --- what sentences are put together by ---------------------------------------------------------------------------
+
+
+def measure(kind: str, source: Source) -> np.ndarray:
+    """The number of each sentence, (N,); NaN where it has none.
+
+    Args:
+        kind: among `KINDS`.
+        source: what is known of the sentences.
+
+    Raises:
+        ValueError: what is needed is not known.
+    """
+    if kind == "length":
+        if source.words is None:
+            raise ValueError("--by length: the source is not known; give --source, --parse or --data")
+        return np.maximum(source.words, 1.0)
+    if kind == "subwords":
+        if source.pieces is None or (source.pieces == source.words).all():
+            raise ValueError(
+                "--by subwords: how words are cut is not known; give outputs or a --source in pieces, with "
+                "--remove-bpe, or --data"
+            )
+        return source.pieces / np.maximum(source.words, 1)
+    if kind == "unknown":
+        if source.unknown is None:
+            raise ValueError(
+                "--by unknown: the source has no <unk>; give outputs of fairseq-generate, which have them, or --data"
+            )
+        return source.unknown.astype(np.float64)
+    if source.parses is None:
+        raise ValueError(f"--by {kind}: trees are needed; give --parse FILE.conllu, or --data")
+    function = _TREE_MEASURES.get(kind) or (lambda parse: has_relation(parse, kind.removeprefix(RELATION)))
+    found = [function(parse) if parse.sentence.is_parsed else np.nan for parse in source.parses]
+    if np.isnan(found).all():
+        raise ValueError(f"--by {kind}: no sentence has one; see docs/evaluation.md for what the trees must say")
+    return np.array(found, dtype=np.float64)
+
+
+def scale_of(kind: str, values: np.ndarray, width: int = 10, longest: int = 50) -> Scale:
+    """The buckets of a kind.
+
+    Args:
+        kind: among `KINDS`.
+        values: (N,), see `measure`.
+        width, longest: of lengths: words of a bucket, and words after which all are in one.
+    """
+    if kind == "length":
+        return steps(values, width, 1, longest=longest)
+    if kind == "longest-dependency":
+        return steps(values, 5, 0)
+    if kind == "mean-dependency":
+        return steps(values, 0.5, 0, whole=False)
+    if kind == "subwords":
+        return steps(values, 0.1, 1, whole=False)
+    if kind == "confidence":
+        return quartiles(values)
+    if kind.startswith(RELATION):
+        return Scale((0, 1), names=("absent", "present"))
+    return steps(values, 1, 0)
+
+
+def bucket_scores(
+    evaluation: Evaluation, baseline: str, kind: str, buckets: Sequence[Bucket], values: np.ndarray, minimum: int
+) -> dict:
+    """Scores of all systems by bucket, as docs/evaluation.md describes them, ready for JSON."""
+    corpus = evaluation.corpus
+    one = corpus.system(baseline)
+
+    def scores(metric: str, bucket: Bucket) -> dict:
+        found = {system.name: evaluation.summary(metric, system.name, bucket.sentences) for system in corpus.systems}
+        return {name: {"mean": each.mean, "sd": each.sd, "interval": each.interval} for name, each in found.items()}
+
+    def deltas(metric: str, bucket: Bucket) -> dict:
+        others = [system for system in corpus.systems if system is not one]
+        found = {system.name: evaluation.delta(metric, one, system, bucket.sentences) for system in others}
+        return {name: {"mean": mean, "interval": ends} for name, (mean, ends) in found.items()}
+
+    return {
+        "by": kind,
+        "title": kind.removeprefix(RELATION) if kind.startswith(RELATION) else KINDS[kind],
+        "minimum": minimum,
+        "left_out": int(np.isnan(values).sum()),
+        "groups": [
+            {
+                "label": bucket.label,
+                "size": len(bucket),
+                "merged": [{"label": label, "size": size} for label, size in bucket.merged],
+                "sentences": [corpus.numbers[i] for i in bucket.sentences],
+                "scores": {name: scores(name, bucket) for name in evaluation.metrics},
+                "deltas": {name: deltas(name, bucket) for name in evaluation.metrics},
+            }
+            for bucket in buckets
+        ],
+    }

@@ -1,0 +1,66 @@
+"""The source side of a split of a data directory: its words, subwords, unknown words and trees."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from fairseq.data.data_utils import infer_language_pair
+
+from ..data.arrays import ArrayReader, split_prefix, tag_dictionary_path
+from ..data.token_files import load_dictionary, split_languages, token_reader
+from ..evaluate.buckets import Source
+from ..evaluate.tree_measures import Parse
+from ..trees.conllu import Sentence
+
+
+def read_source(data: str, split: str, numbers: Sequence[int]) -> Source:
+    """What a data directory knows of sentences.
+
+    Args:
+        data: the directory.
+        split: as files are called, `test1`, say.
+        numbers: of N sentences, from 0.
+
+    Raises:
+        ValueError: there is no such split, it has too few sentences, or files are damaged.
+        OSError: a file is missing.
+    """
+    source, target = infer_language_pair(data) if Path(data).is_dir() else (None, None)
+    prefix = split_languages(data, split, source, target).get(source) if source else None
+    reader = token_reader(prefix) if prefix else None
+    if reader is None:
+        raise ValueError(f"--data {data}: has no split {split} (or not in fairseq's mmap format); see --subset")
+    if len(reader) <= max(numbers):
+        raise ValueError(
+            f"--data {data}: {split} has {len(reader)} sentences, but sentence {max(numbers) + 1} was translated; see "
+            "--subset"
+        )
+    dictionary = load_dictionary(Path(data, f"dict.{source}.txt"))
+    tokens = [reader[number][:-1] for number in numbers]
+    found = Source(
+        pieces=np.array([len(row) for row in tokens]),
+        unknown=np.array([int((row == dictionary.unk()).sum()) for row in tokens]),
+    )
+    arrays = split_prefix(data, split, source, target)
+    if arrays is None:
+        return found
+    words, heads, deprels, upos = (ArrayReader(f"{arrays}.{name}") for name in ("words", "heads", "deprels", "upos"))
+    tags = [load_dictionary(tag_dictionary_path(data, source, name)) for name in ("deprels", "upos")]
+    found.parses = []
+    for number, row in zip(numbers, tokens, strict=True):
+        labels, kinds = (
+            [symbols[int(tag)] for tag in array[number]] for symbols, array in zip(tags, (deprels, upos), strict=True)
+        )
+        forms = _forms([dictionary[int(token)] for token in row], words[number], len(labels))
+        parse = Sentence(forms, heads[number].tolist(), labels, kinds)
+        found.parses.append(Parse(parse, [None] * len(forms)))
+    found.words = np.array([len(parse.sentence) for parse in found.parses])
+    return found
+
+
+def _forms(pieces: list[str], words: np.ndarray, count: int) -> list[str]:
+    """Words from their pieces: `words` has the word of each piece."""
+    forms = [""] * count
+    for piece, word in zip(pieces, words.tolist(), strict=False):
+        forms[word] += piece.removesuffix("@@").removeprefix("▁")
+    return forms

@@ -1,0 +1,74 @@
+"""Scores from statistics are sacrebleu's corpus scores, of the whole and of every part."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sacrebleu.metrics import BLEU, CHRF, TER
+
+from fairseq_syntax.evaluate.metrics import METRICS, Bleu, Ribes
+from fairseq_syntax.evaluate.ribes import sentence_ribes
+
+TEXT = st.lists(st.sampled_from(["ein", "Hund", "läuft", "(das", "Tier", ".", "日本"]), max_size=9).map(" ".join)
+SACREBLEU = {
+    "BLEU": lambda lower, tokenize: BLEU(lowercase=lower, tokenize=tokenize, force=True),
+    "chrF": lambda lower, tokenize: CHRF(lowercase=lower),
+    "chrF++": lambda lower, tokenize: CHRF(lowercase=lower, word_order=2),
+    "TER": lambda lower, tokenize: TER(),
+}
+
+
+@pytest.mark.parametrize(("lowercase", "tokenize"), [(False, "none"), (True, "13a"), (False, "char")])
+@pytest.mark.parametrize("name", SACREBLEU)
+@given(st.lists(st.tuples(TEXT, TEXT, TEXT), min_size=1, max_size=6))
+def test_sums_are_the_corpus_score(name, lowercase, tokenize, rows):
+    hypotheses, *references = map(list, zip(*rows, strict=True))
+    metric, theirs = METRICS[name](lowercase, tokenize), SACREBLEU[name](lowercase, tokenize)
+    found = metric.statistics(hypotheses, list(zip(*references, strict=True)))
+    assert found.shape == (len(rows), metric.columns)
+    parts = [slice(None), slice(1, None), slice(0, 1), slice(2, 4)]
+    sums = np.stack([found[part].sum(axis=0) for part in parts])
+    scores = metric.scores(sums)
+    assert metric.scores(sums[:, None]).shape == (4, 1)
+    for part, score in zip(parts, scores, strict=True):
+        if hypotheses[part]:
+            whole = theirs.corpus_score(hypotheses[part], [column[part] for column in references])
+            assert score == pytest.approx(whole.score, rel=1e-12, abs=1e-12)
+    assert metric.score(found) == scores[0]
+    assert metric.signature(2) == str(theirs.get_signature())
+
+
+def test_statistics_are_counts():
+    (counts,) = Bleu().statistics(["a b c b a x"], [["a b c d", "a b c b y z w v"]])
+    # the reference of 4 and the one of 8 are as close: the shorter counts
+    assert counts.tolist() == [6, 4, 4, 3, 2, 1, 6, 5, 4, 3]
+    assert Bleu().statistics([""], [["a"]]).tolist() == [[0, 1, *[0] * 8]]
+    assert Bleu().words("Ein  Hund!\n") == ["ein", "hund!"] and Bleu(tokenize="13a").words("Hund!") == ["hund", "!"]
+    for make in METRICS.values():
+        metric = make(False, "none")
+        assert metric.statistics([], []).shape == (0, metric.columns)
+        with pytest.raises(ValueError):
+            metric.statistics(["a", "b"], [["a"]])
+
+
+def test_ribes_is_a_mean_of_sentences():
+    ribes = Ribes("13a")
+    hypotheses, references = ["A b, c", "d"], [["a b , d", "a b"], ["e"]]
+    found = ribes.statistics(hypotheses, references)
+    words = ["a", "b", ",", "c"], [["a", "b", ",", "d"], ["a", "b"]]
+    assert found.tolist() == [[sentence_ribes(*words), 1], [0, 1]]
+    assert ribes.score(found) == sentence_ribes(*words) / 2 > 0
+    assert np.isnan(ribes.scores(np.zeros(2)))
+    assert ribes.signature(2) == "nrefs:2|alpha:0.25|beta:0.10|case:lc|tok:13a"
+
+
+def test_captions(real_data):
+    """Real text: captions that lack their last words."""
+    with open(real_data / "multi30k" / "test_2016_flickr.de", encoding="utf8") as file:
+        captions = file.read().splitlines()[:150]
+    hypotheses = [" ".join([*caption.split()[:-3], "Mann", "."]) for caption in captions]
+    for name, make in SACREBLEU.items():
+        metric = METRICS[name](False, "none")
+        expected = make(False, "none").corpus_score(hypotheses, [captions]).score
+        assert metric.score(metric.statistics(hypotheses, [[c] for c in captions])) == pytest.approx(expected)
+        assert 5 < expected < 95
