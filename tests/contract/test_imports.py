@@ -232,8 +232,3 @@ def test_a_module_that_fails_does_not_keep_others_from_being_registered():
         f"else:\n    sys.exit('no error'){REGISTERED}"
     )
     assert done.returncode == 0 and "pascal_transformer" in done.stdout, done.stderr[-2000:]
-
-
-def test_importing_prints_nothing():
-    done = python("import fairseq_syntax, fairseq")
-    assert done.returncode == 0 and done.stdout == ""

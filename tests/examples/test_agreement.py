@@ -9,11 +9,12 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import conllu
-import networkx
 import pytest
+from oracles import conllu_format
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "agreement"
 SPLITS = ("train", "valid", "test", "challenge")
@@ -179,29 +180,12 @@ def test_challenge_words_are_all_in_a_training_set_of_the_default_size(tmp_path)
 # Trees
 
 
-def test_trees_are_trees_over_the_words_of_the_text(corpus, trees):
+def test_trees_are_trees_over_the_words_of_the_text(corpus):
     for split in SPLITS:
-        text = lines(corpus / f"{split}.en")
-        assert len(trees[split]) == len(text)
-        for tree, line in zip(trees[split], text, strict=True):
-            assert [token["form"] for token in tree] == line.split(" ")
-            assert [token["id"] for token in tree] == list(range(1, len(tree) + 1))
-            assert [t["deprel"] for t in tree if t["head"] == 0] == ["root"]
-            graph = networkx.DiGraph((t["head"], t["id"]) for t in tree)
-            assert networkx.is_arborescence(graph)
-            assert graph.number_of_nodes() == len(tree) + 1
-
-
-def test_conllu_has_ten_columns_and_a_blank_line_after_each_sentence(corpus):
-    for split in SPLITS:
-        content = (corpus / f"{split}.en.conllu").read_text(encoding="utf-8")
-        assert content.endswith("\n\n")
-        sentences = content[:-2].split("\n\n")
-        assert len(sentences) == SIZES[split]
-        for line in "\n".join(sentences).split("\n"):
-            columns = line.split("\t")
-            assert len(columns) == 10
-            assert [columns[i] for i in (2, 4, 5, 8, 9)] == ["_"] * 5
+        trees = conllu_format.read((corpus / f"{split}.en.conllu").read_bytes())
+        assert [" ".join(tree.forms) for tree in trees] == lines(corpus / f"{split}.en")
+        for tree in trees:
+            conllu_format.check_universal(tree)
 
 
 def test_labels_are_universal_dependencies(trees):
@@ -324,58 +308,21 @@ def transfer(tmp_path: Path, *words: str) -> subprocess.CompletedProcess:
     return run("transfer.py", path)
 
 
-# Written by hand from German grammar: gender, case, number, verb position, commas.
-SENTENCES = {
-    "attachment to the verb": (
-        "the/DET/2/det dog/NOUN/3/nsubj saw/VERB/0/root the/DET/5/det cat/NOUN/3/obj "
-        "in/ADP/8/case the/DET/8/det garden/NOUN/3/obl ./PUNCT/3/punct",
-        "der hund sah im garten die katze .",
-    ),
-    "attachment to the object": (
-        "the/DET/2/det dog/NOUN/3/nsubj saw/VERB/0/root the/DET/5/det cat/NOUN/3/obj "
-        "in/ADP/8/case the/DET/8/det garden/NOUN/5/nmod ./PUNCT/3/punct",
-        "der hund sah die katze im garten .",
-    ),
-    "relative clause on the subject": (
-        "the/DET/2/det dogs/NOUN/11/nsubj near/ADP/5/case the/DET/5/det cat/NOUN/2/nmod "
-        "that/PRON/9/obj the/DET/8/det boys/NOUN/9/nsubj helped/VERB/2/acl:relcl "
-        "had/AUX/11/aux fled/VERB/0/root ./PUNCT/11/punct",
-        "die hunde bei der katze , denen die jungen halfen , waren geflohen .",
-    ),
-    "relative clause on the attractor": (
-        "the/DET/2/det dogs/NOUN/11/nsubj near/ADP/5/case the/DET/5/det cat/NOUN/2/nmod "
-        "that/PRON/9/obj the/DET/8/det boys/NOUN/9/nsubj helped/VERB/5/acl:relcl "
-        "had/AUX/11/aux fled/VERB/0/root ./PUNCT/11/punct",
-        "die hunde bei der katze , der die jungen halfen , waren geflohen .",
-    ),
-    "inversion after a fronted clause": (
-        "because/SCONJ/4/mark the/DET/3/det king/NOUN/4/nsubj arrived/VERB/11/advcl "
-        ",/PUNCT/4/punct these/DET/8/det old/ADJ/8/amod sheep/NOUN/11/nsubj "
-        "must/AUX/11/aux often/ADV/11/advmod see/VERB/0/root a/DET/14/det "
-        "red/ADJ/14/amod ship/NOUN/11/obj ./PUNCT/11/punct",
-        "weil der könig ankam , müssen diese alten schafe oft ein rotes schiff sehen .",
-    ),
-    "separable verb, reduced relative clause": (
-        "yesterday/ADV/4/advmod the/DET/3/det farmer/NOUN/4/nsubj called/VERB/0/root "
-        "a/DET/6/det student/NOUN/4/obj the/DET/8/det queen/NOUN/9/nsubj "
-        "admires/VERB/6/acl:relcl ./PUNCT/4/punct",
-        "gestern rief der bauer einen studenten , den die königin bewundert , an .",
-    ),
-    "two objects, complement clause": (
-        "some/DET/2/det women/NOUN/4/nsubj will/AUX/4/aux know/VERB/0/root "
-        "that/SCONJ/9/mark the/DET/7/det doctor/NOUN/9/nsubj had/AUX/9/aux "
-        "given/VERB/4/ccomp the/DET/11/det children/NOUN/9/iobj two/NUM/14/nummod "
-        "small/ADJ/14/amod birds/NOUN/9/obj ./PUNCT/4/punct",
-        "einige frauen werden wissen , dass der arzt den kindern zwei kleine vögel gegeben hatte .",
-    ),
-}
+TRANSFER = tomllib.loads(Path(__file__).with_name("transfer.toml").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("name", SENTENCES)
+@pytest.mark.parametrize("name", TRANSFER["german"])
 def test_german_of_hand_made_trees(tmp_path, name):
-    words, german = SENTENCES[name]
+    words, german = TRANSFER["german"][name]
     done = transfer(tmp_path, *words.split())
     assert (done.returncode, done.stdout) == (0, german + "\n"), done.stderr
+
+
+@pytest.mark.parametrize("words", TRANSFER["refused"])
+def test_transfer_refuses_trees_that_it_does_not_cover(tmp_path, words):
+    done = transfer(tmp_path, *words.split())
+    assert done.returncode == 2 and TRANSFER["refused"][words] in done.stderr
+    assert "sentence 1" in done.stderr and "expected" in done.stderr and "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("split", SPLITS)
@@ -384,36 +331,22 @@ def test_german_is_a_function_of_the_english_tree(corpus, split):
     assert done.stdout == (corpus / f"{split}.de").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    ("words", "complaint"),
-    [
-        (["the/DET/2/det", "wug/NOUN/3/nsubj", "slept/VERB/0/root"], "'wug' is no noun"),
-        (["the/DET/2/det", "sheep/NOUN/3/nsubj", "slept/VERB/0/root"], "the number of 'sheep'"),
-        (["dogs/NOUN/2/nsubj", "slept/VERB/0/root"], "'dogs' has no determiner"),
-        (["the/DET/2/det", "dog/NOUN/0/root", "slept/VERB/0/root"], "2 roots"),
-        (["a/DET/2/det", "dog/NOUN/1/nsubj", "slept/VERB/0/root"], "run in a circle"),
-        (["a/DET/9/det", "dog/NOUN/3/nsubj", "slept/VERB/0/root"], "HEAD 9"),
-        (["a/DET/2/det", "dog/NOUN/3/conj", "slept/VERB/0/root"], "relation 'conj'"),
-        (["slept/VERB/0/root"], "'slept' has no subject"),
-        (["that/PRON/2/nsubj", "slept/VERB/0/root"], "is not relative"),
-    ],
-)
-def test_transfer_refuses_trees_that_it_does_not_cover(tmp_path, words, complaint):
-    done = transfer(tmp_path, *words)
-    assert done.returncode == 2
-    assert complaint in done.stderr
-    assert "sentence 1" in done.stderr and "expected" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
 # Writing
 
 
-def test_refuses_a_folder_that_is_not_empty(tmp_path):
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ("", "--overwrite"),
+        ("/notes.txt", "is a file"),
+        ("/new --train -1", "--train"),
+        ("/new --train many", "whole number"),
+    ],
+)
+def test_refusals_leave_the_folder_as_it_is(tmp_path, options, complaint):
     (tmp_path / "notes.txt").write_text("mine")
-    done = run("generate.py", "--output", tmp_path, *ARGUMENTS)
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1 and "--overwrite" in done.stderr
+    done = run("generate.py", "--output", *f"{tmp_path}{options}".split())
+    assert done.returncode == 2 and complaint in done.stderr and "Traceback" not in done.stderr
     assert set(contents(tmp_path)) == {"notes.txt"}
 
 
@@ -427,19 +360,6 @@ def test_overwrite_replaces_the_corpus_and_nothing_else(tmp_path):
     assert {name: (tmp_path / name).read_bytes() for name in fresh} == fresh
     assert (tmp_path / "notes.txt").read_text() == "mine"
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
-
-
-def test_output_that_is_a_file_is_refused(tmp_path):
-    (tmp_path / "taken").write_text("")
-    done = run("generate.py", "--output", tmp_path / "taken")
-    assert done.returncode == 2 and "is a file" in done.stderr
-
-
-@pytest.mark.parametrize("value", ["-1", "many"])
-def test_sizes_must_be_whole_numbers(tmp_path, value):
-    done = run("generate.py", "--output", tmp_path / "corpus", "--train", value)
-    assert done.returncode == 2 and "--train" in done.stderr and "whole number" in done.stderr
-    assert not (tmp_path / "corpus").exists()
 
 
 def test_a_failed_write_leaves_nothing_behind(tmp_path):
@@ -516,10 +436,7 @@ def test_agreeing_with_the_nearest_noun_is_right_only_without_attractors(corpus,
 
 
 def test_the_table_has_a_row_for_each_attractor_count_and_all(corpus):
-    done = run(
-        *("score.py", "--challenge", corpus / "challenge.tsv"),
-        *("--hypotheses", corpus / "challenge.de"),
-    )
+    done = run(*("score.py", "--challenge", corpus / "challenge.tsv"), *("--hypotheses", corpus / "challenge.de"))
     first = [line.split()[0] for line in done.stdout.splitlines()]
     assert first == ["attractors", "0", "1", "2", "3", "4", "all"]
     assert done.stdout.splitlines()[-1].split() == ["all", "200", "100.0%", "0.0%", "0.0%"]

@@ -11,7 +11,6 @@ import pytest
 from contract.recipes import EXAMPLES
 
 FOLDER = EXAMPLES / "latent_tree"
-# --- the artificial language ------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -64,9 +63,6 @@ def test_the_same_seed_gives_the_same_files(artificial, tmp_path, capsys):
     with pytest.raises(SystemExit) as caught:
         artificial(tmp_path / "d", *sizes, "--longest", "1")
     assert caught.value.code == 2 and not (tmp_path / "d").exists()
-
-
-# --- the recipe -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow

@@ -21,8 +21,7 @@ echo after
 
 
 @pytest.mark.parametrize(
-    ("systems", "status", "said"),
-    [("long bad", 3, ""), ("bad good", 3, ""), ("good fine", 0, "after\n")],
+    ("systems", "status", "said"), [("long bad", 3, ""), ("bad good", 3, ""), ("good fine", 0, "after\n")]
 )
 def test_one_that_fails_ends_the_others(repository, tmp_path, systems, status, said):
     begin = time.monotonic()

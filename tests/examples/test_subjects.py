@@ -58,10 +58,7 @@ def test_chance_is_that_of_all_trees(words, helpers):
 
 def test_auxiliaries_are_as_good_as_the_verb():
     # "dogs had seen cats . birds sing": an auxiliary belongs to its verb only
-    gold = [
-        sentence([2, 2, -1, 2], ["nsubj", "aux", "root", "obj"]),
-        sentence([1, -1], ["nsubj", "root"]),
-    ]
+    gold = [sentence([2, 2, -1, 2], ["nsubj", "aux", "root", "obj"]), sentence([1, -1], ["nsubj", "root"])]
     predicted = [[1, 2, -1, 2], [-1, 0]]
     assert table(gold, predicted)["latent"]["all"] == 50 and table(gold, predicted)["latent DA"]["all"] == 0
     found = table(gold, predicted, auxiliaries=True)

@@ -8,6 +8,8 @@ of a symbol or likewise a tuple.
 import math
 from functools import cache
 
+import numpy as np
+
 NT, GEN, REDUCE, NOP = range(4)
 
 
@@ -114,6 +116,12 @@ def random_actions(random, symbols: int, max_open: int, max_consecutive: int, bu
     while legal := sorted(legal_sets(row, symbols, max_open, max_consecutive, budget)[-1]):
         row += random.choices(legal, [weights[action] for action in legal])
     return row
+
+
+def padded(rows: list[list[int]], more: int = 0) -> np.ndarray:
+    """(B, T) of rows of different lengths, and some steps more."""
+    steps = max(map(len, rows)) + more
+    return np.array([[*row, *[NOP] * (steps - len(row))] for row in rows])
 
 
 def build(actions: list[int]) -> dict:

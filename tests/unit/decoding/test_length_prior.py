@@ -79,18 +79,6 @@ def test_very_long_sentences_are_not_told_apart():
     np.testing.assert_allclose(log_probabilities(table, source, target), [0, 0, math.log(1e-8)], atol=1e-4)
 
 
-def test_smoothing_is_better_on_few_pairs():
-    """Lengths with a ratio of 1.2, rounded: 300 to count, 3000 to predict."""
-    rng = np.random.default_rng(3)
-    source = rng.integers(1, 40, 3300)
-    target = np.maximum(1, np.rint(source * rng.lognormal(np.log(1.2), 0.2, 3300))).astype(int)
-    losses = {}
-    for kind in ("raw", "kernel"):
-        table = length_table(source[:300], target[:300], kind)
-        losses[kind] = -log_probabilities(table, source[300:], target[300:]).mean()
-    assert losses["kernel"] < 3.2 < 5 < losses["raw"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

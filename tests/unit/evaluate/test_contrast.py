@@ -81,9 +81,6 @@ def test_groups():
     }
 
 
-# --- files of pairs -----------------------------------------------------------------------------------------------
-
-
 def pair(number, **details):
     return {"source": f"s {number}", "correct": f"c {number}", "incorrect": f"i {number}", **details}
 

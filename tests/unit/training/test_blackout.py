@@ -12,6 +12,7 @@ import pytest
 import torch
 from fairseq import options, tasks
 from fairseq.criterions.cross_entropy import CrossEntropyCriterion
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.distributed import ModuleProxyWrapper
 from fairseq.logging import metrics
 from fairseq.models.lstm import LSTMDecoder
@@ -294,13 +295,16 @@ def binarize(folder: Path, destination: str, train=TRAIN, extra=None, impl="mmap
     return out
 
 
+def configured(data, *more, name="translation", arch="transformer_tiny"):
+    """The configuration of a command line of fairseq-train."""
+    arguments = [str(data), "--task", name, "--arch", arch, *map(str, more)]
+    parser = options.get_training_parser(name)
+    return convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, input_args=arguments))
+
+
 def task_of(data, *more, name="translation"):
     """The task that fairseq-train would set up."""
-    arguments = [str(data), "--task", name, "--arch", "transformer_tiny", *map(str, more)]
-    args = options.parse_args_and_arch(options.get_training_parser(name), input_args=arguments)
-    from fairseq.dataclass.utils import convert_namespace_to_omegaconf
-
-    return tasks.setup_task(convert_namespace_to_omegaconf(args).task)
+    return tasks.setup_task(configured(data, *more, name=name).task)
 
 
 def expected_counts(task, *lines):
@@ -411,12 +415,7 @@ def test_data_without_a_training_set_and_of_another_dictionary_are_refused(tmp_p
 
 def build(data, arch, *more):
     """(task, model) of an architecture, by fairseq's own way."""
-    from fairseq.dataclass.utils import convert_namespace_to_omegaconf
-
-    arguments = [str(data), "--task", "translation", "--arch", arch, *more]
-    cfg = convert_namespace_to_omegaconf(
-        options.parse_args_and_arch(options.get_training_parser("translation"), input_args=arguments)
-    )
+    cfg = configured(data, *more, arch=arch)
     task = tasks.setup_task(cfg.task)
     torch.manual_seed(1)
     return task, task.build_model(cfg.model)

@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 from fairseq.modules import MultiheadAttention
+from oracles import multihead
 
 from fairseq_syntax.systems.distance_transformers.cross_attention import SyntaxCrossAttention, tree_penalty
 
@@ -46,49 +47,29 @@ def attend(attention, query, states, penalty, **options):
 
 def loop_oracle(attention, query, states, keep, distances, n, sigma, mode):
     """Weights (H, B, T, J) and output (T, B, C), one score at a time, from the equations."""
-    dim = C // H
-    q, k, v = attention.q_proj(query), attention.k_proj(states), attention.v_proj(states)
-    weights = torch.zeros(H, B, T, J, dtype=torch.double)
-    out = torch.zeros(T, B, C, dtype=torch.double)
-    for b, length in enumerate(LENGTHS):
-        columns = [j for j in range(J) if keep[b, j]]
 
-        def row(h, t, centre, b=b, columns=columns):
-            exps = {}
-            for j in columns:
-                part = slice(h * dim, (h + 1) * dim)
-                score = float(q[t, b, part] @ k[j, b, part]) / math.sqrt(dim)
-                if centre is not None:
-                    distance = int(distances[b, columns[centre], j])
-                    if distance > n:
-                        continue
-                    score -= distance**2 / (2 * sigma**2)
-                exps[j] = math.exp(score)
-            return {j: value / sum(exps.values()) for j, value in exps.items()}
+    def around(scores, row):
+        """Eqs. 10, 11 in the additive form."""
+        near = {j: int(row[j]) for j in scores if row[j] <= n}
+        return multihead.softmax({j: scores[j] - distance**2 / (2 * sigma**2) for j, distance in near.items()})
 
-        for t in range(T):
-            hidden = [math.tanh(float(line @ query[t, b])) for line in attention.position.hidden.weight]
-            for h in range(H):
-                directed = h - (H - attention.syntax_heads)
-                if directed < 0:
-                    mixture = [(1.0, None)]
-                else:
-                    v_h = attention.position.output.weight[directed].tolist()
-                    z = sum(a * c for a, c in zip(v_h, hidden, strict=True))
-                    p = length / (1 + math.exp(-z))
-                    if mode == "mix":
-                        u = min(max(p - 0.5, 0.0), length - 1.0)
-                        low = min(int(u), max(length - 2, 0))
-                        share = u - low
-                        mixture = [(1 - share, low), (share, min(low + 1, length - 1))]
-                    else:
-                        mixture = [(1.0, min(int(p), length - 1))]
-                for share, centre in mixture:
-                    for j, value in row(h, t, centre).items():
-                        weights[h, b, t, j] += share * value
-                part = slice(h * dim, (h + 1) * dim)
-                out[t, b, part] = weights[h, b, t] @ v[:, b, part]
-    return weights, attention.out_proj(out)
+    def weigh(h, b, t, scores):
+        directed = h - (H - attention.syntax_heads)
+        if directed < 0:
+            return multihead.softmax(scores)
+        hidden = [math.tanh(float(line @ query[t, b])) for line in attention.position.hidden.weight]
+        z = sum(a * c for a, c in zip(attention.position.output.weight[directed].tolist(), hidden, strict=True))
+        length, rows = LENGTHS[b], distances[b, sorted(scores)]
+        p = length / (1 + math.exp(-z))
+        if mode != "mix":
+            return around(scores, rows[min(int(p), length - 1)])
+        u = min(max(p - 0.5, 0.0), length - 1.0)
+        low = min(int(u), max(length - 2, 0))
+        left, right = (around(scores, rows[min(centre, length - 1)]) for centre in (low, low + 1))
+        return {j: (1 - u + low) * left.get(j, 0) + (u - low) * right.get(j, 0) for j in scores}
+
+    out, weights = multihead.attend(attention, query, states, keep, weigh)
+    return weights, out
 
 
 @pytest.mark.parametrize("left_pad", [False, True])

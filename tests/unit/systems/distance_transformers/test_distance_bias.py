@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 from fairseq.modules import MultiheadAttention
+from oracles import multihead
 
 from fairseq_syntax.systems.distance_transformers.distance_bias import DistanceBiasAttention, log_gaussian
 
@@ -39,22 +40,12 @@ def batch(left_pad=False):
 
 def loop_oracle(attention, x, mask, distances, sigma):
     """softmax(q·k/√d + λ_h exp(-M²/2σ²)) V one score at a time."""
-    dim = C // H
-    q, k, v = (projection(x) for projection in (attention.q_proj, attention.k_proj, attention.v_proj))
-    out = torch.zeros_like(x)
-    for b in range(B):
-        for h in range(H):
-            part = slice(h * dim, (h + 1) * dim)
-            for i in range(T):
-                exps = {}
-                for j in range(T):
-                    if not mask[b, j]:
-                        gaussian = math.exp(-(int(distances[b, i, j]) ** 2) / (2 * sigma**2))
-                        score = float(q[i, b, part] @ k[j, b, part]) / math.sqrt(dim)
-                        exps[j] = math.exp(score + float(attention.distance_weight[h]) * gaussian)
-                for j, value in exps.items():
-                    out[i, b, part] += value / sum(exps.values()) * v[j, b, part]
-    return attention.out_proj(out)
+
+    def weigh(h, b, t, scores):
+        near = {j: math.exp(-(int(distances[b, t, j]) ** 2) / (2 * sigma**2)) for j in scores}
+        return multihead.softmax({j: s + float(attention.distance_weight[h]) * near[j] for j, s in scores.items()})
+
+    return multihead.attend(attention, x, x, ~mask, weigh)[0]
 
 
 @pytest.mark.parametrize("left_pad", [False, True])

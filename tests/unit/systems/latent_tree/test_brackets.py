@@ -17,11 +17,6 @@ NT, GEN, REDUCE, NOP = (int(action) for action in Action)
 SYMBOLS = ["a", "▁", "(", ")", "X", "(X", "</s>", "<unk>", "漢", "'", "-", "a)b("]
 
 
-def padded(rows):
-    steps = max(map(len, rows))
-    return np.array([[*row, *[NOP] * (steps - len(row))] for row in rows])
-
-
 @pytest.mark.parametrize(
     ("actions", "symbols", "line"),
     [
@@ -52,14 +47,14 @@ def test_random_trees_there_and_back(seed, rows, weights):
     lengths = [draw.randrange(12) for _ in range(rows)]
     actions = [oracle.random_actions(draw, n, 6, 4, 3 * n + 12, weights) for n in lengths]
     symbols = [draw.choices(SYMBOLS, k=n) for n in lengths]
-    lines = to_brackets(padded(actions), symbols)
+    lines = to_brackets(oracle.padded(actions), symbols)
     assert lines == [oracle.brackets(*pair) for pair in zip(actions, symbols, strict=True)]
     back, text = zip(*map(from_brackets, lines), strict=True)
     assert list(text) == symbols
     # the same trees, of which all is closed before the end
     assert list(back) == [oracle.actions_of(oracle.tree_of(taken)) for taken in actions]
-    assert to_brackets(padded(back), text) == lines
-    legal_actions(torch.from_numpy(padded(back)), torch.tensor(lengths), Limits(6, 4, 30))
+    assert to_brackets(oracle.padded(back), text) == lines
+    legal_actions(torch.from_numpy(oracle.padded(back)), torch.tensor(lengths), Limits(6, 4, 30))
 
 
 @given(st.text(st.sampled_from("()-LRBX a"), max_size=12).filter(lambda text: " " not in text))

@@ -14,15 +14,9 @@ from fairseq_syntax.systems.latent_tree.transitions import Action
 NT, GEN, REDUCE, NOP = (int(action) for action in Action)
 
 
-def padded(rows, more=0):
-    """(B, T) of rows of different lengths."""
-    steps = max(map(len, rows)) + more
-    return np.array([[*row, *[NOP] * (steps - len(row))] for row in rows])
-
-
 def compare(rows, more=0):
     """Everything that is in `Constituents`, with the loop's account of each row."""
-    actions = padded(rows, more)
+    actions = oracle.padded(rows, more)
     built = constituents(actions)
     base = 0
     for row, taken in enumerate(actions.tolist()):
@@ -95,7 +89,7 @@ def test_nothing_but_the_end():
 
 
 def test_the_way_actions_are_stored_does_not_matter():
-    rows = padded([oracle.random_actions(random.Random(n), n, 6, 4, 100, (1, 1, 1)) for n in range(8)])
+    rows = oracle.padded([oracle.random_actions(random.Random(n), n, 6, 4, 100, (1, 1, 1)) for n in range(8)])
     wide, narrow = constituents(rows), constituents(np.asfortranarray(rows.astype(np.int8)))
     for name, value in vars(wide).items():
         assert np.array_equal(value, getattr(narrow, name)), name

@@ -6,7 +6,7 @@ import random
 import pytest
 import torch
 from oracles import reinforce
-from oracles.rnng_trees import random_actions
+from oracles.rnng_trees import padded, random_actions
 
 from fairseq_syntax.systems.latent_tree.losses import (
     CoverageRoot,
@@ -34,8 +34,7 @@ def trees(rows: int, seed: int, longest: int = 7) -> torch.Tensor:
     for _ in range(rows):
         symbols = draw.randint(0, longest)
         found.append(random_actions(draw, symbols, 5, 3, 3 * symbols + 10, (1.0, 1.0, 1.0)))
-    width = max(map(len, found))
-    return torch.tensor([row + [3] * (width - len(row)) for row in found])
+    return torch.from_numpy(padded(found))
 
 
 @pytest.mark.parametrize("root", ROOTS)

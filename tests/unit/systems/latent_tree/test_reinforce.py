@@ -3,18 +3,16 @@
 import logging
 import math
 import random
-from types import SimpleNamespace
 
+import latent_trees
 import pytest
 import torch
-from fairseq.data import Dictionary
 from fairseq.logging import metrics
-from oracles import reinforce
-from oracles.rnng_trees import build, random_actions
+from oracles import reinforce, rnng_trees
+from oracles.rnng_trees import build
 from oracles.rnng_trees import rewards as tree_rewards
 from oracles.toy_grammar import END, LIMITS, PADDING, ToyTranslator
 
-import fairseq_syntax.systems.latent_tree.model as latent_tree_rnng
 from fairseq_syntax.systems.latent_tree.losses import coverage_loss
 from fairseq_syntax.systems.latent_tree.reinforce import ReinforceTreeCriterion
 from fairseq_syntax.systems.latent_tree.reinforce_options import PRESETS, Preset, ReinforceTreeConfig, TreePreset
@@ -47,13 +45,13 @@ def sample_of(sources=SOURCES, targets=TARGETS):
 
 def random_trees(sentences, seed, copies=1):
     draw = random.Random(seed)
+    limits = LIMITS.max_open, LIMITS.max_consecutive
     rows = [
-        random_actions(draw, len(row), LIMITS.max_open, LIMITS.max_consecutive, 3 * len(row) + 6, (1.0, 1.0, 1.0))
+        rnng_trees.random_actions(draw, len(row), *limits, 3 * len(row) + 6, (1.0, 1.0, 1.0))
         for row in sentences
         for _ in range(copies)
     ]
-    width = max(map(len, rows))
-    return torch.tensor([row + [NOP] * (width - len(row)) for row in rows])
+    return torch.from_numpy(rnng_trees.padded(rows))
 
 
 def toy(copies=1, seed=2):
@@ -316,12 +314,7 @@ def test_given_trees_are_learned_and_not_reinforced():
 
 
 def real(**changes):
-    words = Dictionary()
-    for letter in "abcde":
-        words.add_symbol(letter)
-    task = SimpleNamespace(source_dictionary=words, target_dictionary=words, builds_trees=True)
-    torch.manual_seed(4)
-    return latent_tree_rnng.LatentTreeRNNG.build_model(SimpleNamespace(rnng_size=8, **changes), task)
+    return latent_trees.build(size=8, sharpness=1.0, symbols="abcde", **changes)[1]
 
 
 def test_validation_draws_the_same_trees_and_leaves_training_alone():

@@ -3,16 +3,13 @@
 Nothing is sampled: the criterion's loss is averaged over all pairs of trees of two sentences, with their probabilities.
 """
 
-from types import SimpleNamespace
-
+import latent_trees
 import pytest
 import torch
-from fairseq.data import Dictionary
 from oracles.rnng_trees import rewards as tree_rewards
 from oracles.toy_grammar import END, LIMITS, PADDING, SYMBOLS, ToyTranslator, all_actions
 
 from fairseq_syntax.systems.latent_tree.losses import coverage_loss
-from fairseq_syntax.systems.latent_tree.model import LatentTreeRNNG
 from fairseq_syntax.systems.latent_tree.moving_baselines import MovingBaselines
 from fairseq_syntax.systems.latent_tree.reinforce import ReinforceTreeCriterion
 from fairseq_syntax.systems.latent_tree.reinforce_options import ReinforceTreeConfig
@@ -43,14 +40,11 @@ TEXTS = ((4, 5), (6, 4))
 
 def real_model():
     """The latent-tree translator, in double precision."""
-    words = Dictionary()
-    for letter in "abcd":
-        words.add_symbol(letter)
+    limits = {"rnng_max_open": LIMITS.max_open, "rnng_max_consecutive": LIMITS.max_consecutive}
+    task, model = latent_trees.build(sharpness=1.0, symbols="abcd", rnng_value_head=True, **limits)
+    words = task.source_dictionary
     assert (words.pad(), words.eos(), len(words)) == (PADDING, END, SYMBOLS)
-    task = SimpleNamespace(source_dictionary=words, target_dictionary=words, builds_trees=True)
-    sizes = {"rnng_size": 6, "rnng_max_open": LIMITS.max_open, "rnng_max_consecutive": LIMITS.max_consecutive}
-    torch.manual_seed(0)
-    return LatentTreeRNNG.build_model(SimpleNamespace(**sizes, rnng_value_head=True), task).double()
+    return model.double().train()
 
 
 def pair_of(model, texts, source_actions, target_actions):

@@ -21,14 +21,6 @@ OPTIONS = [TreeRewards(4.0, 9.0, *choice) for choice in product(RewardMode, Forc
 ]
 
 
-def padded(rows):
-    steps = max(map(len, rows))
-    result = np.full((len(rows), steps), NOP, dtype=np.int8)
-    for row, taken in zip(result, rows, strict=True):
-        row[: len(taken)] = taken
-    return result
-
-
 def rewards(actions, options=None):
     return tree_rewards(actions, constituents(actions), options)
 
@@ -64,7 +56,7 @@ def of_shape(shape):
     ],
 )
 def test_by_hand(shape, exclusive, additive):
-    actions = padded([of_shape(shape)])
+    actions = oracle.padded([of_shape(shape)])
     assert total(actions).tolist() == pytest.approx([exclusive])
     assert total(actions, TreeRewards(mode=RewardMode.additive)).tolist() == pytest.approx([additive])
 
@@ -115,7 +107,7 @@ def test_random_trees(seed, options, weights):
 
 
 def compare(rows, options):
-    actions = padded(rows)
+    actions = oracle.padded(rows)
     each, last = rewards(actions, options)
     additive, penalty = options.mode == RewardMode.additive, options.forced == ForcedClosings.penalty
     amounts = options.terminal_reward, options.nonterminal_reward, additive, penalty
@@ -131,7 +123,7 @@ def test_who_closes_does_not_matter(mode):
     """A tree earns the same whether its last constituents are closed by the policy or by the end."""
     rows = [row for row in oracle.all_action_rows(3, 4, 3, 100) if row[-2:-1] != [NT]]
     found = {}
-    for row, reward in zip(rows, total(padded(rows), TreeRewards(mode=mode)), strict=True):
+    for row, reward in zip(rows, total(oracle.padded(rows), TreeRewards(mode=mode)), strict=True):
         found.setdefault(oracle.tree_of(row), []).append(reward)
     assert set(found) == set(oracle.all_trees(3, 4, 3))
     assert sum(len(rewards) > 1 for rewards in found.values()) > 100
@@ -141,7 +133,7 @@ def test_who_closes_does_not_matter(mode):
 @cache
 def all_trees_of_five():
     """(actions, their constituents, how many there are beside the root)."""
-    actions = padded([oracle.actions_of(tree) for tree in oracle.all_trees(5, 5, 4)])
+    actions = oracle.padded([oracle.actions_of(tree) for tree in oracle.all_trees(5, 5, 4)])
     return actions, constituents(actions), (actions == NT).sum(1)
 
 
@@ -178,7 +170,7 @@ def test_best_of_all_trees_of_five_symbols(mode, most, trees, mean, maximum, bes
 
 def test_names_of_choices():
     """As options of programs give them."""
-    actions = padded([of_shape("[a[bc]]d")])
+    actions = oracle.padded([of_shape("[a[bc]]d")])
     assert total(actions, TreeRewards(mode="additive", forced="penalty")).tolist() == [16]
     for wrong in ({"mode": "both"}, {"forced": "none"}):
         with pytest.raises(ValueError, match=rf"'{next(iter(wrong.values()))}' is none of .*(exclusive|penalty)"):

@@ -82,8 +82,7 @@ def weighted(values):
     return (values * weights.cos()).sum()
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("sentences", [1, 7, 16])
+@pytest.mark.parametrize(("policy", "sentences"), [("even", 1), ("deep", 16), ("flat", 7), ("even", 16)])
 @pytest.mark.parametrize(("dtype", "forward", "backward"), [(torch.float64, 1e-12, 1e-9), (torch.float32, 1e-5, 1e-4)])
 def test_equals_an_action_at_a_time(policy, sentences, dtype, forward, backward):
     sides = Sides(sentences, policy, dtype=dtype, seed=sentences)

@@ -46,10 +46,10 @@ def of_oracle(actions, length, limits):
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_random_policies(policy):
-    """2,500 trees of each policy, 500 for each set of limits: they end, are legal by another account, and in limits."""
+    """500 trees of each policy, 100 for each set of limits: they end, are legal by another account, and in limits."""
     generator = torch.Generator().manual_seed(0)
     for limits in LIMITS:
-        lengths = torch.randint(0, 14, (500,), generator=generator)
+        lengths = torch.randint(0, 14, (100,), generator=generator)
         actions = grow(lengths, limits, POLICIES[policy], generator)
         legal = legal_actions(actions, lengths, limits)
         assert np.array_equal(legality(actions.numpy(), lengths.numpy(), limits)[0], legal)

@@ -1,10 +1,9 @@
 """The parsing head of LISA against its equations, written as loops."""
 
-import math
-
 import pytest
 import torch
 from fairseq.modules import MultiheadAttention
+from oracles import multihead
 
 from fairseq_syntax.systems.lisa.attention import BiaffineParser, ParserAttention
 
@@ -42,36 +41,21 @@ def biaffine_score(parser, dependent, parent):
     return sum(q[i] * float(parser.weight[i, j]) * k[j] for i in range(len(q)) for j in range(len(k)))
 
 
-def softmax(scores):
-    top = max(scores)
-    exps = [math.exp(s - top) for s in scores]
-    return [e / sum(exps) for e in exps]
-
-
 def loop_oracle(attention, x, mask, gold=None):
-    """Outputs, weights of the first head, logits: token by token over real tokens only."""
-    dim = C // H
-    q, k, v = (projection(x) for projection in (attention.q_proj, attention.k_proj, attention.v_proj))
-    heads, weights = torch.zeros_like(x), torch.zeros(B, T, T, dtype=torch.double)
+    """Outputs, weights of the first head, logits: token by token."""
     logits = torch.zeros(B, T, T, dtype=torch.double)
-    for b in range(B):
-        real = [j for j in range(T) if not mask[b, j]]
-        for t in real:
-            for j in real:
-                logits[b, t, j] = biaffine_score(attention.parser, x[t, b], x[j, b])
-            for h in range(H):
-                part = slice(h * dim, (h + 1) * dim)
-                if h > 0:
-                    row = softmax([float(q[t, b, part] @ k[j, b, part]) / math.sqrt(dim) for j in real])
-                elif gold is not None and gold[b, t] >= 0:
-                    row = [float(j == gold[b, t]) for j in real]
-                else:
-                    row = softmax([float(logits[b, t, j]) for j in real])
-                for j, weight in zip(real, row, strict=True):
-                    heads[t, b, part] += weight * v[j, b, part]
-                    if h == 0:
-                        weights[b, t, j] = weight
-    return attention.out_proj(heads), weights, logits
+
+    def weigh(h, b, t, scores):
+        if h > 0:
+            return multihead.softmax(scores)
+        own = {j: biaffine_score(attention.parser, x[t, b], x[j, b]) for j in scores}
+        for j, score in own.items():
+            logits[b, t, j] = score
+        given = gold is not None and gold[b, t] >= 0
+        return {j: float(j == gold[b, t]) for j in scores} if given else multihead.softmax(own)
+
+    out, weights = multihead.attend(attention, x, x, ~mask, weigh)
+    return out, weights[0], logits
 
 
 @pytest.mark.parametrize("given", [False, True])

@@ -7,6 +7,7 @@ import torch
 from fairseq.modules import MultiheadAttention
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import multihead
 
 from fairseq_syntax.systems.pascal.attention import ParentScaledAttention
 from fairseq_syntax.systems.pascal.parent_kernel import kernel_weights, parent_offsets, parent_weights
@@ -40,24 +41,13 @@ def batch(left_pad=False):
 
 def loop_oracle(attention, x, mask, parents, heads, weight):
     """Equations 1-3 one score at a time; `weight(offset)` is dist(p, j)."""
-    dim = C // H
-    q, k, v = (projection(x) for projection in (attention.q_proj, attention.k_proj, attention.v_proj))
-    out = torch.zeros_like(x)
-    for b in range(B):
-        for h in range(H):
-            part = slice(h * dim, (h + 1) * dim)
-            for t in range(T):
-                scores = []
-                for j in range(T):
-                    score = float(q[t, b, part] @ k[j, b, part]) / math.sqrt(dim)
-                    if h < heads and parents[b, t] >= 0:
-                        score *= weight(j - float(parents[b, t]) / 2)
-                    scores.append(-math.inf if mask[b, j] else score)
-                top = max(scores)
-                exps = [math.exp(s - top) for s in scores]
-                for j in range(T):
-                    out[t, b, part] += exps[j] / sum(exps) * v[j, b, part]
-    return attention.out_proj(out)
+
+    def weigh(h, b, t, scores):
+        if h < heads and parents[b, t] >= 0:
+            scores = {j: score * weight(j - float(parents[b, t]) / 2) for j, score in scores.items()}
+        return multihead.softmax(scores)
+
+    return multihead.attend(attention, x, x, ~mask, weigh)[0]
 
 
 def normal(variance):
