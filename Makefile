@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .ONESHELL:
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install demo leaderboard results test test-all test-slow coverage lint format bench clean
+.PHONY: help install demo leaderboard results docs test test-all test-slow coverage lint format bench clean
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -20,6 +20,7 @@ help:
 	@echo "make demo      train, translate and score a syntax-aware Transformer (3 minutes)"
 	@echo "make leaderboard   train every system on the agreement corpus, three seeds (a day on two cores; resumes)"
 	@echo "make results   write the tables of docs/results.md from the records"
+	@echo "make docs      build the site into site/, to be opened from there"
 	@echo "make test      units and a tiny run of every system (4 minutes on two cores);  make test-all   all but the slow tests"
 	@echo "make test-slow   all tests (an hour);  make coverage   which lines make test-all runs"
 	@echo "make lint      check the style;  make format   fix it"
@@ -47,6 +48,10 @@ leaderboard: install
 
 results: install
 	$(BIN)/python examples/leaderboard/results.py
+
+docs: install
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	echo "site/index.html"
 
 test: install
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not full' $(PYTEST_ARGS)
@@ -77,4 +82,4 @@ bench: install
 	PATH="$(BIN):$$PATH" $(BIN)/python benchmarks/run.py
 
 clean:
-	rm -rf $(VENV) build *.egg-info .coverage* .pytest_cache .hypothesis .ruff_cache
+	rm -rf $(VENV) build site *.egg-info .coverage* .pytest_cache .hypothesis .ruff_cache

@@ -8,6 +8,8 @@ here = Path(__file__).parent
 version = {}
 exec((here / "fairseq_syntax" / "version.py").read_text(encoding="utf8"), version)
 
+DOCS = ["mkdocs>=1.6,<2", "mkdocs-material>=9.8,<10", "mkdocstrings[python]>=1.0,<2"]
+
 setup(
     name="fairseq-syntax",
     version=version["__version__"],
@@ -36,7 +38,9 @@ setup(
         "fairseq": ["fairseq-fixed==0.12.3.1"],
         "completion": ["shtab>=1.7,<2"],
         "spacy": ["spacy>=3.8,<4"],
+        "docs": DOCS,
         "dev": [
+            *DOCS,
             "conllu>=6,<7",
             "coverage>=7.17,<8",
             "hypothesis>=6.170,<7",

@@ -33,7 +33,12 @@ def pytest_configure(config):
 # What `make test` leaves out: files and folders here, and single tests that are marked `full`.
 FULL = (
     *("benchmarks", "examples", "integration", "contract/test_bad_input.py", "contract/test_damaged_checkpoints.py"),
-    *("contract/test_damaged_data.py", "contract/test_examples.py", "contract/test_imports.py"),
+    *(
+        "contract/test_damaged_data.py",
+        "contract/test_examples.py",
+        "contract/test_site.py",
+        "contract/test_imports.py",
+    ),
     *("contract/test_repairs.py", "unit/cli/test_attention.py", "unit/cli/test_average.py"),
     *("unit/cli/test_fuzz_conllu.py", "unit/cli/test_graph.py", "unit/cli/test_parse.py", "unit/cli/test_parse_own.py"),
     *("unit/cli/test_trees.py", "unit/data/test_missing_parses.py", "unit/pictures/test_figures.py"),

@@ -25,7 +25,7 @@ from fairseq.models import MODEL_REGISTRY
 
 from fairseq_syntax.cli.program import build_parser
 
-DOCS = sorted(Path(__file__).resolve().parents[2].glob("docs/*.md"))
+DOCS = sorted((REPOSITORY / "docs").rglob("*.md"))
 FOLDERS = ("examples", "benchmarks", "preprocess")
 PAGES = [
     *sorted(REPOSITORY.glob("*.md")),
@@ -305,8 +305,6 @@ def test_unknown_programs_and_options_are_found(tmp_path):
     ]
 
 
-@pytest.mark.parametrize(
-    "page", sorted(Path(__file__).resolve().parents[2].glob("docs/*.md")), ids=lambda page: page.name
-)
+@pytest.mark.parametrize("page", DOCS, ids=name)
 def test_no_page_waits_for_its_figures(page):
     assert not re.findall(r"@[A-Z]+@", page.read_text(encoding="utf-8"))

@@ -1,0 +1,65 @@
+"""What mkdocs reads beside docs/: README as the home page, CHANGELOG, and the page of every recipe in examples/.
+
+Pages link to each other as files of the checkout, so that their links work wherever the checkout is read. Here they
+become links of the site; where one leads to a file that is no page, such as a script, its text stays.
+"""
+
+import posixpath
+import re
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+LINK = re.compile(r"\[(?P<text>(?:!\[[^]]*\]\([^)]*\)|[^][])*)\]\((?P<url>[^)\s]+)\)")
+CODE = re.compile(r"(^```(?s:.*?)^```$|^ {4}.*$)", re.MULTILINE)
+
+
+def beside() -> dict[str, str]:
+    """Page of the site -> its file in the checkout, for pages that are not in docs/."""
+    recipes = sorted(path.relative_to(CHECKOUT).as_posix() for path in CHECKOUT.glob("examples/*/README.md"))
+    return {"index.md": "README.md", "CHANGELOG.md": "CHANGELOG.md", **{path: path for path in recipes}}
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages."""
+    for page, path in beside().items():
+        files.append(File.generated(config, page, abs_src_path=str(CHECKOUT / path)))
+    return files
+
+
+def relinked(markdown: str, page: str, pages: set[str]) -> str:
+    """The text of a page with links as the site has them.
+
+    Args:
+        markdown: as it stands in the checkout.
+        page: its name on the site.
+        pages: all names on the site.
+    """
+    places = beside()
+    names = {path: name for name, path in places.items()}
+    folder = posixpath.dirname(places.get(page, f"docs/{page}"))
+
+    def link(match: re.Match) -> str:
+        path, mark, anchor = match["url"].partition("#")
+        if not path or re.match(r"[a-z]+:", path):
+            return match[0]
+        target = posixpath.normpath(posixpath.join(folder, path))
+        if (CHECKOUT / target).is_dir():
+            target += "/README.md"
+        name = names.get(target, target.removeprefix("docs/"))
+        if name in pages:
+            return f"[{match['text']}]({posixpath.relpath(name, posixpath.dirname(page) or '.')}{mark}{anchor})"
+        # what leads nowhere stays, for mkdocs to report
+        return match["text"] if (CHECKOUT / folder / path).exists() else match[0]
+
+    parts = CODE.split(markdown)
+    parts[::2] = [LINK.sub(link, part) for part in parts[::2]]
+    return "".join(parts)
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Turn links of the checkout into links of the site."""
+    return relinked(markdown, page.file.src_uri, {file.src_uri for file in files})

@@ -1,0 +1,59 @@
+"""The site: it builds without a warning, dead links and anchors among them, and is read without a network."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+from contract.command_lines import REPOSITORY, _load
+
+site_pages = _load(REPOSITORY / "docs" / "site_pages.py")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The folder of the built site."""
+    folder = tmp_path_factory.mktemp("site") / "site"
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def test_every_page_is_there(site):
+    pages = {path.relative_to(site).with_suffix("").as_posix() for path in site.rglob("*.html")}
+    docs = {
+        path.relative_to(REPOSITORY / "docs").with_suffix("").as_posix() for path in REPOSITORY.glob("docs/**/*.md")
+    }
+    beside = {name.removesuffix(".md").replace("README", "index") for name in site_pages.beside()}
+    assert pages - {"404"} == docs | beside
+    assert len(beside) >= 15
+
+
+def test_it_is_read_without_a_network(site):
+    """Links may lead to the web; what a page loads may not."""
+    loaded = re.compile(r"""<(?:script|img|iframe)[^>]*\ssrc="?(?:https?:)?//|<link[^>]*href="?(?:https?:)?//""")
+    for page in site.rglob("*.html"):
+        assert not loaded.search(page.read_text(encoding="utf-8")), page
+    for style in site.rglob("*.css"):
+        assert not re.search(r"""url\(["']?(https?:)?//|@import""", style.read_text(encoding="utf-8")), style
+    # the search, where pages are files: no worker may be started from one
+    assert (site / "search" / "search_index.js").stat().st_size > 100_000
+    assert "iframe-worker.js" in (site / "index.html").read_text(encoding="utf-8")
+
+
+def test_links_of_the_checkout_become_links_of_the_site():
+    text = (
+        "[a](docs/results.md#x) [b](examples/sdatt) [c](LICENSE) [d](none.md) [e](https://example.org) [f](#g)\n\n"
+        "    [a](docs/results.md)\n\n```\n[b](examples/sdatt)\n```\n"
+    )
+    pages = {"results.md", "index.md", "examples/sdatt/README.md", "systems/pascal.md"}
+    found, code = site_pages.relinked(text, "index.md", pages).split("\n\n", 1)
+    assert found == ("[a](results.md#x) [b](examples/sdatt/README.md) c [d](none.md) [e](https://example.org) [f](#g)")
+    assert code == "    [a](docs/results.md)\n\n```\n[b](examples/sdatt)\n```\n"
+    back = site_pages.relinked("[a](../../README.md) [b](../../docs/results.md)", "examples/sdatt/README.md", pages)
+    assert back == "[a](../../index.md) [b](../../results.md)"
+    assert (
+        site_pages.relinked("[a](../../examples/sdatt)", "systems/pascal.md", pages)
+        == "[a](../examples/sdatt/README.md)"
+    )
