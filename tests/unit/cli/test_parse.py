@@ -237,7 +237,8 @@ def test_resumes_from_a_part_file_cut_anywhere(fake, text, tmp_path):
     target = tmp_path / "out"
     part = begun(fake, text, target, 2, 3)
     content = part.read_bytes()
-    for size in range(len(content) + 1):
+    ends = {end + near for end, byte in enumerate(content) if byte == ord("\n") for near in (0, 1, 2)}
+    for size in sorted(ends | {*range(0, len(content), 7), len(content)}):
         part.write_bytes(content[:size])
         assert run(text, target, "--chunk", 2, "--overwrite") == 0
         assert target.read_text(encoding="utf-8") == expected(WORDS), size
@@ -263,28 +264,28 @@ def test_finished_part_file_needs_no_parser(fake, text, tmp_path):
     assert target.read_text(encoding="utf-8") == expected(WORDS)
 
 
-@pytest.mark.parametrize("old, new", [("dog", "cow"), ("the dog", "the"), ("\n\n", "\nnew\n\n")])
-def test_changed_input_is_noticed(fake, text, tmp_path, capsys, old, new):
+FIRST = "".join(TEXT.splitlines(keepends=True)[:3])
+
+
+@pytest.mark.parametrize(
+    ("changed", "options", "said"),
+    [
+        *(
+            (TEXT.replace(*words, 1), [], ": sentence")
+            for words in (("dog", "cow"), ("the dog", "the"), ("\n\n", "\nnew\n\n"))
+        ),
+        (FIRST, [], "the end"),
+        (TEXT, ["--parser-language", "de"], "other settings"),
+        (TEXT, ["--subword-type", "subword_nmt"], "other settings"),
+    ],
+)
+def test_other_input_and_other_settings_are_noticed(fake, text, tmp_path, capsys, changed, options, said):
     part = begun(fake, text, tmp_path / "out", 2, 2)
     before = part.read_bytes()
-    text.write_text(TEXT.replace(old, new, 1), encoding="utf-8")
-    message = failed(capsys, text, tmp_path / "out", "--chunk", 2)
-    assert f"{part}: sentence" in message and "delete the part file" in message
+    text.write_text(changed, encoding="utf-8")
+    message = failed(capsys, text, tmp_path / "out", "--chunk", 2, *options)
+    assert str(part) in message and said in message
     assert part.read_bytes() == before and not (tmp_path / "out").exists()
-
-
-def test_shorter_input_is_noticed(fake, text, tmp_path, capsys):
-    begun(fake, text, tmp_path / "out", 2, 2)
-    text.write_text("".join(TEXT.splitlines(keepends=True)[:3]), encoding="utf-8")
-    assert "the end" in failed(capsys, text, tmp_path / "out", "--chunk", 2)
-
-
-@pytest.mark.parametrize("options", [["--parser-language", "de"], ["--subword-type", "subword_nmt"]])
-def test_other_settings_are_noticed(fake, text, tmp_path, capsys, options):
-    part = begun(fake, text, tmp_path / "out", 2, 2)
-    before = part.read_bytes()
-    assert "other settings" in failed(capsys, text, tmp_path / "out", *options)
-    assert part.read_bytes() == before
 
 
 def test_settings_may_change_before_the_first_tree(fake, text, tmp_path):
@@ -325,14 +326,6 @@ def test_output_is_there_only_when_complete(fake, text, tmp_path, monkeypatch):
 
 
 # --- what is wrong ----------------------------------------------------------------------------
-
-
-def test_existing_output_is_kept(fake, text, tmp_path, capsys):
-    (tmp_path / "out").write_text("mine")
-    assert "--overwrite" in failed(capsys, text, tmp_path / "out")
-    assert (tmp_path / "out").read_text() == "mine"
-    assert run(text, tmp_path / "out", "--overwrite") == 0
-    assert (tmp_path / "out").read_text(encoding="utf-8") == expected(WORDS)
 
 
 def test_input_is_never_overwritten(fake, text, capsys):

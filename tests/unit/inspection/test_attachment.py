@@ -18,8 +18,6 @@ def sentence(heads, upos=None, deprels=None):
     return Sentence(words, list(heads), deprels or ["dep"] * len(heads), upos or ["X"] * len(heads))
 
 
-# --- one tree by hand ---------------------------------------------------------------------------------------------
-
 # I saw , her .  (saw is the root)
 GOLD = sentence(
     [1, -1, 3, 1, 1], ["PRON", "VERB", "PUNCT", "PRON", "PUNCT"], ["nsubj", "root", "punct", "obj", "punct"]
@@ -91,9 +89,6 @@ def test_recall_by_relation():
     }
 
 
-# --- properties ---------------------------------------------------------------------------------------------------
-
-
 @st.composite
 def pairs(draw):
     gold = draw(trees())
@@ -108,9 +103,6 @@ def test_undirected_is_symmetric_for_trees_and_not_below_directed(pair):
     assert undirected.sum() == undirected_hits(predicted, gold).sum()
     edges = [{frozenset((i, h)) if h >= 0 else (i,) for i, h in enumerate(tree.tolist())} for tree in pair]
     assert undirected.sum() == len(edges[0] & edges[1])
-
-
-# --- treebanks ----------------------------------------------------------------------------------------------------
 
 
 def independent_scores(path, predict):

@@ -99,8 +99,6 @@ def test_edges_are_those_above_the_threshold():
     assert edges(np.zeros((0, 1)), 0.1).shape == (0, 2)
 
 
-# --- against a treebank -------------------------------------------------------------------------------------------
-
 RELATIONS = ["nsubj", "nsubj:pass", "obj", "punct", "root", "nmod:poss"]
 
 

@@ -1,9 +1,11 @@
 """Drawn trees and heat maps: everything is there, and labels can be read."""
 
+import random
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
+from corpora import random_heads
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib import pyplot as plt
@@ -31,17 +33,8 @@ def overlapping(found):
     return [(i, j) for j in range(len(found)) for i in range(j) if found[i].overlaps(found[j])]
 
 
-def random_heads(size, seed=0):
-    generator = np.random.default_rng(seed)
-    order = generator.permutation(size)
-    heads = [-1] * size
-    for rank, word in enumerate(order[1:], 1):
-        heads[word] = int(order[generator.integers(rank)])
-    return heads
-
-
 def test_forty_words_do_not_overlap_and_every_arc_is_there():
-    heads, gold = random_heads(40), random_heads(40, 1)
+    heads, gold = (random_heads(random.Random(seed), 40) for seed in range(2))
     labels, gold_labels = ["nsubj:pass", "_", "x"] * 14, ["_", "dislocated"] * 20
     figure = draw_tree(
         FORTY, heads, labels=labels[:40], tags=["PROPN"] * 40, gold=gold, gold_labels=gold_labels, title="t"

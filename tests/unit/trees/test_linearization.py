@@ -37,19 +37,6 @@ def test_worked_example():
     assert " ".join(linearize(tree)) == expected
 
 
-def test_children_on_both_sides_in_sentence_order():
-    tree = sentence([2, 2, -1, 2], ["a", "b", "root", "c"])
-    assert " ".join(linearize(tree)) == "(root (a ) (b ) (c ) )"
-
-
-def test_several_roots_follow_each_other():
-    assert " ".join(linearize(sentence([-1, 0, -1], ["root", "x", "dep"]))) == "(root (x ) ) (dep )"
-
-
-def test_empty_sentence():
-    assert linearize(sentence([], [])) == []
-
-
 @given(forests())
 def test_brackets_are_the_shape_of_the_tree(tree):
     tokens = linearize(tree)

@@ -3,11 +3,12 @@
 import math
 import random
 from collections import Counter
-from itertools import combinations, permutations, product
+from itertools import combinations, permutations
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles.dependency_trees import all_trees
 from oracles.forests import is_forest
 from scipy.stats import chisquare
 from strategies import trees
@@ -29,10 +30,6 @@ def is_tree(heads):
     return heads.count(ROOT) == 1 and is_forest(list(heads))
 
 
-def all_trees(words):
-    return [heads for heads in product(range(-1, words), repeat=words) if is_tree(list(heads))]
-
-
 def changed(before, after):
     return {word for word, (a, b) in enumerate(zip(before, after, strict=True)) if a != b}
 
@@ -40,9 +37,6 @@ def changed(before, after):
 def sentence(heads, deprels=None):
     deprels = deprels or ["root" if head == ROOT else f"label{i}" for i, head in enumerate(heads)]
     return Sentence([f"w{i}" for i in range(len(heads))], heads, deprels, [f"T{i}" for i in range(len(heads))])
-
-
-# --- re-attachment ------------------------------------------------------------------------------------------------
 
 
 @given(trees(min_words=1, max_words=30), st.integers(), st.data())
@@ -132,9 +126,6 @@ def test_labels_stay_with_their_words_but_for_the_root(heads, seed, data):
     assert changed(before.deprels, after.deprels) == (roots if len(roots) > 1 else set())
 
 
-# --- labels -------------------------------------------------------------------------------------------------------
-
-
 @given(trees(min_words=1, max_words=7), st.integers(), st.data())
 def test_labels_change_places_and_as_many_as_can(heads, seed, data):
     words = len(heads)
@@ -164,9 +155,6 @@ def test_every_word_has_its_turn():
     assert chisquare([drawn[word] for word in range(1, 6)]).pvalue > 1e-3
 
 
-# --- whole trees --------------------------------------------------------------------------------------------------
-
-
 @given(trees(min_words=1), st.integers(), st.sampled_from([random_heads, lambda n, _: left_chain(n)]))
 def test_words_tags_and_the_set_of_labels_stay(heads, seed, kind):
     before = sentence(heads)
@@ -181,9 +169,6 @@ def test_words_tags_and_the_set_of_labels_stay(heads, seed, kind):
 def test_chains():
     assert [left_chain(3), right_chain(3)] == [[1, 2, ROOT], [ROOT, 0, 1]]
     assert [chain(n) for chain in (left_chain, right_chain) for n in (0, 1)] == [[], [ROOT], [], [ROOT]]
-
-
-# --- how many -----------------------------------------------------------------------------------------------------
 
 
 @given(st.floats(0, 1), st.lists(st.integers(0, 40), max_size=60))

@@ -1,7 +1,5 @@
 """Word-level trees to token arrays: the examples of the paper, then a loop as oracle."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,33 +9,13 @@ from oracles import projection as oracle
 from strategies import split_forests, word_maps
 
 from fairseq_syntax.trees.conllu import ROOT, UNPARSED
-from fairseq_syntax.trees.projection import (
-    NO_PARENT,
-    parent_first_pieces,
-    parent_positions,
-    parent_words,
-    word_spans,
-)
+from fairseq_syntax.trees.projection import NO_PARENT, parent_first_pieces, parent_positions, parent_words, word_spans
 
 
 def middles(heads, word_of_token):
     """Parent positions as they are meant: halved, None without a parse."""
     doubled = parent_positions(heads, word_of_token)
     return [None if p == NO_PARENT else p / 2 for p in doubled.tolist()]
-
-
-# ------------------------------------------------------------------------------------- by hand
-
-
-def test_word_spans():
-    first, last = word_spans([0, 1, 1, 2, 2, 2, 3])
-    assert first.tolist() == [0, 1, 3, 6]
-    assert last.tolist() == [0, 2, 5, 6]
-
-
-def test_word_spans_of_the_empty_sentence():
-    first, last = word_spans([0])
-    assert (first.tolist(), last.tolist()) == ([0], [0])
 
 
 def test_parent_in_three_pieces_has_its_middle_piece():
@@ -52,40 +30,8 @@ def test_parent_in_two_pieces_lies_between_them():
     assert middles([4, 4, 4, 4, ROOT], word_of_token)[:6] == [6.5] * 6
 
 
-def test_parent_in_four_pieces_lies_between_the_middle_ones():
-    assert middles([1, ROOT], [0, 1, 1, 1, 1, 2]) == [2.5, 2.5, 2.5, 2.5, 2.5, 5.0]
-
-
 def test_root_looks_at_its_own_middle_and_eos_at_itself():
     assert middles([ROOT, 0, 0], [0, 0, 1, 2, 2, 3]) == [0.5, 0.5, 0.5, 0.5, 0.5, 5.0]
-
-
-def test_every_root_of_a_forest_looks_at_itself():
-    assert middles([ROOT, 0, ROOT], [0, 1, 2, 2, 3]) == [0.0, 0.0, 2.5, 2.5, 4.0]
-
-
-def test_first_pieces():
-    word_of_token = [0, 1, 1, 2, 2, 2, 3]
-    assert parent_first_pieces([1, ROOT, 1], word_of_token).tolist() == [1, 1, 1, 1, 1, 1, 6]
-    assert parent_first_pieces([2, 2, ROOT], word_of_token).tolist() == [3, 3, 3, 3, 3, 3, 6]
-
-
-def test_parent_words():
-    assert parent_words([1, ROOT, 1]).tolist() == [1, 1, 1, 3]
-    assert parent_words([ROOT, ROOT]).tolist() == [0, 1, 2]
-
-
-def test_without_a_parse_nothing_has_a_parent():
-    heads, word_of_token = [UNPARSED, UNPARSED], [0, 0, 1, 2]
-    assert middles(heads, word_of_token) == [None, None, None, None]
-    assert parent_first_pieces(heads, word_of_token).tolist() == [-1, -1, -1, -1]
-    assert parent_words(heads).tolist() == [UNPARSED, UNPARSED, UNPARSED]
-
-
-def test_empty_sentence():
-    assert parent_positions([], [0]).tolist() == [0]
-    assert parent_first_pieces([], [0]).tolist() == [0]
-    assert parent_words([]).tolist() == [0]
 
 
 def test_types():
@@ -112,9 +58,6 @@ def test_long_sentences_keep_clear_of_the_mark_for_no_parent():
     positions = parent_positions(np.full(32_767, 32_766), words)
     assert positions.max() == 65_534 < NO_PARENT
     assert positions[0] == 65_532
-
-
-# ---------------------------------------------------------------------------------- the oracle
 
 
 def equals_the_oracle(heads, word_of_token):
@@ -148,55 +91,3 @@ def test_word_spans_equal_the_oracle(word_of_token):
     pieces = [oracle.tokens_of(word, word_of_token) for word in range(word_of_token[-1] + 1)]
     assert first.tolist() == [min(p) for p in pieces]
     assert last.tolist() == [max(p) for p in pieces]
-
-
-# --------------------------------------------------------------------------------- invariances
-
-
-@given(split_forests())
-def test_pieces_of_one_word_share_everything(example):
-    heads, words = example
-    for array in (parent_positions(heads, words), parent_first_pieces(heads, words)):
-        for left, right in pairwise(range(len(words))):
-            if words[left] == words[right]:
-                assert array[left] == array[right]
-
-
-@given(split_forests())
-def test_reading_the_sentence_backwards_mirrors_the_positions(example):
-    heads, words = example
-    length, tokens = len(heads), len(words) - 1
-    mirrored_heads = [head if head < 0 else length - 1 - head for head in reversed(heads)]
-    mirrored_words = [length - 1 - word for word in reversed(words[:-1])] + [length]
-    forward = middles(heads, words)
-    backward = middles(mirrored_heads, mirrored_words)
-    assert backward[:-1] == [tokens - 1 - position for position in reversed(forward[:-1])]
-    assert backward[-1] == forward[-1] == tokens
-
-
-@given(split_forests(min_words=1), st.data())
-def test_renumbering_the_words_renumbers_their_parents(example, data):
-    heads, _ = example
-    place = data.draw(st.permutations(range(len(heads))))  # new number of each word
-    moved = [ROOT] * len(heads)
-    for word, head in enumerate(heads):
-        moved[place[word]] = head if head < 0 else place[head]
-    before, after = parent_words(heads), parent_words(moved)
-    assert after[-1] == before[-1] == len(heads)
-    for word, parent in enumerate(before[:-1].tolist()):
-        assert after[place[word]] == place[parent]
-
-
-@given(split_forests())
-def test_uncut_words_stand_at_whole_positions(example):
-    heads, _ = example
-    words = list(range(len(heads) + 1))
-    assert middles(heads, words) == parent_words(heads).tolist()
-    assert parent_first_pieces(heads, words).tolist() == parent_words(heads).tolist()
-
-
-@given(split_forests(unparsed=True))
-def test_text_in_front_shifts_the_positions(example):
-    heads, words = example
-    shifted = middles([ROOT, *(h + 1 if h >= 0 else h for h in heads)], [0, *(w + 1 for w in words)])
-    assert shifted[1:] == [None if p is None else p + 1 for p in middles(heads, words)]

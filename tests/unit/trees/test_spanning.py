@@ -1,8 +1,5 @@
 """The best tree against all trees, ties, forbidden arcs and extreme scores; longer sentences against networkx."""
 
-import subprocess
-import sys
-
 import networkx
 import numpy as np
 import pytest
@@ -154,8 +151,3 @@ def test_wrong_input(decode):
     forbidden[1] = -INF
     with pytest.raises(ValueError, match="sentence 1: the scores forbid every"):
         decode([arcs, forbidden], [roots, np.array([0.0, -INF, 0.0])])
-
-
-def test_stanza_is_imported_when_needed_only():
-    code = "import fairseq_syntax.trees.spanning, sys; sys.exit('stanza' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0

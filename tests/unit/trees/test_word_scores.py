@@ -47,13 +47,6 @@ def test_by_hand():
     assert (word_arcs.sum(1) + word_roots).tolist() == [2.0, 1.0]
 
 
-def test_one_piece_a_word_changes_nothing():
-    arcs, roots = np.arange(16.0).reshape(4, 4), np.arange(4.0)
-    word_arcs, word_roots = collapse_to_words(arcs, roots, np.arange(4))
-    np.fill_diagonal(arcs, 0)
-    assert np.array_equal(word_arcs, arcs) and np.array_equal(word_roots, roots)
-
-
 def test_forbidden_arcs_stay_forbidden():
     """And forbid nothing else: 0 * -inf is nowhere."""
     arcs = np.zeros((3, 3))
