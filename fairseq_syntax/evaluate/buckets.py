@@ -100,7 +100,7 @@ class Scale:
             return self.names[first] if first == last else "all"
         low = self.edges[first]
         if self.open and last == len(self.edges) - 1:
-            return "all" if low == -np.inf else f">{low - 1:g}" if self.whole else f">={low:g}"
+            return "all" if first == 0 else f">{low - 1:g}" if self.whole else f">={low:g}"
         high = self.edges[last + 1] - self.whole
         return f"<{high:g}" if low == -np.inf else f"{low:g}" if low == high else f"{low:g}-{high:g}"
 

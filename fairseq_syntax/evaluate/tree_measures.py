@@ -1,7 +1,7 @@
 """How hard the source of a sentence is to translate, as far as its tree tells: one number a sentence."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +11,7 @@ from ..trees.text import open_text, quoted
 from .number_pairs import is_plural
 
 _NOUNS = ("NOUN", "PROPN")
+_RELATIVE = ("who", "which", "that")
 _CONFIDENCE = ("confidence", "score", "prob")
 
 
@@ -20,12 +21,12 @@ class Parse:
 
     Attributes:
         sentence: the tree.
-        plural: of each word, whether it is plural; None where FEATS says nothing.
+        features: FEATS of each word, `_` where unknown.
         confidence: of the parser: of the sentence, or the mean of its words; NaN where it is not known.
     """
 
     sentence: Sentence
-    plural: list[bool | None] = field(default_factory=list)
+    features: list[str]
     confidence: float = float("nan")
 
 
@@ -53,7 +54,7 @@ def read_parses(path: str | Path, numbers: Sequence[int], sources: Sequence[str]
         sentence = parse_block(block, str(path), line)
         if sources is not None:
             _check_words(sentence, sources[place].split(), f"{path}:{line}: sentence {number + 1}")
-        parses.append(Parse(sentence, [_plural(row) for row in _rows(block)], _confidence(block)))
+        parses.append(Parse(sentence, [columns[5] for columns in _rows(block)], _confidence(block)))
     return parses
 
 
@@ -72,11 +73,6 @@ def _check_words(sentence: Sentence, words: list[str], place: str) -> None:
 def _rows(block: Iterable[str]) -> list[list[str]]:
     rows = (line.split("\t") for line in block if line[0] != "#")
     return [columns for columns in rows if columns[0].isdecimal()]
-
-
-def _plural(columns: list[str]) -> bool | None:
-    features = columns[5].split("|")
-    return True if "Number=Plur" in features else False if "Number=Sing" in features else None
 
 
 def _confidence(block: list[str]) -> float:
@@ -140,18 +136,18 @@ def has_relation(parse: Parse, relation: str) -> int:
 def attractors(parse: Parse) -> float:
     """Nouns between a subject and its verb that have another number than the subject (Linzen et al. 2016).
 
-    The verb is the first auxiliary or copula, if there is one; the subject of a relative clause is the noun that it is
-    about. Of several pairs the one with most counts; NaN without one. Number is that of FEATS, or, in a sentence
-    without, read off English words.
+    The verb is the first auxiliary or copula, if there is one; instead of a relative pronoun (`PronType=Rel`, or who,
+    which, that) stands the noun that it is about. Of several pairs the one with most counts; NaN without one. Number is
+    that of FEATS, or, in a sentence without, read off English words.
     """
-    counts = [_between(parse, *pair) for pair in subjects_and_verbs(parse.sentence)]
+    counts = [attractors_between(parse, *pair) for pair in subjects_and_verbs(parse)]
     known = [count for count in counts if count is not None]
     return max(known, default=float("nan"))
 
 
-def subjects_and_verbs(sentence: Sentence) -> list[tuple[int, int]]:
+def subjects_and_verbs(parse: Parse) -> list[tuple[int, int]]:
     """Pairs of (subject, verb), 0-based positions; see `attractors`."""
-    pairs = []
+    sentence, pairs = parse.sentence, []
     for word, (head, deprel) in enumerate(zip(sentence.heads, sentence.deprels, strict=True)):
         if deprel.split(":")[0] != "nsubj" or head < 0:
             continue
@@ -160,17 +156,20 @@ def subjects_and_verbs(sentence: Sentence) -> list[tuple[int, int]]:
             for i, (above, label) in enumerate(zip(sentence.heads, sentence.deprels, strict=True))
             if above == head and label.split(":")[0] in ("aux", "cop")
         ]
-        relative = sentence.upos[word] == "PRON" and sentence.deprels[head] == "acl:relcl" and sentence.heads[head] >= 0
+        relative = "PronType=Rel" in parse.features[word] or sentence.forms[word].lower() in _RELATIVE
+        relative = relative and sentence.deprels[head] == "acl:relcl" and sentence.heads[head] >= 0
         pairs.append((sentence.heads[head] if relative else word, min(helpers, default=head)))
     return pairs
 
 
-def _between(parse: Parse, subject: int, verb: int) -> int | None:
+def attractors_between(parse: Parse, subject: int, verb: int) -> int | None:
     """Attractors of a pair; None if the number of the subject is not known."""
-    sentence, by_form = parse.sentence, all(plural is None for plural in parse.plural)
+    sentence, by_form = parse.sentence, not any("Number=" in features for features in parse.features)
 
     def plural(word: int) -> bool | None:
-        return is_plural(sentence, word) if by_form else parse.plural[word]
+        features = parse.features[word].split("|")
+        known = True if "Number=Plur" in features else False if "Number=Sing" in features else None
+        return is_plural(sentence, word) if by_form else known
 
     of_subject = plural(subject)
     if of_subject is None:

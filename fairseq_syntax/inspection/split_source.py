@@ -53,7 +53,7 @@ def read_source(data: str, split: str, numbers: Sequence[int]) -> Source:
         )
         forms = _forms([dictionary[int(token)] for token in row], words[number], len(labels))
         parse = Sentence(forms, heads[number].tolist(), labels, kinds)
-        found.parses.append(Parse(parse, [None] * len(forms)))
+        found.parses.append(Parse(parse, ["_"] * len(forms)))
     found.words = np.array([len(parse.sentence) for parse in found.parses])
     return found
 

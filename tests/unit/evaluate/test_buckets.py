@@ -1,0 +1,134 @@
+"""Buckets hold every sentence once, none is too small, and what was put together says so."""
+
+import math
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from corpora import random_items, write_split
+from hypothesis import given
+from hypothesis import strategies as st
+from integration.commands import binarize
+
+from fairseq_syntax.evaluate.bucket_pictures import draw_buckets
+from fairseq_syntax.evaluate.buckets import KINDS, Source, make_buckets, measure, quartiles, scale_of, steps
+from fairseq_syntax.evaluate.tree_measures import read_parses
+from fairseq_syntax.inspection.split_source import read_source
+
+
+def as_lists(buckets):
+    return {bucket.label: bucket.sentences.tolist() for bucket in buckets}
+
+
+def test_edges():
+    lengths = np.array([1, 10, 11, 20, 21, 40, 41, 50, 51, 300])
+    assert as_lists(make_buckets(lengths, scale_of("length", lengths), 1)) == {
+        **{"1-10": [0, 1], "11-20": [2, 3], "21-30": [4], "31-40": [5], "41-50": [6, 7], ">50": [8, 9]}
+    }
+    few = np.array([3.0, 4, 6, 7])
+    assert as_lists(make_buckets(few, scale_of("length", few, 3, 6), 1)) == {"1-3": [0], "4-6": [1, 2], ">6": [3]}
+    means = np.array([1.0, 1.49, 1.5, 2.7])
+    assert list(as_lists(make_buckets(means, scale_of("mean-dependency", means), 1))) == ["1-1.5", "1.5-2", "2.5-3"]
+    depths = np.array([2.0, 2, 3, 5, np.nan])
+    assert as_lists(make_buckets(depths, scale_of("depth", depths), 1)) == {"2": [0, 1], "3": [2], "5": [3]}
+    present = np.array([1.0, 0, 1])
+    assert as_lists(make_buckets(present, scale_of("relation:acl", present), 1)) == {"absent": [1], "present": [0, 2]}
+    assert as_lists(make_buckets(present, scale_of("relation:acl", present), 2)) == {"all": [0, 1, 2]}
+    assert as_lists(make_buckets(np.arange(8.0), quartiles(np.arange(8.0)), 2)) == {
+        **{"<1.75": [0, 1], "1.75-3.5": [2, 3], "3.5-5.25": [4, 5], ">=5.25": [6, 7]}
+    }
+
+
+def test_small_ones_join_their_smaller_neighbour():
+    values = np.repeat([1.0, 2, 3, 4, 9], [5, 3, 1, 2, 1])
+    (one, low, high) = make_buckets(values, steps(values, 1, 0), 3)
+    assert [(each.label, len(each)) for each in (one, low, high)] == [("1", 5), ("2", 3), ("3-9", 4)]
+    assert one.merged == () and high.merged == (("3", 1), ("4", 2), ("9", 1))
+    assert as_lists(make_buckets(values, steps(values, 1, 0), 100)) == {"1-9": list(range(12))}
+
+
+@given(
+    st.lists(st.one_of(st.integers(0, 40), st.just(math.nan)), min_size=1).filter(lambda v: any(x == x for x in v)),
+    st.integers(1, 12),
+    st.sampled_from([None, 20]),
+    st.integers(1, 30),
+)
+def test_every_sentence_is_in_its_bucket(values, width, longest, minimum):
+    values = np.array(values, dtype=float)
+    buckets = make_buckets(values, steps(values, width, 0, longest=longest and width * (longest // width)), minimum)
+    known = np.flatnonzero(values == values)
+    assert sorted(np.concatenate([bucket.sentences for bucket in buckets])) == known.tolist()
+    assert len(buckets) == 1 or min(map(len, buckets)) >= minimum
+    for bucket in buckets:
+        low, _, high = bucket.label.removeprefix(">").partition("-")
+        for sentence in bucket.sentences:
+            if bucket.label == "all":
+                assert len(buckets) == 1
+            elif bucket.label.startswith(">"):
+                assert values[sentence] > int(low)
+            else:
+                assert int(low) <= values[sentence] <= int(high or low)
+        assert not bucket.merged or sum(size for _, size in bucket.merged) == len(bucket)
+        assert all(size > 0 for _, size in bucket.merged)
+
+
+def test_what_is_not_known():
+    for kind in KINDS:
+        with pytest.raises(ValueError, match=f"--by {kind}: "):
+            measure(kind, Source())
+    assert measure("length", Source(words=np.array([0, 3]))).tolist() == [1, 3]
+
+
+def test_data_directory(tmp_path):
+    """Trees, subwords and unknown words of a data directory are those of its text."""
+    items = random_items(30, 1)
+    for name, some in (("train", items[:20]), ("test", items)):
+        write_split(tmp_path / name, some)
+    data = binarize({name: tmp_path / name for name in ("train", "test")}, tmp_path / "bin")
+    numbers = [4, 2, 29]
+    found = read_source(str(data), "test", numbers)
+    chosen = [items[i] for i in numbers]
+    assert found.words.tolist() == [len(item.words) for item in chosen]
+    assert found.pieces.tolist() == [sum(map(len, item.pieces)) for item in chosen]
+    vocabulary = {token for item in items[:20] for token in item.text().split()}
+    unknown = [sum(token not in vocabulary for token in item.text().split()) for item in chosen]
+    assert found.unknown.tolist() == unknown and sum(unknown) > 0
+    parses = read_parses(tmp_path / "test.en.conllu", numbers, None)
+    for kind in ("depth", "longest-dependency", "mean-dependency", "crossings", "relation:rel1"):
+        expected = measure(kind, Source(parses=parses))
+        np.testing.assert_array_equal(measure(kind, found), expected)
+    for one, other in zip(found.parses[:2], parses[:2], strict=True):
+        assert (one.sentence.forms, one.sentence.upos) == (other.sentence.forms, other.sentence.upos)
+    assert measure("subwords", found).tolist() == (found.pieces / found.words).tolist()
+    with pytest.raises(ValueError, match="has no split dev"):
+        read_source(str(data), "dev", numbers)
+    with pytest.raises(ValueError, match="has 30 sentences, but sentence 31"):
+        read_source(str(data), "test", [30])
+
+
+def test_picture():
+    def group(label, size, *scores):
+        ends = [{"mean": score, "interval": [score - 3, score + 1.5]} for score in scores]
+        ends[1]["interval"] = [31.5, 33]  # the score may be outside
+        return {"label": label, "size": size, "scores": {"BLEU": dict(zip(["_base$1", "a$b$"], ends, strict=True))}}
+
+    tables = [
+        {"title": "source words", "minimum": 50, "groups": [group("1-10", 60, 30, 31), group(">10", 80, 20, 22)]},
+        {"title": "depth", "minimum": 50, "groups": [group("2", 40, 25, 26)]},
+    ]
+    figure = draw_buckets(tables, ["_base$1", "a$b$"], "BLEU")
+    first, second = figure.axes
+    assert [tick.get_text() for tick in first.get_xticklabels()] == ["1-10\nn = 60", ">10\nn = 80"]
+    assert (
+        first.get_xlabel() == "source words, n sentences" and first.get_ylabel() == "BLEU, 95 % intervals (bootstrap)"
+    )
+    assert [text.get_text() for text in first.get_legend().get_texts()] == ["_base$1", "a$b$"]
+    lines = first.get_lines()
+    np.testing.assert_array_equal([line.get_ydata() for line in lines], [[30, 20], [31, 22]])
+    assert len({line.get_color() for line in lines}) == 2 and (lines[0].get_xdata() != lines[1].get_xdata()).all()
+    for line, bars in zip(lines, first.collections, strict=True):
+        for place, score, bar in zip(line.get_xdata(), line.get_ydata(), bars.get_segments(), strict=True):
+            assert bar[:, 0].tolist() == [place, place] and bar[0, 1] <= score <= bar[1, 1]
+    assert [line.get_fillstyle() for line in (*lines, *second.get_lines())] == ["full", "full", "none", "none"]
+    figure.canvas.draw()  # `$` is no formula
+    plt.close(figure)
