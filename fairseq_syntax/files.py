@@ -6,7 +6,7 @@ import io
 import os
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -57,7 +57,7 @@ def lock(file: int | IO, message: str) -> None:
         pass  # a file system without locks
 
 
-def refuse_existing(paths: list[str | None], overwrite: bool) -> None:
+def refuse_existing(paths: Iterable[str | Path | None], overwrite: bool) -> None:
     """Raise FileExistsError if a file that is to be written exists, before the work begins; None and `-` are passed
     over.
     """

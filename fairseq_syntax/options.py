@@ -7,6 +7,7 @@ A field's metadata holds, beside fairseq's "help", the "range" of a number as an
 import argparse
 import math
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import field, fields
 from enum import Enum, EnumType
 from typing import get_args, get_type_hints
@@ -68,17 +69,14 @@ def check_range(what: str, value: float, interval: str) -> None:
 
 def register_presets(model: str, presets: Mapping[str, Mapping[str, object]]) -> None:
     """Register architectures of a model: name -> values of the options that are not given."""
+    for name, settings in presets.items():
 
-    def register(name: str, settings: Mapping[str, object]) -> None:
-        def architecture(args):
+        def architecture(args, settings=settings):
             for option, value in settings.items():
                 if not hasattr(args, option):
                     setattr(args, option, value)
 
         register_model_architecture(model, name)(architecture)
-
-    for name, settings in presets.items():
-        register(name, settings)
 
 
 def as_namespace(args) -> argparse.Namespace:
@@ -104,10 +102,7 @@ def fill_options_of_checkpoint(cfg) -> None:
     options = getattr(ARCH_MODEL_REGISTRY.get(name), "options", None)
     if not (isinstance(options, type) and issubclass(options, FairseqDataclass)):
         return  # a model of somebody else's
-    if isinstance(cfg, DictConfig):
-        with open_dict(cfg):
-            fill_defaults(cfg, options)
-    else:
+    with open_dict(cfg) if isinstance(cfg, DictConfig) else nullcontext():
         fill_defaults(cfg, options)
 
 

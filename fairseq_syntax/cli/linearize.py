@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
 
-from ..files import staged
+from ..files import refuse_existing, staged
 from ..trees.alignment import align_tree
 from ..trees.conllu import TreeFormatError, read_conllu
 from ..trees.linearization import linearize
@@ -75,9 +75,7 @@ def run(args: argparse.Namespace) -> None:
     languages = (args.source_lang, args.target_lang)
     texts = [f"{args.input}.{language}" for language in languages]
     outputs = [Path(f"{args.output}.{language}") for language in languages]
-    for output in outputs:
-        if output.exists() and not args.overwrite:
-            raise TreeFormatError(f"{output}: exists already; give --overwrite to replace it")
+    refuse_existing(outputs, args.overwrite)
     counts = {TRANSLATE: 0, PARSE: 0}
     with staged(outputs[0]) as sources, staged(outputs[1]) as targets:
         with (

@@ -102,25 +102,19 @@ class TreeHealth:
     def report(self) -> None:
         """Warn of what has been counted since the last report, once, and forget it."""
         counts, self._counts = self._counts, {}
+        flat = "are flat (nothing but the root)", "raise --rnng-entropy-weight or lower --rnng-policy-weight"
+        capped = (
+            "were kept from opening constituents by the limit of actions",
+            "lower --rnng-policy-weight or raise --rnng-entropy-weight",
+        )
         for side, numbers in counts.items():
-            flat, capped, trees = numbers.tolist()
-            for share, what, cure in (
-                (
-                    flat / trees,
-                    "are flat (nothing but the root)",
-                    "raise --rnng-entropy-weight or lower --rnng-policy-weight",
-                ),
-                (
-                    capped / trees,
-                    "were kept from opening constituents by the limit of actions",
-                    "lower --rnng-policy-weight or raise --rnng-entropy-weight",
-                ),
-            ):
-                if share > DEGENERATE and distributed_utils.get_global_rank() == 0:
+            *degenerate, trees = numbers.tolist()
+            for count, (what, cure) in zip(degenerate, (flat, capped), strict=True):
+                if count / trees > DEGENERATE and distributed_utils.get_global_rank() == 0:
                     logger.warning(
                         "%.0f %% of the %s trees since the last epoch or validation began %s, from which no trees are "
                         "learned: %s",
-                        100 * share,
+                        100 * count / trees,
                         {"src": "source", "tgt": "target"}[side],
                         what,
                         cure,

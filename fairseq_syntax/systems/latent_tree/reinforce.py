@@ -1,4 +1,7 @@
-"""Training of translators whose trees are drawn from a policy (Bradbury & Socher 2017, Sec. 2.3)."""
+"""REINFORCE: training of translators whose trees are drawn from a policy (Bradbury & Socher 2017, Sec. 2.3).
+
+A function `_less_…` is a baseline; `moving_baselines` has the averages, `losses` the formulas.
+"""
 
 import math
 from typing import NamedTuple

@@ -118,13 +118,10 @@ def register_sizes(model_name: str, preset: Callable[[argparse.Namespace, str], 
 
     `preset` is called with (args, suffix) before fairseq's preset of that size, and sets what is the model's own.
     """
+    for suffix, base in SIZES.items():
 
-    def register(suffix: str, base: Callable) -> None:
-        def architecture(args):
+        def architecture(args, suffix=suffix, base=base):
             preset(args, suffix)
             base(args)
 
         register_model_architecture(model_name, f"{model_name}{suffix}")(architecture)
-
-    for suffix, base in SIZES.items():
-        register(suffix, base)
