@@ -24,7 +24,7 @@ help:
 	@echo "make test      units and a tiny run of every system (4 minutes on two cores);  make test-all   all but the slow tests"
 	@echo "make test-slow   all tests (an hour);  make coverage   which lines make test-all runs"
 	@echo "make lint      check the style;  make format   fix it"
-	@echo "make bench     print the speed and memory ratios"
+	@echo "make bench     print the speed and memory ratios; BENCH=\"--json NEW --compare OLD\""
 
 install: $(STAMP)
 
@@ -79,7 +79,7 @@ format: install
 	$(BIN)/ruff format .
 
 bench: install
-	PATH="$(BIN):$$PATH" $(BIN)/python benchmarks/run.py
+	PATH="$(BIN):$$PATH" $(BIN)/python benchmarks/run.py $(BENCH)
 
 clean:
 	rm -rf $(VENV) build site *.egg-info .coverage* .pytest_cache .hypothesis .ruff_cache

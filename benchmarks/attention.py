@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from distances import random_heads
 from fairseq.utils import apply_to_sample
-from timing import print_machine, report, side_by_side
+from timing import print_machine, report, section, side_by_side
 from torch import Tensor
 
 from fairseq_syntax.data.collating import TokenSyntax, collate_syntax
@@ -154,11 +154,11 @@ def run(quick: bool, paper_size: bool = False) -> None:
         steps(shape, 1 if quick else 21 if shape.width < PAPER.width else 7)
     for width in (32,) if quick else (256, *([PAPER.width] if paper_size else [])):
         systems = models.directed(width)
-        print(f"\n== recurrent models, states of {width}")
+        section(f"recurrent models, states of {width}")
         sizes = {32: (4, 8, 1), 256: (80, 25, 5), PAPER.width: (80, 25, 2)}[width]
         models.training(systems, *sizes, ">= 0.9 (sdatt)")
         models.generation(systems, *((2, 4, 5, 1) if quick else (16, 20, 5, 5)))
-    print("\n== Transformers with tree distances")
+    section("Transformers with tree distances")
     options = {"encoder_layers": 2, "decoder_layers": 2} if quick else {}
     systems = models.transformers(models.size_of(quick), models.DISTANCE_TRANSFORMERS, **options)
     models.training(systems, *((4, 8, 1) if quick else (24, 25, 5)), ">= 0.95 (dasa_transformer)")

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import torch
 from fairseq.data import Dictionary
-from timing import peak_memory, report, side_by_side
+from fixed_stack import FixedStackRNNG
+from timing import peak_memory, report, report_memory, side_by_side
 
 import fairseq_syntax  # noqa: F401
 from fairseq_syntax.systems.latent_tree.generator import TreeGenerator
@@ -63,7 +64,7 @@ def one_side(size: int, sentences: int, characters: int, rounds: int) -> None:
 
     def draw_and_replay():
         generator = torch.Generator().manual_seed(1)
-        replay(grow_trees(grammar, lengths, limits, given_text(text, lengths), generator=generator).numpy())
+        replay(grow_trees(grammar, lengths, limits, given_text(text, lengths), generator=generator).actions.numpy())
 
     def action_by_action():
         grammar.zero_grad()
@@ -72,11 +73,22 @@ def one_side(size: int, sentences: int, characters: int, rounds: int) -> None:
             policy = sum(naive.log_policy(*entry)[0] for entry in result["policies"])
             (sum(result["symbol_loss"]) - policy).backward()
 
-    seconds = side_by_side(
-        {"an action at a time": action_by_action, "trees given": replay, "trees drawn first": draw_and_replay},
-        rounds,
-        warm_up=1,
-    )
+    peer = FixedStackRNNG(grammar)
+
+    def fixed_stack():
+        peer.zero_grad()
+        loss = peer(actions, text, limits)
+        loss.backward()
+        return loss.item()
+
+    scores, _ = grammar(actions, text.numpy(), limits)
+    ours = (scores.symbol_loss.sum() - scores.log_policy.sum()).item()
+    assert abs(fixed_stack() / ours - 1) < 1e-4, "the peer computes the same"
+    contestants = {"trees given": replay, "trees drawn first": draw_and_replay}
+    seconds = side_by_side({"fixed stack": fixed_stack, **contestants}, rounds, warm_up=1)
+    title = f"one side, size {size}, {sentences} sentences of {characters} characters, trees given"
+    report(title, {name: seconds[name] for name in ("fixed stack", "trees given")}, "fixed stack", ">= 4")
+    seconds = side_by_side({"an action at a time": action_by_action, **contestants}, rounds, warm_up=1)
     title = f"one side, size {size}, {sentences} sentences of {characters} characters ({number} actions)"
     report(title, seconds, "an action at a time", "trees given >= 5, drawn first >= 3")
     for name, value in seconds.items():
@@ -158,23 +170,31 @@ def whole_models(size: int, sentences: int, characters: int, rounds: int) -> Non
     task = systems["latent_tree_rnng"][0]
     trees = TreeGenerator(task.source_dictionary, task.target_dictionary, **limit)
     lines = [
-        {"net_input": {name: value[row : row + 1] for name, value in batch["net_input"].items()}}
+        {"net_input": {name: value[row : row + 1] for name, value in batch["net_input"].items()}, "id": batch["id"][:1]}
         for row in range(sentences)
     ]
     seconds = side_by_side(
         {
             "lstm": lambda: stock.inference_step(beam, [lstm], batch),
             "latent_tree_rnng": lambda: trees.generate([model], batch),
-            "a sentence at a time": lambda: [trees.generate([model], line) for line in lines],
         },
         max(1, rounds // 2),
         warm_up=1,
+    )
+    alone = side_by_side(
+        {
+            "lstm": lambda: [stock.inference_step(beam, [lstm], line) for line in lines[:10]],
+            "latent_tree_rnng": lambda: [trees.generate([model], line) for line in lines[:10]],
+        },
+        max(1, rounds // 2),
     )
     found = [hypotheses[0] for hypotheses in trees.generate([model], batch)]
     assert all(len(hypothesis["tokens"]) == characters + 1 for hypothesis in found), "all are to have the same length"
     opened = sum(len(hypothesis["tgt_spans"]) for hypothesis in found) / (sentences * characters)
     title = f"greedy translation, size {size}, {sentences} sentences of {characters} characters"
-    report(f"{title}, {opened:.2f} constituents a character", seconds, "lstm", None, sentences * characters)
+    report(f"{title}, {opened:.2f} constituents a character", seconds, "lstm", ">= 0.6", sentences * characters)
+    title = f"greedy translation, size {size}, a sentence of {characters} characters at a time"
+    report(title, alone, "lstm", ">= 0.2", len(lines[:10]) * characters)
 
 
 def memory(name: str, size: int, sentences: int, characters: int) -> None:
@@ -193,9 +213,11 @@ def compare_memory(size: int, sentences: int, characters: int) -> None:
     for name in ("lstm", "latent_tree_rnng"):
         command = [sys.executable, __file__, "--memory", name, *arguments]
         peaks[name] = float(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()[-1])
-    print(f"\npeak memory of a process that trains (size {size}, {sentences} pairs of {characters} characters)")
-    for name, peak in peaks.items():
-        print(f"  {name:28} {peak:10.0f} MiB  {peak / peaks['lstm']:6.3f} x lstm")
+    report_memory(
+        f"peak memory of a process that trains (size {size}, {sentences} pairs of {characters} characters)",
+        peaks,
+        "lstm",
+    )
 
 
 def run(quick: bool) -> None:

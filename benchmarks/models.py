@@ -7,7 +7,7 @@ from argparse import Namespace
 import numpy as np
 import torch
 from fairseq.data import Dictionary
-from timing import peak_memory, report, side_by_side
+from timing import peak_memory, report, report_memory, side_by_side
 
 import fairseq_syntax  # noqa: F401
 from fairseq_syntax.data.collating import TokenSyntax, collate_syntax
@@ -228,9 +228,7 @@ def compare_memory(quick: bool) -> None:
         )
         for system in (list(systems)[:2] if quick else systems)
     }
-    print("\npeak memory of a process that trains (32 sentences of 40 tokens)")
-    for system, peak in peaks.items():
-        print(f"  {system:28} {peak:10.0f} MiB  {peak / peaks['transformer']:6.3f} x transformer")
+    report_memory("peak memory of a process that trains (32 sentences of 40 tokens)", peaks, "transformer")
 
 
 if __name__ == "__main__":

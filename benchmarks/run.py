@@ -1,6 +1,13 @@
-"""`make bench`: all ratios of this project, from one run. `--quick` only tries that everything works."""
+"""`make bench`: all ratios of this project, from one run. `--quick` only tries that everything works.
+
+`make bench BENCH="--json NEW.json --compare OLD.json"` keeps the ratios and says which are worse than those of another
+commit; ratios, as seconds are those of a machine and its other work.
+"""
 
 import argparse
+import json
+import sys
+from pathlib import Path
 
 import attention
 import blackout
@@ -9,7 +16,7 @@ import latent_trees
 import marginals
 import models
 import preprocessing
-from timing import print_machine
+from timing import RATIOS, compare, part, print_machine, section
 
 
 def time_transformers(quick: bool) -> None:
@@ -24,7 +31,7 @@ def time_recurrent(quick: bool) -> None:
     """Recurrent models against fairseq's LSTM."""
     for width in (32,) if quick else (256, 1024):
         systems = models.recurrent(width)
-        print(f"\n== recurrent models, embeddings and states of {width}")
+        section(f"recurrent models, embeddings and states of {width}")
         target = ">= 1.0 (nmt_lstm), 0.8 (sa_nmt_shared)"
         sizes = {32: (4, 8, 1), 256: (64, 20, 5), 1024: (32, 25, 3)}[width]
         models.training(systems, *sizes, target)
@@ -35,7 +42,7 @@ def time_graphs(quick: bool) -> None:
     """Latent graph parsing against the same model without graphs."""
     for width in (32,) if quick else (128, 512):
         systems = models.graphs(width)
-        print(f"\n== latent graph parsing, embeddings and states of {width}")
+        section(f"latent graph parsing, embeddings and states of {width}")
         models.training(systems, *((4, 8, 1) if quick else (128, 12, 2)), None)
         for beam in (12,) if quick else (12, 50):
             models.generation(systems, *((2, 4) if quick else (16, 12)), beam, 1 if quick else 3)
@@ -67,11 +74,24 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="tiny sizes; the figures mean nothing")
     parser.add_argument("--only", choices=PARTS, help="one part")
     parser.add_argument("--paper-size", action="store_true", help="attention: also the size of the paper, many minutes")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the ratios to this file")
+    parser.add_argument("--compare", type=Path, metavar="FILE", help="the ratios of an earlier run; 1 if any is worse")
+    parser.add_argument("--tolerance", type=float, default=0.1, help="how much worse counts (%(default)s)")
     args = parser.parse_args(arguments)
+    old = json.loads(args.compare.read_text()) if args.compare else None
     print_machine()
+    RATIOS.clear()
     for name, run in PARTS.items():
         if args.only in (None, name):
+            part(name)
             run(args.quick, **({"paper_size": args.paper_size} if name == "attention" else {}))
+    if args.json:
+        args.json.write_text(json.dumps(RATIOS, indent=1) + "\n")
+    if old is not None:
+        lines = compare(old, args.tolerance)
+        print(f"\n== beside {args.compare}", *lines, sep="\n")
+        if any(line.startswith("worse") for line in lines):
+            sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -78,6 +78,7 @@ _WAITS = {
     "__contains__",
     "equal",
     "allclose",
+    "multinomial",
     "argwhere",
     "bincount",
     "histc",
@@ -85,6 +86,30 @@ _WAITS = {
 _HOST = {"numpy", "__array__", "__dlpack__"}
 # of packed sequences, whose lengths and sizes of batches are on the host
 _SIZES_ON_HOST = ("_pack_padded_sequence", "_pad_packed_sequence", "lstm", "gru")
+
+
+class RealGPU(contextlib.nullcontext):
+    """What a `PretendGPU` can be asked for, of the GPU that is there; nothing is counted."""
+
+    def __init__(self):
+        super().__init__()
+        self.syncs: Counter = Counter()
+
+    def move(self, thing):
+        """A module or a nest of tensors on the GPU."""
+        return thing.to(DEVICE) if isinstance(thing, nn.Module) else tree_map(_to_gpu, thing)
+
+
+def _to_gpu(thing):
+    return thing.to(DEVICE) if isinstance(thing, Tensor) else thing
+
+
+def autocast_on_host(device_type="cuda", dtype=None, enabled=True, cache_enabled=None):
+    """Autocast of the GPU, where the numbers are."""
+    return _AUTOCAST("cpu", dtype=torch.bfloat16, enabled=enabled, cache_enabled=cache_enabled)
+
+
+_AUTOCAST = torch.autocast
 
 
 class PretendGPU(TorchFunctionMode):
@@ -121,6 +146,8 @@ class PretendGPU(TorchFunctionMode):
             (torch.cuda, "is_available", lambda: True),
             (torch.cuda, "current_device", lambda: 0),
             (torch, "Generator", HostGenerator),
+            (torch, "autocast", autocast_on_host),
+            (torch.cuda.amp, "autocast", lambda enabled=True: autocast_on_host(enabled=enabled)),
         ):
             self._patches.enter_context(mock.patch.object(owner, name, value))
         return super().__enter__()

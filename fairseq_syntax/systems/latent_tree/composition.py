@@ -48,22 +48,25 @@ class Composition(nn.Module):
             plan,
         )
 
-    def ends(self, gates: Tensor, sizes: list[int], last: Tensor) -> Tensor:
-        """(n, 2H) last states of both directions for n phrases of at least one child, without gradients.
+    def read(
+        self, gates: Tensor, sizes: list[int], last: Tensor, recurrent: Tensor, before: Tensor | None = None
+    ) -> Tensor:
+        """(2, 2, n, H) hidden states and cells of both directions after the last children of n phrases; no gradients.
 
         Args:
             gates: (2, M, 4H) inputs of their children, packed; overwritten.
             sizes: how many phrases have a child at each step.
             last: (n,) where the last child of each phrase is packed.
+            recurrent: (2, H, 4H) weights.
+            before: the same of the children before these, if there are any.
         """
-        cells = gates.new_empty(*gates.shape[:2], self.size)
-        hidden = torch.empty_like(cells)
-        scan_(gates, cells, hidden, sizes, self.recurrent_weight.transpose(1, 2))
-        return hidden.index_select(1, last).transpose(0, 1).flatten(1)
+        states = gates.new_empty(2, *gates.shape[:2], self.size)
+        scan_(gates, states[1], states[0], sizes, recurrent, before)
+        return states.index_select(2, last)
 
     def combine(self, ends: Tensor) -> Tensor:
-        """(n, H) phrases from their last states, (n, 2H)."""
-        return torch.addmm(self.output_bias, ends, self.output_weight.t()).tanh()
+        """(n, H) phrases from the last hidden states of both directions, (2, n, H)."""
+        return torch.addmm(self.output_bias, ends.transpose(0, 1).flatten(1), self.output_weight.t()).tanh()
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,9 @@ class DevicePlan:
         return cls(plan, *(torch.from_numpy(array).to(device) for array in (codes, plan.previous, plan.last, used)))
 
 
-def scan_(gates: Tensor, cells: Tensor, hidden: Tensor, sizes: list[int], recurrent: Tensor) -> None:
+def scan_(
+    gates: Tensor, cells: Tensor, hidden: Tensor, sizes: list[int], recurrent: Tensor, first: Tensor | None = None
+) -> None:
     """Run LSTMs in both directions over the packed children of one height.
 
     Args:
@@ -93,17 +98,18 @@ def scan_(gates: Tensor, cells: Tensor, hidden: Tensor, sizes: list[int], recurr
         cells, hidden: (2, M, H), written.
         sizes: how many phrases have a child at each step; M in all.
         recurrent: (2, H, 4H) weights.
+        first: hidden states and cells before, (2, 2, N, H); zeros when None.
     """
-    start, before = 0, None
+    start = 0
+    previous_hidden, previous_cells = (None, None) if first is None else first
     for size in sizes:
         now = slice(start, start + size)
-        if before is None:
-            lstm_step_(gates[:, now], None, cells[:, now], hidden[:, now])
-        else:
-            previous = slice(before, before + size)
-            gates[:, now].baddbmm_(hidden[:, previous], recurrent)
-            lstm_step_(gates[:, now], cells[:, previous], cells[:, now], hidden[:, now])
-        before, start = start, start + size
+        here, new_cells, new_hidden = gates[:, now], cells[:, now], hidden[:, now]
+        if previous_hidden is not None:
+            here.baddbmm_(previous_hidden[:, :size], recurrent)
+            previous_cells = previous_cells[:, :size]
+        lstm_step_(here, previous_cells, new_cells, new_hidden)
+        previous_hidden, previous_cells, start = new_hidden, new_cells, start + size
 
 
 class _Compose(Function):
@@ -119,7 +125,8 @@ class _Compose(Function):
         cells, hidden = (symbols.new_zeros(2, children + 1, size) for _ in range(2))
         ends = symbols.new_empty(count, 2 * size)
         phrases = symbols.new_empty(count, size)
-        recurrent_t, input_t = recurrent.transpose(1, 2), input_weight.transpose(1, 2)
+        # products with few rows are faster
+        recurrent_t, input_t = (weight.transpose(1, 2).contiguous() for weight in (recurrent, input_weight))
         last_height = len(plan.plan.phrases) - 1
         done, packed = 0, 0
         for height, (number, steps) in enumerate(zip(plan.plan.phrases, plan.plan.steps, strict=True)):

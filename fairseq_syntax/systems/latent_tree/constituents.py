@@ -34,6 +34,7 @@ class Constituents:
     opens: np.ndarray  # (B, T) the constituent that an NT opens; `NONE` elsewhere and if it was dropped
     empty: np.ndarray  # (B,) constituents of each sentence that were dropped
     lengths: np.ndarray  # (B,) symbols without the end
+    actions: np.ndarray  # (B, T) that build them
 
     def __len__(self) -> int:
         return len(self.row)
@@ -76,7 +77,7 @@ def constituents(actions: np.ndarray) -> Constituents:
 
     depth, height = _levels(parent)
     tree = (row, parent, opened, closed, start, end, terminals, nonterminals, depth, height)
-    return Constituents(*tree, innermost, closes, opens, empty, lengths)
+    return Constituents(*tree, innermost, closes, opens, empty, lengths, actions)
 
 
 def _levels(parent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

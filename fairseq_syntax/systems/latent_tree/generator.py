@@ -85,31 +85,35 @@ class TreeGenerator:
         source, _, memory = model.encode(tokens)
         roots = model.roots(memory)
         lengths = torch.from_numpy(source.constituents.lengths).to(tokens.device)
-        rows, actions, text, most = self._targets(model, sample, memory, roots, lengths)
-        return self._hypotheses(model, source, memory, roots, rows, actions, text, most)
+        rows, actions, text, most, grown = self._targets(model, sample, memory, roots, lengths)
+        return self._hypotheses(model, source, memory, roots, rows, actions, text, most, grown)
 
-    def _targets(self, model, sample, memory, roots, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """(N,) sentence of each hypothesis, (N, T) actions and (N, n + 1) symbols; (B,) the most symbols there may be.
+    def _targets(self, model, sample, memory, roots, lengths: Tensor):
+        """(N,) sentence of each hypothesis, (N, T) actions and (N, n + 1) symbols; (B,) the most symbols there may be;
+        and how the trees were made up, if not by beam search.
 
         Args:
             lengths: (B,) of the source.
         """
         most = (self.max_len_a * (lengths + 1) + self.max_len_b).long().clamp(min=max(self.choice.min_symbols, 1))
         if self.beam == 1:
-            chosen = self.choice.greedy(model.decoder, most)
-            actions = grow_trees(model.decoder, most, model.limits, chosen, memory, roots, greedy=True, wait=model.wait)
-            return torch.arange(len(most), device=most.device), actions, chosen.text, most
+            chosen = self.choice.greedy(model.decoder)
+            grown = grow_trees(model.decoder, most, model.limits, chosen, memory, roots, greedy=True, wait=model.wait)
+            chosen.check()
+            symbols = grown.symbols.masked_fill(grown.actions != Action.GEN, self.choice.pad)
+            text, _ = left_justified(symbols, self.choice.pad)
+            return torch.arange(len(most), device=most.device), grown.actions, text, most, grown
         found = beam_search(model.decoder, most, model.limits, self.choice, memory, roots, self.beam, self.power)
-        return *found, most
+        return *found, most, None
 
-    def _hypotheses(self, model, source, memory, roots, rows, actions, text, most) -> list[list[dict]]:
+    def _hypotheses(self, model, source, memory, roots, rows, actions, text, most, grown) -> list[list[dict]]:
         """Hypotheses of the sentences `rows`, with what a replay of their trees tells."""
         own = type(memory)(*(part.index_select(0, rows) for part in memory))
         own_roots = None if roots is None else roots.index_select(0, rows)
         actions, most = actions.cpu().numpy(), most.index_select(0, rows).cpu().numpy()
-        scores, replay = model.decoder(actions, text.cpu().numpy(), model.limits, own, own_roots, most)
+        scores, replay = model.decoder(actions, text.cpu().numpy(), model.limits, own, own_roots, most, grown)
         trees, sources = scores.constituents, source.constituents
-        src_actions = source.actions.cpu().numpy()
+        src_actions = source.constituents.actions
         src_symbols = generated(src_actions, source.symbols.cpu().numpy())
         tgt_symbols = generated(actions, scores.symbols.cpu().numpy())
         src_trees = to_brackets(src_actions, [[self.src_dict[i] for i in line[:-1]] for line in src_symbols])
@@ -162,8 +166,8 @@ class TreeScorer(TreeGenerator):
             raise ValueError("there are no reference translations; score those of binarized data: --score-reference")
         text, most = left_justified(sample["target"], self.choice.pad)
         symbols = given_text(text, most)
-        actions = grow_trees(model.decoder, most, model.limits, symbols, memory, roots, greedy=True, wait=model.wait)
-        return torch.arange(len(most), device=most.device), actions, text, most
+        grown = grow_trees(model.decoder, most, model.limits, symbols, memory, roots, greedy=True, wait=model.wait)
+        return torch.arange(len(most), device=most.device), grown.actions, text, most, grown
 
 
 class TreeInBatch:

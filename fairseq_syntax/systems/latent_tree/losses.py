@@ -87,16 +87,16 @@ def reward_to_go(rewards: Tensor, counts: Tensor, discount: float) -> Tensor:
 
 
 def by_symbols(returns: Tensor, actions: Tensor) -> Tensor:
-    """(B, N) of `returns` (B, T), the reward to go of the first action after n symbols, for every n from 0; 0 if there
+    """(B, T) of `returns` (B, T), the reward to go of the first action after n symbols, for every n from 0; 0 if there
     is none.
     """
     counts = generated(actions)[:, :-1]
     first = torch.ones_like(actions, dtype=torch.bool)
     first[:, 1:] = actions[:, :-1] == Action.GEN
     first &= actions != Action.NOP
-    result = returns.new_zeros(len(actions), int((actions == Action.GEN).sum(1).max()))
-    row, step = first.nonzero(as_tuple=True)
-    return result.index_put((row, counts[row, step]), returns[row, step])
+    # at most one is the first after n symbols
+    result = returns.new_zeros(len(actions), actions.shape[1])
+    return result.scatter_add(1, counts.clamp(max=actions.shape[1] - 1), torch.where(first, returns, 0))
 
 
 def at_actions(of_symbols: Tensor, actions: Tensor) -> Tensor:
@@ -115,7 +115,6 @@ def by_symbol_kind(symbols: Tensor, losses: Tensor, where: Tensor, size: int) ->
     """(V,) float64 sums of the losses of each of V symbols, and how often they are there, at the places `where` of (B,
     T).
     """
-    kinds = symbols[where]
     zero = torch.zeros(size, dtype=torch.float64, device=losses.device)
-    sums = zero.index_add(0, kinds, losses.detach()[where].double())
-    return sums, zero.index_add(0, kinds, torch.ones_like(kinds, dtype=torch.float64))
+    counted = torch.stack((torch.where(where, losses.detach().double(), 0), where.double())).flatten(1)
+    return tuple(zero.index_add(0, symbols.flatten(), values) for values in counted)

@@ -14,7 +14,7 @@ from ...options import as_namespace, fill_defaults, option, register_presets, re
 from .moving_baselines import MovingBaselines
 from .rnng import RNNG, AttentionKey, Replay, TreePair, TreeScores
 from .stack_lstm import Memory
-from .transitions import Limits
+from .transitions import Action, Limits
 from .tree_growing import given_text, grow_trees, left_justified
 
 
@@ -74,8 +74,8 @@ class LatentTreeOptions(FairseqDataclass):
     )
     rnng_wait: float = option(
         0.5,
-        "close constituents of a batch together when this part of its sentences wants to; speed depends on "
-        "it, and which trees are drawn by chance; the most probable trees do not",
+        "on a CPU, close constituents of a batch together when this part of its sentences wants to; speed "
+        "depends on it, and which trees are drawn by chance; the most probable trees do not",
         "[0, 1]",
     )
 
@@ -160,8 +160,9 @@ class LatentTreeRNNG(BaseFairseqModel):
         source, _, memory = self.encode(src_tokens, trees, src_actions, generator)
         text, lengths = left_justified(target, self.decoder.padding)
         roots = self.roots(memory)
+        grown = None
         if tgt_actions is None:
-            tgt_actions = grow_trees(
+            grown = grow_trees(
                 self.decoder,
                 lengths,
                 self.limits,
@@ -171,8 +172,10 @@ class LatentTreeRNNG(BaseFairseqModel):
                 greedy=trees == "greedy",
                 generator=generator,
                 wait=self.wait,
+                longest=text.shape[1] - 1,
             )
-        scores, replay = self.decoder(as_numpy(tgt_actions), as_numpy(text), self.limits, memory, roots)
+            tgt_actions = grown.actions
+        scores, replay = self.decoder(*on_host(tgt_actions, text), self.limits, memory, roots, grown=grown)
         kept = np.bincount(scores.constituents.row, minlength=len(text)) - 1
         attending = torch.arange(replay.attention.shape[1]) < torch.from_numpy(kept)[:, None]
         attending = attending.to(memory.mask.device)
@@ -188,8 +191,9 @@ class LatentTreeRNNG(BaseFairseqModel):
     ) -> tuple[TreeScores, Replay, Memory]:
         """Source sentences under their trees, and what a decoder attends to; see `forward`."""
         text, lengths = left_justified(src_tokens, self.encoder.padding)
+        grown = None
         if actions is None:
-            actions = grow_trees(
+            grown = grow_trees(
                 self.encoder,
                 lengths,
                 self.limits,
@@ -197,8 +201,10 @@ class LatentTreeRNNG(BaseFairseqModel):
                 greedy=trees == "greedy",
                 generator=generator,
                 wait=self.wait,
+                longest=text.shape[1] - 1,
             )
-        scores, replay = self.encoder(as_numpy(actions), as_numpy(text), self.limits)
+            actions = grown.actions
+        scores, replay = self.encoder(*on_host(actions, text), self.limits, grown=grown)
         return scores, replay, self.encoder.memory(replay, scores.constituents, self.attn_key)
 
     def roots(self, memory: Memory) -> Tensor | None:
@@ -215,9 +221,12 @@ class LatentTreeRNNG(BaseFairseqModel):
         return (int(1e5), int(1e5))
 
 
-def as_numpy(values: Tensor) -> np.ndarray:
-    """On the CPU, where trees are planned."""
-    return values.cpu().numpy()
+def on_host(actions: Tensor, text: Tensor) -> tuple[np.ndarray, np.ndarray]:
+    """(B, T) actions, without columns of NOP at the end, and text, where trees are planned: one copy for both."""
+    both = torch.cat((actions, text.to(actions)), 1).cpu().numpy()
+    actions, text = np.split(both, [actions.shape[1]], 1)
+    steps = (actions != Action.NOP).any(0).nonzero()[0].max(initial=-1) + 1
+    return actions[:, :steps], text
 
 
 register_presets("latent_tree_rnng", {"latent_tree_rnng": {}, "latent_tree_rnng_tiny": {"rnng_size": 32}})

@@ -241,7 +241,7 @@ class ReinforceTreeCriterion(FairseqCriterion):
         sides = []
         weights = (self.weights.source_weight, self.weights.target_weight)
         for scores, weight, fixed in zip((pair.source, pair.target), weights, given, strict=True):
-            rewards = tree_rewards(scores.actions.cpu().numpy(), scores.constituents, self.rewards)
+            rewards = tree_rewards(scores.constituents.actions, scores.constituents, self.rewards)
             tree, at_end = (torch.from_numpy(part).to(scores.actions.device) for part in rewards)
             sides.append(Side(scores, weight, tree, at_end, fixed))
         return tuple(sides)

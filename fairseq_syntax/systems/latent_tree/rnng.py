@@ -5,6 +5,7 @@ Trees are known here (see `rnng_state` for how they are made up). Bradbury & Soc
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -41,6 +42,22 @@ class TreeScores:
     capped: np.ndarray  # (B,) bool, sentences whose budget of actions forbade an NT
 
 
+class Grown(NamedTuple):
+    """Trees of B sentences, that have been made up in T turns or fewer.
+
+    Attributes:
+        actions: (B, T), filled up with NOP.
+        symbols: (B, T) what each GEN has generated; anything elsewhere.
+        states: (N, H) of the stack, without gradients.
+        state: (B, T) number of the state before each action; anything for NOP.
+    """
+
+    actions: Tensor
+    symbols: Tensor
+    states: Tensor
+    state: Tensor
+
+
 @dataclass(frozen=True)
 class TreePair:
     """Both sides of B sentence pairs of at most I and J constituents."""
@@ -60,7 +77,7 @@ class Replay:
 
     states: Tensor  # (N, H) of the stack, one for each action
     state: np.ndarray  # (B, T) number of the state before each action; `NONE` for NOP
-    phrases: Tensor  # (C, H)
+    phrases: Tensor | None  # (C, H); None without gradients, with a memory
     slot: np.ndarray  # (constituents,) each one's phrase; `NONE` where there is none
     attention: Tensor | None  # (B, J, I), or None
 
@@ -137,6 +154,27 @@ class RNNG(nn.Module):
         states, attention = self.stack(entries, DeviceStackPlan.of(stacking, device), memory)
         return Replay(states, stacking.state, phrases, composing.slot, attention)
 
+    def remembered(
+        self, grown: Grown, trees: Constituents, actions: np.ndarray, symbols: np.ndarray, memory: Memory | None
+    ) -> Replay:
+        """The same as `replay` of trees that have just been made up, without gradients: their states are there."""
+        device = grown.states.device
+        state = np.where(actions == Action.NOP, NONE, grown.state[:, : actions.shape[1]].cpu().numpy())
+        composing = composition_plan(trees, actions, symbols, self.vocabulary, complete=memory is None)
+        if memory is None:
+            phrases = self.composition(self.embed.weight, DevicePlan.of(composing, device))
+            return Replay(grown.states, state, phrases, composing.slot, None)
+        row, step = (actions == Action.NT).nonzero()
+        column = ((actions == Action.NT).cumsum(1) - 1)[row, step]
+        place = [torch.from_numpy(index).to(device) for index in (row, column)]
+        queries = memory.keys.new_zeros(len(actions), int(column.max(initial=-1)) + 1, self.size)
+        queries[place] = grown.states.index_select(0, torch.from_numpy(state[row, step]).to(device))
+        scores = torch.bmm(precise(queries), precise(memory.keys).transpose(1, 2)) * self.stack.scale
+        weights = scores.masked_fill_(~memory.mask[:, None], float("-inf")).softmax(2)
+        attention = torch.zeros_like(weights)
+        attention[place] = weights[place]
+        return Replay(grown.states, state, None, composing.slot, attention)
+
     def memory(self, replay: Replay, trees: Constituents, key: AttentionKey) -> Memory:
         """What a decoder attends to (Sec. 2.2): all constituents of each sentence, in the order of opening."""
         device = replay.states.device
@@ -173,21 +211,25 @@ class RNNG(nn.Module):
         """
         states = replay.states
         device = states.device
-        where = torch.from_numpy((actions != Action.NOP).ravel()).to(device).nonzero().squeeze(1)
-        state = torch.from_numpy(replay.state.ravel()).to(device)[where]
-        action = torch.from_numpy(actions).to(device)
-        forbidden = torch.from_numpy(~legal.reshape(-1, NUM_ACTIONS)).to(device)[where]
+
+        def there(array):
+            return torch.from_numpy(array).to(device)
+
+        # the host knows where actions are: on a GPU, masks of its own would make it wait
+        places = (actions != Action.NOP).ravel().nonzero()[0]
+        generating = (actions == Action.GEN).ravel().nonzero()[0]
+        where, state, action = there(places), there(replay.state.ravel()[places]), there(actions)
+        forbidden = there(~legal.reshape(-1, NUM_ACTIONS)[places])
 
         policy_states = states.detach() if self.detach_policy else states
         log_policy = self.log_policy(policy_states.index_select(0, state), forbidden)
         taken = log_policy.gather(1, action.flatten()[where, None]).squeeze(1)
         entropy = -(log_policy.exp() * log_policy).sum(1)
 
-        symbol = torch.from_numpy(symbols).to(device)
-        generated = action.flatten()[where] == Action.GEN
+        symbol, generated = there(symbols), there(generating)
         output_states = states.detach() if self.detach_output else states
-        logits = precise(self.output(output_states.index_select(0, state[generated])))
-        loss = nn.functional.cross_entropy(logits, symbol.flatten()[where[generated]], reduction="none")
+        logits = precise(self.output(output_states.index_select(0, there(replay.state.ravel()[generating]))))
+        loss = nn.functional.cross_entropy(logits, symbol.flatten()[generated], reduction="none")
 
         def spread(values, places):
             return values.new_zeros(actions.size).index_copy(0, places, values).view(actions.shape)
@@ -201,15 +243,18 @@ class RNNG(nn.Module):
             symbols=symbol,
             log_policy=spread(taken, where),
             entropy=spread(entropy, where),
-            symbol_loss=spread(loss, where[generated]),
+            symbol_loss=spread(loss, generated),
             values=values,
             capped=capped,
         )
 
     def log_policy(self, states: Tensor, forbidden: Tensor) -> Tensor:
         """(n, 3) float32 log probabilities of the actions in (n, H) states; `forbidden` (n, 3) bool."""
-        scores = precise(self.policy(states)).masked_fill(forbidden, FORBIDDEN)
-        return scores.log_softmax(1)
+        return self.policy_scores(states).masked_fill(forbidden, FORBIDDEN).log_softmax(1)
+
+    def policy_scores(self, states: Tensor) -> Tensor:
+        """(n, 3) float32 scores of the actions in (n, H) states."""
+        return precise(self.policy(states))
 
     def checked(self, log_probabilities: Tensor, before: Tensor, head: str) -> Tensor:
         """Log probabilities (n, K) by which trees or texts are made up, which must be numbers.
@@ -235,6 +280,7 @@ class RNNG(nn.Module):
         memory: Memory | None = None,
         roots: Tensor | None = None,
         most: np.ndarray | None = None,
+        grown: Grown | None = None,
     ) -> tuple[TreeScores, Replay]:
         """Scores of given trees.
 
@@ -242,13 +288,17 @@ class RNNG(nn.Module):
             actions: (B, T) of `Action`, filled up with NOP.
             text: (B, n + 1) symbols, each sentence followed by its end and padding.
             memory, roots, most: see `replay` and `legality`.
+            grown: the same trees, if they have just been made up.
 
         Raises ValueError: an action is not legal, or the actions do not fit the text.
         """
         legal, capped = legality(actions, (text != self.padding).sum(1) - 1, limits, most)
         trees = constituents(actions)
         symbols = generated_symbols(actions, text, self.padding)
-        replay = self.replay(trees, actions, symbols, memory, roots)
+        if grown is None or torch.is_grad_enabled():
+            replay = self.replay(trees, actions, symbols, memory, roots)
+        else:
+            replay = self.remembered(grown, trees, actions, symbols, memory)
         return self.scores(replay, trees, actions, symbols, legal, capped), replay
 
 

@@ -1,11 +1,13 @@
 """Trees that are being built: the stacks of many sentences or hypotheses, without gradients."""
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from .rnng import RNNG
 from .stack_lstm import Memory
 from .transitions import Action, Limits, Transitions
+
+AT_A_TIME = 4  # children that are read before others go on, where the host must not look how many there are
 
 
 class _Store:
@@ -39,9 +41,26 @@ class _Store:
     def __getitem__(self, numbers: Tensor) -> Tensor:
         return self._rows.index_select(-2, numbers)
 
+    def all(self) -> Tensor:
+        """All rows, (..., n, K)."""
+        return self._rows[..., : self.count, :]
+
     def of(self, part: int, numbers: Tensor) -> Tensor:
         """Rows of one of several parts, (parts, n, K)."""
         return self._rows[part].index_select(0, numbers)
+
+
+class _Weights:
+    """Those of a grammar, laid out for products with few rows, which on a CPU take up to twice as long otherwise."""
+
+    def __init__(self, grammar: RNNG):
+        stack, composition = grammar.stack, grammar.composition
+        self.recurrent = stack.recurrent_weight.t().contiguous()  # (H, 4H)
+        self.attended = stack.input_weight.t().contiguous()  # (H, 4H)
+        self.composition = composition.recurrent_weight.transpose(1, 2).contiguous()  # (2, H, 4H)
+        # what phrases add to the gates of the stack, and as children to those of either direction: (H, 12H)
+        self.phrase = torch.cat((stack.input_weight, *composition.input_weight)).t().contiguous()
+        self.bias = torch.cat((stack.bias, *composition.input_bias))
 
 
 class RNNGState:
@@ -49,106 +68,178 @@ class RNNGState:
 
     Stacks hold numbers of states, which are never overwritten: to drop rows, or to have one twice, numbers are moved.
 
+    A host that may look at values takes for each kind of action the rows that take it. One that must not, for it would
+    wait for the device, takes all rows for each kind, and those that do something else stand for a row more, the last,
+    which is nobody's.
+
     Args:
         grammar: the side whose trees are built.
         lengths: (R,) symbols of each row without its end, or the most it may have.
         memory: what new nonterminals attend to; the learned vector when not given.
         roots: (R, H) what the roots are pushed as; the learned vector when not given.
+        longest: the greatest of the lengths or more, if it is known.
+        looking: the host may look at values.
 
     Attributes:
         transitions: what is legal.
         sentence: (R,) sentence of the memory that each row belongs to.
+        rows: how many there are; without looking, one more than sentences.
     """
 
     @torch.no_grad()
     def __init__(
-        self, grammar: RNNG, lengths: Tensor, limits: Limits, memory: Memory | None = None, roots: Tensor | None = None
+        self,
+        grammar: RNNG,
+        lengths: Tensor,
+        limits: Limits,
+        memory: Memory | None = None,
+        roots: Tensor | None = None,
+        longest: int | None = None,
+        looking: bool = True,
     ):
-        rows, device = len(lengths), lengths.device
-        self.grammar = grammar
-        self.memory = memory
-        self.sentence = torch.arange(rows, device=device)
-        self.transitions = Transitions(lengths, limits)
-        stack, size = grammar.stack, grammar.size
-        embeddings = grammar.embed.weight
-        new = grammar.nonterminal[None] if memory is None else embeddings.new_zeros(1, size)
+        device, longest = lengths.device, int(lengths.max()) if longest is None else longest
+        self.grammar, self.memory, self.looking = grammar, memory, looking
+        self.transitions = Transitions(lengths if looking else nn.functional.pad(lengths, (0, 1)), limits)
+        self.rows = rows = len(self.transitions.lengths)
+        self.sentence = torch.arange(rows, device=device).clamp_(max=len(lengths) - 1)
+        stack, embeddings = grammar.stack, grammar.embed.weight
+        new = grammar.nonterminal[None] if memory is None else embeddings.new_zeros(1, grammar.size)
+        self._weights = _Weights(grammar)
         self._entry_gates = stack.project(torch.cat((embeddings, new)))
         self._child_gates = _Store(grammar.composition.project(embeddings), 4 * rows)
-        zero = embeddings.new_zeros(1, size)
-        roots = (grammar.nonterminal if roots is None else roots).expand(rows, size)
-        nothing = zero.expand(rows, size)
-        root_states = stack.step(stack.project(roots), nothing, nothing)
+        zero = embeddings.new_zeros(1, grammar.size)
+        roots = (grammar.nonterminal if roots is None else roots).expand(len(lengths), -1)
+        nothing = zero.expand(len(lengths), -1)
+        root_states = stack.step(stack.project(roots), nothing, nothing, self._weights.recurrent)
         # state 0 is below everything
-        room = 2 * rows * (int(lengths.max()) + 1)
+        room = 2 * rows * (longest + 1)
         self._hidden, self._cells = (_Store(torch.cat((zero, states)), room) for states in root_states)
         # place 0 of a stack is below everything, place 1 is the root
-        places = int(lengths.max()) + limits.max_open + 2
-        self._states = torch.zeros(rows, places, dtype=torch.long, device=device)
-        self._states[:, 1] = self.sentence + 1
-        self._codes = torch.zeros_like(self._states)
-        self._top = torch.ones_like(lengths)
-        self._opened = torch.ones(rows, limits.max_open, dtype=torch.long, device=device)
-        self._actions = torch.tensor([Action.NT, Action.GEN, Action.REDUCE], device=device)
+        self._codes = torch.zeros(rows, longest + limits.max_open + 2, dtype=torch.long, device=device)
+        self._top = torch.stack((torch.ones_like(self.sentence), self.sentence + 1), 1)  # its place, and its state
+        # the place of the nonterminal of each open constituent, and the state below it; those of the root are not used
+        self._open = torch.zeros(rows, limits.max_open + 1, 2, dtype=torch.long, device=device)
+        if not looking:
+            self.transitions.stop(-1)
+            self._everyone = torch.arange(rows, device=device)
+            self._nobody = torch.full_like(self.sentence, rows - 1)
+            self._read = torch.zeros_like(self._nobody)  # children of the constituent that a row is about to close
+            self._carried = zero.new_zeros(2, 2, rows, grammar.size)  # hidden states and cells, of either direction
+
+    def which(self, mask: Tensor) -> Tensor:
+        """The rows of a mask (R,); without looking, R of them, the last in the place of those that are not meant."""
+        return mask.nonzero().squeeze(1) if self.looking else self._everyone.where(mask, self._nobody)
 
     def hidden(self, rows: Tensor) -> Tensor:
         """(n, H) states on top of the stacks of some rows."""
-        return self._hidden[self._states[rows, self._top[rows]]]
+        return self._hidden[self._top[:, 1].index_select(0, rows)]
+
+    def on_top(self) -> Tensor:
+        """(R,) numbers of the states on top of the stacks."""
+        return self._top[:, 1].clone()
+
+    def all_hidden(self) -> Tensor:
+        """(N, H) states that there have been, by their numbers."""
+        return self._hidden.all()
 
     @torch.no_grad()
     def advance(self, actions: Tensor, symbols: Tensor, ends: Tensor) -> None:
         """Let each row take an action (R,), NOP leaves it as it is; `symbols` are what GENs generate, `ends` those that
-        end.
+        end. A REDUCE has to be `ready`.
         """
-        order = actions.masked_fill(ends, int(Action.NOP))
-        numbers = (order[:, None] == self._actions).sum(0).tolist()
-        order = order.argsort(stable=True)
-        rows = order[: sum(numbers)]
-        nt, gen, reduce = rows.split(numbers)
+        order = actions.masked_fill(ends & (actions == Action.GEN), int(Action.NOP))
+        nt, gen, reduce = self._by_action(order)
+        rows = torch.cat((nt, gen, reduce))
         if len(rows):
             pushing = rows[: len(nt) + len(gen)]
-            opened = self._opened[reduce, self.transitions.open[reduce] - 1]
-            place = torch.cat((self._top[pushing] + 1, opened))
-            below = self._states[rows, place - 1]
-            codes = torch.cat((torch.full_like(nt, self.grammar.vocabulary), symbols[gen]))
+            top, inside = self._top.index_select(0, rows), self.transitions.inside
+            opened = self._open[reduce, inside[reduce]]
+            place, below = top[:, 0] + 1, top[:, 1]
+            place[len(pushing) :], below[len(pushing) :] = opened.unbind(1)
+            codes = symbols.masked_fill(order == Action.NT, self.grammar.vocabulary).index_select(0, pushing)
             gates = self._entry_gates.index_select(0, codes)
-            if self.memory is not None and len(nt):
-                queries = self._hidden[below[: len(nt)]]
-                _, sums = self.memory.attend(self.sentence[nt], queries, self.grammar.stack.scale)
-                gates[: len(nt)].addmm_(sums, self.grammar.stack.input_weight.t())
+            if len(nt):
+                self._open[nt, inside[nt] + 1] = torch.stack((place[: len(nt)], below[: len(nt)]), 1)
+                if self.memory is not None:
+                    queries = self._hidden[below[: len(nt)]]
+                    _, sums = self.memory.attend(self.sentence[nt], queries, self.grammar.stack.scale)
+                    gates[: len(nt)].addmm_(sums, self._weights.attended)
             if len(reduce):
-                phrases = self._compose(reduce, opened)
-                gates = torch.cat((gates, self.grammar.stack.project(phrases)))
-                codes = torch.cat((codes, self._child_gates.append(self.grammar.composition.project(phrases))))
-            hidden, cells = self.grammar.stack.step(gates, self._hidden[below], self._cells[below])
-            self._states[rows, place] = self._hidden.append(hidden)
+                phrases = self._compose(reduce, opened[:, 0])
+                added = torch.addmm(self._weights.bias, phrases, self._weights.phrase).unflatten(1, (3, -1))
+                gates = torch.cat((gates, added[:, 0]))
+                codes = torch.cat((codes, self._child_gates.append(added[:, 1:].transpose(0, 1))))
+            before = self._hidden[below], self._cells[below]
+            hidden, cells = self.grammar.stack.step(gates, *before, self._weights.recurrent)
             self._cells.append(cells)
             self._codes[rows, place] = codes
-            self._top[rows] = place
+            self._top[rows] = torch.stack((place, self._hidden.append(hidden)), 1)
+        if not self.looking:
+            self._top[-1] = 0
         self.transitions.step(actions, ends)
-        if len(nt):
-            self._opened[nt, self.transitions.open[nt] - 1] = self._top[nt]
+
+    def _by_action(self, order: Tensor) -> list[Tensor]:
+        """Rows that take each of NT, GEN and REDUCE."""
+        if not self.looking:
+            return [self.which(order == action) for action in (Action.NT, Action.GEN, Action.REDUCE)]
+        numbers = torch.bincount(order, minlength=len(Action)).tolist()[:-1]
+        return order.argsort(stable=True)[: sum(numbers)].split(numbers)
+
+    def ready(self, pending: Tensor, wait: float = 0.0) -> Tensor:
+        """Which of the rows that are to close a constituent can do it now.
+
+        Looking, none or all of them: they wait for each other. Without, those whose children have all been read; each
+        call reads a few.
+
+        Args:
+            pending: (R,) bool, rows that are to close a constituent.
+            wait: the part of the sentences going on that has to be pending.
+        """
+        if self.looking:
+            return pending & (pending.sum() >= wait * self.transitions.live.sum())
+        opened = self._open[self._everyone, self.transitions.inside, 0]
+        step = torch.arange(AT_A_TIME, device=pending.device)[:, None] + self._read
+        left = (self._top[:, 0] - opened - self._read).masked_fill(~pending, 0)
+        now = left.clamp(max=AT_A_TIME)
+        rows = self._everyone.expand_as(step)
+        gates = self._child_inputs(rows, opened + 1 + step, (self._top[:, 0] - step).clamp(min=0))
+        last = (now - 1).clamp(min=0) * self.rows + self._everyone
+        read = self.grammar.composition.read(
+            gates.flatten(1, 2), [self.rows] * AT_A_TIME, last, self._weights.composition, self._carried
+        )
+        self._carried = torch.where((now > 0)[:, None], read, self._carried)
+        self._read += now
+        return pending & (left == now)
 
     def _compose(self, rows: Tensor, opened: Tensor) -> Tensor:
         """(n, H) phrases of the innermost constituents of some rows, opened at these places of their stacks."""
-        children, order = (self._top[rows] - opened).sort(descending=True)
-        rows, opened = rows[order], opened[order]
-        steps = torch.arange(int(children[0]), device=rows.device)
-        step, number = (steps[:, None] < children).nonzero(as_tuple=True)  # packed
-        sizes = torch.bincount(step)
-        starts = sizes.cumsum(0) - sizes
-        gates = torch.stack(
-            [
-                self._child_gates.of(direction, self._codes[rows[number], opened[number] + place])
-                for direction, place in enumerate((1 + step, children[number] - step))
-            ]
-        )
         composition = self.grammar.composition
-        last = starts[children - 1] + torch.arange(len(rows), device=rows.device)
-        phrases = composition.combine(composition.ends(gates, sizes.tolist(), last))
+        if not self.looking:
+            ends = self._carried[0].index_select(1, rows)
+            self._read.index_fill_(0, rows, 0)
+            self._carried.index_fill_(2, rows, 0.0)
+            return composition.combine(ends)
+        top = self._top[rows, 0]
+        children, order = (top - opened).sort(descending=True)
+        step = torch.arange(int(children[0]), device=rows.device)[:, None]
+        step, number = (step < children).nonzero(as_tuple=True)  # packed
+        sizes = torch.bincount(step)
+        place = order[number]
+        gates = self._child_inputs(rows[place], opened[place] + 1 + step, top[place] - step)
+        last = (sizes.cumsum(0) - sizes)[children - 1] + torch.arange(len(rows), device=rows.device)
+        phrases = composition.combine(composition.read(gates, sizes.tolist(), last, self._weights.composition)[0])
         return torch.empty_like(phrases).index_copy_(0, order, phrases)
+
+    def _child_inputs(self, rows: Tensor, forward: Tensor, backward: Tensor) -> Tensor:
+        """(2, ..., 4H) of the children at these places of the stacks of some rows, read in either direction."""
+        places = torch.stack((forward, backward)).clamp_(max=self._codes.shape[1] - 1)
+        codes = self._codes.take(places.add_(rows * self._codes.shape[1]))
+        gates = [self._child_gates.of(direction, part.flatten()) for direction, part in enumerate(codes)]
+        return torch.stack(gates).unflatten(1, rows.shape)
 
     def select(self, rows: Tensor) -> None:
         """Go on with these rows, (R',): some may be dropped, others be there more than once."""
-        for name in ("sentence", "_states", "_codes", "_top", "_opened"):
+        for name in ("sentence", "_codes", "_top", "_open"):
             setattr(self, name, getattr(self, name).index_select(0, rows))
+        self.rows = len(rows)
         self.transitions.select(rows)

@@ -56,9 +56,13 @@ class StackLSTM(nn.Module):
         """(n, 4H): what n entries, (n, H), add to the gates."""
         return torch.addmm(self.bias, entries, self.input_weight.t())
 
-    def step(self, gates: Tensor, hidden: Tensor, cells: Tensor) -> tuple[Tensor, Tensor]:
-        """(n, H) hidden states and cells of entries on others, without gradients; `gates` (n, 4H) are overwritten."""
-        gates.addmm_(hidden, self.recurrent_weight.t())
+    @staticmethod
+    def step(gates: Tensor, hidden: Tensor, cells: Tensor, recurrent: Tensor) -> tuple[Tensor, Tensor]:
+        """(n, H) hidden states and cells of entries on others, without gradients.
+
+        `gates` (n, 4H) of `project` are overwritten; `recurrent` are (H, 4H) weights.
+        """
+        gates.addmm_(hidden, recurrent)
         new_cells, new_hidden = torch.empty_like(cells), torch.empty_like(hidden)
         lstm_step_(gates, cells, new_cells, new_hidden)
         return new_hidden, new_cells
@@ -190,7 +194,7 @@ def _run(gates, recurrent, plan, attend=None):
     """Activated gates (N, 4H), hidden states and cells (N, H); `attend` gives what attention adds to some gates."""
     gates = gates.clone()
     hidden, cells = (gates.new_empty(len(gates), recurrent.shape[1]) for _ in range(2))
-    recurrent_t = recurrent.t()
+    recurrent_t = recurrent.t().contiguous()  # products with few rows are faster
     for here, level in plan.levels():
         if not level:
             lstm_step_(gates[here], None, cells[here], hidden[here])

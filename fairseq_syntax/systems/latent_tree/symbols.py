@@ -24,7 +24,11 @@ class SymbolChoice:
         `generated` (n,) symbols stand before, and there may be `most` (n,), after which only the end is allowed. Raises
         FloatingPointError: a probability is not a number.
         """
-        scores = grammar.checked(self._log_probabilities(grammar, hidden), generated, "output")
+        scores = grammar.checked(self.log_probabilities(grammar, hidden), generated, "output")
+        return self.allowed_(scores, generated, most)
+
+    def allowed_(self, scores: Tensor, generated: Tensor, most: Tensor) -> Tensor:
+        """The same of log probabilities (n, V), in place."""
         scores[:, list(self.never)] = -torch.inf
         scores[:, self.unk] -= self.unkpen
         scores[generated < self.min_symbols, self.eos] = -torch.inf
@@ -36,32 +40,41 @@ class SymbolChoice:
 
     def scores_of(self, grammar, hidden: Tensor, symbols: Tensor) -> Tensor:
         """(n,) the same for symbols that were chosen, (n,)."""
-        scores = self._log_probabilities(grammar, hidden).gather(1, symbols[:, None]).squeeze(1)
+        scores = self.log_probabilities(grammar, hidden).gather(1, symbols[:, None]).squeeze(1)
         return torch.where(symbols == self.unk, scores - self.unkpen, scores)
 
-    def _log_probabilities(self, grammar, hidden: Tensor) -> Tensor:
+    def log_probabilities(self, grammar, hidden: Tensor) -> Tensor:
+        """(n, V) log probabilities of all symbols."""
         return (grammar.output(hidden).float() / self.temperature).log_softmax(1)
 
-    def greedy(self, grammar, most: Tensor) -> "GreedySymbols":
-        """The most probable symbols, for `modules.tree_growing.grow_trees`."""
-        return GreedySymbols(self, grammar, most)
+    def greedy(self, grammar) -> "GreedySymbols":
+        """The most probable symbols, for `grow_trees`."""
+        return GreedySymbols(self, grammar)
 
 
 class GreedySymbols:
-    """Gives the most probable symbol each time, and keeps them.
+    """Gives the most probable symbol each time."""
 
-    Attributes:
-        text: (B, n + 1) symbols of all sentences, their ends included, and padding.
-    """
-
-    def __init__(self, choice: SymbolChoice, grammar, most: Tensor):
+    def __init__(self, choice: SymbolChoice, grammar):
         self.choice = choice
         self.grammar = grammar
-        self.most = most
-        self.text = torch.full((len(most), int(most.max()) + 1), choice.pad, device=most.device)
+        self._seen = []  # of each turn: symbols that rows had before, and numbers that tell if scores are numbers
 
-    def __call__(self, rows: Tensor, hidden: Tensor, generated: Tensor) -> tuple[Tensor, Tensor]:
-        scores = self.choice.scores(self.grammar, hidden, generated, self.most[rows])
-        symbols = scores.argmax(1)
-        self.text[rows, generated] = symbols
+    def __call__(self, state, generating: Tensor) -> tuple[Tensor, Tensor]:
+        rows = state.which(generating)
+        numbers = state.transitions.consumed, state.transitions.lengths
+        before, most = (values.index_select(0, rows) for values in numbers)
+        scores = self.choice.log_probabilities(self.grammar, state.hidden(rows))
+        self._seen.append((before, scores.sum(1)))
+        best = self.choice.allowed_(scores, before, most).argmax(1)
+        symbols = torch.full_like(state.transitions.lengths, self.choice.pad).index_copy_(0, rows, best)
         return symbols, symbols == self.choice.eos
+
+    def check(self) -> None:
+        """Complain if a probability was not a number.
+
+        Raises:
+            FloatingPointError: it was not.
+        """
+        before, sums = (torch.cat(parts) for parts in zip(*self._seen, strict=True))
+        self.grammar.checked(sums[:, None], before, "output")

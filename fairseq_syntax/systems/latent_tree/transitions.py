@@ -41,6 +41,12 @@ class Limits:
         return self.actions_per_symbol * lengths + 2 * self.max_open
 
 
+# Of a row, what its actions change; it may open a constituent while the first three are positive, and close one while
+# the next three are.
+_DEPTH_LEFT, _ROW_LEFT, _BUDGET_LEFT, _INSIDE, _FILLED, _LIVE, _CONSUMED, _TAKEN = range(8)
+_END = len(Action)  # the GEN that ends a sentence, beside the actions
+
+
 class Transitions:
     """Where B sentences are in their trees.
 
@@ -50,7 +56,6 @@ class Transitions:
 
     Attributes:
         open: (B,) constituents that are open, the root among them.
-        children: (B, max_open) what each open constituent has in it, outermost first.
         consumed: (B,) symbols generated, the end among them.
         consecutive: (B,) NTs since the last other action.
         taken: (B,) actions taken.
@@ -58,16 +63,40 @@ class Transitions:
     """
 
     def __init__(self, lengths: Tensor, limits: Limits):
-        rows = len(lengths)
         self.limits = limits
         self.lengths = lengths
         self.budget = limits.max_actions(lengths)
-        self.open = torch.ones_like(lengths)
-        self.children = lengths.new_zeros((rows, limits.max_open))
-        self.consumed = torch.zeros_like(lengths)
-        self.consecutive = torch.zeros_like(lengths)
-        self.taken = torch.zeros_like(lengths)
-        self.live = torch.ones_like(lengths, dtype=torch.bool)
+        start = lengths.new_tensor([limits.max_open - 1, limits.max_consecutive, 0, 0, 1, 1, 0, 0])
+        self._counts = start.repeat(len(lengths), 1)
+        # NT and its REDUCE, that of all others and the symbols to come are affordable
+        self._counts[:, _BUDGET_LEFT] = self.budget - lengths - 3
+        self._kept, self._added = self._changes(lengths)
+
+    def _changes(self, like: Tensor) -> tuple[Tensor, Tensor]:
+        """(actions, counts) what a row's counts are multiplied by when it acts, and what is then added to them."""
+        row = self.limits.max_consecutive
+        added = like.new_tensor(
+            [
+                [-1, -1, -2, 1, 0, 0, 0, 1],  # NT
+                [0, row, 0, 0, 1, 0, 1, 1],  # GEN
+                [1, row, 0, -1, 1, 0, 0, 1],  # REDUCE
+                [0, 0, 0, 0, 0, 0, 0, 0],  # NOP
+                [0, row, 0, 0, 0, 0, 1, 1],  # the end
+            ]
+        )
+        kept = torch.ones_like(added)
+        kept[[Action.GEN, Action.REDUCE, _END], _ROW_LEFT] = 0
+        # only after an NT, nothing is in the innermost constituent
+        kept[[Action.NT, Action.GEN, Action.REDUCE, _END], _FILLED] = 0
+        kept[_END, [_BUDGET_LEFT, _LIVE]] = 0
+        return kept, added
+
+    open = property(lambda self: self._counts[:, _INSIDE] + 1)
+    consumed = property(lambda self: self._counts[:, _CONSUMED])
+    consecutive = property(lambda self: self.limits.max_consecutive - self._counts[:, _ROW_LEFT])
+    taken = property(lambda self: self._counts[:, _TAKEN])
+    live = property(lambda self: self._counts[:, _LIVE] > 0)
+    inside = property(lambda self: self._counts[:, _INSIDE], doc="(B,) open constituents without the root.")
 
     def legal(self) -> Tensor:
         """(B, 3) bool: which of NT, GEN and REDUCE each row may take now; GEN alone for sentences that have ended.
@@ -75,34 +104,28 @@ class Transitions:
         GEN is always legal, so no row is without an action. REDUCE needs an open constituent beside the root, with
         something in it. NT needs room: a depth, a number in a row, and a budget that still lets all be closed.
         """
-        inside = self.children.gather(1, (self.open - 1)[:, None]).squeeze(1)
-        to_come = self.lengths + 1 - self.consumed
-        nt = (self.open < self.limits.max_open) & (self.consecutive < self.limits.max_consecutive)
-        nt &= self.budget - self.taken >= to_come + self.open + 2
-        return torch.stack((nt & self.live, torch.ones_like(nt), (self.open > 1) & (inside > 0) & self.live), dim=1)
+        nt, reduce = self.structure().unbind(1)
+        return torch.stack((nt, torch.ones_like(nt), reduce), dim=1)
+
+    def structure(self, rows: Tensor | None = None) -> Tensor:
+        """(n, 2) bool: whether NT and REDUCE are legal, in some of the rows or all."""
+        counts = self._counts if rows is None else self._counts.index_select(0, rows)
+        return (counts[:, : _LIVE + 1] > 0).unflatten(1, (2, 3)).all(2)
 
     def step(self, actions: Tensor, ends: Tensor | None = None) -> None:
         """Let each row take an action (B,), which is not checked; NOP leaves a row as it is.
 
         `ends` (B,) are rows whose GEN is the end of the sentence; by default, those that have used up their symbols.
         """
-        nt, gen, reduce = (actions == action for action in (Action.NT, Action.GEN, Action.REDUCE))
-        self.consumed += gen
-        ends = gen & (self.consumed > self.lengths if ends is None else ends)
-        # a constituent that closes becomes a child of the one around it
-        self.open += nt.long() - reduce.long()
-        top = (self.open - 1)[:, None]
-        self.children.scatter_add_(1, top, ((gen & ~ends) | reduce).to(self.children)[:, None])
-        self.children.masked_fill_(nt[:, None] & (self._columns() == top), 0)
-        self.consecutive = (self.consecutive + 1) * nt + self.consecutive * (actions == Action.NOP)
-        self.taken += actions != Action.NOP
-        self.live &= ~ends
+        ends = self.consumed >= self.lengths if ends is None else ends
+        changes = actions.masked_fill(ends & (actions == Action.GEN), _END)
+        self._counts.mul_(self._kept.index_select(0, changes)).add_(self._added.index_select(0, changes))
 
-    def _columns(self) -> Tensor:
-        return torch.arange(self.children.shape[1], device=self.children.device)
+    def stop(self, row: int) -> None:
+        """End a sentence without an action."""
+        self._counts[row, [_BUDGET_LEFT, _FILLED, _LIVE]] = 0
 
     def select(self, rows: Tensor) -> None:
         """Go on with these rows, (R,): some may be dropped, others be there more than once."""
-        names = ("lengths", "budget", "open", "children", "consumed", "consecutive", "taken", "live")
-        for name in names:
+        for name in ("lengths", "budget", "_counts"):
             setattr(self, name, getattr(self, name).index_select(0, rows))

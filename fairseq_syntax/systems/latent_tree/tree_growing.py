@@ -1,17 +1,17 @@
 """Making up trees by a policy: sampled, or greedily the most probable action each time."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from .rnng import RNNG
-from .rnng_state import RNNGState
+from .rnng import FORBIDDEN, RNNG, Grown
+from .rnng_state import AT_A_TIME, RNNGState
 from .stack_lstm import Memory
-from .transitions import Action, Limits
+from .transitions import Action, Limits, Transitions
 
-# rows, their hidden states (n, H) and what they have generated (n,) -> symbols, and which of them are ends
-NextSymbols = Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
+# where rows are, and which of them generate (R,) -> their symbols (R,), and which of those are ends (R,)
+NextSymbols = Callable[[RNNGState, Tensor], tuple[Tensor, Tensor]]
 
 
 @torch.no_grad()
@@ -25,12 +25,15 @@ def grow_trees(
     greedy: bool = False,
     generator: torch.Generator | None = None,
     wait: float = 0.5,
-) -> Tensor:
-    """(B, T) actions, filled up with NOP, of trees that are built for B sentences.
+    longest: int | None = None,
+    looking: bool | None = None,
+) -> Grown:
+    """Build the trees of B sentences.
 
-    Sentences need not keep step. To compose a phrase takes many small steps, so a sentence that wants to close a
-    constituent waits for others that want to, until they are a part `wait` of those that go on. The trees of greedy
-    decoding do not depend on it.
+    Sentences need not keep step. To compose a phrase takes many small steps, so on a CPU, a sentence that wants to
+    close a constituent waits for others that want to, until they are a part `wait` of those that go on. On a GPU, it
+    reads a few children a turn while others go on, and the host seldom asks whether all have ended. The trees of greedy
+    decoding depend on neither.
 
     Args:
         lengths: (B,) symbols of each sentence without its end, or the most it may have.
@@ -39,49 +42,104 @@ def grow_trees(
         greedy: take the most probable action instead of drawing one.
         generator: to draw with; torch's own when not given.
         wait: between 0 and 1.
+        longest: the greatest of the lengths or more, if it is known.
+        looking: see `RNNGState`; on a CPU alone when not given.
 
     Raises FloatingPointError: a probability is not a number.
     """
-    state = RNNGState(grammar, lengths, limits, memory, roots)
+    looking = lengths.device.type == "cpu" if looking is None else looking
+    longest = int(lengths.max()) if longest is None else longest
+    state = RNNGState(grammar, lengths, limits, memory, roots, longest, looking)
     transitions = state.transitions
-    actions = torch.full((len(lengths), int(transitions.budget.max())), int(Action.NOP), device=lengths.device)
+    nothing = torch.full((state.rows,), int(Action.NOP), device=lengths.device)
     pending = torch.zeros_like(transitions.live)
-    symbols = torch.zeros_like(lengths)
-    while transitions.live.any():
-        choosing = (transitions.live & ~pending).nonzero().squeeze(1)
-        hidden = state.hidden(choosing)
-        chosen = _choose(state, choosing, hidden, greedy, generator)
-        actions[choosing, transitions.taken[choosing]] = chosen
-        closing = chosen == Action.REDUCE
-        pending[choosing] = closing
-        now = torch.full_like(symbols, int(Action.NOP))
-        now[choosing] = chosen.masked_fill(closing, int(Action.NOP))
-        if pending.sum() >= wait * transitions.live.sum():
-            now[pending] = int(Action.REDUCE)
-            pending.zero_()
-        generating = (chosen == Action.GEN).nonzero().squeeze(1)
-        rows = choosing[generating]
-        ends = torch.zeros_like(pending)
-        symbols[rows], ends[rows] = next_symbols(rows, hidden[generating], transitions.consumed[rows])
-        state.advance(now, symbols, ends)
-    return actions[:, : int(transitions.taken.max())]
+    turns = []
+    for _ in _turns(transitions, longest, looking):
+        choosing = state.which(transitions.live & ~pending)
+        scored, actions = _choose(state, choosing, greedy, generator)
+        actions = nothing.index_copy(0, choosing, actions)
+        if not looking:
+            actions[-1] = int(Action.NOP)
+        pending |= actions == Action.REDUCE
+        closing = state.ready(pending, wait)
+        pending &= ~closing
+        symbols, ends = next_symbols(state, actions == Action.GEN)
+        turns.append((actions, symbols, state.on_top(), choosing, scored))
+        now = actions.masked_fill(actions == Action.REDUCE, int(Action.NOP))
+        state.advance(now.masked_fill_(closing, int(Action.REDUCE)), symbols, ends)
+    return _grown(state, turns, len(lengths))
 
 
-def _choose(state: RNNGState, rows: Tensor, hidden: Tensor, greedy: bool, generator) -> Tensor:
-    """(n,) actions of rows (n,) with hidden states (n, H); see `grow_trees`."""
-    transitions = state.transitions
-    log_policy = state.grammar.log_policy(hidden, ~transitions.legal().index_select(0, rows))
-    state.grammar.checked(log_policy, transitions.taken[rows], "policy")
-    if greedy:
-        return log_policy.argmax(1)
-    return torch.multinomial(log_policy.exp(), 1, generator=generator).squeeze(1)
+def _grown(state: RNNGState, turns: list[tuple], sentences: int) -> Grown:
+    """What came of turns.
+
+    Args:
+        state: of the rows.
+        turns: actions, symbols and states of all rows; rows that chose, and a number of each that tells if it could.
+        sentences: how many rows are some.
+    """
+    *columns, choosing, scored = zip(*turns, strict=True)
+    actions, symbols, states = (torch.stack(column, 1)[:sentences] for column in columns)
+    _check_numbers(state.grammar, actions, list(zip(choosing, scored, strict=True)))
+    order = (actions == Action.NOP).long().sort(dim=1, stable=True).indices
+    if state.looking:
+        order = order[:, : int(state.transitions.taken.max())]
+    actions, symbols, states = (column.gather(1, order) for column in (actions, symbols, states))
+    return Grown(actions, symbols, state.all_hidden(), states)
+
+
+def _turns(transitions: Transitions, longest: int, looking: bool) -> Iterator[None]:
+    """Turns until all sentences have ended; without looking, twice at most is seen whether they have."""
+    if looking:
+        while transitions.live.any():
+            yield
+        return
+    actions = transitions.limits.max_actions(longest)
+    most = actions + actions // AT_A_TIME  # each action is a child at most once
+    looks = 2 * longest + 16, longest + 8 + most // 2
+    for turn in range(most):
+        if turn in looks and not transitions.live.any():
+            return
+        yield
+
+
+def _choose(state: RNNGState, rows: Tensor, greedy: bool, generator) -> tuple[Tensor, Tensor]:
+    """(n,) numbers that tell if probabilities are numbers, and (n,) actions of rows (n,); see `grow_trees`."""
+    scores = state.grammar.policy_scores(state.hidden(rows))
+    forbidden = ~state.transitions.structure(rows)
+    scores[:, :: Action.REDUCE].masked_fill_(forbidden, FORBIDDEN)
+    checked = scores.sum(1)
+    if not greedy:
+        # an action drawn is the largest of p / q with exponential q; what is not a number is still legal
+        probable = scores.log_softmax(1).exp_()
+        scores = probable.div_(torch.empty_like(probable).exponential_(generator=generator))
+        scores[:, :: Action.REDUCE].masked_fill_(forbidden, -1.0)
+    return checked, scores.argmax(1)
+
+
+def _check_numbers(grammar: RNNG, actions: Tensor, scores: list[tuple[Tensor, Tensor]]) -> None:
+    """Complain of the first scores that are no numbers.
+
+    Args:
+        grammar: the side whose trees are built.
+        actions: (B, T) of each turn.
+        scores: of each turn, rows and a number that tells.
+    """
+    finite = torch.isfinite(torch.cat([numbers for _, numbers in scores]))
+    if not finite.all():
+        for turn, (rows, numbers) in enumerate(scores):
+            before = (actions[:, :turn] != Action.NOP).sum(1)
+            grammar.checked(numbers[:, None], before[rows], "policy")
 
 
 def given_text(text: Tensor, lengths: Tensor) -> NextSymbols:
     """The symbols of texts (B, n + 1) that are known, each followed by its end; lengths (B,) are without it."""
+    # for sentences that have ended, and a row that is none
+    text, lengths = nn.functional.pad(text, (0, 1, 0, 1)), nn.functional.pad(lengths, (0, 1))
 
-    def next_symbols(rows, hidden, generated):
-        return text[rows, generated], generated == lengths[rows]
+    def next_symbols(state, generating):
+        consumed, rows = state.transitions.consumed, state.rows
+        return text[:rows].gather(1, consumed[:, None]).squeeze(1), consumed == lengths[:rows]
 
     return next_symbols
 

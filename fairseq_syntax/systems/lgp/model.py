@@ -109,9 +109,7 @@ class LatentGraphEncoder(RecurrentEncoder):
         rotation = Rotation(source.padding_mask)
         graph, tokens, lengths = self.parse(source, rotation)
         x = torch.cat((self.embed_tokens(self.words.rows(tokens)), graph.states), dim=2)
-        packed = nn.utils.rnn.pack_padded_sequence(x, lengths.cpu(), True, enforce_sorted=False)
-        packed, (hidden, cell) = self.rnn(packed)
-        states, _ = nn.utils.rnn.pad_packed_sequence(packed, batch_first=True, total_length=tokens.shape[1])
+        states, (hidden, cell) = rotation.run(self.rnn, x)
         dep = words = None
         if self.graph_projection is not None:
             hbar = word_states(graph.heads, states)

@@ -22,6 +22,9 @@ class LabelSmoothedCrossEntropyWithHeadsConfig(LabelSmoothedCrossEntropyCriterio
     lisa_parse_penalty: float = option(1.0, "weight of the parse loss per source token", "[0, inf)")
 
 
+_NOT_COUNTED = -100
+
+
 def parse_loss(logits: Tensor, parent_pieces: Tensor, padding_mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Cross entropy of predicted parents: Σ_t -log A[t, first piece of t's head word].
 
@@ -36,7 +39,8 @@ def parse_loss(logits: Tensor, parent_pieces: Tensor, padding_mask: Tensor) -> t
     counted = parent_pieces >= 0
     scores = logits.float().masked_fill(padding_mask.unsqueeze(1), float("-inf"))
     # over the parents of each token: the last axis, and logits, not probabilities
-    losses = F.cross_entropy(scores[counted], parent_pieces[counted].long(), reduction="sum")
+    wanted = parent_pieces.long().masked_fill(~counted, _NOT_COUNTED)
+    losses = F.cross_entropy(scores.flatten(0, 1), wanted.flatten(), ignore_index=_NOT_COUNTED, reduction="sum")
     return losses, (scores.argmax(-1) == parent_pieces) & counted, counted
 
 

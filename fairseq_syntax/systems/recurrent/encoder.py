@@ -51,20 +51,17 @@ class RecurrentEncoder(FairseqEncoder):
         """Input (B, T, E) of the recurrent layers."""
         return self.embed_tokens(source.tokens)
 
-    def run(self, layers: nn.RNNBase, x: Tensor, padding_mask: Tensor):
-        """Run bidirectional layers on x (B, T, E) with padding on either side.
+    def run(self, layers: nn.RNNBase, x: Tensor, padding_mask: Tensor, rotation: Optional[Rotation] = None):
+        """Run bidirectional layers on x (B, T, E) with padding on either side; `rotation` is of the same mask.
 
         Returns (annotations (B, T, 2H), 0 at padding; final states, each (B, layers, 2H), the output first).
         """
-        rotation = Rotation(padding_mask)
-        lengths = (~padding_mask).sum(dim=1).cpu()
+        rotation = Rotation(padding_mask) if rotation is None else rotation
         x = self.embedding_dropout(rotation.right(x))
         if self.recurrent_dropout.active:
             x, final = run_gru(layers, x, ~rotation.right(padding_mask), self.recurrent_dropout)
         else:
-            packed = nn.utils.rnn.pack_padded_sequence(x, lengths, True, enforce_sorted=False)
-            packed, final = layers(packed)
-            x, _ = nn.utils.rnn.pad_packed_sequence(packed, batch_first=True, total_length=x.shape[1])
+            x, final = rotation.run(layers, x)
         x = rotation.back(x)
         # (layers x 2, B, H) -> (B, layers, 2H)
         final = [

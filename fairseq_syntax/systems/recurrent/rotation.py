@@ -3,20 +3,23 @@
 from typing import Optional
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 
 class Rotation:
     """Puts rows in order for what wants the padding, True in `padding_mask` (B, T), on the right.
 
-    Without padding on the left, it does nothing.
+    Without padding on the left, it does nothing. `lengths` (B,) are those without padding, on
+    the host.
     """
 
     def __init__(self, padding_mask: Tensor):
         self.length = padding_mask.shape[1]
         self.positions = torch.arange(self.length, device=padding_mask.device)
         self.shift: Optional[Tensor] = None
-        if bool(padding_mask[:, 0].any()):
+        # one copy for both: for each, the host waits for the GPU
+        self.lengths, left = torch.stack(((~padding_mask).sum(dim=1), padding_mask[:, 0])).cpu()
+        if left.any():
             self.shift = torch.where(padding_mask[:, 0], padding_mask.sum(dim=1), 0).unsqueeze(1)
 
     def right(self, x: Tensor) -> Tensor:
@@ -30,6 +33,26 @@ class Rotation:
     def columns_right(self, columns: Tensor) -> Tensor:
         """Numbers (B, T) of columns, which `right` would only move: what the columns are called after it."""
         return columns if self.shift is None else columns - self.shift
+
+    def run(self, layers: nn.RNNBase, x: Tensor):
+        """Run recurrent layers over rows without their padding.
+
+        Args:
+            layers: with the batch first.
+            x: (B, T, E), the padding on the right.
+
+        Returns:
+            As the layers do, 0 at padding.
+        """
+        lengths, order = self.lengths.sort(descending=True, stable=True)
+        # `enforce_sorted=False` would ask the GPU for the order
+        order, back = order.to(x.device), order.argsort().to(x.device)
+        packed = nn.utils.rnn.pack_padded_sequence(x.index_select(0, order), lengths, batch_first=True)
+        packed, final = layers(packed)
+        x, _ = nn.utils.rnn.pad_packed_sequence(packed, batch_first=True, total_length=self.length)
+        if isinstance(final, tuple):
+            return x.index_select(0, back), tuple(state.index_select(1, back) for state in final)
+        return x.index_select(0, back), final.index_select(1, back)
 
 
 def _gather(x: Tensor, index: Tensor) -> Tensor:

@@ -91,8 +91,11 @@ class DependencyUnits(nn.Module):
         vectors = torch.cat((sums[:-1] / pieces[:-1].unsqueeze(1), self.filler.to(embedded).unsqueeze(0)))
 
         units = dependency_units(parents, starts, self.size)
-        members = number.gather(1, units.clamp(min=0).flatten(1)).view_as(units)[starts]  # (words, size)
-        members = members.masked_fill(units[starts] < 0, words)
+        members = number.gather(1, units.clamp(min=0).flatten(1)).view_as(units).masked_fill(units < 0, words)
+        # where words begin; for a GPU, to find places of known number is no reason to wait
+        place = torch.zeros_like(pieces, dtype=torch.long)
+        place.scatter_(0, flat.where(starts.flatten(), words), torch.arange(len(flat), device=flat.device))
+        members = members.flatten(0, 1).index_select(0, place[:words])  # (words, size)
         # one unit without members for all that is no word, and more of them until there are so many units as in other
         # batches, too: on a CPU, a convolution keeps memory for every number of inputs that it has seen
         empty = 1 + (-words - 1) % _BLOCK

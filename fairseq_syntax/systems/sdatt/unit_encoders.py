@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from ..recurrent.cells import GRUCell
 from ..recurrent.encoder import RecurrentEncoder
+from ..recurrent.rotation import Rotation
 from ..recurrent.source_attention import Source
 from .additive_attention import AdditiveMemory
 from .conditional_gru import MASKS, ConditionalGRUDecoder
@@ -68,8 +69,9 @@ class TwoSequenceEncoder(UnitEncoder):
 
     def remember(self, source):
         words, units = self.embed_both(source)
-        words, final = self.run(self.rnn, words, source.padding_mask)
-        units, _ = self.run(self.unit_rnn, units, source.padding_mask)
+        rotation = Rotation(source.padding_mask)
+        words, final = self.run(self.rnn, words, source.padding_mask, rotation)
+        units, _ = self.run(self.unit_rnn, units, source.padding_mask, rotation)
         memory = {"words": self.memory.words(words, source), "units": self.memory.units(units, source)}
         return {"memory": memory, "final": final}
 

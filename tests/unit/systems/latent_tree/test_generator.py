@@ -73,9 +73,12 @@ def test_greedy_translations_are_the_most_probable_symbols():
     batch = sample(task, "abca", "ccb")
     _, _, memory = model.encode(batch["net_input"]["src_tokens"])
     roots, most = model.roots(memory), torch.tensor([12, 12])
-    chosen = generator(task).choice.greedy(model.decoder, most)
-    actions = grow_trees(model.decoder, most, model.limits, chosen, memory, roots, greedy=True).numpy()
-    _, replay = model.decoder(actions, chosen.text.numpy(), model.limits, memory, roots, most.numpy())
+    chosen = generator(task).choice.greedy(model.decoder)
+    grown = grow_trees(model.decoder, most, model.limits, chosen, memory, roots, greedy=True)
+    actions, pad = grown.actions.numpy(), task.target_dictionary.pad()
+    text = np.where(actions == Action.GEN, grown.symbols, pad)
+    text = np.take_along_axis(text, (text == pad).argsort(1, kind="stable"), 1)
+    _, replay = model.decoder(actions, text, model.limits, memory, roots, most.numpy())
     dictionary = task.target_dictionary
     for row, (hypothesis,) in enumerate(generator(task).generate([model], batch)):
         text = hypothesis["tokens"].tolist()

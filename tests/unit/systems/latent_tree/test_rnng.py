@@ -241,14 +241,17 @@ def test_greedy_trees_are_the_best_actions_of_the_replay_however_long_sentences_
         grammar.policy.weight.data *= 8  # so that no two actions are equally probable
     memory = sides.batched()[2]
     grown = []
-    for wait in (0.0, 0.5, 1.0):
+    for wait, looking in ((0.0, True), (0.5, True), (1.0, True), (0.5, False)):
         pair = []
         for grammar, lengths, text, given in zip(
             (sides.encoder, sides.decoder), sides.lengths, sides.texts, (None, memory), strict=True
         ):
             roots = None if given is None else given.values[:, 0]
             symbols = given_text(torch.from_numpy(text), lengths)
-            pair.append(grow_trees(grammar, lengths, LIMITS, symbols, given, roots, greedy=True, wait=wait).numpy())
+            found = grow_trees(
+                grammar, lengths, LIMITS, symbols, given, roots, greedy=True, wait=wait, looking=looking
+            ).actions
+            pair.append(found[:, : int((found != Action.NOP).sum(1).max())].numpy())
         grown.append(pair)
     for pair in grown[1:]:
         assert all(np.array_equal(one, other) for one, other in zip(pair, grown[0], strict=True))
@@ -264,7 +267,8 @@ def test_greedy_trees_are_the_best_actions_of_the_replay_however_long_sentences_
         assert best.tolist() == actions[row, step].tolist()
 
 
-def test_sampled_trees_follow_the_policy():
+@pytest.mark.parametrize("looking", [True, False])
+def test_sampled_trees_follow_the_policy(looking):
     """A chi-square test of 8,000 draws against the probabilities of all trees of two symbols."""
     limits = Limits(max_open=3, max_consecutive=2)
     torch.manual_seed(0)
@@ -281,7 +285,7 @@ def test_sampled_trees_follow_the_policy():
     lengths = torch.full((draws,), 2)
     symbols = given_text(torch.from_numpy(text).expand(draws, -1), lengths)
     generator = torch.Generator().manual_seed(1)
-    grown = grow_trees(grammar, lengths, limits, symbols, generator=generator).numpy()
+    grown = grow_trees(grammar, lengths, limits, symbols, generator=generator, looking=looking).actions.numpy()
     counts = dict.fromkeys(trees, 0)
     for row in grown:
         counts[tuple(row[row != Action.NOP].tolist())] += 1
@@ -321,7 +325,9 @@ def test_numbers_that_are_none_are_reported_with_their_step_and_the_norms_of_wei
     def grow():
         generator = torch.Generator().manual_seed(2)
         lengths = torch.full((6,), 6)
-        return grow_trees(sides.encoder, lengths, LIMITS, given_text(text, lengths), generator=generator, wait=1.0)
+        return grow_trees(
+            sides.encoder, lengths, LIMITS, given_text(text, lengths), generator=generator, wait=1.0
+        ).actions
 
     row = grow()[0].tolist()
     step = [place for place, action in enumerate(row) if action == Action.GEN][4]

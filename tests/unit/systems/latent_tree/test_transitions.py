@@ -159,7 +159,7 @@ def test_rows_that_wait(seed, share):
         goes = (torch.rand(16, generator=generator) < share) & (place < actions.shape[1])
         waiting.step(torch.where(goes, at, NOP))
         place += goes
-    names = ("open", "children", "consumed", "consecutive", "taken", "live", "budget", "lengths")
+    names = ("open", "consumed", "consecutive", "taken", "live", "budget", "lengths")
     for name in names:
         assert torch.equal(getattr(together, name), getattr(waiting, name)), name
     assert not waiting.live.any()
@@ -202,8 +202,7 @@ def test_ends_may_be_said():
     assert state.legal().tolist() == [[False, True, False], [True, True, True]]  # only the second has something in it
     state.step(torch.tensor([NOP, REDUCE]), ends=torch.tensor([False, True]))
     assert state.live.tolist() == [False, True]  # only GEN ends a sentence
-    assert state.open.tolist() == [2, 1] and state.children[:, 0].tolist() == [0, 1]
-    assert state.children[0, 1] == 0  # the end is no child
+    assert state.open.tolist() == [2, 1]
 
 
 @pytest.mark.parametrize(
