@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from fairseq.data import Dictionary
 from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
+from small_models import dictionary
 
 import fairseq_syntax  # noqa: F401  registers the architectures
 
@@ -23,11 +23,7 @@ SIZES = {
 @pytest.fixture(scope="session")
 def task() -> SimpleNamespace:
     """What of a task models are built from: words 4-11, and of punctuation 12 and 13."""
-    source, target = Dictionary(), Dictionary()
-    for symbol in [f"w{i}" for i in range(8)] + [".", ",@@"]:
-        source.add_symbol(symbol)
-    for i in range(7):
-        target.add_symbol(f"v{i}")
+    source, target = dictionary([*(f"w{i}" for i in range(8)), ".", ",@@"]), dictionary(f"v{i}" for i in range(7))
     return SimpleNamespace(source_dictionary=source, target_dictionary=target, attach_syntax=None)
 
 

@@ -1,11 +1,11 @@
 """Trees that are made of the characters: actions against a loop, batches, and the limits of trees."""
 
 import torch
-from fairseq.data import Dictionary
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles.characters import actions_of_words
 from oracles.transitions import legal_actions
+from small_models import dictionary
 
 from fairseq_syntax.systems.latent_tree.characters import SPACE
 from fairseq_syntax.systems.latent_tree.forced_trees import ForcedTreeDataset, ForcedTrees, forced_actions
@@ -16,14 +16,7 @@ SYMBOLS = ["a", "b", SPACE]
 SENTENCES = st.lists(st.lists(st.sampled_from([*SYMBOLS, "?"]), max_size=9), min_size=1, max_size=5)
 
 
-def dictionary_of(*symbols) -> Dictionary:
-    dictionary = Dictionary()
-    for symbol in symbols:
-        dictionary.add_symbol(symbol)
-    return dictionary
-
-
-DICTIONARY = dictionary_of(*SYMBOLS)
+DICTIONARY = dictionary(SYMBOLS)
 
 
 def batch_of(sentences, left, extra=0):

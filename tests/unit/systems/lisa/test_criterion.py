@@ -1,12 +1,11 @@
 """The loss of the parsing head against loops, and how it is put together with the translation loss."""
 
 import math
-from types import SimpleNamespace
 
 import pytest
+import small_models
 import torch
 from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEntropyCriterion
-from fairseq.data import Dictionary
 from fairseq.logging import metrics
 from hypothesis import given
 from hypothesis import strategies as st
@@ -124,17 +123,8 @@ class FakeModel(torch.nn.Module):
         return sample["target"]
 
 
-def dictionary():
-    symbols = Dictionary()
-    for i in range(8):
-        symbols.add_symbol(f"w{i}")
-    return symbols
-
-
 def criterion(sentence_avg=False, **options):
-    symbols = dictionary()
-    task = SimpleNamespace(source_dictionary=symbols, target_dictionary=symbols)
-    return LabelSmoothedCrossEntropyWithHeadsCriterion(task, sentence_avg, 0.1, **options)
+    return LabelSmoothedCrossEntropyWithHeadsCriterion(small_models.TASK, sentence_avg, 0.1, **options)
 
 
 SENTENCES = [
@@ -181,8 +171,7 @@ def model():
 
 
 def stock_loss(model, batch, sentence_avg=False):
-    stock = LabelSmoothedCrossEntropyCriterion(criterion().task, sentence_avg, 0.1)
-    return stock(model, batch)
+    return LabelSmoothedCrossEntropyCriterion(small_models.TASK, sentence_avg, 0.1)(model, batch)
 
 
 @pytest.mark.parametrize("sentence_avg", [False, True])

@@ -3,21 +3,15 @@
 import argparse
 from types import SimpleNamespace
 
-from fairseq.data import Dictionary
 from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
-
-
-def characters(count: int) -> Dictionary:
-    dictionary = Dictionary()
-    for i in range(count):
-        dictionary.add_symbol(chr(ord("a") + i))
-    return dictionary
+from small_models import dictionary
 
 
 def model_of(**given):
     args = argparse.Namespace(**given)
     ARCH_CONFIG_REGISTRY["char_lstm"](args)
-    task = SimpleNamespace(source_dictionary=characters(93), target_dictionary=characters(76))
+    source, target = (dictionary(chr(ord("a") + i) for i in range(count)) for count in (93, 76))
+    task = SimpleNamespace(source_dictionary=source, target_dictionary=target)
     return args, ARCH_MODEL_REGISTRY["char_lstm"].build_model(args, task)
 
 

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from fairseq.data import Dictionary
 from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
+from small_models import dictionary
 
 import fairseq_syntax  # noqa: F401  registers the architectures
 from fairseq_syntax.options import fill_options_of_checkpoint
@@ -26,16 +26,9 @@ TOKENS = torch.tensor([[4, 5, 6, 2], [7, 8, 9, 2]])
 TAGS = torch.tensor([[4, 5, 6, 2], [5, 5, 4, 2]])
 
 
-def dictionary(size: int) -> Dictionary:
-    made = Dictionary()
-    for i in range(size):
-        made.add_symbol(f"w{i}")
-    return made
-
-
 @pytest.fixture(scope="module")
 def task():
-    words, tags = dictionary(WORDS), dictionary(200)
+    words, tags = (dictionary(f"w{i}" for i in range(size)) for size in (WORDS, 200))
     return SimpleNamespace(
         source_dictionary=words, target_dictionary=words, attach_syntax=None, syntax_dictionary=lambda name: tags
     )
