@@ -19,9 +19,12 @@ OPTIONS = sorted({option for part in NAMED for option in re.findall(r"(?<![\w-])
 
 @cache
 def names_in(path: Path) -> set[str]:
-    """Functions and classes of a module."""
+    """Functions and classes of a module, also those that are assigned."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    return {node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    names = {node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    return names | {
+        node.targets[0].id for node in tree.body if isinstance(node, ast.Assign) and hasattr(node.targets[0], "id")
+    }
 
 
 def test_something_is_named():
