@@ -58,9 +58,7 @@ def lock(file: int | IO, message: str) -> None:
 
 
 def refuse_existing(paths: Iterable[str | Path | None], overwrite: bool) -> None:
-    """Raise FileExistsError if a file that is to be written exists, before the work begins; None and `-` are passed
-    over.
-    """
+    """Raise FileExistsError, before the work begins, if a file to be written exists; None and `-` are passed over."""
     for path in paths:
         if path not in (None, STDIO) and Path(path).exists() and not overwrite:
             raise FileExistsError(f"{path}: exists already; give --overwrite to replace it")

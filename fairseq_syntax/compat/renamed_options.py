@@ -53,9 +53,7 @@ RENAMED = _RENAMED | {name: f"{prefix}_{name}" for prefix, names in _GOT_PREFIX.
 
 
 def rename_options(cfg) -> None:
-    """Give options of our models, tasks, criterions and schedules in the configuration of a checkpoint their present
-    names.
-    """
+    """Give options of our models, tasks, criterions and schedules in a checkpoint the names they have today."""
     for group in cfg:
         options = cfg[group]
         options = vars(options) if isinstance(options, Namespace) else options

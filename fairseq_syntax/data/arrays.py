@@ -43,9 +43,7 @@ def tag_dictionary_path(data_path: str | Path, source: str, name: str) -> Path:
 
 
 class ArrayWriter:
-    """Writes an array file, of a path without `.bin`/`.idx`. Sentences are appended in bulk: flat values and their
-    counts.
-    """
+    """Writes an array file, named without `.bin`/`.idx`. Sentences come in bulk: flat values and their counts."""
 
     def __init__(self, prefix: str | Path, dtype: type):
         self.prefix = str(prefix)

@@ -100,9 +100,7 @@ class SplitSyntax:
 
 
 def check_sizes(of_text, of_trees, split):
-    """Raise TreeFormatError unless trees are of this very text: both have as many tokens in each sentence, EOS
-    included.
-    """
+    """Raise TreeFormatError unless trees are of this very text: of as many tokens in each sentence, EOS included."""
     advice = "the text was changed after the trees were added: run fairseq-syntax preprocess --only-syntax --overwrite"
     if len(of_text) != len(of_trees):
         raise TreeFormatError(f"split {split!r}: {len(of_text)} sentences but trees for {len(of_trees)}; {advice}")

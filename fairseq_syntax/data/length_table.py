@@ -56,9 +56,7 @@ def length_table_path(data_path: str | Path, source: str, target: str) -> Path:
 
 
 def write_length_table(path: str | Path, table: np.ndarray, meta: dict) -> None:
-    """Write a table (X, Y) of log-probabilities, whole or not at all; `meta` has at least "source" and "target", the
-    languages.
-    """
+    """Write a table (X, Y) of log-probabilities; `meta` has at least "source" and "target", the languages."""
     with staged(path) as partial, open(partial, "wb") as file:
         np.savez_compressed(
             file,

@@ -136,8 +136,7 @@ def _prf(counts: Counts) -> tuple[float, float, float]:
 
 
 def read_words(path: str, trees: dict[int, Tree], name: str) -> list[list[int]]:
-    """Lengths in characters of the words of trees, from a text with spaces between words; line N, from 0, is sentence
-    N.
+    """Lengths in characters of the words of trees, from a text with spaces between words; line N is sentence N.
 
     Raises TreeFormatError: a line is missing, or its characters are not those of the tree.
     """

@@ -34,8 +34,7 @@ def forced_scores(
     places: Sequence[str],
     max_tokens: int = 4000,
 ) -> ForcedScores:
-    """Scores of the K translations of each of M sources, side by side, in one pass; those of about one length share a
-    batch.
+    """Scores of the K translations of each of M sources, side by side; those of about one length share a batch.
 
     Args:
         loaded: the model; if it needs trees, its task parses the sources as it does for fairseq-interactive.

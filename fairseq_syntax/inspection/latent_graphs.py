@@ -21,9 +21,7 @@ from .latent_trees import CutSentence, TreeInducer
 
 
 def edges(graph: np.ndarray, threshold: float) -> np.ndarray:
-    """(E, 2) 0-based dependents and heads, as columns of the graph, of arcs above the threshold; most probable heads
-    first.
-    """
+    """(E, 2) dependents and heads, as indices of the graph, of arcs above the threshold; most probable heads first."""
     dependents, heads = np.nonzero(graph > threshold)
     order = np.lexsort((-graph[dependents, heads], dependents))
     return np.stack((dependents[order], heads[order]), axis=1)

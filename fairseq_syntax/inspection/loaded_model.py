@@ -55,8 +55,7 @@ class Loaded:
 
 
 def load(path: str, data: str, cpu: bool = False) -> Loaded:
-    """Load a model from a checkpoint, with the dictionaries in `data` that it was trained with; `cpu` leaves a GPU
-    alone.
+    """Load a model from a checkpoint, with the dictionaries in `data`; `cpu` leaves a GPU alone.
 
     Raises ValueError: not a checkpoint, or not one of a model with these dictionaries; OSError: a file is missing.
     """

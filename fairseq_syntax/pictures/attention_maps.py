@@ -16,9 +16,7 @@ _WIDEST = 10.0
 def draw_heat_map(
     weights: np.ndarray, rows: list[str], columns: list[str], *, row_name: str, column_name: str, title: str
 ):
-    """One heat map of weights (R, C) with named cells, every row a distribution; colours go from 0 to the largest
-    weight.
-    """
+    """One heat map of weights (R, C) whose rows are distributions; colours go from 0 to the largest weight."""
     figure, _ = _heat_maps(weights[None], rows, columns, row_name, [column_name], title)
     return figure
 

@@ -63,8 +63,7 @@ def noise_distribution(counts: np.ndarray, alpha: float, never: list[int]) -> No
 
 
 def blackout_loss(target: Tensor, noise: Tensor) -> Tensor:
-    """-log p_y - Σ_j log(1 - p_j), natural, (...) of scores of target words (...) and of their noise words (..., K), K
-    > 0.
+    """-log p_y - Σ_j log(1 - p_j), natural, of scores of target words (...) and of their noise words (..., K), K > 0.
 
     Exact also where a p is all but 1. A noise score of -inf leaves that word out; otherwise scores of ±inf count as
     great numbers, so that the loss is finite. NaN makes the loss NaN, as that of cross entropy.
@@ -96,9 +95,7 @@ def blackout_loss(target: Tensor, noise: Tensor) -> Tensor:
 
 
 def _shared_scores(features: Tensor, target: Tensor, words: Tensor, layer: OutputLayer, log_q: Tensor):
-    """Scores of the targets (G, T) and the noise (G, T, K) of G groups, each with its words (G, K); features are (G, T,
-    C).
-    """
+    """Scores of targets (G, T) and noise (G, T, K) of G groups, each with its words (G, K); features are (G, T, C)."""
     ids = torch.cat([words, target], dim=1)
     sizes = [words.shape[1], target.shape[1]]
     # one look-up for both: each has a gradient of the size of the whole matrix

@@ -70,9 +70,7 @@ def _fill(result: np.ndarray, heads: np.ndarray) -> None:
 
 
 def pack_distances(distances: np.ndarray) -> np.ndarray:
-    """(..., n, n) -> (..., n(n-1)/2), the strict upper triangle of distance matrices, row by row: all that a file
-    needs.
-    """
+    """(..., n, n) -> (..., n(n-1)/2), the strict upper triangle of distance matrices, row by row."""
     size = distances.shape[-1]
     packed = np.empty((*distances.shape[:-2], size * (size - 1) // 2), dtype=distances.dtype)
     start = 0

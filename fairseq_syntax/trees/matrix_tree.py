@@ -61,8 +61,7 @@ def log_partition(arc_scores: Tensor, root_scores: Tensor, word_mask: Tensor) ->
 
 
 def entropy(arc_scores: Tensor, root_scores: Tensor, word_mask: Tensor) -> Tensor:
-    """(B,) entropy of the distribution over trees, in nats, of the type of `arc_scores`: log Z minus the expected
-    score.
+    """(B,) entropy of the distribution over trees, in nats: log Z minus the expected score.
 
     0 for a sentence of one word or none. Differentiable.
     """

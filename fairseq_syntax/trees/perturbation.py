@@ -151,8 +151,7 @@ class Perturbation:
         self.seed = seed
 
     def __call__(self, number: int, before: Sentence, other: Sentence | str | None = None) -> Sentence:
-        """The sentence of this number, from 0, with a new tree; without a parse, which it keeps to have, or with one
-        root.
+        """The sentence of this number, from 0, with a new tree; it has one root, or no parse, which it keeps.
 
         `other` says whose heads and labels, or which of `KINDS`, take the place of its own first; None leaves it.
         """

@@ -51,9 +51,7 @@ def parent_positions(heads: np.ndarray, word_of_token: np.ndarray) -> np.ndarray
 
 
 def parent_first_pieces(heads: np.ndarray, word_of_token: np.ndarray) -> np.ndarray:
-    """(T,) int64, the first piece of every token's head word (LISA's target), -1 without a parse; as
-    `parent_positions`.
-    """
+    """(T,) int64, the first piece of every token's head word (LISA's target), -1 without a parse."""
     words = np.asarray(word_of_token, dtype=np.int64)
     first, _ = word_spans(words)
     parents = parent_words(heads)

@@ -16,9 +16,7 @@ def input_name(path: str) -> str:
 
 @contextmanager
 def open_input(path: str) -> Iterator[IO[str]]:
-    """A text, open for reading as by `open_text`; `-` is stdin, which stays open. TreeFormatError if it cannot be
-    opened.
-    """
+    """A text, or stdin (`-`), which stays open, as by `open_text`. Raises TreeFormatError: it cannot be opened."""
     if path == STDIO:
         sys.stdin.reconfigure(encoding="utf-8-sig", newline="\n")
         yield sys.stdin
@@ -28,9 +26,7 @@ def open_input(path: str) -> Iterator[IO[str]]:
 
 
 def input_lines(path: str) -> Iterator[str]:
-    """The lines of a text, or of stdin (`-`), without line ends (LF or CRLF); TreeFormatError, naming the line, if
-    unreadable.
-    """
+    """The lines of a text, or of stdin (`-`), without line ends (LF or CRLF). TreeFormatErrors name the line."""
     with open_input(path) as lines:
         for _, line in numbered_lines(lines, input_name(path)):
             yield line.rstrip("\r\n")

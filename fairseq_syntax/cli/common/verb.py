@@ -52,9 +52,7 @@ class Verb:
 
 
 def exit_status(program: str, work: Callable[[], None]) -> int:
-    """0 once the work is done; 1 after one message on stderr where it raises ValueError or OSError; 130 when
-    interrupted.
-    """
+    """0 after the work; 1 after one message on stderr, for a ValueError or OSError; 130 when interrupted."""
     try:
         work()
     except BrokenPipeError:

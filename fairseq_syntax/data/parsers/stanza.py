@@ -79,8 +79,7 @@ class StanzaParser:
         self._pipeline: stanza.Pipeline | None = None
 
     def parse(self, sentences: list[list[str]], progress: Progress = False) -> list[Sentence]:
-        """See `Parser.parse`. Raises TreeFormatError, too, if Stanza or its models are missing, or Stanza changed a
-        word.
+        """See `Parser.parse`. Raises TreeFormatError if Stanza or its models are missing or it changed a word, too.
 
         Sentences are sorted by length and parsed `chunk` at a time. How they are grouped can change the last bits of
         the scores and so, in a near tie, a tree.

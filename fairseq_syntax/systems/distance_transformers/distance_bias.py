@@ -28,9 +28,7 @@ class DistanceBiasAttention(MultiheadAttention):
         self.distance_weight = nn.Parameter(torch.full((num_heads,), initial))
 
     def attend_to_near(self, x: Tensor, padding_mask: Tensor | None, nearness: Tensor) -> Tensor:
-        """(T, B, C) -> (T, B, C), with a padding mask (B, T) or None, and `nearness` G (B, T, T), finite also at
-        padding.
-        """
+        """(T, B, C) -> (T, B, C), with a padding mask (B, T) or None, and `nearness` G (B, T, T), finite throughout."""
         length, batch, width = x.shape
 
         def split_heads(projected: Tensor) -> Tensor:  # (T, B, C) -> (B, H, T, d)

@@ -67,8 +67,7 @@ def generated(actions: Tensor, count: GenCount = GenCount.exclusive) -> Tensor:
 
 
 def reward_to_go(rewards: Tensor, counts: Tensor, discount: float) -> Tensor:
-    """(B, T) float64 R_i = Σ_{k≥i} γ^(g_k - g_i) r_k (eq. 4), of rewards r (B, T), 0 in padding, and counts g that
-    never fall.
+    """(B, T) float64 R_i = Σ_{k≥i} γ^(g_k - g_i) r_k (eq. 4), of rewards r, 0 in padding, and counts g that never fall.
 
     R_i = r_i + γ^(g_{i+1} - g_i) R_{i+1}, which doubles in reach at each of log T steps: there are no powers γ^-g, that
     overflow with long sentences, and γ may be 0.
@@ -87,9 +86,7 @@ def reward_to_go(rewards: Tensor, counts: Tensor, discount: float) -> Tensor:
 
 
 def by_symbols(returns: Tensor, actions: Tensor) -> Tensor:
-    """(B, T) of `returns` (B, T), the reward to go of the first action after n symbols, for every n from 0; 0 if there
-    is none.
-    """
+    """(B, T) the return, of (B, T), of the first action after n symbols, for every n from 0; 0 if there is none."""
     counts = generated(actions)[:, :-1]
     first = torch.ones_like(actions, dtype=torch.bool)
     first[:, 1:] = actions[:, :-1] == Action.GEN
@@ -112,9 +109,7 @@ def mean_of_others(values: Tensor, copies: int) -> Tensor:
 
 
 def by_symbol_kind(symbols: Tensor, losses: Tensor, where: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """(V,) float64 sums of the losses of each of V symbols, and how often they are there, at the places `where` of (B,
-    T).
-    """
+    """(V,) float64 sums of losses (B, T) at the places `where`, for each of V symbols, and of how many they are."""
     zero = torch.zeros(size, dtype=torch.float64, device=losses.device)
     counted = torch.stack((torch.where(where, losses.detach().double(), 0), where.double())).flatten(1)
     return tuple(zero.index_add(0, symbols.flatten(), values) for values in counted)

@@ -104,9 +104,7 @@ class LatentTreeRNNG(BaseFairseqModel):
 
     @classmethod
     def build_model(cls, args, task):
-        """Build the model; ValueError if the task has no trees, an option no such value, or dictionaries to share
-        differ.
-        """
+        """Build the model; ValueError for a task without trees, or options or dictionaries that do not fit."""
         if not getattr(task, "builds_trees", False):
             raise ValueError(
                 f"--arch latent_tree_rnng: {type(task).__name__} does not translate trees; use --task tree_translation"

@@ -206,9 +206,7 @@ class RNNG(nn.Module):
         legal: np.ndarray,
         capped: np.ndarray,
     ) -> TreeScores:
-        """How probable actions and symbols are (Sec. 2.1), one product with each weight for all of them; see
-        `legality`.
-        """
+        """How probable actions and symbols are (Sec. 2.1), one product with each weight for all; see `legality`."""
         states = replay.states
         device = states.device
 

@@ -144,8 +144,9 @@ class RNNGState:
 
     @torch.no_grad()
     def advance(self, actions: Tensor, symbols: Tensor, ends: Tensor) -> None:
-        """Let each row take an action (R,), NOP leaves it as it is; `symbols` are what GENs generate, `ends` those that
-        end. A REDUCE has to be `ready`.
+        """Let each row take an action (R,), NOP for none; a REDUCE has to be `ready`.
+
+        `symbols` are what GENs generate, `ends` those that end.
         """
         order = actions.masked_fill(ends & (actions == Action.GEN), int(Action.NOP))
         nt, gen, reduce = self._by_action(order)

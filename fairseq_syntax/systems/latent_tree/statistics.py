@@ -38,9 +38,7 @@ class Shape:
 
 
 def shape(found: Constituents, capped: Sequence[bool] | None = None) -> Shape:
-    """The shape of the trees of sentences; `capped` says of each whether the budget forbade a constituent, None if
-    unknown.
-    """
+    """The shape of the trees of sentences; `capped` says of each whether the budget forbade a constituent, if known."""
     root = found.parent == NONE
     children = found.terminals + found.nonterminals
     inner = np.flatnonzero(~root)
@@ -110,8 +108,7 @@ class Counts:
 
 
 def span_counts(found: Constituents, given: Constituents) -> Counts:
-    """How many spans two trees of the same sentences have in common: of two symbols or more, but not the whole
-    sentence.
+    """How many spans, of two symbols or more but not the whole sentence, two trees of the same sentences share.
 
     Right-branching trees over n > 1 symbols have n - 2 of them.
     """
@@ -178,9 +175,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Segmentation:
-    """How far constituents are words. A segment is a constituent without constituents in it, stripped of spaces at its
-    ends; symbols may be in none.
-    """
+    """How far constituents are words. A segment is one without others in it, stripped of spaces at its ends."""
 
     words: Counts = Counts()  # segments against words
     inside: Counts = Counts()  # constituents of all kinds against words; only `recall` is of use
@@ -219,9 +214,7 @@ def segment_scores(spans: np.ndarray, text: Text, others: np.ndarray | None = No
 
 
 def shuffled_segments(found: Constituents, random: np.random.Generator) -> np.ndarray:
-    """(K, 2) as many segments of the same lengths at other places: those of each sentence, and the symbols between
-    them, are put in a random order.
-    """
+    """(K, 2) segments of the same lengths at other places, in a random order with the symbols between them."""
     spans = segments(found)
     total = int(found.lengths.sum())
     # each piece is known by its start: a segment, or a symbol that is in none
@@ -260,9 +253,7 @@ class Attention:
 
 
 def attention_summary(weights: Iterable[np.ndarray]) -> Attention:
-    """Numbers of the attention of sentences: of each, weights (J, I) whose rows add up to 1; column 0 is the root, J
-    may be 0.
-    """
+    """Numbers of the attention of sentences: of each, weights (J, I) whose rows add up to 1; column 0 is the root."""
     highest, entropy, losses, sums = [], [], [], []
     for alpha in weights:
         total = alpha.sum(axis=0)

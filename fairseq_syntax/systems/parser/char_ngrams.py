@@ -32,9 +32,7 @@ def character_ngrams(word: str, sizes: Sequence[int] = SIZES) -> List[str]:
 
 
 class NgramVocabulary:
-    """n-grams and their numbers, which start at 1, 0 stands for none: the number of `keys[i]`, such as `3gram-cat`, is
-    i + 1.
-    """
+    """n-grams and their numbers, from 1, as 0 stands for none: that of `keys[i]`, such as `3gram-cat`, is i + 1."""
 
     def __init__(self, keys: Iterable[str]):
         """Args: keys in the order of their numbers. Raises ValueError: a key comes twice."""
@@ -46,8 +44,7 @@ class NgramVocabulary:
 
     @classmethod
     def build(cls, words: Iterable[Tuple[str, int]], minimum: int) -> "NgramVocabulary":
-        """The n-grams of counted words that occur `minimum` times, frequent ones first, else in the order of code
-        points.
+        """The n-grams of counted words that occur `minimum` times, frequent ones first, else by code points.
 
         A word of count 0 changes nothing, so numbers stay when such words join a dictionary.
         """

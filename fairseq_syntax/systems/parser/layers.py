@@ -102,7 +102,5 @@ class TwoWayLSTM(nn.Module):
             nn.init.ones_(lstm.bias_ih_l0[size : 2 * size])
 
     def forward(self, inputs: Tensor, turned: Tensor) -> Tuple[Tensor, Tensor]:
-        """(B, S, I) twice, once turned round -> states of both directions, (B, S, D) and, still turned round, (B, S,
-        D).
-        """
+        """Inputs (B, S, I), also turned round -> states of both directions (B, S, D), the second still turned round."""
         return self.left_to_right(inputs)[0], self.right_to_left(turned)[0]

@@ -49,8 +49,6 @@ def kernel_weights(offsets: Tensor, kernel: str, variance: float | Tensor) -> Te
 
 
 def parent_weights(parents: Tensor, kernel: str, variance: float) -> Tensor:
-    """The matrix D (B, T, T) float32 of doubled parent positions (B, T); ones, which leave scores alone, without a
-    parse.
-    """
+    """The matrix D (B, T, T) float32 of doubled parent positions (B, T); ones where there is no parse."""
     weights = kernel_weights(parent_offsets(parents), kernel, variance)
     return weights.masked_fill_((parents < 0).unsqueeze(-1), 1.0)

@@ -45,8 +45,7 @@ class RecurrentDecoder(FairseqIncrementalDecoder):
         raise AssertionError("a subclass defines the step")
 
     def step(self, ahead: Tensor, state: Dict[str, object], memory: Dict[str, Tensor]):
-        """One target position: `ahead` (B, …) of `project_ahead`, the state of the step before, the memory of the
-        source.
+        """One target position, after `ahead` (B, …) of `project_ahead`, the state of the step before, and the source.
 
         Returns (output (B, …); what the attention found, name -> (B, …); the new state).
         """

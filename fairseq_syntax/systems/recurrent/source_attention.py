@@ -31,9 +31,7 @@ class SourceMemory(nn.Module):
     context_size: int
 
     def forward(self, states: Tensor, source: Source) -> Memory:
-        """name -> tensor (B, …) of annotations (B, T, C); rows belong to sentences, so that beam search can reorder
-        them.
-        """
+        """name -> tensor (B, …) of annotations (B, T, C); rows belong to sentences, so beam search can reorder them."""
         raise AssertionError("a subclass makes the memory")
 
 

@@ -95,8 +95,7 @@ def positions_of(memory: Memory) -> Tensor:
 
 
 class AdditiveAttention(SourceAttention):
-    """Context by `weights`, alone or, with `double_context`, [c^g; c^s] with that of the plain softmax of the same
-    scores (eqs. 1-3, 12, 14).
+    """Context by `weights`, or with `double_context` [c^g; c^s], c^g of the plain softmax (eqs. 1-3, 12, 14).
 
     Found are "attn", weights that sum to one where there are such (with a double context those of the plain softmax),
     "syntax_attn", the special weights of a double context, and what the weights have to show. In eval mode a single
