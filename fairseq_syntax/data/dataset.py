@@ -162,6 +162,9 @@ class SyntaxPairDataset(LanguagePairDataset):
 
     def __init__(self, *args, syntax=None, syntax_inputs=(), truncated_to=None, part=None, **kwargs):
         super().__init__(*args, **kwargs)
+        self._attach(syntax, syntax_inputs, truncated_to, part)
+
+    def _attach(self, syntax, syntax_inputs, truncated_to, part):
         self.syntax = syntax
         self.truncated_to = truncated_to
         self.part = part
@@ -175,28 +178,23 @@ class SyntaxPairDataset(LanguagePairDataset):
     @classmethod
     def from_pairs(cls, pairs, syntax, syntax_inputs, truncated_to=None, part=None):
         """Put trees beside a `LanguagePairDataset` that fairseq has loaded."""
+        dataset = cls.__new__(cls)
+        vars(dataset).update(vars(pairs))
+        dataset._attach(syntax, syntax_inputs, truncated_to, part)
+        return dataset
+
+    @classmethod
+    def for_inference(cls, task, src_tokens, src_lengths, constraints, **syntax):
+        """Encoded sentences in their order, padded on the side that `--left-pad-source` says."""
         return cls(
-            pairs.src,
-            pairs.src_sizes,
-            pairs.src_dict,
-            pairs.tgt,
-            pairs.tgt_sizes,
-            pairs.tgt_dict,
-            left_pad_source=pairs.left_pad_source,
-            left_pad_target=pairs.left_pad_target,
-            shuffle=pairs.shuffle,
-            input_feeding=pairs.input_feeding,
-            remove_eos_from_source=pairs.remove_eos_from_source,
-            append_eos_to_target=pairs.append_eos_to_target,
-            align_dataset=pairs.align_dataset,
-            constraints=pairs.constraints,
-            append_bos=pairs.append_bos,
-            eos=pairs.eos if pairs.eos != pairs.src_dict.eos() else None,
-            pad_to_multiple=pairs.pad_to_multiple,
-            syntax=syntax,
-            syntax_inputs=syntax_inputs,
-            truncated_to=truncated_to,
-            part=part,
+            src_tokens,
+            src_lengths,
+            task.source_dictionary,
+            tgt_dict=task.target_dictionary,
+            left_pad_source=task.cfg.left_pad_source,
+            shuffle=False,
+            constraints=constraints,
+            **syntax,
         )
 
     def withholding(self, share, seed, epoch, missing):

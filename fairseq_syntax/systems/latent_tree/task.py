@@ -164,15 +164,7 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
 
     def build_dataset_for_inference(self, src_tokens, src_lengths, constraints=None):
         """As in fairseq, padded on the side that `--left-pad-source` says."""
-        return ForcedTreeDataset(
-            src_tokens,
-            src_lengths,
-            self.source_dictionary,
-            tgt_dict=self.target_dictionary,
-            left_pad_source=self.cfg.left_pad_source,
-            shuffle=False,
-            constraints=constraints,
-        )
+        return ForcedTreeDataset.for_inference(self, src_tokens, src_lengths, constraints)
 
     def get_batch_iterator(self, dataset, *args, **kwargs):
         """As in fairseq; the file of trees is told how many sentences come."""

@@ -41,24 +41,18 @@ class HeadInit(StrEnum):
 
 
 class Graph(NamedTuple):
-    """Weighted graphs of sentences. Probabilities are at least in float32; padding is finite everywhere.
+    """Weighted graphs of sentences. Probabilities are at least in float32; padding is finite everywhere."""
 
-    pos_log_probs: (B, S, POS classes) natural logarithms. Those of EOS are defined, but no loss is to use them.
-    head_log_probs: (B, S dependent, S head) log p (eq. 1); very low, not -inf, where there can be no head, and without
-        meaning in the rows of EOS and padding. None if heads are not learned.
-    heads: (B, S dependent, S head) p; exactly 0 in rows of EOS and padding, on the diagonal and in columns of padding.
-        None for `seq`.
-    label_log_probs: (B, S, labels) log l, without meaning in rows of EOS and padding. None if labels are not learned.
-    labels: (B, S, labels) l; 0 in rows of EOS and padding. None for `seq`.
-    states: (B, S, 2 size) h2, of EOS too; without meaning in padding.
-    """
-
-    pos_log_probs: Tensor
+    pos_log_probs: Tensor  # (B, S, POS classes) natural logarithms; no loss is to use those of EOS
+    # (B, S dependent, S head) log p (eq. 1); very low, not -inf, where there can be no head, and without meaning in the
+    # rows of EOS and padding. None if heads are not learned.
     head_log_probs: Optional[Tensor]
+    # (B, S dependent, S head) p; exactly 0 in rows of EOS and padding, on the diagonal and in columns of padding. None
+    # for `seq`.
     heads: Optional[Tensor]
-    label_log_probs: Optional[Tensor]
-    labels: Optional[Tensor]
-    states: Tensor
+    label_log_probs: Optional[Tensor]  # (B, S, labels) log l, as of heads
+    labels: Optional[Tensor]  # (B, S, labels) l; 0 in rows of EOS and padding. None for `seq`.
+    states: Tensor  # (B, S, 2 size) h2, of EOS too; without meaning in padding
 
 
 def word_states(heads: Tensor, states: Tensor) -> Tensor:
