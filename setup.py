@@ -19,6 +19,7 @@ setup(
     license="MIT",
     python_requires=">=3.11",
     packages=find_packages(include=["fairseq_syntax", "fairseq_syntax.*"]),
+    package_data={"fairseq_syntax.inspection.report": ["page.css", "page.js"]},
     # fairseq itself is not listed: pip would replace a working one (a source checkout, say) and cannot
     # build fairseq-fixed in an isolated environment. `make install` adds it when it is missing.
     # Lower ends are the versions that were tried, upper ends the next major version.

@@ -39,6 +39,22 @@ _CLOSED_BUCKETS = 5
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_systems(parser.add_argument_group("what is compared"))
+    add_scores(parser)
+    buckets = parser.add_argument_group("where systems differ")
+    add_buckets(buckets)
+    buckets.add_argument(
+        "--draw",
+        type=picture,
+        metavar="PICTURE",
+        help="the scores by bucket, with 95 %% bootstrap intervals, as a picture (.svg, .png or .pdf)",
+    )
+    add_chance(parser.add_argument_group("tests and intervals"))
+    add_format(parser, "json")
+    parser.add_argument("--overwrite", action="store_true", help="replace the picture if it exists")
+
+
+def add_scores(parser: argparse.ArgumentParser) -> None:
+    """What translations are scored by."""
     scores = parser.add_argument_group("scores")
     scores.add_argument(
         "--metrics",
@@ -56,10 +72,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     scores.add_argument("--lowercase", action="store_true", help="BLEU and chrF regardless of letter case")
     add_scoring(scores)
-    _add_buckets(parser.add_argument_group("where systems differ"))
-    _add_chance(parser.add_argument_group("tests and intervals"))
-    add_format(parser, "json")
-    parser.add_argument("--overwrite", action="store_true", help="replace the picture if it exists")
 
 
 def _add_systems(group) -> None:
@@ -90,7 +102,8 @@ def _add_systems(group) -> None:
     add("--source", metavar="FILE", help="text of the source, in the same order (default: the S- lines)")
 
 
-def _add_buckets(group) -> None:
+def add_buckets(group) -> None:
+    """By what sentences are put together."""
     add = group.add_argument
     add(
         "--by",
@@ -117,12 +130,6 @@ def _add_buckets(group) -> None:
         metavar="N",
         help="buckets of fewer sentences are put together with a neighbour (default: 50)",
     )
-    add(
-        "--draw",
-        type=picture,
-        metavar="PICTURE",
-        help="the scores by bucket, with 95 %% bootstrap intervals, as a picture (.svg, .png or .pdf)",
-    )
 
 
 def _kind(text: str) -> str:
@@ -131,7 +138,8 @@ def _kind(text: str) -> str:
     raise argparse.ArgumentTypeError(f"{text!r}: choose among {', '.join(_KINDS)}")
 
 
-def _add_chance(group) -> None:
+def add_chance(group) -> None:
+    """How often, and with which seed, tests and intervals draw."""
     add = group.add_argument
     add("--trials", type=positive, default=10000, metavar="N", help="of randomization (default: 10000)")
     add("--bootstrap", type=positive, default=1000, metavar="N", help="resamples of the bootstrap (default: 1000)")
@@ -159,6 +167,11 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
             parser.error("give systems, --system NAME FILE…, or a folder of --results")
     elif not args.reference:
         parser.error("--results: give the --reference of the split")
+    check_buckets(parser, args)
+
+
+def check_buckets(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    """The same of `add_scores` and `add_buckets`."""
     if args.metrics != list(dict.fromkeys(args.metrics)):
         parser.error("--metrics: name each once")
     if (args.data is None) != (args.subset is None):

@@ -29,6 +29,7 @@ GROUPS = {
     },
     "score": {
         "compare": "scores of systems over seeds, significance, and scores by kind of sentence",
+        "report": "one page about a folder of results, for browsers and paper",
         "contrast": "accuracy on minimal pairs, by forced scores",
         "attachment": "attachment accuracy of latent trees against a treebank",
         "grammar": "which tags depend on which, in a treebank and in latent trees",

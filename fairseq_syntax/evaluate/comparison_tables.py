@@ -22,7 +22,7 @@ def tables(found: dict, form: str) -> list[str]:
         parts.append(_scores(found, metric, form))
         parts += [_tests(found, metric, baseline, form) for baseline in found["baselines"][1:]]
     for buckets in found["buckets"]:
-        parts.append(_buckets(found, buckets, form))
+        parts.append(bucket_table(found, buckets, form))
         parts += [f"% {note}" if form == TableFormat.latex else note for note in notes(buckets)]
     return [*parts, _settings(found, form)]
 
@@ -106,7 +106,7 @@ def _tests(found: dict, metric: dict, baseline: str, form: str) -> str:
     return format_table([f"{metric['name']} against {baseline}", *_test_header(found)], rows, form)
 
 
-def _buckets(found: dict, buckets: dict, form: str) -> str:
+def bucket_table(found: dict, buckets: dict, form: str) -> str:
     """The first metric by bucket, with intervals, and differences from the first baseline."""
     metric, baseline = found["metrics"][0], found["baselines"][0]
     names = [system["name"] for system in found["systems"]]

@@ -1,5 +1,6 @@
 """Tables as text."""
 
+import html
 from collections.abc import Sequence
 from enum import StrEnum
 
@@ -11,6 +12,7 @@ class TableFormat(StrEnum):
     tsv = "tsv"
     markdown = "markdown"
     latex = "latex"  # with booktabs
+    html = "html"
 
 
 _LATEX = str.maketrans(
@@ -43,6 +45,8 @@ def format_table(header: Sequence[str], rows: Sequence[Sequence], form: str = Ta
         return "\n".join("| " + " | ".join(row) + " |" for row in lines)
     if form == TableFormat.latex:
         return _latex(cells, numeric)
+    if form == TableFormat.html:
+        return _html(cells, numeric)
     widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
     return "\n".join(
         "  ".join(
@@ -57,6 +61,19 @@ def _latex(cells: list[list[str]], numeric: list[bool]) -> str:
     columns = "".join("r" if right else "l" for right in numeric)
     lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule", *body, r"\bottomrule"]
     return "\n".join([*lines, r"\end{tabular}"])
+
+
+def _html(cells: list[list[str]], numeric: list[bool]) -> str:
+    def row(texts: list[str], first: str, rest: list[str]) -> str:
+        opened = [first, *rest]
+        cells = (f"{tag}{html.escape(text)}</{tag[1:3]}>" for tag, text in zip(opened, texts, strict=True))
+        return f"<tr>{''.join(cells)}</tr>"
+
+    column = '<th scope="col">'
+    data = ['<td class="number">' if right else "<td>" for right in numeric[1:]]
+    body = "\n".join(row(texts, '<th scope="row">', data) for texts in cells[1:])
+    head = row(cells[0], column, [column] * len(data))
+    return f"<table>\n<thead>{head}</thead>\n<tbody>\n{body}\n</tbody>\n</table>"
 
 
 def _escaped(cell: str) -> str:

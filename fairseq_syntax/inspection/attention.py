@@ -19,30 +19,37 @@ Kind = StrEnum("Kind", "heads annotations translation syntax gate position")
 """What is drawn."""
 
 
-@torch.no_grad()
 def run(args: Namespace) -> None:
     """Load the model, run it on the sentence, draw its weights.
 
     Raises ValueError: the model has no such weights, the split no such sentence; OSError: a file is missing.
     """
     loaded = load(args.path, args.data, args.cpu)
-    dataset = loaded.load_split(args.subset)
-    if not 0 <= args.sentence < len(dataset):
-        raise ValueError(f"--sentence {args.sentence}: {args.subset} has sentences 0 to {len(dataset) - 1}")
-    title = f"{loaded.name}: {args.subset} {args.sentence}"
-    if args.kind == Kind.gate:
-        figure = draw_gates(gate_norms(loaded, dataset, args.subset, 1, [args.sentence]), title)
-    else:
-        draw = {
-            Kind.heads: _heads(loaded),
-            Kind.annotations: _annotations,
-            Kind.translation: _translation,
-            Kind.syntax: _syntax,
-            Kind.position: _positions,
-        }[args.kind]
-        figure = draw(loaded, loaded.to_device(dataset.collater([dataset[args.sentence]])), title)
-    save_figure(figure, args.draw)
+    save_figure(figure(loaded, args.subset, args.sentence, args.kind), args.draw)
     print(args.draw)
+
+
+@torch.no_grad()
+def figure(loaded: Loaded, subset: str, sentence: int, kind: str):
+    """A matplotlib figure of a `Kind`, of one sentence of a split.
+
+    Raises:
+        ValueError: the model has no such weights, the split no such sentence.
+    """
+    dataset = loaded.load_split(subset)
+    if not 0 <= sentence < len(dataset):
+        raise ValueError(f"--sentence {sentence}: {subset} has sentences 0 to {len(dataset) - 1}")
+    title = f"{loaded.name}: {subset} {sentence}"
+    if kind == Kind.gate:
+        return draw_gates(gate_norms(loaded, dataset, subset, 1, [sentence]), title)
+    draw = {
+        Kind.heads: _heads(loaded),
+        Kind.annotations: _annotations,
+        Kind.translation: _translation,
+        Kind.syntax: _syntax,
+        Kind.position: _positions,
+    }[kind]
+    return draw(loaded, loaded.to_device(dataset.collater([dataset[sentence]])), title)
 
 
 def _heads(loaded: Loaded):

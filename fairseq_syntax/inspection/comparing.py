@@ -71,7 +71,7 @@ def _check_records(args: Namespace, found: dict, records: dict) -> None:
 
 def _buckets(args: Namespace, evaluation: Evaluation, baseline: str) -> list[dict]:
     corpus = evaluation.corpus
-    source = _source(args, corpus)
+    source = known_source(args, corpus)
     kinds = args.by or (["length"] if source.words is not None else [])
     found = []
     for kind in dict.fromkeys(kinds):
@@ -81,7 +81,7 @@ def _buckets(args: Namespace, evaluation: Evaluation, baseline: str) -> list[dic
     return found
 
 
-def _source(args: Namespace, corpus: Corpus) -> Source:
+def known_source(args: Namespace, corpus: Corpus) -> Source:
     """What is known of the source: from a data directory, from the text, from a file of trees; later ones win."""
     found = Source()
     if args.data:

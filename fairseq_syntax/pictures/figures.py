@@ -71,12 +71,17 @@ plt.rcParams.update(
 
 _DPI = 300
 _PIXELS = 60_000  # matplotlib draws fewer than 2^16 in each direction
-_NO_DATE = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+NO_DATE = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+
+
+def visible(text: str) -> str:
+    """Control characters and what no file format holds as visible signs."""
+    return text.translate(_VISIBLE)
 
 
 def shown(text: str) -> str:
     """A token as pictures have it: &apos; as ', control characters and what no file format holds as visible signs."""
-    return html.unescape(text).translate(_VISIBLE)
+    return visible(html.unescape(text))
 
 
 @contextmanager
@@ -96,7 +101,7 @@ def _font_of(character: str) -> str | None:
     return None
 
 
-def _settle_fonts(figure) -> None:
+def settled(figure) -> None:
     """Have texts name the families that the figure needs, and no others; warn of characters that none has."""
     texts = figure.findobj(Text)
     used = {character for text in texts for character in text.get_text() if not character.isspace()}
@@ -130,9 +135,9 @@ def save_figure(figure, path: str | Path) -> None:
     path = Path(path)
     dpi = min(_DPI, _PIXELS / max(figure.get_size_inches()))
     try:
-        _settle_fonts(figure)
+        settled(figure)
         with without_glyph_warnings(), staged(path) as partial:
-            figure.savefig(partial, bbox_inches="tight", dpi=dpi, metadata=_NO_DATE.get(path.suffix.lower()))
+            figure.savefig(partial, bbox_inches="tight", dpi=dpi, metadata=NO_DATE.get(path.suffix.lower()))
     except OSError as error:
         raise OSError(error.errno, error.strerror or str(error), str(path)) from None
     finally:

@@ -1,0 +1,111 @@
+"""fairseq-syntax report: one page about a folder of results, to be read in a browser or on paper."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from .arguments import positive
+from .compare import add_buckets, add_chance, add_scores, check_buckets
+from .outputs import entry_point, refuse_existing, written
+
+_EPILOG = """\
+The page is one file that needs no network: systems and tests, curves of training, kinds of sentences, minimal pairs,
+what worse parses cost, the sentences in which systems differ most, what models look at, settings. It can be searched,
+sorted and printed.
+
+  --look NAME FILE                      a picture (.svg, .png) that another verb has drawn
+  --look NAME CHECKPOINT DATA SUBSET    what `attention` can draw of the model, for the sentences of --look-at
+
+examples:
+  fairseq-syntax report docs/results/agreement --split test --reference corpus/test.de --source corpus/test.en \\
+      --parse corpus/test.en.conllu --by length --by depth --output report.html
+  fairseq-syntax report docs/results/agreement --split test --reference corpus/test.de --source corpus/test.en \\
+      --system transformer --system pascal --contrast transformer.json pascal.json \\
+      --look pascal checkpoints/pascal/checkpoint_best.pt data-bin test --look-at 3 17 --output report.html"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The program's options."""
+    parser = argparse.ArgumentParser(
+        prog="fairseq-syntax report",
+        description="Write one page about a folder of results: scores, tests, curves, sentences, settings.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("results", metavar="RESULTS", help="folder of records and translations, as examples/leaderboard writes them")
+    add("--output", required=True, metavar="FILE", help="page to write (.html)")
+    add("--overwrite", action="store_true", help="replace it if it exists")
+    add("--title", help="of the page (default: corpus and split)")
+    group = parser.add_argument_group("what is compared").add_argument
+    group("--split", required=True, metavar="NAME", help="of RESULTS, such as test")
+    group(
+        "--reference",
+        required=True,
+        action="append",
+        metavar="FILE",
+        help="text of the references; give it again for further references",
+    )
+    group("--source", metavar="FILE", help="text of the source")
+    group(
+        "--system",
+        action="append",
+        nargs="+",
+        default=[],
+        metavar=("NAME", "FILE"),
+        help="a system of RESULTS, or one of other translations, a file a seed (default: all of RESULTS)",
+    )
+    group("--baseline", action="append", metavar="NAME", help="as in compare (default: the first system)")
+    add_scores(parser)
+    add_buckets(parser.add_argument_group("where systems differ"))
+    add_chance(parser.add_argument_group("tests and intervals"))
+    _add_more(parser.add_argument_group("what else is on the page"))
+    return parser
+
+
+def _add_more(group) -> None:
+    add = group.add_argument
+    add("--sentences", type=positive, default=50, metavar="N", help="in which systems differ most (default: 50)")
+    add("--contrast", nargs="+", default=[], metavar="FILE", help="what `contrast --output` has written")
+    add(
+        "--look",
+        action="append",
+        nargs="+",
+        default=[],
+        metavar=("NAME", "FILE"),
+        help="what a system looks at: a picture, or CHECKPOINT DATA SUBSET",
+    )
+    add("--look-at", nargs="+", type=int, default=[0], metavar="N", help="sentences of --look, from 0 (default: 0)")
+
+
+def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    """End with a usage message if options do not go together."""
+    if Path(args.output).suffix.lower() not in (".html", ".htm"):
+        parser.error(f"--output {args.output}: give a name that ends in .html")
+    for name, *rest in args.look:
+        if len(rest) not in (1, 3):
+            parser.error(f"--look {name}: give a picture, or CHECKPOINT DATA SUBSET")
+        if len(rest) == 1 and Path(rest[0]).suffix.lower() not in (".svg", ".png"):
+            parser.error(f"--look {name} {rest[0]}: is no .svg or .png; of a model, give CHECKPOINT DATA SUBSET")
+    check_buckets(parser, args)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Write the page.
+
+    Raises:
+        ValueError: files that do not go together.
+        OSError: a file is missing.
+    """
+    from ..inspection.report.page import report
+
+    refuse_existing([args.output], args.overwrite)
+    page = report(args)
+    with written(args.output) as file:
+        file.write(page)
+
+
+main = entry_point(build_parser, run, check)
+
+if __name__ == "__main__":
+    sys.exit(main())
