@@ -48,6 +48,7 @@ setup(
             "import-linter>=2.16,<3",
             "mpmath>=1.3,<2",
             "networkx>=3.6,<4",
+            "playwright>=1.65,<2",
             "pytest>=9,<10",
             "pytest-xdist>=3.8,<4",
             "ruff>=0.17.5,<0.18",

@@ -5,17 +5,16 @@ Curves over the quality of parses are drawn into parse-quality-NAME.svg.
 """
 
 import argparse
-import itertools
 import re
-import statistics
 import sys
 from pathlib import Path
 
 from board import CHECKOUT, Board, BoardError, read_board
-from table import MEASURES, curves, tables
+from table import curves, tables
 from training import load
 
-from fairseq_syntax.pictures.figures import plt, save_figure
+from fairseq_syntax.inspection.report.curves import draw_parse_quality
+from fairseq_syntax.pictures.figures import save_figure
 
 _BLOCK = re.compile(r"(<!-- records: ([\w-]+) -->\n).*?(<!-- end of records -->)", re.DOTALL)
 
@@ -27,24 +26,6 @@ def _records(board: Board, folder: Path) -> list[dict]:
 
 def _picture(board: Board) -> str:
     return f"parse-quality-{board.name}.svg"
-
-
-def draw_curves(board: Board, records: list[dict], path: Path) -> None:
-    """A panel a score, a line a system: the mean over seeds, from the lowest to the highest of them."""
-    found = curves(board, records)
-    figure, panels = plt.subplots(1, len(MEASURES), figsize=(11, 3.6))
-    for panel, (title, value) in zip(panels, MEASURES.items(), strict=True):
-        for (name, points), marker in zip(found.items(), itertools.cycle("os^vDPX*")):
-            seeds = [[value(point) for point in of_uas] for of_uas in points.values()]
-            means = [statistics.mean(values) for values in seeds]
-            [line] = panel.plot(list(points), means, marker=marker, markersize=4, linewidth=1, label=name)
-            low, high = [min(values) for values in seeds], [max(values) for values in seeds]
-            panel.fill_between(list(points), low, high, color=line.get_color(), alpha=0.15, linewidth=0)
-        panel.set(title=title, xlabel="UAS of the parses, %")
-        panel.invert_xaxis()
-        panel.spines[["top", "right"]].set_visible(False)
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
-    save_figure(figure, path)
 
 
 def generated(board: Board, folder: Path) -> str:
@@ -113,8 +94,9 @@ def main(argv: list[str] | None = None) -> int:
         for name in {match[2] for match in _BLOCK.finditer(new)}:
             board = read_board(Path(__file__).with_name(f"{name}.toml"))
             records = _records(board, CHECKOUT / "docs" / "results" / name)
-            if curves(board, records):
-                draw_curves(board, records, page.with_name(_picture(board)))
+            found = curves(board, records)
+            if found:
+                save_figure(draw_parse_quality(found), page.with_name(_picture(board)))
     return 0
 
 

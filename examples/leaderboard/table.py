@@ -7,6 +7,7 @@ from collections import defaultdict
 from board import Board
 
 from fairseq_syntax.evaluate.tables import TableFormat, format_table
+from fairseq_syntax.inspection.report.curves import MEASURES, parse_points
 
 
 def tables(board: Board, records: list[dict]) -> str:
@@ -65,24 +66,10 @@ def _agreement(board: Board, records: list[dict], split: str, group: str) -> str
     return format_table(["system", *keys], rows, TableFormat.markdown)
 
 
-# what a curve shows: title, and how a point says it
-MEASURES = {
-    "BLEU": lambda point: point["BLEU"]["score"],
-    "chrF": lambda point: point["chrF"]["score"],
-    "agreement, %": lambda point: 100 * point["agreement"]["overall"]["accuracy"],
-}
-
-
 def curves(board: Board, records: list[dict]) -> dict[str, dict[float, list[dict]]]:
-    """System -> UAS of the parses it translated with -> the points of its seeds; for those systems that have any."""
-    found = {}
-    for name, runs in _by_system(board, records).items():
-        points = [point for record in runs for point in record.get("curve_of_parses", ())]
-        if points:
-            found[name] = {
-                uas: [p for p in points if p["UAS"] == uas] for uas in sorted({p["UAS"] for p in points})[::-1]
-            }
-    return found
+    """See `parse_points`; systems in the order of the table."""
+    by_system = _by_system(board, records)
+    return parse_points({name: {str(record["seed"]): record for record in runs} for name, runs in by_system.items()})
 
 
 def _curve(board: Board, records: list[dict], title: str) -> str:

@@ -14,14 +14,14 @@ what worse parses cost, the sentences in which systems differ most, what models 
 sorted and printed.
 
   --look NAME FILE                      a picture (.svg, .png) that another verb has drawn
-  --look NAME CHECKPOINT DATA SUBSET    what `attention` can draw of the model, for the sentences of --look-at
+  --look NAME CHECKPOINT DATA SUBSET    what `attention` can draw of the model, for the sentences of --sentence
 
 examples:
   fairseq-syntax report docs/results/agreement --split test --reference corpus/test.de --source corpus/test.en \\
       --parse corpus/test.en.conllu --by length --by depth --output report.html
   fairseq-syntax report docs/results/agreement --split test --reference corpus/test.de --source corpus/test.en \\
       --system transformer --system pascal --contrast transformer.json pascal.json \\
-      --look pascal checkpoints/pascal/checkpoint_best.pt data-bin test --look-at 3 17 --output report.html"""
+      --look pascal checkpoints/pascal/checkpoint_best.pt data-bin test --sentence 3 17 --output report.html"""
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -65,7 +65,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 def _add_more(group) -> None:
     add = group.add_argument
-    add("--sentences", type=positive, default=50, metavar="N", help="in which systems differ most (default: 50)")
+    add("--most", type=positive, default=50, metavar="N", help="in which systems differ most (default: 50)")
     add("--contrast", nargs="+", default=[], metavar="FILE", help="what `contrast --output` has written")
     add(
         "--look",
@@ -75,7 +75,7 @@ def _add_more(group) -> None:
         metavar=("NAME", "FILE"),
         help="what a system looks at: a picture, or CHECKPOINT DATA SUBSET",
     )
-    add("--look-at", nargs="+", type=int, default=[0], metavar="N", help="sentences of --look, from 0 (default: 0)")
+    add("--sentence", nargs="+", type=int, default=[0], metavar="N", help="sentences of --look, from 0 (default: 0)")
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:

@@ -42,8 +42,8 @@ def report(args: Namespace) -> str:
         "contrast": ("Minimal pairs", _contrast(args.contrast)),
         "parses": ("Worse parses", _parse_quality(records)),
         "training": ("Training", _training(records)),
-        "looks": ("What systems look at", looks(args.look, args.look_at)),
-        "sentences": ("Sentences", sentences(evaluation, args.metrics[0], args.sentences, parses)),
+        "looks": ("What systems look at", looks(args.look, args.sentence)),
+        "sentences": ("Sentences", sentences(evaluation, args.metrics[0], args.most, parses)),
         "settings": ("Settings", _settings(found, records)),
     }
     made = {name: markup.section(name, title, parts) for name, (title, parts) in sections.items()}

@@ -1,0 +1,219 @@
+"""fairseq-syntax report: the page holds what the records say, none of it is markup, and a real browser shows it."""
+
+import gzip
+import json
+import shutil
+from html.parser import HTMLParser
+
+import pytest
+
+from fairseq_syntax.cli import report
+
+EVIL = "<script>alert(1)</script> \"q\" 'a' & \x07 \u202eאבג </td></table>"
+SOURCES = ["the dog sees the cat", "a bird sings", f"the {EVIL}"]
+TREE = "1\t{0}\t_\tDET\t_\t_\t2\tdet\t_\t_\n2\t{1}\t_\tNOUN\t_\t_\t0\troot\t_\t_\n\n"
+REFERENCES = ["der hund sieht die katze .", "ein vogel singt im wald .", "das wort steht hier so ."]
+OUTPUTS = {
+    "plain": [REFERENCES[0], "ein vogel singt im baum .", "das wort steht da ."],
+    EVIL: ["der hund sah die katze .", REFERENCES[1], f"{EVIL} wort"],
+}
+
+
+def _score(value: float) -> dict:
+    return {"score": value, "signature": "other"}
+
+
+def point(uas: float) -> dict:
+    return {"UAS": uas, "BLEU": _score(uas), "chrF": _score(uas), "agreement": {"overall": {"accuracy": 0.5}}}
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """A page whose records, texts and minimal pairs have markup in every field."""
+    folder = tmp_path_factory.mktemp("report")
+    results = folder / "results"
+    results.mkdir()
+    for number, (system, lines) in enumerate(OUTPUTS.items()):
+        for seed in (1, 2):
+            record = {
+                **{"corpus": EVIL, "system": system, "family": EVIL, "seed": seed, "trees": EVIL, "stopped": "cap"},
+                "commands": {"train": EVIL, "generate": EVIL},
+                **{"commit": EVIL, "processor": EVIL, "versions": {EVIL: EVIL}, "updates": 100 + number},
+                "minutes": {"train": 2.5},
+                "curve": [{"epoch": i, "updates": 10 * i, "loss": 5 / i} for i in (1, 2, 3)],
+                "scores": {"test": {"BLEU": _score(1.0)}},
+                "curve_of_parses": [point(100), point(40)],
+            }
+            # the name of a file cannot hold the name of this system
+            name = system if number == 0 else "evil"
+            record["system"] = name if number == 0 else "evil"
+            (results / f"{name}-{seed}.json").write_text(json.dumps(record), encoding="utf8")
+            text = "".join(line + "\n" for line in lines)
+            (results / f"{name}-{seed}.test.txt.gz").write_bytes(gzip.compress(text.encode()))
+    for name, lines in (("source", SOURCES), ("reference", REFERENCES), ("mine", OUTPUTS[EVIL])):
+        (folder / name).write_text("".join(line + "\n" for line in lines), encoding="utf8")
+    contrast = {
+        **{"format": 1, "name": EVIL, "digest": "0", "measure": "sum"},
+        **{"correct": [-1.0, -2.0], "incorrect": [-2.0, -1.0], "details": {}},
+    }
+    (folder / "contrast.json").write_text(json.dumps(contrast), encoding="utf8")
+    (folder / "look.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>')
+    output = folder / "report.html"
+    arguments = [str(results), "--split", "test", "--reference", str(folder / "reference"), "--min-bucket", "1"]
+    arguments += ["--source", str(folder / "source"), "--system", "plain", "--system", "evil"]
+    arguments += [
+        "--system",
+        EVIL,
+        str(folder / "mine"),
+        str(folder / "mine"),
+        "--contrast",
+        str(folder / "contrast.json"),
+    ]
+    arguments += ["--look", EVIL, str(folder / "look.svg"), "--title", EVIL, "--trials", "100", "--bootstrap", "100"]
+    assert report.main([*arguments, "--output", str(output)]) == 0
+    assert report.main([*arguments, "--output", str(output)]) == 1, "it is not replaced unasked"
+    return output
+
+
+class Reader(HTMLParser):
+    """Tags that are opened and not closed, and all text that is no script and no style."""
+
+    VOID = ("meta", "img", "input", "link", "br")
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.tags, self.said = [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] not in ("script", "style"):
+            self.said.append(data)
+
+
+def test_nothing_in_the_data_is_markup(page):
+    reader = Reader()
+    content = page.read_text(encoding="utf8")
+    reader.feed(content)
+    assert not reader.open
+    assert [tag for tag, _ in reader.tags].count("script") == 1 and "\x07" not in content
+    assert "alert(1)" not in content.split("<script>")[1].split("</script>")[0]
+    assert not any(name.startswith("on") for _, attributes in reader.tags for name in attributes)
+    # nothing is fetched
+    assert all(a.get("src", "data:").startswith("data:") and a.get("href", "#").startswith("#") for _, a in reader.tags)
+    said = "".join(reader.said)
+    assert said.count("<script>alert(1)</script>") > 15
+    for words in ("Scores and tests", "Where systems differ", "Minimal pairs", "Worse parses", "Training", "Sentences"):
+        assert words in said
+    assert "UAS 40.0" in said and "50.0" in said and "ein vogel singt im baum ." in said
+
+
+def test_words_that_the_reference_has_not_are_marked():
+    from fairseq_syntax.inspection.report.markup import marked
+
+    assert marked("a x c", "a b c") == "<bdi>a <mark>x</mark> c</bdi>"
+    assert marked("", "a") == "<i>empty</i>" and marked("a <b>", "a <b>") == "<bdi>a &lt;b&gt;</bdi>"
+
+
+def test_sentences_come_by_how_far_systems_are_apart():
+    import numpy as np
+
+    from fairseq_syntax.evaluate.comparison import Chance, Evaluation
+    from fairseq_syntax.evaluate.corpus import Corpus, System
+    from fairseq_syntax.evaluate.metrics import METRICS
+    from fairseq_syntax.inspection.report.sentences import most_different
+
+    systems = [System(name, ["1", "2"], ["", ""], [lines, REFERENCES]) for name, lines in OUTPUTS.items()]
+    corpus = Corpus(systems, [[reference] for reference in REFERENCES], [0, 1, 2], None, None)
+    evaluation = Evaluation(corpus, [METRICS["chrF"](False, None)], Chance(10, 10))
+    found = most_different(evaluation, "chrF", 2)
+    means = [evaluation.sentence_scores("chrF", system.name).mean(axis=0) for system in systems]
+    spread = np.abs(means[0] - means[1])
+    assert [each.index for each in found] == np.argsort(-spread)[:2].tolist()
+    assert [each.spread for each in found] == pytest.approx(np.sort(spread)[::-1][:2])
+    # equal translations of several seeds stand once
+    first = next(each for each in most_different(evaluation, "chrF", 3) if each.index == 0)
+    assert [(t.system, t.runs) for t in first.translations] == [("plain", ["1", "2"]), (EVIL, ["1"]), (EVIL, ["2"])]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Debian's Chromium, without a window."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: no page is looked at")
+    path = shutil.which("chromium")
+    if path is None:
+        pytest.skip("chromium is not installed: no page is looked at (apt-get install chromium)")
+    with playwright.sync_playwright() as running:
+        found = running.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        yield found
+        found.close()
+
+
+def test_a_browser_shows_it(page, browser):
+    tab = browser.new_page(viewport={"width": 1200, "height": 900})
+    complaints = []
+    tab.on("console", lambda message: complaints.append(message.text))
+    tab.on("pageerror", lambda error: complaints.append(str(error)))
+    tab.on("dialog", lambda dialog: complaints.append("a script of the data was run"))
+    tab.on("request", lambda request: request.url.startswith(("file:", "data:")) or complaints.append(request.url))
+    tab.goto(page.as_uri())
+    assert not complaints
+
+    # tables sort: by name, and by number up and down
+    table = tab.locator("#systems table")
+    names = lambda: table.locator("tbody th").all_inner_texts()  # noqa: E731
+    column = table.locator("thead th", has_text="BLEU")
+    before = names()
+    column.get_by_role("button").focus()
+    tab.keyboard.press("Enter")
+    assert column.get_attribute("aria-sort") == "ascending"
+    up = names()
+    tab.keyboard.press("Enter")
+    assert column.get_attribute("aria-sort") == "descending" and sorted(names()) == sorted(up) == sorted(before)
+    scores = [float(text.split()[0]) for text in table.locator("tbody tr td:nth-child(7)").all_inner_texts()]
+    assert scores == sorted(scores, reverse=True) and scores[0] > scores[-1]
+
+    # sentences can be searched, systems hidden
+    assert tab.locator("#found").inner_text() == "3 of 3 sentences"
+    tab.get_by_label("Search").fill("baum")
+    assert tab.locator("#found").inner_text() == "1 of 3 sentences"
+    tab.get_by_label("plain").uncheck()
+    assert tab.locator("#found").inner_text() == "0 of 3 sentences"
+    tab.get_by_label("Search").fill("")
+    assert tab.locator("#found").inner_text() == "3 of 3 sentences"
+
+    # nothing is wider than a phone, nor than paper; on paper everything is unfolded
+    wide = "() => document.documentElement.scrollWidth > document.documentElement.clientWidth"
+    for width in (360, 1200):
+        tab.set_viewport_size({"width": width, "height": 800})
+        assert not tab.evaluate(wide), width
+    tab.emulate_media(media="print")
+    tab.set_viewport_size({"width": 700, "height": 1000})  # A4 less its margins
+    tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert tab.locator("details:not([open])").count() == 0
+    cut = "(tables) => tables.filter((table) => table.getBoundingClientRect().right > innerWidth).length"
+    assert tab.locator("table").evaluate_all(cut) == 0
+    tab.emulate_media(media="screen", color_scheme="dark")
+    dark = tab.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert dark == "rgb(21, 22, 26)"
+    assert not complaints
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--output", "report.txt"], "give a name that ends in .html"),
+        (["--output", "r.html", "--look", "a"], "--look a: give a picture, or CHECKPOINT DATA SUBSET"),
+        (["--output", "r.html", "--look", "a", "b.gif"], "is no .svg or .png"),
+    ],
+)
+def test_wrong_usage(options, said, capsys):
+    with pytest.raises(SystemExit):
+        report.main(["results", "--split", "test", "--reference", "r", *options])
+    assert said in capsys.readouterr().err
