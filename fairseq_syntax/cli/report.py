@@ -1,14 +1,5 @@
-"""fairseq-syntax report: one page about a folder of results, to be read in a browser or on paper."""
+"""fairseq-syntax report: write one page about a folder of results, for browsers and paper.
 
-import argparse
-import sys
-from pathlib import Path
-
-from .arguments import positive
-from .compare import add_buckets, add_chance, add_scores, check_buckets
-from .outputs import entry_point, refuse_existing, written
-
-_EPILOG = """\
 The page is one file that needs no network: systems and tests, curves of training, kinds of sentences, minimal pairs,
 what worse parses cost, the sentences in which systems differ most, what models look at, settings. It can be searched,
 sorted and printed.
@@ -21,17 +12,19 @@ examples:
       --parse corpus/test.en.conllu --by length --by depth --output report.html
   fairseq-syntax report docs/results/agreement --split test --reference corpus/test.de --source corpus/test.en \\
       --system transformer --system pascal --contrast transformer.json pascal.json \\
-      --look pascal checkpoints/pascal/checkpoint_best.pt data-bin test --sentence 3 17 --output report.html"""
+      --look pascal checkpoints/pascal/checkpoint_best.pt data-bin test --sentence 3 17 --output report.html
+"""
+
+import argparse
+from pathlib import Path
+
+from ..files import refuse_existing, written
+from .common.arguments import positive
+from .common.verb import Verb
+from .compare import add_buckets, add_chance, add_scores, check_buckets
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The program's options."""
-    parser = argparse.ArgumentParser(
-        prog="fairseq-syntax report",
-        description="Write one page about a folder of results: scores, tests, curves, sentences, settings.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("results", metavar="RESULTS", help="folder of records and translations, as examples/leaderboard writes them")
     add("--output", required=True, metavar="FILE", help="page to write (.html)")
@@ -60,7 +53,6 @@ def build_parser() -> argparse.ArgumentParser:
     add_buckets(parser.add_argument_group("where systems differ"))
     add_chance(parser.add_argument_group("tests and intervals"))
     _add_more(parser.add_argument_group("what else is on the page"))
-    return parser
 
 
 def _add_more(group) -> None:
@@ -91,12 +83,7 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Write the page.
-
-    Raises:
-        ValueError: files that do not go together.
-        OSError: a file is missing.
-    """
+    """Write the page."""
     from ..inspection.report.page import report
 
     refuse_existing([args.output], args.overwrite)
@@ -105,7 +92,4 @@ def run(args: argparse.Namespace) -> None:
         file.write(page)
 
 
-main = entry_point(build_parser, run, check)
-
-if __name__ == "__main__":
-    sys.exit(main())
+main = Verb(__doc__, add_arguments, run, check)

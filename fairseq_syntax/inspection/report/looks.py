@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ...pictures.figures import visible
 from ..attention import Kind, figure
-from ..checkpoints import load
+from ..loaded_model import load
 from . import markup
 
 _TYPES = {".svg": "image/svg+xml", ".png": "image/png"}
