@@ -188,12 +188,6 @@ def _(world):
     return world.refused()
 
 
-def test_trees_that_only_are_called_gz(world):
-    path = world.text / "test.en.conllu"
-    os.rename(path, f"{path}.gz")
-    assert "test.en.conllu.gz:1: cannot be read on" in world.refused()
-
-
 # --- data directories -------------------------------------------------------------------------------------------
 
 
