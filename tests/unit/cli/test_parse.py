@@ -328,6 +328,12 @@ def test_output_is_there_only_when_complete(fake, text, tmp_path, monkeypatch):
 # --- what is wrong ----------------------------------------------------------------------------
 
 
+def test_text_that_ends_inside_a_word(fake, text, tmp_path, capsys):
+    text.write_bytes(b"fine\nhalf@@\n")
+    assert "text.en:2: the text ends inside" in failed(capsys, text, tmp_path / "out", "--subword-type", "subword_nmt")
+    assert not (tmp_path / "out").exists()
+
+
 def test_input_is_never_overwritten(fake, text, capsys):
     assert "is the input" in failed(capsys, text, text, "--overwrite")
     assert text.read_text(encoding="utf-8") == TEXT

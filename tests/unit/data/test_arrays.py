@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from fairseq.data.indexed_dataset import MMapIndexedDataset, data_file_path
+from fairseq.data.indexed_dataset import MMapIndexedDataset
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,11 +14,9 @@ from fairseq_syntax.data.arrays import (
     ArrayWriter,
     checksum,
     manifest_path,
-    read_manifest,
     split_prefix,
     tag_dictionary_path,
 )
-from fairseq_syntax.trees.conllu import TreeFormatError
 
 
 def write(prefix, sentences, dtype, chunks=1):
@@ -41,18 +39,6 @@ def test_round_trip(tmp_path_factory, data, name, chunks):
     assert [reader[i].tolist() for i in range(len(reader))] == sentences
     assert reader.sizes.tolist() == [len(s) for s in sentences]
     assert reader.dtype == dtype and all(reader[i].dtype == dtype for i in range(len(reader)))
-
-
-@pytest.mark.parametrize("sentences", [[], [[]], [[], [], []], [[], [1, 2], []]])
-def test_empty_sentences_and_files(tmp_path, sentences):
-    reader = ArrayReader(write(tmp_path / "x", sentences, np.int16))
-    assert [reader[i].tolist() for i in range(len(reader))] == sentences
-    assert [array.dtype for array in map(reader.__getitem__, range(len(reader)))] == [np.int16] * len(sentences)
-
-
-def test_a_file_closed_without_any_append(tmp_path):
-    ArrayWriter(tmp_path / "x", np.uint8).close()
-    assert len(ArrayReader(tmp_path / "x")) == 0
 
 
 def test_what_is_read_may_be_changed(tmp_path):
@@ -84,15 +70,6 @@ def test_the_format_is_fairseqs(tmp_path):
     assert [theirs[i].tolist() for i in range(3)] == sentences
 
 
-def test_a_file_cut_off_is_found(tmp_path):
-    write(tmp_path / "x", [[1, 2, 3, 4]], np.uint16)
-    path = data_file_path(str(tmp_path / "x"))
-    with open(path, "r+b") as file:
-        file.truncate(4)
-    with pytest.raises(TreeFormatError, match=r"x\.bin: 4 bytes where the index promises 8; .* fairseq-syntax pre"):
-        ArrayReader(tmp_path / "x")
-
-
 def test_names_of_files(tmp_path):
     assert split_prefix(tmp_path, "train", "en", "de") is None
     write(tmp_path / "train.de-en.en.words", [[0]], np.uint16)
@@ -102,14 +79,6 @@ def test_names_of_files(tmp_path):
     assert split_prefix(tmp_path, "valid", "en", "de") is None
     assert tag_dictionary_path("d", "en", "deprels").name == "dict.en.deprel.txt"
     assert manifest_path("d", "en", "de").name == "syntax-en-de.json"
-
-
-def test_manifest_that_is_none(tmp_path):
-    assert read_manifest(tmp_path, "en", "de") is None
-    for text in ("{", "[]", "{}", "3"):
-        manifest_path(tmp_path, "en", "de").write_text(text)
-        with pytest.raises(TreeFormatError, match="not a manifest"):
-            read_manifest(tmp_path, "en", "de")
 
 
 def test_checksum(tmp_path):
