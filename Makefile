@@ -19,7 +19,7 @@ help:
 	@echo "make install   set up $(VENV) (minutes the first time, seconds after)"
 	@echo "make demo      train, translate and score a syntax-aware Transformer (3 minutes)"
 	@echo "make leaderboard   train every system on the agreement corpus, three seeds (a day on two cores; resumes)"
-	@echo "make results   write the tables of docs/results.md from the records"
+	@echo "make results   write the tables of docs/results.md and the figures of README from the records"
 	@echo "make docs      build the site into site/, to be opened from there"
 	@echo "make test      units and a tiny run of every system (4 minutes on two cores);  make test-all   all but the slow tests"
 	@echo "make test-slow   all tests (an hour);  make coverage   which lines make test-all runs"

@@ -1,7 +1,8 @@
-"""Write the tables of docs/results.md from the records in docs/results/: `make results`. No figure there is typed.
+"""Write the tables of docs/results.md and the figures of README from the records in docs/results/: `make results`.
 
 A table stands between `<!-- records: NAME -->` and `<!-- end of records -->`; its systems are those of NAME.toml here.
-Curves over the quality of parses are drawn into parse-quality-NAME.svg.
+Curves over the quality of parses are drawn into parse-quality-NAME.svg. In README, a cell that begins with
+`<!-- BLEU of SYSTEM, … -->` or `<!-- agreement of SYSTEM, … -->` has the figures of the agreement corpus.
 """
 
 import argparse
@@ -10,13 +11,14 @@ import sys
 from pathlib import Path
 
 from board import CHECKOUT, Board, BoardError, read_board
-from table import curves, tables
+from table import curves, figures, tables
 from training import load
 
 from fairseq_syntax.inspection.report.curves import draw_parse_quality
 from fairseq_syntax.pictures.figures import save_figure
 
 _BLOCK = re.compile(r"(<!-- records: ([\w-]+) -->\n).*?(<!-- end of records -->)", re.DOTALL)
+_CELL = re.compile(r"(<!-- (BLEU|agreement) of ([\w, -]+) -->)[^|\n]*")
 
 
 def _records(board: Board, folder: Path) -> list[dict]:
@@ -72,26 +74,55 @@ def renewed(text: str, boards: Path, results: Path) -> str:
     return _BLOCK.sub(block, text)
 
 
+def with_figures(text: str, board: Board, folder: Path) -> str:
+    """README with its figures written anew.
+
+    Args:
+        text: of README.
+        board: whose systems its cells name.
+        folder: with the board's records.
+
+    Raises:
+        BoardError: a record cannot be read, or a cell names no system of the board.
+    """
+    records = _records(board, folder)
+
+    def cell(match: re.Match) -> str:
+        try:
+            return f"{match[1]} {figures(board, records, match[2], match[3].split(', '))} "
+        except KeyError as error:
+            raise BoardError(f"{match[1]}: no system {error} in {board.name}.toml") from None
+
+    return _CELL.sub(cell, text)
+
+
 def main(argv: list[str] | None = None) -> int:
     """Entry point. Exit status: 0, 1 if --check finds old tables, 2 if something cannot be read."""
-    parser = argparse.ArgumentParser(description="Write the tables of docs/results.md from the records.")
+    parser = argparse.ArgumentParser(
+        description="Write the tables of docs/results.md and the figures of README from the records."
+    )
     parser.add_argument(
         "--check", action="store_true", help="write nothing; status 1 if the tables are not the records'"
     )
     args = parser.parse_args(argv)
-    page = CHECKOUT / "docs" / "results.md"
-    old = page.read_text(encoding="utf8")
+    records, page, readme = (CHECKOUT / name for name in ("docs/results", "docs/results.md", "README.md"))
+    old = {path: path.read_text(encoding="utf8") for path in (page, readme)}
     try:
-        new = renewed(old, Path(__file__).parent, CHECKOUT / "docs" / "results")
+        agreement = read_board(Path(__file__).with_name("agreement.toml"))
+        new = {
+            page: renewed(old[page], Path(__file__).parent, records),
+            readme: with_figures(old[readme], agreement, records / "agreement"),
+        }
     except BoardError as error:
         print(f"results: {error}", file=sys.stderr)
         return 2
     if args.check and new != old:
-        print(f"results: {page} is older than the records; run `make results`", file=sys.stderr)
+        print("results: docs/results.md or README.md is older than the records; run `make results`", file=sys.stderr)
         return 1
     if not args.check:
-        page.write_text(new, encoding="utf8")
-        for name in {match[2] for match in _BLOCK.finditer(new)}:
+        for path, text in new.items():
+            path.write_text(text, encoding="utf8")
+        for name in {match[2] for match in _BLOCK.finditer(new[page])}:
             board = read_board(Path(__file__).with_name(f"{name}.toml"))
             records = _records(board, CHECKOUT / "docs" / "results" / name)
             found = curves(board, records)

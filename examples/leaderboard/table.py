@@ -94,6 +94,24 @@ def _first_number(key: str) -> int:
     return int(re.match(r"\d+", key)[0])
 
 
+# what a table of systems elsewhere can say: measure -> a record's figure
+FIGURES = {
+    "BLEU": lambda record: record["scores"]["test"]["BLEU"]["score"],
+    "agreement": lambda record: 100 * record["scores"]["challenge"]["agreement"]["overall"]["accuracy"],
+}
+
+
+def figures(board: Board, records: list[dict], measure: str, systems: list[str]) -> str:
+    """A measure of some systems, one after the other: mean ± standard deviation (seeds), a dash without a record.
+
+    Raises:
+        KeyError: the table of systems has no such line.
+    """
+    runs = _by_system(board, records)
+    values = [[FIGURES[measure](record) for record in runs.get(board.systems[name].name, ())] for name in systems]
+    return ", ".join(f"{_mean(each)} ({len(each)})" if each else "–" for each in values)
+
+
 def _mean(values) -> str:
     values = list(values)
     if len(values) < 2:

@@ -36,7 +36,7 @@ TUTORIAL = REPOSITORY / "docs" / "adding-a-model.md"
 
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PROGRAM = re.compile(r"(?<!this )(?<![\w/.-])(fairseq-syntax[ -][a-z]+(?:-[a-z]+)*)(?![\w-]|\.(?:json|md))")
-OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
+OPTION = re.compile(r"(?<![\w#-])--[a-z][\w-]*")
 
 # options of programs that are neither ours nor fairseq's
 FOREIGN = {
@@ -49,6 +49,7 @@ FOREIGN = {
     "sentencepiece": ("--split_by_whitespace",),
     "torchrun": ("--nproc_per_node", "--nnodes", "--node_rank", "--standalone"),
     "fairseq-hydra-train": ("--config-dir", "--config-name", "--multirun"),
+    "sbatch": ("--nodes", "--ntasks-per-node", "--gpus-per-node"),
     "curl, git, make, pytest": ("--fail", "--location", "--recurse-submodules", "--help", "--run-slow", "--version"),
 }
 

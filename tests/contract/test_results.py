@@ -1,4 +1,4 @@
-"""Tables of docs/results.md are those of the records."""
+"""Tables of docs/results.md and figures of README are those of the records."""
 
 import gzip
 import hashlib
@@ -54,6 +54,23 @@ def test_tables_are_those_of_the_records(results):
     text = (REPOSITORY / "docs" / "results.md").read_text(encoding="utf8")
     assert {"agreement", "multi30k"} <= {match[2] for match in results._BLOCK.finditer(text)}
     assert results.renewed(text, BOARDS, RESULTS) == text, "run `make results`"
+
+
+def test_figures_of_readme_are_those_of_the_records(results, tmp_path):
+    board = results.read_board(BOARDS / "agreement.toml")
+    text = (REPOSITORY / "README.md").read_text(encoding="utf8")
+    cells = results._CELL.findall(text)
+    assert {"BLEU", "agreement"} == {cell[1] for cell in cells} and len(cells) > 30
+    assert results.with_figures(text, board, RESULTS / "agreement") == text, "run `make results`"
+    for seed, score in ((1, 80.0), (2, 82.0)):
+        record = json.loads(json.dumps(RECORD).replace("80.0", str(score)))
+        record["scores"]["challenge"] = {"agreement": {"overall": {"accuracy": 0.9}}}
+        (tmp_path / f"pascal-{seed}.json").write_text(json.dumps({**record, "system": "pascal"}), encoding="utf8")
+    row = "| <!-- BLEU of pascal, sa_nmt --> 3 | <!-- agreement of pascal --> |\n"
+    expected = "| <!-- BLEU of pascal, sa_nmt --> 81.0 ± 1.4 (2), – | <!-- agreement of pascal --> 90.0 ± 0.0 (2) |\n"
+    assert results.with_figures(row, board, tmp_path) == expected
+    with pytest.raises(results.BoardError, match="no system 'pascla'"):
+        results.with_figures("<!-- BLEU of pascla -->", board, tmp_path)
 
 
 def test_a_changed_record_shows(results, tmp_path):

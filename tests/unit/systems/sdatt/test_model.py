@@ -256,7 +256,7 @@ def test_dropout_of_states_is_that_of_nematus(build, arch):
 
 def test_the_letter_of_eq_6_is_offered_where_local_attention_is_listed(repository):
     """A softmax over the sentence, times the Gaussian, in the window; by default the softmax is taken in the window."""
-    for path in ("README.md", "examples/sdatt/README.md", "examples/wmt14/README.md", "docs/options.md"):
+    for path in ("docs/systems/sdatt.md", "examples/sdatt/README.md", "examples/wmt14/README.md", "docs/options.md"):
         text = " ".join((repository / path).read_text(encoding="utf-8").split())
         assert "local-softmax" in text and "eq. 6" in text, path
 

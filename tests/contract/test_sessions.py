@@ -1,0 +1,112 @@
+"""README and the site from top to bottom: slow tests run them; here their commands are parsed as programs would."""
+
+import shlex
+import subprocess
+import sys
+import time
+
+import pytest
+import subword_nmt.apply_bpe
+import subword_nmt.learn_joint_bpe_and_vocab
+from contract import sessions
+from contract.command_lines import FAIRSEQ, REPOSITORY, parse
+
+# program, and its subcommand -> its parser
+SUBWORD_NMT = {
+    "learn-joint-bpe-and-vocab": subword_nmt.learn_joint_bpe_and_vocab.create_parser,
+    "apply-bpe": subword_nmt.apply_bpe.create_parser,
+}
+
+
+@pytest.fixture(scope="module", params=sessions.SESSIONS)
+def recorded(request, tmp_path_factory) -> list[list[str]]:
+    """The command lines of a session as bash makes them: it runs all else, and the maker of the corpus."""
+    folder = sessions.checkout(tmp_path_factory.mktemp(request.param) / "checkout")
+    programs = [*FAIRSEQ, "fairseq-syntax", "subword-nmt"]
+    # what stands before them in a pipe must not find it closed
+    read = "if [[ -p /dev/stdin ]]; then cat > /dev/null; fi"
+    record = [f"{name}() {{ {read}; printf '%s\\0' {name} \"$@\" $'\\n' >> record; }}" for name in programs]
+    commands = sessions.script(request.param, "\n".join(record), python="").replace(
+        "python examples/", f"{shlex.quote(sys.executable)} examples/"
+    )
+    done = subprocess.run(["bash", "-c", commands], cwd=folder, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    text = (folder / "record").read_text(encoding="utf-8")
+    return [line.split("\0") for line in text.split("\0\n\0")[:-1]]
+
+
+def test_every_command_and_option_parses(recorded, monkeypatch):
+    monkeypatch.chdir(REPOSITORY)  # for --user-dir fairseq_syntax
+    assert len(recorded) >= 10
+    for program, *arguments in recorded:
+        if program == "subword-nmt":
+            parser = SUBWORD_NMT[arguments.pop(0)]()
+            for action in parser._actions:
+                action.type = None  # files, which it would open
+            parser.parse_args(arguments)
+        else:
+            parse([program, *arguments])
+
+
+@pytest.mark.parametrize("session", sessions.SESSIONS)
+def test_every_python_block_compiles(session):
+    code = [block for block in sessions.to_run(session) if block.language == "python"]
+    assert code
+    for block in code:
+        compile(block.code, f"{block.page}:{block.line}", "exec")
+
+
+def test_no_block_is_left_out():
+    """Beside those that show what something looks like, set up, or need a cluster."""
+    pages = [page for session in sessions.SESSIONS.values() for page in session]
+    for page in pages:
+        for block in sessions.blocks(page, (REPOSITORY / page).read_text(encoding="utf-8")):
+            assert block.language in (*sessions.RUN, "console", "text"), f"{page}:{block.line}"
+            if block.language == "console":
+                needs = ("…", "make ", "pip install", "recipe.sh")
+                assert any(word in block.code for word in needs), f"{page}:{block.line}"
+    systems = {f"docs/systems/{path.name}" for path in (REPOSITORY / "docs" / "systems").glob("*.md")}
+    assert systems - set(pages) == {"docs/systems/index.md"}
+
+
+def test_blocks_of_a_page():
+    page = "# A\n\n    equation\n\n```bash\none\n\ntwo\n```\n## B\n```python\n# four\n```\n"
+    assert sessions.blocks("p.md", page) == [("p.md", 5, "bash", "one\n\ntwo\n"), ("p.md", 11, "python", "# four\n")]
+
+
+def given(command: list[str]) -> dict[str, str]:
+    """Option -> what stands behind it."""
+    return {part: " ".join(command[i + 1 : i + 2]) for i, part in enumerate(command) if part.startswith("--")}
+
+
+def test_every_system_has_a_folder_of_its_own(recorded):
+    folders = [given(command)["--save-dir"] for command in recorded if command[0] == "fairseq-train"]
+    assert folders and len(set(folders)) == len(folders)
+    assert all(folder.startswith("checkpoints/") for folder in folders)
+
+
+def test_transformers_are_trained_alike(recorded):
+    """So that what the pages compare differs in syntax alone."""
+    trained = [given(command) for command in recorded if command[0] == "fairseq-train"]
+    settings = [
+        {option: value for option, value in options.items() if option not in ("--arch", "--save-dir", "--criterion")}
+        for options in trained
+        if "transformer" in options["--arch"]
+    ]
+    assert settings and all(other == settings[0] for other in settings)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("session", "made"),
+    [
+        ("readme", {"checkpoints"}),
+        ("site", {"tree.svg", "gates.html", "heads.png", "graph.svg", "test.trees", "trees", "lengths.png", "map.png"}),
+    ],
+)
+def test_it_runs_from_top_to_bottom(session, made, tmp_path, real_data):
+    begun = time.monotonic()
+    assert sessions.run(session, tmp_path / "checkout", real_data) == 0
+    # on two cores that have nothing else to do
+    print(f"{time.monotonic() - begun:.0f} s")
+    assert {path.name for path in (tmp_path / "checkout").iterdir()} >= made
