@@ -1,5 +1,6 @@
 """Scores by kind of sentence as a picture (Chen et al. 2018, Figures 5-8)."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 from ..pictures.figures import plt, shown
 
 _MARKS = "osD^vPX*"
+_COLUMNS = 3
 
 
 def draw_buckets(tables: Sequence[dict], names: Sequence[str], metric: str):
@@ -22,22 +24,20 @@ def draw_buckets(tables: Sequence[dict], names: Sequence[str], metric: str):
     Returns:
         A matplotlib figure.
     """
-    widths = [max(4.5, 0.9 * len(table["groups"]) + 1.5) for table in tables]
-    figure, axes = plt.subplots(
-        1,
-        len(tables),
-        figsize=(sum(widths), 3.6),
-        squeeze=False,
-        sharey=True,
-        width_ratios=widths,
-        layout="constrained",
-    )
-    for axis, table in zip(axes[0], tables, strict=True):
+    columns = min(len(tables), _COLUMNS)
+    rows = math.ceil(len(tables) / columns)
+    width = max(4.5, 0.9 * max(len(table["groups"]) for table in tables) + 1.5)
+    size = (width * columns, 3.6 * rows)
+    figure, axes = plt.subplots(rows, columns, figsize=size, squeeze=False, sharey=True, layout="constrained")
+    for axis in axes.flat[len(tables) :]:
+        axis.remove()
+    for axis, table in zip(axes.flat, tables, strict=False):
         _draw(axis, table, names, metric)
-    axes[0, 0].set_ylabel(f"{metric}, 95 % intervals (bootstrap)")
-    lines = axes[0, 0].containers
+    for axis in axes[:, 0]:
+        axis.set_ylabel(f"{metric}, 95 % intervals (bootstrap)")
+    first = axes[0, 0]
     # handed over, as matplotlib leaves names with a `_` in front out of the legend
-    for text in axes[0, 0].legend(lines, [shown(name) for name in names], fontsize="small").get_texts():
+    for text in first.legend(first.containers, [shown(name) for name in names], fontsize="small").get_texts():
         text.set_parse_math(False)
     return figure
 
@@ -56,5 +56,6 @@ def _draw(axis, table: dict, names: Sequence[str], metric: str) -> None:
         style = dict(marker=_MARKS[i % len(_MARKS)], markersize=5, elinewidth=0.8, fillstyle="none" if few else "full")
         axis.errorbar(places, values, away, **style)
     axis.set_xticks(range(len(groups)), [f"{shown(group['label'])}\nn = {group['size']}" for group in groups])
+    axis.set_xlim(-0.5, len(groups) - 0.5)
     axis.set_xlabel(f"{shown(table['title'])}, n sentences").set_parse_math(False)
     axis.grid(axis="y", alpha=0.3)

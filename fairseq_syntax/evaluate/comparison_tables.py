@@ -1,5 +1,6 @@
 """Tables of what `comparison.compare` has found."""
 
+import html
 import math
 from collections.abc import Iterable
 from decimal import Decimal
@@ -23,8 +24,15 @@ def tables(found: dict, form: str) -> list[str]:
         parts += [_tests(found, metric, baseline, form) for baseline in found["baselines"][1:]]
     for buckets in found["buckets"]:
         parts.append(bucket_table(found, buckets, form))
-        parts += [f"% {note}" if form == TableFormat.latex else note for note in notes(buckets)]
+        parts += [_note(note, form) for note in notes(buckets)]
     return [*parts, _settings(found, form)]
+
+
+def _note(text: str, form: str) -> str:
+    """A line below a table."""
+    if form == TableFormat.html:
+        return f"<p>{html.escape(text)}</p>"
+    return f"% {text}" if form == TableFormat.latex else text
 
 
 def notes(buckets: dict) -> list[str]:

@@ -1,6 +1,7 @@
 """Tables as text."""
 
 import html
+import re
 from collections.abc import Sequence
 from enum import StrEnum
 
@@ -22,6 +23,9 @@ _LATEX = str.maketrans(
         **{"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "±": r"$\pm$", "−": "$-$"},
     }
 )
+
+
+_NEGATIVE = re.compile(r"(?<!\w)-(?=\d)")
 
 
 def format_table(header: Sequence[str], rows: Sequence[Sequence], form: str = TableFormat.text) -> str:
@@ -57,7 +61,9 @@ def format_table(header: Sequence[str], rows: Sequence[Sequence], form: str = Ta
 
 
 def _latex(cells: list[list[str]], numeric: list[bool]) -> str:
-    head, *body = [" & ".join(_escaped(cell) for cell in row) + r" \\" for row in cells]
+    # at the start of a line, [ and * would be arguments of the \\ before it
+    rows = [" & ".join(_escaped(cell) for cell in row) for row in cells]
+    head, *body = [("{}" if row[:1] in ("[", "*") else "") + row + r" \\" for row in rows]
     columns = "".join("r" if right else "l" for right in numeric)
     lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule", *body, r"\bottomrule"]
     return "\n".join([*lines, r"\end{tabular}"])
@@ -77,9 +83,8 @@ def _html(cells: list[list[str]], numeric: list[bool]) -> str:
 
 
 def _escaped(cell: str) -> str:
-    """Text for LaTeX; the hyphen before a number is a minus."""
-    text = cell.translate(_LATEX)
-    return f"${text}$" if text[:1] == "-" and text[1:2].isdigit() else text
+    """Text for LaTeX; the hyphen before a number is a minus, one that stands for nothing a dash."""
+    return "--" if cell == "-" else _NEGATIVE.sub("$-$", cell.translate(_LATEX))
 
 
 def _cell(value) -> str:

@@ -8,6 +8,7 @@ import statistics
 import sys
 import xml.etree.ElementTree
 from functools import partial
+from types import ModuleType, SimpleNamespace
 
 import programs
 import pytest
@@ -411,6 +412,8 @@ def test_formats(world, capsys):
     assert output("markdown").startswith("| BLEU | score | 95 % interval | length | delta |")
     latex = output("latex")
     assert latex.startswith("\\begin{tabular}{lr") and "ba\\_se & " in latex and "95 \\% interval" in latex
+    assert re.search(r"^% source words \S+: ", latex, re.MULTILINE)
+    assert re.search(r"^<p>source words \S+: .*</p>$", output("html"), re.MULTILINE)
     assert latex.count("\\begin{tabular}") == latex.count("\\end{tabular}") == 6
 
 
@@ -461,3 +464,39 @@ def test_tokenizer_that_is_not_installed(world, refused, monkeypatch):
     monkeypatch.delitem(sys.modules, "sacrebleu.tokenizers.tokenizer_ja_mecab", raising=False)
     said = refused(*two(*world.pair(), "--tokenize", "ja-mecab"))
     assert said.startswith("--tokenize ja-mecab: ") and "sacrebleu[ja]" in said
+
+
+def test_comet(world, run, monkeypatch):
+    """As another metric, from a package with unbabel-comet's interface."""
+
+    class Model:
+        def predict(self, samples, **options):
+            return SimpleNamespace(scores=[len(sample["src"]) + len(sample["mt"]) for sample in samples])
+
+    package = ModuleType("comet")
+    package.download_model, package.load_from_checkpoint = str, lambda path: Model()
+    monkeypatch.setitem(sys.modules, "comet", package)
+    found = run(*two(*world.pair(), "--comet", "Unbabel/any", "--metrics", "BLEU"))
+    assert [metric["name"] for metric in found["metrics"]] == ["BLEU", "COMET"]
+    expected = [
+        statistics.mean(len(source) + len(text) for source, text in zip(world.sources, texts, strict=True))
+        for texts in (world.worse, world.better)
+    ]
+    assert means(found, "COMET") == pytest.approx(expected)
+    assert found["tests"][1]["metric"] == "COMET" and found["buckets"][0]["groups"][0]["scores"]["COMET"].keys()
+
+
+def keys_of(value):
+    """All names of fields of what was found, but not those that are names of systems, metrics and tests."""
+    if isinstance(value, dict):
+        named = {key for key in value if key not in ("base", "sys", "BLEU", "randomization", "bootstrap", "sign")}
+        return named.union(*map(keys_of, value.values()))
+    return set().union(*map(keys_of, value)) if isinstance(value, list) else set()
+
+
+def test_the_page_names_every_field(world, run, repository):
+    page = (repository / "docs" / "evaluation.md").read_text(encoding="utf8")
+    section = page.split("### JSON\n")[1].split("\n## ")[0]
+    found = run(*two(*world.pair(), "--metrics", "BLEU"))
+    assert keys_of(found) - set(re.findall(r"`(\w+)`", section)) == set()
+    assert {"randomization", "bootstrap", "sign"} <= set(re.findall(r"`(\w+)`", section))

@@ -1,4 +1,4 @@
-"""Tables in their three forms."""
+"""Tables in their four forms."""
 
 from fairseq_syntax.evaluate.tables import format_table
 
@@ -24,6 +24,17 @@ def test_markdown():
         "| --- | ---: | ---: |",
         "| L | 7 | 33.5 |",
         "| a\\|b | 12345 | - |",
+    ]
+
+
+def test_latex():
+    rows = [(r"50 % \a_b~", -1, "-2.5 [-3, 1-10]"), ("[x]", 2, "<script>"), ("* & ^", float("nan"), "-")]
+    assert format_table(["$x", "n", "#"], rows, "latex").splitlines() == [
+        *(r"\begin{tabular}{lrl}", r"\toprule", r"\$x & n & \# \\", r"\midrule"),
+        r"50 \% \textbackslash{}a\_b\textasciitilde{} & $-$1 & $-$2.5 [$-$3, 1-10] \\",
+        r"{}[x] & 2 & \textless{}script\textgreater{} \\",
+        r"{}* \& \textasciicircum{} & -- & -- \\",
+        *(r"\bottomrule", r"\end{tabular}"),
     ]
 
 
