@@ -45,7 +45,7 @@ FULL = (
     "unit/systems/lgp/test_recipe.py",
 )
 # of these, what it runs: a tiny training and translation of every system
-TINY = ("test_every_architecture_trains_and_generates", "test_every_recurrent_system_trains_and_generates")
+TINY = ("test_every_architecture_trains_and_generates",)
 
 
 def pytest_collection_modifyitems(config, items):

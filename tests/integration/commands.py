@@ -44,9 +44,7 @@ TRAIN_SENTENCES = 403
 # architecture -> criterion beyond the default, sharing of embeddings
 OPTIONS = {
     "pascal_transformer_tiny": ["--share-all-embeddings"],
-    "lisa_transformer_tiny": [
-        *("--share-all-embeddings", "--criterion", "label_smoothed_cross_entropy_with_heads"),
-    ],
+    "lisa_transformer_tiny": [*("--share-all-embeddings", "--criterion", "label_smoothed_cross_entropy_with_heads")],
     "tag_transformer_tiny": ["--share-all-embeddings"],
     "transformer_tiny": ["--share-all-embeddings"],
     "nmt_lstm_tiny": [],

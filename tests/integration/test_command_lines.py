@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 from integration import commands
-from integration.commands import OPTIONS, PACKAGE, RECURRENT, binarize, run_process
+from integration.commands import OPTIONS, PACKAGE, binarize, run_process
 
 from fairseq_syntax.cli import linearize
 
@@ -38,40 +38,25 @@ def test_train_and_generate_as_documented(data_bin, tmp_path, repository):
     assert sorted(commands.hypotheses(output)) == VALID
 
 
+LSTM = [f"--{name}=16" for name in ("encoder-embed-dim", "encoder-hidden-size", "decoder-embed-dim")]
+LSTM += [f"--{name}=16" for name in ("decoder-hidden-size", "decoder-out-embed-dim")]
+
+
 @pytest.mark.parametrize(
     ("arch", "options"),
-    [
-        *((arch, options) for arch, options in OPTIONS.items() if arch not in RECURRENT),
-        ("lisa_transformer_tiny", []),  # without its criterion
-        (
-            "lstm",
-            [
-                *("--encoder-embed-dim", "16", "--encoder-hidden-size", "16", "--decoder-embed-dim", "16"),
-                *("--decoder-hidden-size", "16", "--decoder-out-embed-dim", "16"),
-            ],
-        ),
-    ],
+    [*OPTIONS.items(), ("lisa_transformer_tiny", []), ("lstm", LSTM)],
+    ids=lambda o: o if isinstance(o, str) else " ",
 )
 def test_every_architecture_trains_and_generates(data_bin, tmp_path, arch, options):
-    """Some with --task and some without, which is the same task."""
+    """Some with --task and some without, which is the same task; LISA also without its criterion."""
     task = ["--task", "syntax_translation"] if len(arch) % 2 else []
-    train_and_generate(data_bin, tmp_path, arch, *options, *task)
-
-
-@pytest.mark.parametrize("arch", RECURRENT)
-def test_every_recurrent_system_trains_and_generates(data_bin, tmp_path, arch):
-    train_and_generate(data_bin, tmp_path, arch, *OPTIONS[arch])
-    # its options are plain values
-    cfg = torch.load(tmp_path / "checkpoint_last.pt", weights_only=True)["cfg"]
-    assert cfg["model"].arch == arch and type(cfg["model"].cell) is str
-
-
-def train_and_generate(data_bin, tmp_path, arch, *options):
-    log = commands.train(data_bin, tmp_path, arch, *options, *FEW)
+    log = commands.train(data_bin, tmp_path, arch, *options, *task, *FEW)
     assert [int(record["num_updates"]) for record in commands.records(log) if "loss" in record] == [1, 2, 3]
     checkpoint = tmp_path / "checkpoint_last.pt"
-    task = options[options.index("--task") :] if "--task" in options else ()
     assert sorted(commands.generate(data_bin, checkpoint, *SHORT, *task)) == VALID
+    # options are plain values
+    model = vars(torch.load(checkpoint, weights_only=True)["cfg"]["model"])
+    assert model["arch"] == arch and type(model.get("cell", "")) is str
 
 
 def test_multi_task_corpus(corpus, tmp_path):
@@ -172,22 +157,14 @@ def test_orders_of_import(tmp_path, steps):
     assert found["task"] == "fairseq_syntax.task"
 
 
-def test_train_through_a_link_after_import(data_bin, tmp_path):
-    link = tmp_path / "fairseq_syntax"
-    link.symlink_to(PACKAGE, target_is_directory=True)
-    program = "import fairseq_syntax; from fairseq_cli.train import cli_main; cli_main()"
-    model = ["--arch", "tag_transformer_tiny", *OPTIONS["tag_transformer_tiny"], "--save-dir", tmp_path / "model"]
-    arguments = [data_bin, "--user-dir", link, *commands.TRAINING, *model, "--max-update", "1"]
-    log = run_process(sys.executable, "-c", program, *arguments, cwd=tmp_path)
-    assert any("loss" in record for record in commands.records(log))
-
-
-def test_data_without_trees_trains_stock_models_only(corpus, tmp_path):
+def test_data_without_trees_trains_models_that_need_none(corpus, tmp_path):
     splits = [part for split in ("train", "valid") for part in (f"--{split}pref", corpus / split)]
     languages = ["--source-lang", "en", "--target-lang", "de"]
     data = tmp_path / "data"
     run_process("fairseq-preprocess", *languages, *splits, "--destdir", data, "--joined-dictionary", cwd=tmp_path)
-    commands.train(data, tmp_path / "stock", "transformer_tiny", *FEW)
+    for arch in ("transformer_tiny", "sa_nmt_tiny"):
+        commands.train(data, tmp_path / arch, arch, *FEW)
+        assert sorted(commands.generate(data, tmp_path / arch / "checkpoint_last.pt", *SHORT)) == VALID
     with pytest.raises(ValueError, match="this data has no trees, but the model needs parents"):
         commands.train(data, tmp_path / "pascal", "pascal_transformer_tiny", *FEW)
     binarize({"train": corpus / "train", "valid": corpus / "valid"}, data, "--only-syntax")

@@ -21,16 +21,6 @@ def translate(data_bin, directory):
     return commands.generate(data_bin, directory / "checkpoint_last.pt", "--gen-subset", "valid", "--max-len-b", 3)
 
 
-def test_pascal(data_bin, tmp_path):
-    train(data_bin, tmp_path / "run", "+model._name=pascal_transformer_tiny", "+model.pascal_heads=[2,1]")
-    assert len(translate(data_bin, tmp_path / "run")) == 61
-    cfg = torch.load(tmp_path / "run" / "checkpoint_last.pt", weights_only=True)["cfg"]
-    assert list(cfg["model"]["pascal_heads"]) == [2, 1]
-    # the preset, not the size of the base model
-    assert cfg["model"]["encoder_embed_dim"] == 64
-    assert cfg["task"]["_name"] == "syntax_translation"
-
-
 def test_sa_nmt(data_bin, tmp_path):
     train(data_bin, tmp_path / "run", "+model._name=sa_nmt_hard_tiny", "+model.cell=gru", "+model.dropout=0.1")
     assert len(translate(data_bin, tmp_path / "run")) == 61

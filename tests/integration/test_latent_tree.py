@@ -106,13 +106,6 @@ def test_validation_by_itself_reports_the_same(data, trained):
     assert [float(value) for value in values] == [pytest.approx(float(last["valid_loss"]), abs=2e-3)]
 
 
-def test_moving_averages_are_in_the_checkpoint(trained):
-    found = commands.parameters(trained[0] / "checkpoint_last.pt")
-    averages = {name: value for name, value in found.items() if name.startswith("baselines.")}
-    assert averages and all(torch.isfinite(value.double()).all() for value in averages.values())
-    assert any(value.double().abs().sum() > 0 for value in averages.values())
-
-
 def test_resuming_is_exact(data, trained, tmp_path):
     checkpoint = trained[0] / "checkpoint_1_10.pt"
     log = train(data, tmp_path, *LATENT, *BLEU, *BEST, "--max-epoch", "1", "--restore-file", checkpoint)
@@ -240,25 +233,6 @@ def test_baseline_of_characters(data, text, tmp_path):
     sources = (text / "test.de").read_text(encoding="utf-8").splitlines()
     assert lines_of(output, "S") == dict(enumerate(sources))
     assert {i: to_text(line) for i, (_, line) in hypotheses(output).items()} == lines_of(output, "D")
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        (["--arch", "latent_tree_rnng_tiny", *LATENT[2:]], "use --task tree_translation"),
-        (["--arch", "nmt_lstm_tiny", *LATENT], "builds no trees; give --arch latent_tree_rnng"),
-        (["--arch", "latent_tree_rnng_tiny", *TASK], "--criterion cross_entropy: does not learn trees"),
-    ],
-)
-def test_parts_that_do_not_belong_together(data, tmp_path, wrong, message):
-    given = ["--cpu", "--max-update", "1", "--batch-size", "9", "--optimizer", "adam", "--save-dir", tmp_path]
-    with pytest.raises(ValueError, match=message):
-        commands.run("fairseq-train", data, *wrong, *given)
-
-
-def test_another_task_cannot_translate_with_trees(data, trained):
-    with pytest.raises(ValueError, match="use --task tree_translation"):
-        commands.run("fairseq-generate", data, "--path", trained[0] / "checkpoint_last.pt", *DECODING)
 
 
 def test_two_processes(data, repository, tmp_path):

@@ -78,11 +78,6 @@ def test_training_is_refused_before_it_begins(data, tmp_path):
     assert "split 'train': 2 of 14 sentences have no parse (14.29%)" in log
 
 
-def test_translation_is_refused_with_the_count(data, checkpoint):
-    with pytest.raises(TreeFormatError, match="2 of 14 sentences of split 'test' have no parse"):
-        commands.generate(data, checkpoint, *override("error"))
-
-
 def test_policies_differ_just_where_there_is_no_parse(expected):
     found = [expected[policy] for policy in ("global", "linear")]
     differ = {i for i in range(LINES) if abs(found[0][i][0] - found[1][i][0]) > 1e-4}
@@ -113,20 +108,6 @@ def test_text_may_be_asked_to_go_without_a_parse(data_bin, text, checkpoint, tmp
     assert "without a parse" in expected and "without a parse" not in found
     with pytest.raises(ValueError, match="--parser none: the model refuses sentences without a parse"):
         commands.interactive(data_bin, checkpoint, f"{text}.en", *override("error"), "--parser", "none")
-
-
-def test_a_model_that_refuses_accepts_nothing(data_bin, text, checkpoint):
-    options = [
-        "--parser",
-        "conllu",
-        "--parser-model",
-        text.parent / "lacking.conllu",
-        *override("error"),
-        "--parser-unparsed",
-        "accept",
-    ]
-    with pytest.raises(ValueError, match="--parser-unparsed accept: the model refuses sentences without a parse"):
-        commands.interactive(data_bin, checkpoint, f"{text}.en", *options)
 
 
 def test_the_hub_translates_what_cannot_be_parsed(data_bin, text, checkpoint, expected):

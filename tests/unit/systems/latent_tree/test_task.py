@@ -400,3 +400,12 @@ def test_file_of_no_sentences(tmp_path):
     file = TreeFile(str(tmp_path / "trees"))
     file.expect(0)
     assert not list(tmp_path.iterdir())
+
+
+def test_data_that_are_not_there(data, tmp_path):
+    with pytest.raises(ValueError, match="no data directory is given"):
+        TreeTranslationTask.setup_task(TreeTranslationConfig())
+    with pytest.raises(FileNotFoundError, match=r"no dict\.\*\.txt; make the directory with fairseq-preprocess"):
+        task_of(tmp_path / "nowhere")
+    with pytest.raises(ValueError, match="--num-batch-buckets"):
+        task_of(data, num_batch_buckets=2)

@@ -247,3 +247,10 @@ def test_gradient_reaches_the_parser_as_far_as_the_penalty_says(model, penalty, 
 def test_accuracy_of_words_is_reported_when_asked_for(model):
     log = criterion(report_accuracy=True)(model, sample([0, 1]))[2]
     assert log["total"] == 8 and 0 <= log["n_correct"] <= 8
+
+
+def test_data_without_trees_are_refused_in_words(model):
+    batch = sample([0])
+    del batch["net_input"]["src_syntax"]
+    with pytest.raises(ValueError, match="no trees to learn from; add them with fairseq-syntax preprocess"):
+        criterion()(model, batch)

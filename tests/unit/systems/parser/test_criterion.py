@@ -243,3 +243,8 @@ def test_metrics_of_nothing():
     with metrics.aggregate(new_root=True) as found:
         JointParsingCriterion.reduce_metrics([{"loss": 0.0, "sample_size": 1, "decoded": 1}])
     assert found.get_smoothed_values()["las"] == 0.0
+
+
+def test_other_tasks_are_refused():
+    with pytest.raises(ValueError, match="--task dependency_parsing"):
+        JointParsingCriterion(argparse.Namespace(target_dictionary=None), True)

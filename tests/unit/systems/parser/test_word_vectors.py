@@ -175,3 +175,9 @@ def test_a_table_without_a_file_stays(file):
     assert not torch.equal(module.ngrams.weight, before["ngrams.weight"])
     load_vectors(module)
     assert torch.equal(module.words.weight, before["words.weight"])
+
+
+def test_files_that_are_not_there_are_named_with_their_option(file, tmp_path):
+    for path in (str(tmp_path / "absent"), str(tmp_path), file("")):
+        with pytest.raises(ValueError, match=r"--lgp-word-vectors .*: no such file of vectors, or it is empty"):
+            load_vectors(representation(), path)

@@ -1,7 +1,6 @@
-"""Syntax-directed attention and its peers through fairseq's commands: resuming, batches."""
+"""A model of each family through fairseq's commands: resuming, batches; what positions follow."""
 
 import importlib.util
-from functools import cache
 
 import numpy as np
 import pytest
@@ -9,61 +8,48 @@ import torch
 from integration import commands
 from integration.commands import OPTIONS
 
-from fairseq_syntax.systems.sdatt.model import SYSTEMS
-
-ARCHITECTURES = [*(f"{arch}_tiny" for arch in SYSTEMS), "sdatt_transformer_tiny", "dasa_transformer_tiny"]
 # of all of them, in double precision and without fairseq's commands: tests/models
-QUICK = ["sdatt_tiny", "global_plus_sdatt_tiny", "global_plus_chen17_tiny", "sdatt_transformer_tiny"]
-SOME = [arch if arch in QUICK else pytest.param(arch, marks=pytest.mark.slow) for arch in ARCHITECTURES]
+# a family each; of all others, in double precision and without fairseq's commands: tests/contract/test_architectures.py
+FAMILIES = {
+    **{arch: (arch, OPTIONS[arch]) for arch in ("sdatt_tiny", "global_plus_chen17_tiny", "sdatt_transformer_tiny")},
+    **{f"lgp {graph}": ("lgp_tiny", ["--lgp-graph", graph, "--lr", "0.02"]) for graph in ("latent", "dep")},
+}
+OTHERS = {arch: (arch, options) for arch, options in OPTIONS.items() if "sdatt" in arch or "_att" in arch}
+RUNS = [
+    pytest.param(*run, id=name, marks=[] if name in FAMILIES else pytest.mark.slow)
+    for name, run in {**OTHERS, **FAMILIES}.items()
+]
 
 
-def options_of(arch):
+@pytest.mark.parametrize(("arch", "options"), RUNS)
+def test_a_resumed_run_is_the_uninterrupted_one(data_bin, tmp_path, arch, options):
     """With dropout, which draws random numbers."""
-    return [*OPTIONS[arch], "--dropout", "0.3"]
+    options = [*options, "--dropout", "0.3"]
+    commands.train(data_bin, tmp_path / "whole", arch, *options, "--max-update", 16)
+    commands.assert_resumes(data_bin, tmp_path / "parts", tmp_path / "whole", arch, *options)
 
 
-@pytest.fixture(scope="module")
-def brief(data_bin, tmp_path_factory):
-    """Function: architecture -> directory of a model of 16 updates without interruption."""
-
-    @cache
-    def get(arch):
-        directory = tmp_path_factory.mktemp(arch)
-        commands.train(data_bin, directory, arch, *options_of(arch), "--max-update", 16)
-        return directory
-
-    return get
+@pytest.mark.parametrize(("arch", "options"), [*RUNS, pytest.param("sa_nmt_shared_tiny", [], id="sa_nmt_shared_tiny")])
+def test_batches_and_padding_sides_translate_alike(data_bin, trained, arch, options):
+    more = options[:2] if arch == "lgp_tiny" else []
+    checkpoint = trained(arch, *more) / "checkpoint_last.pt"
+    commands.assert_batches_translate_alike(data_bin, checkpoint, "--max-len-b", 12, ties=1)
 
 
-@pytest.mark.parametrize("arch", SOME)
-def test_a_resumed_run_is_the_uninterrupted_one(data_bin, tmp_path, brief, arch):
-    commands.assert_resumes(data_bin, tmp_path, brief(arch), arch, *options_of(arch))
-
-
-@pytest.mark.parametrize("arch", SOME)
-def test_batches_and_padding_sides_translate_alike(data_bin, brief, tmp_path, arch):
-    checkpoint = commands.scatter(brief(arch) / "checkpoint_last.pt", tmp_path / "scattered.pt")
-    commands.assert_batches_translate_alike(data_bin, checkpoint, "--max-len-b", 12)
-
-
-def test_what_positions_follow(data_bin, brief, repository, capsys):
+def test_what_positions_follow(data_bin, trained, repository, capsys):
     """examples/sdatt/positions.py, beside the clock and the attention of another system."""
     path = repository / "examples" / "sdatt" / "positions.py"
     spec = importlib.util.spec_from_file_location("positions", path)
     positions = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(positions)
-    reference, directed = (brief(arch) / "checkpoint_last.pt" for arch in ("global_att_tiny", "sdatt_tiny"))
+    reference, directed = (trained(arch) / "checkpoint_last.pt" for arch in ("global_att_tiny", "sdatt_tiny"))
     positions.main([str(data_bin), "--reference", str(reference), str(reference), str(directed)])
     rows = [line.split() for line in capsys.readouterr().out.splitlines() if line.endswith(".pt")]
     assert [row[3] for row in rows] == [str(reference), str(directed)]
     assert float(rows[0][0]) == 0 and float(rows[0][2]) == 1
     # word by word
-    models, times, shares, wanted = (
-        [positions.load(str(path), str(data_bin)) for path in (reference, directed)],
-        [],
-        [],
-        [],
-    )
+    models = [positions.load(str(path), str(data_bin)) for path in (reference, directed)]
+    times, shares, wanted = [], [], []
     task = models[1][1]
     task.load_dataset("valid")
     dataset = task.dataset("valid")
