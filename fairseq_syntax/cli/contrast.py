@@ -18,11 +18,16 @@ examples:
 """
 
 import argparse
-from dataclasses import fields
 
-from ..data.parsers import ParserOptions, find_parsers
 from ..files import refuse_existing, written
-from .common.arguments import add_checkpoint_arguments, add_format, positive
+from .common.arguments import (
+    add_checkpoint_arguments,
+    add_format,
+    add_max_tokens,
+    add_parsers,
+    add_preparation,
+    check_preparation,
+)
 from .common.verb import Verb
 
 _FILES = ("source", "correct", "incorrect")
@@ -39,17 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--score", choices=["sum", "mean"], default="sum", help="log-probabilities of all tokens: their sum or mean")
     add("--beside", nargs="+", default=[], metavar="FILE", help="records of other systems, the first the baseline")
     add("--output", metavar="FILE", help="record of this system, JSON; - is stdout, instead of the tables")
-    add("--tokenizer", choices=["moses"], help="split raw text into words, its punctuation normalised (sacremoses)")
-    add("--lowercase", action="store_true", help="lower-case both sides")
-    add("--bpe", choices=["subword_nmt", "fastbpe", "sentencepiece", "syntax_char"], help="cut both sides with this")
-    add(
-        "--bpe-codes", nargs="+", metavar="FILE", help="codes of --bpe: of both sides, or the source's and the target's"
-    )
-    add("--sentencepiece-model", nargs="+", metavar="FILE", help="in the same way, of --bpe sentencepiece")
-    add("--parser", choices=list(find_parsers()), default="stanza", help="what parses the source (default: stanza)")
-    for option in fields(ParserOptions):
-        add(f"--{option.name.replace('_', '-')}", **option.metadata)
-    add("--max-tokens", type=positive, default=4000, metavar="N", help="tokens a batch (default: 4000)")
+    add_preparation(parser)
+    add_parsers(parser)
+    add_max_tokens(parser)
     add_format(parser)
     add("--overwrite", action="store_true", help="replace the output if it exists")
 
@@ -62,11 +59,7 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     named = [getattr(args, name) for name in _FILES]
     if (args.pairs is None) != all(named) or (args.pairs and any(named)):
         parser.error("give --pairs, or --source, --correct and --incorrect")
-    needed = {"sentencepiece": "sentencepiece_model", "subword_nmt": "bpe_codes", "fastbpe": "bpe_codes"}.get(args.bpe)
-    if needed and not getattr(args, needed):
-        parser.error(f"--bpe {args.bpe} needs --{needed.replace('_', '-')}")
-    if any(len(getattr(args, name) or []) > 2 for name in ("bpe_codes", "sentencepiece_model")):
-        parser.error("--bpe-codes and --sentencepiece-model: one file, or one for each side")
+    check_preparation(parser, args)
 
 
 def run(args: argparse.Namespace) -> None:

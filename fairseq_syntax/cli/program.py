@@ -23,6 +23,8 @@ GROUPS = {
     "look": {
         "trees": "latent dependency trees of any text, as CoNLL-U or as a picture",
         "attention": "a picture of what a model attends to in one sentence",
+        "whatif": "what becomes of a translation under another tree of its sentence",
+        "align": "links between words of a sentence and its translation, from attention",
         "gates": "how much a decoder asks for syntax, token by token",
         "graph": "latent graphs: how sure they are; pictures and tables of arcs",
         "constituents": "latent constituent trees over characters: numbers and pictures",

@@ -12,7 +12,7 @@ import torch
 
 from ..trees.conllu import UNPARSED
 from ..trees.distances import PAD_DISTANCE, expand_distances, tree_distances
-from ..trees.projection import NO_PARENT, parent_first_pieces, parent_positions
+from ..trees.projection import NO_PARENT, parent_first_pieces, parent_positions, piece_heads
 
 # fairseq's dictionaries begin with <s>, <pad>, </s>, <unk>
 PAD, EOS, UNK = 1, 2, 3
@@ -28,6 +28,8 @@ class SourceSyntax(TypedDict, total=False):
     """(B, T) int32: twice the middle position of the head word; -1 without a parse and at padding."""
     parent_pieces: torch.Tensor
     """(B, T) int32: position of the first piece of the head word; -1 without a parse and at padding."""
+    piece_heads: torch.Tensor
+    """(B, T) int32: position of the head of each piece, EOS for roots; -1 without a parse and at padding."""
     word_starts: torch.Tensor
     """(B, T) int32: 1 on the first piece of every word and on EOS, else 0."""
     distances: torch.Tensor
@@ -125,6 +127,7 @@ INPUTS: dict[str, SyntaxInput] = {
     "parent_pieces": SyntaxInput(
         ("words", "heads"), lambda s: parent_first_pieces(s.heads, s.words), -1, is_position=True
     ),
+    "piece_heads": SyntaxInput(("words", "heads"), lambda s: piece_heads(s.heads, s.words), -1, is_position=True),
     "word_starts": SyntaxInput(("words",), lambda s: np.diff(s.words, prepend=-1) > 0, 0),
     "distances": SyntaxInput(("words", "heads", "distances"), _distances, PAD_DISTANCE, dtype=torch.uint8),
     "deprels": SyntaxInput(("words", "deprels"), lambda s: _tag_of_tokens(s.deprels, s), PAD),

@@ -1,7 +1,7 @@
 """Trees of raw text, made when it is translated."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -12,6 +12,21 @@ from .collating import TokenSyntax
 from .parsers import Parser
 
 logger = logging.getLogger(__name__)
+
+
+def token_syntax(tree: Sentence, word_of_token: Sequence[int], dictionaries: Mapping) -> TokenSyntax:
+    """A tree, cut to the tokens of its sentence.
+
+    Args:
+        tree: over J words, or without a parse.
+        word_of_token: word of each token, without EOS.
+        dictionaries: "deprels"/"upos" -> fairseq dictionary, where these are needed.
+    """
+    indices = {
+        name: np.array([dictionary.index(tag) for tag in getattr(tree, name)], dtype=np.int64)
+        for name, dictionary in dictionaries.items()
+    }
+    return TokenSyntax(np.array([*word_of_token, len(tree)]), np.array(tree.heads, dtype=np.int64), **indices)
 
 
 class LiveSyntax:
@@ -53,16 +68,10 @@ class LiveSyntax:
                 raise TreeFormatError(f"input {quoted(text)}: {error}") from None
         sentences = [words for words, _ in joined]
         trees = (self._parse_or_not if self.accept_unparsed else self._parse)(texts, sentences)
-        result = []
-        for (words, word_of_token), tree in zip(joined, trees, strict=True):
-            indices = {
-                name: np.array([dictionary.index(tag) for tag in getattr(tree, name)], dtype=np.int64)
-                for name, dictionary in self.dictionaries.items()
-            }
-            result.append(
-                TokenSyntax(np.array([*word_of_token, len(words)]), np.array(tree.heads, dtype=np.int64), **indices)
-            )
-        return result
+        return [
+            token_syntax(tree, word_of_token, self.dictionaries)
+            for (_, word_of_token), tree in zip(joined, trees, strict=True)
+        ]
 
     def _parse(self, texts: list[str], sentences: list[list[str]]) -> list[Sentence]:
         """A tree of each sentence, or an error."""

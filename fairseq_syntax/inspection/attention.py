@@ -14,6 +14,7 @@ from ..systems.transformer.encoder import SyntaxEncoderLayer
 from .gate_drawing import draw_gates
 from .gate_norms import gate_norms
 from .loaded_model import Loaded, load
+from .word_attention import source_attention
 
 Kind = StrEnum("Kind", "heads annotations translation syntax gate position")
 """What is drawn."""
@@ -111,28 +112,14 @@ def _annotations(loaded: Loaded, batch: dict, title: str):
     return draw_annotations(selection(states, source)[0].float().cpu().numpy(), _source_tokens(loaded, batch), title)
 
 
-def _run(loaded: Loaded, batch: dict) -> dict:
-    """What a decoder that is given the reference translation has found: "attn" (1, S, T), and more."""
-    if batch.get("target") is None:
-        raise ValueError("the split has no target side; preprocess it with both languages")
-    extra = loaded.model(**batch["net_input"])[1]
-    # fairseq's LSTM returns the weights themselves
-    extra = extra if isinstance(extra, dict) else {"attn": extra}
-    weights = extra.get("attn")
-    weights = weights[0] if isinstance(weights, list) and weights else weights
-    if not isinstance(weights, torch.Tensor):
-        raise ValueError(f"{loaded.path}: the architecture {loaded.architecture} returns no attention to the source")
-    return {**extra, "attn": weights}
-
-
 def _translation(loaded: Loaded, batch: dict, title: str):
     """Attention of each target token to the source."""
-    return _of_target(loaded, batch, _run(loaded, batch)["attn"], "attends to", title)
+    return _of_target(loaded, batch, source_attention(loaded, batch)["attn"], "attends to", title)
 
 
 def _syntax(loaded: Loaded, batch: dict, title: str):
     """The same of the attention to syntax."""
-    found = _run(loaded, batch)
+    found = source_attention(loaded, batch)
     if isinstance(getattr(loaded.model.decoder, "attention", None), SharedSyntaxAttention):
         found.setdefault("syntax_attn", found["attn"])
     if "syntax_attn" not in found:
@@ -160,7 +147,7 @@ def _positions(loaded: Loaded, batch: dict, title: str):
     if directed:
         weights, positions = _directed_heads(loaded, batch, directed[-1])
     else:
-        found = _run(loaded, batch)
+        found = source_attention(loaded, batch)
         if "position" not in found:
             raise ValueError(
                 f"{loaded.path}: the architecture {loaded.architecture} predicts no positions; give sdatt, local_att "

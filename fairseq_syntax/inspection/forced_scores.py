@@ -1,16 +1,15 @@
 """Scores of given translations by any model, as `fairseq-generate --score-reference` has them; the source is parsed."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
-from fairseq import utils
-from fairseq.data import Dictionary
 from fairseq.dataclass.configs import GenerationConfig
+from torch import Tensor
 from tqdm import tqdm
 
 from .loaded_model import Loaded
+from .sentences import as_dataset, batches, check_lengths, encode, encode_line
 
 
 @dataclass(frozen=True)
@@ -45,62 +44,40 @@ def forced_scores(
     Raises ValueError: a sentence is longer than the model reads; TreeFormatError: a source cannot be parsed.
     """
     task = loaded.task
-    if hasattr(task, "learn_source_words"):
-        task.learn_source_words(sources)
-    of_source = [_encode(task.source_dictionary, source) for source in sources]
-    # trees are given out in the order of the sentences, so all are asked for at once
-    if hasattr(task, "attach_syntax"):
-        task.attach_syntax(sources, of_source)
-    of_target = [[_encode(task.target_dictionary, text) for text in texts] for texts in targets]
-    _check_lengths(loaded, of_source, of_target, places)
+    of_source = encode(loaded, sources)
+    of_target = [[encode_line(task.target_dictionary, text) for text in texts] for texts in targets]
+    check_lengths(
+        loaded, [(len(s), max(map(len, texts))) for s, texts in zip(of_source, of_target, strict=True)], places
+    )
     each = len(of_target[0])
     flat = [ids for texts in of_target for ids in texts]
-    dataset = task.build_dataset_for_inference(
-        [ids for ids in of_source for _ in range(each)], [len(ids) for ids in of_source for _ in range(each)]
-    )
-    dataset.tgt = flat
-    config = GenerationConfig()
-    config.score_reference = True
-    generator = task.build_generator([loaded.model], config)
-    total = np.empty(len(flat))
-    with tqdm(total=len(of_source), unit="pair", disable=None) as bar:
-        for batch in _batches(
-            [max(len(s), *map(len, t)) for s, t in zip(of_source, of_target, strict=True)], each, max_tokens
-        ):
-            sample = loaded.to_device(dataset.collater([dataset[each * i + k] for i in batch for k in range(each)]))
-            for number, found in zip(
-                sample["id"].tolist(), task.inference_step(generator, [loaded.model], sample), strict=True
-            ):
-                total[number] = found[0]["positional_scores"].double().sum().item()
-            bar.update(len(batch))
+    total = total_scores(loaded, [ids for ids in of_source for _ in range(each)], flat, max_tokens, each)
     unknown = task.target_dictionary.unk()
     return ForcedScores(
         total, np.array([len(ids) for ids in flat]), np.array([int((ids == unknown).sum()) for ids in flat])
     )
 
 
-def _encode(dictionary: Dictionary, text: str) -> torch.Tensor:
-    return dictionary.encode_line(text, add_if_not_exist=False).long()
+def total_scores(
+    loaded: Loaded, of_source: Sequence[Tensor], of_target: Sequence[Tensor], max_tokens: int, each: int = 1
+) -> np.ndarray:
+    """(N,) log-probabilities of N given translations, their ends included; natural logarithm.
 
-
-def _batches(lengths: Sequence[int], each: int, max_tokens: int) -> Iterator[list[int]]:
-    """Numbers of sources that share a batch, the longest first: memory that is not enough is soon found out."""
-    batch: list[int] = []
-    for i in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
-        if batch and each * (len(batch) + 1) * lengths[batch[0]] > max_tokens:
-            yield batch
-            batch = []
-        batch.append(i)
-    yield batch
-
-
-def _check_lengths(loaded: Loaded, sources, targets, places: Sequence[str]) -> None:
-    most = utils.resolve_max_positions(loaded.task.max_positions(), loaded.model.max_positions())
-    most = most if isinstance(most, tuple) else (most, most)
-    for source, texts, place in zip(sources, targets, places, strict=True):
-        for side, length, longest in (("source", len(source), most[0]), ("target", max(map(len, texts)), most[1])):
-            if length > longest:
-                raise ValueError(
-                    f"{place}: the {side} has {length - 1} tokens and the end of the sentence, but the model reads "
-                    f"{longest}; leave it out"
-                )
+    Args:
+        of_source: N sentences, token ids that carry their trees.
+        of_target: their translations, token ids with EOS.
+        max_tokens, each: see `batches`.
+    """
+    task = loaded.task
+    config = GenerationConfig()
+    config.score_reference = True
+    generator = task.build_generator([loaded.model], config)
+    total = np.empty(len(of_target))
+    lengths = [max(map(len, pair)) for pair in zip(of_source, of_target, strict=True)]
+    with tqdm(total=len(of_target) // each, unit="pair", disable=None) as bar:
+        for sample in batches(loaded, as_dataset(loaded, of_source, of_target), lengths, max_tokens, each):
+            numbers = sample["id"].tolist()
+            for number, found in zip(numbers, task.inference_step(generator, [loaded.model], sample), strict=True):
+                total[number] = found[0]["positional_scores"].double().sum().item()
+            bar.update(len(numbers) // each)
+    return total

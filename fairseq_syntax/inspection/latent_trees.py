@@ -8,7 +8,7 @@ from enum import StrEnum
 import numpy as np
 import torch
 from fairseq import utils
-from fairseq.data import data_utils, encoders
+from fairseq.data import Dictionary, data_utils, encoders
 from tqdm import tqdm
 
 from ..trees import word_scores
@@ -117,6 +117,14 @@ def load_with_trees(args: Namespace) -> Loaded:
     return loaded
 
 
+def token_ids(dictionary: Dictionary, source: CutSentence) -> torch.Tensor:
+    """(T + 1,) what the model reads, with EOS. Text such as `</s>` or `<pad>` is an unknown word, not a sign."""
+    signs = {dictionary.bos(), dictionary.pad(), dictionary.eos()}
+    ids = [dictionary.index(piece) for piece in source.pieces]
+    ids = [dictionary.unk() if token in signs else token for token in ids]
+    return torch.tensor([*ids, dictionary.eos()], dtype=torch.long)
+
+
 class TreeInducer:
     """Trees over words from the head selection of a model with `latent_heads`, by a `TreeDecoder` and `Evidence`.
 
@@ -157,14 +165,6 @@ class TreeInducer:
                 graphs[i] = WordGraph(heads, np.column_stack((roots, arcs)) / pieces[:, None])
         return graphs
 
-    def token_ids(self, source: CutSentence) -> torch.Tensor:
-        """(T + 1,) what the model reads, with EOS. Text such as `</s>` or `<pad>` is an unknown word, not a sign."""
-        dictionary = self.loaded.task.source_dictionary
-        signs = {dictionary.bos(), dictionary.pad(), dictionary.eos()}
-        ids = [dictionary.index(piece) for piece in source.pieces]
-        ids = [dictionary.unk() if token in signs else token for token in ids]
-        return torch.tensor([*ids, dictionary.eos()], dtype=torch.long)
-
     def _through_model(self, sources: list[CutSentence], bar: tqdm | None) -> Iterator[tuple[list[int], dict]]:
         """Batches: which sentences, and the model's `latent_heads` of them as arrays."""
         dictionary = self.loaded.task.source_dictionary
@@ -181,7 +181,7 @@ class TreeInducer:
         order = sorted((i for i, s in enumerate(sources) if s.pieces), key=lambda i: -len(sources[i].pieces))
         for start in range(0, len(order), self.batch_size):
             chosen = order[start : start + self.batch_size]
-            ids = [self.token_ids(sources[i]) for i in chosen]
+            ids = [token_ids(dictionary, sources[i]) for i in chosen]
             self.tokens += sum(map(len, ids)) - len(ids)
             self.unknown += sum(int(((row == dictionary.unk()) | (row >= self.known)).sum()) for row in ids)
             yield chosen, self._latent_heads(ids)

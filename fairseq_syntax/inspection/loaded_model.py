@@ -54,12 +54,13 @@ class Loaded:
         return utils.apply_to_sample(lambda tensor: tensor.to(self.device), batch)
 
 
-def load(path: str, data: str, cpu: bool = False) -> Loaded:
+def load(path: str, data: str, cpu: bool = False, **options) -> Loaded:
     """Load a model from a checkpoint, with the dictionaries in `data`; `cpu` leaves a GPU alone.
 
-    Raises ValueError: not a checkpoint, or not one of a model with these dictionaries; OSError: a file is missing.
+    Other options of the training are overridden. Raises ValueError: not a checkpoint, or not one of a model with these
+    dictionaries; OSError: a file is missing.
     """
-    state = load_state(path, data=data)
+    state = load_state(path, data=data, **options)
     cfg = state["cfg"].task
     first = utils.split_paths(data)[0]
     if not (cfg.source_lang and cfg.target_lang) and Path(first).is_dir():

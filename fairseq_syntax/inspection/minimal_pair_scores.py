@@ -2,17 +2,13 @@
 
 import sys
 from argparse import Namespace
-from collections.abc import Callable
-from dataclasses import fields
 
-from fairseq.data import encoders
-
-from ..data.parsers import ParserOptions
 from ..evaluate.contrast import Record, groups, mcnemar, wilson
 from ..evaluate.minimal_pairs import Pairs
 from ..evaluate.tables import format_table
 from .forced_scores import forced_scores
 from .loaded_model import Loaded, load
+from .preparation import choose_parser, preparation
 
 
 def score(args: Namespace, pairs: Pairs) -> Record:
@@ -21,11 +17,7 @@ def score(args: Namespace, pairs: Pairs) -> Record:
     cfg = loaded.task.cfg
     if loaded.task.target_dictionary is None:
         raise ValueError(f"{args.path}: {loaded.architecture} scores no translations; give a model that translates")
-    if hasattr(loaded.task, "attach_syntax"):
-        # the checkpoint has the parser of its training, if any
-        cfg.parser = args.parser
-        for option in fields(ParserOptions):
-            setattr(cfg, option.name, getattr(args, option.name))
+    choose_parser(loaded, args)
     prepare = [preparation(args, side, language) for side, language in enumerate((cfg.source_lang, cfg.target_lang))]
     found = forced_scores(
         loaded,
@@ -49,35 +41,6 @@ def _warn(record: Record, loaded: Loaded, found) -> None:
         say.append(f"{record.ties} pairs have members of the same score, and count as wrong")
     if say:
         print(f"fairseq-syntax contrast: {loaded.name}: {'; '.join(say)}", file=sys.stderr)
-
-
-def preparation(args: Namespace, side: int, language: str) -> Callable[[str], str]:
-    """Text -> pieces as the model reads them; side 0 is the source's, 1 the target's."""
-    steps: list[Callable[[str], str]] = []
-    if args.tokenizer:
-        try:
-            import sacremoses
-        except ImportError:
-            raise ValueError("--tokenizer moses: needs sacremoses, which is not installed; pip install it") from None
-        normal, tokens = sacremoses.MosesPunctNormalizer(language), sacremoses.MosesTokenizer(language)
-        steps += [normal.normalize, lambda text: tokens.tokenize(text, escape=False, return_str=True)]
-    if args.lowercase:
-        steps.append(str.lower)
-    if args.bpe:
-        given = {
-            name: (getattr(args, name) or [None])[-1 if side else 0] for name in ("bpe_codes", "sentencepiece_model")
-        }
-        try:
-            steps.append(encoders.build_bpe(Namespace(bpe=args.bpe, **given)).encode)
-        except (RuntimeError, ValueError) as error:
-            raise ValueError(f"--bpe {args.bpe}: {error}; give the files of the training") from None
-
-    def prepare(text: str) -> str:
-        for step in steps:
-            text = step(text)
-        return text
-
-    return prepare
 
 
 # --- tables -------------------------------------------------------------------------------------------------------

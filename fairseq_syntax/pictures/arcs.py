@@ -57,33 +57,44 @@ def levels(spans: Sequence[tuple[int, int]]) -> list[int]:
     return found
 
 
-def draw_arcs(lines: Sequence[Sequence[str]], above: Sequence[Arc], below: Sequence[Arc] | None, title: str):
-    """A figure, in points, of words with arcs, in which no text covers another. Its width grows with the text.
+class ArcPicture:
+    """Words with arcs, measured in points, to be drawn on any axis; no text covers another, the width grows with it.
 
     `lines` has J entries each: the words, and what stands under them in small print. Without room for arcs `below` the
     text, that is None.
     """
-    lines = [[shown(text) for text in line] for line in lines]
-    centres, width = _places(lines, [*above, *(below or ())])
-    text_height = _LINE * len(lines)
-    top, bottom = (_height(arcs) for arcs in (above, below or ()))
-    bottom = text_height + (bottom if below is not None else 0.0)
-    heading = _LINE * 1.6 if title else 0.0
-    figure = plt.figure(figsize=(width / 72, (top + bottom + heading) / 72))
-    axis = figure.add_axes((0, 0, 1, 1))
-    # one unit is one point
-    axis.set(xlim=(0, width), ylim=(-bottom, top + heading))
-    axis.axis("off")
-    style = dict(ha="center", va="center", parse_math=False)
-    for number, line in enumerate(lines):
-        small = dict(fontsize=_SMALL, color="0.4") if number else dict(fontsize=_FONT)
-        for i, text in enumerate(line):
-            gid = None if number else f"word-{i}"
-            axis.text(centres[i], -(0.5 + number) * _LINE, text, gid=gid, **small, **style)
-    _draw(axis, above, centres, 0.0, 1, "tab:blue")
-    _draw(axis, below or (), centres, -text_height, -1, "0.35")
-    if title:
-        axis.text(_GAP, top + heading / 2, shown(title), fontsize=_FONT, ha="left", va="center", parse_math=False)
+
+    def __init__(self, lines: Sequence[Sequence[str]], above: Sequence[Arc], below: Sequence[Arc] | None, title: str):
+        self.lines = [[shown(text) for text in line] for line in lines]
+        self.above, self.below, self.title = above, below or (), title
+        self.centres, self.width = _places(self.lines, [*above, *self.below])
+        self._top, bottom = (_height(arcs) for arcs in (above, self.below))
+        self._bottom = _LINE * len(lines) + (bottom if below is not None else 0.0)
+        self.height = self._top + self._bottom + (_LINE * 1.6 if title else 0.0)
+
+    def draw(self, axis) -> None:
+        """Draw on an axis of this size."""
+        # one unit is one point
+        axis.set(xlim=(0, self.width), ylim=(-self._bottom, self.height - self._bottom))
+        axis.axis("off")
+        style = dict(ha="center", va="center", parse_math=False)
+        for number, line in enumerate(self.lines):
+            small = dict(fontsize=_SMALL, color="0.4") if number else dict(fontsize=_FONT)
+            for i, text in enumerate(line):
+                gid = None if number else f"word-{i}"
+                axis.text(self.centres[i], -(0.5 + number) * _LINE, text, gid=gid, **small, **style)
+        _draw(axis, self.above, self.centres, 0.0, 1, "tab:blue")
+        _draw(axis, self.below, self.centres, -_LINE * len(self.lines), -1, "0.35")
+        if self.title:
+            middle = (self._top + self.height - self._bottom) / 2
+            axis.text(_GAP, middle, shown(self.title), fontsize=_FONT, ha="left", va="center", parse_math=False)
+
+
+def draw_arcs(lines: Sequence[Sequence[str]], above: Sequence[Arc], below: Sequence[Arc] | None, title: str):
+    """A matplotlib figure of an `ArcPicture`, whose arguments these are."""
+    picture = ArcPicture(lines, above, below, title)
+    figure = plt.figure(figsize=(picture.width / 72, picture.height / 72))
+    picture.draw(figure.add_axes((0, 0, 1, 1)))
     return figure
 
 

@@ -7,7 +7,9 @@ import numpy as np
 
 from .figures import check_finite, plt, shown
 
-_CELL = 0.28
+NAME = 8
+"""Points, of the names of cells."""
+CELL = 0.28
 """Inches a cell: more than a line of text of the labels' size, so that they stay readable however many there are."""
 _WIDEST = 10.0
 """Inches, of a heat map whose columns have no names."""
@@ -55,7 +57,7 @@ def draw_positions(weights: np.ndarray, positions: np.ndarray, rows: list[str], 
 def draw_annotations(annotations: np.ndarray, tokens: list[str], title: str):
     """The annotations (T, C) of tokens as they are, positive red and negative blue."""
     check_finite(annotations, "the annotations")
-    size = (min(_WIDEST, max(3.0, _CELL * annotations.shape[1])) + 2, max(1.0, _CELL * len(tokens)) + 1)
+    size = (min(_WIDEST, max(3.0, CELL * annotations.shape[1])) + 2, max(1.0, CELL * len(tokens)) + 1)
     figure, axis = plt.subplots(figsize=size, layout="constrained")
     largest = float(np.abs(annotations).max()) or 1.0
     image = axis.imshow(annotations, cmap="RdBu_r", vmin=-largest, vmax=largest, aspect="auto", interpolation="none")
@@ -74,18 +76,14 @@ def _heat_maps(
     count = len(weights)
     across = isqrt(count - 1) + 1
     down = ceil(count / across)
-    one = (max(3.0, _CELL * len(columns)), max(3.0, _CELL * len(rows)))
+    one = (max(3.0, CELL * len(columns)), max(3.0, CELL * len(rows)))
     figure, grid = plt.subplots(
         down, across, figsize=(one[0] * across + 2, (one[1] + 1) * down + 1), squeeze=False, layout="constrained"
     )
     axes = grid.ravel()
     largest = float(weights.max(initial=0.0)) or 1.0
-    names_of_columns = [shown(text) for text in columns]
     for h, axis in enumerate(axes[:count]):
-        image = axis.imshow(weights[h], cmap="Blues", vmin=0, vmax=largest, aspect="auto", interpolation="none")
-        # a token with dollar signs is no formula
-        axis.set_xticks(range(len(columns)), names_of_columns, rotation=90, fontsize=8, parse_math=False)
-        _name_rows(axis, rows if h % across == 0 else None)
+        image = draw_cells(axis, weights[h], rows if h % across == 0 else None, columns, largest)
         axis.set_xlabel(names[h])
         if row_name is not None and h % across == 0:
             axis.set_ylabel(row_name)
@@ -96,9 +94,19 @@ def _heat_maps(
     return figure, axes[:count]
 
 
+def draw_cells(axis, weights: np.ndarray, rows: list[str] | None, columns: Sequence[str], largest: float):
+    """A heat map (R, C) on an axis, with colours from 0 to `largest`; rows of None have no names. Returns the image."""
+    image = axis.imshow(weights, cmap="Blues", vmin=0, vmax=largest, aspect="auto", interpolation="none")
+    # a token with dollar signs is no formula
+    names = [shown(text) for text in columns]
+    axis.set_xticks(range(len(columns)), names, rotation=90, fontsize=NAME, parse_math=False)
+    _name_rows(axis, rows)
+    return image
+
+
 def _name_rows(axis, rows: list[str] | None) -> None:
     """Name the rows of a heat map; None leaves them without names."""
     if rows is None:
         axis.set_yticks([])
     else:
-        axis.set_yticks(range(len(rows)), [shown(text) for text in rows], fontsize=8, parse_math=False)
+        axis.set_yticks(range(len(rows)), [shown(text) for text in rows], fontsize=NAME, parse_math=False)

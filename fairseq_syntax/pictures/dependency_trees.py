@@ -30,12 +30,12 @@ def draw_tree(
     word I, from 0, is `arc-I`, in the second tree `gold-I`; that of its label is `label-arc-I` or `label-gold-I`.
     """
     dashed = [gold is not None and gold[word] != head for word, head in enumerate(heads)]
-    above = _arcs("arc", heads, labels, dashed)
-    below = None if gold is None else _arcs("gold", gold, gold_labels, [False] * len(words))
+    above = tree_arcs("arc", heads, labels, dashed)
+    below = None if gold is None else tree_arcs("gold", gold, gold_labels, [False] * len(words))
     return draw_arcs([words] if tags is None else [words, tags], above, below, title)
 
 
-def _arcs(kind: str, heads: Sequence[int], labels: Sequence[str] | None, dashed: Sequence[bool]) -> list[Arc]:
+def tree_arcs(kind: str, heads: Sequence[int], labels: Sequence[str] | None, dashed: Sequence[bool]) -> list[Arc]:
     """The arcs of a tree, with gids of this kind."""
     arcs = []
     for word, (head, label) in enumerate(zip(heads, labels or ["_"] * len(heads), strict=True)):

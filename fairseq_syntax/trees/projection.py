@@ -58,3 +58,24 @@ def parent_first_pieces(heads: np.ndarray, word_of_token: np.ndarray) -> np.ndar
     pieces = first[np.maximum(parents, 0)]
     pieces[parents == UNPARSED] = -1
     return pieces[words]
+
+
+def piece_heads(heads: np.ndarray, word_of_token: np.ndarray) -> np.ndarray:
+    """The tree over the pieces: position of the head of every token.
+
+    The first piece of a word hangs on the first piece of its head word, or on EOS, the last token, for a root; the
+    other pieces hang on the first one. So a tree of words with one root is a tree of pieces with one root.
+
+    Args and conventions as in `parent_positions`.
+
+    Returns:
+        (T,) int64; EOS is its own head; -1 without a parse.
+    """
+    heads, words = np.asarray(heads, dtype=np.int64), np.asarray(word_of_token, dtype=np.int64)
+    if (heads == UNPARSED).any():
+        return np.full(len(words), -1)
+    first, _ = word_spans(words)
+    found = first[words]
+    # word J is EOS, as is that of index -1
+    found[first] = first[np.append(heads, ROOT)]
+    return found

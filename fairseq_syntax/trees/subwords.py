@@ -13,7 +13,8 @@ class SubwordType(StrEnum):
     none = "none"  # one token, one word
 
 
-_SPACE = "\u2581"  # ▁
+SPACE = "\u2581"
+"""▁, with which sentencepiece begins a word."""
 
 
 def split_words(line: str, subword_type: str, place: str) -> list[str]:
@@ -81,9 +82,9 @@ def _join_sentencepiece(tokens: list[str]) -> tuple[list[str], list[int]]:
     word_of_token: list[int] = []
     begun = True  # whether the next piece without a mark opens a word
     for token in tokens:
-        opens = token.startswith(_SPACE)
+        opens = token.startswith(SPACE)
         text = token[1:] if opens else token
-        if _SPACE in text:
+        if SPACE in text:
             raise ValueError(
                 f"the piece {quoted(token)} spans several words; train sentencepiece with --split_by_whitespace=true"
             )

@@ -34,3 +34,19 @@ def parent_first_pieces(heads: list[int], word_of_token: list[int]) -> list[int 
     """Position of the first piece of every token's parent."""
     parents = [parent_word(heads, word) for word in word_of_token]
     return [None if p is None else min(tokens_of(p, word_of_token)) for p in parents]
+
+
+def piece_heads(heads: list[int], word_of_token: list[int]) -> list[int]:
+    """Position of the head of every token in a tree over pieces; -1 without a parse."""
+    found = []
+    for token, word in enumerate(word_of_token):
+        pieces = tokens_of(word, word_of_token)
+        if -2 in heads:
+            found.append(-1)
+        elif token != pieces[0]:
+            found.append(pieces[0])
+        elif word == len(heads) or heads[word] == -1:
+            found.append(len(word_of_token) - 1)
+        else:
+            found.append(tokens_of(heads[word], word_of_token)[0])
+    return found

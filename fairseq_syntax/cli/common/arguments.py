@@ -1,8 +1,11 @@
 """Options that several verbs have: each has one name and one meaning, and is declared here."""
 
 import argparse
+from dataclasses import fields
 from pathlib import Path
 
+from ... import systems as systems  # their parsers are found
+from ...data.parsers import ParserOptions, find_parsers
 from ...evaluate.tables import TableFormat
 from ...trees.decoders import TreeDecoder
 from ...trees.subwords import SubwordType
@@ -39,12 +42,7 @@ def add_tree_arguments(parser: argparse.ArgumentParser) -> None:
     add("--bpe", choices=["subword_nmt", "fastbpe", "sentencepiece"], help="cut the words with this (default: as is)")
     add("--bpe-codes", metavar="FILE", help="codes of --bpe subword_nmt or fastbpe")
     add("--sentencepiece-model", metavar="FILE", help="model of --bpe sentencepiece")
-    add(
-        "--subword-type",
-        choices=[str(kind) for kind in SubwordType],
-        help="how text is cut that comes in pieces (default: what the data directory says, else subword_nmt, which is "
-        "right for uncut text, too)",
-    )
+    add_subword_type(parser)
     add("--lowercase", action="store_true", help="show the model the words in lower case; they are written as they are")
     add(
         "--decoder",
@@ -62,6 +60,16 @@ def add_tree_arguments(parser: argparse.ArgumentParser) -> None:
         "probabilities of arcs (default: scores)",
     )
     add_batch_size(parser)
+
+
+def add_subword_type(parser: argparse.ArgumentParser) -> None:
+    """--subword-type."""
+    parser.add_argument(
+        "--subword-type",
+        choices=[str(kind) for kind in SubwordType],
+        help="how text is cut that comes in pieces (default: what the data directory says, else subword_nmt, which is "
+        "right for uncut text, too)",
+    )
 
 
 def check_tree_arguments(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
@@ -159,3 +167,46 @@ def add_scoring(parser: argparse.ArgumentParser) -> None:
         choices=[str(kind) for kind in SubwordType if kind != SubwordType.none],
         help="join pieces to words first, if that has not been done; give it after files (alone: subword_nmt)",
     )
+
+
+def add_preparation(parser: argparse.ArgumentParser, tokenizer: bool = True) -> None:
+    """How text becomes what a model reads, on both sides; without --tokenizer where words are given."""
+    add = parser.add_argument
+    if tokenizer:
+        add("--tokenizer", choices=["moses"], help="split raw text into words, its punctuation normalised (sacremoses)")
+    add("--lowercase", action="store_true", help="lower-case both sides")
+    add("--bpe", choices=["subword_nmt", "fastbpe", "sentencepiece", "syntax_char"], help="cut both sides with this")
+    add(
+        "--bpe-codes", nargs="+", metavar="FILE", help="codes of --bpe: of both sides, or the source's and the target's"
+    )
+    add("--sentencepiece-model", nargs="+", metavar="FILE", help="in the same way, of --bpe sentencepiece")
+
+
+def check_preparation(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    """End with a usage message if options of `add_preparation` do not go together."""
+    needed = {"sentencepiece": "sentencepiece_model", "subword_nmt": "bpe_codes", "fastbpe": "bpe_codes"}.get(args.bpe)
+    if needed and not getattr(args, needed):
+        parser.error(f"--bpe {args.bpe} needs --{needed.replace('_', '-')}")
+    if any(len(getattr(args, name) or []) > 2 for name in ("bpe_codes", "sentencepiece_model")):
+        parser.error("--bpe-codes and --sentencepiece-model: one file, or one for each side")
+
+
+def add_parsers(parser: argparse.ArgumentParser) -> None:
+    """What parses the source, if the model needs trees."""
+    add = parser.add_argument
+    add("--parser", choices=list(find_parsers()), default="stanza", help="what parses the source (default: stanza)")
+    for option in fields(ParserOptions):
+        add(f"--{option.name.replace('_', '-')}", **option.metadata)
+
+
+def add_max_tokens(parser: argparse.ArgumentParser) -> None:
+    """--max-tokens."""
+    parser.add_argument("--max-tokens", type=positive, default=4000, metavar="N", help="tokens a batch (default: 4000)")
+
+
+def add_search(parser: argparse.ArgumentParser) -> None:
+    """How the model searches for a translation, as in fairseq-generate."""
+    add = parser.add_argument
+    add("--beam", type=positive, default=5, metavar="N", help="hypotheses that the search keeps (default: 5)")
+    add("--max-len-a", type=float, default=0.0, metavar="A", help="translations have at most A·source + B tokens (0)")
+    add("--max-len-b", type=positive, default=200, metavar="B", help="see --max-len-a (default: 200)")

@@ -86,10 +86,13 @@ class LatentGraphEncoder(RecurrentEncoder):
         """Graphs of a batch, its tokens and its lengths; all padded on the right."""
         tokens = rotation.right(source.tokens)
         lengths = (~source.padding_mask).sum(dim=1)
-        heads = labels = None
+        heads = labels = clamped = None
         if self.parser.graph == GraphKind.dep:
             heads, labels = self._given(source, rotation, lengths)
-        return self.parser(self.words(tokens), lengths, heads, labels), tokens, lengths
+        elif self.parser.graph == GraphKind.latent and source.syntax and "piece_heads" in source.syntax:
+            clamped = _columns_right(source.syntax["piece_heads"], rotation)
+        graph = self.parser(self.words(tokens), lengths, heads, labels, clamped_heads=clamped)
+        return graph, tokens, lengths
 
     def _given(self, source: Source, rotation: Rotation, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """Columns of given heads, EOS for roots, and numbers of labels (B, T)."""
@@ -99,8 +102,7 @@ class LatentGraphEncoder(RecurrentEncoder):
                 "--lgp-graph dep needs the heads and labels of the source words (src_syntax); use --task "
                 "syntax_translation and data of fairseq-syntax preprocess"
             )
-        heads = rotation.right(syntax["parent_pieces"].long())
-        heads = torch.where(heads < 0, heads, rotation.columns_right(heads))
+        heads = _columns_right(syntax["parent_pieces"], rotation)
         own = torch.arange(heads.shape[1], device=heads.device)
         # a root is stored as its own head
         return torch.where(heads == own, lengths.unsqueeze(1) - 1, heads), rotation.right(syntax["deprels"].long())
@@ -118,6 +120,12 @@ class LatentGraphEncoder(RecurrentEncoder):
             words = rotation.back(word_mask(lengths, tokens.shape[1]))
         memory = graph_memory(rotation.back(states), source.padding_mask, dep, words)
         return {"memory": memory, "final": [hidden.transpose(0, 1), cell.transpose(0, 1)]}
+
+
+def _columns_right(heads: Tensor, rotation: Rotation) -> Tensor:
+    """Columns (B, T) of heads after the rotation; negative ones stay."""
+    heads = rotation.right(heads.long())
+    return torch.where(heads < 0, heads, rotation.columns_right(heads))
 
 
 class LatentGraphDecoder(RecurrentDecoder):
@@ -164,6 +172,11 @@ class LatentGraphModel(RecurrentModel):
     def has_latent_trees(self):
         """Whether there is a graph that tells heads apart."""
         return self.encoder.parser.graph == GraphKind.latent
+
+    @property
+    def clamped_by(self):
+        """What takes the place of the graph, if there is one that is learned."""
+        return ("piece_heads",) if self.has_latent_trees else ()
 
     @property
     def syntax_inputs(self):

@@ -124,6 +124,7 @@ class LatentGraphParser(nn.Module):
         given_heads: Optional[Tensor] = None,
         given_labels: Optional[Tensor] = None,
         teacher_heads: Optional[Tensor] = None,
+        clamped_heads: Optional[Tensor] = None,
     ) -> Graph:
         """The graphs of sentences. What stands in padding, be it NaN, changes nothing.
 
@@ -136,6 +137,7 @@ class LatentGraphParser(nn.Module):
             given_labels: (B, S) number of each word's label, as `given_heads`.
             teacher_heads: (B, S) columns of heads that labels are predicted from, in place of the soft heads; words of
                 which it names no possible head keep those. Ignored where labels are not learned.
+            clamped_heads: (B, S) columns of heads that take the place of p in `latent`, in the same way.
 
         Raises ValueError: shapes disagree, or the graph is given but heads or labels are not.
         """
@@ -149,6 +151,8 @@ class LatentGraphParser(nn.Module):
         if self.graph == GraphKind.latent:
             head_log_probs = self._head_log_probs(states, arcs)
             heads = head_log_probs.exp().masked_fill(~arcs, 0.0)
+            if clamped_heads is not None:
+                heads = _instead(heads, _one_hot(clamped_heads, width) & arcs)
         elif self.graph == GraphKind.uni:
             # each word has as many possible heads as there are words
             count = (lengths - 1).clamp(min=1).view(-1, 1, 1)
@@ -160,8 +164,7 @@ class LatentGraphParser(nn.Module):
         if self.label_classifier is not None:
             known = heads
             if teacher_heads is not None:
-                taught = _one_hot(teacher_heads, width) & arcs
-                known = torch.where(taught.any(2, keepdim=True), taught.to(heads), heads)
+                known = _instead(heads, _one_hot(teacher_heads, width) & arcs)
             label_log_probs = self.label_classifier(torch.cat((states, word_states(known, states)), dim=2))
             labels = label_log_probs.exp().masked_fill(~words, 0.0)
         elif self.graph == GraphKind.dep:
@@ -202,6 +205,11 @@ class LatentGraphParser(nn.Module):
                 raise ValueError(
                     f"graph dep: {name} have the shape {tuple(given.shape)}; expected {tuple(x.shape[:2])}"
                 )
+
+
+def _instead(heads: Tensor, given: Tensor) -> Tensor:
+    """Probabilities (B, S, S) with given heads, booleans of the same shape, in their place where there are some."""
+    return torch.where(given.any(2, keepdim=True), given.to(heads), heads)
 
 
 def _one_hot(numbers: Tensor, size: int) -> Tensor:

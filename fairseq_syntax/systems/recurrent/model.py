@@ -66,6 +66,7 @@ class RecurrentModel(HubModel, FairseqEncoderDecoderModel):
     takes_syntax = True
     syntax_inputs: tuple[str, ...] = ()
     training_syntax_inputs: tuple[str, ...] = ()
+    clamped_by: tuple[str, ...] = ()
     has_latent_trees = False
 
     @classmethod

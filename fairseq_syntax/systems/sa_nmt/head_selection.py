@@ -76,7 +76,8 @@ class HeadSelection(nn.Module):
 
         Returns "arc_scores" and "arc_marginals" (B, T, T), [dependent, head]; "root_scores" and "root_marginals" (B,
         T); "word_mask". Marginals of a word sum to one over its heads and the root. For `flat` the diagonal, a word
-        that chooses itself, takes the place of the root.
+        that chooses itself, takes the place of the root. Where the syntax of the source has `piece_heads`, these take
+        the place of the distributions.
         """
         arcs, roots = self.scores(states)
         word_mask = source.word_mask
@@ -89,6 +90,10 @@ class HeadSelection(nn.Module):
             arc_marginals, root_marginals = head_marginals(arcs, roots, word_mask)
         else:
             arc_marginals, root_marginals = _flat_heads(arcs, roots, word_mask)
+        if source.syntax and "piece_heads" in source.syntax:
+            arc_marginals, root_marginals = _clamped(
+                arc_marginals, root_marginals, source.syntax["piece_heads"], word_mask
+            )
         return {
             "arc_scores": arcs,
             "root_scores": roots,
@@ -120,3 +125,12 @@ def _flat_heads(arcs: Tensor, roots: Tensor, word_mask: Tensor) -> tuple[Tensor,
     # +inf is the greatest number, not inf - inf
     weights = torch.softmax(scores.clamp(max=torch.finfo(scores.dtype).max), dim=2, dtype=wide) * both
     return weights.masked_fill(itself, 0.0), weights.diagonal(dim1=1, dim2=2)
+
+
+def _clamped(arcs: Tensor, roots: Tensor, heads: Tensor, word_mask: Tensor) -> tuple[Tensor, Tensor]:
+    """Marginals (B, T, T) and (B, T) of given trees, the head of roots EOS; sentences without a parse keep theirs."""
+    columns = torch.arange(heads.shape[1], device=heads.device)
+    given = (heads >= 0) & word_mask
+    chosen = (heads.unsqueeze(2) == columns) & word_mask.unsqueeze(1)
+    arcs = torch.where(given.unsqueeze(2), chosen.to(arcs), arcs)
+    return arcs, torch.where(given, (~chosen.any(dim=2)).to(roots), roots)

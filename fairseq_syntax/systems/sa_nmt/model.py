@@ -69,6 +69,7 @@ class SyntaxAttentionModel(RecurrentModel):
 
     options = SyntaxAttentionOptions
     has_latent_trees = True
+    clamped_by = ("piece_heads",)
     gated_architectures = tuple(name for name, system in SYSTEMS.items() if system["sa_context"] != "one-set")
 
     @classmethod

@@ -15,7 +15,7 @@ from fairseq_syntax.cli import contrast
 from fairseq_syntax.evaluate.minimal_pairs import write_pairs
 from fairseq_syntax.inspection.forced_scores import forced_scores
 from fairseq_syntax.inspection.loaded_model import load
-from fairseq_syntax.inspection.minimal_pair_scores import preparation
+from fairseq_syntax.inspection.preparation import preparation
 
 ARCHITECTURES = ["transformer_tiny", "pascal_transformer_tiny", "chen17_tiny", "sa_nmt_shared_tiny"]
 

@@ -35,6 +35,9 @@ def expected_value(name, heads, words, t, j, start):
     if name == "parent_pieces":
         piece = projection.parent_first_pieces(heads, words)[t]
         return -1 if piece is None else piece + start
+    if name == "piece_heads":
+        head = projection.piece_heads(heads, words)[t]
+        return head if head < 0 else head + start
     if name == "word_starts":
         return int(t == 0 or words[t - 1] != word)
     if name == "distances":
@@ -42,7 +45,10 @@ def expected_value(name, heads, words, t, j, start):
     return EOS if word == len(heads) else {"deprels": 10, "upos": 60}[name] + word
 
 
-PADDING = {"parents": -1, "parent_pieces": -1, "word_starts": 0, "distances": 255, "deprels": PAD, "upos": PAD}
+PADDING = {
+    **{"parents": -1, "parent_pieces": -1, "piece_heads": -1, "word_starts": 0},
+    **{"distances": 255, "deprels": PAD, "upos": PAD},
+}
 
 
 @pytest.mark.parametrize("stored", [False, True])

@@ -9,7 +9,14 @@ from oracles import projection as oracle
 from strategies import split_forests, word_maps
 
 from fairseq_syntax.trees.conllu import ROOT, UNPARSED
-from fairseq_syntax.trees.projection import NO_PARENT, parent_first_pieces, parent_positions, parent_words, word_spans
+from fairseq_syntax.trees.projection import (
+    NO_PARENT,
+    parent_first_pieces,
+    parent_positions,
+    parent_words,
+    piece_heads,
+    word_spans,
+)
 
 
 def middles(heads, word_of_token):
@@ -91,3 +98,17 @@ def test_word_spans_equal_the_oracle(word_of_token):
     pieces = [oracle.tokens_of(word, word_of_token) for word in range(word_of_token[-1] + 1)]
     assert first.tolist() == [min(p) for p in pieces]
     assert last.tolist() == [max(p) for p in pieces]
+
+
+@given(split_forests(unparsed=True))
+def test_heads_of_pieces_equal_loops_and_keep_trees(sentence):
+    heads, words = sentence
+    found = piece_heads(heads, words).tolist()
+    assert found == oracle.piece_heads(heads, words)
+    if heads.count(ROOT) == 1:  # a tree: all pieces lead to EOS, and one hangs on it
+        end = len(words) - 1
+        assert [head for head in found[:-1] if head == end] == [end]
+        for token in range(end):
+            for _ in words:
+                token = found[token]
+            assert token == end

@@ -12,6 +12,7 @@ from oracles.graph_translation import translate
 from fairseq_syntax.systems.lgp.model import adapt_options, take_over
 from fairseq_syntax.systems.parser.latent_graph_parser import LatentGraphParser
 from fairseq_syntax.systems.parser.model import ParserCheckpoint
+from fairseq_syntax.systems.recurrent.rotation import Rotation
 
 PAD, EOS, UNK = 1, 2, 3
 GRAPHS = ("latent", "seq", "dep", "uni")
@@ -89,6 +90,28 @@ def test_equals_loops_over_words(build, graph, bos):
         torch.testing.assert_close(found[b], torch.stack(logs), atol=1e-10, rtol=0)
         torch.testing.assert_close(attention[b, :, :length], torch.stack(weights), atol=1e-10, rtol=0)
         assert not attention[b, :, length:].any()
+
+
+def test_a_latent_graph_can_be_clamped_on_either_padding_side(build):
+    """Heads as they are given; sentences without a parse are left to themselves."""
+    model = build("latent")
+    free, _ = run(model, "latent")
+    trees = torch.full((4, 5), -1)
+    for b, heads in enumerate(HEADS[:2]):
+        trees[b, : len(heads)] = torch.tensor(heads)
+        trees[b, len(heads)] = len(heads)
+    clamped, _ = run(model, "latent", trees={"piece_heads": trees})
+    torch.testing.assert_close(clamped[2:], free[2:], atol=1e-12, rtol=0)
+    source = model.encoder.source(SOURCE, {"piece_heads": trees})
+    graph, _, _ = model.encoder.parse(source, Rotation(source.padding_mask))
+    for b, heads in enumerate(HEADS[:2]):
+        assert graph.heads[b, : len(heads)].argmax(1).tolist() == heads and (graph.heads[b].max(1).values <= 1).all()
+        assert graph.heads[b, : len(heads)].sum().item() == graph.heads[b].count_nonzero().item() == len(heads)
+        assert (clamped[b] - free[b]).abs().max() > 1e-3
+        left = {"piece_heads": torch.cat((torch.tensor([[-1, -1]]), trees[b : b + 1, : len(heads) + 1] + 2), 1)}
+        padded = torch.cat((torch.tensor([[PAD, PAD]]), SOURCE[b : b + 1, : len(heads) + 1]), 1)
+        alone, _ = run(model, "latent", padded, PREVIOUS[b : b + 1], left)
+        torch.testing.assert_close(alone[0], clamped[b], atol=1e-12, rtol=0)
 
 
 def test_without_its_part_of_the_output_a_graph_makes_no_difference(build):

@@ -216,6 +216,21 @@ def test_labels_may_be_predicted_from_the_heads_of_a_treebank(kind):
     assert (taught.labels[~word_mask(sizes, 5)] == 0).all()
 
 
+def test_clamped_heads_take_the_place_of_the_soft_ones_and_labels_follow():
+    parser = randomized("latent", 2)
+    x, sizes, heads, _ = batch_of([5, 3, 1])
+    heads[0, 2] = -1  # keeps its soft head
+    soft, taught = parser(x, sizes), parser(x, sizes, teacher_heads=heads)
+    clamped = parser(x, sizes, clamped_heads=heads)
+    close(clamped.labels, taught.labels, 0)
+    close(clamped.head_log_probs, soft.head_log_probs, 0)
+    close(clamped.heads[0, 2], soft.heads[0, 2], 0)
+    for b, i in ((0, 0), (0, 1), (0, 3), (1, 0), (1, 1)):
+        assert (
+            clamped.heads[b, i].nonzero().flatten().tolist() == [heads[b, i].item()] and clamped.heads[b, i].sum() == 1
+        )
+
+
 def test_tagging_trains_layer_1_and_its_classifier_alone():
     parser = randomized()
     x, sizes, *_ = batch_of([4, 2])

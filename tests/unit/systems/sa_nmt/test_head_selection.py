@@ -223,3 +223,24 @@ def test_extreme_scores_stay_finite(tree, root, size):
     torch.testing.assert_close(total, source.word_mask.float(), atol=1e-5, rtol=0)
     layer(states, source).sum().backward()
     assert all(torch.isfinite(p.grad).all() for p in (states, *layer.parameters()))
+
+
+@pytest.mark.parametrize("hard", [False, True])
+@pytest.mark.parametrize(("tree", "root"), KINDS)
+def test_given_trees_take_the_place_of_the_marginals(tree, root, hard):
+    """Columns of heads, EOS for roots, on either padding side; a sentence without a parse is left to itself."""
+    layer = build(tree, root, hard=hard)
+    states, source = batch(SENTENCES)
+    heads = torch.full(source.tokens.shape, -1)
+    heads[0], heads[1, 2:] = torch.tensor([1, 4, 1, 2, 4]), torch.tensor([4, 2, 4])
+    given = source._replace(syntax={"piece_heads": heads})
+    free, clamped = layer(states, source), layer(states, given)
+    torch.testing.assert_close(clamped[2:], free[2:], atol=1e-12, rtol=0)
+    for b, length in ((0, 5), (1, 3)):
+        start = source.tokens.shape[1] - length
+        for t in range(start, 5):
+            head = heads[b, t] if source.tokens[b, heads[b, t]] != EOS else t  # a root looks at itself
+            torch.testing.assert_close(clamped[b, t], layer.value(states[b, head]), atol=1e-12, rtol=0)
+    found = layer.heads(states, given)
+    total = found["arc_marginals"].sum(-1) + found["root_marginals"]
+    torch.testing.assert_close(total, source.word_mask.to(total), atol=1e-9, rtol=0)

@@ -1,0 +1,133 @@
+"""fairseq-syntax whatif: change the tree of a sentence, and see what changes in its translation.
+
+The sentence comes with its parse, from CoNLL-U or a split, or is parsed (--parser). It is translated under its tree and
+under others: one in which some words have other heads (--head 5=2: the head of word 5 is word 2; 0 makes it the root),
+or those of a file over the same words (--trees). Printed are the trees, with a * where they differ from the first; each
+translation, with its log-probability under each of the trees; and the word that each word of a translation looks at
+most. --head may be given several times; the result has to be a tree with one root.
+
+  PASCAL, tags, DASA, SDAtt, chen17, LGP-NMT with --lgp-graph dep   read the tree
+  LISA                     attends by the tree in place of its own, as with --lisa-gold-parses
+  SA-NMT, FA-NMT           the tree takes the place of the probabilities of heads (pieces hang on the first piece of
+                           their word)
+  LGP-NMT (latent)         the same; labels stay its own
+  UNI and SEQ of LGP-NMT, RNNGs, models without syntax              take none, and are refused
+Models with latent trees are shown left to themselves, too; without a parse, their own best tree is what changes.
+
+With --pairs, a folder of pairs of which both trees are known (examples/agreement/pairs.py makes one): how often the
+translation under each of the two trees is that of this tree, and how often the model gives that one more probability.
+
+examples:
+  fairseq-syntax whatif data-bin --path pascal.pt --subset test --sentence 3 --head 8=5 --draw whatif.svg
+  echo 'the dog saw the cat in the garden .' | fairseq-syntax whatif data-bin --path pascal.pt --input - --head 8=5 \\
+      --label 8=nmod --bpe subword_nmt --bpe-codes codes
+  fairseq-syntax whatif data-bin --path pascal.pt --input one.conllu --trees other.conllu
+  fairseq-syntax whatif data-bin --path pascal.pt --pairs pairs/attachment --bpe subword_nmt --bpe-codes codes
+"""
+
+import argparse
+import sys
+
+from ..files import refuse_existing
+from .common.arguments import (
+    add_checkpoint_arguments,
+    add_format,
+    add_max_tokens,
+    add_parsers,
+    add_preparation,
+    add_search,
+    add_subword_type,
+    check_preparation,
+    picture,
+)
+from .common.verb import Verb
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_checkpoint_arguments(parser)
+    add = parser.add_argument
+    add("--input", metavar="FILE", help="text, or CoNLL-U if it ends in .conllu; also .gz; - is text from stdin")
+    add("--subset", help="take a split of DATA instead of --input")
+    add("--pairs", metavar="FOLDER", help="instead of one sentence, count over pairs of trees and translations")
+    add("--sentence", type=int, default=0, metavar="N", help="number of the sentence, from 0 (default: 0)")
+    add("--head", type=_edit, action="append", default=[], metavar="D=H", help="word D hangs on word H, or is root (0)")
+    add("--label", type=_label, action="append", default=[], metavar="D=LABEL", help="relation of word D to its head")
+    add("--trees", metavar="FILE", help="CoNLL-U: all trees in it over the words of the sentence")
+    add("--no-parse", action="store_true", help="translate without a parse, too")
+    add("--draw", type=picture, metavar="PICTURE", help="draw trees and attention side by side (.svg, .png or .pdf)")
+    add(
+        "--collapse-ranges",
+        action="store_true",
+        help='make each multi-word token of CoNLL-U one word ("im" for "in" and "dem"), as models read it',
+    )
+    add_subword_type(parser)
+    add_preparation(parser, tokenizer=False)
+    add_parsers(parser)
+    add_search(parser)
+    add_max_tokens(parser)
+    add_format(parser)
+    add("--overwrite", action="store_true", help="replace the picture if it exists")
+
+
+def _edit(text: str) -> tuple[int, int]:
+    word, _, head = text.partition("=")
+    if not (word.isdecimal() and head.isdecimal()):
+        raise argparse.ArgumentTypeError(f"{text!r}: give the numbers of a word and of its head, as in 5=2; 0 is none")
+    return int(word), int(head)
+
+
+def _label(text: str) -> tuple[int, str]:
+    word, _, label = text.partition("=")
+    if not (word.isdecimal() and label and not label.isspace()):
+        raise argparse.ArgumentTypeError(f"{text!r}: give the number of a word and its relation, as in 5=nmod")
+    return int(word), label
+
+
+def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    if sum(given is not None for given in (args.input, args.subset, args.pairs)) != 1:
+        parser.error("give one of --input, --subset and --pairs")
+    if args.pairs and (args.head or args.label or args.trees or args.draw or args.no_parse):
+        parser.error("--pairs names both trees of every sentence; leave --head, --label, --trees and --draw out")
+    for name in ("head", "label"):
+        words = [word for word, _ in getattr(args, name)]
+        for word in words:
+            if words.count(word) > 1:
+                parser.error(f"--{name}: word {word} is named twice")
+    if args.subset and args.bpe:
+        parser.error("--bpe: a --subset is cut already")
+    check_preparation(parser, args)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Print the tables, draw the picture.
+
+    Raises:
+        ValueError: the model takes no tree, or edits make none.
+        OSError: a file is missing.
+    """
+    from ..inspection.given_trees import GivenTrees
+    from ..inspection.preparation import of_source
+    from ..inspection.whatif import draw, outcomes, readings, tables
+    from ..inspection.whatif_pairs import count
+    from .common.model_input import nth, read_text
+
+    refuse_existing([args.draw], args.overwrite)
+    model = GivenTrees(args)
+    if args.pairs:
+        print(count(model, args))
+        return
+    sentence, source = nth(read_text(of_source(args), model.loaded), args.sentence)
+    if args.subset:
+        sentence = model.stored_tree(args.subset, args.sentence, sentence.forms) or sentence
+    found = readings(model, args, sentence, source)
+    for note in model.notes(bool(args.head), bool(args.label), [reading.tree for reading in found if reading.tree]):
+        print(f"fairseq-syntax whatif: {note}", file=sys.stderr)
+    results = outcomes(model, source, found, args)
+    print(tables(sentence.forms, found, results, args.format))
+    if args.draw:
+        title = f"{model.loaded.name}: {args.subset or args.input} {args.sentence}"
+        draw(args.draw, title, sentence.forms, found, results)
+        print(args.draw, file=sys.stderr)
+
+
+main = Verb(__doc__, add_arguments, run, check)

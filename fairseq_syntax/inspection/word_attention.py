@@ -1,0 +1,164 @@
+"""Attention to the source from word to word: that of a decoder which is given a translation, pieces joined to words."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor
+
+from ..systems.recurrent.rotation import Rotation
+from .loaded_model import Loaded
+from .sentences import forced
+
+
+def join_attention(weights: Tensor, of_source: Tensor, of_target: Tensor) -> Tensor:
+    """Attention between words from that between tokens.
+
+    A word of the target attends to a word of the source as its pieces do on average, each of which attends to the sum
+    over the pieces of the source word.
+
+    Args:
+        weights: (B, S, T) of every target token, a distribution over the source tokens.
+        of_source: (B, T) word of each source token, from 0; -1 at what belongs to none: the end, and padding.
+        of_target: (B, S) likewise.
+
+    Returns:
+        (B, I, J) of target words, over source words, as many as the sentence with most has; 0 where there is no word.
+        A row adds up to what was not on the end of the sentence.
+    """
+    source, target = (_members(words).to(weights) for words in (of_source, of_target))  # (B, T, J), (B, S, I)
+    sizes = target.sum(dim=1).clamp(min=1).unsqueeze(2)  # (B, I, 1)
+    return target.transpose(1, 2) @ weights @ source / sizes
+
+
+def _members(words: Tensor) -> Tensor:
+    """(B, T, J) True where a token belongs to a word."""
+    count = int(words.max()) + 1 if words.numel() else 0
+    return words.unsqueeze(2) == torch.arange(count, device=words.device)
+
+
+def word_of_tokens(words: Sequence[Sequence[int]], tokens: Tensor, ends: set[int]) -> Tensor:
+    """(B, T) word of each token, -1 at ends and padding, on whichever side that is.
+
+    Args:
+        words: of each piece of B sentences, without the signs at their ends.
+        tokens: (B, T) ids.
+        ends: ids of these signs and of padding.
+    """
+    found = torch.full_like(tokens, -1)
+    real = torch.stack([tokens != sign for sign in sorted(ends)]).all(dim=0)
+    found[real] = torch.tensor([word for row in words for word in row], dtype=found.dtype, device=found.device)
+    return found
+
+
+def token_attention(loaded: Loaded, sample: dict, layer: int | None, head: int | None) -> Tensor:
+    """(B, S, T) attention to the source of a decoder that is given the translations of a batch.
+
+    Args:
+        layer: of a Transformer's decoder, from 0; None: the mean of all.
+        head: of these layers, from 0; None: the mean of all.
+
+    Raises:
+        ValueError: the model has no such attention.
+    """
+    layers = [x.encoder_attn for x in getattr(loaded.model.decoder, "layers", ()) if hasattr(x, "encoder_attn")]
+    if not layers:
+        if layer is not None or head is not None:
+            raise ValueError(f"--layer and --head: {loaded.architecture} has one attention only; leave them out")
+        return source_attention(loaded, sample)["attn"]
+    heads = layers[0].num_heads
+    for name, given, count in (("layer", layer, len(layers)), ("head", head, heads)):
+        if given is not None and not 0 <= given < count:
+            raise ValueError(f"--{name} {given}: the decoder has {name}s 0 to {count - 1}")
+    with _recorded(layers if layer is None else [layers[layer]]) as found:
+        forced(loaded, sample)
+    weights = torch.stack(found)  # (L, H, B, S, T)
+    return (weights if head is None else weights[:, [head]]).float().mean(dim=(0, 1))
+
+
+@contextmanager
+def _recorded(layers) -> Iterator[list[Tensor]]:
+    """Collects the weights (H, B, S, T) that attentions of fairseq's kind compute, one after the other."""
+    found: list[Tensor] = []
+
+    def ask(module, args, given):
+        return args, {**given, "need_weights": True, "need_head_weights": True}
+
+    def keep(module, args, output):
+        found.append(output[1])
+
+    handles = [layer.register_forward_pre_hook(ask, with_kwargs=True) for layer in layers]
+    handles += [layer.register_forward_hook(keep) for layer in layers]
+    try:
+        yield found
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def source_attention(loaded: Loaded, sample: dict) -> dict:
+    """What a decoder that is given the translations has found: "attn" (B, S, T), and more.
+
+    Raises:
+        ValueError: the data have no translations, or the model no attention to the source.
+    """
+    if sample.get("target") is None:
+        raise ValueError("the split has no target side; preprocess it with both languages")
+    extra = forced(loaded, sample)[1]
+    if isinstance(extra, Tensor):
+        # fairseq's LSTM returns the weights themselves, and has moved the padding to the right
+        rotation = Rotation(sample["net_input"]["src_tokens"].eq(loaded.task.source_dictionary.pad()))
+        extra = {"attn": rotation.back(extra.transpose(1, 2)).transpose(1, 2)}
+    extra = extra if isinstance(extra, dict) else {}
+    weights = extra.get("attn")
+    weights = weights[0] if isinstance(weights, list) and weights else weights
+    if not isinstance(weights, Tensor):
+        raise ValueError(f"{loaded.path}: the architecture {loaded.architecture} returns no attention to the source")
+    return {**extra, "attn": weights}
+
+
+def word_attention(
+    loaded: Loaded,
+    sample: dict,
+    words: tuple[Sequence[Sequence[int]], Sequence[Sequence[int]]],
+    layer: int | None = None,
+    head: int | None = None,
+) -> Iterator[tuple[int, Tensor]]:
+    """Attention between the words of the pairs of a batch.
+
+    Args:
+        sample: a batch with translations.
+        words: word of each piece, of all sources and of all targets, by the number of the pair.
+        layer, head: see `token_attention`.
+
+    Yields:
+        (number of the pair, weights (I, J), see `join_attention`).
+
+    Raises:
+        ValueError: the model has no such attention.
+    """
+    numbers = sample["id"].tolist()
+    sides = []
+    for dictionary, tokens, of_piece in zip(
+        (loaded.task.source_dictionary, loaded.task.target_dictionary),
+        (sample["net_input"]["src_tokens"], sample["target"]),
+        words,
+        strict=True,
+    ):
+        ends = {dictionary.bos(), dictionary.pad(), dictionary.eos()}
+        sides.append(word_of_tokens([of_piece[i] for i in numbers], tokens, ends))
+    joined = join_attention(token_attention(loaded, sample, layer, head), *sides).cpu()
+    sizes = [(side.max(dim=1).values + 1).tolist() for side in sides]
+    for number, source, target, weights in zip(numbers, *sizes, joined, strict=True):
+        yield number, weights[:target, :source]
+
+
+def pharaoh(weights: Tensor) -> str:
+    """Links `i-j` of words, from 0, source first: every target word with the source word it attends to most.
+
+    Args:
+        weights: (I, J) of target words, over source words. Without one or the other there are no links.
+    """
+    if not weights.numel():
+        return ""
+    return " ".join(f"{i}-{j}" for j, i in enumerate(weights.argmax(dim=1).tolist()))
