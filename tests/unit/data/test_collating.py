@@ -5,7 +5,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import forests, projection
@@ -51,8 +50,7 @@ PADDING = {
 }
 
 
-@pytest.mark.parametrize("stored", [False, True])
-@pytest.mark.parametrize("left_pad", [False, True])
+@pytest.mark.parametrize(("stored", "left_pad"), [(False, False), (True, True)])
 @pytest.mark.parametrize("name", sorted(INPUTS))
 @given(SENTENCES, st.integers(0, 3))
 def test_batches_equal_loops(name, left_pad, stored, sentences, extra):
@@ -103,10 +101,6 @@ def test_no_parent_never_moves_with_the_padding():
     assert batch["distances"][0, 2:, 2:].tolist() == [[0] * 3] * 3
 
 
-def test_only_what_is_asked_for_is_batched():
-    assert set(collate_syntax([syntax_of([-1], [0, 1])], ["upos", "parents"], 2, False)) == {"upos", "parents"}
-
-
 def test_unknown_inputs_are_refused_by_name():
     check_input_names(INPUTS, "Model")
     with pytest.raises(ValueError, match=r"Model: unknown syntax inputs \['depth'\]; choose from parents"):
@@ -152,14 +146,6 @@ def test_truncation_changes_nothing_it_was_given():
     syntax.truncate(3)
     for before, after in zip(copies, (syntax.words, syntax.heads, syntax.distances, syntax.parents), strict=True):
         assert before.tolist() == after.tolist()
-
-
-def test_types_of_batches():
-    batch = collate_syntax([syntax_of([-1], [0, 1])], sorted(INPUTS), 2, False)
-    assert {name: tensor.dtype for name, tensor in batch.items()} == {
-        **dict.fromkeys(INPUTS, torch.int32),
-        "distances": torch.uint8,
-    }
 
 
 def test_batches_are_what_their_type_says():

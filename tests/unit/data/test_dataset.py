@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import torch
 from corpora import Item, expected_arrays, random_heads, write_split
-from fairseq import options, tasks
-from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from fairseq import tasks
+from training_options import configuration
 
 from fairseq_syntax.cli import preprocess
 from fairseq_syntax.data.collating import INPUTS
@@ -60,12 +60,9 @@ def data(tmp_path_factory):
     return folder
 
 
-def set_up(data_path, *extra, arch="transformer_tiny", inputs=INPUTS):
+def set_up(data_path, *extra, inputs=INPUTS):
     """The task as fairseq-train makes it, told to load all inputs."""
-    argv = [str(data_path), "--task", "syntax_translation", "-s", "en", "-t", "de", "--arch", arch]
-    parser = options.get_training_parser(default_task="syntax_translation")
-    config = convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, [*argv, *map(str, extra)]))
-    task = tasks.setup_task(config.task)
+    task = tasks.setup_task(configuration(data_path, "transformer_tiny", *extra).task)
     task.required_inputs = set(inputs)
     return task
 
@@ -133,17 +130,26 @@ def test_trees_stay_with_their_tokens_on_either_side(data, padding):
     assert (deprels == 1).equal(batches[0]["net_input"]["src_tokens"] == 1)
 
 
-def test_two_training_sets_one_of_them_twice(data):
-    task = set_up(data / "bin-one", "--upsample-primary", 2)
-    task.load_dataset("train", combine=True)
-    once, more = SPLITS["one"]["train"], SPLITS["more"]["train"]
-    assert sorted(texts_of(task, epoch(task, "train"))) == texts([*once, *once, *more])
+ONCE, MORE = SPLITS["one"]["train"], SPLITS["more"]["train"]
+SHORT = [item for item in ONCE if len(item.word_of_token) <= 7]
 
 
-def test_upsampling_is_one_unless_it_is_asked_for(data):
-    task = set_up(data / "bin-one")
-    task.load_dataset("train", combine=True)
-    assert sorted(texts_of(task, epoch(task, "train"))) == texts([*SPLITS["one"]["train"], *SPLITS["more"]["train"]])
+@pytest.mark.parametrize(
+    ("extra", "load", "batches", "expected"),
+    [
+        (["--upsample-primary", 2], {"combine": True}, {}, [*ONCE, *ONCE, *MORE]),
+        ([], {"combine": True}, {"max_sentences": None, "max_tokens": 40}, [*ONCE, *MORE]),
+        ([], {"combine": False}, {"max_positions": (7, 100), "ignore_invalid_inputs": True}, SHORT),
+        ([], {"combine": False}, {"max_sentences": 8, "required_batch_size_multiple": 8}, ONCE),  # 21, no multiple of 8
+    ],
+    ids=["one set twice", "batches of tokens", "filtered by size", "a smaller batch at the end"],
+)
+def test_every_sentence_is_in_as_many_batches_as_it_should_be(data, extra, load, batches, expected):
+    task = set_up(data / "bin-one", *extra)
+    task.load_dataset("train", **load)
+    found = epoch(task, "train", **batches)
+    assert sorted(texts_of(task, found)) == texts(expected)
+    assert "max_tokens" not in batches or all(b["net_input"]["src_tokens"].numel() <= 40 for b in found)
 
 
 def test_directories_take_turns(data):
@@ -186,31 +192,6 @@ def test_workers_give_the_same_batches(data):
         assert one["id"].equal(two["id"])
         for name in INPUTS:
             assert one["net_input"]["src_syntax"][name].equal(two["net_input"]["src_syntax"][name])
-
-
-def test_filtering_by_size(data):
-    task = set_up(data / "bin-one")
-    task.load_dataset("train", combine=False)
-    batches = epoch(task, "train", max_positions=(7, 100), ignore_invalid_inputs=True)
-    short = [item for item in SPLITS["one"]["train"] if len(item.word_of_token) <= 7]
-    assert 0 < len(short) < len(SPLITS["one"]["train"])
-    assert sorted(texts_of(task, batches)) == texts(short)
-
-
-@pytest.mark.parametrize("multiple", [1, 8])
-def test_no_sentence_is_dropped_at_the_end(data, multiple):
-    task = set_up(data / "bin-one")
-    task.load_dataset("valid")
-    batches = epoch(task, "valid", max_sentences=8, required_batch_size_multiple=multiple)
-    assert sorted(texts_of(task, batches)) == texts(SPLITS["one"]["valid"])  # 11, no multiple of 8
-
-
-def test_batches_of_tokens(data):
-    task = set_up(data / "bin-one")
-    task.load_dataset("train", combine=True)
-    batches = epoch(task, "train", max_sentences=None, max_tokens=40)
-    assert sorted(texts_of(task, batches)) == texts([*SPLITS["one"]["train"], *SPLITS["more"]["train"]])
-    assert all(b["net_input"]["src_tokens"].numel() <= 40 for b in batches)
 
 
 def test_shards_are_disjoint_and_whole(data):
@@ -318,9 +299,7 @@ def test_arrays_that_are_not_stored_are_computed_and_equal(data, tmp_path):
 
 def test_models_get_what_they_declare_and_plain_ones_nothing(data):
     for arch, names in (("pascal_transformer_tiny", {"parents"}), ("transformer_tiny", None)):
-        argv = [str(data / "bin-one"), "--task", "syntax_translation", "-s", "en", "-t", "de", "--arch", arch]
-        parser = options.get_training_parser(default_task="syntax_translation")
-        config = convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, argv))
+        config = configuration(data / "bin-one", arch)
         task = tasks.setup_task(config.task)
         model = task.build_model(config.model).eval()
         task.load_dataset("valid")
@@ -334,29 +313,11 @@ def test_models_get_what_they_declare_and_plain_ones_nothing(data):
 
 
 def test_text_made_again_without_its_trees_is_found_when_it_is_loaded(data, tmp_path):
-    """Longer or shorter: a tree must never be cut to fit another text."""
-    for source, message in (
-        ("valid", "11 sentences but trees for 6"),
-        ("swapped", r"sentence 0 has \d+ tokens but its tree \d+"),
-    ):
-        folder = tmp_path / source
-        shutil.copytree(data / "bin-one", folder)
-        if source == "swapped":
-            lines = [item.text() for item in reversed(SPLITS["one"]["test"])]
-            write_split(tmp_path / "text" / "test", SPLITS["one"]["test"])
-            (tmp_path / "text" / "test.en").write_text("".join(line + "\n" for line in lines))
-            from fairseq_cli import preprocess as plain
-
-            argv = ["-s", "en", "-t", "de", "--testpref", f"{tmp_path}/text/test", "--destdir", f"{tmp_path}/new"]
-            dicts = [f"--{side}dict={folder}/dict.{lang}.txt" for side, lang in (("src", "en"), ("tgt", "de"))]
-            plain.main(options.get_preprocessing_parser().parse_args([*argv, *dicts]))
-        for end in ("bin", "idx"):
-            for lang in ("en", "de"):
-                new = folder / "valid" if source == "valid" else tmp_path / "new" / "test"
-                shutil.copy(f"{new}.en-de.{lang}.{end}", folder / f"test.en-de.{lang}.{end}")
-        task = set_up(folder)
-        with pytest.raises(TreeFormatError, match=message + ".*--only-syntax --overwrite"):
-            task.load_dataset("test")
+    folder = shutil.copytree(data / "bin-one", tmp_path / "bin")
+    for end in ("de.bin", "de.idx", "en.bin", "en.idx"):
+        shutil.copy(folder / f"valid.en-de.{end}", folder / f"test.en-de.{end}")
+    with pytest.raises(TreeFormatError, match=r"11 sentences but trees for 6.*--only-syntax --overwrite"):
+        set_up(folder).load_dataset("test")
 
 
 def test_an_example_that_does_not_fit_its_tree_is_refused(data):
@@ -424,8 +385,6 @@ def test_parses_are_withheld_by_seed_epoch_and_number_and_in_training_only(data,
     ],
 )
 def test_parses_are_not_withheld_from_models_that_read_none_or_refuse(data, arch, extra, message):
-    argv = [str(data / "bin-one"), "--task", "syntax_translation", "-s", "en", "-t", "de", "--arch", arch, *extra]
-    parser = options.get_training_parser(default_task="syntax_translation")
-    config = convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, [*argv, "--parse-dropout", "0.3"]))
+    config = configuration(data / "bin-one", arch, *extra, "--parse-dropout", 0.3)
     with pytest.raises(ValueError, match=message):
         tasks.setup_task(config.task).build_model(config.model)

@@ -75,30 +75,6 @@ def test_the_task_offers_what_was_found(third):
     assert done.stdout.split() == ["chain", "checkpoint", "conllu", "lost", "none", "spacy", "stanza"], done.stderr
 
 
-def test_looking_for_parsers_imports_none():
-    script = (
-        "import sys; from fairseq_syntax.cli import parse; parse.main.build_parser(); "
-        "print(*sorted({'stanza', 'spacy'} & sys.modules.keys()))"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
-    assert (done.stdout, done.returncode) == ("\n", 0), done.stderr
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "message"),
-    [
-        ("nothing", {}, "--parser nothing: no such parser; choose from checkpoint, conllu, none, spacy, stanza"),
-        ("conllu", {}, "--parser conllu: needs --parser-model"),
-        ("conllu", {"parser_model": "m", "parser_tagger": "t"}, "--parser-tagger is not read by --parser conllu"),
-        ("spacy", {"parser_model": "m", "parser_dir": "d"}, "--parser-dir is not read by --parser spacy"),
-        ("stanza", {"parser_tagger": "t"}, "--parser-tagger and --parser-model are both"),
-    ],
-)
-def test_options_that_do_not_go_together(name, options, message):
-    with pytest.raises(ValueError, match=message):
-        load_parser(name, ParserOptions(**options))
-
-
 def test_a_parser_that_cannot_be_imported(third):
     with pytest.raises(TreeFormatError, match="--parser lost: no_such_module cannot be imported"):
         load_parser("lost", ParserOptions())

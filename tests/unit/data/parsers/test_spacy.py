@@ -1,14 +1,11 @@
 """spaCy as a parser: a pipeline trained here, its trees made ours."""
 
-import sys
-
 import pytest
 
 from fairseq_syntax.cli import parse
-from fairseq_syntax.data.parsers import ParserOptions, load_parser
 from fairseq_syntax.data.parsers import spacy as ours
 from fairseq_syntax.data.parsers.spacy import SpacyParser
-from fairseq_syntax.trees.conllu import TreeFormatError, find_cycle, read_conllu
+from fairseq_syntax.trees.conllu import find_cycle, read_conllu
 
 spacy = pytest.importorskip("spacy")
 TREES = [
@@ -80,16 +77,3 @@ def test_text_is_parsed_by_the_program(pipeline, tmp_path, monkeypatch):
     assert [tree.heads for tree in read_conllu(tmp_path / "out")] == [
         tree.heads for tree in SpacyParser(str(pipeline)).parse(TEXT)
     ]
-
-
-def test_what_cannot_be_loaded(pipeline, tmp_path, monkeypatch):
-    with pytest.raises(TreeFormatError, match=r"no_such: spaCy .* cannot load it .*spacy download"):
-        SpacyParser("no_such")
-    with pytest.raises(TreeFormatError, match="cannot load it on device cuda:9"):
-        SpacyParser(str(pipeline), "cuda:9")
-    spacy.blank("en").to_disk(tmp_path / "blank")
-    with pytest.raises(TreeFormatError, match="no dependency parser"):
-        SpacyParser(str(tmp_path / "blank"))
-    monkeypatch.setitem(sys.modules, "spacy", None)
-    with pytest.raises(TreeFormatError, match="pip install"):
-        load_parser("spacy", ParserOptions(parser_model="x"))
