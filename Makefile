@@ -32,7 +32,7 @@ $(STAMP): setup.py pyproject.toml Makefile fairseq_syntax/version.py
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if v >= (3, 11) else f"make install: Python 3.11 or newer is needed, found {v[0]}.{v[1]}; set PYTHON=/path/to/python3.11")'
 	test -x $(BIN)/python || { echo "== creating $(VENV)"; $(PYTHON) -m venv $(VENV); }
 	pip() { $(BIN)/python -m pip --disable-pip-version-check --quiet "$$@"; }
-	echo "== build tools"; pip install 'setuptools>=68' wheel cython 'numpy>=2,<3'
+	echo "== build tools"; pip install 'setuptools>=77' wheel cython 'numpy>=2,<3'
 	echo "== $(TORCH)"; $(BIN)/python -c 'import torch' 2>/dev/null || pip install $(TORCH)
 	if $(BIN)/python -c 'import fairseq' 2>/dev/null; then echo "== fairseq: found, kept"
 	else echo "== $(FAIRSEQ) (compiles for a minute or two)"; pip install --no-build-isolation $(FAIRSEQ); fi
@@ -73,6 +73,7 @@ lint: install
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache --no-logo
+	$(BIN)/mypy
 
 format: install
 	$(BIN)/ruff check --fix .
@@ -82,4 +83,4 @@ bench: install
 	PATH="$(BIN):$$PATH" $(BIN)/python benchmarks/run.py $(BENCH)
 
 clean:
-	rm -rf $(VENV) build site *.egg-info .coverage* .pytest_cache .hypothesis .ruff_cache
+	rm -rf $(VENV) build site *.egg-info .coverage* .pytest_cache .hypothesis .ruff_cache .mypy_cache dist

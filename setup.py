@@ -1,12 +1,29 @@
 """Packaging of fairseq-syntax. The version lives in fairseq_syntax/version.py."""
 
+import shutil
 from pathlib import Path
 
 from setuptools import find_packages, setup
+from setuptools.command.build_py import build_py
 
 here = Path(__file__).parent
 version = {}
 exec((here / "fairseq_syntax" / "version.py").read_text(encoding="utf8"), version)
+
+
+class BuildWithExamples(build_py):
+    """The package, with examples/ in it, which `fairseq-syntax examples --copy` brings to light again."""
+
+    def run(self):
+        super().run()
+        if not self.editable_mode:
+            shutil.copytree(
+                here / "examples",
+                Path(self.build_lib, "fairseq_syntax", "examples"),
+                ignore=shutil.ignore_patterns("__pycache__", "outputs", ".*"),
+                dirs_exist_ok=True,
+            )
+
 
 DOCS = ["mkdocs>=1.6,<2", "mkdocs-material>=9.8,<10", "mkdocstrings[python]>=1.0,<2"]
 
@@ -16,10 +33,28 @@ setup(
     description="Syntax for fairseq: PASCAL, LISA, latent trees, syntax-directed attention and more as a plug-in",
     long_description=(here / "README.md").read_text(encoding="utf8"),
     long_description_content_type="text/markdown",
-    license="MIT",
+    author="fairseq-syntax developers",
+    license_expression="MIT",
+    license_files=["LICENSE"],
+    keywords=[
+        *("fairseq", "neural machine translation", "syntax", "dependency parsing", "latent trees"),
+        *("tree induction", "natural language processing"),
+    ],
+    classifiers=[
+        "Development Status :: 4 - Beta",
+        "Environment :: Console",
+        "Intended Audience :: Science/Research",
+        "Operating System :: POSIX",
+        "Programming Language :: Python :: 3 :: Only",
+        "Programming Language :: Python :: 3.11",
+        "Topic :: Scientific/Engineering :: Artificial Intelligence",
+        "Topic :: Text Processing :: Linguistic",
+        "Typing :: Typed",
+    ],
     python_requires=">=3.11",
     packages=find_packages(include=["fairseq_syntax", "fairseq_syntax.*"]),
-    package_data={"fairseq_syntax.inspection.report": ["page.css", "page.js"]},
+    package_data={"fairseq_syntax": ["py.typed"], "fairseq_syntax.inspection.report": ["page.css", "page.js"]},
+    cmdclass={"build_py": BuildWithExamples},
     # fairseq itself is not listed: pip would replace a working one (a source checkout, say) and cannot
     # build fairseq-fixed in an isolated environment. `make install` adds it when it is missing.
     # Lower ends are the versions that were tried, upper ends the next major version.
@@ -36,17 +71,18 @@ setup(
         "tensorboardX>=2.6,<3",
     ],
     extras_require={
-        "fairseq": ["fairseq-fixed==0.12.3.1"],
         "completion": ["shtab>=1.7,<2"],
         "spacy": ["spacy>=3.8,<4"],
         "docs": DOCS,
         "dev": [
             *DOCS,
+            "build>=1.6,<2",
             "conllu>=6,<7",
             "coverage>=7.17,<8",
             "hypothesis>=6.170,<7",
             "import-linter>=2.16,<3",
             "mpmath>=1.3,<2",
+            "mypy>=2.4,<3",
             "networkx>=3.6,<4",
             "playwright>=1.65,<2",
             "pytest>=9,<10",
@@ -55,6 +91,7 @@ setup(
             "sentencepiece>=0.2,<0.3",
             "shtab>=1.7,<2",
             "spacy>=3.8,<4",
+            "twine>=7,<8",
         ],
     },
     entry_points={"console_scripts": ["fairseq-syntax = fairseq_syntax.cli.program:main"]},

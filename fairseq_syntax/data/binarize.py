@@ -4,7 +4,7 @@ import collections
 import itertools
 import logging
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,8 +126,8 @@ def convert(
     vocabulary; counts; what is wrong with each broken tree. Raises TreeFormatError: a tree is broken or does not fit
     its line, and no broken ones are allowed; or the line is not what it should be.
     """
-    lists = {name: [] for name in ARRAY_TYPES if options.distances or name != "distances"}
-    tags = {name: [] for name in TAGS}
+    lists: dict[str, list[np.ndarray]] = {name: [] for name in ARRAY_TYPES if options.distances or name != "distances"}
+    tags: dict[str, list[str]] = {name: [] for name in TAGS}
     unparsed, broken = 0, []
     for example in examples:
         place = f"{text_path}:{example.line}"
@@ -187,12 +187,12 @@ def packed_distances(heads: list[np.ndarray]) -> list[np.ndarray]:
     by_length = collections.defaultdict(list)
     for i, tree in enumerate(heads):
         by_length[len(tree)].append(i)
-    packed: list[np.ndarray] = [None] * len(heads)
+    packed: dict[int, np.ndarray] = {}
     for same in by_length.values():
         batch = np.concatenate([heads[i] for i in same]).reshape(len(same), -1)
         for i, row in zip(same, pack_distances(tree_distances(batch)), strict=True):
             packed[i] = row
-    return packed
+    return [packed[i] for i in range(len(heads))]
 
 
 class SplitWriter:
@@ -210,7 +210,8 @@ class SplitWriter:
         Raises TreeFormatError: see `pair_examples` and `convert`; or more trees are broken than are allowed.
         """
         names = [n for n in ARRAY_TYPES if self.options.distances or n != "distances"]
-        total, broken = SplitCounts(0, 0, 0, 0, 0), []
+        total = SplitCounts(0, 0, 0, 0, 0)
+        broken: list[str] = []
         with ExitStack() as stack:
             writers = {
                 name: stack.enter_context(closing(ArrayWriter(f"{self.prefix}.{name}", ARRAY_TYPES[name])))
@@ -308,7 +309,7 @@ def _map_in_order(function, jobs, workers: int):
         yield from itertools.starmap(function, jobs)
         return
     with ProcessPoolExecutor(workers) as pool:
-        pending = collections.deque()
+        pending: collections.deque[Future] = collections.deque()
         try:
             for job in jobs:
                 pending.append(pool.submit(function, *job))

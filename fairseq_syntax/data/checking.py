@@ -77,8 +77,8 @@ class DataCheck:
         try:
             found = check(*args)
         except (ValueError, OSError) as error:
-            missing = isinstance(error, FileNotFoundError) and error.filename
-            self.faults.append(f"{error.filename}: not found; preprocess again" if missing else str(error))
+            missing = error.filename if isinstance(error, FileNotFoundError) else None
+            self.faults.append(f"{missing}: not found; preprocess again" if missing else str(error))
             return None if result else False
         return found if result else True
 

@@ -119,6 +119,7 @@ def _distances(syntax: TokenSyntax) -> np.ndarray:
 
 
 def _tag_of_tokens(tags: np.ndarray | None, syntax: TokenSyntax) -> np.ndarray:
+    assert tags is not None  # arrays that an input needs are there
     return np.append(tags, EOS)[syntax.words]
 
 
@@ -162,5 +163,5 @@ def collate_syntax(sentences: list[TokenSyntax], names: Iterable[str], columns: 
             if kind.is_position and start:
                 value = np.where(value < 0, value, value + kind.scale * start)
             row[(slice(start, start + length),) * value.ndim] = value
-        batch[name] = out
+        batch[name] = out  # type: ignore[literal-required]
     return batch

@@ -179,7 +179,7 @@ class SyntaxPairDataset(LanguagePairDataset):
     def from_pairs(cls, pairs, syntax, syntax_inputs, truncated_to=None, part=None):
         """Put trees beside a `LanguagePairDataset` that fairseq has loaded."""
         dataset = cls.__new__(cls)
-        vars(dataset).update(vars(pairs))
+        dataset.__dict__.update(vars(pairs))
         dataset._attach(syntax, syntax_inputs, truncated_to, part)
         return dataset
 

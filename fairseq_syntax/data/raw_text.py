@@ -3,6 +3,7 @@
 import collections
 import weakref
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from fairseq import utils
 
@@ -14,11 +15,16 @@ from .dataset import SyntaxPairDataset
 from .live_parsing import LiveSyntax
 from .parsers import load_parser
 
+if TYPE_CHECKING:
+    from fairseq.tasks.translation import TranslationTask as Task
+else:
+    Task = object
+
 UnparsedInput = StrEnum("UnparsedInput", "error accept")
 """What becomes of raw text that cannot be parsed."""
 
 
-class RawText:
+class RawText(Task):
     """Mixin of tasks of translation whose options are those of `SyntaxTranslationConfig`.
 
     Attributes:
@@ -164,7 +170,8 @@ class RawText:
                 tokens.shape[1],
                 self.cfg.left_pad_source,
             )
-            net_input = {**net_input, "src_syntax": {k: v.to(tokens.device) for k, v in syntax.items()}}
+            on_device = {k: v.to(tokens.device) for k, v in syntax.items()}  # type: ignore[attr-defined]
+            net_input = {**net_input, "src_syntax": on_device}
         if len(self.src_dict) > self._source_words:
             known = tokens.masked_fill(tokens >= self._source_words, self.src_dict.unk())
             net_input = {**net_input, "src_tokens": known}

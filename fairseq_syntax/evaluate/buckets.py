@@ -105,7 +105,7 @@ class Scale:
         return f"<{high:g}" if low == -np.inf else f"{low:g}" if low == high else f"{low:g}-{high:g}"
 
 
-def make_buckets(values: Sequence[float], scale: Scale, minimum: int) -> list[Bucket]:
+def make_buckets(values: Sequence[float] | np.ndarray, scale: Scale, minimum: int) -> list[Bucket]:
     """Put sentences into buckets, and buckets with fewer than `minimum` together with their smaller neighbour.
 
     Args:
@@ -113,9 +113,9 @@ def make_buckets(values: Sequence[float], scale: Scale, minimum: int) -> list[Bu
         scale: whose first edge is not above any value.
         minimum: sentences of a bucket; only a single bucket may have fewer.
     """
-    values = np.asarray(values, dtype=np.float64)
-    known = np.flatnonzero(~np.isnan(values))
-    numbers = np.searchsorted(scale.edges, values[known], side="right") - 1
+    array = np.asarray(values, dtype=np.float64)
+    known = np.flatnonzero(~np.isnan(array))
+    numbers = np.searchsorted(np.array(scale.edges), array[known], side="right") - 1
     # runs of the scale's buckets: (first, last, sentences)
     runs = [(i, i, known[numbers == i]) for i in np.unique(numbers).tolist()]
     parts = {i: len(sentences) for i, _, sentences in runs}
@@ -168,7 +168,7 @@ def measure(kind: str, source: Source) -> np.ndarray:
             raise ValueError("--by length: the source is not known; give --source, --parse or --data")
         return np.maximum(source.words, 1.0)
     if kind == "subwords":
-        if source.pieces is None or (source.pieces == source.words).all():
+        if source.pieces is None or source.words is None or (source.pieces == source.words).all():
             raise ValueError(
                 "--by subwords: how words are cut is not known; give outputs or a --source in pieces, with "
                 "--remove-bpe, or --data"

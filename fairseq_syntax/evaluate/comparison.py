@@ -129,11 +129,11 @@ class Evaluation:
         """The runs that two systems have both, and (K, N, C) statistics of each."""
         both = [run for run in baseline.runs if run in system.runs]
         chosen = slice(None) if sentences is None else sentences
-        pair = [
+        one, other = (
             self.statistics(metric, each.name)[[each.runs.index(run) for run in both]][:, chosen]
             for each in (baseline, system)
-        ]
-        return both, *pair
+        )
+        return both, one, other
 
     def delta(self, metric: str, baseline: System, system: System, sentences: np.ndarray | None = None) -> tuple:
         """(mean difference of the runs that both have, its interval); ValueError if there is no such run."""

@@ -31,14 +31,14 @@ class McNemar(NamedTuple):
     p: float
 
 
-def mcnemar(first: Sequence[bool], second: Sequence[bool]) -> McNemar:
+def mcnemar(first: Sequence[bool] | np.ndarray, second: Sequence[bool] | np.ndarray) -> McNemar:
     """The exact test of McNemar (1947): of the pairs on which two systems differ, a binomial test against one half.
 
     Args:
         first, second: (N,) whether each system has each pair right.
     """
-    first, second = np.asarray(first, dtype=bool), np.asarray(second, dtype=bool)
-    alone = int((first & ~second).sum()), int((second & ~first).sum())
+    one, other = np.asarray(first, dtype=bool), np.asarray(second, dtype=bool)
+    alone = int((one & ~other).sum()), int((other & ~one).sum())
     return McNemar(*alone, min(1.0, 2 * float(binom.cdf(min(alone), sum(alone), 0.5))))
 
 
@@ -142,7 +142,7 @@ def groups(pairs: Pairs) -> dict[str, list[tuple[str, np.ndarray]]]:
     found = {}
     for name, values in columns.items():
         numbers = [int(value) for value in values] if all(value.isdecimal() for value in values) else None
-        if name == "source words":
+        if numbers and name == "source words":
             labels = [f"{10 * ((n - 1) // 10) + 1}-{10 * ((n - 1) // 10) + 10}" if n <= 50 else ">50" for n in numbers]
         elif numbers and len(set(numbers)) > len(_LARGEST):
             labels = [_group(number) for number in numbers]

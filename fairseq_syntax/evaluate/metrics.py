@@ -6,6 +6,7 @@ is `ribes.sentence_ribes`, of which a corpus has the mean.
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from sacrebleu.metrics import BLEU, CHRF, TER
@@ -74,7 +75,7 @@ class _FromSacrebleu(Metric):
     """
 
     def __init__(self, metric: SacrebleuMetric):
-        self._metric = metric
+        self._metric: Any = metric  # classes below read what their kind alone has
 
     def statistics(
         self, hypotheses: Sequence[str], references: Sequence[Sequence[str]], sources: Sequence[str] | None = None

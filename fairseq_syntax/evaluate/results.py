@@ -38,7 +38,7 @@ def translations(
     for name in names:
         if name not in records:
             raise ValueError(f"--system {name}: {folder} has no record of it; choose among {', '.join(records)}")
-    found = {}
+    found: dict[str, dict[str, Path]] = {}
     for name in names or records:
         for seed in records[name]:
             path = Path(folder, f"{name}-{seed}.{split}.txt.gz")

@@ -64,9 +64,9 @@ def _fill(result: np.ndarray, heads: np.ndarray) -> None:
         in_level[level] = False
         level = below
     if left:
-        for tree in heads.reshape(sentences, length).tolist():
-            if find_cycle(tree):
-                raise TreeFormatError(f"the heads {quoted(str(tree))[1:-1]} form a cycle")
+        for row in heads.reshape(sentences, length).tolist():
+            if find_cycle(row):
+                raise TreeFormatError(f"the heads {quoted(str(row))[1:-1]} form a cycle")
 
 
 def pack_distances(distances: np.ndarray) -> np.ndarray:
@@ -91,7 +91,7 @@ def unpack_distances(packed: np.ndarray, size: int) -> np.ndarray:
     for first in range(0, size, at_once):
         rows = distances[first : first + at_once]
         above = columns > columns[first : first + at_once, None]
-        end = start + np.count_nonzero(above)
+        end = start + int(np.count_nonzero(above))
         rows[above] = packed[start:end]
         distances[first:, first : first + at_once] += rows[:, first:].T
         start = end

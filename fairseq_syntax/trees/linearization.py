@@ -27,17 +27,17 @@ def linearize(sentence: Sentence) -> list[str]:
     # no recursion, as chains can be long; None closes a word
     stack: list[int | None] = list(reversed(roots))
     while stack:
-        word = stack.pop()
-        if word is None:
+        opened = stack.pop()
+        if opened is None:
             tokens.append(CLOSE)
             continue
-        label = sentence.deprels[word]
+        label = sentence.deprels[opened]
         if not label or label.split() != [label]:
             raise TreeFormatError(
-                f"{place}: label {quoted(label)} of word {quoted(sentence.forms[word])} cannot be a token; "
+                f"{place}: label {quoted(label)} of word {quoted(sentence.forms[opened])} cannot be a token; "
                 "labels are not empty and have no spaces; correct the tree"
             )
         tokens.append("(" + label)
         stack.append(None)
-        stack.extend(reversed(children[word]))
+        stack.extend(reversed(children[opened]))
     return tokens

@@ -302,8 +302,8 @@ def _eliminated_marginals(arcs: Tensor, roots: Tensor, word_mask: Tensor) -> tup
     with torch.inference_mode(False), torch.enable_grad():
         if not differentiable:
             arcs, roots, word_mask = arcs.detach().clone(), roots.detach().clone(), word_mask.clone()
-        inputs = [scores if scores.requires_grad else scores.requires_grad_() for scores in (arcs, roots)]
-        penalized = _penalized(*inputs, word_mask)
+        arcs, roots = (scores if scores.requires_grad else scores.requires_grad_() for scores in (arcs, roots))
+        penalized = _penalized(arcs, roots, word_mask)
         log_z = _eliminate(*penalized[:2], word_mask)
         marginals = torch.autograd.grad(
             log_z.sum(), penalized[:2], create_graph=differentiable, allow_unused=True, materialize_grads=True
@@ -311,4 +311,5 @@ def _eliminated_marginals(arcs: Tensor, roots: Tensor, word_mask: Tensor) -> tup
         # what rounding left to forbidden parts, and below 0; where everything is forbidden, these are all there is
         nothing_else = ~_is_possible(log_z, penalized[2])[:, None]
         allowed = (arcs != -torch.inf) | nothing_else[..., None], (roots != -torch.inf) | nothing_else
-        return tuple(part.masked_fill(~keep, 0.0).relu() for part, keep in zip(marginals, allowed, strict=True))
+        arcs, roots = (part.masked_fill(~keep, 0.0).relu() for part, keep in zip(marginals, allowed, strict=True))
+        return arcs, roots

@@ -13,14 +13,11 @@ def random_heads(words: int, generator: random.Random) -> list[int]:
     """
     if words == 0:
         return []
-    heads: list[int | None] = [None] * words
     at = generator.randrange(words)
-    heads[at] = ROOT
-    reached = 1
-    while reached < words:
+    heads = {at: ROOT}
+    while len(heads) < words:
         to = generator.randrange(words)
-        if heads[to] is None:
+        if to not in heads:
             heads[to] = at
-            reached += 1
         at = to
-    return heads
+    return [heads[word] for word in range(words)]

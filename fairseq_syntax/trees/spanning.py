@@ -25,7 +25,7 @@ def chu_liu_edmonds(arc_scores: Sequence[np.ndarray], root_scores: Sequence[np.n
     """
     from stanza.models.common.chuliu_edmonds import chuliu_edmonds  # seconds, that only this function should cost
 
-    trees = []
+    trees: list[list[int]] = []
     for number, arcs, roots in _checked(arc_scores, root_scores):
         if not len(roots):
             trees.append([])

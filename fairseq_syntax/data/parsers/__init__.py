@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from importlib.metadata import entry_points
-from typing import Optional, Protocol
+from typing import Optional, Protocol, TypeAlias
 
 from tqdm import tqdm
 
@@ -26,7 +26,7 @@ from ...trees.decoders import TreeDecoder
 GROUP = "fairseq_syntax.parsers"
 """Entry points of other packages."""
 
-Progress = bool | tqdm
+Progress: TypeAlias = bool | tqdm
 """Whether to show a bar on stderr; or a bar that is there already, to be moved."""
 
 # A CoNLL-U line cannot hold these inside a word; every other character, spaces of all kinds

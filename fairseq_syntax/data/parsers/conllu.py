@@ -24,6 +24,7 @@ READS = NEEDS = ("parser_model",)
 
 def load(options: ParserOptions, lenient: bool) -> Parser:
     """See `load_parser`."""
+    assert options.parser_model is not None  # see NEEDS
     return ConlluParser(options.parser_model, skip_broken=lenient)
 
 

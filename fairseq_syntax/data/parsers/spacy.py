@@ -17,6 +17,7 @@ _UPOS = frozenset("ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT
 
 def load(options: ParserOptions, lenient: bool) -> Parser:
     """See `load_parser`."""
+    assert options.parser_model is not None  # see NEEDS
     return SpacyParser(options.parser_model, options.parser_device)
 
 
@@ -65,7 +66,7 @@ class SpacyParser:
         filled = [i for i, words in enumerate(sentences) if words]
         # told that a sentence starts nowhere else, the parser does not cut it
         documents = (
-            Doc(self._pipeline.vocab, sentences[i], sent_starts=[True] + [False] * (len(sentences[i]) - 1))
+            Doc(self._pipeline.vocab, sentences[i], sent_starts=[word == 0 for word in range(len(sentences[i]))])
             for i in filled
         )
         with moving_bar(progress, len(sentences)) as advance:

@@ -161,7 +161,7 @@ class StanzaParser:
 
         # Stanza insists on a resources.json even if nothing of it is used
         with tempfile.TemporaryDirectory() as folder:
-            resources = {self.language: {"default_processors": {}, "packages": {}}}
+            resources: dict = {self.language: {"default_processors": {}, "packages": {}}}
             Path(folder, "resources.json").write_text(json.dumps(resources), encoding="utf-8")
             return stanza.Pipeline(
                 **options,
