@@ -1,7 +1,7 @@
 """What mkdocs reads beside docs/: README as the home page, CHANGELOG, and the page of every recipe in examples/.
 
 Pages link to each other as files of the checkout, so that their links work wherever the checkout is read. Here they
-become links of the site; where one leads to a file that is no page, such as a script, its text stays.
+become links of the site; where one leads to a file that is not a page, such as a script, its text stays.
 """
 
 import posixpath

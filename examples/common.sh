@@ -6,7 +6,7 @@ ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 : "${DRY_RUN:=}"                    # set to print commands instead of running them
 export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}"
 # glibc gives large tensors back to the system after every operation and fetches them again; on a CPU, keeping them
-# saves a good part of the time (as much as half where page faults are dear, as on virtual machines).
+# saves a good part of the time (as much as half where page faults are expensive, as on virtual machines).
 export MALLOC_MMAP_THRESHOLD_="${MALLOC_MMAP_THRESHOLD_:-4294967296}" MALLOC_TRIM_THRESHOLD_="${MALLOC_TRIM_THRESHOLD_:-17179869184}"
 TRANSFORMERS=(transformer pascal lisa tag multitask sdatt_transformer dasa_transformer)
 

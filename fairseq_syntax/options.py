@@ -87,7 +87,7 @@ def as_namespace(args) -> argparse.Namespace:
 
 
 def keep_for_checkpoints(given, args: argparse.Namespace) -> None:
-    """Put the options of a model as it was built where checkpoints take them from, which is no copy."""
+    """Put the options of a model as it was built where checkpoints take them from, which is not a copy."""
     if isinstance(given, DictConfig):
         with open_dict(given):
             given.update(vars(args))

@@ -57,8 +57,8 @@ class SyntaxTranslationConfig(TranslationConfig, ParserOptions):
     )
     parse_dropout: float = option(
         0.0,
-        "probability that the parse of a sentence is withheld in training, anew in every epoch, so that one model "
-        "translates with and without a parse",
+        "probability that the parse of a sentence is withheld in training, drawn again in every epoch, so that one "
+        "model translates with and without a parse",
         "[0, 1]",
     )
     lisa_gold_parses: bool = option(False, "LISA: attend by the given trees at test time, not the predicted ones")

@@ -56,7 +56,7 @@ def generated(board: Board, folder: Path) -> str:
 
 
 def renewed(text: str, boards: Path, results: Path) -> str:
-    """The page with its tables written anew.
+    """The page with its tables written again.
 
     Args:
         text: of the page.
@@ -75,7 +75,7 @@ def renewed(text: str, boards: Path, results: Path) -> str:
 
 
 def with_figures(text: str, board: Board, folder: Path) -> str:
-    """README with its figures written anew.
+    """README with its figures written again.
 
     Args:
         text: of README.

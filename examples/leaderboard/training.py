@@ -123,7 +123,7 @@ class Run:
             path.write_text(now + "\n", encoding="utf8")
         elif path.read_text(encoding="utf8") != now + "\n":
             raise BoardError(
-                f"{self.folder}: begun with other settings (command.txt); remove the folder to begin anew, "
+                f"{self.folder}: begun with other settings (command.txt); remove the folder to start over, "
                 f"or give the line of {self.system.name} in {self.board.path} its old options"
             )
 

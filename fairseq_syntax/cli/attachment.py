@@ -1,7 +1,7 @@
 """fairseq-syntax attachment: how much of a treebank is in a model's latent trees (Tran & Bisk 2018, Table 3).
 
 Punctuation (UPOS PUNCT) is removed from both trees for DA and UA: a word whose head is punctuation moves to its nearest
-ancestor that is none, and becomes a root without one.
+ancestor that is not, and becomes a root without one.
   DA   % of words whose head is right; a root is right if it is predicted to be one
   UA   % of words whose arc is right, whichever way it points; roots as in DA
   UAS  % of all words, punctuation too, whose head is right

@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=["kernel", "raw"],
         default="kernel",
         help="kernel: neighbouring source lengths count, too, and a log-normal distribution of the ratio of lengths "
-        "stands behind them; raw: relative frequencies, the paper's (default: kernel)",
+        "backs them; raw: relative frequencies, the paper's (default: kernel)",
     )
     add(
         "--bin",

@@ -34,7 +34,7 @@ def open_checkpoint(path: str | Path) -> Mapping:
     try:
         # torch maps files of its present format only
         state = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
-    except Exception as error:  # what a file that is none raises depends on its first bytes
+    except Exception as error:  # what other files raise depends on its first bytes
         if isinstance(error, OSError) and error.filename:
             raise
         raise no_checkpoint(path, error) from None
@@ -70,7 +70,7 @@ def check_state(state: object, path: str | Path) -> None:
             raise ValueError(f"{path}: not a checkpoint of fairseq (no options of the {group} in it)")
     for name, tensor in parameters.items():
         if not isinstance(tensor, torch.Tensor):
-            raise ValueError(f"{path}: not a checkpoint of fairseq ({name} is no tensor)")
+            raise ValueError(f"{path}: not a checkpoint of fairseq ({name} is not a tensor)")
         if tensor.is_floating_point() and not torch.isfinite(tensor).all():
             raise ValueError(
                 f"{path}: {name} holds NaN or infinite numbers, so the training has failed; give an earlier checkpoint"

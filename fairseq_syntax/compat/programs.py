@@ -139,7 +139,7 @@ def name_bad_checkpoints():
     def load_checked(load, path, *rest, **options):
         try:
             state = load(path, *rest, **options)
-        except Exception as error:  # what a file that is none raises depends on its first bytes
+        except Exception as error:  # what other files raise depends on its first bytes
             if isinstance(error, OSError) and error.filename:
                 raise
             raise no_checkpoint(path, error) from None
@@ -192,7 +192,7 @@ def default_task(task_class: type, names: tuple):
 
     for name in filter(None, names):
         if not issubclass(task_class, TASK_REGISTRY.get(name, type(None))):
-            raise Differs(f"its task {name} is no base of {task_class.__name__}")
+            raise Differs(f"its task {name} is not a base of {task_class.__name__}")
     dataclass = next(TASK_DATACLASS_REGISTRY[name] for name, known in TASK_REGISTRY.items() if known is task_class)
     for name in names:
         TASK_REGISTRY[name] = task_class
@@ -208,7 +208,7 @@ def default_task(task_class: type, names: tuple):
 def batches_without_loss(batches: list, indices) -> list:
     """`batches` of fairseq, and as one more batch what of `indices`, in order, they left over.
 
-    `fairseq.data.data_utils.batch_by_size` throws its last batch away when its size is no multiple of
+    `fairseq.data.data_utils.batch_by_size` throws its last batch away when its size is not a multiple of
     `--required-batch-size-multiple` (8 unless changed): of 203 sentences, 200 were translated and scored. Can go
     when fairseq keeps that batch.
     """

@@ -21,7 +21,7 @@ class Differs(Exception):
 
 
 class Replacement(NamedTuple):
-    """What is called in the place of a function of fairseq's, with that function as its first argument."""
+    """What is called instead of a function of fairseq's, with that function as its first argument."""
 
     owner: Any
     name: str

@@ -62,7 +62,7 @@ def keep_patience():
     """Remember, in a resumed run, how many validations brought nothing, for `--patience` and `--lr-patience`.
 
     fairseq counts the first in attributes of a function of its command and saves them nowhere, and of torch's scheduler
-    it saves the best loss alone: a resumed run began to count anew. Can go when fairseq saves both.
+    it saves the best loss alone: a resumed run counted from zero. Can go when fairseq saves both.
     """
     from fairseq.optim.lr_scheduler.reduce_lr_on_plateau import ReduceLROnPlateauLRSchedule as Plateau
     from fairseq.trainer import Trainer

@@ -71,7 +71,7 @@ class Example(NamedTuple):
 
 
 class SplitCounts(NamedTuple):
-    """What a split held; of the `unparsed` sentences, `broken` had a tree that is none."""
+    """What a split held; of the `unparsed` sentences, `broken` had a broken tree."""
 
     sentences: int
     tokens: int

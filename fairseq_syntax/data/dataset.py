@@ -24,7 +24,8 @@ class SplitSyntax:
         data_path: for messages.
         tags: name of an array -> number of tags in its dictionary.
 
-    Raises TreeFormatError: an array is missing, or holds what is no tree; the message names the command that makes it.
+    Raises TreeFormatError: an array is missing, or holds what is not a tree; the message names the command
+    that makes it.
     """
 
     # made from the heads when they are not stored
@@ -115,7 +116,7 @@ def check_sizes(of_text, of_trees, split):
 class EpochPart(NamedTuple):
     """One of the parts that an epoch is divided into; together they hold every sentence once."""
 
-    epoch: int  # over the whole data, from 1; each is divided anew
+    epoch: int  # over the whole data, from 1; each is divided again
     number: int  # of the part, from 0
     parts: int  # how many there are
 

@@ -90,7 +90,7 @@ class LiveSyntax:
                 )
             if any(not ROOT <= head < len(words) for head in tree.heads) or find_cycle(tree.heads):
                 raise TreeFormatError(
-                    f"input {quoted(text)}: the heads {quoted(str(tree.heads))[1:-1]} that were given are no tree; "
+                    f"input {quoted(text)}: the heads {quoted(str(tree.heads))[1:-1]} that were given are not a tree; "
                     "correct it"
                 )
             trees.append(tree)

@@ -116,7 +116,7 @@ class Preprocessing:
     def _count_lines(self, path: Path, check: bool) -> int:
         """Lines of a text as fairseq counts them; fairseq itself may loop for ever over a text that is not UTF-8.
 
-        Raises TreeFormatError: the text is no text, or, with `check`, a sentence is longer than `--max-words`.
+        Raises TreeFormatError: the text is not text, or, with `check`, a sentence is longer than `--max-words`.
         """
         number = 0
         with open(path, encoding="utf-8") as lines:

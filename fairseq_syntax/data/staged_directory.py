@@ -1,4 +1,4 @@
-"""Putting a new data directory in the place of an old one: whatever kills the program, no mixture can be trained on.
+"""Replacing an old data directory with a new one: whatever kills the program, no mixture can be trained on.
 
 New files are made in a staging directory. When they are complete, a journal there says what will be done, and files are
 moved. First goes what vouches for the old files: the manifest, then the dictionaries, without which fairseq itself

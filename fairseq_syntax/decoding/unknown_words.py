@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 
 
 def strongest_words(attention: Tensor, sentence: Tensor, tokens: Tensor, pad: int) -> Tensor:
-    """(N,) the source word of greatest attention, from the sentence's first token; EOS and padding are none.
+    """(N,) the source word of greatest attention, from the sentence's first token; EOS and padding are not words.
 
     Of equal ones it is the first, and 0 in a sentence without words.
 
@@ -35,8 +35,8 @@ def strongest_words(attention: Tensor, sentence: Tensor, tokens: Tensor, pad: in
 class AligningGenerator(SequenceGenerator):
     """fairseq's generator, whose hypotheses have in "alignment" the source word of each of their words.
 
-    (words,) LongTensor on the CPU, EOS's last. Words as fairseq prints them: a BOS inside a hypothesis is none. The
-    attention of an ensemble is the mean of its members'.
+    (words,) LongTensor on the CPU, EOS's last. Words as fairseq prints them: a BOS inside a hypothesis is not a word.
+    The attention of an ensemble is the mean of its members'.
     """
 
     def _generate(self, sample, *args, **kwargs):

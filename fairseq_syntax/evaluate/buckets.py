@@ -85,7 +85,7 @@ class Scale:
     Attributes:
         edges: ascending; bucket i holds the values from edge i to below edge i + 1.
         whole: whether values are whole numbers.
-        names: of buckets that are no ranges; empty otherwise.
+        names: of buckets that are not ranges; empty otherwise.
         open: whether the last bucket has no end.
     """
 

@@ -50,7 +50,7 @@ def read_output(path: str | Path) -> Output:
 
     Raises:
         ValueError: no translations, a sentence without a hypothesis, two sources or references of a sentence, a score
-            that is none, not UTF-8.
+            that is not a number, not UTF-8.
         OSError: no such file.
     """
     lines = list(read_lines(path))

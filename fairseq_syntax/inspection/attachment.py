@@ -1,7 +1,7 @@
 """Attachment accuracy of trees against a treebank (Tran & Bisk 2018, Sec. 6.2 and Table 3).
 
 Punctuation (UPOS `PUNCT` of the treebank) is removed from the gold and from the predicted tree in the same way: a word
-whose head is punctuation moves to its nearest ancestor that is none; without one it becomes a root (`flat_trees`).
+whose head is punctuation moves to its nearest ancestor that is not; without one it becomes a root (`flat_trees`).
 Of the K words that remain,
 
 - DA is the share whose predicted head is the gold head. Being the root counts like having a head: a gold root is right

@@ -32,7 +32,7 @@ def draw_graph(
         labels: of the words' arcs, whichever they are, under these.
         gold: J heads of a tree, 0-based, `ROOT` for roots, drawn below the words; arcs above that it has not are
             dashed.
-        gold_labels: J relations, at the tops of these arcs; `_` is none.
+        gold_labels: J relations, at the tops of these arcs; `_` means no label.
 
     Returns a matplotlib figure in which no text covers another. Arcs have the width `WIDEST` times their probability,
     and the probability at their top. Their gid is `arc-D-H`, those of gold arcs `gold-D-H`, where D and H are numbers

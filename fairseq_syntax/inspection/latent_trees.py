@@ -137,7 +137,7 @@ class TreeInducer:
         self.names = _NAMES[evidence]
         self.batch_size = batch_size
         self.tokens = self.unknown = 0
-        # words that are learned from the text to be read stand behind those of the training
+        # words that are learned from the text to be read follow those of the training
         self.known = len(loaded.task.source_dictionary)
         limits = utils.resolve_max_positions(loaded.task.max_positions(), loaded.model.max_positions())
         self.longest = int(limits[0] if isinstance(limits, tuple) else limits)
@@ -174,7 +174,7 @@ class TreeInducer:
                     f"{source.place}: {len(source.pieces)} tokens and the end of the sentence, but the model reads "
                     f"{self.longest}; cut the sentence or leave it out"
                 )
-        # models that read words by their spelling shall read unseen ones, too
+        # models that read words by their spelling should read unseen ones, too
         learn = getattr(self.loaded.task, "learn_source_words", None)
         if learn is not None:
             learn(" ".join(source.pieces) for source in sources)

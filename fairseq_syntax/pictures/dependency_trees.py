@@ -21,7 +21,7 @@ def draw_tree(
 
     Args:
         heads: J heads, 0-based, `ROOT` for roots. Any heads can be drawn, cycles too.
-        labels: J relations, at the tops of the arcs; `_` is none. Roots are called `root` if they have none.
+        labels: J relations, at the tops of the arcs; `_` means no label. Roots are called `root` if they have none.
         tags: in small print under the words.
         gold: J heads of a second tree, drawn below the words; the arcs of `heads` that it has not are then dashed.
         gold_labels: J relations of these.

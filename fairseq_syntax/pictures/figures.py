@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 logger = logging.getLogger(__name__)
-# fairseq shows the messages of everybody, down to where fonts are looked for; that one is not bold is no matter
+# fairseq shows the messages of everybody, down to where fonts are looked for; whether one is bold does not matter
 for _name in ("matplotlib", "fontTools"):
     logging.getLogger(_name).setLevel(logging.ERROR)
 
@@ -122,7 +122,7 @@ def settled(figure) -> None:
 
 
 def check_finite(weights: np.ndarray, what: str) -> None:
-    """Raise ValueError if numbers that are to be drawn are none."""
+    """Raise ValueError if what should be drawn is not a number."""
     if not np.isfinite(weights).all():
         raise ValueError(
             f"{what}: NaN or infinite, so there is nothing to draw; the training of the model has failed, give an "

@@ -45,7 +45,7 @@ def _with_auxiliary_loss(criterion):
 
     def apply(model, sample):
         extras = []
-        # what is no pair of output and extras has none
+        # what is not a pair of output and extras has none
         handle = model.register_forward_hook(
             lambda module, given, returned: extras.extend(returned[1:2] if isinstance(returned, tuple) else ())
         )

@@ -152,8 +152,8 @@ def block_forms(block: list[str]) -> list[str]:
 def parse_block(block: list[str], name: str = "CoNLL-U", start: int = 1, cycles: bool = False) -> Sentence:
     """The tree in the lines of one sentence, without line ends, which `start` at this line of the file `name`.
 
-    Raises TreeFormatError: wrong number of columns, ids out of order, a head that is no number or out of range, a cycle
-    (unless `cycles`), a broken range, an empty field or whitespace in a tag; the message names file, line and value.
+    Raises TreeFormatError: wrong number of columns, ids out of order, a head that is not a number or out of range,
+    a cycle (unless `cycles`), a broken range, an empty field or whitespace in a tag; the message names file, line and value.
     """
     rows, lines, ranges = _rows(block, name, start)
     forms = [columns[1] for columns in rows]
@@ -210,7 +210,7 @@ def check_tags(column: str, tags: list[str], lines: Iterable[int], name: str) ->
 
 
 def _range(columns: list[str], words: int, covered: int, place: str) -> tuple[int, int, str] | None:
-    """The multi-word range in a row that is no word, or None for an empty node.
+    """The multi-word range in a row that is not a word, or None for an empty node.
 
     `words` are those of the sentence so far; `covered` is the last word of the range before, -1 if there is none.
     """
@@ -265,7 +265,7 @@ def _check_cycles(heads: list[int], forms: list[str], lines: list[int], name: st
 
 
 def _wrong_head(columns: list[str], forms: list[str], lines: list[int], name: str) -> TreeFormatError:
-    """The error of the first head that is none; see `_heads`."""
+    """The error of the first head that is not one; see `_heads`."""
     length = len(columns)
     valid = _heads_of(length)
     i, head = next((i, head) for i, head in enumerate(columns) if head not in valid)

@@ -15,7 +15,7 @@ _AT_ONCE = 2**16  # entries that are computed together: they stay in the cache
 def tree_distances(heads: np.ndarray) -> np.ndarray:
     """Number of arcs between any two words, through the virtual root where need be.
 
-    From the root downwards: a word is one arc farther than its head from every word that is no descendant of it, and
+    From the root downwards: a word is one arc farther than its head from every word that is not a descendant of it, and
     descendants come later. EOS stands for the virtual root, so its distance to a word is the word's depth, and words of
     different trees of a forest meet there.
 
@@ -84,7 +84,7 @@ def pack_distances(distances: np.ndarray) -> np.ndarray:
 def unpack_distances(packed: np.ndarray, size: int) -> np.ndarray:
     """The matrix that `pack_distances` packed; ValueError if the number of entries does not belong to this size."""
     if len(packed) != size * (size - 1) // 2:
-        raise ValueError(f"{len(packed)} entries are no triangle of a {size} x {size} matrix")
+        raise ValueError(f"{len(packed)} entries are not a triangle of a {size} x {size} matrix")
     distances = np.zeros((size, size), dtype=packed.dtype)
     columns, start = np.arange(size), 0
     at_once = max(1, _AT_ONCE // size)

@@ -68,7 +68,7 @@ def entropy(arc_scores: Tensor, root_scores: Tensor, word_mask: Tensor) -> Tenso
     arcs, roots, _ = _prepare(arc_scores, root_scores, word_mask)
     arc_marginals, root_marginals = _marginals(arcs, roots, word_mask)
     log_z, _ = _log_partition(arcs, roots, word_mask)
-    # a penalty instead of -inf: 0 * -inf is no number, and where nothing else is possible, it is the score
+    # a penalty instead of -inf: 0 * -inf is not a number, and where nothing else is possible, it is the score
     arcs, roots, _ = _penalized(arcs, roots, word_mask)
     expected = (arc_marginals * arcs).sum((-1, -2)) + (root_marginals * roots).sum(-1)
     return (log_z - expected).to(arc_scores.dtype)
@@ -80,7 +80,7 @@ def sample_trees(
 ) -> Tensor:
     """One exact sample of a tree for each sentence (Colbourn et al. 1996).
 
-    Word by word, a head is drawn from the marginals given the heads drawn before. These are computed anew for each
+    Word by word, a head is drawn from the marginals given the heads drawn before. These are computed again for each
     word, rather than updated: T inverses, but no error piles up. `generator` is on the device of the scores.
 
     Returns (B, T) long heads: positions, `ROOT`, or `UNPARSED` where there is no word. Raises ValueError: a sentence
@@ -98,7 +98,7 @@ def sample_trees(
     heads = torch.full(roots.shape, UNPARSED, dtype=torch.long, device=arcs.device)
     for word in range(length):
         arc_marginals, root_marginals = _marginals(arcs, roots, word_mask)
-        # column T is the root; what rounding left of impossible arcs is no chance
+        # column T is the root; impossible arcs have probability 0, whatever rounding left of them
         chances = torch.cat([arc_marginals[:, word], root_marginals[:, word, None]], dim=-1)
         chances[chances < 1e-12] = 0
         is_word = word_mask[:, word]
@@ -175,7 +175,7 @@ class _TrustedInverse(torch.autograd.Function):
 def _laplacian(arcs: Tensor, roots: Tensor, word_mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Arc weights A, root weights r, and the matrix D - A + r uᵀ, D being A's row sums, u the mean over the words.
 
-    Its determinant is Z. Koo et al. put r in the place of one column of the Laplacian D - A; but as the rows of that
+    Its determinant is Z. Koo et al. replace one column of the Laplacian D - A by r; but as its rows
     sum to 0, any rank-one r uᵀ on top of it does the same as long as u sums to 1, and no word is special. Other
     positions have the row and column of the identity matrix.
     """
@@ -224,7 +224,7 @@ def _log_partition(arcs: Tensor, roots: Tensor, word_mask: Tensor) -> tuple[Tens
 
 
 def _penalized(arcs: Tensor, roots: Tensor, word_mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Scores with a penalty (B,) in the place of -inf.
+    """Scores with a penalty (B,) instead of -inf.
 
     n words have at most n^n trees, and none of allowed arcs scores less than n times the worst arc: half the penalty
     is more than both together, so that the trees with a forbidden arc weigh nothing beside any tree without.
@@ -285,7 +285,7 @@ def _eliminate(arcs: Tensor, roots: Tensor, word_mask: Tensor) -> Tensor:
 
 
 def _is_possible(log_z: Tensor, penalty: Tensor) -> Tensor:
-    """Whether there is a tree without penalty. NaN is no reason to say that there is none."""
+    """Whether there is a tree without penalty. NaN does not mean that there is none."""
     return ~(log_z < -penalty / 2)
 
 

@@ -37,7 +37,7 @@ def chu_liu_edmonds(arc_scores: Sequence[np.ndarray], root_scores: Sequence[np.n
         scores -= np.where(best == -np.inf, 0.0, best)
         allowed = scores > -np.inf
         root_cost = (1 - scores.min(where=allowed, initial=0.0)) * (len(words) + 1)
-        forbidden_cost = 2 * (root_cost + 1) * (len(words) + 1)  # finite, for -inf less -inf is no number
+        forbidden_cost = 2 * (root_cost + 1) * (len(words) + 1)  # finite, for -inf less -inf is not a number
         with_root = np.vstack([np.zeros(len(words) + 1), np.where(allowed, scores, -forbidden_cost)])
         with_root[1:, 0] -= root_cost
         heads = chuliu_edmonds(with_root)[1:]

@@ -12,7 +12,7 @@ def are_trees(heads: Tensor, lengths: Tensor) -> Tensor:
 
     Args:
         heads: (B, S) int64, column of each word's head; the head of a root is the column behind the last word. What
-            stands behind the words is ignored.
+            follows the words is ignored.
         lengths: (B,) number of words and the column behind them, 1 or more.
     """
     width = heads.shape[1]

@@ -248,7 +248,7 @@ def parsed(*heads):
 case("the tree that was given has no heads", "input 'a b'", "--parser-unparsed accept")(
     lambda world: parsed(UNPARSED, UNPARSED)
 )
-case("that were given are no tree; correct it", "input 'a b': the heads [1, 0] that")(lambda world: parsed(1, 0))
+case("that were given are not a tree; correct it", "input 'a b': the heads [1, 0] that")(lambda world: parsed(1, 0))
 
 
 @case("--sdatt-position-lr: does not work with --fp16 or --bf16", "--memory-efficient-fp16")
@@ -530,7 +530,7 @@ case("dictionary has no ▁, which separates words", "--rnng-forced-trees words:
 )
 
 
-@case("has symbols that are no characters (madeupword0000)", "dict.en.txt has ", "--padding-factor 1")
+@case("has symbols that are not characters (madeupword0000)", "dict.en.txt has ", "--padding-factor 1")
 def _(world):
     words_task(world)
     return next(record.getMessage() for record in world.caplog.records if record.levelname == "WARNING")

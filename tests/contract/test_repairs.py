@@ -117,7 +117,7 @@ def test_another_default_task_is_let_alone(monkeypatch, caplog):
     monkeypatch.setitem(TASK_REGISTRY, "translation", Other)
     apply("default-task", *TASK)
     assert TASK_REGISTRY["translation"] is Other
-    assert "its task translation is no base of SyntaxTranslationTask" in caplog.text
+    assert "its task translation is not a base of SyntaxTranslationTask" in caplog.text
 
 
 def test_a_repair_is_made_once(monkeypatch):

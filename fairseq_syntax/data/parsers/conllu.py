@@ -53,7 +53,7 @@ class ConlluParser:
                     if not skip_broken:
                         raise
                     logger.warning("left out: %s", error)
-                    # in the place of the tree, or an equal sentence further down would lose its own
+                    # instead of the tree, or an equal sentence below would lose its own
                     self._add(without_parse(block_forms(block)))
 
     def _add(self, sentence: Sentence) -> None:

@@ -12,7 +12,7 @@ def load(options: ParserOptions, lenient: bool) -> Parser:
 
 
 class NoParser:
-    """Gives every sentence the absence of a parse, which is no error where it was asked for."""
+    """Gives every sentence the absence of a parse, which is not an error where it was asked for."""
 
     withholds = True
 

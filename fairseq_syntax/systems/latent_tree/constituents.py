@@ -105,8 +105,8 @@ def _run_before(nt: np.ndarray, ends: np.ndarray) -> np.ndarray:
 def _innermost(nt: np.ndarray, reduce: np.ndarray) -> np.ndarray:
     """(B, T) step of the NT that opened the innermost constituent open before each action; `NONE` for the root.
 
-    The state before an action has a depth. In the order of row, depth and time, the states within a constituent stand
-    behind the one in which it was opened, and before that in which the next one of this depth is.
+    The state before an action has a depth. In the order of row, depth and time, the states within a constituent follow
+    the one in which it was opened, and before that in which the next one of this depth is.
     """
     depth = (nt.astype(int) - reduce).cumsum(1)
     depth = np.concatenate((np.zeros((len(nt), 1), dtype=int), depth[:, :-1]), axis=1)

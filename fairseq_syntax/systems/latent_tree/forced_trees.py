@@ -34,7 +34,7 @@ def forced_actions(tokens: Tensor, inside: Tensor, pad: int, eos: int) -> Tensor
     beside = torch.nn.functional.pad(inside, (1, 1))
     opens, closes = inside & ~beside[:, :-2], inside & ~beside[:, 2:]
     behind = (real.long() + opens.long() + closes.long()).cumsum(dim=1)  # the actions up to and with a symbol's
-    # one more column takes what is none
+    # one more column takes everything else
     steps = int(behind[:, -1].max()) if tokens.numel() else 0
     actions = tokens.new_full((len(tokens), steps + 1), Action.NOP)
     generates = behind - 1 - closes.long()

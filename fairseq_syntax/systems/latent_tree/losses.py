@@ -28,7 +28,7 @@ def coverage_loss(
     """(B,) how far attention is from one source constituent for each of the target, and the other way (eq. 2).
 
     mean_i (1 - Σ_j α_ij)² + mean_i (1 - max_j α_ij)² + mean_j (1 - max_i α_ij)². The source's root is in the first
-    term alone, with 0 in the place of 1 unless `root` is one. A mean over nothing is 0; without target constituents
+    term alone, with 0 instead of 1 unless `root` is one. A mean over nothing is 0; without target constituents
     sums and maxima over them are 0. Of equal maxima, the first gets the gradient.
 
     Args:

@@ -86,7 +86,7 @@ class RNNG(nn.Module):
     """A stack-only recurrent neural network grammar over symbols.
 
     Args:
-        vocabulary, padding: V, number of symbols, and the one of them that is none.
+        vocabulary, padding: V, number of symbols, and the one of them that is padding.
         size: H, of embeddings, phrases and states.
         own_nonterminal: new nonterminals (or the root alone, with attention) are pushed as a learned vector.
         scale: of the dot products of attention.

@@ -127,7 +127,7 @@ class RNNGState:
             self._carried = zero.new_zeros(2, 2, rows, grammar.size)  # hidden states and cells, of either direction
 
     def which(self, mask: Tensor) -> Tensor:
-        """The rows of a mask (R,); without looking, R of them, the last in the place of those that are not meant."""
+        """The rows of a mask (R,); without looking, R of them, the last instead of those that are not meant."""
         return mask.nonzero().squeeze(1) if self.looking else self._everyone.where(mask, self._nobody)
 
     def hidden(self, rows: Tensor) -> Tensor:

@@ -72,7 +72,7 @@ class StackLSTM(nn.Module):
 
         Args:
             entries: (E, H) all that may be pushed; the plan's codes are rows of it.
-            plan: what is pushed upon what.
+            plan: what is pushed on what.
             memory: what new nonterminals attend to, which then are the sum of their entry and what attention gives.
 
         Returns (N, H) states in the order of the plan, and (B, J, I) weights of attention by sentence, nonterminal

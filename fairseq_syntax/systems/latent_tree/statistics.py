@@ -135,16 +135,16 @@ def _pairs(spans: np.ndarray) -> np.ndarray:
 
 
 class Text:
-    """Where the words of sentences are, in the symbols of all sentences that are no spaces, one after the other.
+    """Where the words of sentences are, in the symbols of all sentences that are not spaces, one after the other.
 
     Args:
         sentences: the symbols of each.
         words: the lengths of each sentence's words; None: words are the longest sequences of symbols without a space.
 
-    Raises ValueError, naming the sentence, if lengths do not add up to its symbols that are no spaces.
+    Raises ValueError, naming the sentence, if lengths do not add up to its symbols that are not spaces.
 
     Attributes:
-        before: (N + 1,) symbols that are no spaces, before each symbol and at the end.
+        before: (N + 1,) symbols that are not spaces, before each symbol and at the end.
         words: (W,) where words start.
         edges: where sentences start, and where the last one ends.
     """
@@ -168,7 +168,7 @@ class Text:
             self.words = flat.cumsum() - flat
 
     def strip(self, spans: np.ndarray) -> np.ndarray:
-        """(K, 2) spans of all symbols as spans of those that are no spaces; those of spaces alone are left out."""
+        """(K, 2) spans of all symbols as spans of those that are not spaces; those of spaces alone are left out."""
         stripped = self.before[spans]
         return stripped[stripped[:, 0] < stripped[:, 1]]
 
@@ -179,7 +179,7 @@ class Segmentation:
 
     words: Counts = Counts()  # segments against words
     inside: Counts = Counts()  # constituents of all kinds against words; only `recall` is of use
-    # places between two symbols that are no spaces, where a segment starts or ends, against those where a word
+    # places between two symbols that are not spaces, where a segment starts or ends, against those where a word
     # does
     boundaries: Counts = Counts()
 

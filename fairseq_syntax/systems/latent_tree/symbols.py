@@ -11,7 +11,7 @@ class SymbolChoice:
     """What generation allows."""
 
     never: tuple[int, ...]  # symbols that are not generated
-    pad: int  # what stands behind the end
+    pad: int  # what follows the end
     eos: int  # the end of the sentence
     unk: int  # the unknown symbol
     min_symbols: int = 0  # how many must stand before the end

@@ -136,7 +136,7 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
         for language, dictionary in ((cfg.source_lang, task.src_dict), (cfg.target_lang, task.tgt_dict)):
             if "madeupword0000" in dictionary:
                 logger.warning(
-                    "%s/dict.%s.txt has symbols that are no characters (madeupword0000), for which the model would "
+                    "%s/dict.%s.txt has symbols that are not characters (madeupword0000), for which the model would "
                     "save probability: run fairseq-preprocess with --padding-factor 1",
                     first,
                     language,

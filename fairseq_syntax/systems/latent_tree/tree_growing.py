@@ -118,7 +118,7 @@ def _choose(state: RNNGState, rows: Tensor, greedy: bool, generator) -> tuple[Te
 
 
 def _check_numbers(grammar: RNNG, actions: Tensor, scores: list[tuple[Tensor, Tensor]]) -> None:
-    """Complain of the first scores that are no numbers.
+    """Complain of the first scores that are not numbers.
 
     Args:
         grammar: the side whose trees are built.
@@ -134,7 +134,7 @@ def _check_numbers(grammar: RNNG, actions: Tensor, scores: list[tuple[Tensor, Te
 
 def given_text(text: Tensor, lengths: Tensor) -> NextSymbols:
     """The symbols of texts (B, n + 1) that are known, each followed by its end; lengths (B,) are without it."""
-    # for sentences that have ended, and a row that is none
+    # for sentences that have ended, and a row of padding
     text, lengths = nn.functional.pad(text, (0, 1, 0, 1)), nn.functional.pad(lengths, (0, 1))
 
     def next_symbols(state, generating):

@@ -49,7 +49,7 @@ class DecayedSGD(FairseqOptimizer):
 
     - None: vectors and scalars, i.e. biases; parameters with the attribute `no_weight_decay = True`, which those of
       `nn.Embedding` and `nn.EmbeddingBag` get by themselves, shared with a softmax or not. A model sets it on tables
-      that are no such modules.
+      that are not such modules.
     - That of the parameter, where a model has set its attribute `weight_decay` (a number).
     - `--weight-decay`: all others.
 

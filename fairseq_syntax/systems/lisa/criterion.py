@@ -77,7 +77,7 @@ class LabelSmoothedCrossEntropyWithHeadsCriterion(LabelSmoothedCrossEntropyCrite
         padding_mask = sample["net_input"]["src_tokens"].eq(self.padding_idx)
         parse, correct, counted = parse_loss(found[0]["parse_logits"], syntax["parent_pieces"], padding_mask)
         first = counted & syntax["word_starts"].bool()
-        # EOS opens its own "word" but is none
+        # EOS opens its own "word" but is not one
         first &= sample["net_input"]["src_tokens"].ne(self.task.source_dictionary.eos())
         tokens = counted.sum()
         # fairseq divides everything by sample_size (target tokens): rescale to make this a mean over source tokens

@@ -264,7 +264,7 @@ def build_words(args, dictionary, vocabulary) -> WordRepresentation:
         NgramVocabulary.build(zip(vocabulary["words"], vocabulary[name], strict=True), minimum)
         for name in ("counts", "translator_counts")
     ]
-    # words of evaluation data may stand behind those of the vocabulary
+    # words of evaluation data may follow those of the vocabulary
     unseen = len(dictionary) - dictionary.nspecial - len(counts)
     return WordRepresentation(
         dictionary.symbols,

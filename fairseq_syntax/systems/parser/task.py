@@ -197,7 +197,7 @@ class DependencyParsingTask(FairseqTask):
     def build_model(self, cfg, from_checkpoint=False):
         """Build the model; from a checkpoint, without the files of vectors that it began with.
 
-        Raises ValueError: it is no parser.
+        Raises ValueError: it is not a parser.
         """
         name = getattr(cfg, "_name", None) or getattr(cfg, "arch", None)
         if not hasattr(ARCH_MODEL_REGISTRY.get(name, MODEL_REGISTRY.get(name)), "anchored"):

@@ -181,7 +181,7 @@ class TreebankDataset(FairseqDataset):
     Args:
         pos, labels: the tags and labels that have numbers, in this order.
         kind: what the batches are for.
-        batch_size: sentences of a batch, in the place of fairseq's `--batch-size`; None takes that.
+        batch_size: sentences of a batch, instead of fairseq's `--batch-size`; None takes that.
         shuffle: batches of random sentences; otherwise, of sentences of about one length.
     """
 

@@ -47,7 +47,7 @@ class WordRepresentation(nn.Module):
 
     Args:
         symbols, counts: V symbols of the dictionary, and how often each occurs in the training text.
-        specials: numbers of the symbols that are no words; `pad` and `unk` are among them.
+        specials: numbers of the symbols that are not words; `pad` and `unk` are among them.
         size: d1, of both vectors.
         minimum: occurrences that a word must have for a row of its own.
         ngram_minimum: occurrences that an n-gram must have; None takes `minimum`.

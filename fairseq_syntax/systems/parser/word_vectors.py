@@ -19,7 +19,7 @@ def read_vectors(path: str, size: int, wanted: Optional[Collection[str]] = None)
     """token -> (d,) float32, from a file of one `token v1 … vd` a line; the fields are separated by single blanks.
 
     Tokens may contain blanks, and bytes that are not UTF-8 do no harm. A first line of two integers, as word2vec writes
-    it, is no entry. A token that comes again keeps its first vector. Lines that do not end in d finite numbers are
+    it, is not an entry. A token that comes again keeps its first vector. Lines that do not end in d finite numbers are
     passed over, and counted in the log. Of `wanted` tokens alone, best given as a set, the vectors are kept.
 
     Raises ValueError: not a file of vectors, or the first entry, or a word2vec header, has another size; the message

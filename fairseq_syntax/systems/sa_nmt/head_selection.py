@@ -20,7 +20,7 @@ class HeadDistribution(StrEnum):
 class RootScores(StrEnum):
     """What scores a word as the root of the sentence."""
 
-    query = "query"  # a learned vector in the place of the head's query
+    query = "query"  # a learned vector instead of the head's query
     diagonal = "diagonal"  # the word's own query, as the paper's formula has it
 
 

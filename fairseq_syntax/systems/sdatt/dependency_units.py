@@ -82,7 +82,7 @@ class DependencyUnits(nn.Module):
         """
         starts = word_mask & word_starts.bool()
         words = int(starts.sum())
-        # words of the batch are numbered through; what is no word has the number after the last
+        # words of the batch are numbered through; what is not a word has the number after the last
         number = (starts.flatten().cumsum(0) - 1).view_as(starts).masked_fill(~word_mask, words)
         flat = number.flatten()
         pieces = torch.zeros(words + 1, device=embedded.device, dtype=embedded.dtype)
@@ -92,12 +92,12 @@ class DependencyUnits(nn.Module):
 
         units = dependency_units(parents, starts, self.size)
         members = number.gather(1, units.clamp(min=0).flatten(1)).view_as(units).masked_fill(units < 0, words)
-        # where words begin; for a GPU, to find places of known number is no reason to wait
+        # where words begin; for a GPU, finding a known number of places needs no waiting
         place = torch.zeros_like(pieces, dtype=torch.long)
         place.scatter_(0, flat.where(starts.flatten(), words), torch.arange(len(flat), device=flat.device))
         members = members.flatten(0, 1).index_select(0, place[:words])  # (words, size)
-        # one unit without members for all that is no word, and more of them until there are so many units as in other
-        # batches, too: on a CPU, a convolution keeps memory for every number of inputs that it has seen
+        # one unit without members for all that is not a word, and more of them until there are as many units as in
+        # other batches: on a CPU, a convolution keeps memory for every number of inputs that it has seen
         empty = 1 + (-words - 1) % _BLOCK
         members = torch.cat((members, members.new_full((empty, self.size), words)))
         return self._convolve(vectors[members])[number]

@@ -209,7 +209,7 @@ class SyntaxDirectedModel(RecurrentModel):
         if args.variational_dropout and args.encoder_layers > 1:
             raise ValueError(
                 f"--variational-dropout: needs --encoder-layers 1, not {args.encoder_layers}; between layers, PyTorch "
-                "drops anew at every position"
+                "draws its dropout again at every position"
             )
         if args.sdatt_double_context_state == ContextState.readout and (
             not args.sdatt_double_context or args.sdatt_decoder == DecoderKind.input_feeding

@@ -23,7 +23,7 @@ class LocalWeights(SourceWeights):
     Args:
         window: D, tokens on either side; may be infinite. The standard deviation of the Gaussian is D / 2.
         softmax: over the window, or over the sentence.
-        renormalize: divide by the sum of the weights, less than one as published; then it is no matter where the
+        renormalize: divide by the sum of the weights, less than one as published; then it does not matter where the
             softmax is taken.
     """
 

@@ -23,7 +23,7 @@ class HeadwiseAttention(MultiheadAttention):
         """Self-attention on x (T, B, C) with a padding mask (B, T), or None when there is no padding.
 
         `special_weights`: (queries (B, h, T, d), scaled by 1/√d, and keys (B, h, T, d) of the first h heads) ->
-        attention weights (B, h, T, T), each row a distribution over the tokens that are no padding.
+        attention weights (B, h, T, T), each row a distribution over the tokens that are not padding.
 
         Returns (output (T, B, C), weights of the special heads before dropout (B, h, T, T)).
         """

@@ -141,7 +141,7 @@ class OwnParser:
         lengths = torch.tensor(sizes, device=self.device) + 1
         graph = self.model(tokens, lengths)
         heads = self._decode(graph.head_log_probs, lengths, sizes)
-        # the best label of a word that is no root: `universal_labels` gives that of roots
+        # the best label of a word that is not a root: `universal_labels` gives that of roots
         labels = graph.label_log_probs.masked_fill(self._only_root, float("-inf")).argmax(2).tolist()
         tags = graph.pos_log_probs.argmax(2).tolist()
         names, pos = self.model.labels, self.model.pos

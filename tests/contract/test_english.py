@@ -1,0 +1,66 @@
+"""Words and turns that are not used any more, in pages, docstrings, comments, help and messages; and what to write."""
+
+import re
+import subprocess
+
+import pytest
+from contract.command_lines import REPOSITORY
+
+# pattern -> what to write instead
+TURNS = {
+    r"in the place of": "instead of",
+    r"\bshall\b": "should, must or will",
+    r"(?<![Tt]here\s)\b(is|are|was|were) none\b(?! of)": "is not one; has none",
+    r"(?<![Tt]here\s)\b(is|are|was|were) no (?!(longer|more|less|better|worse|faster|other)\b)[a-z]": "is not a",
+    r"\banew\b": "again",
+    r"\bone's own\b": "your own",
+    r"\bupon\b": "on",
+    r"\bdear\b": "expensive",
+    r"\bfurther down\b": "below, later",
+    r"\bof no consequence\b": "(leave it out)",
+    r"\bto be had\b": "available",
+    r"\bmay not have none\b": "must have one",
+    r"\bstands? behind\b": "follows; explains",
+    r"\bfor everything further\b|\bobvious commands\b|\bwhat comes first\b": "(say it plainly)",
+    r"\btelling a model what\b|\bfind out by itself\b|\bweighs by a gate\b": "(say it plainly)",
+    r"\b(allows?|permits?|enables?) to [a-z]": "lets you",
+    r"\bcan not\b": "cannot",
+    r"\b(whereof|wherein|thereof|hereby|hitherto|albeit|till)\b": "(a modern word)",
+    r"\binformations\b|\bsoftwares\b|\bevidences\b": "(no plural)",
+}
+FILES = [
+    REPOSITORY / name
+    for name in subprocess.run(
+        ["git", "ls-files", "*.md", "*.py", "*.sh", "*.toml", "Makefile"],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    if not name.startswith("tests/")
+]
+
+
+def found(text: str, pattern: str) -> list[str]:
+    """Where a turn occurs, over the ends of lines, too."""
+    lines = re.compile(pattern.replace(" ", r"\s+(?:#\s+)?"))
+    return [f"line {text.count(chr(10), 0, m.start()) + 1}: {m[0]}" for m in lines.finditer(text)]
+
+
+@pytest.mark.skipif(not FILES, reason="not a checkout of git")
+@pytest.mark.parametrize("pattern", TURNS)
+def test_turns_are_not_used(pattern):
+    places = {
+        path.relative_to(REPOSITORY).as_posix(): where
+        for path in FILES
+        if path.exists() and (where := found(path.read_text(encoding="utf-8"), pattern))
+    }
+    assert not places, f"write: {TURNS[pattern]}"
+
+
+def test_turns_are_found():
+    text = (
+        "It is\nnone. There is none of it. It is no tree, there is no other, it is no longer one: in the\n  # place of"
+    )
+    hits = [hit for pattern in TURNS for hit in found(text, pattern)]
+    assert hits == ["line 2: in the\n  # place of", "line 1: is\nnone", "line 2: is no t"]
