@@ -72,7 +72,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _edit(text: str) -> tuple[int, int]:
     word, _, head = text.partition("=")
     if not (word.isdecimal() and head.isdecimal()):
-        raise argparse.ArgumentTypeError(f"{text!r}: give the numbers of a word and of its head, as in 5=2; 0 is none")
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: give the numbers of a word and of its head, as in 5=2; 0 is the root"
+        )
     return int(word), int(head)
 
 

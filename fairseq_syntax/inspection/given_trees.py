@@ -52,7 +52,7 @@ class GivenTrees:
         }
 
     def encode(self, source: CutSentence, tree: Sentence | None) -> Tensor:
-        """Token ids of a sentence, EOS included, that carry a tree; None is none.
+        """Token ids of a sentence, EOS included, that carry a tree; None if there are none.
 
         Raises:
             TreeFormatError: the model refuses sentences without a parse, or has no name for a label.

@@ -97,7 +97,7 @@ def _heat_maps(
 def draw_cells(axis, weights: np.ndarray, rows: list[str] | None, columns: Sequence[str], largest: float):
     """A heat map (R, C) on an axis, with colours from 0 to `largest`; rows of None have no names. Returns the image."""
     image = axis.imshow(weights, cmap="Blues", vmin=0, vmax=largest, aspect="auto", interpolation="none")
-    # a token with dollar signs is no formula
+    # a token with dollar signs is not a formula
     names = [shown(text) for text in columns]
     axis.set_xticks(range(len(columns)), names, rotation=90, fontsize=NAME, parse_math=False)
     _name_rows(axis, rows)

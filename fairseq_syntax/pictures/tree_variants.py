@@ -21,7 +21,7 @@ class Panel:
     Attributes:
         name: above the tree.
         heads: J heads, 0-based, `ROOT` for roots; None without a tree.
-        labels: J relations, `_` is none.
+        labels: J relations, `_` means no label.
         rows: I words of the translation.
         weights: (I, J) of them, over the words of the sentence.
     """

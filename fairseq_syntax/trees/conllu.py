@@ -153,7 +153,8 @@ def parse_block(block: list[str], name: str = "CoNLL-U", start: int = 1, cycles:
     """The tree in the lines of one sentence, without line ends, which `start` at this line of the file `name`.
 
     Raises TreeFormatError: wrong number of columns, ids out of order, a head that is not a number or out of range,
-    a cycle (unless `cycles`), a broken range, an empty field or whitespace in a tag; the message names file, line and value.
+    a cycle (unless `cycles`), a broken range, an empty field or whitespace in a tag; the message names file, line
+    and value.
     """
     rows, lines, ranges = _rows(block, name, start)
     forms = [columns[1] for columns in rows]

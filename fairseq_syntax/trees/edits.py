@@ -17,7 +17,7 @@ def edited(sentence: Sentence, heads: Mapping[int, int], labels: Mapping[int, st
         labels: words -> their new labels.
 
     Raises:
-        TreeFormatError: there is no such word, or the result is no tree with one root; the message names the words.
+        TreeFormatError: there is no such word, or the result is not a tree with one root; the message names the words.
     """
     named = [f"{number} {quoted(form)}" for number, form in enumerate(sentence.forms, 1)]
     size = len(named)
