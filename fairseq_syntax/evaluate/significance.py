@@ -62,8 +62,8 @@ def approximate_randomization(
     2011), so that differences between seeds are part of what chance does.
 
     For K = 1, coins fall as in `sacrebleu --paired-ar`. There, trials that differ exactly as much as the systems do not
-    count, and identical systems have p = 1 / (trials + 1); here, as in MultEval, they do, and p = 1. With whole numbers
-    to add up (TER) such trials are not rare.
+    count, and identical systems have p = 1 / (trials + 1); here, as in the exact test over all swaps, they do, and
+    p = 1. With whole numbers to add up (TER) such trials are not rare.
 
     Args:
         baseline, system: (K, N, C) statistics.
