@@ -1,6 +1,9 @@
 # Shared by the recipes, whose settings.sh source it, and by the quick runs.
 set -euo pipefail
-ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+EXAMPLES="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
+ROOT="$(dirname "$EXAMPLES")"
+# a copy of the examples takes the plug-in that is installed
+[[ -d "$ROOT/fairseq_syntax" ]] || : "${USER_DIR:=$(fairseq-syntax dir)}"
 : "${USER_DIR:=$ROOT/fairseq_syntax}"
 : "${SEED:=1}"
 : "${DRY_RUN:=}"                    # set to print commands instead of running them

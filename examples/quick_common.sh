@@ -70,7 +70,7 @@ fresh_out() {
 # Make the agreement corpus in $OUT/corpus: agreement_corpus LOG
 agreement_corpus() {
     say "making the agreement corpus (English-like to German-like, with gold trees)"
-    logged "$1" python "$ROOT/examples/agreement/generate.py" --output "$OUT/corpus" --seed "$SEED"
+    logged "$1" python "$EXAMPLES/agreement/generate.py" --output "$OUT/corpus" --seed "$SEED"
 }
 
 # Translate the test and the challenge set: translate SYSTEM OPTION …
@@ -93,7 +93,7 @@ scores() {
         run_to "$OUT/$system.bleu" sacrebleu "$OUT/corpus/test.de" --input "$OUT/$system.test.de" --tokenize none \
             --force --format text
         [[ -n "$DRY_RUN" ]] || cat "$OUT/$system.bleu"
-        run python "$ROOT/examples/agreement/score.py" --challenge "$OUT/corpus/challenge.tsv" \
+        run python "$EXAMPLES/agreement/score.py" --challenge "$OUT/corpus/challenge.tsv" \
             --hypotheses "$OUT/$system.challenge.de"
     done
     echo

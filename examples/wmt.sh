@@ -90,14 +90,14 @@ tokenise_text() {
     local -a command
     for language in "$SOURCE" "$TARGET"; do
         setting="TOKENIZE_$language"
-        command=(python "$ROOT/examples/wmt_text.py" tokenize --language "$language" --workers "$WORKERS")
+        command=(python "$EXAMPLES/wmt_text.py" tokenize --language "$language" --workers "$WORKERS")
         [[ -z "${!setting:-}" ]] || read -ra command <<< "${!setting}"
         for split in all "${SPLITS[@]}"; do
             unless_there "$TEXT/$split.$language" \
                 run_filter "$TEXT/$split.raw.$language" "$TEXT/$split.$language" "${command[@]}"
         done
     done
-    unless_there "$TEXT/train.$TARGET" run python "$ROOT/examples/wmt_text.py" clean --input "$TEXT/all" \
+    unless_there "$TEXT/train.$TARGET" run python "$EXAMPLES/wmt_text.py" clean --input "$TEXT/all" \
         --output "$TEXT/train" --source-lang "$SOURCE" --target-lang "$TARGET" --max-words "$MAX_WORDS" \
         --max-ratio "$MAX_RATIO" --workers "$WORKERS" ${IDENTIFY:+--identify}
 }
@@ -244,7 +244,7 @@ train_sentences() {
 score() {
     hypotheses "$1.generated" "$1.hypotheses"
     run_filter "$1.hypotheses" "$1.$TARGET" \
-        python "$ROOT/examples/wmt_text.py" detokenize --language "$TARGET" --workers "$WORKERS"
+        python "$EXAMPLES/wmt_text.py" detokenize --language "$TARGET" --workers "$WORKERS"
     run_to "$1.bleu" sacrebleu -t "$(newstest "$2")" -l "$PAIR" --input "$1.$TARGET" --metrics bleu
     [[ -n "$DRY_RUN" ]] || cat "$1.bleu"
 }

@@ -38,7 +38,7 @@ settle
 #               folder or in train, dev, devtest and test below it; or train, dev, devtest and test .en and .ja, plain or
 #               .gz, already tokenised, with trees, if any: train.en.conllu.gz …, of the sentences that are kept
 # TOKENIZE_EN   command that tokenises English, lines from standard input to standard output;  SEGMENT_JA: Japanese
-: "${TOKENIZE_EN:=python $ROOT/examples/wmt_text.py tokenize --language en --workers $WORKERS}"
+: "${TOKENIZE_EN:=python $EXAMPLES/wmt_text.py tokenize --language en --workers $WORKERS}"
 : "${SEGMENT_JA:=kytea -out tok}"
 FULL="$OUT/full" # everything there is, of which PAIRS are taken
 
@@ -94,7 +94,7 @@ text() {
         done
     done
     # 1 to MAX_WORDS words a side; of no other pair is the ratio greater
-    unless_there "$FULL/kept.$TARGET" run python "$ROOT/examples/wmt_text.py" clean --input "$FULL/train" \
+    unless_there "$FULL/kept.$TARGET" run python "$EXAMPLES/wmt_text.py" clean --input "$FULL/train" \
         --output "$FULL/kept" --source-lang "$SOURCE" --target-lang "$TARGET" --max-words "$MAX_WORDS" \
         --max-ratio "$MAX_WORDS" --workers "$WORKERS"
     for language in "$SOURCE" "$TARGET"; do

@@ -15,7 +15,7 @@ corpus_options=()
 log="$OUT/quick.log"
 fresh_out "$log"
 say "making the artificial language"
-logged "$log" python "$ROOT/examples/latent_tree/artificial.py" --output "$OUT/corpus" --seed "$SEED" \
+logged "$log" python "$EXAMPLES/latent_tree/artificial.py" --output "$OUT/corpus" --seed "$SEED" \
     "${corpus_options[@]}"
 say "binarizing its characters"
 logged "$log" fairseq-preprocess --source-lang src --target-lang tgt --padding-factor 1 --trainpref "$OUT/corpus/train" \

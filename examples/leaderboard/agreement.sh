@@ -12,7 +12,7 @@ corpus="$OUT/corpus"
 
 run rm -rf "$OUT"/{corpus,parser,random,worse,multitask,characters} "$OUT/data-bin-"*
 run mkdir -p "$OUT"
-run python "$ROOT/examples/agreement/generate.py" --output "$corpus" --train "$TRAIN" --seed 1
+run python "$EXAMPLES/agreement/generate.py" --output "$corpus" --train "$TRAIN" --seed 1
 for kind in parser random characters; do
     run mkdir -p "$OUT/$kind"
 done

@@ -5,7 +5,14 @@ import tomllib
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-CHECKOUT = Path(__file__).resolve().parents[2]
+import fairseq_syntax
+
+EXAMPLES = Path(__file__).resolve().parents[1]
+CHECKOUT = EXAMPLES.parent
+# the plug-in; a copy of the examples takes the one that is installed
+USER_DIR = CHECKOUT / "fairseq_syntax"
+if not USER_DIR.is_dir():
+    USER_DIR = Path(fairseq_syntax.__file__).parent
 TREES = ("gold", "parser", "random")
 
 
@@ -96,7 +103,7 @@ class Board:
     Fields:
         name: of the corpus; of the folder of results.
         path: of the file.
-        prepare: script that makes the data, below the checkout.
+        prepare: script that makes the data, beside the file.
         default_trees: whose data directory systems that read no trees are trained on.
         hashed: files below the output folder that say what was trained on; globs.
         curve: over the quality of parses, or none.

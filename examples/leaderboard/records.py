@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 import sacrebleu
-from board import CHECKOUT, BoardError, Split
+from board import CHECKOUT, EXAMPLES, BoardError, Split
 
 from fairseq_syntax.evaluate.tree_comparison import Comparison
 from fairseq_syntax.trees import read_conllu
@@ -154,7 +154,7 @@ def _score(metric, hypotheses: list[str], references: list[str]) -> dict:
 @cache
 def _agreement():
     """The scorer of the agreement corpus."""
-    spec = importlib.util.spec_from_file_location("agreement_score", CHECKOUT / "examples" / "agreement" / "score.py")
+    spec = importlib.util.spec_from_file_location("agreement_score", EXAMPLES / "agreement" / "score.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # its dataclasses look themselves up
     spec.loader.exec_module(module)

@@ -116,7 +116,7 @@ def _prepare(board: Board, out: Path) -> None:
         return
     print(f"preparing the data: {board.prepare}; its log: {log}", flush=True)
     with open(log, "wb") as file:
-        command = ["bash", str(CHECKOUT / board.prepare)]
+        command = ["bash", str(board.path.resolve().parent / board.prepare)]
         ended = subprocess.run(command, stdout=file, stderr=file, env={**os.environ, "OUT": str(out)}, cwd=CHECKOUT)
     if ended.returncode:
         last = log.read_text(encoding="utf8", errors="replace").splitlines()[-1:]

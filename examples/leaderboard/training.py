@@ -16,12 +16,12 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from board import CHECKOUT, Board, BoardError, Family, System
+from board import CHECKOUT, USER_DIR, Board, BoardError, Family, System
 from records import bleu, describe, read_lines, read_log, scores, uas, write_json
 
 from fairseq_syntax.evaluate.generated import read_output
 
-_SHARED = "--user-dir {root}/fairseq_syntax --num-workers 0 --log-format json --log-interval 50 --no-progress-bar"
+_SHARED = "--user-dir {user_dir} --num-workers 0 --log-format json --log-interval 50 --no-progress-bar"
 
 
 class RunError(Exception):
@@ -76,7 +76,7 @@ class Run:
     def train_command(self) -> list[str]:
         """fairseq-train with all options."""
         family = self.family
-        command = ["fairseq-train", str(self.data), *shlex.split(_SHARED.format(root=CHECKOUT)), *self.device]
+        command = ["fairseq-train", str(self.data), *shlex.split(_SHARED.format(user_dir=USER_DIR)), *self.device]
         command += shlex.split(family.train.replace("{updates}", str(family.max_updates)))
         command += shlex.split(self.system.options)
         command += ["--seed", str(self.seed), "--max-update", str(family.max_updates)]
@@ -87,13 +87,13 @@ class Run:
 
     def generate_command(self, subset: str, checkpoint: Path, options: str = "") -> list[str]:
         """fairseq-generate for a subset of the data."""
-        command = ["fairseq-generate", str(self.data), "--user-dir", str(CHECKOUT / "fairseq_syntax"), *self.device]
+        command = ["fairseq-generate", str(self.data), "--user-dir", str(USER_DIR), *self.device]
         command += ["--gen-subset", subset, "--path", str(checkpoint)]
         return [*command, *shlex.split(self.family.generate), *shlex.split(options)]
 
     def relative(self, command: list[str]) -> str:
         """A command without the paths of this machine."""
-        text = shlex.join(command)
+        text = shlex.join(command).replace(str(USER_DIR), "./fairseq_syntax")
         return text.replace(str(self.out), "$OUT").replace(str(CHECKOUT), ".")
 
     # --- steps --------------------------------------------------------------------------------------------------------

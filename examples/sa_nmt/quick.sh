@@ -36,7 +36,7 @@ model=("$OUT/data-bin" --path "$OUT/sa_nmt_shared/checkpoint_last.pt" --cpu)
 logged "$log" fairseq-syntax trees "${model[@]}" --input "$OUT/corpus/test.en.conllu" --output "$OUT/trees.conllu"
 logged_to "$log" "$OUT/attachment.txt" fairseq-syntax attachment --predicted "$OUT/trees.conllu" \
     --gold "$OUT/corpus/test.en.conllu"
-logged_to "$log" "$OUT/subjects.txt" python "$ROOT/examples/sa_nmt/subjects.py" --gold "$OUT/corpus/test.en.conllu" \
+logged_to "$log" "$OUT/subjects.txt" python "$EXAMPLES/sa_nmt/subjects.py" --gold "$OUT/corpus/test.en.conllu" \
     --predicted "$OUT/trees.conllu"
 logged "$log" fairseq-syntax trees "${model[@]}" --input "$OUT/corpus/test.en.conllu" --sentence "$SENTENCE" \
     --draw "$OUT/tree.svg"

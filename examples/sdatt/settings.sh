@@ -42,7 +42,7 @@ recurrent_options() {
 # A recipe of ../multi30k, with its data in MULTI30K: multi30k VERB …
 multi30k() {
     OUT="$MULTI30K" SIZE="$TRANSFORMER_SIZE" MAX_EPOCH="$MAX_EPOCH" SOURCE="$SOURCE" TARGET="$TARGET" SEED="$SEED" \
-        bash "$ROOT/examples/recipe.sh" "$1" multi30k "${@:2}"
+        bash "$EXAMPLES/recipe.sh" "$1" multi30k "${@:2}"
 }
 
 # The data of ../multi30k, unless they are there. Takes what is taken there: DATA, MERGES, STANZA_TAGGER, STANZA_PARSER.

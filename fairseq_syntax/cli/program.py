@@ -40,7 +40,10 @@ GROUPS = {
         "average": "the mean of the parameters of checkpoints",
         "options": "options of an architecture, with its task and criterion",
     },
-    "fairseq": {"dir": "the directory to give to --user-dir"},
+    "installed": {
+        "dir": "the directory to give to --user-dir",
+        "examples": "the recipes and quick runs, listed or copied",
+    },
 }
 VERBS = {verb: line for group in GROUPS.values() for verb, line in group.items()}
 

@@ -22,7 +22,7 @@ SYSTEM = 'broken = { family = "recurrent", options = "--arch nmt_lstm_tiny --dro
 
 TINY = """
 name = "tiny"
-prepare = "examples/leaderboard/nothing.sh"
+prepare = "nothing.sh"
 hashed = ["corpus/*"]
 seeds = [1]
 
