@@ -1,6 +1,8 @@
 """Every part of `make bench --quick` by itself, and all of them in one run."""
 
 import importlib
+import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +20,13 @@ PARTS = {
     "preprocessing": ["preprocessing 200 sentences", "adding the arrays"],
     "distances": ["distances of 100 trees", "as preprocessing does it", "room on disk"],
     "blackout": ["output layer of 100 words", "blackout, by a sentence"],
-    "latent-trees": ["one side, size 16", "greedy translation", "peak memory", "latent_tree_rnng"],
+    "latent-trees": [
+        "one side, size 16",
+        "1.000 x fixed stack",
+        "greedy translation",
+        "peak memory",
+        "latent_tree_rnng",
+    ],
     "memory": ["peak memory", "pascal_transformer", "1.000 x transformer"],
 }
 PROCESSES = ("preprocessing", "latent-trees", "memory")  # which they start, each of which loads fairseq
@@ -48,6 +56,29 @@ def test_a_part(benchmarks, capsys, part):
     assert "torch" in output.splitlines()[0]
     for said in PARTS[part]:
         assert said in output
+
+
+def test_ratios_are_kept_and_compared(benchmarks, capsys, monkeypatch, tmp_path):
+    run, timing, speed = benchmarks("run"), benchmarks("timing"), {"peer": 2.0, "ours": 1.0, "new": 1.0}
+
+    def measure(quick):
+        timing.section("sizes")
+        timing.report("a step", speed, "peer")
+
+    monkeypatch.setattr(run, "PARTS", {"models": measure})
+    kept = str(tmp_path / "old.json")
+    run.main(["--json", kept])
+    assert json.loads(Path(kept).read_text()) == {"models: sizes: a step": {"ours": 2.0, "new": 2.0}}
+    speed["new"] = 0.5
+    run.main(["--compare", kept])
+    assert re.findall(r"(\w+) +models: sizes: a step: (\w+)", capsys.readouterr().out) == [
+        ("same", "ours"),
+        ("better", "new"),
+    ]
+    speed["ours"] = 1.2
+    with pytest.raises(SystemExit, match="1"):
+        run.main(["--compare", kept])
+    assert "worse  models: sizes: a step: ours" in capsys.readouterr().out
 
 
 def test_shapes_of_attention(benchmarks, capsys):

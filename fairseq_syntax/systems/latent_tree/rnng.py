@@ -166,7 +166,7 @@ class RNNG(nn.Module):
             return Replay(grown.states, state, phrases, composing.slot, None)
         row, step = (actions == Action.NT).nonzero()
         column = ((actions == Action.NT).cumsum(1) - 1)[row, step]
-        place = [torch.from_numpy(index).to(device) for index in (row, column)]
+        place = tuple(torch.from_numpy(index).to(device) for index in (row, column))
         queries = memory.keys.new_zeros(len(actions), int(column.max(initial=-1)) + 1, self.size)
         queries[place] = grown.states.index_select(0, torch.from_numpy(state[row, step]).to(device))
         scores = torch.bmm(precise(queries), precise(memory.keys).transpose(1, 2)) * self.stack.scale
