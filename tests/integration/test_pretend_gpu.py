@@ -127,6 +127,19 @@ def test_beam_search(folders, gpu, case, precision):
     assert len(tokens) == len(expected)
 
 
+@pytest.mark.parametrize("longest", (8, 40))
+def test_greedy_translations_by_trees_wait_no_more_often_for_longer_ones(folders, longest):
+    model, cfg, task = load(folders, "latent_tree_rnng")
+    cfg.generation.beam, cfg.generation.max_len_a, cfg.generation.max_len_b = 1, 0, longest
+    cfg.generation.min_len = longest
+    sample = batch(task, "valid")
+    with PretendGPU() as gpu:
+        model, sample = gpu.move(model.eval()), gpu.move(sample)
+        found = task.inference_step(task.build_generator([model], cfg.generation), [model], sample)
+    assert {len(hypothesis["tokens"]) for (hypothesis,) in found} == {longest + 1}
+    assert sum(gpu.syncs.values()) <= 22
+
+
 # --- the pretended GPU --------------------------------------------------------------------------------------------
 
 

@@ -31,13 +31,15 @@ def derivatives(gates: Tensor, previous_cells: Tensor, cells: Tensor) -> tuple[T
     Returns (..., 4, H): the derivatives of g's, i's and f's inputs by the cell's gradient, of o's input by the hidden
     state's; (..., H): that of the cell by the hidden state.
     """
-    g, i, _, o = _split(gates)
+    g, i, f, o = _split(gates)
     squashed = cells.tanh()
-    slopes = gates * (1 - gates)
-    slopes[..., : g.shape[-1]] = 1 - g * g
-    by_input = torch.cat((i, g, previous_cells, squashed), dim=-1).mul_(slopes)
-    through = (1 - squashed * squashed).mul_(o)
-    return by_input.unflatten(-1, (4, -1)), through
+    by_input = torch.empty_like(gates)
+    to = _split(by_input)
+    sigmoid_slope, tanh_slope = torch.ops.aten.sigmoid_backward.grad_input, torch.ops.aten.tanh_backward.grad_input
+    tanh_slope(i, g, grad_input=to[0])  # i (1 - g²)
+    for factor, gate, out in ((g, i, to[1]), (previous_cells, f, to[2]), (squashed, o, to[3])):
+        sigmoid_slope(factor, gate, grad_input=out)
+    return by_input.unflatten(-1, (4, -1)), torch.ops.aten.tanh_backward(o, squashed)
 
 
 def backward_step_(d_hidden: Tensor, d_cells: Tensor, by_input: Tensor, through: Tensor, out: Tensor) -> None:
