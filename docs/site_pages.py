@@ -16,6 +16,9 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 LINK = re.compile(r"\[(?P<text>(?:!\[[^]]*\]\([^)]*\)|[^][])*)\]\((?P<url>[^)\s]+)\)")
 CODE = re.compile(r"(^```(?s:.*?)^```$|^ {4}.*$)", re.MULTILINE)
 
+# who pastes an error message wants its line of the table, not the code that raises it
+BOOST = {"troubleshooting.md": 20, "api/": 0.3, "CHANGELOG.md": 0.3}
+
 
 def beside() -> dict[str, str]:
     """Page of the site -> its file in the checkout, for pages that are not in docs/."""
@@ -61,5 +64,8 @@ def relinked(markdown: str, page: str, pages: set[str]) -> str:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Turn links of the checkout into links of the site."""
+    """Turn links of the checkout into links of the site, and say what the search puts first."""
+    for name, boost in BOOST.items():
+        if page.file.src_uri.startswith(name):
+            page.meta["search"] = {"boost": boost}
     return relinked(markdown, page.file.src_uri, {file.src_uri for file in files})
