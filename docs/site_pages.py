@@ -1,4 +1,4 @@
-"""What mkdocs reads beside docs/: README as the home page, CHANGELOG, and the page of every recipe in examples/.
+"""What mkdocs reads beside docs/: README as the home page, CHANGELOG, CONTRIBUTING, and the pages of all recipes.
 
 Pages link to each other as files of the checkout, so that their links work wherever the checkout is read. Here they
 become links of the site; where one leads to a file that is not a page, such as a script, its text stays.
@@ -23,7 +23,12 @@ BOOST = {"troubleshooting.md": 20, "api/": 0.3, "CHANGELOG.md": 0.3}
 def beside() -> dict[str, str]:
     """Page of the site -> its file in the checkout, for pages that are not in docs/."""
     recipes = sorted(path.relative_to(CHECKOUT).as_posix() for path in CHECKOUT.glob("examples/*/README.md"))
-    return {"index.md": "README.md", "CHANGELOG.md": "CHANGELOG.md", **{path: path for path in recipes}}
+    return {
+        "index.md": "README.md",
+        "CHANGELOG.md": "CHANGELOG.md",
+        "CONTRIBUTING.md": "CONTRIBUTING.md",
+        **{path: path for path in recipes},
+    }
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

@@ -62,7 +62,7 @@ def to_conllu(words: Iterable[Word]) -> str:
 def from_conllu(lines: Iterable[str], place: str) -> Iterator[list[Word]]:
     """The sentences of CoNLL-U text; comments, multiword ranges and empty nodes are skipped.
 
-    ``place`` names the source in error messages. Raises ValueError for a line that is no CoNLL-U.
+    ``place`` names the source in error messages. Raises ValueError for a line that is not CoNLL-U.
     """
     words: list[Word] = []
     for number, line in enumerate(lines, start=1):

@@ -1,5 +1,6 @@
 """The site: it builds without a warning, dead links and anchors among them, and is read without a network."""
 
+import json
 import re
 import subprocess
 import sys
@@ -37,6 +38,9 @@ def test_it_is_read_without_a_network(site):
         assert not loaded.search(page.read_text(encoding="utf-8")), page
     for style in site.rglob("*.css"):
         assert not re.search(r"""url\(["']?(https?:)?//|@import""", style.read_text(encoding="utf-8")), style
+    index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
+    boosts = {entry["location"].partition("#")[0]: entry.get("boost", 1) for entry in index["docs"]}
+    assert max(boosts, key=boosts.get) == "troubleshooting.html"
     # the search, where pages are files: no worker may be started from one
     assert (site / "search" / "search_index.js").stat().st_size > 100_000
     assert "iframe-worker.js" in (site / "index.html").read_text(encoding="utf-8")
