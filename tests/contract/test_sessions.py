@@ -57,13 +57,13 @@ def test_every_python_block_compiles(session):
 
 
 def test_no_block_is_left_out():
-    """Beside those that show what something looks like, set up, or need a cluster."""
+    """Beside those that show what something looks like, set up, or need a cluster, records or the reader's models."""
     pages = [page for session in sessions.SESSIONS.values() for page in session]
     for page in pages:
         for block in sessions.blocks(page, (REPOSITORY / page).read_text(encoding="utf-8")):
             assert block.language in (*sessions.RUN, "console", "text"), f"{page}:{block.line}"
             if block.language == "console":
-                needs = ("…", "make ", "pip install", "recipe.sh")
+                needs = ("…", "make ", "pip install", "recipe.sh", ".pt ", "docs/results/")
                 assert any(word in block.code for word in needs), f"{page}:{block.line}"
     systems = {f"docs/systems/{path.name}" for path in (REPOSITORY / "docs" / "systems").glob("*.md")}
     assert systems - set(pages) == {"docs/systems/index.md"}
