@@ -73,6 +73,8 @@ setup(
     extras_require={
         "completion": ["shtab>=1.7,<2"],
         "spacy": ["spacy>=3.8,<4"],
+        "tensorboard": ["tensorboard>=2.21,<3"],
+        "wandb": ["wandb>=0.31,<1"],
         "docs": DOCS,
         "dev": [
             *DOCS,

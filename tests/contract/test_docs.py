@@ -47,6 +47,7 @@ FOREIGN = {
     ),
     "subword-nmt": ("--input", "--output", "--write-vocabulary", "--vocabulary"),
     "sentencepiece": ("--split_by_whitespace",),
+    "tensorboard": ("--logdir",),
     "torchrun": ("--nproc_per_node", "--nnodes", "--node_rank", "--standalone"),
     "fairseq-hydra-train": ("--config-dir", "--config-name", "--multirun"),
     "sbatch": ("--nodes", "--ntasks-per-node", "--gpus-per-node"),
