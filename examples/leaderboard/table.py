@@ -104,12 +104,19 @@ FIGURES = {
 def figures(board: Board, records: list[dict], measure: str, systems: list[str]) -> str:
     """A measure of some systems, one after the other: mean ± standard deviation (seeds), a dash without a record.
 
+    Runs that ended at the cap are counted as unfinished, as in the tables.
+
     Raises:
         KeyError: the table of systems has no such line.
     """
     runs = _by_system(board, records)
-    values = [[FIGURES[measure](record) for record in runs.get(board.systems[name].name, ())] for name in systems]
-    return ", ".join(f"{_mean(each)} ({len(each)})" if each else "–" for each in values)
+    cells = []
+    for name in systems:
+        found = runs.get(board.systems[name].name, ())
+        capped = sum(record["stopped"] == "cap" for record in found)
+        seeds = f"{len(found)}, {capped} unfinished" if capped else len(found)
+        cells.append(f"{_mean(FIGURES[measure](record) for record in found)} ({seeds})" if found else "–")
+    return ", ".join(cells)
 
 
 def _mean(values) -> str:

@@ -69,6 +69,9 @@ def test_figures_of_readme_are_those_of_the_records(results, tmp_path):
     row = "| <!-- BLEU of pascal, sa_nmt --> 3 | <!-- agreement of pascal --> |\n"
     expected = "| <!-- BLEU of pascal, sa_nmt --> 81.0 ± 1.4 (2), – | <!-- agreement of pascal --> 90.0 ± 0.0 (2) |\n"
     assert results.with_figures(row, board, tmp_path) == expected
+    path = tmp_path / "pascal-2.json"
+    path.write_text(path.read_text(encoding="utf8").replace('"itself"', '"cap"'), encoding="utf8")
+    assert "81.0 ± 1.4 (2, 1 unfinished), –" in results.with_figures(row, board, tmp_path)
     with pytest.raises(results.BoardError, match="no system 'pascla'"):
         results.with_figures("<!-- BLEU of pascla -->", board, tmp_path)
 
