@@ -20,7 +20,7 @@ import numpy as np
 
 from fairseq_syntax.cli.common.verb import exit_status
 from fairseq_syntax.files import refuse_existing, written
-from fairseq_syntax.systems.latent_tree.characters import to_characters
+from fairseq_syntax.trees.characters import to_characters
 
 LETTERS = {"src": "abcdefgh", "tgt": "ijklmnop"}
 SHORTEST, LONGEST = 3, 6  # letters of a word

@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> None:
     """Print the tables on stdout, the sizes on stderr."""
     from ..evaluate.tables import format_table
     from ..inspection.attachment import Treebank
-    from ..inspection.latent_trees import read_compared
+    from ..inspection.compared_trees import read_compared
 
     compared = read_compared(args)
     treebank = Treebank(compared.gold, args.min_words)

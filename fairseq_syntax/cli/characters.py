@@ -48,7 +48,7 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Write the lines."""
-    from ..systems.latent_tree.characters import to_characters
+    from ..trees.characters import to_characters
 
     refuse_existing([args.output], args.overwrite)
     with written(args.output) as file:
@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _restored(line: str, rule: str) -> str:
-    from ..systems.latent_tree.characters import remove_repeats, to_text
+    from ..trees.characters import remove_repeats, to_text
 
     text = to_text(line)
     return text if rule == "none" else remove_repeats(text, rule)

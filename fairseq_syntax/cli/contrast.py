@@ -64,15 +64,16 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Score the pairs, write the record, print the tables."""
-    from ..evaluate.contrast import check_records, read_record
+    from ..evaluate.contrast import check_records, read_record, tables
     from ..evaluate.minimal_pairs import find_pairs, read_pairs
-    from ..inspection.minimal_pair_scores import score, tables
 
     refuse_existing([args.output], args.overwrite)
     files, details = find_pairs(args.pairs) if args.pairs else ({name: getattr(args, name) for name in _FILES}, None)
     pairs = read_pairs(**files, details=args.details or details)
     records = [read_record(path) for path in args.beside]
     if args.path:
+        from ..inspection.minimal_pair_scores import score
+
         records.append(score(args, pairs))
     check_records(records)
     if records[0].digest != pairs.digest:

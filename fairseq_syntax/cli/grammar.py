@@ -44,8 +44,8 @@ def run(args: argparse.Namespace) -> None:
     """Print the table on stdout, the sizes on stderr."""
     from ..evaluate.tables import format_table
     from ..inspection.attachment import Treebank
+    from ..inspection.compared_trees import read_compared
     from ..inspection.grammar import Grammar
-    from ..inspection.latent_trees import read_compared
 
     compared = read_compared(args)
     treebank = Treebank(compared.gold)

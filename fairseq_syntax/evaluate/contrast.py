@@ -12,6 +12,7 @@ from scipy.stats import binom, norm
 
 from ..trees.text import TreeFormatError
 from .minimal_pairs import Pairs
+from .tables import format_table
 
 _FORMAT = 1
 _MOST_VALUES = 12  # of a column that makes a table
@@ -164,3 +165,34 @@ def _group(number: int) -> str:
 
 def _first_number(label: str) -> tuple[float, str]:
     return (math.inf if label.startswith(">") else float(label.split("-")[0])), label
+
+
+# --- tables -------------------------------------------------------------------------------------------------------
+
+
+def tables(records: list[Record], pairs: Pairs, form: str) -> str:
+    """Accuracies, tests against the first system, and accuracies by group."""
+    rows = [
+        (record.name, len(pairs), int(record.right.sum()), *_accuracy(record.right), record.ties) for record in records
+    ]
+    found = [format_table(["system", "pairs", "right", "accuracy", "low", "high", "ties"], rows, form)]
+    if len(records) > 1:
+        first, *others = records
+        tests = [mcnemar(first.right, other.right) for other in others]
+        rows = [
+            (o.name, t.first, t.second, f"{t.p:.4f}" if t.p >= 1e-4 else f"{t.p:.0e}")
+            for o, t in zip(others, tests, strict=True)
+        ]
+        found.append(format_table([f"against {first.name}", "it alone", "this alone", "p McNemar"], rows, form))
+    for name, parts in groups(pairs).items():
+        header = [name, "pairs"]
+        for record in records:
+            header += [record.name if len(records) > 1 else "accuracy", "low", "high"]
+        rows = [(label, len(part), *(x for r in records for x in _accuracy(r.right[part]))) for label, part in parts]
+        found.append(format_table(header, rows, form))
+    return "\n\n".join(found)
+
+
+def _accuracy(right) -> tuple[float, float, float]:
+    """Percent, and the ends of its interval."""
+    return 100 * float(right.mean()), *(100 * end for end in wilson(int(right.sum()), len(right)))

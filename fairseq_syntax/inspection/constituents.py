@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..evaluate.tables import format_table
-from ..systems.latent_tree.characters import SPACE, to_characters
 from ..systems.latent_tree.constituents import NONE, Constituents, constituents
 from ..systems.latent_tree.control_trees import left_branching, pad, random_trees, right_branching
 from ..systems.latent_tree.statistics import (
@@ -24,6 +23,7 @@ from ..systems.latent_tree.statistics import (
     span_counts,
 )
 from ..systems.latent_tree.tree_files import Tree, TreeRecord
+from ..trees.characters import SPACE, to_characters
 from ..trees.conllu import TreeFormatError
 from ..trees.text import read_lines
 

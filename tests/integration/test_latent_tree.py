@@ -13,7 +13,7 @@ from integration.commands import PACKAGE, TRAINING, hypotheses, records
 from seeds import seed
 
 from fairseq_syntax.systems.latent_tree.brackets import from_brackets
-from fairseq_syntax.systems.latent_tree.characters import to_characters, to_text
+from fairseq_syntax.trees.characters import to_characters, to_text
 
 TRAIN, TEST = 603, 21
 NOUNS = {"Hund": "dog", "Ball": "ball", "Kind (klein)": "child (small)", "Haus": "house"}

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ...data.dataset import SyntaxPairDataset
-from .characters import SPACE
+from ...trees.characters import SPACE
 from .transitions import Action
 
 

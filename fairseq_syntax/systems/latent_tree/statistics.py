@@ -11,11 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import entr
 
+from ...trees.characters import SPACE
 from .constituents import NONE, Constituents
-
-SPACE = "\u2581"
-"""The symbol that stands for a space of the text; as `data.characters` has it, which this room does not import."""
-
 
 # --- shape --------------------------------------------------------------------------------------------------------
 

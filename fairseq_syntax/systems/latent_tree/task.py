@@ -18,7 +18,7 @@ from ...data.staged_directory import check_published
 from ...data.token_files import load_dictionary
 from ...options import option
 from ...training.validation_bleu import ValidationBleu
-from .characters import Dedup, symbols_without_repeats, to_characters, to_text
+from ...trees.characters import Dedup, symbols_without_repeats, to_characters, to_text
 from .forced_trees import ForcedTreeDataset, ForcedTrees
 from .generator import TreeGenerator, TreeScorer
 from .tree_output import TreeFile, tree_lines

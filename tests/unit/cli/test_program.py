@@ -15,7 +15,7 @@ from fairseq_syntax.cli import program
 from fairseq_syntax.decoding.length_prior import Smoothing, Unseen
 from fairseq_syntax.inspection.attention import Kind
 from fairseq_syntax.inspection.latent_trees import Evidence
-from fairseq_syntax.systems.latent_tree.characters import Dedup
+from fairseq_syntax.trees.characters import Dedup
 
 
 @pytest.mark.parametrize("verb", program.VERBS)

@@ -14,10 +14,10 @@ from fairseq_cli import preprocess
 from oracles.characters import actions_of_words
 from sacrebleu.metrics import BLEU
 
-from fairseq_syntax.systems.latent_tree.characters import SPACE, to_characters
 from fairseq_syntax.systems.latent_tree.task import TreeTranslationConfig, TreeTranslationTask
 from fairseq_syntax.systems.latent_tree.transitions import Action
 from fairseq_syntax.systems.latent_tree.tree_output import TreeFile, tree_lines
+from fairseq_syntax.trees.characters import SPACE, to_characters
 
 TEXT = {
     "train": [("ein Hund", "a dog"), ("", "no bark"), ("zwei Hunde bellen", ""), ("ein Hund", "one dog")],

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import characters as oracle
 
-from fairseq_syntax.systems.latent_tree.characters import (
+from fairseq_syntax.trees.characters import (
     SPACE,
     Dedup,
     remove_repeats,
