@@ -25,7 +25,7 @@ from ..trees.conllu import (
     without_parse,
 )
 from ..trees.distances import pack_distances, tree_distances
-from ..trees.projection import parent_positions
+from ..trees.piece_parents import parent_positions
 from ..trees.subwords import join_subwords
 from .arrays import ARRAY_TYPES, TAG_DICTIONARIES, ArrayReader, ArrayWriter
 

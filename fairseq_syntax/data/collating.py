@@ -12,7 +12,7 @@ import torch
 
 from ..trees.conllu import UNPARSED
 from ..trees.distances import PAD_DISTANCE, expand_distances, tree_distances
-from ..trees.projection import NO_PARENT, parent_first_pieces, parent_positions, piece_heads
+from ..trees.piece_parents import NO_PARENT, parent_first_pieces, parent_positions, piece_heads
 
 # fairseq's dictionaries begin with <s>, <pad>, </s>, <unk>
 PAD, EOS, UNK = 1, 2, 3
@@ -38,6 +38,16 @@ class SourceSyntax(TypedDict, total=False):
     """(B, T) int32: label of the word of each token, an index of its dictionary; 1 at padding."""
     upos: torch.Tensor
     """(B, T) int32: part of speech likewise."""
+
+
+class GivenSyntax(dict):
+    """A `SourceSyntax`, or nothing; to ask it for what it has not raises a ValueError that says what to do."""
+
+    def __missing__(self, name: str):
+        raise ValueError(
+            f"the model needs {name} of the source (src_syntax[{name!r}]); use --task syntax_translation and data of "
+            "fairseq-syntax preprocess"
+        )
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 from fairseq.data.indexed_dataset import data_file_path
 
 from ..trees.conllu import ROOT, UNPARSED, TreeFormatError
-from ..trees.projection import NO_PARENT
+from ..trees.piece_parents import NO_PARENT
 from .arrays import ARRAY_TYPES, ArrayReader
 from .binarize import packed_distances
 

@@ -20,7 +20,7 @@ _EXPORTS = {
     "join_subwords": "subwords",
     "linearize": "linearization",
     "log_partition": "matrix_tree",
-    "parent_positions": "projection",
+    "parent_positions": "piece_parents",
     "random_heads": "random_trees",
     "read_conllu": "conllu",
     "reattached_heads": "perturbation",

@@ -217,7 +217,7 @@ def _(world):
 # --- models and options -----------------------------------------------------------------------------------------
 
 
-@case("needs the parents of the source tokens", "pascal_transformer", "use --task syntax_translation")
+@case("needs … of the source (src_syntax[…]); use --task", "parents")
 def _(world):
     world.set_up()
     tokens = torch.tensor([[5, 2]])
@@ -647,13 +647,6 @@ def _(world):
     meta = {"source": "en", "target": "de"}
     write_length_table(length_table_path(world.bin, "en", "de"), np.zeros((3, 3)), meta)
     return generator(world, "--length-prior", "auto", lenpen=0.5)
-
-
-@case("needs the heads and labels of the source words (src_syntax); use --task", "--lgp-graph dep ")
-def _(world):
-    world.set_up("--lgp-graph", "dep", arch="lgp_tiny")
-    tokens = torch.tensor([[4, 5, 2]])
-    world.model(tokens, torch.tensor([3]), tokens)
 
 
 @case("was trained with …, not …; give every system a --save-dir of its own", "--arch transformer_tiny", "--finetune-")

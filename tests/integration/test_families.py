@@ -8,7 +8,6 @@ import torch
 from integration import commands
 from integration.commands import OPTIONS
 
-# of all of them, in double precision and without fairseq's commands: tests/models
 # a family each; of all others, in double precision and without fairseq's commands: tests/contract/test_architectures.py
 FAMILIES = {
     **{arch: (arch, OPTIONS[arch]) for arch in ("sdatt_tiny", "global_plus_chen17_tiny", "sdatt_transformer_tiny")},

@@ -78,6 +78,7 @@ def optimizer_of(cfg, precision, parameters):
     with open_dict(cfg):
         cfg.optimizer = OmegaConf.create(ADAM)
         cfg.common.update(fp16=precision == "fp16", bf16=precision == "bf16", amp=precision == "amp")
+        cfg.common.fp16_init_scale = 1  # at which no gradient is out of range, where a training would lower it
     kind = {"fp16": optim.FP16Optimizer, "bf16": optim.FP16Optimizer, "amp": optim.AMPOptimizer}.get(precision)
     return kind.build_optimizer(cfg, parameters) if kind else optim.build_optimizer(cfg.optimizer, parameters)
 

@@ -48,15 +48,10 @@ class DistanceBiasEncoder(SyntaxEncoder):
     def syntax_layer(self, cfg, index):
         return DistanceBiasEncoderLayer(cfg, self.return_fc) if index in self.biased_layers else None
 
-    def layer_syntax(self, src_syntax: SourceSyntax | None):
+    def layer_syntax(self, src_syntax: SourceSyntax):
         """G of the batch, once for all layers and heads."""
         if not self.biased_layers:
             return None
-        if src_syntax is None or "distances" not in src_syntax:
-            raise ValueError(
-                "dasa_transformer needs the tree distances of the source tokens (src_syntax['distances']); "
-                "use --task syntax_translation and data of fairseq-syntax preprocess"
-            )
         return {"nearness": log_gaussian(src_syntax["distances"], self.cfg.dasa_sigma).exp()}
 
 

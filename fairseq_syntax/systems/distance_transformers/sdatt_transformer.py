@@ -13,7 +13,7 @@ from fairseq.modules.checkpoint_activations import checkpoint_wrapper
 from fairseq.modules.transformer_layer import TransformerDecoderLayerBase
 from torch import Tensor
 
-from ...data.collating import SourceSyntax
+from ...data.collating import GivenSyntax, SourceSyntax
 from ...options import option
 from ..sdatt.position_metrics import log_correlations, progress
 from ..sdatt.syntax_directed_attention import MissingParse, PositionGradient, complete_distances
@@ -60,7 +60,7 @@ class SyntaxDirectedEncoder(SyntaxEncoder):
     def syntax_layer(self, cfg, index):
         return None
 
-    def layer_syntax(self, src_syntax: Optional[SourceSyntax]):
+    def layer_syntax(self, src_syntax: SourceSyntax):
         return None
 
     def forward(
@@ -75,7 +75,7 @@ class SyntaxDirectedEncoder(SyntaxEncoder):
         if not self.directs:
             return encoder_out
         keep = ~encoder_out["encoder_padding_mask"][0]
-        distances = complete_distances(src_syntax, keep, self.cfg.sdatt_missing)
+        distances = complete_distances(GivenSyntax(src_syntax or {}), keep, self.cfg.sdatt_missing)
         window, sigma = self.cfg.sdatt_n, self.cfg.sdatt_sigma
         encoder_out["tree_penalty"] = [tree_penalty(distances, keep, window, window / 2 if sigma is None else sigma)]
         return encoder_out

@@ -89,23 +89,19 @@ class LatentGraphEncoder(RecurrentEncoder):
         heads = labels = clamped = None
         if self.parser.graph == GraphKind.dep:
             heads, labels = self._given(source, rotation, lengths)
-        elif self.parser.graph == GraphKind.latent and source.syntax and "piece_heads" in source.syntax:
+        elif self.parser.graph == GraphKind.latent and "piece_heads" in source.syntax:
             clamped = _columns_right(source.syntax["piece_heads"], rotation)
         graph = self.parser(self.words(tokens), lengths, heads, labels, clamped_heads=clamped)
         return graph, tokens, lengths
 
     def _given(self, source: Source, rotation: Rotation, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """Columns of given heads, EOS for roots, and numbers of labels (B, T)."""
-        syntax = source.syntax or {}
-        if not {"parent_pieces", "deprels"} <= syntax.keys():
-            raise ValueError(
-                "--lgp-graph dep needs the heads and labels of the source words (src_syntax); use --task "
-                "syntax_translation and data of fairseq-syntax preprocess"
-            )
-        heads = _columns_right(syntax["parent_pieces"], rotation)
+        heads = _columns_right(source.syntax["parent_pieces"], rotation)
         own = torch.arange(heads.shape[1], device=heads.device)
         # a root is stored as its own head
-        return torch.where(heads == own, lengths.unsqueeze(1) - 1, heads), rotation.right(syntax["deprels"].long())
+        return torch.where(heads == own, lengths.unsqueeze(1) - 1, heads), rotation.right(
+            source.syntax["deprels"].long()
+        )
 
     def remember(self, source):
         rotation = Rotation(source.padding_mask)

@@ -39,12 +39,10 @@ class LisaEncoder(SyntaxEncoder):
     def syntax_layer(self, cfg, index):
         return LisaEncoderLayer(cfg, self.return_fc) if index == cfg.lisa_layer else None
 
-    def layer_syntax(self, src_syntax: SourceSyntax | None):
+    def layer_syntax(self, src_syntax: SourceSyntax):
         """Nothing, unless given parses replace the predicted ones (never in training)."""
         if not self.gold_parses or self.training:
             return {}
-        if src_syntax is None or "parent_pieces" not in src_syntax:
-            raise ValueError("--lisa-gold-parses needs data of fairseq-syntax preprocess, or a parser")
         return {"gold_parents": src_syntax["parent_pieces"]}
 
 

@@ -51,17 +51,12 @@ class PascalEncoder(SyntaxEncoder):
         heads = cfg.pascal_heads[index]
         return PascalEncoderLayer(cfg, heads, self.return_fc) if heads else None
 
-    def layer_syntax(self, src_syntax: SourceSyntax | None):
+    def layer_syntax(self, src_syntax: SourceSyntax):
         """D of the batch, once for all layers and heads (or the offsets, if variances are learned)."""
         if not any(self.cfg.pascal_heads):
             return None
         if self.training and self.cfg.pascal_parent_ignoring == 1:
             return None  # all rows of D are ones: the stock layer, to the bit
-        if src_syntax is None or "parents" not in src_syntax:
-            raise ValueError(
-                "pascal_transformer needs the parents of the source tokens (src_syntax['parents']); "
-                "use --task syntax_translation and data of fairseq-syntax preprocess"
-            )
         parents = src_syntax["parents"]
         if self.cfg.pascal_learn_variance:
             offsets = parent_offsets(parents)

@@ -7,7 +7,7 @@ from fairseq import utils
 from fairseq.models import FairseqEncoder
 from torch import Tensor, nn
 
-from ...data.collating import SourceSyntax
+from ...data.collating import GivenSyntax, SourceSyntax
 from .cells import CellType
 from .recurrent_dropout import RecurrentDropout, run_gru
 from .rotation import Rotation
@@ -73,7 +73,8 @@ class RecurrentEncoder(FairseqEncoder):
     def source(self, src_tokens: Tensor, src_syntax: Optional[SourceSyntax] = None) -> Source:
         """What a batch is made of; see `forward`."""
         padding_mask = src_tokens.eq(self.dictionary.pad())
-        return Source(src_tokens, padding_mask, ~padding_mask & src_tokens.ne(self.dictionary.eos()), src_syntax)
+        word_mask = ~padding_mask & src_tokens.ne(self.dictionary.eos())
+        return Source(src_tokens, padding_mask, word_mask, GivenSyntax(src_syntax or {}))
 
     def annotate(self, source: Source):
         """Annotations S (B, T, 2H), and final states, each (B, layers, 2H), the output first."""

@@ -5,12 +5,12 @@ a `SourceMemory` in the encoder computes whatever depends on the source alone, a
 what depends on the step.
 """
 
-from typing import Dict, NamedTuple, Optional, Tuple
+from typing import Dict, NamedTuple, Tuple
 
 import torch
 from torch import Tensor, nn
 
-from ...data.collating import SourceSyntax
+from ...data.collating import GivenSyntax, SourceSyntax
 
 Memory = Dict[str, Tensor]
 
@@ -22,7 +22,7 @@ class Source(NamedTuple):
     padding_mask: Tensor  # (B, T), True at padding
     word_mask: Tensor  # (B, T), True at pieces of words: neither padding nor EOS
     # trees of the batch, name -> tensor aligned to `tokens`, see `fairseq_syntax.data.collating`
-    syntax: Optional[SourceSyntax] = None
+    syntax: SourceSyntax = GivenSyntax()
 
 
 class SourceMemory(nn.Module):

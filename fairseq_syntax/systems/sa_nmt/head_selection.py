@@ -90,7 +90,7 @@ class HeadSelection(nn.Module):
             arc_marginals, root_marginals = head_marginals(arcs, roots, word_mask)
         else:
             arc_marginals, root_marginals = _flat_heads(arcs, roots, word_mask)
-        if source.syntax and "piece_heads" in source.syntax:
+        if "piece_heads" in source.syntax:
             arc_marginals, root_marginals = _clamped(
                 arc_marginals, root_marginals, source.syntax["piece_heads"], word_mask
             )

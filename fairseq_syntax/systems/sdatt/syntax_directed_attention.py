@@ -79,11 +79,6 @@ def complete_distances(syntax: Optional[SourceSyntax], keep: Tensor, missing: Mi
 
     Raises ValueError: no distances, or a sentence has none and `missing` is `error`.
     """
-    if syntax is None or "distances" not in syntax:
-        raise ValueError(
-            "syntax-directed attention needs the tree distances of the source tokens (src_syntax['distances']); "
-            "use --task syntax_translation and data of fairseq-syntax preprocess"
-        )
     distances = syntax["distances"]
     if missing == MissingParse.all_equal:
         return distances

@@ -37,11 +37,6 @@ class UnitEncoder(RecurrentEncoder):
 
         Raises ValueError: no trees; or a sentence without a parse, unless missing parses are allowed.
         """
-        if source.syntax is None or any(name not in source.syntax for name in UNIT_INPUTS):
-            raise ValueError(
-                f"dependency units need the trees of the source (src_syntax: {', '.join(UNIT_INPUTS)}); "
-                "use --task syntax_translation and data of fairseq-syntax preprocess"
-            )
         starts, parents = source.syntax["word_starts"], source.syntax["parent_pieces"]
         if self.missing == MissingParse.error:
             unparsed = ((parents < 0) & source.word_mask).any(dim=1)

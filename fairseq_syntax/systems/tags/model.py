@@ -14,7 +14,7 @@ from fairseq.models import register_model
 from fairseq.models.transformer import TransformerEncoderBase
 from torch import nn
 
-from ...data.collating import SourceSyntax
+from ...data.collating import GivenSyntax, SourceSyntax
 from ...options import option
 from ..transformer.model import SyntaxTransformerModel, register_sizes
 
@@ -84,15 +84,10 @@ class TagEncoder(TransformerEncoderBase):
         src_syntax: SourceSyntax | None = None,
     ):
         """As in fairseq; `src_syntax` holds the tags of the tokens."""
-        if src_syntax is None or any(name not in src_syntax for name in self.embed_tokens.tags):
-            raise ValueError(
-                f"tag_transformer needs {', '.join(self.embed_tokens.tags)} of the source tokens; "
-                "use --task syntax_translation and data of fairseq-syntax preprocess"
-            )
         if token_embeddings is None:
             # fairseq scales the whole of it
             factor = 1 / self.embed_scale if self.cfg.tag_embed_scale == TagScale.none else 1.0
-            token_embeddings = self.embed_tokens(src_tokens, src_syntax, factor)
+            token_embeddings = self.embed_tokens(src_tokens, GivenSyntax(src_syntax or {}), factor)
         return super().forward(src_tokens, src_lengths, return_all_hiddens, token_embeddings)
 
 

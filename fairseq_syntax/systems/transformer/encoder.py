@@ -9,7 +9,7 @@ from fairseq.modules.checkpoint_activations import checkpoint_wrapper
 from fairseq.modules.transformer_layer import TransformerEncoderLayerBase
 from torch import Tensor
 
-from ...data.collating import SourceSyntax
+from ...data.collating import GivenSyntax, SourceSyntax
 
 
 class SyntaxEncoderLayer(TransformerEncoderLayerBase):
@@ -74,8 +74,12 @@ class SyntaxEncoder(TransformerEncoderBase):
         """The special layer number `index` (from 0), or None for fairseq's own."""
         raise AssertionError("a subclass chooses the layers")
 
-    def layer_syntax(self, src_syntax: Optional[SourceSyntax]) -> Optional[dict]:
-        """What special layers get, made once a batch; None makes them ordinary layers."""
+    def layer_syntax(self, src_syntax: SourceSyntax) -> Optional[dict]:
+        """What special layers get, made once a batch; None makes them ordinary layers.
+
+        Args:
+            src_syntax: a `GivenSyntax`: trees that are not there are refused when they are asked for.
+        """
         raise AssertionError("a subclass says what its layers need")
 
     def build_encoder_layer(self, cfg):
@@ -106,7 +110,7 @@ class SyntaxEncoder(TransformerEncoderBase):
         x = x.transpose(0, 1)  # (B, T, C) -> (T, B, C)
         states = [x] if return_all_hiddens else []
         mask = padding_mask if has_pads else None
-        syntax = self.layer_syntax(src_syntax)
+        syntax = self.layer_syntax(GivenSyntax(src_syntax or {}))
         found = []
         for layer in self.layers:
             # a marker, not an index: --encoder-layerdrop leaves layers out

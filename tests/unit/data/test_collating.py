@@ -12,7 +12,7 @@ from strategies import split_forests
 
 from fairseq_syntax.data.collating import EOS, INPUTS, PAD, SourceSyntax, TokenSyntax, check_input_names, collate_syntax
 from fairseq_syntax.trees.distances import tree_distances
-from fairseq_syntax.trees.projection import NO_PARENT, parent_positions
+from fairseq_syntax.trees.piece_parents import NO_PARENT, parent_positions
 
 SENTENCES = st.lists(split_forests(unparsed=True), min_size=1, max_size=4)
 

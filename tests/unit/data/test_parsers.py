@@ -10,7 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from contract.readme import stanza_models
+from contract.sessions import stanza_models
 
 from fairseq_syntax.data.parsers.conllu import ConlluParser
 from fairseq_syntax.data.parsers.stanza import StanzaParser

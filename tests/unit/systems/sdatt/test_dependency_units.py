@@ -8,7 +8,7 @@ from oracles.directed_translation import unit_of, unit_vectors
 from strategies import split_forests
 
 from fairseq_syntax.systems.sdatt.dependency_units import SMALLEST_UNIT, DependencyUnits, dependency_units
-from fairseq_syntax.trees.projection import parent_first_pieces
+from fairseq_syntax.trees.piece_parents import parent_first_pieces
 
 SENTENCES = st.lists(split_forests(unparsed=True), min_size=1, max_size=4)
 WORDS = "zhexie weixian fenzi yanzhong yingxiang zhengchang de yimin zhengce".split()

@@ -15,7 +15,7 @@ from fairseq_syntax.systems.recurrent.cells import LSTMCell
 from fairseq_syntax.systems.recurrent.variational_dropout import VariationalDropout
 from fairseq_syntax.systems.sdatt.model import SYSTEMS, SyntaxDirectedModel
 from fairseq_syntax.trees.distances import tree_distances
-from fairseq_syntax.trees.projection import parent_first_pieces
+from fairseq_syntax.trees.piece_parents import parent_first_pieces
 
 PAD, EOS = 1, 2
 INF = math.inf

@@ -1,4 +1,4 @@
-"""From word-level trees to arrays over subword tokens.
+"""Parents of subwords, from trees over words: positions, first pieces, heads of pieces.
 
 A sentence of J words is cut into T-1 subwords plus the end-of-sentence symbol (EOS), which counts as word J.
 """

@@ -9,7 +9,7 @@ from oracles import projection as oracle
 from strategies import split_forests, word_maps
 
 from fairseq_syntax.trees.conllu import ROOT, UNPARSED
-from fairseq_syntax.trees.projection import (
+from fairseq_syntax.trees.piece_parents import (
     NO_PARENT,
     parent_first_pieces,
     parent_positions,
