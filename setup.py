@@ -53,7 +53,11 @@ setup(
     ],
     python_requires=">=3.11",
     packages=find_packages(include=["fairseq_syntax", "fairseq_syntax.*"]),
-    package_data={"fairseq_syntax": ["py.typed"], "fairseq_syntax.inspection.report": ["page.css", "page.js"]},
+    package_data={
+        "fairseq_syntax": ["py.typed"],
+        "fairseq_syntax.inspection.report": ["page.css", "page.js"],
+        "fairseq_syntax.pretrained": ["manifest.json", "*/*"],
+    },
     cmdclass={"build_py": BuildWithExamples},
     # fairseq itself is not listed: pip would replace a working one (a source checkout, say) and cannot
     # build fairseq-fixed in an isolated environment. `make install` adds it when it is missing.

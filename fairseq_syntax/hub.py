@@ -3,6 +3,8 @@
 import torch
 from fairseq import hub_utils
 
+from . import pretrained
+
 
 class SyntaxHubInterface(hub_utils.GeneratorHubInterface):
     """fairseq's hub interface, which parses what it encodes: `translate` takes raw text."""
@@ -40,9 +42,14 @@ class HubModel:
     def from_pretrained(cls, model_name_or_path, checkpoint_file="model.pt", data_name_or_path=".", **kwargs):
         """Load a model for `translate`, as fairseq's `from_pretrained` does; raw text is parsed.
 
+        `model_name_or_path` is a folder, or the name of a model that comes along, such as `agreement-pascal`.
         `data_name_or_path` is the data directory, for its dictionaries; `kwargs` override options: `parser`,
         `bpe_codes`, …
+
+        Raises ValueError: files of a model that comes along are damaged.
         """
+        if model_name_or_path in pretrained.names():
+            pretrained.folder(model_name_or_path)
         loaded = hub_utils.from_pretrained(
             model_name_or_path, checkpoint_file, data_name_or_path, archive_map=cls.hub_models(), **kwargs
         )
@@ -50,5 +57,5 @@ class HubModel:
 
     @classmethod
     def hub_models(cls):
-        """No pre-trained models are published."""
-        return {}
+        """The models that come along with the package, see `pretrained`."""
+        return {name: str(pretrained.FOLDER / name) for name in pretrained.names()}

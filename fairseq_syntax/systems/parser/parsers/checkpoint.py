@@ -10,6 +10,7 @@ from fairseq.data import data_utils
 from fairseq.models import MODEL_REGISTRY
 
 from ....data.parsers import Parser, ParserOptions, Progress, check_words, moving_bar
+from ....pretrained import checkpoint
 from ....trees.conllu import ROOT, Sentence, TreeFormatError, quoted
 from ....trees.spanning import DECODERS, TreeDecoder
 from ....trees.universal_dependencies import is_root_label, universal_labels
@@ -36,7 +37,7 @@ class OwnParser:
     (`--lgp-pos-column upos`). `longest` is how many words of a sentence it reads.
 
     Args:
-        path: checkpoint of `lgp_parser`; nothing else is needed.
+        path: checkpoint of `lgp_parser`, or the name of one that comes along; nothing else is needed.
         decoder: a `TreeDecoder`.
         device: "cpu", "cuda", …; None takes a GPU where there is one.
         batch_tokens: words of a batch, padding included.
@@ -54,7 +55,7 @@ class OwnParser:
         self.decoder = TreeDecoder(decoder)
         self.batch_tokens = batch_tokens
         try:
-            self.model, task = MODEL_REGISTRY["lgp_parser"].load(str(path))
+            self.model, task = MODEL_REGISTRY["lgp_parser"].load(checkpoint(str(path)))
         except ValueError as error:
             raise TreeFormatError(str(error)) from None
         device = device or ("cuda" if torch.cuda.is_available() else "cpu")

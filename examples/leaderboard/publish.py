@@ -1,0 +1,94 @@
+"""Make a small model of a checkpoint, to come along with the package.
+
+    python examples/leaderboard/publish.py CHECKPOINT --data DATA_BIN --name agreement-pascal --parser agreement-parser
+
+Parameters are kept in half precision, with all options, but no optimizer and no paths of this machine.
+"""
+
+import argparse
+import hashlib
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import torch
+from fairseq import checkpoint_utils
+from fairseq.data.data_utils import infer_language_pair
+from omegaconf import DictConfig, open_dict
+
+import fairseq_syntax
+from fairseq_syntax.files import staged
+from fairseq_syntax.pretrained import FOLDER, MANIFEST, MODEL
+
+_LARGEST = 3_000_000  # bytes of a model
+
+
+def slim(state: dict, parser: str, languages: tuple[str | None, str | None]) -> dict:
+    """What a checkpoint needs to translate, or to parse.
+
+    Args:
+        state: of the checkpoint.
+        parser: a model that comes along, by which raw text is parsed; nothing for none.
+        languages: source and target, of a translator.
+    """
+    cfg = state["cfg"]
+    with open_dict(cfg):
+        cfg.task.data = "."
+        if languages[0]:
+            cfg.task.source_lang, cfg.task.target_lang = languages
+        if parser:
+            cfg.task.parser, cfg.task.parser_model = "checkpoint", parser
+        for part in filter(
+            None, (vars(cfg.model) if isinstance(cfg.model, argparse.Namespace) else cfg.model, *cfg.values())
+        ):
+            _forget_paths(part)
+    halves: dict[int, torch.Tensor] = {}  # those that layers share are written once
+    model = {
+        name: halves.setdefault(value.data_ptr(), value.half()) if value.is_floating_point() else value
+        for name, value in state["model"].items()
+    }
+    history = [{**state["optimizer_history"][-1], "lr_scheduler_state": {}}]
+    task = state.get("task_state", {})
+    return {"cfg": cfg, "model": model, "optimizer_history": history, "task_state": task, "extra_state": {}}
+
+
+def _forget_paths(options) -> None:
+    """Replace the paths of this machine in a mapping of options."""
+    if isinstance(options, (dict, DictConfig)):
+        for name, value in options.items():
+            if isinstance(value, str) and value.startswith("/"):
+                options[name] = "."
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Entry point. Exit status: 0, or 1 if the model is too large."""
+    parser = argparse.ArgumentParser(description="Make a small model of a checkpoint, to come along with the package.")
+    parser.add_argument("checkpoint", type=Path, help="that fairseq-train wrote")
+    parser.add_argument("--data", type=Path, help="data directory, whose dictionaries the model needs")
+    parser.add_argument("--name", required=True, help="of the model")
+    parser.add_argument("--parser", default="", help="name of the model by which raw text is parsed")
+    args = parser.parse_args(argv)
+    fairseq_syntax.register()
+    goal = FOLDER / args.name
+    goal.mkdir(exist_ok=True)
+    languages = infer_language_pair(str(args.data)) if args.data else (None, None)
+    with staged(goal / MODEL) as path:
+        torch.save(slim(checkpoint_utils.load_checkpoint_to_cpu(str(args.checkpoint)), args.parser, languages), path)
+    for dictionary in sorted(args.data.glob("dict.*.txt")) if args.data else ():
+        shutil.copy(dictionary, goal)
+    size = (goal / MODEL).stat().st_size
+    if size > _LARGEST:
+        print(f"publish: {goal / MODEL}: {size} bytes are more than {_LARGEST}", file=sys.stderr)
+        return 1
+    manifest = json.loads(MANIFEST.read_text(encoding="utf8"))
+    manifest[args.name] = {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(goal.iterdir()) if path.is_file()
+    }
+    MANIFEST.write_text(json.dumps(manifest, indent=1, sort_keys=True) + "\n", encoding="utf8")
+    print(f"{goal}: {size / 1e6:.1f} MB")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,46 @@
+"""Small models that come along, a folder each: parameters in half precision, and dictionaries.
+
+manifest.json has a hash of every file.
+
+A name is accepted wherever a model or a parser's checkpoint is named: `from_pretrained("agreement-pascal")`,
+`--parser-model agreement-parser`. examples/leaderboard/publish.py makes them.
+"""
+
+import hashlib
+import json
+from functools import cache
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+MANIFEST = FOLDER / "manifest.json"
+MODEL = "model.pt"
+
+
+@cache
+def _manifest() -> dict[str, dict[str, str]]:
+    return json.loads(MANIFEST.read_text(encoding="utf8"))
+
+
+def names() -> list[str]:
+    """What can be given to `folder`."""
+    return sorted(_manifest())
+
+
+@cache
+def folder(name: str) -> Path:
+    """Where a model is: `model.pt`, and its dictionaries.
+
+    Raises ValueError: there is none of this name, or a file is not what it was when it was published.
+    """
+    if name not in _manifest():
+        raise ValueError(f"{name}: no model of this name comes along; choose among {', '.join(names())}")
+    for file, digest in _manifest()[name].items():
+        path = FOLDER / name / file
+        if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != digest:
+            raise ValueError(f"{path}: missing or damaged; install fairseq-syntax again")
+    return FOLDER / name
+
+
+def checkpoint(path: str) -> str:
+    """The checkpoint of a model that comes along, by its name; any other path as it is."""
+    return str(folder(path) / MODEL) if path in _manifest() and not Path(path).exists() else path

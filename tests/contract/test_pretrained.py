@@ -1,0 +1,55 @@
+"""Models that come along: whole, loaded by name, with the parser that comes along, and as directories."""
+
+import json
+import shutil
+
+import pytest
+
+from fairseq_syntax import pretrained
+from fairseq_syntax.cli import dir as dir_verb
+from fairseq_syntax.systems.parser.parsers.checkpoint import OwnParser
+from fairseq_syntax.systems.pascal import PascalTransformerModel
+
+SENTENCE = "the child with the boys that some birds helped admires two fish ."
+TRANSLATION = "das kind mit den jungen , dem einige vögel halfen , bewundert zwei fische ."
+
+
+def test_the_manifest_names_every_file():
+    found = {
+        folder.name: sorted(path.name for path in folder.iterdir())
+        for folder in pretrained.FOLDER.iterdir()
+        if folder.is_dir() and folder.name != "__pycache__"
+    }
+    manifest = json.loads(pretrained.MANIFEST.read_text(encoding="utf8"))
+    assert {name: sorted(files) for name, files in manifest.items()} == found
+    assert sorted(found) == pretrained.names() and all(pretrained.folder(name).is_dir() for name in found)
+
+
+@pytest.mark.parametrize("name", [name for name in pretrained.names() if not name.endswith("-parser")])
+def test_by_name_raw_text_is_translated(name):
+    model = PascalTransformerModel.from_pretrained(name)
+    assert model.translate([SENTENCE]) == [TRANSLATION]
+
+
+def test_a_name_is_a_parser():
+    words = SENTENCE.split()
+    (tree,) = OwnParser("agreement-parser", device="cpu").parse([words])
+    assert tree.forms == words and tree.heads[words.index("admires")] == -1
+    assert tree.heads[words.index("child")] == words.index("admires")
+    assert pretrained.checkpoint("elsewhere.pt") == "elsewhere.pt"
+
+
+def test_what_is_damaged_or_not_there_is_named(tmp_path, monkeypatch, capsys):
+    shutil.copytree(pretrained.FOLDER, tmp_path / "models")
+    monkeypatch.setattr(pretrained, "FOLDER", tmp_path / "models")
+    pretrained.folder.cache_clear()
+    path = tmp_path / "models" / "agreement-pascal" / "dict.de.txt"
+    path.write_text(path.read_text(encoding="utf8") + "word 1\n", encoding="utf8")
+    with pytest.raises(ValueError, match=r"dict\.de\.txt: missing or damaged"):
+        PascalTransformerModel.from_pretrained("agreement-pascal")
+    pretrained.folder.cache_clear()
+    monkeypatch.undo()
+    assert dir_verb.main(["agreement-nothing"]) == 1
+    assert "no model of this name comes along; choose among agreement-parser" in capsys.readouterr().err
+    assert dir_verb.main(["agreement-pascal"]) == 0
+    assert capsys.readouterr().out.strip() == str(pretrained.FOLDER / "agreement-pascal")
