@@ -172,7 +172,7 @@ def _first_number(label: str) -> tuple[float, str]:
 
 def tables(records: list[Record], pairs: Pairs, form: str) -> str:
     """Accuracies, tests against the first system, and accuracies by group."""
-    rows = [
+    rows: list[tuple] = [
         (record.name, len(pairs), int(record.right.sum()), *_accuracy(record.right), record.ties) for record in records
     ]
     found = [format_table(["system", "pairs", "right", "accuracy", "low", "high", "ties"], rows, form)]
@@ -195,4 +195,5 @@ def tables(records: list[Record], pairs: Pairs, form: str) -> str:
 
 def _accuracy(right) -> tuple[float, float, float]:
     """Percent, and the ends of its interval."""
-    return 100 * float(right.mean()), *(100 * end for end in wilson(int(right.sum()), len(right)))
+    low, high = wilson(int(right.sum()), len(right))
+    return 100 * float(right.mean()), 100 * low, 100 * high
