@@ -11,7 +11,7 @@ from fairseq_syntax.cli import report
 
 EVIL = "<script>alert(1)</script> \"q\" 'a' & \x07 \u202eאבג </td></table>"
 SOURCES = ["the dog sees the cat", "a bird sings", f"the {EVIL}"]
-TREE = "1\t{0}\t_\tDET\t_\t_\t2\tdet\t_\t_\n2\t{1}\t_\tNOUN\t_\t_\t0\troot\t_\t_\n\n"
+
 REFERENCES = ["der hund sieht die katze .", "ein vogel singt im wald .", "das wort steht hier so ."]
 OUTPUTS = {
     "plain": [REFERENCES[0], "ein vogel singt im baum .", "das wort steht da ."],
@@ -127,7 +127,9 @@ def test_sentences_come_by_how_far_systems_are_apart():
     from fairseq_syntax.evaluate.comparison import Chance, Evaluation
     from fairseq_syntax.evaluate.corpus import Corpus, System
     from fairseq_syntax.evaluate.metrics import METRICS
-    from fairseq_syntax.inspection.report.sentences import most_different
+    from fairseq_syntax.evaluate.tree_measures import Parse
+    from fairseq_syntax.inspection.report.sentences import most_different, sentences
+    from fairseq_syntax.trees import Sentence
 
     systems = [System(name, ["1", "2"], ["", ""], [lines, REFERENCES]) for name, lines in OUTPUTS.items()]
     corpus = Corpus(systems, [[reference] for reference in REFERENCES], [0, 1, 2], None, None)
@@ -137,6 +139,11 @@ def test_sentences_come_by_how_far_systems_are_apart():
     spread = np.abs(means[0] - means[1])
     assert [each.index for each in found] == np.argsort(-spread)[:2].tolist()
     assert [each.spread for each in found] == pytest.approx(np.sort(spread)[::-1][:2])
+    # their trees are drawn; where all agree, there is nothing to show
+    tree = Sentence(["a", "b"], [-1, 0], ["root", "dep"], ["X", "X"])
+    assert "".join(sentences(evaluation, "chrF", 2, [Parse(tree, [None, None])] * 3)).count("<img ") == 2
+    alike = Corpus([System("a", ["1"], [""], [REFERENCES])], corpus.references, [0, 1, 2], None, None)
+    assert not list(sentences(Evaluation(alike, [METRICS["chrF"](False, None)], Chance(10, 10)), "chrF", 2, None))
     # equal translations of several seeds stand once
     first = next(each for each in most_different(evaluation, "chrF", 3) if each.index == 0)
     assert [(t.system, t.runs) for t in first.translations] == [("plain", ["1", "2"]), (EVIL, ["1"]), (EVIL, ["2"])]
@@ -217,3 +224,27 @@ def test_wrong_usage(options, said, capsys):
     with pytest.raises(SystemExit):
         report.main(["results", "--split", "test", "--reference", "r", *options])
     assert said in capsys.readouterr().err
+
+
+def test_what_a_model_looks_at(tmp_path):
+    from fairseq_syntax import pretrained
+    from fairseq_syntax.cli import preprocess
+    from fairseq_syntax.inspection.report.looks import looks
+    from fairseq_syntax.systems.parser.parsers.checkpoint import OwnParser
+    from fairseq_syntax.trees import format_sentence
+
+    folder = pretrained.folder("agreement-pascal")
+    words = "the dogs near the cat see the bird .".split()
+    (tree,) = OwnParser("agreement-parser", device="cpu").parse([words])
+    for name, text in (("en", " ".join(words)), ("de", "die hunde sehen den vogel .")):
+        (tmp_path / f"test.{name}").write_text(text + "\n", encoding="utf8")
+    (tmp_path / "test.en.conllu").write_text(format_sentence(tree), encoding="utf8")
+    data = tmp_path / "data"
+    given = ["--source-lang", "en", "--target-lang", "de", "--testpref", str(tmp_path / "test"), "--destdir", str(data)]
+    given += ["--srcdict", str(folder / "dict.en.txt"), "--tgtdict", str(folder / "dict.de.txt")]
+    assert preprocess.main([*given, "--syntax-dicts", str(folder)]) == 0
+    (group,) = looks([("pascal", str(folder / "model.pt"), str(data), "test")], [0])
+    assert group.startswith("<h3>Sentence 0</h3>") and group.count("<img ") == 2
+    assert "pascal: heads" in group and "pascal: translation" in group
+    with pytest.raises(ValueError, match="has sentences 0 to 0"):
+        list(looks([("pascal", str(folder / "model.pt"), str(data), "test")], [1]))
