@@ -13,7 +13,7 @@ from ..systems.sa_nmt.attention import SharedSyntaxAttention
 from ..systems.transformer.encoder import SyntaxEncoderLayer
 from .gate_drawing import draw_gates
 from .gate_norms import gate_norms
-from .loaded_model import Loaded, load
+from .loaded_model import Loaded, NothingToShow, load
 from .word_attention import source_attention
 
 Kind = StrEnum("Kind", "heads annotations translation syntax gate position")
@@ -23,7 +23,8 @@ Kind = StrEnum("Kind", "heads annotations translation syntax gate position")
 def run(args: Namespace) -> None:
     """Load the model, run it on the sentence, draw its weights.
 
-    Raises ValueError: the model has no such weights, the split no such sentence; OSError: a file is missing.
+    Raises NothingToShow: the model has no such weights; ValueError: the split no such sentence; OSError: a file is
+    missing.
     """
     loaded = load(args.path, args.data, args.cpu)
     save_figure(figure(loaded, args.subset, args.sentence, args.kind), args.draw)
@@ -35,7 +36,8 @@ def figure(loaded: Loaded, subset: str, sentence: int, kind: str):
     """A matplotlib figure of a `Kind`, of one sentence of a split.
 
     Raises:
-        ValueError: the model has no such weights, the split no such sentence.
+        NothingToShow: the model has no such weights.
+        ValueError: the split has no such sentence.
     """
     dataset = loaded.load_split(subset)
     if not 0 <= sentence < len(dataset):
@@ -63,7 +65,7 @@ def _heads(loaded: Loaded):
 
 
 def _no_heads(loaded: Loaded, batch: dict, title: str):
-    raise ValueError(
+    raise NothingToShow(
         f"{loaded.path}: the architecture {loaded.architecture} has no syntactic attention heads; give a model of "
         "PASCAL or LISA, or one with latent trees (fa_nmt, sa_nmt, …), or draw --kind translation"
     )
@@ -103,7 +105,7 @@ def _annotations(loaded: Loaded, batch: dict, title: str):
     """M, of models with latent heads."""
     selection = getattr(getattr(loaded.model.encoder, "memory", None), "head_selection", None)
     if selection is None:
-        raise ValueError(
+        raise NothingToShow(
             f"{loaded.path}: the architecture {loaded.architecture} has no syntactic annotations; give fa_nmt, sa_nmt "
             "or one of their kin"
         )
@@ -123,7 +125,7 @@ def _syntax(loaded: Loaded, batch: dict, title: str):
     if isinstance(getattr(loaded.model.decoder, "attention", None), SharedSyntaxAttention):
         found.setdefault("syntax_attn", found["attn"])
     if "syntax_attn" not in found:
-        raise ValueError(
+        raise NothingToShow(
             f"{loaded.path}: the architecture {loaded.architecture} has no attention to syntax beside that to content; "
             "give --kind translation"
         )
@@ -149,7 +151,7 @@ def _positions(loaded: Loaded, batch: dict, title: str):
     else:
         found = source_attention(loaded, batch)
         if "position" not in found:
-            raise ValueError(
+            raise NothingToShow(
                 f"{loaded.path}: the architecture {loaded.architecture} predicts no positions; give sdatt, local_att "
                 "or one of their kin"
             )

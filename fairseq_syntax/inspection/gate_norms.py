@@ -15,7 +15,7 @@ from ..evaluate.tables import format_table
 from ..pictures.figures import check_finite
 from ..trees.conllu import Sentence, TreeFormatError, quoted
 from ..trees.subwords import join_subwords
-from .loaded_model import Loaded, architectures
+from .loaded_model import Loaded, NothingToShow, architectures
 
 _EOS = "</s>"
 
@@ -82,7 +82,7 @@ def gate_norms(
             extra = loaded.model(**batch["net_input"])[1]
             norms = extra.get("gate_norm") if isinstance(extra, dict) else None
             if norms is None:
-                raise ValueError(
+                raise NothingToShow(
                     f"{loaded.path}: the architecture {loaded.architecture} has no gate on syntax; "
                     f"those that have are {architectures('gated_architectures')}"
                 )

@@ -16,6 +16,10 @@ from ..data.arrays import read_manifest
 from ..trees.subwords import SubwordType
 
 
+class NothingToShow(ValueError):
+    """A model has no weights of the kind that is asked for."""
+
+
 @dataclass(frozen=True)
 class Loaded:
     """A model in evaluation mode, its task, and where it came from."""

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from ..systems.recurrent.rotation import Rotation
-from .loaded_model import Loaded
+from .loaded_model import Loaded, NothingToShow
 from .sentences import forced
 
 
@@ -100,7 +100,8 @@ def source_attention(loaded: Loaded, sample: dict) -> dict:
     """What a decoder that is given the translations has found: "attn" (B, S, T), and more.
 
     Raises:
-        ValueError: the data have no translations, or the model no attention to the source.
+        NothingToShow: the model has no attention to the source.
+        ValueError: the data have no translations.
     """
     if sample.get("target") is None:
         raise ValueError("the split has no target side; preprocess it with both languages")
@@ -113,7 +114,7 @@ def source_attention(loaded: Loaded, sample: dict) -> dict:
     weights = extra.get("attn")
     weights = weights[0] if isinstance(weights, list) and weights else weights
     if not isinstance(weights, Tensor):
-        raise ValueError(f"{loaded.path}: the architecture {loaded.architecture} returns no attention to the source")
+        raise NothingToShow(f"{loaded.path}: the architecture {loaded.architecture} returns no attention to the source")
     return {**extra, "attn": weights}
 
 

@@ -6,6 +6,7 @@ import shutil
 from html.parser import HTMLParser
 
 import pytest
+import torch
 
 from fairseq_syntax.cli import report
 
@@ -248,3 +249,10 @@ def test_what_a_model_looks_at(tmp_path):
     assert "pascal: heads" in group and "pascal: translation" in group
     with pytest.raises(ValueError, match="has sentences 0 to 0"):
         list(looks([("pascal", str(folder / "model.pt"), str(data), "test")], [1]))
+    # weights that are no numbers are said, not skipped
+    damaged = torch.load(folder / "model.pt", weights_only=False)
+    for weight in damaged["model"].values():
+        weight.fill_(float("nan"))
+    torch.save(damaged, tmp_path / "model.pt")
+    with pytest.raises(ValueError, match="NaN or infinite"):
+        list(looks([("pascal", str(tmp_path / "model.pt"), str(data), "test")], [0]))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ...pictures.figures import visible
 from ..attention import Kind, figure
-from ..loaded_model import load
+from ..loaded_model import NothingToShow, load
 from . import markup
 
 _TYPES = {".svg": "image/svg+xml", ".png": "image/png"}
@@ -20,7 +20,8 @@ def looks(given: Sequence[Sequence[str]], sentences: Sequence[int]) -> Iterator[
         sentences: numbers in the subset, from 0.
 
     Raises:
-        ValueError: a model has nothing to show, or a subset no such sentence.
+        NothingToShow: a model has no weights of any kind.
+        ValueError: a subset has no such sentence, or weights are no numbers.
         OSError: a file is missing.
     """
     ready = [(name, Path(rest[0])) for name, *rest in given if len(rest) == 1]
@@ -38,7 +39,7 @@ def _of_model(name: str, loaded, subset: str, sentence: int) -> Iterator[str]:
     for kind in Kind:
         try:
             drawing = figure(loaded, subset, sentence, kind)
-        except ValueError as error:  # the model has no such weights
+        except NothingToShow as error:
             reasons.append(error)
             continue
         yield markup.figure(drawing, f"{visible(name)}: {kind}")
