@@ -21,7 +21,7 @@ def looks(given: Sequence[Sequence[str]], sentences: Sequence[int]) -> Iterator[
 
     Raises:
         NothingToShow: a model has no weights of any kind.
-        ValueError: a subset has no such sentence, or weights are no numbers.
+        ValueError: a subset has no such sentence, or weights are NaN.
         OSError: a file is missing.
     """
     ready = [(name, Path(rest[0])) for name, *rest in given if len(rest) == 1]
