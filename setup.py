@@ -25,7 +25,7 @@ class BuildWithExamples(build_py):
             )
 
 
-DOCS = ["mkdocs>=1.6,<2", "mkdocs-material>=9.8,<10", "mkdocstrings[python]>=1.0,<2"]
+DOCS = ["mkdocs>=1.6,<2", "mkdocs-material>=9.8,<10", "mkdocstrings[python]>=1.0,<2", "nbconvert>=7.17,<8"]
 
 setup(
     name="fairseq-syntax",
@@ -87,8 +87,10 @@ setup(
             "coverage>=7.17,<8",
             "hypothesis>=6.170,<7",
             "import-linter>=2.16,<3",
+            "ipykernel>=7.4,<8",
             "mpmath>=1.3,<2",
             "mypy>=2.4,<3",
+            "nbclient>=0.11,<1",
             "networkx>=3.6,<4",
             "playwright>=1.65,<2",
             "pytest>=9,<10",

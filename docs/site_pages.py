@@ -1,4 +1,4 @@
-"""What mkdocs reads beside docs/: README as the home page, CHANGELOG, CONTRIBUTING, and the pages of all recipes.
+"""What mkdocs reads beside docs/: README as the home page, CHANGELOG, CONTRIBUTING, the notebook, and all recipes.
 
 Pages link to each other as files of the checkout, so that their links work wherever the checkout is read. Here they
 become links of the site; where one leads to a file that is not a page, such as a script, its text stays.
@@ -11,6 +11,7 @@ from pathlib import Path
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+from nbconvert import MarkdownExporter
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 LINK = re.compile(r"\[(?P<text>(?:!\[[^]]*\]\([^)]*\)|[^][])*)\]\((?P<url>[^)\s]+)\)")
@@ -27,6 +28,7 @@ def beside() -> dict[str, str]:
         "index.md": "README.md",
         "CHANGELOG.md": "CHANGELOG.md",
         "CONTRIBUTING.md": "CONTRIBUTING.md",
+        "notebook.md": "examples/notebook.ipynb",
         **{path: path for path in recipes},
     }
 
@@ -34,7 +36,13 @@ def beside() -> dict[str, str]:
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages."""
     for page, path in beside().items():
-        files.append(File.generated(config, page, abs_src_path=str(CHECKOUT / path)))
+        if path.endswith(".ipynb"):
+            text, found = MarkdownExporter().from_filename(str(CHECKOUT / path))
+            files.append(File.generated(config, page, content=text))
+            for name, picture in found["outputs"].items():
+                files.append(File.generated(config, name, content=picture))
+        else:
+            files.append(File.generated(config, page, abs_src_path=str(CHECKOUT / path)))
     return files
 
 

@@ -9,15 +9,20 @@ from . import pretrained
 class SyntaxHubInterface(hub_utils.GeneratorHubInterface):
     """fairseq's hub interface, which parses what it encodes: `translate` takes raw text."""
 
-    def translate(self, sentences, beam: int = 5, verbose: bool = False, **kwargs):
-        """Translate a sentence, or a list of them, which are parsed together."""
+    def parse(self, sentences):
+        """The dependency tree of a sentence, or those of a list of them, by the parser that `translate` uses."""
         if isinstance(sentences, str):
-            return self.translate([sentences], beam=beam, verbose=verbose, **kwargs)[0]
-        texts = [self.apply_bpe(self.tokenize(sentence)) for sentence in sentences]
-        self.task.learn_source_words(texts)
-        tokens = [self.binarize(text) for text in texts]
-        self.task.attach_syntax(texts, tokens)
-        hypotheses = self.generate(tokens, beam, verbose, **kwargs)
+            return self.parse([sentences])[0]
+        return self.task.live.parser.parse([self.tokenize(sentence).split() for sentence in sentences])
+
+    def translate(self, sentences, beam: int = 5, verbose: bool = False, trees=None, **kwargs):
+        """Translate a sentence, or a list of them, which are parsed together.
+
+        `trees` are a `Sentence`, or a list of them: given instead of parsed. Raises ValueError: the model reads none.
+        """
+        if isinstance(sentences, str):
+            return self.translate([sentences], beam, verbose, None if trees is None else [trees], **kwargs)[0]
+        hypotheses = self.generate(self._encode(sentences, trees), beam, verbose, **kwargs)
         return [self.decode(best[0]["tokens"]) for best in hypotheses]
 
     def generate(self, tokenized_sentences, *args, **kwargs):
@@ -26,12 +31,15 @@ class SyntaxHubInterface(hub_utils.GeneratorHubInterface):
             return self.generate([tokenized_sentences], *args, **kwargs)[0]
         return super().generate(tokenized_sentences, *args, **kwargs)
 
-    def encode(self, sentence: str):
-        """Token ids of a sentence; the tensor carries the sentence's tree, a copy of it does not."""
-        text = self.apply_bpe(self.tokenize(sentence))
-        self.task.learn_source_words([text])
-        tokens = self.binarize(text)
-        self.task.attach_syntax([text], [tokens])
+    def encode(self, sentence: str, tree=None):
+        """Token ids of a sentence; the tensor carries the sentence's tree, parsed or given, a copy of it does not."""
+        return self._encode([sentence], None if tree is None else [tree])[0]
+
+    def _encode(self, sentences, trees):
+        texts = [self.apply_bpe(self.tokenize(sentence)) for sentence in sentences]
+        self.task.learn_source_words(texts)
+        tokens = [self.binarize(text) for text in texts]
+        self.task.attach_syntax(texts, tokens, trees)
         return tokens
 
 

@@ -36,6 +36,7 @@ FULL = (
     *(
         "contract/test_damaged_data.py",
         "contract/test_examples.py",
+        "contract/test_notebook.py",
         "contract/test_site.py",
         "contract/test_imports.py",
     ),

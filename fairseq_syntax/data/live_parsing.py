@@ -55,11 +55,14 @@ class LiveSyntax:
         self.max_words = max_words
         self.sentences = self.unparsed = 0
 
-    def __call__(self, texts: list[str]) -> list[TokenSyntax]:
-        """Parse sentences given as subwords separated by spaces.
+    def __call__(self, texts: list[str], trees: Sequence[Sentence] | None = None) -> list[TokenSyntax]:
+        """Parse sentences given as subwords separated by spaces, or take the `trees` of their words that are given.
 
-        Raises TreeFormatError: a sentence cannot be parsed, unless that is accepted; or it ends inside a word.
+        Raises TreeFormatError: a sentence cannot be parsed, unless that is accepted; it ends inside a word; or a tree
+        is not one of its words.
         """
+        if trees is not None and len(trees) != len(texts):
+            raise TreeFormatError(f"{len(trees)} trees are given for {len(texts)} sentences; give one each")
         joined = []
         for text in texts:
             try:
@@ -67,7 +70,10 @@ class LiveSyntax:
             except ValueError as error:
                 raise TreeFormatError(f"input {quoted(text)}: {error}") from None
         sentences = [words for words, _ in joined]
-        trees = (self._parse_or_not if self.accept_unparsed else self._parse)(texts, sentences)
+        if trees is not None:
+            trees = self._checked(texts, sentences, trees)
+        else:
+            trees = (self._parse_or_not if self.accept_unparsed else self._parse)(texts, sentences)
         return [
             token_syntax(tree, word_of_token, self.dictionaries)
             for (_, word_of_token), tree in zip(joined, trees, strict=True)
@@ -77,8 +83,12 @@ class LiveSyntax:
         """A tree of each sentence, or an error."""
         for text in texts:
             check_length(text, self.subword_type, self.max_words, f"input {quoted(text)}", "--parser-max-words")
+        return self._checked(texts, sentences, self.parser.parse(sentences))
+
+    def _checked(self, texts: list[str], sentences: list[list[str]], given: Sequence[Sentence]) -> list[Sentence]:
+        """The trees, or an error."""
         trees = []
-        for text, words, tree in zip(texts, sentences, self.parser.parse(sentences), strict=True):
+        for text, words, tree in zip(texts, sentences, given, strict=True):
             tree = align_tree(tree, words, f"input {quoted(text)}")
             if not tree.is_parsed:
                 if getattr(self.parser, "withholds", False):

@@ -104,16 +104,21 @@ class RawText(Task):
                 model.add_symbols(self.src_dict.symbols[before:])
             self._source_words = len(self.src_dict)
 
-    def attach_syntax(self, texts, tokens):
+    def attach_syntax(self, texts, tokens, trees=None):
         """Parse encoded sentences and attach the trees to their token ids, which carry them to the translation.
 
         Args:
             texts: sentences as the model reads them: subwords, separated by spaces.
             tokens: their token ids, EOS included; one 1-D tensor each.
+            trees: of their words, one each, instead of the parser's.
+
+        Raises ValueError: trees are given to a model that reads none.
         """
         if self.required_inputs:
-            for ids, syntax in zip(tokens, self.live(texts), strict=True):
+            for ids, syntax in zip(tokens, self.live(texts, trees), strict=True):
                 ids.syntax = syntax
+        elif trees is not None:
+            raise ValueError("trees are given, but the model reads none; leave them out")
 
     def _parse_ids(self, ids):
         """The tree of a sentence of which only the token ids are known, EOS included."""

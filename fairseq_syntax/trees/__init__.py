@@ -13,6 +13,7 @@ _EXPORTS = {
     "are_trees": "well_formed",
     "chu_liu_edmonds": "spanning",
     "collapse_to_words": "word_scores",
+    "edited": "edits",
     "eisner": "spanning",
     "entropy": "matrix_tree",
     "format_sentence": "conllu",

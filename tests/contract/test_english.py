@@ -31,7 +31,7 @@ TURNS = {
 FILES = [
     REPOSITORY / name
     for name in subprocess.run(
-        ["git", "ls-files", "*.md", "*.py", "*.sh", "*.toml", "Makefile"],
+        ["git", "ls-files", "*.md", "*.py", "*.sh", "*.toml", "*.ipynb", "Makefile"],
         cwd=REPOSITORY,
         capture_output=True,
         text=True,

@@ -9,6 +9,8 @@ from fairseq_syntax import pretrained
 from fairseq_syntax.cli import dir as dir_verb
 from fairseq_syntax.systems.parser.parsers.checkpoint import OwnParser
 from fairseq_syntax.systems.pascal import PascalTransformerModel
+from fairseq_syntax.trees import TreeFormatError, edited
+from fairseq_syntax.trees.conllu import without_parse
 
 SENTENCE = "the child with the boys that some birds helped admires two fish ."
 TRANSLATION = "das kind mit den jungen , dem einige vögel halfen , bewundert zwei fische ."
@@ -29,6 +31,27 @@ def test_the_manifest_names_every_file():
 def test_by_name_raw_text_is_translated(name):
     model = PascalTransformerModel.from_pretrained(name)
     assert model.translate([SENTENCE]) == [TRANSLATION]
+
+
+def test_a_tree_that_is_given_takes_the_place_of_the_parsers():
+    model = PascalTransformerModel.from_pretrained("agreement-pascal")
+    text = "the king called the student near the house that every mouse found ."
+    tree = model.parse(text)
+    assert tree.forms == text.split() and tree.is_parsed and model.parse([text, SENTENCE])[0] == tree
+    student, house = (edited(tree, {12: head}) for head in (5, 8))
+    expected = [f"der könig rief den studenten beim haus , {which} jede maus fand , an ." for which in ("den", "das")]
+    assert model.translate([text, text], trees=[student, house]) == expected
+    assert model.translate(text, trees=student) == expected[0]
+    assert model.translate(text, trees=tree) == model.translate(text)
+    assert model.encode(text, student).syntax.heads[11] == 4 and model.encode(text).syntax.heads[11] == tree.heads[11]
+    for trees, what in (([student], "1 trees are given for 2 sentences"), ([student] * 2, "words")):
+        with pytest.raises(TreeFormatError, match=what):
+            model.translate([text, SENTENCE], trees=trees)
+    with pytest.raises(TreeFormatError, match="has no heads"):
+        model.translate(text, trees=without_parse(text.split()))
+    stock = PascalTransformerModel.from_pretrained("agreement-transformer")
+    with pytest.raises(ValueError, match="the model reads none"):
+        stock.translate(text, trees=tree)
 
 
 def test_a_name_is_a_parser():

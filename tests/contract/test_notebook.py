@@ -1,0 +1,82 @@
+"""The notebook: it runs from its first cell to its last, and what it shows and says is what comes out.
+
+    python tests/contract/test_notebook.py
+
+runs it and writes what comes out into it.
+"""
+
+import copy
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+
+NOTEBOOK = Path(__file__).resolve().parents[2] / "examples" / "notebook.ipynb"
+NUMBER = re.compile(r"-?\d+\.\d+")
+
+
+def executed(notebook):
+    """The same notebook, run in a new kernel."""
+    found = copy.deepcopy(notebook)
+    options = {"timeout": 120, "kernel_name": "python3", "coalesce_streams": True, "record_timing": False}
+    NotebookClient(found, **options).execute()
+    found.metadata = notebook.metadata  # without the version of Python
+    return found
+
+
+def shown(cell) -> list[tuple[str, str]]:
+    """Kind and text of what a cell shows; of pictures, that there is one."""
+    found = []
+    for output in cell.get("outputs", []):
+        data = output.get("data", {})
+        kind = "picture" if "image/svg+xml" in data else output.get("name", output.output_type)
+        found.append((kind, "" if kind == "picture" else output.get("text") or data["text/plain"]))
+    return found
+
+
+@pytest.fixture(scope="module")
+def committed():
+    return nbformat.read(NOTEBOOK, nbformat.current_nbformat)
+
+
+def test_it_shows_what_comes_out(committed, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    nbformat.validate(committed)
+    cells = [cell for cell in committed.cells if cell.cell_type == "code"]
+    again = [cell for cell in executed(committed).cells if cell.cell_type == "code"]
+    before, after = (" ".join(map(str, map(shown, side))) for side in (cells, again))
+    assert NUMBER.sub("", after) == NUMBER.sub("", before), "meant? python tests/contract/test_notebook.py"
+    # the last digit hangs on the processor
+    assert [float(n) for n in NUMBER.findall(after)] == pytest.approx(
+        [float(n) for n in NUMBER.findall(before)], abs=0.011
+    )
+    assert before.count("picture") == 4 and len(NUMBER.findall(before)) > 20
+
+
+def test_what_it_says_is_so(committed):
+    """Another translation under the other tree, each more probable under its own; and that this is rare."""
+    text = "\n".join(text for cell in committed.cells for _, text in shown(cell))
+    on_object = "einige lehrer hatten die felder in den schulen gefunden ."
+    on_verb = "einige lehrer hatten in den schulen die felder gefunden ."
+    assert f"{on_object}\n{on_verb}\n" in text
+    scores = re.findall(r"^(?:given|9=4) +(-\d+\.\d+) +(-\d+\.\d+) +einige", text, re.MULTILINE)
+    (given, of_other), (other_of_given, other) = [map(float, row) for row in scores]
+    assert given > of_other and other > other_of_given
+    changed, among = map(int, re.findall(r"(\d+) of (\d+)", text)[-1])
+    assert 0 < changed < among / 4
+
+
+def test_a_cell_that_fails_is_found(committed):
+    broken = copy.deepcopy(committed)
+    broken.cells = [cell for cell in broken.cells if cell.source.startswith("%%bash")]
+    assert len(broken.cells) == 1
+    broken.cells[0].source = broken.cells[0].source.replace("9=4", "9=9")  # a word that is its own head
+    with pytest.raises(CellExecutionError, match="cannot be its own head"):
+        executed(broken)
+
+
+if __name__ == "__main__":
+    nbformat.write(executed(nbformat.read(NOTEBOOK, nbformat.current_nbformat)), NOTEBOOK)
