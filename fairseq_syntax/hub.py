@@ -50,11 +50,11 @@ class HubModel:
     def from_pretrained(cls, model_name_or_path, checkpoint_file="model.pt", data_name_or_path=".", **kwargs):
         """Load a model for `translate`, as fairseq's `from_pretrained` does; raw text is parsed.
 
-        `model_name_or_path` is a folder, or the name of a model that comes along, such as `agreement-pascal`.
+        `model_name_or_path` is a folder, or the name of a bundled model, such as `agreement-pascal`.
         `data_name_or_path` is the data directory, for its dictionaries; `kwargs` override options: `parser`,
         `bpe_codes`, …
 
-        Raises ValueError: files of a model that comes along are damaged.
+        Raises ValueError: files of a bundled model are damaged.
         """
         if model_name_or_path in pretrained.names():
             pretrained.folder(model_name_or_path)
@@ -65,5 +65,5 @@ class HubModel:
 
     @classmethod
     def hub_models(cls):
-        """The models that come along with the package, see `pretrained`."""
+        """The models that are bundled with the package, see `pretrained`."""
         return {name: str(pretrained.FOLDER / name) for name in pretrained.names()}

@@ -1,4 +1,4 @@
-"""Make a small model of a checkpoint, to come along with the package.
+"""Make a small model of a checkpoint, to be bundled with the package.
 
     python examples/leaderboard/publish.py CHECKPOINT --data DATA_BIN --name agreement-pascal --parser agreement-parser
 
@@ -29,7 +29,7 @@ def slim(state: dict, parser: str, languages: tuple[str | None, str | None]) -> 
 
     Args:
         state: of the checkpoint.
-        parser: a model that comes along, by which raw text is parsed; nothing for none.
+        parser: a bundled model, which parses raw text; nothing for none.
         languages: source and target, of a translator.
     """
     cfg = state["cfg"]
@@ -63,7 +63,7 @@ def _forget_paths(options) -> None:
 
 def main(argv: list[str] | None = None) -> int:
     """Entry point. Exit status: 0, or 1 if the model is too large."""
-    parser = argparse.ArgumentParser(description="Make a small model of a checkpoint, to come along with the package.")
+    parser = argparse.ArgumentParser(description="Make a small model of a checkpoint, to be bundled with the package.")
     parser.add_argument("checkpoint", type=Path, help="that fairseq-train wrote")
     parser.add_argument("--data", type=Path, help="data directory, whose dictionaries the model needs")
     parser.add_argument("--name", required=True, help="of the model")

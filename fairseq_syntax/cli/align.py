@@ -1,13 +1,12 @@
-"""fairseq-syntax align: word alignments of sentences and their translations, from a model's attention.
+"""fairseq-syntax align: align words of sentences and their translations, from attention.
 
-A line for each pair, in their order, in the format of Pharaoh: links i-j of word i of the source and word j of the
-translation, from 0. Every word of the translation has one link, to the word of the source that it attends to most when
-it is predicted: pieces are joined to words, the attention to the pieces of a source word is summed, that of the pieces
-of a target word averaged. The ends of sentences, and padding, take no part.
+One line per pair, in Pharaoh format: i-j links source word i to target word j, from 0. Every target word gets one link,
+to the source word that it attends to most when it is predicted. Attention is summed over the subwords of a source word,
+and averaged over those of a target word; EOS and padding are left out.
 
-The decoder is given the translation: that of the split, that of --target, or, with --translate, the best one that it
-finds itself. Attention is averaged over the heads and layers of a Transformer's decoder, or is of those that are given;
-recurrent models have one attention.
+The decoder is given the translation: that of the split, that of --target or, with --translate, its own best one.
+Attention is the mean over the heads and layers of a Transformer's decoder, unless you choose some; recurrent models
+have one attention.
 
 examples:
   fairseq-syntax align data-bin --path pascal.pt --subset test --output test.align
@@ -22,6 +21,7 @@ from ..files import STDIO, refuse_existing, written
 from .common.arguments import (
     add_checkpoint_arguments,
     add_max_tokens,
+    add_overwrite,
     add_parsers,
     add_preparation,
     add_search,
@@ -34,19 +34,19 @@ from .common.verb import Verb
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_checkpoint_arguments(parser)
     add = parser.add_argument
-    add("--subset", help="split of DATA (default: test, or --source)")
-    add("--source", metavar="FILE", help="sentences, one a line, instead of a split")
-    add("--target", metavar="FILE", help="their translations")
-    add("--translate", metavar="FILE", help="align the model's own translations, and write their words to this file")
-    add("--output", default=STDIO, metavar="FILE", help="alignments; - is stdout (the default)")
-    add("--layer", type=int, metavar="N", help="of a Transformer's decoder, from 0 (default: the mean of all)")
-    add("--head", type=int, metavar="N", help="of these layers, from 0 (default: the mean of all)")
+    add("--subset", help="split of DATA (default: test, unless --source is given)")
+    add("--source", metavar="FILE", help="source text, instead of a split")
+    add("--target", metavar="FILE", help="its translations")
+    add("--translate", metavar="FILE", help="align the model's own translations, and write these to this file")
+    add("--output", default=STDIO, metavar="FILE", help="alignments; - is stdout (default)")
+    add("--layer", type=int, metavar="N", help="decoder layer of a Transformer, from 0 (default: mean of all)")
+    add("--head", type=int, metavar="N", help="attention head of these layers, from 0 (default: mean of all)")
     add_subword_type(parser)
     add_preparation(parser)
     add_parsers(parser)
     add_search(parser)
     add_max_tokens(parser)
-    add("--overwrite", action="store_true", help="replace the outputs if they exist")
+    add_overwrite(parser)
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
@@ -55,7 +55,7 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     if bool(args.target) == bool(args.translate) if args.source else bool(args.target):
         parser.error("--target goes with --source, which needs it, or --translate instead")
     if not args.source and (args.bpe or args.tokenizer or args.lowercase):
-        parser.error("--bpe, --tokenizer and --lowercase are for --source; a split is cut already")
+        parser.error("--bpe, --tokenizer and --lowercase are for --source; a split is already segmented")
     check_preparation(parser, args)
 
 

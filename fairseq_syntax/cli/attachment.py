@@ -1,13 +1,13 @@
-"""fairseq-syntax attachment: how much of a treebank is in a model's latent trees (Tran & Bisk 2018, Table 3).
+"""fairseq-syntax attachment: score latent trees against a treebank (Tran & Bisk 2018, Table 3).
 
-Punctuation (UPOS PUNCT) is removed from both trees for DA and UA: a word whose head is punctuation moves to its nearest
-ancestor that is not, and becomes a root without one.
-  DA   % of words whose head is right; a root is right if it is predicted to be one
-  UA   % of words whose arc is right, whichever way it points; roots as in DA
-  UAS  % of all words, punctuation too, whose head is right
-  L    baseline: the head of every word is the next one, the last is the root
-  R    baseline: the head of every word is the one before, the first is the root
-Without DATA and --path, or --predicted, the baselines are scored alone.
+For DA and UA, punctuation (UPOS PUNCT) is removed from both trees: a word whose head is punctuation moves to its
+nearest ancestor that is not, or becomes a root if there is no such ancestor.
+  DA   directed: % of words with the right head; a root is right if it is predicted to be one
+  UA   undirected: % of words whose arc is right in either direction; roots as in DA
+  UAS  % of all words, punctuation included, with the right head
+  L    baseline: the head of each word is the next one, and the last is the root
+  R    baseline: the head of each word is the previous one, and the first is the root
+Without DATA and --path, or --predicted, only the baselines are scored.
 
 examples:
   fairseq-syntax attachment data-bin --path checkpoint_best.pt --gold en_ewt.test.conllu.gz --lowercase \\
@@ -30,10 +30,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=positive,
         default=1,
         metavar="N",
-        help="leave out sentences of fewer words, punctuation not counted; those of one word are right whatever "
-        "the system (default: 1)",
+        help="leave out sentences of fewer words, punctuation not counted; one-word sentences are always right "
+        "(default: 1)",
     )
-    parser.add_argument("--by", choices=["deprel"], help="also: how much of each gold relation is found")
+    parser.add_argument("--by", choices=["deprel"], help="also show the recall of each gold relation")
     add_format(parser)
 
 

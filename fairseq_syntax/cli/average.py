@@ -1,13 +1,13 @@
-"""fairseq-syntax average: a model whose parameters are the mean of those of several checkpoints.
+"""fairseq-syntax average: average the parameters of checkpoints.
 
-Every parameter becomes the uniform mean of that of all checkpoints, computed in double precision; the options come from
-the last one. The result has no state of the optimizer: it is for fairseq-generate, fairseq-interactive, from_pretrained
-and --finetune-from-model. The checkpoints must be of one training, or of trainings that began with the same parameters.
+The mean is uniform and computed in double precision; options come from the last checkpoint. The optimizer's state is
+dropped: the result is for fairseq-generate, fairseq-interactive, from_pretrained and --finetune-from-model. The
+checkpoints must come from one training, or from trainings that started from the same parameters.
 
-With --select-on, where the mean begins is chosen: it is taken over all checkpoints, over those from half the number of
-the best one on (best by --best-checkpoint-metric of the training), and over the last 8, 5 and 3. Each of these models
-translates the split; that with the highest BLEU is kept, of equal ones the mean of most checkpoints. BLEU is that of
-the tokens of the data, unless --remove-bpe joins them.
+With --select-on, it chooses where the mean starts: at the first checkpoint, at half the number of the best one (by the
+--best-checkpoint-metric of the training), or so that it is over the last 8, 5 or 3. Each of these models translates the
+split, and the one with the highest BLEU is kept; on a tie, the mean of most checkpoints. BLEU is computed on the tokens
+of the data, unless --remove-bpe joins them.
 
 examples:
   fairseq-syntax average --input checkpoints --from 11 --to 20 --output checkpoints/average.pt
@@ -19,7 +19,7 @@ import sys
 from pathlib import Path
 
 from ..files import refuse_existing
-from .common.arguments import add_batch_size, add_format, add_scoring, positive
+from .common.arguments import add_batch_size, add_format, add_overwrite, add_scoring, positive
 from .common.verb import Verb
 
 
@@ -30,22 +30,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         required=True,
         metavar="PATH",
-        help="checkpoints, the oldest first; or one folder, of which checkpointN.pt (one an epoch) are taken",
+        help="checkpoints, oldest first; or a folder with checkpointN.pt, one per epoch",
     )
-    add("--from", dest="first", type=positive, metavar="N", help="first N of a folder's checkpointN.pt (default: all)")
-    add("--to", dest="last", type=positive, metavar="N", help="last N of a folder's checkpointN.pt (default: all)")
+    add(
+        "--from", dest="first", type=positive, metavar="N", help="first N of the folder's checkpointN.pt (default: all)"
+    )
+    add("--to", dest="last", type=positive, metavar="N", help="last N of the folder's checkpointN.pt (default: all)")
     add("--output", required=True, metavar="FILE", help="checkpoint to write")
-    add("--overwrite", action="store_true", help="replace the output if it exists")
-    group = parser.add_argument_group("choosing where to begin")
+    add_overwrite(parser)
+    group = parser.add_argument_group("choosing the range")
     add = group.add_argument
-    add("--select-on", metavar="SPLIT", help="translate this split with the mean of several ranges; keep the best one")
-    add("--data", metavar="DATA", help="data directory with the split and the dictionaries of the model")
+    add("--select-on", metavar="SPLIT", help="translate this split with the means of several ranges, and keep the best")
+    add("--data", metavar="DATA", help="data directory with the split and the model's dictionaries")
     add("--beam", type=positive, default=1, metavar="N", help="beam size (default: 1, greedy)")
-    add("--max-len-a", type=float, default=2, metavar="A", help="translations have at most A x source + B tokens (2)")
-    add("--max-len-b", type=int, default=20, metavar="B", help="see --max-len-a (20)")
+    add(
+        "--max-len-a",
+        type=float,
+        default=2,
+        metavar="A",
+        help="longest translation: A × source length + B tokens (default: 2)",
+    )
+    add("--max-len-b", type=int, default=20, metavar="B", help="see --max-len-a (default: 20)")
     add_scoring(group)
     add_batch_size(group)
-    add("--cpu", action="store_true", help="do not use a GPU (default: if there is one)")
+    add("--cpu", action="store_true", help="run on the CPU even if there is a GPU")
     add_format(group)
 
 
@@ -53,7 +61,7 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     if args.select_on and not args.data:
         parser.error("--select-on: name the data directory with --data")
     if args.data and not args.select_on:
-        parser.error("--data is of use with --select-on only")
+        parser.error("--data needs --select-on")
     if (args.first or args.last) and not (len(args.input) == 1 and Path(args.input[0]).is_dir()):
         parser.error("--from and --to choose among the checkpoints of a folder; name one with --input")
 

@@ -1,8 +1,8 @@
-"""fairseq-syntax characters: text to characters, and back.
+"""fairseq-syntax characters: split text into characters, or join them again.
 
 Characters are separated by spaces, and the space itself is written ▁: "Eine Gruppe" becomes
-"E i n e ▁ G r u p p e". Blanks of every kind and length count as one space, those at the ends of a line as none,
-and a ▁ of the text becomes _. A line stays a line.
+"E i n e ▁ G r u p p e". Any run of whitespace counts as one space, and as none at the ends of a line; a ▁ in the
+text becomes _. Every line stays one line.
 
 example:
   fairseq-syntax characters --input train.de.gz --output characters/train.de
@@ -16,6 +16,7 @@ import argparse
 from tqdm import tqdm
 
 from ..files import STDIO, refuse_existing, written
+from .common.arguments import add_overwrite
 from .common.input_text import input_lines
 from .common.verb import Verb
 
@@ -27,18 +28,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=[STDIO],
         metavar="FILE",
-        help="text, one sentence a line, also .gz; several files are joined; - is stdin (default)",
+        help="text, one sentence per line, plain or .gz; several files are concatenated; - is stdin (default)",
     )
-    add("--output", default=STDIO, metavar="FILE", help="gzipped if it ends in .gz; - is stdout (default)")
-    add("--restore", action="store_true", help="make text of characters")
+    add("--output", default=STDIO, metavar="FILE", help="text, gzipped if it ends in .gz; - is stdout (default)")
+    add("--restore", action="store_true", help="join characters into text")
     add(
         "--dedup",
         choices=["none", "adjacent", "seen"],
         default="none",
-        help="with --restore: remove repeated pairs of words, those right behind the same pair (adjacent) or those "
-        "that stand anywhere before (seen)",
+        help="with --restore: remove repeated pairs of words: those right after the same pair (adjacent), or any that "
+        "occurred before (seen) (default: none)",
     )
-    add("--overwrite", action="store_true", help="replace the output if it exists")
+    add_overwrite(parser)
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:

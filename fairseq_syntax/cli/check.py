@@ -1,10 +1,9 @@
-"""fairseq-syntax check: whether a data directory is as it was written.
+"""fairseq-syntax check: verify a data directory that fairseq-syntax preprocess wrote.
 
-Of what fairseq-syntax preprocess wrote, it checks checksums and shapes of all files; that heads form trees,
-and that parents and distances follow from them; dictionaries; that there is a tree for every sentence, of its length.
-Training checks the cheap part of this by itself.
+It checks checksums and shapes of all files, that heads form trees, that parents and distances follow from the heads,
+the dictionaries, and that every sentence has a tree of its length. Training does the cheap part of this by itself.
 
-Prints a line for every split, and on stderr a line for every fault. Exit status: 0, 1 if there is a fault, 2 for bad
+Prints a line for every split, and a line for every fault on stderr. Exit status: 0, 1 if there is a fault, 2 for bad
 usage.
 
 example:
@@ -20,8 +19,8 @@ from .common.verb import Verb
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", metavar="DATA", help="data directory")
-    parser.add_argument("-s", "--source-lang", metavar="SOURCE", help="source language (default: what is there)")
-    parser.add_argument("-t", "--target-lang", metavar="TARGET", help="target language (default: what is there)")
+    parser.add_argument("-s", "--source-lang", metavar="SOURCE", help="source language (default: the one found)")
+    parser.add_argument("-t", "--target-lang", metavar="TARGET", help="target language (default: the one found)")
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:

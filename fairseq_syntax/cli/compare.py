@@ -1,17 +1,17 @@
-"""fairseq-syntax compare: scores of systems over seeds, whether they differ from a baseline, and where.
+"""fairseq-syntax compare: score systems over seeds, test them against a baseline, and show where they differ.
 
-Files are what fairseq-generate prints (lines in any order; of several hypotheses the one with the best score), or plain
-text with --reference. D- lines are taken, or H- lines where there are none. Several files of a system are its seeds, in
-the same order for all systems; a folder of results knows the seeds.
+Files are the output of fairseq-generate (lines in any order; the best one of several hypotheses; D- lines, or H- lines
+where there are none), or plain text with --reference. Several files of a system are its seeds, in the same order for
+all systems; a folder of results knows its seeds.
 
-  mean, SD, min, max  over seeds; SD is that of a sample
-  95 % interval       of what 95 % of resampled corpora have
-  length              words of the translations to words of the references
+  mean, SD, min, max  over seeds; SD is the sample standard deviation
+  95 % interval       bootstrap interval of the mean
+  length              words of the translations / words of the references
   better/worse        sentences that make the baseline better/worse when the system's translations replace its own
-  p AR                approximate randomization, two-sided, stratified over seeds: sacrebleu --paired-ar for one seed
-  p bootstrap         paired bootstrap, as by sacrebleu --paired-bs: of one tail, about half of a two-sided p
-  p sign              sign test over better and worse (Collins et al. 2005), two-sided
-  Holm                the p before it, corrected for the number of systems
+  p AR                approximate randomization, two-sided, stratified over seeds; for one seed, sacrebleu --paired-ar
+  p bootstrap         paired bootstrap, as in sacrebleu --paired-bs: one-tailed, about half of a two-sided p
+  p sign              sign test on better and worse (Collins et al. 2005), two-sided
+  Holm                the preceding p, corrected for the number of systems
 
 examples:
   fairseq-syntax compare --system base base.generated --system mine mine.generated --reference test.de
@@ -26,7 +26,7 @@ import argparse
 import json
 
 from ..files import refuse_existing
-from .common.arguments import add_format, add_scoring, picture, positive
+from .common.arguments import add_format, add_overwrite, add_scoring, picture, positive
 from .common.verb import Verb
 
 _METRICS = ["BLEU", "chrF", "chrF++", "TER", "RIBES"]
@@ -38,19 +38,19 @@ _CLOSED_BUCKETS = 5
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    _add_systems(parser.add_argument_group("what is compared"))
+    _add_systems(parser.add_argument_group("systems"))
     add_scores(parser)
-    buckets = parser.add_argument_group("where systems differ")
+    buckets = parser.add_argument_group("breakdown")
     add_buckets(buckets)
     buckets.add_argument(
         "--draw",
         type=picture,
         metavar="PICTURE",
-        help="the scores by bucket, with 95 %% bootstrap intervals, as a picture (.svg, .png or .pdf)",
+        help="picture of the scores by bucket, with 95 %% bootstrap intervals (.svg, .png or .pdf)",
     )
     add_chance(parser.add_argument_group("tests and intervals"))
     add_format(parser, "json")
-    parser.add_argument("--overwrite", action="store_true", help="replace the picture if it exists")
+    add_overwrite(parser)
 
 
 def add_scores(parser: argparse.ArgumentParser) -> None:
@@ -62,15 +62,15 @@ def add_scores(parser: argparse.ArgumentParser) -> None:
         choices=_METRICS,
         default=["BLEU", "chrF", "TER", "RIBES"],
         metavar="NAME",
-        help=f"among {', '.join(_METRICS)}; buckets are of the first (default: all but chrF++)",
+        help=f"any of {', '.join(_METRICS)}; buckets use the first (default: all but chrF++)",
     )
     scores.add_argument(
         "--comet",
         metavar="MODEL",
-        help="COMET, too, by this model: a checkpoint, or a name such as Unbabel/wmt22-comet-da, which is downloaded; "
-        "needs unbabel-comet and --source",
+        help="also score with this COMET model: a checkpoint, or a name such as Unbabel/wmt22-comet-da, which is "
+        "downloaded; needs unbabel-comet and --source",
     )
-    scores.add_argument("--lowercase", action="store_true", help="BLEU and chrF regardless of letter case")
+    scores.add_argument("--lowercase", action="store_true", help="ignore case in BLEU and chrF")
     add_scoring(scores)
 
 
@@ -82,24 +82,23 @@ def _add_systems(group) -> None:
         nargs="+",
         default=[],
         metavar=("NAME", "FILE"),
-        help="a system and its translations, a file a seed; with --results, NAME alone takes those that are there",
+        help="system and its translations, one file per seed; with --results, NAME alone is a system of the folder",
     )
-    add("--results", metavar="DIR", help="folder of records and translations, as examples/leaderboard writes them")
-    add("--split", metavar="NAME", help="of --results, such as test")
+    add("--results", metavar="DIR", help="folder of records and translations that examples/leaderboard wrote")
+    add("--split", metavar="NAME", help="split of --results, such as test")
     add(
         "--baseline",
         action="append",
         metavar="NAME",
-        help="compare the others with this system; give it again for further ones (default: the first system)",
+        help="compare the others with this system; may be repeated (default: the first system)",
     )
     add(
         "--reference",
         action="append",
         metavar="FILE",
-        help="text of the references, line n for sentence n - 1; give it again for further references (default: the T- "
-        "lines, in which words that the model does not know are lost)",
+        help="reference text; may be repeated (default: the T- lines, which lose words that the model does not know)",
     )
-    add("--source", metavar="FILE", help="text of the source, in the same order (default: the S- lines)")
+    add("--source", metavar="FILE", help="source text (default: the S- lines)")
 
 
 def add_buckets(group) -> None:
@@ -110,25 +109,25 @@ def add_buckets(group) -> None:
         action="append",
         type=_kind,
         metavar="KIND",
-        help=f"scores by {', '.join(_KINDS)}, where NAME is a dependency label; give it again for further ones "
-        "(default: length, where the source is known)",
+        help=f"scores by {', '.join(_KINDS)}, where NAME is a dependency label; may be repeated (default: length, if "
+        "the source is known)",
     )
-    add("--parse", metavar="FILE", help="trees of the source, CoNLL-U, plain or .gz; tree n is of sentence n - 1")
-    add("--data", metavar="DIR", help="data directory, whose subwords, dictionary and trees are taken")
-    add("--subset", metavar="NAME", help="split of --data, such as test or test1")
-    add("--buckets", type=positive, default=10, metavar="WORDS", help="width of the buckets of length (default: 10)")
+    add("--parse", metavar="FILE", help="trees of the source (CoNLL-U, plain or .gz)")
+    add("--data", metavar="DIR", help="data directory, for its subwords, dictionary and trees")
+    add("--subset", metavar="NAME", help="split of --data, such as test")
+    add("--buckets", type=positive, default=10, metavar="WORDS", help="width of the length buckets (default: 10)")
     add(
         "--longest",
         type=positive,
         metavar="WORDS",
-        help=f"longer sources share the last bucket (default: {_CLOSED_BUCKETS} times the width of the buckets)",
+        help=f"longer sources share the last bucket (default: {_CLOSED_BUCKETS} times --buckets)",
     )
     add(
         "--min-bucket",
         type=positive,
         default=50,
         metavar="N",
-        help="buckets of fewer sentences are put together with a neighbour (default: 50)",
+        help="merge buckets of fewer sentences with a neighbour (default: 50)",
     )
 
 
@@ -141,9 +140,15 @@ def _kind(text: str) -> str:
 def add_chance(group) -> None:
     """How often, and with which seed, tests and intervals draw."""
     add = group.add_argument
-    add("--trials", type=positive, default=10000, metavar="N", help="of randomization (default: 10000)")
-    add("--bootstrap", type=positive, default=1000, metavar="N", help="resamples of the bootstrap (default: 1000)")
-    add("--seed", type=_seed, default=12345, help="of the random numbers (default: 12345, as in sacrebleu)")
+    add(
+        "--trials",
+        type=positive,
+        default=10000,
+        metavar="N",
+        help="trials of approximate randomization (default: 10000)",
+    )
+    add("--bootstrap", type=positive, default=1000, metavar="N", help="bootstrap resamples (default: 1000)")
+    add("--seed", type=_seed, default=12345, help="random seed (default: 12345, as in sacrebleu)")
 
 
 def _seed(text: str) -> int:

@@ -1,4 +1,6 @@
-"""fairseq-syntax constituents: trees over characters that --rnng-tree-output wrote (Bradbury & Socher 2017, Sec. 4).
+"""fairseq-syntax constituents: statistics and pictures of latent constituent trees (Bradbury & Socher 2017, Sec. 4).
+
+The trees are those that fairseq-generate writes with --rnng-tree-output.
 
 examples:
   fairseq-generate data-bin --user-dir "$(fairseq-syntax dir)" --task tree_translation --path checkpoint_best.pt \\
@@ -14,48 +16,47 @@ from pathlib import Path
 
 from ..files import refuse_existing
 from ..trees.text import TreeFormatError, numbered_lines
-from .common.arguments import PICTURES, add_format, is_picture, positive
+from .common.arguments import PICTURES, add_format, add_overwrite, is_picture, positive
 from .common.input_text import input_name, open_input
 from .common.verb import Verb
 
 _STATS = """\
-The root, which holds the whole sentence, is not counted as a constituent. Sentences without a symbol are left out.
-Rows "random" are trees of the same numbers of symbols and constituents, each such tree equally probable; "right" is
-(a (b (c d))), "left" (((a b) c) d); "shuffled" has the segments of "found" and the symbols between them in a random
-order. What is random is the mean, or the sum, of several draws.
+The root, which spans the whole sentence, does not count as a constituent. Sentences without symbols are left out. Rows
+"random" are trees with the same numbers of symbols and constituents, all of them equally probable; "right" is
+(a (b (c d))), "left" (((a b) c) d); "shuffled" has the segments of "found", and the symbols between them, in random
+order. Random rows are means, or sums, over several samples.
 
 Shape:
-  height, highest   of a tree, which is 1 with the root alone: mean and greatest
-  per symbol        constituents per symbol, spaces and all
+  height, highest   mean and maximum height of a tree; the root alone has height 1
+  per symbol        constituents per symbol, spaces included
   children          mean number of children of a constituent
-  % unary           of constituents that have one child
-  % flat            of sentences with the root alone
-  % right, % left   of the constituents in constituents or roots with two children or more, that are the last or the
-                    first child
-  % capped          of sentences in which the budget of actions forbade a constituent; - if the file does not say
-F1 of spans: against the trees that the column names. A span holds two symbols or more, and not the whole sentence.
-Words: gold words are sequences of characters without a space, or those of --words. Segments are constituents without
-constituents in them; spaces at the ends are stripped off.
-  P, R, F1          of segments against words, over all sentences
-  any R             recall of words by constituents of all kinds
-  edge P, R, F1     places between two characters where a segment starts or ends, against those where a word does
-Attention, of the constituents of the target over those of the source, without --side:
-  max alpha         mean greatest weight of a constituent of the target
+  % unary           constituents with one child
+  % flat            sentences with the root alone
+  % right, % left   constituents that are the last or the first child, where there are two children or more
+  % capped          sentences in which the budget of actions ruled out a constituent; - if the file does not say
+F1 of spans: against the trees of the column. A span has two symbols or more, and is not the whole sentence.
+Words: gold words are sequences of characters without a space, or those of --words. Segments are constituents that
+contain no other, stripped of spaces.
+  P, R, F1          segments against words, over all sentences
+  any R             recall of words by all constituents
+  edge P, R, F1     positions where a segment starts or ends, against those where a word does
+Attention from constituents of the target to those of the source, without --side:
+  max alpha         mean of the highest weight of a target constituent
   entropy           mean entropy of its weights, in nats
   total, attended, attending
-                    the parts of the coverage loss, mean over sentences: of the sums of weights that constituents of the
-                    source get (1 is due, 0 of the root), of the greatest that each gets, and of the greatest that each
-                    of the target gives; the root is left out of the latter two
-  % covered         of constituents of the source, without the roots, whose sum is between 0.5 and 1.5
+                    the parts of the coverage loss, mean over sentences: from the total weight that each source
+                    constituent gets (ideally 1; 0 for the root), from the highest weight that each gets, and from the
+                    highest that each target constituent gives; the last two leave out the root
+  % covered         source constituents, without roots, whose total weight is between 0.5 and 1.5
 
 examples:
   fairseq-syntax constituents stats trees.txt
   fairseq-syntax constituents stats trees.txt --side source --words words.ja --format markdown"""
 
 _DRAW = """\
-In a tree, a bar is a constituent, as wide as its first and last child are apart, and the thick bar is the root. The
-source is above the translation. Attention is a heat map: a row is a constituent of the target, a column one of the
-source, and both are in the order of opening.
+In a tree, a bar is a constituent, which reaches from its first child to its last; the thick bar is the root. The source
+is above the translation. Attention is a heat map with a row for each target constituent and a column for each source
+constituent, in the order in which they are opened.
 
 examples:
   fairseq-syntax constituents draw trees.txt --sentence 0 5 --draw pictures
@@ -67,44 +68,48 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     form = argparse.RawDescriptionHelpFormatter
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", help="stats or draw")
 
-    stats = commands.add_parser("stats", description="Numbers.", epilog=_STATS, formatter_class=form)
+    stats = commands.add_parser("stats", description="Statistics.", epilog=_STATS, formatter_class=form)
     add = stats.add_argument
     _add_trees(stats, _run_stats)
-    add("--side", choices=["source", "target"], help="trees of one side only (default: both, and the attention)")
+    add(
+        "--side",
+        choices=["source", "target"],
+        help="trees of one side only (default: both, and the attention between them)",
+    )
     add(
         "--words",
         metavar="FILE",
-        help="the words of --side: text with spaces between words, also .gz; line N, from 0, is sentence N and has the "
-        "characters of its tree, where <unk> is any character",
+        help="words of --side: text with spaces between words, plain or .gz; line N, from 0, has the characters of "
+        "sentence N, where <unk> is any character",
     )
-    add("--samples", type=positive, default=5, metavar="N", help="draws of everything random (default: 5)")
-    add("--seed", type=int, default=1, help="of the draws (default: 1)")
+    add("--samples", type=positive, default=5, metavar="N", help="samples of everything random (default: 5)")
+    add("--seed", type=int, default=1, help="random seed (default: 1)")
     add_format(stats)
 
     draw = commands.add_parser("draw", description="Pictures.", epilog=_DRAW, formatter_class=form)
     add = draw.add_argument
     _add_trees(draw, _run_draw)
-    add("--sentence", type=int, nargs="+", required=True, metavar="N", help="numbers of sentences, as in TS-N")
+    add("--sentence", type=int, nargs="+", required=True, metavar="N", help="sentences to draw, numbered as in TS-N")
     add(
         "--draw",
         required=True,
         metavar="PATH",
-        help="one picture, if it ends in .svg, .png or .pdf; else a folder, for pictures N-trees and N-attention",
+        help="one picture (.svg, .png or .pdf), or a folder, for pictures N-trees and N-attention",
     )
     add(
         "--kind",
         nargs="+",
         choices=["trees", "attention"],
-        help="what to draw (default: the trees in a file, everything in a folder)",
+        help="what to draw (default: trees in a picture, everything in a folder)",
     )
-    add("--type", choices=[suffix[1:] for suffix in PICTURES], help="of the pictures in a folder (default: svg)")
-    add("--overwrite", action="store_true", help="replace pictures that exist")
+    add("--type", choices=[suffix[1:] for suffix in PICTURES], help="format of the pictures in a folder (default: svg)")
+    add_overwrite(draw)
 
 
 def _add_trees(parser: argparse.ArgumentParser, run: Callable) -> None:
     # what is wrong beyond single options is said with the usage of the command, too
     parser.set_defaults(refuse=parser.error, run=run)
-    parser.add_argument("trees", metavar="TREES", help="what --rnng-tree-output has written, also .gz; - is stdin")
+    parser.add_argument("trees", metavar="TREES", help="output of --rnng-tree-output, plain or .gz; - is stdin")
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
@@ -118,7 +123,7 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
         if len({*args.sentence}) * len({*args.kind}) > 1:
             args.refuse(f"--draw {args.draw}: holds one picture; give a folder for several")
         if args.type:
-            args.refuse(f"--type: {args.draw} says what it is; --type is of use with a folder")
+            args.refuse(f"--type is for a folder of pictures; {args.draw} is one")
 
 
 def read_pairs(path: str) -> list:

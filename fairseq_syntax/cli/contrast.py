@@ -1,12 +1,12 @@
-"""fairseq-syntax contrast: how often a model prefers the right member of a minimal pair to the wrong one.
+"""fairseq-syntax contrast: measure how often a model prefers the right translation to one with a single mistake.
 
 The model scores both translations of a source, as fairseq-generate --score-reference does; it is right if the correct
-one has the higher score, and wrong if they tie. Accuracies have the 95 % interval of Wilson; systems are compared with
-the first one by the exact test of McNemar. Tables by distance, attractors and whatever else is in the details follow.
-If the model needs trees, the source is parsed, or its trees are read: --parser conllu --parser-model FILE.
+one scores higher, and wrong on a tie. Accuracies have Wilson's 95 % interval, and systems are compared with the first
+one by McNemar's exact test. Tables by distance, attractors and every other column of the details follow. If the model
+needs trees, the source is parsed, or its trees are read with --parser conllu --parser-model FILE.
 
-A folder of pairs holds src.LANGUAGE, tgt.correct.LANGUAGE and tgt.incorrect.LANGUAGE, a sentence a line, as those of
-DistilLingEval do, and details.tsv, if there is one: a header, then a row a pair.
+A folder of pairs has src.LANGUAGE, tgt.correct.LANGUAGE and tgt.incorrect.LANGUAGE, one sentence per line, as in
+DistilLingEval, and optionally details.tsv: a header, then one row per pair.
 
 examples:
   fairseq-syntax contrast data-bin --path pascal.pt --pairs pairs/agreement --parser conllu \\
@@ -24,31 +24,43 @@ from .common.arguments import (
     add_checkpoint_arguments,
     add_format,
     add_max_tokens,
+    add_overwrite,
     add_parsers,
     add_preparation,
     check_preparation,
 )
 from .common.verb import Verb
 
-_FILES = ("source", "correct", "incorrect")
+_FILES = {"source": "sources", "correct": "correct translations", "incorrect": "incorrect translations"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_checkpoint_arguments(parser, required=False)
     add = parser.add_argument
-    add("--pairs", metavar="FOLDER", help="folder of pairs")
-    for name in _FILES:
-        add(f"--{name}", metavar="FILE", help=f"without --pairs: {name} sentences of the pairs, one a line")
-    add("--details", metavar="FILE", help="what is known of each pair (default: details.tsv of the folder)")
-    add("--name", help="of the system (default: its file and architecture)")
-    add("--score", choices=["sum", "mean"], default="sum", help="log-probabilities of all tokens: their sum or mean")
-    add("--beside", nargs="+", default=[], metavar="FILE", help="records of other systems, the first the baseline")
-    add("--output", metavar="FILE", help="record of this system, JSON; - is stdout, instead of the tables")
+    add("--pairs", metavar="FOLDER", help="folder of minimal pairs")
+    for name, what in _FILES.items():
+        add(f"--{name}", metavar="FILE", help=f"without --pairs: text of the {what}")
+    add("--details", metavar="FILE", help="TSV with a row of details per pair (default: details.tsv of the folder)")
+    add("--name", help="name of the system (default: file and architecture)")
+    add(
+        "--score",
+        choices=["sum", "mean"],
+        default="sum",
+        help="sum or mean of the log-probabilities of tokens (default: sum)",
+    )
+    add(
+        "--beside",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="records of other systems to compare with; the first is the baseline",
+    )
+    add("--output", metavar="FILE", help="record of this system, as JSON; - is stdout, instead of the tables")
     add_preparation(parser)
     add_parsers(parser)
     add_max_tokens(parser)
     add_format(parser)
-    add("--overwrite", action="store_true", help="replace the output if it exists")
+    add_overwrite(parser)
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:

@@ -1,9 +1,9 @@
-"""fairseq-syntax dictionary: an open source dictionary, in which no word loses its spelling.
+"""fairseq-syntax dictionary: build an open source dictionary, which keeps the spelling of every word.
 
-The parser inside LGP (Hashimoto & Tsuruoka 2017) reads character n-grams, of rare and unseen words, too, so their
-spelling must not be lost when text is binarized. This dictionary has all words of the training text with their counts,
-frequent ones first, then those words of other texts that it does not have, with count 0. The model itself says which
-words are frequent enough for a vector of their own.
+The parser inside LGP-NMT (Hashimoto & Tsuruoka 2017) reads character n-grams, also of rare and unseen words, so
+binarization must not turn them into <unk>. The dictionary has the words of the training text with their counts, most
+frequent first, then the words that only the other texts have, with count 0. The model decides which words are frequent
+enough for an embedding of their own.
 
 example:
   fairseq-syntax dictionary --train train.en --extra valid.en test.en --output dict.en.txt
@@ -17,6 +17,7 @@ from collections import Counter
 
 from ..files import refuse_existing, written
 from ..trees.text import read_lines
+from .common.arguments import add_overwrite
 from .common.verb import Verb
 
 
@@ -27,17 +28,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         required=True,
         metavar="FILE",
-        help="training text, one sentence a line, words separated by blanks; also .gz",
+        help="training text, one sentence per line, words separated by spaces; plain or .gz",
     )
     add(
         "--extra",
         nargs="+",
         default=[],
         metavar="FILE",
-        help="texts that will be translated, such as development and test sets; their words do not change the counts",
+        help="texts to translate, such as validation and test sets; they do not change the counts",
     )
-    add("--output", required=True, metavar="FILE", help="the dictionary; - is stdout")
-    add("--overwrite", action="store_true", help="replace the output if it exists")
+    add("--output", required=True, metavar="FILE", help="dictionary; - is stdout")
+    add_overwrite(parser)
 
 
 def run(args: argparse.Namespace) -> None:

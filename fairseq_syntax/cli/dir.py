@@ -1,4 +1,4 @@
-"""fairseq-syntax dir: print the directory to give to --user-dir, or that of a model that comes along.
+"""fairseq-syntax dir: print the directory to give to --user-dir, or that of a bundled model.
 
 example:
   fairseq-train … --user-dir "$(fairseq-syntax dir)"
@@ -15,7 +15,7 @@ from .common.verb import Verb
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", nargs="?", metavar="MODEL", help=f"among {', '.join(names())}")
+    parser.add_argument("model", nargs="?", metavar="MODEL", help=f"bundled model: {', '.join(names())}")
 
 
 def run(args: argparse.Namespace) -> None:

@@ -1,6 +1,7 @@
-"""fairseq-syntax examples: list the recipes and quick runs that come with the package, or copy all of them.
+"""fairseq-syntax examples: list the recipes and quick runs, or copy them.
 
-A copy runs wherever it stands; what recipes make goes to outputs/ of the folder in which they are started.
+A copy, which includes the notebook, runs wherever it is; recipes write to outputs/ of the folder in which they are
+started.
 
 example:
   fairseq-syntax examples --copy examples
@@ -19,7 +20,7 @@ from .common.verb import Verb
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The verb's options."""
-    parser.add_argument("--copy", metavar="DIR", help="a new folder for the scripts and their pages")
+    parser.add_argument("--copy", metavar="DIR", help="copy everything to this new folder")
 
 
 def run(args: argparse.Namespace) -> None:

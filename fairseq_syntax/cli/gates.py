@@ -1,11 +1,11 @@
-"""fairseq-syntax gates: how much a decoder asks for syntax, token by token (Tran & Bisk 2018, eq. 23, Figure 6).
+"""fairseq-syntax gates: how much the decoder draws on syntax, token by token (Tran & Bisk 2018, eq. 23, Figure 6).
 
-The model reads the reference translation (teacher forcing). Of every token that it is about to predict, the end of the
-sentence (</s>) included, the norm z of its gate is written: how much syntax goes into that prediction.
+The model reads the reference translation (teacher forcing). For every token that it predicts, the end of the sentence
+(</s>) included, the norm of its gate is written: how much syntax goes into the prediction.
 
-With --target-conllu, a table says which tags have the highest norm of their sentence, beside how often they occur among
-all tokens, which is what to expect of a gate that does not look at tags. Every piece has the tag of its word; </s> is a
-tag of its own.
+With --target-conllu, a table shows how often each tag has the highest norm in its sentence, beside its share of all
+tokens, which is what a gate that ignores tags would give. Every subword has the tag of its word; </s> is a tag of its
+own.
 
 example:
   fairseq-syntax gates data-bin --path checkpoint_best.pt --subset test --output gates.tsv --html gates.html \\
@@ -18,43 +18,44 @@ import sys
 from ..files import STDIO, refuse_existing, written
 from ..trees.conllu import TreeFormatError, read_conllu
 from ..trees.subwords import SubwordType
-from .common.arguments import add_batch_size, add_checkpoint_arguments, add_format, picture
+from .common.arguments import add_batch_size, add_checkpoint_arguments, add_format, add_overwrite, picture
 from .common.verb import Verb
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_checkpoint_arguments(parser)
     add = parser.add_argument
-    add("--subset", default="test", help="split (default: test)")
-    add("--output", metavar="FILE", help="norms as TSV: sentence, position, token, norm; also .gz; - is stdout")
-    add("--html", metavar="FILE", help="page of the sentences coloured by norm; give - for stdout")
+    add("--subset", default="test", help="split of DATA (default: test)")
+    add(
+        "--output",
+        metavar="FILE",
+        help="norms as TSV (sentence, position, token, norm), gzipped if it ends in .gz; - is stdout",
+    )
+    add("--html", metavar="FILE", help="HTML page of the sentences, coloured by norm; - is stdout")
     add("--draw", type=picture, metavar="PICTURE", help="the same as a picture (.svg, .png or .pdf)")
     add(
         "--sentence",
         type=int,
         nargs="+",
         metavar="N",
-        help="numbers, from 0, of the sentences on the page and in the picture (default: all on the page, the first 10 "
-        "in the picture)",
+        help="sentences on the page and in the picture, from 0 (default: all on the page, the first 10 in the picture)",
     )
-    add(
-        "--target-conllu", metavar="FILE", help="tags (UPOS) of the target words, CoNLL-U, plain or .gz; heads not used"
-    )
+    add("--target-conllu", metavar="FILE", help="CoNLL-U with the tags (UPOS) of the target words, plain or .gz")
     add(
         "--subword-type",
         choices=[str(kind) for kind in SubwordType],
-        help="how the target is cut (default: as the data directory says of the source, else subword_nmt)",
+        help="segmentation of the target (default: that of the source in DATA, else subword_nmt)",
     )
     add_batch_size(parser)
     add_format(parser)
-    add("--overwrite", action="store_true", help="replace the output if it exists")
+    add_overwrite(parser)
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     if not (args.output or args.html or args.draw or args.target_conllu):
         parser.error("give --output, --html, --draw or --target-conllu: there is nothing to make")
     if args.sentence and not (args.html or args.draw):
-        parser.error("--sentence is of use with --html or --draw only")
+        parser.error("--sentence needs --html or --draw")
     if args.output == STDIO and args.html == STDIO:
         parser.error("--output and --html cannot both be stdout")
 

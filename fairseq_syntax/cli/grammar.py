@@ -1,8 +1,8 @@
 """fairseq-syntax grammar: which tags depend on which, in a treebank and in latent trees (Tran & Bisk 2018, Table 4).
 
-A number is the percentage of the dependents of words with the head's tag that have the child's tag. Tags are those of
-the treebank; punctuation is removed from every tree as by fairseq-syntax attachment. L and R are its baselines: the
-head of every word is the next one, or the one before.
+For VERB:NOUN, the number is the percentage of nouns among the dependents of verbs. Tags are those of the treebank;
+punctuation is removed from every tree as by fairseq-syntax attachment. L and R are its baselines: the head of each word
+is the next one, or the previous one.
 
 examples:
   fairseq-syntax grammar data-bin --path checkpoint_best.pt --gold en_ewt.test.conllu.gz --lowercase \\

@@ -1,17 +1,17 @@
-"""fairseq-syntax graph: the weighted graph that a model has found (Hashimoto & Tsuruoka 2017, Sec. 6.2).
+"""fairseq-syntax graph: describe, draw or write a model's latent graphs (Hashimoto & Tsuruoka 2017, Sec. 6.2).
 
-The graph holds, of every word, the probabilities of its heads: the other words and ROOT. Of words in pieces, they are
-averaged over the pieces of the dependent and summed over those of the head; an arc inside a word counts as ROOT.
+The graph has a distribution over heads for every word: the other words and ROOT. Over subwords, probabilities are
+averaged for the dependent and summed for the head; an arc inside a word counts as ROOT.
 
 --gold prints, over the sentences with trees:
-  entropy       mean entropy of the heads of a word, in nats: 0 if there is no doubt
-  % of log N    the same in percent of its greatest value, of which N is the number of words of the sentence
+  entropy       mean entropy of a word's heads, in nats; 0 is certainty
+  % of log N    the same, as a percentage of its maximum in a sentence of N words
   max p         mean probability of the most probable head
-  % trees       of graphs of which the most probable heads form a tree
-  UAS           % of words whose head is right, after --decoder
-  UAS no punct  the same of words that are not punctuation (UPOS PUNCT)
-and which gold relations the right arcs have, without punctuation: words that have the relation, how many of these are
-right, what percentage of all right ones that is (share), and what percentage of the words (recall).
+  % trees       graphs whose most probable heads form a tree
+  UAS           % of words with the right head, after --decoder
+  UAS no punct  the same without punctuation (UPOS PUNCT)
+and, for each gold relation, without punctuation: its words, how many of them have the right head, their percentage of
+all right words (share), and of the words of the relation (recall).
 
 --output writes tab-separated columns: sentence, from 0; number of the word, from 1; word; number of the head, 0 for
 ROOT; head; probability.
@@ -35,6 +35,7 @@ from ..trees.conllu import Sentence, read_conllu
 from .common.arguments import (
     add_format,
     add_input_arguments,
+    add_overwrite,
     add_tree_arguments,
     check_input_arguments,
     check_tree_arguments,
@@ -46,13 +47,13 @@ from .common.verb import Verb
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_tree_arguments(parser)
     add = parser.add_argument
-    add("--gold", metavar="FILE", help="treebank, CoNLL-U, plain or .gz: describe the graphs of its words")
+    add("--gold", metavar="FILE", help="treebank (CoNLL-U, plain or .gz): describe the graphs of its sentences")
     add(
         "--min-share",
         type=_percentage,
         default=3.0,
         metavar="PERCENT",
-        help="leave out relations with a lower share of the arcs that are right (default: 3, as in the paper)",
+        help="leave out relations with a lower share of the right words (default: 3, as in the paper)",
     )
     add_format(parser)
     add_input_arguments(parser)
@@ -60,18 +61,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--draw",
         type=picture,
         metavar="PICTURE",
-        help="draw the graph of one sentence (.svg, .png or .pdf); with the tree of the CoNLL-U, if it has one, below "
-        "the words, and with the labels of a parser",
+        help="draw the graph of one sentence (.svg, .png or .pdf), with the tree of the CoNLL-U, if it has one, below "
+        "the words; graphs of a parser have labels",
     )
-    add("--output", metavar="FILE", help="write the arcs of all sentences, tab-separated; also .gz; - is stdout")
+    add("--output", metavar="FILE", help="arcs of all sentences, tab-separated, gzipped if it ends in .gz; - is stdout")
     add(
         "--threshold",
         type=_probability,
         default=0.1,
         metavar="P",
-        help="draw and write arcs whose probability is greater (default: 0.1)",
+        help="draw and write arcs that are more probable (default: 0.1)",
     )
-    add("--overwrite", action="store_true", help="replace the output if it exists")
+    add_overwrite(parser)
     # to tell whether they are given
     parser.set_defaults(decoder=None, evidence=None)
 
@@ -102,11 +103,11 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     if sum(text is not None for text in (args.gold, args.input, args.subset)) != 1:
         parser.error("give one of --gold, --input and --subset")
     if args.gold and (args.draw or args.output):
-        parser.error("--draw and --output are of use with --input or --subset")
+        parser.error("--draw and --output need --input or --subset")
     if not args.gold and not (args.draw or args.output):
         parser.error("--input and --subset need --draw or --output")
     if not args.gold and (args.decoder or args.evidence):
-        parser.error("--decoder and --evidence are of use with --gold only; what is drawn and written are all arcs")
+        parser.error("--decoder and --evidence need --gold; without it, all arcs are drawn and written")
 
 
 def run(args: argparse.Namespace) -> None:

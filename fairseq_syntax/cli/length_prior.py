@@ -1,14 +1,14 @@
-"""fairseq-syntax length-prior: probabilities of target lengths, for the beam search of Hashimoto & Tsuruoka (2017).
+"""fairseq-syntax length-prior: estimate target lengths, for the beam search of Hashimoto & Tsuruoka (2017).
 
-Lengths are those of the training pairs, in tokens, EOS not counted. The table goes into the data directory, as
-length_prior.SOURCE-TARGET.npz; translate with fairseq-generate --length-prior auto (after --output: FILE).
+Lengths are counted over the training pairs, in tokens without EOS. The table goes into the data directory, as
+length_prior.SOURCE-TARGET.npz, where fairseq-generate --length-prior auto finds it (after --output: --length-prior
+FILE).
 
-A source length of which training says nothing takes no prior: shorter or longer than every sentence, or (with the
-kernel) no sentence within 2 of it.
+A source length that training says nothing about gets no prior: shorter or longer than every training sentence or, with
+the kernel, more than 2 tokens away from any.
 
-Printed are -log p(target length | source length), in nats, the mean over the sentences of the valid split whose source
-length is one of training; less is better. A table of unseen lengths as by the author has no such number: its rows need
-not sum to one.
+Printed is the mean of -log p(target length | source length), in nats, over the validation sentences whose source length
+occurs in training; lower is better. There is none with --unseen author, whose rows need not sum to one.
 
 examples:
   fairseq-syntax length-prior data-bin -s en -t ja
@@ -21,38 +21,39 @@ import sys
 from pathlib import Path
 
 from ..files import refuse_existing
-from .common.arguments import positive
+from .common.arguments import add_overwrite, positive
 from .common.verb import Verb
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("data", metavar="DATA", help="data directory; of several, joined with colons, the first gets the table")
+    add("data", metavar="DATA", help="data directory, or several joined with colons; the table goes into the first")
     add("-s", "--source-lang", required=True, metavar="LANG", help="source language")
     add("-t", "--target-lang", required=True, metavar="LANG", help="target language")
     add(
         "--smoothing",
         choices=["kernel", "raw"],
         default="kernel",
-        help="kernel: neighbouring source lengths count, too, and a log-normal distribution of the ratio of lengths "
-        "backs them; raw: relative frequencies, the paper's (default: kernel)",
+        help="kernel: neighbouring source lengths count too, backed off to a log-normal distribution of length ratios; "
+        "raw: relative frequencies, as in the paper (default: kernel)",
     )
     add(
         "--bin",
         type=positive,
         default=1,
         metavar="N",
-        help="count source lengths together in groups of N, for very small data (default: 1)",
+        help="put source lengths into bins of N, for very small data (default: 1)",
     )
     add(
         "--unseen",
         choices=["floor", "author"],
         default="floor",
-        help="lengths that no training pair has: floor: they are very improbable; author: with a source length that "
-        "was seen they are forbidden, any other source length adds nothing (needs --smoothing raw; default: floor)",
+        help="target lengths that training does not have. floor: they are very improbable; author: they are forbidden "
+        "after a source length that was seen, and other source lengths have no prior (needs --smoothing raw) "
+        "(default: floor)",
     )
-    add("--output", type=_table, metavar="FILE", help="the table, .npz (default: that which --length-prior auto reads)")
-    add("--overwrite", action="store_true", help="replace the table that is there")
+    add("--output", type=_table, metavar="FILE", help="table, .npz (default: where --length-prior auto finds it)")
+    add_overwrite(parser)
 
 
 def _table(path: str) -> Path:

@@ -1,20 +1,20 @@
-"""fairseq-syntax linearize: a corpus for learning to translate and to parse at once.
+"""fairseq-syntax linearize: make a multi-task corpus, to learn translation and parsing at once.
 
-The multi-task system of Currey & Heafield (2019): one Transformer learns from pairs of both kinds,
+One Transformer learns from pairs of both kinds (Currey & Heafield 2019),
   <translate> source  ->  target
   <parse> source      ->  parse of the source, as brackets without words
-and translates text whose first token is <translate>. A sentence that has nothing to parse (an
-empty line, or a tree without heads) gets the first pair only; so every line pair of the input is
-one <translate> pair of the output, in the same order.
+and translates text that begins with <translate>. Every line pair of the input gives one <translate> pair, in the same
+order; a sentence without anything to parse (an empty line, or a tree without heads) gives no <parse> pair.
 
+examples:
   fairseq-syntax linearize --input bpe/train --output multi/train --source-lang en --target-lang de
   for set in valid test; do
     fairseq-syntax linearize --input bpe/$set --output multi/$set --source-lang en \\
       --target-lang de --translate-only
   done
 
-It reads bpe/train.en, bpe/train.de and the trees bpe/train.en.conllu or bpe/train.en.conllu.gz of
-fairseq-syntax parse, and writes multi/train.en and multi/train.de.
+The first one reads bpe/train.en, bpe/train.de and bpe/train.en.conllu or bpe/train.en.conllu.gz, and writes
+multi/train.en and multi/train.de.
 """
 
 import argparse
@@ -29,6 +29,7 @@ from ..trees.conllu import TreeFormatError, read_conllu
 from ..trees.linearization import linearize
 from ..trees.subwords import SubwordType, split_words
 from ..trees.text import read_lines
+from .common.arguments import add_overwrite
 from .common.verb import Verb
 
 TRANSLATE = "<translate>"
@@ -37,27 +38,31 @@ PARSE = "<parse>"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--input", required=True, metavar="PREFIX", help="texts are PREFIX.SOURCE, PREFIX.TARGET")
+    add(
+        "--input",
+        required=True,
+        metavar="PREFIX",
+        help="prefix of the input: text is in PREFIX.SOURCE and PREFIX.TARGET",
+    )
     add("--source-lang", required=True, metavar="SOURCE", help="suffix of the source text")
     add("--target-lang", required=True, metavar="TARGET", help="suffix of the target text")
-    add("--output", required=True, metavar="PREFIX2", help="PREFIX2.SOURCE, PREFIX2.TARGET")
+    add("--output", required=True, metavar="PREFIX", help="prefix of the output, likewise")
     add(
         "--trees-suffix",
         default="conllu",
         metavar="SUFFIX",
-        help="trees are PREFIX.SOURCE.SUFFIX, or that with .gz (default: conllu)",
+        help="trees are in PREFIX.SOURCE.SUFFIX or PREFIX.SOURCE.SUFFIX.gz (default: conllu)",
     )
     add(
-        "--parses", metavar="FILE", help="linearised parses, one a line, such as constituencies; taken instead of trees"
+        "--parses", metavar="FILE", help="linearised parses instead of trees, one per line, such as constituency parses"
     )
-    add("--translate-only", action="store_true", help="no <parse> pairs; for valid and test sets")
-    add("--overwrite", action="store_true", help="replace the output if it exists")
+    add("--translate-only", action="store_true", help="write no <parse> pairs: for validation and test sets")
+    add_overwrite(parser)
     add(
         "--subword-type",
         default=SubwordType.subword_nmt.value,
         choices=[kind.value for kind in SubwordType],
-        help="how the source is cut, to compare it with the words of the trees (default: "
-        "subword_nmt, which is right for uncut text, too)",
+        help="segmentation of the source, to match the trees (default: subword_nmt, which also fits plain words)",
     )
 
 
@@ -65,7 +70,7 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     if args.source_lang == args.target_lang:
         parser.error(f"--source-lang and --target-lang are both {args.source_lang!r}")
     if args.translate_only and args.parses:
-        parser.error("--parses is of no use with --translate-only")
+        parser.error("--parses does not go with --translate-only")
     if Path(args.input).resolve() == Path(args.output).resolve():
         parser.error(f"--input and --output are both {args.input!r}")
 

@@ -1,8 +1,8 @@
-"""fairseq-syntax options: the options of an architecture, with its task and criterion.
+"""fairseq-syntax options: list the options of an architecture, with its task and criterion.
 
-fairseq-train --help knows an architecture's options only if it is given with all that a training needs. The task and
-the criterion are those of the architecture's system, unless others are named. What fairseq's transformer has is left
-out where a model has all of it.
+fairseq-train --help lists an architecture's options only as part of a complete training command. Task and criterion are
+those of the architecture's system, unless you name others. Options that a model inherits from fairseq's transformer are
+left out.
 
 examples:
   fairseq-syntax options
@@ -16,7 +16,7 @@ from .common.verb import Verb
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("arch", nargs="?", metavar="ARCH", help="architecture (default: list all of this package)")
+    parser.add_argument("arch", nargs="?", metavar="ARCH", help="architecture (default: list this package's)")
     parser.add_argument("--task", metavar="NAME", help="task (default: that of the system, or syntax_translation)")
     parser.add_argument("--criterion", metavar="NAME", help="criterion (default: that of the system, if it has one)")
 

@@ -1,20 +1,20 @@
-"""fairseq-syntax parse: dependency trees (CoNLL-U) of a tokenised text, one a line.
+"""fairseq-syntax parse: parse tokenised text into CoNLL-U, one tree per line.
 
-One line of text is one sentence of tokens separated by spaces; one tree comes out for each, also
-for empty lines. Work goes into OUTPUT.part, which becomes OUTPUT when it is complete. To resume a
-run that was stopped or killed, run the same command again; to start over, delete OUTPUT.part.
+Each line is a sentence, its tokens separated by spaces; an empty line gets an empty tree. Output is written to
+OUTPUT.part and renamed when it is complete. To resume an interrupted run, repeat the command; to start over, delete
+OUTPUT.part.
 
-Split over four processes, or machines (the sizes of the shards differ by one sentence at most):
+In four processes, or on four machines:
   for i in 0 1 2 3; do
     fairseq-syntax parse --input train.en --output train.en.$i.conllu.gz --shard $i/4 &
   done; wait
   cat train.en.[0-3].conllu.gz > train.en.conllu.gz
 
-With model files, and text that is already cut into subwords:
+With Stanza models of your own, for text that is already segmented into subwords:
   fairseq-syntax parse --input train.bpe.en --output train.bpe.en.conllu.gz \\
     --subword-type subword_nmt --parser-tagger tagger.pt --parser-model parser.pt
 
-With a parser that fairseq-train made (--task dependency_parsing --arch lgp_parser), and with spaCy:
+With a parser trained by fairseq-train (--task dependency_parsing --arch lgp_parser), and with spaCy:
   fairseq-syntax parse --input train.en --output train.en.conllu.gz --parser checkpoint \\
     --parser-model checkpoint_best.pt
   fairseq-syntax parse --input train.en --output train.en.conllu.gz --parser spacy \\
@@ -28,20 +28,19 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import fields
 from itertools import islice
 from pathlib import Path
 
 from tqdm import tqdm
 
 from .. import systems as systems  # their parsers are found
-from ..data.parsers import Parser, ParserOptions, find_parsers, load_parser
+from ..data.parsers import Parser, load_parser
 from ..data.resumable_conllu import PartFile
 from ..files import STDIO, refuse_existing
 from ..trees.conllu import MAX_WORDS, Sentence, TreeFormatError, format_sentence, without_parse
 from ..trees.subwords import SubwordType, check_length, split_words
 from ..trees.text import read_lines
-from .common.arguments import positive
+from .common.arguments import add_overwrite, add_parsers, positive
 from .common.input_text import input_name
 from .common.verb import Verb
 
@@ -68,33 +67,30 @@ def _shard(text: str) -> tuple[int, int]:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--input", default=STDIO, metavar="FILE", help="text, plain or .gz; - is stdin (the default)")
+    add("--input", default=STDIO, metavar="FILE", help="text, plain or .gz; - is stdin (default)")
     add(
         "--output",
         default=STDIO,
         metavar="FILE",
-        help="CoNLL-U, gzipped if it ends in .gz; - is stdout (the default; not resumable)",
+        help="CoNLL-U, gzipped if it ends in .gz; - is stdout (default), which cannot be resumed",
     )
-    add("--parser", choices=list(find_parsers()), default="stanza", help="what parses (default: stanza)")
-    for option in fields(ParserOptions):
-        add(f"--{option.name.replace('_', '-')}", **option.metadata)
+    add_parsers(parser)
     add(
         "--subword-type",
         default=SubwordType.none.value,
         choices=[kind.value for kind in SubwordType],
-        help="how the text is cut into subwords, which are joined before parsing (default: none)",
+        help="segmentation of the text; subwords are joined before parsing (default: none)",
     )
-    add("--shard", type=_shard, default=(0, 1), metavar="I/N", help="parse the I-th of N parts, I from 0")
-    add("--chunk", type=positive, default=2000, metavar="N", help="sentences a write (default: 2000)")
+    add("--shard", type=_shard, default=(0, 1), metavar="I/N", help="parse part I of N, from 0")
+    add("--chunk", type=positive, default=2000, metavar="N", help="sentences per write (default: 2000)")
     add(
         "--max-words",
         type=positive,
         default=MAX_WORDS,
         metavar="N",
-        help=f"words of the longest sentence that is accepted; a parser's memory grows with their square (default: "
-        f"{MAX_WORDS})",
+        help=f"longest sentence to accept, in words; a parser's memory grows with its square (default: {MAX_WORDS})",
     )
-    add("--overwrite", action="store_true", help="replace OUTPUT if it exists")
+    add_overwrite(parser)
 
 
 def run(args: argparse.Namespace) -> None:

@@ -1,14 +1,14 @@
-"""fairseq-syntax perturb: trees made worse on purpose, to see how much a model depends on them.
+"""fairseq-syntax perturb: damage the trees of a CoNLL-U file on purpose, to see how much a model depends on them.
 
-Shares are exact, to one word or sentence of the file, as far as there are such trees: words of sentences of one word
-have no other head. What comes out are trees with one root; words, UPOS, comments and multi-word ranges stay, and
-sentences without a parse stay without. The same input, options and seed give the same bytes. UAS and LAS against the
-input, punctuation included, are printed on stderr.
+Shares are exact over the whole file, to one word or sentence, as far as they can be reached: a one-word sentence has no
+other head. Trees keep exactly one root; words, UPOS, comments and multi-word ranges are kept, and sentences without a
+parse stay that way. The same input, options and seed give the same bytes. UAS and LAS against the input, punctuation
+included, are printed on stderr.
 
-  --reattach   which words and where to: all choices that give a tree are as likely; labels stay with their words
-  --relabel    labels change places within a sentence, so that none of them stays; that of the root is left alone
-  --trees      random: every tree over the words is as likely; left: the head of each word is the next one; right: the
-               one before. The labels are shuffled, too
+  --reattach   all choices of words and new heads that give a tree are equally likely; labels stay with their words
+  --relabel    words of a sentence exchange labels, so that none of them keeps its own; the root keeps its label
+  --trees      random: all trees over the words are equally likely; left: the head of each word is the next one; right:
+               the previous one. Labels are shuffled
   --trees-of   heads and labels of another parser's trees of the same words
 
 examples:
@@ -30,6 +30,7 @@ from ..files import refuse_existing, written
 from ..trees.alignment import align_tree
 from ..trees.conllu import ROOT, Sentence, TreeFormatError, format_sentence, parse_block, read_blocks
 from ..trees.perturbation import KINDS, Perturbation, Quota
+from .common.arguments import add_overwrite
 from .common.input_text import input_name, open_input
 from .common.verb import Verb
 
@@ -38,16 +39,16 @@ _BLOCK = 1000  # sentences: of each so many, the share of --share is exact
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--input", required=True, metavar="FILE", help="CoNLL-U, also .gz; - is stdin")
-    add("--output", required=True, metavar="FILE", help="CoNLL-U, also .gz; - is stdout")
+    add("--input", required=True, metavar="FILE", help="CoNLL-U, plain or .gz; - is stdin")
+    add("--output", required=True, metavar="FILE", help="CoNLL-U, gzipped if it ends in .gz; - is stdout")
     ways = parser.add_mutually_exclusive_group()
     ways.add_argument("--reattach", type=_share, metavar="P", help="share of words that get another head, 0 to 1")
-    ways.add_argument("--trees", choices=list(KINDS), help="trees that take the place of those of the input")
-    ways.add_argument("--trees-of", metavar="FILE", help="CoNLL-U of the same words, whose trees do")
-    add("--share", type=_share, metavar="P", help="of the sentences that --trees and --trees-of replace (default: 1)")
-    add("--relabel", type=_share, metavar="P", help="share of words that get the label of another one")
-    add("--seed", type=int, default=1, help="of the random choices (default: 1)")
-    add("--overwrite", action="store_true", help="replace the output if it exists")
+    ways.add_argument("--trees", choices=list(KINDS), help="replace the trees with these")
+    ways.add_argument("--trees-of", metavar="FILE", help="replace the trees with those of this CoNLL-U file")
+    add("--share", type=_share, metavar="P", help="share of sentences that --trees or --trees-of replaces (default: 1)")
+    add("--relabel", type=_share, metavar="P", help="share of words that get the label of another word")
+    add("--seed", type=int, default=1, help="random seed (default: 1)")
+    add_overwrite(parser)
 
 
 def _share(text: str) -> float:

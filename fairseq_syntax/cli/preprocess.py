@@ -1,8 +1,7 @@
-"""fairseq-syntax preprocess: binarize text as fairseq-preprocess does, and its trees beside it.
+"""fairseq-syntax preprocess: binarize text as fairseq-preprocess does, together with its trees.
 
-It takes all options of fairseq-preprocess.
-For a prefix P and source language s, the (sub)words are read from P.s and their trees from P.s.conllu or
-P.s.conllu.gz; they must agree word for word.
+It takes all options of fairseq-preprocess. For a prefix P and source language s, tokens are read from P.s and their
+trees from P.s.conllu or P.s.conllu.gz; the two must agree word for word.
 
 example:
   fairseq-syntax preprocess --source-lang en --target-lang de --trainpref bpe/train --validpref bpe/valid \\
@@ -22,44 +21,46 @@ from fairseq import options as fairseq_options
 from ..data.preprocessing import Preprocessing
 from ..trees.conllu import MAX_WORDS
 from ..trees.subwords import SubwordType
+from .common.arguments import add_overwrite
 from .common.verb import Verb
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("Syntax").add_argument
+    group = parser.add_argument_group("Syntax")
+    add = group.add_argument
     add(
         "--trees-suffix",
         default="conllu",
         metavar="SUFFIX",
-        help="trees of P.s are in P.s.SUFFIX or P.s.SUFFIX.gz (default: conllu)",
+        help="trees are in P.s.SUFFIX or P.s.SUFFIX.gz (default: conllu)",
     )
     add(
         "--subword-type",
         choices=[str(kind) for kind in SubwordType],
         default=str(SubwordType.subword_nmt),
-        help="how words are cut: subword_nmt (pieces end in @@; also right for plain words), sentencepiece "
-        "(words begin with ▁), none (one token, one word) (default: subword_nmt)",
+        help="segmentation of the text: subword_nmt (@@; also fits plain words), sentencepiece (▁) or none (default: "
+        "subword_nmt)",
     )
     add(
         "--only-syntax",
         action="store_true",
-        help="add trees to a --destdir that is binarized already; give the same text again",
+        help="add trees to a --destdir that is already binarized, from the same text",
     )
     add(
         "--no-distances",
         action="store_true",
-        help="do not store the distance matrices; they are then computed when an example is read, with the same result",
+        help="do not store tree distances; they are computed on loading instead, with the same result",
     )
     add(
         "--syntax-dicts",
         metavar="DIR",
-        help="take the dictionaries of labels and tags from this data directory; default: made from --trainpref, "
-        "without which --destdir must have them",
+        help="take the dictionaries of labels and tags from this data directory (default: build them from --trainpref; "
+        "without it, use those in --destdir)",
     )
     add(
         "--allow-unparsed",
         action="store_true",
-        help="accept sentences whose HEAD column is _ throughout; they are counted and translated without syntax",
+        help="accept sentences without a parse (HEAD is _ throughout); they are counted and translated without syntax",
     )
     add(
         "--allow-broken",
@@ -68,18 +69,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         const=1.0,
         default=0.0,
         metavar="PERCENT",
-        help="accept up to PERCENT of the trees of a split (1 without a value) that are broken or do not fit their "
-        "sentence; these are counted and translated without syntax (default: 0, every one is an error)",
+        help="accept up to PERCENT broken trees per split, or trees that do not fit their sentence; they are counted "
+        "and translated without syntax (default: 0; without a value: 1)",
     )
     add(
         "--max-words",
         type=int,
         default=MAX_WORDS,
         metavar="N",
-        help="words of the longest sentence that is accepted; distances are a table of their square (default: "
-        f"{MAX_WORDS})",
+        help=f"longest sentence to accept, in words; tree distances grow with its square (default: {MAX_WORDS})",
     )
-    add("--overwrite", action="store_true", help="replace what --destdir holds already")
+    add_overwrite(group)
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:

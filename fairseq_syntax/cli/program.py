@@ -11,38 +11,38 @@ PROGRAM = "fairseq-syntax"
 
 GROUPS = {
     "data": {
-        "parse": "dependency trees of a tokenized text",
-        "preprocess": "binarize text as fairseq-preprocess does, and its trees beside it",
-        "perturb": "the trees of a CoNLL-U file made worse on purpose",
-        "linearize": "multi-task training text from a corpus and its trees",
-        "dictionary": "a source dictionary in which no word loses its spelling",
-        "characters": "text to characters, and back",
-        "length-prior": "probabilities of target lengths, for the beam search",
-        "check": "whether a data directory is as it was written",
+        "parse": "parse tokenised text into CoNLL-U",
+        "preprocess": "binarize text as fairseq-preprocess does, together with its trees",
+        "perturb": "damage the trees of a CoNLL-U file on purpose",
+        "linearize": "make a multi-task corpus, to learn translation and parsing at once",
+        "dictionary": "build an open source dictionary, which keeps the spelling of every word",
+        "characters": "split text into characters, or join them again",
+        "length-prior": "estimate target lengths, for the beam search",
+        "check": "verify a data directory",
     },
-    "look": {
-        "trees": "latent dependency trees of any text, as CoNLL-U or as a picture",
-        "attention": "a picture of what a model attends to in one sentence",
-        "whatif": "what becomes of a translation under another tree of its sentence",
-        "align": "links between words of a sentence and its translation, from attention",
-        "gates": "how much a decoder asks for syntax, token by token",
-        "graph": "latent graphs: how sure they are; pictures and tables of arcs",
-        "constituents": "latent constituent trees over characters: numbers and pictures",
+    "inspect": {
+        "trees": "write or draw the latent trees of a model",
+        "attention": "draw what a model attends to in one sentence",
+        "whatif": "change the tree of a sentence, and see what changes in its translation",
+        "align": "align words of sentences and their translations, from attention",
+        "gates": "how much the decoder draws on syntax, token by token",
+        "graph": "describe, draw or write a model's latent graphs",
+        "constituents": "statistics and pictures of latent constituent trees",
     },
-    "score": {
-        "compare": "scores of systems over seeds, significance, and scores by kind of sentence",
-        "report": "one page about a folder of results, for browsers and paper",
-        "contrast": "accuracy on minimal pairs, by forced scores",
-        "attachment": "attachment accuracy of latent trees against a treebank",
+    "evaluate": {
+        "compare": "score systems over seeds, test them, and show where they differ",
+        "report": "write an HTML page about a folder of results",
+        "contrast": "accuracy on minimal pairs, by forced decoding",
+        "attachment": "score latent trees against a treebank",
         "grammar": "which tags depend on which, in a treebank and in latent trees",
     },
     "models": {
-        "average": "the mean of the parameters of checkpoints",
-        "options": "options of an architecture, with its task and criterion",
+        "average": "average the parameters of checkpoints",
+        "options": "list the options of an architecture, with its task and criterion",
     },
-    "installed": {
-        "dir": "the directory to give to --user-dir",
-        "examples": "the recipes and quick runs, listed or copied",
+    "installation": {
+        "dir": "print the directory to give to --user-dir",
+        "examples": "list or copy the recipes and quick runs",
     },
 }
 VERBS = {verb: line for group in GROUPS.values() for verb, line in group.items()}
@@ -56,13 +56,13 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=PROGRAM,
         usage=f"{PROGRAM} VERB …",
-        description="Syntax for fairseq: everything but training and translating, which are fairseq's own commands.",
-        epilog="\n".join([*lines, "", f"{PROGRAM} VERB --help says more of a verb."]),
+        description="Syntax for fairseq. To train and to translate, use fairseq's own commands with --user-dir.",
+        epilog="\n".join([*lines, "", f"{PROGRAM} VERB --help describes a verb and its options."]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("verb", nargs="?", metavar="VERB", help="one of those below")
+    parser.add_argument("verb", nargs="?", metavar="VERB", help="one of the verbs below")
     parser.add_argument(
-        "--completion", choices=["bash", "zsh", "tcsh"], help="print the completion of a shell (needs shtab), and stop"
+        "--completion", choices=["bash", "zsh", "tcsh"], help="print a completion script (needs shtab) and exit"
     )
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     return parser

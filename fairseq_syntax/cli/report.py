@@ -1,11 +1,11 @@
-"""fairseq-syntax report: write one page about a folder of results, for browsers and paper.
+"""fairseq-syntax report: write an HTML page about a folder of results.
 
-The page is one file that needs no network: systems and tests, curves of training, kinds of sentences, minimal pairs,
-what worse parses cost, the sentences in which systems differ most, what models look at, settings. It can be searched,
-sorted and printed.
+The page is one file, readable offline, that can be searched, sorted and printed: scores and tests, training curves,
+scores by kind of sentence, minimal pairs, the cost of worse parses, the sentences in which systems differ most, what
+models attend to, and all settings.
 
   --look NAME FILE                      a picture (.svg, .png) that another verb has drawn
-  --look NAME CHECKPOINT DATA SUBSET    what `attention` can draw of the model, for the sentences of --sentence
+  --look NAME CHECKPOINT DATA SUBSET    all that `attention` can draw of the model, for the sentences of --sentence
 
 examples:
   fairseq-syntax report docs/results/agreement --split test --reference corpus/test.de --source corpus/test.en \\
@@ -19,55 +19,72 @@ import argparse
 from pathlib import Path
 
 from ..files import refuse_existing, written
-from .common.arguments import positive
+from .common.arguments import add_overwrite, positive
 from .common.verb import Verb
 from .compare import add_buckets, add_chance, add_scores, check_buckets
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("results", metavar="RESULTS", help="folder of records and translations, as examples/leaderboard writes them")
+    add("results", metavar="RESULTS", help="folder of records and translations that examples/leaderboard wrote")
     add("--output", required=True, metavar="FILE", help="page to write (.html)")
-    add("--overwrite", action="store_true", help="replace it if it exists")
-    add("--title", help="of the page (default: corpus and split)")
-    group = parser.add_argument_group("what is compared").add_argument
-    group("--split", required=True, metavar="NAME", help="of RESULTS, such as test")
+    add_overwrite(parser)
+    add("--title", help="title of the page (default: corpus and split)")
+    group = parser.add_argument_group("systems").add_argument
+    group("--split", required=True, metavar="NAME", help="split of RESULTS, such as test")
     group(
         "--reference",
         required=True,
         action="append",
         metavar="FILE",
-        help="text of the references; give it again for further references",
+        help="reference text; may be repeated",
     )
-    group("--source", metavar="FILE", help="text of the source")
+    group("--source", metavar="FILE", help="source text")
     group(
         "--system",
         action="append",
         nargs="+",
         default=[],
         metavar=("NAME", "FILE"),
-        help="a system of RESULTS, or one of other translations, a file a seed (default: all of RESULTS)",
+        help="system of RESULTS, or another one and its translations, one file per seed (default: all of RESULTS)",
     )
-    group("--baseline", action="append", metavar="NAME", help="as in compare (default: the first system)")
+    group(
+        "--baseline",
+        action="append",
+        metavar="NAME",
+        help="compare the others with this system; may be repeated (default: the first system)",
+    )
     add_scores(parser)
-    add_buckets(parser.add_argument_group("where systems differ"))
+    add_buckets(parser.add_argument_group("breakdown"))
     add_chance(parser.add_argument_group("tests and intervals"))
-    _add_more(parser.add_argument_group("what else is on the page"))
+    _add_more(parser.add_argument_group("more on the page"))
 
 
 def _add_more(group) -> None:
     add = group.add_argument
-    add("--most", type=positive, default=50, metavar="N", help="in which systems differ most (default: 50)")
-    add("--contrast", nargs="+", default=[], metavar="FILE", help="what `contrast --output` has written")
+    add(
+        "--most",
+        type=positive,
+        default=50,
+        metavar="N",
+        help="show the N sentences in which systems differ most (default: 50)",
+    )
+    add(
+        "--contrast",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="records of minimal pairs that `contrast --output` wrote",
+    )
     add(
         "--look",
         action="append",
         nargs="+",
         default=[],
         metavar=("NAME", "FILE"),
-        help="what a system looks at: a picture, or CHECKPOINT DATA SUBSET",
+        help="show what a system attends to: a picture, or CHECKPOINT DATA SUBSET; may be repeated",
     )
-    add("--sentence", nargs="+", type=int, default=[0], metavar="N", help="sentences of --look, from 0 (default: 0)")
+    add("--sentence", nargs="+", type=int, default=[0], metavar="N", help="sentences for --look, from 0 (default: 0)")
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:

@@ -1,8 +1,8 @@
-"""fairseq-syntax trees: the trees that a translation model has found by itself, as CoNLL-U or as a picture.
+"""fairseq-syntax trees: write or draw the latent trees of a translation model.
 
-Text has one sentence a line, its tokens separated by spaces, and a tree comes out for every line, also for empty ones.
-Without --bpe, tokens are what the model reads: pieces that are joined to words as --subword-type says. Of CoNLL-U, the
-words are used, and comments, multi-word ranges and UPOS are kept; the trees have no labels but root and dep (unknown).
+Text has one sentence per line, tokens separated by spaces; every line gives a tree, empty ones too. Without --bpe,
+tokens are what the model reads, and are joined into words as --subword-type says. Of CoNLL-U input, words, comments,
+multi-word ranges and UPOS are kept; the only labels are root and dep (unspecified).
 
 examples:
   fairseq-syntax trees data-bin --path checkpoint_best.pt --input test.en --bpe subword_nmt --bpe-codes codes.en \\
@@ -23,6 +23,7 @@ from ..trees.conllu import Sentence, TreeFormatError, find_cycle, format_sentenc
 from ..trees.universal_dependencies import universal_labels
 from .common.arguments import (
     add_input_arguments,
+    add_overwrite,
     add_tree_arguments,
     check_input_arguments,
     check_tree_arguments,
@@ -36,15 +37,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_tree_arguments(parser)
     add = parser.add_argument
     add_input_arguments(parser)
-    add("--output", metavar="FILE", help="CoNLL-U, also .gz; - is stdout (default: stdout, or nothing with --draw)")
+    add(
+        "--output",
+        metavar="FILE",
+        help="CoNLL-U, gzipped if it ends in .gz; - is stdout (default: stdout, or nothing with --draw)",
+    )
     add(
         "--draw",
         type=picture,
         metavar="PICTURE",
         help="draw the tree of one sentence (.svg, .png or .pdf), with that of the CoNLL-U, if it has one, below the "
-        "words. Without a model, the tree of the CoNLL-U is drawn",
+        "words; without a model, draw the tree of the CoNLL-U",
     )
-    add("--overwrite", action="store_true", help="replace the output if it exists")
+    add_overwrite(parser)
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:

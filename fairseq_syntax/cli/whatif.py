@@ -1,21 +1,21 @@
 """fairseq-syntax whatif: change the tree of a sentence, and see what changes in its translation.
 
-The sentence comes with its parse, from CoNLL-U or a split, or is parsed (--parser). It is translated under its tree and
-under others: one in which some words have other heads (--head 5=2: the head of word 5 is word 2; 0 makes it the root),
-or those of a file over the same words (--trees). Printed are the trees, with a * where they differ from the first; each
-translation, with its log-probability under each of the trees; and the word that each word of a translation looks at
-most. --head may be given several times; the result has to be a tree with one root.
+The sentence comes with its tree, from CoNLL-U or a split, or is parsed (--parser). It is translated under this tree and
+under others: one with other heads (--head 5=2 attaches word 5 to word 2; 0 makes it the root), or those of a file over
+the same words (--trees). Printed are the trees, with a * where they differ from the first; every translation, with its
+log-probability under each tree; and the source word that each word of a translation attends to most. The edited tree
+must have one root.
 
   PASCAL, tags, DASA, SDAtt, chen17, LGP-NMT with --lgp-graph dep   read the tree
-  LISA                     attends by the tree in place of its own, as with --lisa-gold-parses
-  SA-NMT, FA-NMT           the tree takes the place of the probabilities of heads (pieces hang on the first piece of
-                           their word)
-  LGP-NMT (latent)         the same; labels stay its own
-  UNI and SEQ of LGP-NMT, RNNGs, models without syntax              take none, and are refused
-Models with latent trees are shown left to themselves, too; without a parse, their own best tree is what changes.
+  LISA                     attends by the tree instead of its own prediction, as with --lisa-gold-parses
+  SA-NMT, FA-NMT           the tree replaces the probabilities of heads (subwords attach to the first one of their word)
+  LGP-NMT (latent)         the same; it still predicts labels
+  UNI and SEQ of LGP-NMT, RNNGs, models without syntax              take no tree, and are refused
+Models with latent trees are also shown under their own; without a parse, their own best tree is the one to change.
 
-With --pairs, a folder of pairs of which both trees are known (examples/agreement/pairs.py makes one): how often the
-translation under each of the two trees is that of this tree, and how often the model gives that one more probability.
+With --pairs, a folder of sentences that have two trees and a translation for each (examples/agreement/pairs.py makes
+one): how often the translation under each tree is the reference for that tree, and how often the model prefers this
+reference.
 
 examples:
   fairseq-syntax whatif data-bin --path pascal.pt --subset test --sentence 3 --head 8=5 --draw whatif.svg
@@ -33,6 +33,7 @@ from .common.arguments import (
     add_checkpoint_arguments,
     add_format,
     add_max_tokens,
+    add_overwrite,
     add_parsers,
     add_preparation,
     add_search,
@@ -46,19 +47,26 @@ from .common.verb import Verb
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_checkpoint_arguments(parser)
     add = parser.add_argument
-    add("--input", metavar="FILE", help="text, or CoNLL-U if it ends in .conllu; also .gz; - is text from stdin")
-    add("--subset", help="take a split of DATA instead of --input")
+    add("--input", metavar="FILE", help="text, or CoNLL-U if it ends in .conllu, plain or .gz; - is text from stdin")
+    add("--subset", help="split of DATA, instead of --input")
     add("--pairs", metavar="FOLDER", help="instead of one sentence, count over pairs of trees and translations")
-    add("--sentence", type=int, default=0, metavar="N", help="number of the sentence, from 0 (default: 0)")
-    add("--head", type=_edit, action="append", default=[], metavar="D=H", help="word D hangs on word H, or is root (0)")
-    add("--label", type=_label, action="append", default=[], metavar="D=LABEL", help="relation of word D to its head")
-    add("--trees", metavar="FILE", help="CoNLL-U: all trees in it over the words of the sentence")
-    add("--no-parse", action="store_true", help="translate without a parse, too")
+    add("--sentence", type=int, default=0, metavar="N", help="sentence of the input, from 0 (default: 0)")
+    add(
+        "--head",
+        type=_edit,
+        action="append",
+        default=[],
+        metavar="D=H",
+        help="attach word D to word H, or make it the root (0); may be repeated",
+    )
+    add("--label", type=_label, action="append", default=[], metavar="D=LABEL", help="label of word D; may be repeated")
+    add("--trees", metavar="FILE", help="CoNLL-U: also all its trees over the same words")
+    add("--no-parse", action="store_true", help="also translate without a parse")
     add("--draw", type=picture, metavar="PICTURE", help="draw trees and attention side by side (.svg, .png or .pdf)")
     add(
         "--collapse-ranges",
         action="store_true",
-        help='make each multi-word token of CoNLL-U one word ("im" for "in" and "dem"), as models read it',
+        help='read multi-word tokens of CoNLL-U as one word ("im" for "in" and "dem"), as models do',
     )
     add_subword_type(parser)
     add_preparation(parser, tokenizer=False)
@@ -66,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_search(parser)
     add_max_tokens(parser)
     add_format(parser)
-    add("--overwrite", action="store_true", help="replace the picture if it exists")
+    add_overwrite(parser)
 
 
 def _edit(text: str) -> tuple[int, int]:
@@ -96,7 +104,7 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
             if words.count(word) > 1:
                 parser.error(f"--{name}: word {word} is named twice")
     if args.subset and args.bpe:
-        parser.error("--bpe: a --subset is cut already")
+        parser.error("--bpe: a --subset is already segmented")
     check_preparation(parser, args)
 
 

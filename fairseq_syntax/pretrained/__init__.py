@@ -1,4 +1,4 @@
-"""Small models that come along, a folder each: parameters in half precision, and dictionaries.
+"""Small models that are bundled, a folder each: parameters in half precision, and dictionaries.
 
 manifest.json has a hash of every file.
 
@@ -33,7 +33,7 @@ def folder(name: str) -> Path:
     Raises ValueError: there is none of this name, or a file is not what it was when it was published.
     """
     if name not in _manifest():
-        raise ValueError(f"{name}: no model of this name comes along; choose among {', '.join(names())}")
+        raise ValueError(f"{name}: no bundled model has this name; choose from {', '.join(names())}")
     for file, digest in _manifest()[name].items():
         path = FOLDER / name / file
         if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != digest:
@@ -42,5 +42,5 @@ def folder(name: str) -> Path:
 
 
 def checkpoint(path: str) -> str:
-    """The checkpoint of a model that comes along, by its name; any other path as it is."""
+    """The checkpoint of a bundled model, by its name; any other path as it is."""
     return str(folder(path) / MODEL) if path in _manifest() and not Path(path).exists() else path

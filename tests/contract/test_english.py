@@ -6,6 +6,8 @@ import subprocess
 import pytest
 from contract.command_lines import REPOSITORY
 
+from fairseq_syntax.cli.program import VERBS, load
+
 # pattern -> what to write instead
 TURNS = {
     r"in the place of": "instead of",
@@ -45,6 +47,24 @@ def found(text: str, pattern: str) -> list[str]:
     """Where a turn occurs, over the ends of lines, too."""
     lines = re.compile(pattern.replace(" ", r"\s+(?:#\s+)?"))
     return [f"line {text.count(chr(10), 0, m.start()) + 1}: {m[0]}" for m in lines.finditer(text)]
+
+
+# options that name what differs from verb to verb; all others mean the same everywhere
+OF_THE_VERB = """--input --output --subword-type --trees --seed --source-lang --target-lang --bpe-codes
+--sentencepiece-model --lowercase --subset --sentence --draw --pairs --head --beam --max-len-a --max-len-b --format
+--source --gold --system --split --reference --by --data""".split()
+
+
+def test_an_option_has_one_wording():
+    wordings: dict[str, dict[str, str]] = {}
+    for verb in set(VERBS) - {"preprocess"}:  # most of its options are fairseq's
+        for action in load(verb).main.build_parser()._actions:
+            for option in action.option_strings:
+                wordings.setdefault(option, {})[action.help] = verb
+    several = {option: texts for option, texts in wordings.items() if len(texts) > 1}
+    assert {"--overwrite", "--path", "--cpu"} < wordings.keys()
+    assert not {option: texts for option, texts in several.items() if option not in (*OF_THE_VERB, "-s", "-t")}
+    assert set(OF_THE_VERB) <= several.keys()
 
 
 @pytest.mark.skipif(not FILES, reason="not a checkout of git")

@@ -1,4 +1,4 @@
-"""Models that come along: whole, loaded by name, with the parser that comes along, and as directories."""
+"""Bundled models: whole, loaded by name, with the bundled parser, and as directories."""
 
 import json
 import shutil
@@ -73,6 +73,6 @@ def test_what_is_damaged_or_not_there_is_named(tmp_path, monkeypatch, capsys):
     pretrained.folder.cache_clear()
     monkeypatch.undo()
     assert dir_verb.main(["agreement-nothing"]) == 1
-    assert "no model of this name comes along; choose among agreement-parser" in capsys.readouterr().err
+    assert "no bundled model has this name; choose from agreement-parser" in capsys.readouterr().err
     assert dir_verb.main(["agreement-pascal"]) == 0
     assert capsys.readouterr().out.strip() == str(pretrained.FOLDER / "agreement-pascal")

@@ -39,25 +39,29 @@ def add_tree_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of everything that induces trees: the model, how text is cut, how a tree is decoded."""
     add_checkpoint_arguments(parser, required=False)
     add = parser.add_argument
-    add("--bpe", choices=["subword_nmt", "fastbpe", "sentencepiece"], help="cut the words with this (default: as is)")
-    add("--bpe-codes", metavar="FILE", help="codes of --bpe subword_nmt or fastbpe")
-    add("--sentencepiece-model", metavar="FILE", help="model of --bpe sentencepiece")
+    add(
+        "--bpe",
+        choices=["subword_nmt", "fastbpe", "sentencepiece"],
+        help="segment the text with this (default: leave it as it is)",
+    )
+    add("--bpe-codes", metavar="FILE", help="codes for --bpe subword_nmt or fastbpe")
+    add("--sentencepiece-model", metavar="FILE", help="model for --bpe sentencepiece")
     add_subword_type(parser)
-    add("--lowercase", action="store_true", help="show the model the words in lower case; they are written as they are")
+    add("--lowercase", action="store_true", help="lowercase the words for the model; the output keeps their case")
     add(
         "--decoder",
         choices=[str(kind) for kind in TreeDecoder],
         default=str(TreeDecoder.mst),
-        help="mst: the best tree, arcs may cross (Chu-Liu-Edmonds, the paper's); eisner: the best tree without "
-        "crossing arcs; greedy: the best head of every word, which may make cycles or no root (default: mst)",
+        help="mst: the best tree, possibly non-projective (Chu-Liu-Edmonds, as in the paper); eisner: the best "
+        "projective tree; greedy: the best head of every word, possibly with cycles or without a root (default: mst)",
     )
     add(
         "--evidence",
         dest="evidence",
         choices=["scores", "marginals"],
         default="scores",
-        help="what is summed over the pieces of a word and decoded: arc scores (the paper, eq. 24) or the "
-        "probabilities of arcs (default: scores)",
+        help="what to sum over the subwords of a word and decode: arc scores (eq. 24 of the paper) or arc "
+        "probabilities (default: scores)",
     )
     add_batch_size(parser)
 
@@ -67,8 +71,8 @@ def add_subword_type(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--subword-type",
         choices=[str(kind) for kind in SubwordType],
-        help="how text is cut that comes in pieces (default: what the data directory says, else subword_nmt, which is "
-        "right for uncut text, too)",
+        help="segmentation of text that comes in subwords (default: that of DATA, else subword_nmt, which also fits "
+        "plain words)",
     )
 
 
@@ -87,21 +91,21 @@ def check_tree_arguments(parser: argparse.ArgumentParser, args: argparse.Namespa
 def add_checkpoint_arguments(parser: argparse.ArgumentParser, required: bool = True) -> None:
     """DATA, --path and --cpu."""
     parser.add_argument(
-        "data", nargs=None if required else "?", metavar="DATA", help="data directory, of which the dictionaries are"
+        "data", nargs=None if required else "?", metavar="DATA", help="data directory with the model's dictionaries"
     )
     parser.add_argument("--path", required=required, metavar="CHECKPOINT", help="checkpoint of the model")
-    parser.add_argument("--cpu", action="store_true", help="do not use a GPU (default: if there is one)")
+    parser.add_argument("--cpu", action="store_true", help="run on the CPU even if there is a GPU")
 
 
 def add_treebank_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of what compares trees with a treebank, beyond `add_tree_arguments`."""
     add = parser.add_argument
-    add("--gold", required=True, metavar="FILE", help="treebank, CoNLL-U, plain or .gz; trees are found for its words")
-    add("--predicted", metavar="FILE", help="CoNLL-U of trees for the same words, instead of DATA and --path")
+    add("--gold", required=True, metavar="FILE", help="treebank (CoNLL-U, plain or .gz)")
+    add("--predicted", metavar="FILE", help="trees of the same words (CoNLL-U), instead of DATA and --path")
     add(
         "--collapse-ranges",
         action="store_true",
-        help='make each multi-word token of the treebank one word ("im" for "in" and "dem"), as models read it',
+        help='read multi-word tokens of CoNLL-U as one word ("im" for "in" and "dem"), as models do',
     )
 
 
@@ -119,34 +123,41 @@ def add_format(parser: argparse.ArgumentParser, *more: str) -> None:
         "--format",
         choices=forms,
         default=str(TableFormat.text),
-        help=f"of the table: text (aligned), {', '.join(forms[1:-1])} or {forms[-1]} (default: text)",
+        help=f"table format: text (aligned), {', '.join(forms[1:-1])} or {forms[-1]} (default: text)",
     )
+
+
+def add_overwrite(parser: argparse.ArgumentParser) -> None:
+    """--overwrite."""
+    parser.add_argument("--overwrite", action="store_true", help="replace output that exists")
 
 
 def add_batch_size(parser: argparse.ArgumentParser) -> None:
     """--batch-size."""
-    parser.add_argument("--batch-size", type=positive, default=64, metavar="N", help="sentences a batch (default: 64)")
+    parser.add_argument(
+        "--batch-size", type=positive, default=64, metavar="N", help="sentences per batch (default: 64)"
+    )
 
 
 def add_input_arguments(parser: argparse.ArgumentParser) -> None:
     """What a model is shown, of which one sentence may be drawn."""
     add = parser.add_argument
-    add("--input", metavar="FILE", help="text, or CoNLL-U if it ends in .conllu; also .gz; - is text from stdin")
-    add("--subset", help="take a split of DATA instead of --input")
+    add("--input", metavar="FILE", help="text, or CoNLL-U if it ends in .conllu, plain or .gz; - is text from stdin")
+    add("--subset", help="split of DATA, instead of --input")
     add(
         "--collapse-ranges",
         action="store_true",
-        help='make each multi-word token of CoNLL-U one word ("im" for "in" and "dem"), as models read it',
+        help='read multi-word tokens of CoNLL-U as one word ("im" for "in" and "dem"), as models do',
     )
-    add("--sentence", type=int, metavar="N", help="number of the sentence to draw, from 0 (default: 0)")
+    add("--sentence", type=int, metavar="N", help="sentence to draw, from 0 (default: 0)")
 
 
 def check_input_arguments(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     """End with a usage message if options of `add_input_arguments` do not go together."""
     if args.sentence is not None and not args.draw:
-        parser.error("--sentence is of use with --draw only")
+        parser.error("--sentence needs --draw")
     if args.subset and args.bpe:
-        parser.error("--bpe: a --subset is cut already")
+        parser.error("--bpe: a --subset is already segmented")
 
 
 def add_scoring(parser: argparse.ArgumentParser) -> None:
@@ -157,15 +168,15 @@ def add_scoring(parser: argparse.ArgumentParser) -> None:
         choices=TOKENIZERS,
         default="none",
         metavar="NAME",
-        help=f"sacrebleu's tokenizer: {', '.join(TOKENIZERS)}; none for text that is tokenised, 13a for text that is "
-        "not (default: none)",
+        help=f"sacrebleu's tokenizer: {', '.join(TOKENIZERS)}; none for tokenised text, 13a for raw text "
+        "(default: none)",
     )
     add(
         "--remove-bpe",
         nargs="?",
         const=str(SubwordType.subword_nmt),
         choices=[str(kind) for kind in SubwordType if kind != SubwordType.none],
-        help="join pieces to words first, if that has not been done; give it after files (alone: subword_nmt)",
+        help="join subwords first; give it after file names (without a value: subword_nmt)",
     )
 
 
@@ -173,13 +184,15 @@ def add_preparation(parser: argparse.ArgumentParser, tokenizer: bool = True) -> 
     """How text becomes what a model reads, on both sides; without --tokenizer where words are given."""
     add = parser.add_argument
     if tokenizer:
-        add("--tokenizer", choices=["moses"], help="split raw text into words, its punctuation normalised (sacremoses)")
-    add("--lowercase", action="store_true", help="lower-case both sides")
-    add("--bpe", choices=["subword_nmt", "fastbpe", "sentencepiece", "syntax_char"], help="cut both sides with this")
+        add("--tokenizer", choices=["moses"], help="tokenise raw text, with normalised punctuation (sacremoses)")
+    add("--lowercase", action="store_true", help="lowercase both sides")
     add(
-        "--bpe-codes", nargs="+", metavar="FILE", help="codes of --bpe: of both sides, or the source's and the target's"
+        "--bpe",
+        choices=["subword_nmt", "fastbpe", "sentencepiece", "syntax_char"],
+        help="segment the text with this (default: leave it as it is)",
     )
-    add("--sentencepiece-model", nargs="+", metavar="FILE", help="in the same way, of --bpe sentencepiece")
+    add("--bpe-codes", nargs="+", metavar="FILE", help="codes for --bpe: one file for both sides, or one for each")
+    add("--sentencepiece-model", nargs="+", metavar="FILE", help="model for --bpe sentencepiece, likewise")
 
 
 def check_preparation(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
@@ -194,19 +207,27 @@ def check_preparation(parser: argparse.ArgumentParser, args: argparse.Namespace)
 def add_parsers(parser: argparse.ArgumentParser) -> None:
     """What parses the source, if the model needs trees."""
     add = parser.add_argument
-    add("--parser", choices=list(find_parsers()), default="stanza", help="what parses the source (default: stanza)")
+    add("--parser", choices=list(find_parsers()), default="stanza", help="parser of the source (default: stanza)")
     for option in fields(ParserOptions):
         add(f"--{option.name.replace('_', '-')}", **option.metadata)
 
 
 def add_max_tokens(parser: argparse.ArgumentParser) -> None:
     """--max-tokens."""
-    parser.add_argument("--max-tokens", type=positive, default=4000, metavar="N", help="tokens a batch (default: 4000)")
+    parser.add_argument(
+        "--max-tokens", type=positive, default=4000, metavar="N", help="tokens per batch (default: 4000)"
+    )
 
 
 def add_search(parser: argparse.ArgumentParser) -> None:
     """How the model searches for a translation, as in fairseq-generate."""
     add = parser.add_argument
-    add("--beam", type=positive, default=5, metavar="N", help="hypotheses that the search keeps (default: 5)")
-    add("--max-len-a", type=float, default=0.0, metavar="A", help="translations have at most A·source + B tokens (0)")
+    add("--beam", type=positive, default=5, metavar="N", help="beam size (default: 5)")
+    add(
+        "--max-len-a",
+        type=float,
+        default=0.0,
+        metavar="A",
+        help="longest translation: A × source length + B tokens (default: 0)",
+    )
     add("--max-len-b", type=positive, default=200, metavar="B", help="see --max-len-a (default: 200)")

@@ -46,19 +46,21 @@ class ParserOptions:
     """What can be said about a parser; each reads some of it."""
 
     parser_model: Optional[str] = _option(
-        "what the parser loads. stanza: file of a dependency parser to use instead of the language's, with "
-        "--parser-tagger; conllu: file with a tree for every sentence that comes; spacy: name or folder of a "
-        "pipeline; checkpoint: parser trained with --task dependency_parsing"
+        "model of the parser. stanza: file of a dependency parser, with --parser-tagger, instead of the language's; "
+        "spacy: name or folder of a pipeline; checkpoint: parser trained with --task dependency_parsing, or "
+        "agreement-parser; conllu: file with the tree of every sentence"
     )
     parser_tagger: Optional[str] = _option("stanza: file of a tagger, with --parser-model")
-    parser_language: Optional[str] = _option("stanza: language of the models; default: that of the text, or en")
-    parser_dir: Optional[str] = _option("stanza: folder of the models, downloaded to if missing; default: Stanza's own")
-    parser_device: Optional[str] = _option("cpu, cuda, cuda:1, …; default: a GPU if the parser finds one")
+    parser_language: Optional[str] = _option("stanza: language of the models (default: the text's, or en)")
+    parser_dir: Optional[str] = _option(
+        "stanza: folder of the models, which are downloaded if missing (default: Stanza's own)"
+    )
+    parser_device: Optional[str] = _option("cpu, cuda, cuda:1, … (default: a GPU if the parser finds one)")
     parser_decoder: Optional[TreeDecoder] = field(
         default=None,
         metadata={
-            "help": "checkpoint: mst: the best tree, arcs may cross; eisner: the best tree without crossing arcs; "
-            "greedy: the best head of every word, which may make cycles or several roots; default: mst",
+            "help": "checkpoint: mst: the best tree, possibly non-projective; eisner: the best projective tree; "
+            "greedy: the best head of every word, possibly with cycles or several roots (default: mst)",
             "choices": [str(decoder) for decoder in TreeDecoder],
         },
     )

@@ -37,7 +37,7 @@ class OwnParser:
     (`--lgp-pos-column upos`). `longest` is how many words of a sentence it reads.
 
     Args:
-        path: checkpoint of `lgp_parser`, or the name of one that comes along; nothing else is needed.
+        path: checkpoint of `lgp_parser`, or the name of a bundled one; nothing else is needed.
         decoder: a `TreeDecoder`.
         device: "cpu", "cuda", …; None takes a GPU where there is one.
         batch_tokens: words of a batch, padding included.
