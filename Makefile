@@ -19,7 +19,7 @@ help:
 	@echo "make install   set up $(VENV) (minutes the first time, seconds after)"
 	@echo "make demo      train, translate and score a syntax-aware Transformer (3 minutes)"
 	@echo "make leaderboard   train every system on the agreement corpus, three seeds (a day on two cores; resumes)"
-	@echo "make results   write the tables of docs/results.md and the figures of README from the records"
+	@echo "make results   write the tables of docs/ and the figures of README from the records"
 	@echo "make docs      build the site into site/, to be opened from there"
 	@echo "make test      units and a tiny run of every system (4 minutes on two cores);  make test-all   all but the slow tests"
 	@echo "make test-slow   all tests (an hour);  make coverage   which lines make test-all runs"
@@ -44,7 +44,9 @@ demo: install
 	PATH="$(BIN):$$PATH" bash examples/quickstart.sh
 
 leaderboard: install
-	PATH="$(BIN):$$PATH" $(BIN)/python examples/leaderboard/run.py examples/leaderboard/agreement.toml
+	export PATH="$(BIN):$$PATH"
+	python examples/leaderboard/run.py examples/leaderboard/agreement.toml
+	python examples/leaderboard/probes.py examples/leaderboard/agreement.toml
 
 results: install
 	$(BIN)/python examples/leaderboard/results.py

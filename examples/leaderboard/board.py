@@ -2,7 +2,7 @@
 
 import shlex
 import tomllib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 import fairseq_syntax
@@ -14,6 +14,7 @@ USER_DIR = CHECKOUT / "fairseq_syntax"
 if not USER_DIR.is_dir():
     USER_DIR = Path(fairseq_syntax.__file__).parent
 TREES = ("gold", "parser", "random")
+VERBS = ("contrast", "whatif", "unparsed")
 
 
 class BoardError(Exception):
@@ -78,6 +79,33 @@ class Curve:
 
 
 @dataclass(frozen=True)
+class Probe:
+    """What trained models are asked besides translating the splits. $VARIABLES are those of the environment, and OUT.
+
+    Fields:
+        name: of the folder of its records.
+        verb: contrast or whatif of fairseq-syntax, or unparsed: translate without a parse.
+        pairs: folder of minimal pairs, for contrast and whatif.
+        made_by: command that makes it if it is not there.
+        trees: file of trees for contrast, in the folder of the kind that a system reads; without one, Stanza parses.
+        inputs: for unparsed: split -> text of its source, below the output folder.
+        options: of the verb.
+        of_families: further ones, by family.
+        systems: that are asked; default: all.
+    """
+
+    name: str
+    verb: str
+    pairs: str = ""
+    made_by: str = ""
+    trees: str = ""
+    inputs: dict[str, str] = field(default_factory=dict)
+    options: str = ""
+    of_families: dict[str, str] = field(default_factory=dict)
+    systems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class System:
     """A line of the table.
 
@@ -107,6 +135,7 @@ class Board:
         default_trees: whose data directory systems that read no trees are trained on.
         hashed: files below the output folder that say what was trained on; globs.
         curve: over the quality of parses, or none.
+        probes: see `Probe`.
     """
 
     name: str
@@ -119,6 +148,7 @@ class Board:
     systems: dict[str, System]
     default_trees: str = "gold"
     curve: Curve | None = None
+    probes: dict[str, Probe] = field(default_factory=dict)
 
     def runs(self) -> list[tuple[System, int]]:
         """All (system, seed), a seed of every system before the next."""
@@ -167,9 +197,9 @@ def read_board(path: Path) -> Board:
         raise BoardError(f"{path}: {error}") from None
     _inherit(path, content.get("families", {}))
     parts = {}
-    for key, kind in (("splits", Split), ("families", Family), ("systems", System)):
+    for key, kind in (("splits", Split), ("families", Family), ("systems", System), ("probes", Probe)):
         parts[key] = {
-            name: _build(kind, f"{path}: {key}.{name}", values, **({"name": name} if kind is System else {}))
+            name: _build(kind, f"{path}: {key}.{name}", values, **({"name": name} if kind in (System, Probe) else {}))
             for name, values in content.pop(key, {}).items()
         }
     curve = content.pop("curve", None)
@@ -177,15 +207,9 @@ def read_board(path: Path) -> Board:
         parts["curve"] = _build(Curve, f"{path}: curve", curve)
     board = _build(Board, str(path), content, path=path, **parts)
     for system in board.systems.values():
-        where = f"{path}: systems.{system.name}"
-        if system.family not in board.families:
-            raise BoardError(f"{where}: family {system.family}; choose among {', '.join(board.families)}")
-        if system.trees not in ("", *TREES):
-            raise BoardError(f"{where}: trees = {system.trees!r}; choose among {', '.join(TREES)}, or leave it out")
-        try:
-            shlex.split(system.options)
-        except ValueError as error:
-            raise BoardError(f"{where}: options: {error}") from None
+        _check_system(board, system)
+    for probe in board.probes.values():
+        _check_probe(board, probe)
     if board.curve and (
         board.curve.split not in board.splits or not board.curve.systems.keys() <= board.systems.keys()
     ):
@@ -193,3 +217,38 @@ def read_board(path: Path) -> Board:
     if "valid" not in board.splits:
         raise BoardError(f"{path}: splits.valid is missing; checkpoints are chosen on it")
     return board
+
+
+def _check_system(board: Board, system: System) -> None:
+    where = f"{board.path}: systems.{system.name}"
+    if system.family not in board.families:
+        raise BoardError(f"{where}: family {system.family}; choose among {', '.join(board.families)}")
+    if system.trees not in ("", *TREES):
+        raise BoardError(f"{where}: trees = {system.trees!r}; choose among {', '.join(TREES)}, or leave it out")
+    _check_options(where, system.options)
+
+
+def _check_probe(board: Board, probe: Probe) -> None:
+    where = f"{board.path}: probes.{probe.name}"
+    if probe.verb not in VERBS:
+        raise BoardError(f"{where}: verb = {probe.verb!r}; choose among {', '.join(VERBS)}")
+    needed = "inputs" if probe.verb == "unparsed" else "pairs"
+    if not getattr(probe, needed):
+        raise BoardError(f"{where}: {needed} is missing; {probe.verb} needs it")
+    for what, names, known in (
+        ("systems", probe.systems, board.systems),
+        ("of_families", probe.of_families, board.families),
+        ("inputs", probe.inputs, board.splits),
+    ):
+        for name in names:
+            if name not in known:
+                raise BoardError(f"{where}: {what}: {name}; choose among {', '.join(known)}")
+    for options in (probe.options, *probe.of_families.values()):
+        _check_options(where, options)
+
+
+def _check_options(where: str, options: str) -> None:
+    try:
+        shlex.split(options)
+    except ValueError as error:
+        raise BoardError(f"{where}: options: {error}") from None

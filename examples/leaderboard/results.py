@@ -1,6 +1,7 @@
-"""Write the tables of docs/results.md and the figures of README from the records in docs/results/: `make results`.
+"""Write the tables of docs/ and the figures of README from the records in docs/results/: `make results`.
 
 A table stands between `<!-- records: NAME -->` and `<!-- end of records -->`; its systems are those of NAME.toml here.
+`<!-- records: NAME PROBE -->` is what the models were asked besides.
 Curves over the quality of parses are drawn into parse-quality-NAME.svg. In README, a cell that begins with
 `<!-- BLEU of SYSTEM, … -->` or `<!-- agreement of SYSTEM, … -->` has the figures of the agreement corpus.
 """
@@ -8,16 +9,23 @@ Curves over the quality of parses are drawn into parse-quality-NAME.svg. In READ
 import argparse
 import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from board import CHECKOUT, Board, BoardError, read_board
 from table import curves, figures, tables
 from training import load
 
+from fairseq_syntax.evaluate.probes import read_probes
+from fairseq_syntax.evaluate.probes import tables as tables_of_probe
+from fairseq_syntax.evaluate.tables import TableFormat, format_table
 from fairseq_syntax.inspection.report.curves import draw_parse_quality
 from fairseq_syntax.pictures.figures import save_figure
 
-_BLOCK = re.compile(r"(<!-- records: ([\w-]+) -->\n).*?(<!-- end of records -->)", re.DOTALL)
+PAGES = ("results.md", "evaluation.md")
+"""Pages of docs/ that have tables of records."""
+
+_BLOCK = re.compile(r"(<!-- records: ([\w-]+)(?: ([\w-]+))? -->\n).*?(<!-- end of records -->)", re.DOTALL)
 _CELL = re.compile(r"(<!-- (BLEU|agreement) of ([\w, -]+) -->)[^|\n]*")
 
 
@@ -55,6 +63,39 @@ def generated(board: Board, folder: Path) -> str:
     )
 
 
+def asked(board: Board, probe: str, folder: Path) -> str:
+    """What the records of a probe say, and how many of the models that are to be asked have one.
+
+    Args:
+        board: with its probes.
+        probe: its name.
+        folder: with the board's records.
+
+    Raises:
+        BoardError: there is no such probe, or records that cannot be read or do not go together.
+    """
+    if probe not in board.probes:
+        raise BoardError(f"{board.path}: no probe {probe}; choose among {', '.join(board.probes) or 'none'}")
+    systems = board.probes[probe].systems or tuple(board.systems)
+    wanted = [f"{name}-{seed}" for name in systems for seed in board.seeds_of(board.systems[name])]
+    try:
+        found = read_probes(folder).get(probe, {})
+        answers = {name: found[name] for name in systems if name in found}
+        if not answers:
+            return f"No model of {len(wanted)} has a record yet."
+        runs = {name: {str(r["seed"]): r for r in _records(board, folder) if r["system"] == name} for name in answers}
+        shown = [
+            f"{table.title}\n\n{format_table(table.header, table.rows, TableFormat.markdown)}"
+            for table in tables_of_probe(answers, runs, systems[0], 1)
+        ]
+    except ValueError as error:
+        raise BoardError(str(error)) from None
+    size = sum(map(len, answers.values()))
+    said = "All models" if size == len(wanted) else f"{size} of {len(wanted)} models so far"
+    place = f"results/{board.name}/{probe}"
+    return f"{said}; records: [docs/{place}]({place}). Mean ± standard deviation over seeds.\n\n" + "\n\n".join(shown)
+
+
 def renewed(text: str, boards: Path, results: Path) -> str:
     """The page with its tables written again.
 
@@ -69,7 +110,9 @@ def renewed(text: str, boards: Path, results: Path) -> str:
 
     def block(match: re.Match) -> str:
         board = read_board(boards / f"{match[2]}.toml")
-        return f"{match[1]}\n{generated(board, results / match[2])}\n\n{match[3]}"
+        folder = results / match[2]
+        content = asked(board, match[3], folder) if match[3] else generated(board, folder)
+        return f"{match[1]}\n{content}\n\n{match[4]}"
 
     return _BLOCK.sub(block, text)
 
@@ -99,36 +142,39 @@ def with_figures(text: str, board: Board, folder: Path) -> str:
 def main(argv: list[str] | None = None) -> int:
     """Entry point. Exit status: 0, 1 if --check finds old tables, 2 if something cannot be read."""
     parser = argparse.ArgumentParser(
-        description="Write the tables of docs/results.md and the figures of README from the records."
+        description="Write the tables of docs/ and the figures of README from the records."
     )
     parser.add_argument(
         "--check", action="store_true", help="write nothing; status 1 if the tables are not the records'"
     )
     args = parser.parse_args(argv)
-    records, page, readme = (CHECKOUT / name for name in ("docs/results", "docs/results.md", "README.md"))
-    old = {path: path.read_text(encoding="utf8") for path in (page, readme)}
+    records, docs, readme = CHECKOUT / "docs" / "results", CHECKOUT / "docs", CHECKOUT / "README.md"
+    old = {path: path.read_text(encoding="utf8") for path in (*(docs / name for name in PAGES), readme)}
     try:
         agreement = read_board(Path(__file__).with_name("agreement.toml"))
-        new = {
-            page: renewed(old[page], Path(__file__).parent, records),
-            readme: with_figures(old[readme], agreement, records / "agreement"),
-        }
+        new = {path: renewed(text, Path(__file__).parent, records) for path, text in old.items()}
+        new[readme] = with_figures(old[readme], agreement, records / "agreement")
     except BoardError as error:
         print(f"results: {error}", file=sys.stderr)
         return 2
-    if args.check and new != old:
-        print("results: docs/results.md or README.md is older than the records; run `make results`", file=sys.stderr)
+    older = [str(path.relative_to(CHECKOUT)) for path in old if new[path] != old[path]]
+    if args.check and older:
+        print(f"results: {', '.join(older)}: older than the records; run `make results`", file=sys.stderr)
         return 1
     if not args.check:
         for path, text in new.items():
             path.write_text(text, encoding="utf8")
-        for name in {match[2] for match in _BLOCK.finditer(new[page])}:
-            board = read_board(Path(__file__).with_name(f"{name}.toml"))
-            records = _records(board, CHECKOUT / "docs" / "results" / name)
-            found = curves(board, records)
-            if found:
-                save_figure(draw_parse_quality(found), page.with_name(_picture(board)))
+        _draw({match[2] for text in new.values() for match in _BLOCK.finditer(text)}, docs)
     return 0
+
+
+def _draw(names: Iterable[str], docs: Path) -> None:
+    """Write the curves of leaderboards that have some."""
+    for name in names:
+        board = read_board(Path(__file__).with_name(f"{name}.toml"))
+        found = curves(board, _records(board, docs / "results" / name))
+        if found:
+            save_figure(draw_parse_quality(found), docs / _picture(board))
 
 
 if __name__ == "__main__":

@@ -26,6 +26,15 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="leaderboard", description="Train, translate and score all systems of a table, and record each run."
     )
+    add_arguments(parser)
+    parser.add_argument(
+        "--every", type=float, default=60, metavar="SECONDS", help="between two lines of progress (%(default)s)"
+    )
+    return parser
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Which runs of which table, and where their files are; those of probes.py, too."""
     add = parser.add_argument
     add("table", type=Path, metavar="TABLE", help="table of systems, such as examples/leaderboard/agreement.toml")
     add("--output", type=Path, metavar="DIR", help="data, checkpoints, logs (default: outputs/leaderboard/CORPUS)")
@@ -37,12 +46,10 @@ def build_parser() -> argparse.ArgumentParser:
         type=int,
         default=os.cpu_count(),
         metavar="N",
-        help="trainings at a time, one thread each (%(default)s)",
+        help="at a time, one thread each (%(default)s)",
     )
-    add("--gpu", action="store_true", help="train on a GPU (default: on CPUs)")
-    add("--dry-run", action="store_true", help="print what is left to train, and do nothing")
-    add("--every", type=float, default=60, metavar="SECONDS", help="between two lines of progress (%(default)s)")
-    return parser
+    add("--gpu", action="store_true", help="use a GPU (default: CPUs)")
+    add("--dry-run", action="store_true", help="print the commands of what is left, and do nothing")
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -51,14 +58,14 @@ def main(argv: list[str] | None = None) -> int:
     args = parser.parse_args(argv)
     try:
         board = read_board(args.table)
-        runs = _wanted(board, args)
+        runs = chosen_runs(board, args)
         pending = [run for run in runs if not run.record.exists()]
         if args.dry_run:
             for run in pending:
                 print(run.relative(run.train_command()))
             return 0
         if pending:
-            with _OnlyOne(pending[0].out):
+            with OnlyOne(pending[0].out):
                 _prepare(board, pending[0].out)
                 failed = _run_all(runs, pending, args.jobs, args.every)
         else:
@@ -75,7 +82,8 @@ def main(argv: list[str] | None = None) -> int:
     return 1 if failed else 0
 
 
-def _wanted(board: Board, args) -> list[Run]:
+def chosen_runs(board: Board, args: argparse.Namespace) -> list[Run]:
+    """The runs that the options of `add_arguments` name. Raises BoardError for wrong ones."""
     unknown = [name for name in args.systems or () if name not in board.systems]
     if unknown:
         raise BoardError(f"--systems {unknown[0]}: choose among {', '.join(board.systems)}")
@@ -91,12 +99,12 @@ def _wanted(board: Board, args) -> list[Run]:
     ]
 
 
-class _OnlyOne:
+class OnlyOne:
     """Hold the lock of an output folder."""
 
-    def __init__(self, out: Path):
+    def __init__(self, out: Path, name: str = "lock"):
         out.mkdir(parents=True, exist_ok=True)
-        self._path = out / "lock"
+        self._path = out / name
 
     def __enter__(self):
         self._file = open(self._path, "a")

@@ -6,7 +6,7 @@ from collections import defaultdict
 
 from board import Board
 
-from fairseq_syntax.evaluate.tables import TableFormat, format_table
+from fairseq_syntax.evaluate.tables import TableFormat, format_table, mean_and_deviation
 from fairseq_syntax.inspection.report.curves import MEASURES, parse_points
 
 
@@ -46,8 +46,11 @@ def _scores(board: Board, records: list[dict]) -> str:
         capped = sum(record["stopped"] == "cap" for record in runs)
         updates = f"{statistics.mean(record['updates'] for record in runs):.0f}"
         row = [name, runs[0]["trees"], len(runs), f"{updates} ({capped} unfinished)" if capped else updates]
-        row += [_mean(r["scores"][split]["BLEU"]["score"] for r in runs) for split in ("valid", *splits)]
-        row += [_mean(100 * r["scores"][c]["agreement"]["overall"]["accuracy"] for r in runs) for c in challenges]
+        row += [mean_and_deviation(r["scores"][split]["BLEU"]["score"] for r in runs) for split in ("valid", *splits)]
+        row += [
+            mean_and_deviation(100 * r["scores"][c]["agreement"]["overall"]["accuracy"] for r in runs)
+            for c in challenges
+        ]
         rows.append(row)
     return format_table(header, rows, TableFormat.markdown)
 
@@ -60,7 +63,7 @@ def _agreement(board: Board, records: list[dict], split: str, group: str) -> str
     }
     keys = sorted({key for tallies in runs.values() for tally in tallies for key in tally}, key=_first_number)
     rows = [
-        [name, *(_mean(100 * tally[key]["accuracy"] for tally in tallies if key in tally) for key in keys)]
+        [name, *(mean_and_deviation(100 * tally[key]["accuracy"] for tally in tallies if key in tally) for key in keys)]
         for name, tallies in runs.items()
     ]
     return format_table(["system", *keys], rows, TableFormat.markdown)
@@ -77,7 +80,7 @@ def _curve(board: Board, records: list[dict], title: str) -> str:
     found = curves(board, records)
     levels = sorted({uas for points in found.values() for uas in points}, reverse=True)
     rows = [
-        [name, *(_mean(MEASURES[title](point) for point in points.get(uas, ())) for uas in levels)]
+        [name, *(mean_and_deviation(MEASURES[title](point) for point in points.get(uas, ())) for uas in levels)]
         for name, points in found.items()
     ]
     return format_table(["system", *(f"UAS {uas:.0f}" for uas in levels)], rows, TableFormat.markdown)
@@ -115,12 +118,5 @@ def figures(board: Board, records: list[dict], measure: str, systems: list[str])
         found = runs.get(board.systems[name].name, ())
         capped = sum(record["stopped"] == "cap" for record in found)
         seeds = f"{len(found)}, {capped} unfinished" if capped else len(found)
-        cells.append(f"{_mean(FIGURES[measure](record) for record in found)} ({seeds})" if found else "–")
+        cells.append(f"{mean_and_deviation(FIGURES[measure](record) for record in found)} ({seeds})" if found else "–")
     return ", ".join(cells)
-
-
-def _mean(values) -> str:
-    values = list(values)
-    if len(values) < 2:
-        return f"{values[0]:.1f}" if values else "-"
-    return f"{statistics.mean(values):.1f} ± {statistics.stdev(values):.1f}"

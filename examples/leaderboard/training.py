@@ -108,7 +108,7 @@ class Run:
         self.folder.mkdir(parents=True, exist_ok=True)
         self._check_settings()
         if not (self.folder / "trained").exists():
-            self._call(self.train_command(), self.folder / "train.log")
+            self.call(self.train_command(), self.folder / "train.log")
             (self.folder / "trained").touch()
         chosen, on_valid = self._choose()
         started = time.monotonic()
@@ -127,7 +127,7 @@ class Run:
                 f"or give the line of {self.system.name} in {self.board.path} its old options"
             )
 
-    def _call(self, command: list[str], log: Path, output: Path | None = None) -> None:
+    def call(self, command: list[str], log: Path, output: Path | None = None) -> None:
         """Run a command; what it says is added to `log`, its standard output goes to `output` if there is one."""
         partial = output and output.with_name(output.name + ".partial")
         with open(log, "ab") as errors:
@@ -158,13 +158,13 @@ class Run:
         if not goal.exists():
             generated = goal.with_suffix(".generated")
             command = self.generate_command(subset, checkpoint, options)
-            self._call(command, self.folder / "generate.log", generated)
+            self.call(command, self.folder / "generate.log", generated)
             hypotheses = read_output(generated).hypotheses
             text = "".join(hypotheses[i].text + "\n" for i in sorted(hypotheses))
             goal.with_suffix(".tokens").write_text(text, encoding="utf8")
             if self.family.characters:
                 join = ["fairseq-syntax", "characters", "--restore", "--input", str(goal.with_suffix(".tokens"))]
-                self._call([*join, "--output", str(goal), "--overwrite"], self.folder / "generate.log")
+                self.call([*join, "--output", str(goal), "--overwrite"], self.folder / "generate.log")
             else:
                 goal.with_suffix(".tokens").replace(goal)
         return read_lines(goal)
@@ -179,7 +179,7 @@ class Run:
                 # by name, the oldest first
                 last = sorted(checkpoints.glob("checkpoint[0-9]*.pt"), key=lambda path: int(path.stem[10:]))
                 command = ["fairseq-syntax", "average", "--input", *map(str, last[-self.family.average :])]
-                self._call([*command, "--output", str(mean)], self.folder / "generate.log")
+                self.call([*command, "--output", str(mean)], self.folder / "generate.log")
             candidates[f"mean of the last {self.family.average}"] = mean
         if len(candidates) == 1:
             return candidates["best"], {}

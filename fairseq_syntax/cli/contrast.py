@@ -57,6 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--output", metavar="FILE", help="record of this system, as JSON; - is stdout, instead of the tables")
     add_preparation(parser)
+    add("--source-prefix", default="", metavar="TOKENS", help="tokens to put before every source, such as <translate>")
     add_parsers(parser)
     add_max_tokens(parser)
     add_format(parser)

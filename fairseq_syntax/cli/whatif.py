@@ -22,13 +22,14 @@ examples:
   echo 'the dog saw the cat in the garden .' | fairseq-syntax whatif data-bin --path pascal.pt --input - --head 8=5 \\
       --label 8=nmod --bpe subword_nmt --bpe-codes codes
   fairseq-syntax whatif data-bin --path pascal.pt --input one.conllu --trees other.conllu
-  fairseq-syntax whatif data-bin --path pascal.pt --pairs pairs/attachment --bpe subword_nmt --bpe-codes codes
+  fairseq-syntax whatif data-bin --path pascal.pt --pairs pairs/attachment --bpe subword_nmt --bpe-codes codes \\
+      --output pascal.json
 """
 
 import argparse
 import sys
 
-from ..files import refuse_existing
+from ..files import refuse_existing, written
 from .common.arguments import (
     add_checkpoint_arguments,
     add_format,
@@ -74,6 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_search(parser)
     add_max_tokens(parser)
     add_format(parser)
+    add("--output", metavar="FILE", help="record of --pairs, as JSON; - is stdout, instead of the tables")
     add_overwrite(parser)
 
 
@@ -98,6 +100,8 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
         parser.error("give one of --input, --subset and --pairs")
     if args.pairs and (args.head or args.label or args.trees or args.draw or args.no_parse):
         parser.error("--pairs names both trees of every sentence; leave --head, --label, --trees and --draw out")
+    if args.output and not args.pairs:
+        parser.error("--output: a record is of --pairs; give the folder")
     for name in ("head", "label"):
         words = [word for word, _ in getattr(args, name)]
         for word in words:
@@ -118,13 +122,12 @@ def run(args: argparse.Namespace) -> None:
     from ..inspection.given_trees import GivenTrees
     from ..inspection.preparation import of_source
     from ..inspection.whatif import draw, outcomes, readings, tables
-    from ..inspection.whatif_pairs import count
     from .common.model_input import nth, read_text
 
-    refuse_existing([args.draw], args.overwrite)
+    refuse_existing([args.draw, args.output], args.overwrite)
     model = GivenTrees(args)
     if args.pairs:
-        print(count(model, args))
+        _count(model, args)
         return
     sentence, source = nth(read_text(of_source(args), model.loaded), args.sentence)
     if args.subset:
@@ -138,6 +141,22 @@ def run(args: argparse.Namespace) -> None:
         title = f"{model.loaded.name}: {args.subset or args.input} {args.sentence}"
         draw(args.draw, title, sentence.forms, found, results)
         print(args.draw, file=sys.stderr)
+
+
+def _count(model, args: argparse.Namespace) -> None:
+    from ..evaluate.contrast import known
+    from ..evaluate.minimal_pairs import find_pairs, read_pairs
+    from ..evaluate.tree_pairs import tables
+    from ..inspection.whatif_pairs import count
+
+    files, details = find_pairs(args.pairs)
+    pairs = read_pairs(**files, details=details)
+    record = count(model, args, pairs)
+    if args.output:
+        with written(args.output) as out:
+            out.write(record.as_json())
+    if args.output != "-":
+        print(tables(record, known(pairs), args.format))
 
 
 main = Verb(__doc__, add_arguments, run, check)

@@ -2,6 +2,7 @@
 
 import json
 import math
+import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,9 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import binom, norm
 
-from ..trees.text import TreeFormatError
+from ..trees.text import TreeFormatError, open_text
 from .minimal_pairs import Pairs
 from .tables import format_table
+
+SOURCE_WORDS = "source words"
 
 _FORMAT = 1
 _MOST_VALUES = 12  # of a column that makes a table
@@ -43,11 +46,11 @@ def mcnemar(first: Sequence[bool] | np.ndarray, second: Sequence[bool] | np.ndar
     return McNemar(*alone, min(1.0, 2 * float(binom.cdf(min(alone), sum(alone), 0.5))))
 
 
-def wilson(right: int, size: int, share: float = 0.95) -> tuple[float, float]:
+def wilson(right: float, size: int, share: float = 0.95) -> tuple[float, float]:
     """The interval of Wilson (1927) for a proportion; NaN of nothing.
 
     Args:
-        right: 0 to size.
+        right: 0 to size; may be a mean of several runs.
         size: number of trials.
         share: of the intervals of repeated experiments that hold the true proportion.
 
@@ -99,21 +102,25 @@ class Record:
         return json.dumps({"format": _FORMAT, **summary, **asdict(self)}, ensure_ascii=False, indent=1) + "\n"
 
 
+def record_of(content: dict) -> Record:
+    """The record in what `as_json` has written; KeyError, TypeError or ValueError if it is not one."""
+    record = Record(**{name: content[name] for name in Record.__dataclass_fields__})
+    if content["format"] != _FORMAT or not len(record.correct) == len(record.incorrect) > 0:
+        raise ValueError("of another format, or damaged")
+    return record
+
+
 def read_record(path: str | Path) -> Record:
-    """Read a record.
+    """Read a record, gzipped if it ends in `.gz`.
 
     Raises:
         TreeFormatError: the file is not one.
     """
-    try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
-        record = Record(**{name: content[name] for name in Record.__dataclass_fields__})
-        if content["format"] == _FORMAT and len(record.correct) == len(record.incorrect) > 0:
-            return record
-    except OSError as error:
-        raise TreeFormatError(f"{path}: cannot be opened ({error.strerror}); check the path") from None
-    except (ValueError, KeyError, TypeError, RecursionError):
-        pass
+    with open_text(path) as file:
+        try:
+            return record_of(json.load(file))
+        except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, RecursionError):
+            pass
     raise TreeFormatError(f"{path}: not what fairseq-syntax contrast --output has written; name such a file")
 
 
@@ -133,17 +140,23 @@ def check_records(records: Sequence[Record]) -> None:
             raise ValueError(f"two systems are called {name!r}; give another --name")
 
 
-def groups(pairs: Pairs) -> dict[str, list[tuple[str, np.ndarray]]]:
+def known(pairs: Pairs) -> dict[str, list[str]]:
+    """What `groups_of` takes: the details of pairs, and the number of words of their sources."""
+    return {**pairs.details, SOURCE_WORDS: [str(len(source.split())) for source in pairs.sources]}
+
+
+def groups_of(columns: dict[str, list[str]]) -> dict[str, list[tuple[str, np.ndarray]]]:
     """The groups into which pairs fall: name of a table -> (name of a group, its pairs) in order.
 
-    The details make a table each, if they are whole numbers, of which many are put together, or have few values; so
-    does the number of words of the source.
+    A column makes a table if it has whole numbers, of which many are put together, or few values.
+
+    Args:
+        columns: name -> N values, such as those of `known`.
     """
-    columns = {**pairs.details, "source words": [str(len(source.split())) for source in pairs.sources]}
     found = {}
     for name, values in columns.items():
         numbers = [int(value) for value in values] if all(value.isdecimal() for value in values) else None
-        if numbers and name == "source words":
+        if numbers and name == SOURCE_WORDS:
             labels = [f"{10 * ((n - 1) // 10) + 1}-{10 * ((n - 1) // 10) + 10}" if n <= 50 else ">50" for n in numbers]
         elif numbers and len(set(numbers)) > len(_LARGEST):
             labels = [_group(number) for number in numbers]
@@ -184,7 +197,7 @@ def tables(records: list[Record], pairs: Pairs, form: str) -> str:
             for o, t in zip(others, tests, strict=True)
         ]
         found.append(format_table([f"against {first.name}", "it alone", "this alone", "p McNemar"], rows, form))
-    for name, parts in groups(pairs).items():
+    for name, parts in groups_of(known(pairs)).items():
         header = [name, "pairs"]
         for record in records:
             header += [record.name if len(records) > 1 else "accuracy", "low", "high"]

@@ -2,7 +2,8 @@
 
 import html
 import re
-from collections.abc import Sequence
+import statistics
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
 
@@ -58,6 +59,14 @@ def format_table(header: Sequence[str], rows: Sequence[Sequence], form: str = Ta
         ).rstrip()
         for row in cells
     )
+
+
+def mean_and_deviation(values: Iterable[float]) -> str:
+    """Mean ± standard deviation of a sample; of one value, that alone; of none, a dash."""
+    values = list(values)
+    if len(values) < 2:
+        return f"{values[0]:.1f}" if values else "-"
+    return f"{statistics.mean(values):.1f} ± {statistics.stdev(values):.1f}"
 
 
 def _latex(cells: list[list[str]], numeric: list[bool]) -> str:

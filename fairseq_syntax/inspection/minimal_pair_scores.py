@@ -20,7 +20,7 @@ def score(args: Namespace, pairs: Pairs) -> Record:
     prepare = [preparation(args, side, language) for side, language in enumerate((cfg.source_lang, cfg.target_lang))]
     found = forced_scores(
         loaded,
-        [prepare[0](source) for source in pairs.sources],
+        [f"{args.source_prefix} {prepare[0](source)}".strip() for source in pairs.sources],
         [[prepare[1](text) for text in pair] for pair in zip(pairs.correct, pairs.incorrect, strict=True)],
         [f"{pairs.source_path}:{number}" for number in range(1, len(pairs) + 1)],
         args.max_tokens,

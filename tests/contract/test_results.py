@@ -51,9 +51,13 @@ def results(monkeypatch):
 
 
 def test_tables_are_those_of_the_records(results):
-    text = (REPOSITORY / "docs" / "results.md").read_text(encoding="utf8")
-    assert {"agreement", "multi30k"} <= {match[2] for match in results._BLOCK.finditer(text)}
-    assert results.renewed(text, BOARDS, RESULTS) == text, "run `make results`"
+    shown = set()
+    for page in results.PAGES:
+        text = (REPOSITORY / "docs" / page).read_text(encoding="utf8")
+        shown |= {match.group(2, 3) for match in results._BLOCK.finditer(text)}
+        assert results.renewed(text, BOARDS, RESULTS) == text, "run `make results`"
+    boards = [results.read_board(path) for path in BOARDS.glob("*.toml")]
+    assert shown == {(board.name, probe) for board in boards for probe in (None, *board.probes)}
 
 
 def test_figures_of_readme_are_those_of_the_records(results, tmp_path):
@@ -115,6 +119,29 @@ def test_a_curve_is_a_table(results, tmp_path):
     text = results.renewed(PAGE, tmp_path, tmp_path)
     assert "| system | UAS 100 | UAS 40 |" in text and "| a | 80.5 ± 0.7 | 59.0 ± 0.0 |" in text
     assert "| a | 90.0 ± 0.0 | 90.0 ± 0.0 |" in text and "(parse-quality-toy.svg)" in text
+
+
+def test_what_models_were_asked_is_a_table(results, tmp_path):
+    probe = '[probes.pairs]\nverb = "contrast"\npairs = "p"\n'
+    (tmp_path / "toy.toml").write_text(BOARD.replace("[families", f"{probe}[families", 1), encoding="utf8")
+    page = PAGE.replace("toy", "toy pairs")
+    (tmp_path / "toy" / "pairs").mkdir(parents=True)
+    assert "No model of 2 has a record yet." in results.renewed(page, tmp_path, tmp_path)
+    for seed, correct in ((1, [-1.0, -1.0, -1.0, -3.0]), (2, [-1.0, -3.0, -1.0, -3.0])):
+        pairs = {"format": 1, "name": "a", "digest": "d", "measure": "sum", "correct": correct, "incorrect": [-2.0] * 4}
+        asked = {"system": "a", "seed": seed, "verb": "contrast", **pairs, "details": {"kind": ["x", "x", "y", "y"]}}
+        packed = gzip.compress(json.dumps(asked).encode())
+        (tmp_path / "toy" / "pairs" / f"a-{seed}.json.gz").write_bytes(packed)
+        text = results.renewed(page, tmp_path, tmp_path)
+        assert ("All models" if seed == 2 else "1 of 2 models so far") in text
+    # Wilson's interval of 2.5 of 4, by hand: (2.5 + z²/2 ± z √(2.5 · 1.5 / 4 + z² / 4)) / (4 + z²)
+    assert "| a | 2 | 4 | 62.5 ± 17.7 | 21.9–90.8 | - |" in text
+    assert "| system | x (2) | y (2) |" in text and "| a | 75.0 ± 35.4 | 50.0 ± 0.0 |" in text
+    with pytest.raises(results.BoardError, match="no probe other; choose among pairs"):
+        results.renewed(page.replace("toy pairs", "toy other"), tmp_path, tmp_path)
+    (tmp_path / "toy" / "pairs" / "a-1.json.gz").write_bytes(b"x")
+    with pytest.raises(results.BoardError, match=r"a-1\.json\.gz"):
+        results.renewed(page, tmp_path, tmp_path)
 
 
 @pytest.mark.skipif(not RESULTS.is_dir(), reason="no records yet")

@@ -20,12 +20,21 @@ OUTPUTS = {
 }
 
 
+def accuracy(share: float) -> dict:
+    return {"overall": {"accuracy": share}}
+
+
+def evil(field: str) -> str:
+    """Markup that says which field it is of."""
+    return f"{EVIL} {field}"
+
+
 def _score(value: float) -> dict:
     return {"score": value, "signature": "other"}
 
 
 def point(uas: float) -> dict:
-    return {"UAS": uas, "BLEU": _score(uas), "chrF": _score(uas), "agreement": {"overall": {"accuracy": 0.5}}}
+    return {"UAS": uas, "BLEU": _score(uas), "chrF": _score(uas), "agreement": accuracy(0.5)}
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +51,7 @@ def page(tmp_path_factory):
                 **{"commit": EVIL, "processor": EVIL, "versions": {EVIL: EVIL}, "updates": 100 + number},
                 "minutes": {"train": 2.5},
                 "curve": [{"epoch": i, "updates": 10 * i, "loss": 5 / i} for i in (1, 2, 3)],
-                "scores": {"test": {"BLEU": _score(1.0)}},
+                "scores": {split: {"BLEU": _score(1.0), "agreement": accuracy(0.5)} for split in ("test", EVIL)},
                 "curve_of_parses": [point(100), point(40)],
             }
             # the name of a file cannot hold the name of this system
@@ -58,6 +67,24 @@ def page(tmp_path_factory):
         **{"correct": [-1.0, -2.0], "incorrect": [-2.0, -1.0], "details": {}},
     }
     (folder / "contrast.json").write_text(json.dumps(contrast), encoding="utf8")
+    asked = {field: evil(field) for field in ("corpus", "commit", "processor")}
+    asked |= {"versions": {evil("package"): evil("version")}, "commands": [evil("command")]}
+    pairs = {"format": 1, "name": evil("name"), "digest": evil("digest")}
+    pairs["details"] = {evil("column"): ["a", evil("value")], "attractors": ["0", "1"]}
+    answers = {
+        evil("probe").replace("/", "∕"): {**contrast, **pairs, "verb": "contrast"},
+        "trees": {
+            **{"verb": "whatif", "pairs": 2, "counts": {evil("count"): 1}, **pairs},
+            **{"references": [[EVIL, "b"], ["c", "d"]], "translations": [[EVIL, "b"], ["c", EVIL]]},
+            "scores": [[[-1.0, -2.0], [-2.0, -1.0]]] * 2,
+        },
+        "none": {"verb": "unparsed", "scores": {EVIL: {"BLEU": _score(77.7), "agreement": accuracy(0.125)}}},
+    }
+    for probe, answer in answers.items():
+        (results / probe).mkdir()
+        for seed in (1, 2):
+            packed = gzip.compress(json.dumps({**asked, "system": "evil", "seed": seed, **answer}).encode())
+            (results / probe / f"evil-{seed}.json.gz").write_bytes(packed)
     (folder / "look.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>')
     output = folder / "report.html"
     arguments = [str(results), "--split", "test", "--reference", str(folder / "reference"), "--min-bucket", "1"]
@@ -110,9 +137,15 @@ def test_nothing_in_the_data_is_markup(page):
     assert all(a.get("src", "data:").startswith("data:") and a.get("href", "#").startswith("#") for _, a in reader.tags)
     said = "".join(reader.said)
     assert said.count("<script>alert(1)</script>") > 15
-    for words in ("Scores and tests", "Where systems differ", "Minimal pairs", "Worse parses", "Training", "Sentences"):
+    sections = ("Scores and tests", "Where systems differ", "Minimal pairs", "Two trees of a sentence", "Worse parses")
+    for words in (*sections, "Training", "Sentences"):
         assert words in said
-    assert "UAS 40.0" in said and "50.0" in said and "ein vogel singt im baum ." in said
+    # what the models were asked: of two pairs, one is right; two seeds; by what is known of the pairs
+    for field in ("corpus", "commit", "processor", "package", "version", "command", "name", "digest", "count"):
+        assert f"</td></table> {field}" in said, field
+    for title in ("right pairs in percent, by attractors", "</td></table> column", "</td></table> value (1)"):
+        assert title in said
+    assert "<∕td><∕table> probe" in said and "77.7 ± 0.0" in said and "12.5 ± 0.0" in said and "100.0 ± 0.0" in said
 
 
 def test_words_that_the_reference_has_not_are_marked():

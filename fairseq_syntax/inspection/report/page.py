@@ -4,11 +4,14 @@ import json
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 
 from ...evaluate.bucket_pictures import draw_buckets
 from ...evaluate.comparison_tables import bucket_table, notes, tables
 from ...evaluate.contrast import check_records, mcnemar, read_record, wilson
+from ...evaluate.probes import Answers, read_probes
+from ...evaluate.probes import tables as tables_of_probe
 from ...evaluate.results import read_results
 from ...evaluate.tables import TableFormat
 from ...version import __version__
@@ -18,6 +21,8 @@ from .curves import MEASURES, draw_parse_quality, draw_training, parse_points
 from .looks import looks
 from .sentences import sentences
 
+# of records, what other sections show
+_SHOWN = ("curve", "curve_of_parses", "scores", "correct", "incorrect", "details", "references", "translations")
 _NOTHING_ELSE = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 
 
@@ -34,17 +39,23 @@ def report(args: Namespace) -> str:
     evaluation, found = compared(args)
     records = read_results(args.results)
     records = {system["name"]: records.get(system["name"], {}) for system in found["systems"]}
+    probes = _probes(args.results, records)
     parses = known_source(args, evaluation.corpus).parses
+
+    def answers(verb: str) -> Iterator[str]:
+        return _answers(probes, verb, records, found["baselines"][0])
+
     sections = {
         "systems": ("Systems", [_systems(found, records)]),
         "scores": ("Scores and tests", _scores(found)),
         "buckets": ("Where systems differ", _buckets(found)),
-        "contrast": ("Minimal pairs", _contrast(args.contrast)),
-        "parses": ("Worse parses", _parse_quality(records)),
+        "contrast": ("Minimal pairs", chain(_contrast(args.contrast), answers("contrast"))),
+        "whatif": ("Two trees of a sentence", answers("whatif")),
+        "parses": ("Worse parses", chain(_parse_quality(records), answers("unparsed"))),
         "training": ("Training", _training(records)),
         "looks": ("What systems look at", looks(args.look, args.sentence)),
         "sentences": ("Sentences", sentences(evaluation, args.metrics[0], args.most, parses)),
-        "settings": ("Settings", _settings(found, records)),
+        "settings": ("Settings", _settings(found, records, probes)),
     }
     made = {name: markup.section(name, title, parts) for name, (title, parts) in sections.items()}
     links = "".join(f'<li><a href="#{name}">{sections[name][0]}</a></li>' for name, body in made.items() if body)
@@ -146,6 +157,20 @@ def _contrast(paths: Sequence[str]) -> Iterator[str]:
         yield markup.table(header, rows, f"Set {number}: pairs of which the right translation has the higher score")
 
 
+def _probes(results: str, records: dict) -> dict[str, Answers]:
+    """Probe -> its records, of the systems of the page."""
+    every = read_probes(results).items()
+    return {probe: {name: answers[name] for name in records if name in answers} for probe, answers in every}
+
+
+def _answers(probes: dict[str, Answers], verb: str, records: dict, baseline: str) -> Iterator[str]:
+    """The tables of all probes of a kind."""
+    for probe, answers in probes.items():
+        if any(record["verb"] == verb for runs in answers.values() for record in runs.values()):
+            for table in tables_of_probe(answers, records, baseline):
+                yield markup.table(table.header, table.rows, f"{probe}: {table.title}")
+
+
 def _parse_quality(records: dict) -> Iterator[str]:
     found = parse_points(records)
     if not found:
@@ -170,7 +195,7 @@ def _training(records: dict) -> Iterator[str]:
         yield markup.figure(drawing, "Validation loss over updates, a line a run")
 
 
-def _settings(found: dict, records: dict) -> Iterator[str]:
+def _settings(found: dict, records: dict, probes: dict[str, Answers]) -> Iterator[str]:
     rows = [[metric["name"], metric["signature"]] for metric in found["metrics"]]
     chance = found["chance"]
     rows.append(["randomization", f"trials:{chance['trials']}|seed:{chance['seed']}"])
@@ -178,7 +203,9 @@ def _settings(found: dict, records: dict) -> Iterator[str]:
     yield markup.table(["score or test", "signature"], rows, "How scores and tests were computed")
     for name, runs in records.items():
         for seed, record in runs.items():
-            kept = {key: value for key, value in record.items() if key not in ("curve", "curve_of_parses", "scores")}
+            asked = {probe: answers[name][seed] for probe, answers in probes.items() if seed in answers.get(name, {})}
+            parts = {"run": record, **asked}
+            kept = {part: {key: x for key, x in of.items() if key not in _SHOWN} for part, of in parts.items()}
             written = json.dumps(kept, indent=1, ensure_ascii=False)
             yield markup.folded(f"{markup.isolated(name)}, seed {markup.text(seed)}", f"<pre>{_lines(written)}</pre>")
 

@@ -1,7 +1,9 @@
 """fairseq-syntax whatif: translations and scores under a changed tree are those of fairseq-interactive under it."""
 
+import json
 import math
 import re
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -209,16 +211,34 @@ def pairs(latent, trained, tmp_path_factory):
     return SimpleNamespace(folder=folder / "pairs", size=len(kept))
 
 
-def test_counts_over_pairs(run, pairs):
+def test_counts_over_pairs(run, pairs, tmp_path):
     assert pairs.size >= 3
-    output = run("pascal_transformer_tiny", "--pairs", pairs.folder, "--format", "tsv")
+    kept = tmp_path / "record.json"
+    output = run("pascal_transformer_tiny", "--pairs", pairs.folder, "--format", "tsv", "--output", kept)
     rows = {row[0]: row[1:3] for row in tables(output)[0][1:]}
     half = (pairs.size + 1) // 2
     assert rows["translation under the tree = its reference"] == [str(pairs.size)] * 2
     assert rows["translation under the other tree = its reference"] == [str(pairs.size), str(half)]
     assert rows["both translations"] == [str(pairs.size), str(half)]
     assert rows["the same translation under both"] == [str(pairs.size), "0"]
+    # the record has what the table says, pair by pair
+    record = json.loads(kept.read_text(encoding="utf8"))
+    assert record["counts"] == {name: int(cells[1]) for name, cells in rows.items()} and record["pairs"] == pairs.size
+    right = [found == wanted for found, wanted in zip(record["translations"], record["references"], strict=True)]
+    assert right == [i % 2 == 0 for i in range(pairs.size)]
+    assert json.loads(run("pascal_transformer_tiny", "--pairs", pairs.folder, "--output", "-")) == record
+    run("pascal_transformer_tiny", "--pairs", pairs.folder, "--output", kept, status=1)
+    assert "--overwrite" in run.said
     (pairs.folder / "other.en.conllu").rename(pairs.folder / "gone")
     run("pascal_transformer_tiny", "--pairs", pairs.folder, status=1)
     (pairs.folder / "gone").rename(pairs.folder / "other.en.conllu")
     assert "0 files other.*.conllu; both trees of each pair have to be there" in run.said
+
+
+def test_the_page_shows_what_comes_out(repository, tmp_path):
+    page = (repository / "docs" / "evaluation.md").read_text(encoding="utf8")
+    code, shown = re.search(r"```bash\n(model=.*?whatif.*?)```\n\n```text\n(.*?)```", page, re.DOTALL).groups()
+    done = subprocess.run(["bash", "-euc", code], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0 and (tmp_path / "whatif.svg").exists(), done.stderr
+    lines = [line for line in shown.splitlines() if line != "…"]
+    assert len(lines) == 4 and set(lines) <= set(done.stdout.splitlines())

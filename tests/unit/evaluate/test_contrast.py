@@ -1,5 +1,6 @@
 """Accuracies of minimal pairs: intervals and tests against scipy, groups, and records that are read again."""
 
+import gzip
 import json
 import math
 
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from fairseq_syntax.evaluate.contrast import Record, groups, mcnemar, read_record, wilson
+from fairseq_syntax.evaluate.contrast import Record, groups_of, known, mcnemar, read_record, wilson
 from fairseq_syntax.evaluate.minimal_pairs import Pairs, find_pairs, read_pairs, write_pairs
 
 
@@ -57,6 +58,12 @@ def test_a_record_comes_back(tmp_path):
     content = json.loads(path.read_text())
     assert (content["pairs"], content["right"], content["accuracy"]) == (2, 1, 0.5)
     assert content["interval"] == pytest.approx(wilson(1, 2))
+    packed = tmp_path / "record.json.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert read_record(packed) == before
+    packed.write_bytes(packed.read_bytes()[:-9])
+    with pytest.raises(ValueError, match="not what fairseq-syntax contrast --output has written"):
+        read_record(packed)
     for broken in ("{", "[]", "{}", path.read_text().replace('"format": 1', '"format": 2')):
         path.write_text(broken)
         with pytest.raises(ValueError, match="not what fairseq-syntax contrast --output has written"):
@@ -71,7 +78,7 @@ def test_groups():
         "kind": ["b", "a", "b", "a", "a", "a", "a"],
         "same": ["x"] * 7,
     }
-    found = groups(Pairs(texts, texts, texts, details))
+    found = groups_of(known(Pairs(texts, texts, texts, details)))
     as_lists = {name: [(label, part.tolist()) for label, part in parts] for name, parts in found.items()}
     assert as_lists == {
         "distance": [("0", [0]), ("1", [1]), ("2-4", [2]), ("5-7", [3]), ("8-10", [4]), (">10", [5, 6])],

@@ -1,0 +1,228 @@
+"""Ask the trained models of a table what its `[probes]` say, and record the answers.
+
+    python examples/leaderboard/probes.py examples/leaderboard/agreement.toml
+
+A record is docs/results/CORPUS/PROBE/SYSTEM-SEED.json.gz. What has one is not asked again; models that are not trained
+yet, or whose checkpoints are elsewhere, are left for another time.
+"""
+
+import argparse
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+
+from board import CHECKOUT, USER_DIR, BoardError, Probe, read_board
+from records import describe, scores
+from run import OnlyOne, add_arguments, chosen_runs
+from training import Run, RunError, load
+
+from fairseq_syntax.evaluate.generated import read_output
+from fairseq_syntax.files import written
+
+
+@dataclass(frozen=True)
+class Question:
+    """A probe of a run."""
+
+    probe: Probe
+    run: Run
+
+    @property
+    def name(self) -> str:
+        return f"{self.probe.name} {self.run.name}"
+
+    @property
+    def record(self) -> Path:
+        return self.run.results / self.probe.name / f"{self.run.name}.json.gz"
+
+    @property
+    def applies(self) -> bool:
+        return not self.probe.systems or self.run.system.name in self.probe.systems
+
+    @property
+    def checkpoint(self) -> Path | None:
+        """That the run was translated with; None if the run has no record yet, or its checkpoint is not here.
+
+        Raises:
+            BoardError: the checkpoint is of another training than the record.
+        """
+        begun = self.run.folder / "command.txt"
+        if not (self.run.record.exists() and begun.exists()):
+            return None
+        record = load(self.run.record)
+        if begun.read_text(encoding="utf8") != record["commands"]["train"] + "\n":
+            raise BoardError(f"{self.run.folder}: not the training of {self.run.record}; give the --output of that one")
+        name = record["checkpoint"]["chosen"] + ".pt"
+        places = [self.run.folder / "checkpoints" / name, self.run.folder / name]
+        return next((path for path in places if path.exists()), None)
+
+    def commands(self, checkpoint: Path, answer: Path) -> Iterator[tuple[list[str], Path | None]]:
+        """What is to be run, and where the standard output goes."""
+        model = [str(self.run.data), "--path", str(checkpoint), *self.run.device]
+        options = shlex.split(f"{self.probe.options} {self.probe.of_families.get(self.run.system.family, '')}")
+        options = [_filled(option, self.run.out) for option in options]
+        if self.probe.verb == "unparsed":
+            family = shlex.split(self.run.family.generate)
+            for split, text in self.probe.inputs.items():
+                command = ["fairseq-interactive", *model, "--user-dir", str(USER_DIR), "--parser", "none"]
+                command += ["--input", str(self.run.out / text), "--buffer-size", "100000", *family, *options]
+                yield command, answer.with_suffix(f".{split}.generated")
+            return
+        command = ["fairseq-syntax", self.probe.verb, *model, "--pairs", str(pairs_of(self.probe, self.run.out))]
+        if self.probe.verb == "contrast":
+            command += ["--name", self.run.name, *self._parser()]
+        yield [*command, *options, "--output", str(answer), "--overwrite"], None
+
+    def _parser(self) -> list[str]:
+        """Where `contrast` gets the trees of the sources from."""
+        kind = self.run.system.trees
+        if not kind:
+            return []
+        if self.probe.trees:
+            folder = self.run.out / ("corpus" if kind == "gold" else kind)
+            return ["--parser", "conllu", "--parser-model", str(folder / self.probe.trees)]
+        files = {"--parser-tagger": os.environ.get("STANZA_TAGGER"), "--parser-model": os.environ.get("STANZA_PARSER")}
+        return [word for option, path in files.items() if path for word in (option, path)]
+
+    def relative(self, command: list[str]) -> str:
+        """A command without the paths of this machine."""
+        text = self.run.relative(command)
+        named = Template(f"{self.probe.pairs} {self.probe.options}").get_identifiers()
+        for name in (*named, "STANZA_TAGGER", "STANZA_PARSER"):
+            if os.environ.get(name):
+                text = text.replace(os.environ[name], f"${name}")
+        return text
+
+    def ask(self) -> None:
+        """Ask, and write the record.
+
+        Raises:
+            RunError: a command failed.
+            BoardError: see `checkpoint`, and `records.scores`.
+        """
+        checkpoint = self.checkpoint
+        assert checkpoint is not None
+        answer = self.run.folder / f"{self.probe.name}.json"
+        commands = list(self.commands(checkpoint, answer))
+        for command, output in commands:
+            self.run.call(command, answer.with_suffix(".log"), output)
+        if self.probe.verb == "unparsed":
+            found = {"scores": {s: self._scores(answer.with_suffix(f".{s}.generated"), s) for s in self.probe.inputs}}
+        else:
+            found = json.loads(answer.read_text(encoding="utf8"))
+        described = describe(self.run.out, ())
+        record = {
+            "corpus": self.run.board.name,
+            "system": self.run.system.name,
+            "seed": self.run.seed,
+            "verb": self.probe.verb,
+            "commands": [self.relative(command) for command, _ in commands],
+            **{key: described[key] for key in ("commit", "versions", "processor")},
+            **found,
+        }
+        with written(str(self.record)) as file:
+            json.dump(record, file, ensure_ascii=False, separators=(",", ":"))
+
+    def _scores(self, generated: Path, split: str) -> dict:
+        hypotheses = read_output(generated).hypotheses
+        return scores([hypotheses[i].text for i in sorted(hypotheses)], self.run.out, self.run.board.splits[split])
+
+
+def _filled(text: str, out: Path) -> str:
+    """Text with its $VARIABLES replaced."""
+    try:
+        return Template(text).substitute({**os.environ, "OUT": str(out)})
+    except KeyError as error:
+        raise BoardError(f"{text}: ${error.args[0]} is not set; set it, or choose other --probes") from None
+
+
+def pairs_of(probe: Probe, out: Path) -> Path:
+    """The folder of pairs of a probe."""
+    return Path(_filled(probe.pairs, out))
+
+
+def prepare(probe: Probe, out: Path) -> None:
+    """Make the pairs of a probe unless they are there.
+
+    Raises:
+        BoardError: they are not, and nothing makes them.
+        RunError: they could not be made.
+    """
+    if not probe.pairs or pairs_of(probe, out).exists():
+        return
+    if not probe.made_by:
+        raise BoardError(f"probes.{probe.name}: {pairs_of(probe, out)} is not there; name the folder of the pairs")
+    command = [_filled(word, out) for word in shlex.split(probe.made_by)]
+    ended = subprocess.run(command, capture_output=True, text=True, cwd=CHECKOUT)
+    if ended.returncode:
+        raise RunError(f"{probe.made_by} ended with {ended.returncode}: {ended.stderr.strip()[-300:]}")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Entry point. Exit status: 0, 1 if a model could not answer, 2 for bad usage."""
+    parser = argparse.ArgumentParser(
+        prog="probes", description="Ask the trained models of a table what its [probes] say, and record the answers."
+    )
+    add_arguments(parser)
+    parser.add_argument("--probes", nargs="+", metavar="NAME", help="these only (default: all of the table)")
+    args = parser.parse_args(argv)
+    try:
+        board = read_board(args.table)
+        for name in args.probes or ():
+            if name not in board.probes:
+                raise BoardError(f"--probes {name}: choose among {', '.join(board.probes) or 'none'}")
+        runs = chosen_runs(board, args)
+        probes = [probe for name, probe in board.probes.items() if not args.probes or name in args.probes]
+        every = [Question(probe, run) for probe in probes for run in runs]
+        left = [question for question in every if question.applies and not question.record.exists()]
+        ready = [question for question in left if question.checkpoint]
+        if args.dry_run:
+            for question in ready:
+                for command, _ in question.commands(question.checkpoint, question.run.folder / "answer.json"):
+                    print(question.relative(command))
+            return 0
+        failed = {}
+        if ready:
+            with OnlyOne(ready[0].run.out, "lock-of-probes"):
+                for probe in {question.probe.name: question.probe for question in ready}.values():
+                    prepare(probe, ready[0].run.out)
+                failed = _ask_all(ready, args.jobs)
+    except (BoardError, RunError) as error:
+        print(f"probes: {error}", file=sys.stderr)
+        return 1 if isinstance(error, RunError) else 2
+    if len(left) > len(ready):
+        print(f"{len(left) - len(ready)} left: their models have no record or no checkpoint here")
+    for name, reason in failed.items():
+        print(f"failed: {name}: {reason}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def _ask_all(questions: list[Question], jobs: int) -> dict[str, str]:
+    """Ask all, `jobs` at a time; returns those that failed, and why."""
+    failed: dict[str, str] = {}
+    with ThreadPoolExecutor(jobs) as pool:
+        asked = {pool.submit(question.ask): question for question in questions}
+        for number, future in enumerate(as_completed(asked), start=1):
+            name = asked[future].name
+            try:
+                future.result()
+                said = "done"
+            except (RunError, BoardError, OSError, ValueError) as error:
+                failed[name] = said = str(error)
+            print(f"{number} of {len(questions)}: {name}: {said}", flush=True)
+    return failed
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        print("probes: stopped; the same command goes on where it was", file=sys.stderr)
+        os._exit(130)  # without waiting for the models, which end with this process

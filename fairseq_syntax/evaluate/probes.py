@@ -1,0 +1,187 @@
+"""What trained models were asked besides translating a split, as tables: minimal pairs, two trees a sentence, no parse.
+
+A record is RESULTS/PROBE/SYSTEM-SEED.json.gz, as examples/leaderboard/probes.py writes it: what `contrast --output` or
+`whatif --pairs --output` has written, or scores of translations without a parse; and which system it is of.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ..trees.text import read_lines
+from .contrast import groups_of, mcnemar, record_of, wilson
+from .tables import mean_and_deviation
+from .tree_pairs import BOTH_SCORES, BOTH_TRANSLATIONS, GIVEN, OTHER, SAME, TreePairs
+
+Answers = Mapping[str, Mapping[str, dict]]
+"""Name of a system -> seed -> record."""
+
+
+class Table(NamedTuple):
+    """A table: see `tables.format_table`.
+
+    Attributes:
+        title: what it shows.
+        header, rows: cells.
+    """
+
+    title: str
+    header: list[str]
+    rows: list[list]
+
+
+def read_probes(folder: str | Path) -> dict[str, dict[str, dict[str, dict]]]:
+    """The records in the folders of a folder of results.
+
+    Returns:
+        Name of a probe -> name of a system -> seed, as text -> record; all in alphabetical order.
+
+    Raises:
+        ValueError: a file is not what examples/leaderboard writes.
+    """
+    found: dict[str, dict[str, dict[str, dict]]] = {}
+    for path in sorted(Path(folder).glob("*/*.json.gz")):
+        try:
+            record = json.loads("\n".join(read_lines(path)))
+            name, seed = record["system"], str(record["seed"])
+            _READERS[record["verb"]](record)
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
+            raise ValueError(f"{path}: not a record of examples/leaderboard ({error!r}); leave it out") from None
+        found.setdefault(path.parent.name, {}).setdefault(name, {})[seed] = record
+    return found
+
+
+def tables(answers: Answers, runs: Answers, baseline: str, most: int | None = None) -> Iterator[Table]:
+    """The tables of a probe, a row a system; means and standard deviations over seeds.
+
+    Args:
+        answers: records of the probe; at least one.
+        runs: records of the translations, `results.read_results`, of the same systems.
+        baseline: name of the system that others are tested against.
+        most: tables by group at most; None: of all that is known of the pairs.
+
+    Raises:
+        ValueError: records of different pairs, or of different verbs.
+    """
+    every = [record for of_system in answers.values() for record in of_system.values()]
+    for record in every:
+        if [record["verb"], record.get("digest")] != [every[0]["verb"], every[0].get("digest")]:
+            first = every[0]
+            raise ValueError(
+                f"{record['system']}-{record['seed']} and {first['system']}-{first['seed']} were asked different "
+                "things; remove the older record and ask again"
+            )
+    yield from _TABLES[every[0]["verb"]](answers, runs, baseline, most)
+
+
+def _contrast(answers: Answers, runs: Answers, baseline: str, most: int | None) -> Iterator[Table]:
+    right = {name: {k: record_of(r).right for k, r in of.items()} for name, of in answers.items()}
+    details = next(iter(next(iter(answers.values())).values()))["details"]
+    base = right.get(baseline, {})
+    header = ["system", "seeds", "pairs", "right, %", "95 % interval", f"p McNemar against {baseline}, by seed"]
+    rows = []
+    for name, of_seed in right.items():
+        size = len(next(iter(of_seed.values())))
+        low, high = wilson(np.mean([hits.sum() for hits in of_seed.values()]), size)
+        tests = [f"{mcnemar(base[seed], hits).p:.2g}" for seed, hits in of_seed.items() if seed in base]
+        tested = ", ".join(tests) if tests and name != baseline else "-"
+        interval = f"{100 * low:.1f}–{100 * high:.1f}"
+        rows.append([name, len(of_seed), size, _percent(of_seed.values()), interval, tested])
+    yield Table("pairs of which the right translation has the higher score", header, rows)
+    for group, parts in _some(groups_of(details), most):
+        title = f"right pairs in percent, by {group}"
+        yield _by_group(title, parts, {name: list(of_seed.values()) for name, of_seed in right.items()})
+
+
+# column of a table -> a measure
+_FOLLOWED = {
+    "the tree's translation": GIVEN,
+    "the other tree's": OTHER,
+    BOTH_TRANSLATIONS: BOTH_TRANSLATIONS,
+    "the same for both trees": SAME,
+    BOTH_SCORES: BOTH_SCORES,
+}
+
+
+def _whatif(answers: Answers, runs: Answers, baseline: str, most: int | None) -> Iterator[Table]:
+    found = {name: [_tree_pairs(r).measures() for r in of.values()] for name, of in answers.items()}
+    details = next(iter(next(iter(answers.values())).values()))["details"]
+    rows = []
+    for name, of_seeds in found.items():
+        shares = [_percent(hits[measure] for hits in of_seeds) for measure in _FOLLOWED.values()]
+        rows.append([name, len(of_seeds), len(of_seeds[0][SAME]), *shares])
+    yield Table("pairs in percent", ["system", "seeds", "pairs", *_FOLLOWED], rows)
+    for group, parts in _some(groups_of(details), most):
+        for measure in (BOTH_TRANSLATIONS, BOTH_SCORES):
+            hits = {name: [one[measure] for one in of_seeds] for name, of_seeds in found.items()}
+            yield _by_group(f"{measure} in percent, by {group}", parts, hits)
+
+
+# score of a split: what a header calls it -> its figure, None where the split has none
+_SCORES: dict[str, Callable[[dict], float | None]] = {
+    "BLEU": lambda scores: scores["BLEU"]["score"],
+    "agreement, %": lambda scores: 100 * scores["agreement"]["overall"]["accuracy"] if "agreement" in scores else None,
+}
+
+
+def _unparsed(answers: Answers, runs: Answers, baseline: str, most: int | None) -> Iterator[Table]:
+    splits = list(next(iter(next(iter(answers.values())).values()))["scores"])
+    for title, score in _SCORES.items():
+        header, rows = ["system", "seeds"], [[name, len(of)] for name, of in answers.items()]
+        for split in splits:
+            pairs = [
+                [(score(_scores(runs, name, k, split)), score(r["scores"][split])) for k, r in of.items()]
+                for name, of in answers.items()
+            ]
+            if any(without is None for of in pairs for _, without in of):
+                continue
+            header += [f"{split}, with a parse", "without"]
+            for row, of in zip(rows, pairs, strict=True):
+                row += [mean_and_deviation(scores) for scores in zip(*of, strict=True)]
+        if len(header) > 2:
+            yield Table(title, header, rows)
+
+
+def _scores(runs: Answers, name: str, seed: str, split: str) -> dict:
+    """Scores of a run on a split, translated as it was trained."""
+    try:
+        return runs[name][seed]["scores"][split]
+    except KeyError:
+        raise ValueError(f"{name}-{seed} was asked to translate {split} without a parse, but has no record") from None
+
+
+_TABLES = {"contrast": _contrast, "whatif": _whatif, "unparsed": _unparsed}
+
+
+def _tree_pairs(content: dict) -> TreePairs:
+    return TreePairs(**{name: content[name] for name in TreePairs.__dataclass_fields__})
+
+
+# what a record must be, by its verb
+_READERS: dict[str, Callable[[dict], object]] = {
+    "contrast": lambda content: record_of(content).right,
+    "whatif": lambda content: _tree_pairs(content).measures(),
+    "unparsed": lambda content: [
+        score(of_split) for score in _SCORES.values() for of_split in content["scores"].values()
+    ],
+}
+
+
+def _some(groups: dict, most: int | None) -> Iterable[tuple[str, list]]:
+    return list(groups.items())[:most]
+
+
+def _by_group(title: str, parts: list[tuple[str, np.ndarray]], hits: Mapping[str, Sequence[np.ndarray]]) -> Table:
+    """A row a system, a column a group."""
+    header = ["system", *(f"{label} ({len(part)})" for label, part in parts)]
+    rows = [
+        [name, *(_percent(of_run[part] for of_run in of_runs) for _, part in parts)] for name, of_runs in hits.items()
+    ]
+    return Table(title, header, rows)
+
+
+def _percent(hits: Iterable[np.ndarray]) -> str:
+    return mean_and_deviation(100 * float(of_run.mean()) for of_run in hits)

@@ -1,0 +1,202 @@
+"""Questions to the trained models of a leaderboard: asked once, recorded as the verbs say, refused where impossible."""
+
+import gzip
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from contract.command_lines import parse
+
+from fairseq_syntax import pretrained
+from fairseq_syntax.evaluate.contrast import read_record, wilson
+from fairseq_syntax.evaluate.probes import read_probes, tables
+
+FOLDER = Path(__file__).resolve().parents[2] / "examples" / "leaderboard"
+TRAINED = "fairseq-train $OUT/data-bin"
+TABLE = """
+name = "tiny"
+prepare = "nothing.sh"
+hashed = []
+seeds = [1]
+
+[splits]
+valid = { subset = "valid", reference = "corpus/valid.de" }
+challenge = { subset = "test", reference = "corpus/challenge.de", challenge = "corpus/challenge.tsv" }
+
+[probes.attachment]
+verb = "contrast"
+pairs = "$OUT/pairs/attachment"
+made_by = "python examples/agreement/pairs.py --corpus $OUT/corpus --output $OUT/pairs"
+trees = "test.en.conllu"
+[probes.whatif]
+verb = "whatif"
+pairs = "$OUT/pairs/attachment"
+options = "--beam 2 --max-len-b 30"
+[probes.unparsed]
+verb = "unparsed"
+inputs = { challenge = "corpus/challenge.en" }
+systems = ["pascal"]
+[probes.elsewhere]
+verb = "contrast"
+pairs = "$FOLDER_OF_PAIRS/any"
+
+[families.transformer]
+data = "data-bin"
+max_updates = 10
+train = ""
+generate = "--beam 2 --max-len-b 30 --max-tokens 2000 --source-lang en --target-lang de"
+
+[systems]
+pascal = { family = "transformer", options = "", trees = "gold" }
+later = { family = "transformer", options = "" }
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """A leaderboard of which one system is trained: it is the model that comes along."""
+    folder = tmp_path_factory.mktemp("probes")
+    (folder / "tiny.toml").write_text(TABLE, encoding="utf8")
+    model, run = pretrained.folder("agreement-pascal"), folder / "out" / "runs" / "pascal-1"
+    shutil.copytree(model, folder / "out" / "data-bin")
+    (run / "checkpoints").mkdir(parents=True)
+    (folder / "out" / "data-bin" / "model.pt").rename(run / "checkpoints" / "checkpoint_best.pt")
+    (run / "command.txt").write_text(TRAINED + "\n", encoding="utf8")
+    (folder / "results").mkdir()
+    scores = {"challenge": {"BLEU": {"score": 95.0}, "agreement": {"overall": {"accuracy": 1.0}}}}
+    record = {"system": "pascal", "seed": 1, "commands": {"train": TRAINED}, "scores": scores}
+    record["checkpoint"] = {"chosen": "checkpoint_best"}
+    (folder / "results" / "pascal-1.json").write_text(json.dumps(record), encoding="utf8")
+    sizes = ["--train", "20", "--valid", "5", "--test", "40", "--challenge", "1", "--seed", "7"]
+    generate = [sys.executable, FOLDER.parent / "agreement" / "generate.py", "--output", folder / "out" / "corpus"]
+    subprocess.run([*generate, *sizes], check=True, capture_output=True)
+    return folder
+
+
+def ask(folder: Path, *options: str, **environment: str) -> subprocess.CompletedProcess:
+    command = [sys.executable, FOLDER / "probes.py", folder / "tiny.toml", "--output", folder / "out", "--jobs", "1"]
+    command += ["--results", folder / "results", *options]
+    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment})
+
+
+def test_each_is_asked_once_and_recorded(folder):
+    known = ("--probes", "attachment", "whatif", "unparsed")
+    done = ask(folder, *known)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "3 of 3: " in done.stdout and "2 left: their models have no record or no checkpoint here" in done.stdout
+    found = read_probes(folder / "results")
+    assert set(found) == {"attachment", "whatif", "unparsed"} and all(set(of) == {"pascal"} for of in found.values())
+    for name, of_system in found.items():
+        record = of_system["pascal"]["1"]
+        assert record["corpus"] == "tiny" and record["commit"] and record["versions"]["torch"]
+        assert str(folder) not in json.dumps(record) and "$OUT" in record["commands"][0], name
+        assert str(FOLDER.parents[1]) not in json.dumps(record)
+
+    # minimal pairs: a record of contrast, which contrast itself reads
+    record = read_record(folder / "results" / "attachment" / "pascal-1.json.gz")
+    [shown, by_kind, _] = tables(found["attachment"], {}, "pascal")
+    low, high = wilson(record.right.sum(), len(record.right))
+    percent = f"{100 * record.right.mean():.1f}"
+    assert shown.rows == [["pascal", 1, len(record.right), percent, f"{100 * low:.1f}–{100 * high:.1f}", "-"]]
+    assert by_kind.title.endswith("by attachment") and len(record.right) >= 5
+    # it has the tree that the pair is about, so that is what the rest of the record must agree with
+    followed = found["whatif"]["pascal"]["1"]
+    higher = [scores[0][0] > scores[0][1] for scores in followed["scores"]]
+    assert higher == record.right.tolist() and followed["digest"] == record.digest
+
+    without = found["unparsed"]["pascal"]["1"]["scores"]["challenge"]
+    assert 0 < without["BLEU"]["score"] < 95 and without["agreement"]["overall"]["n"] == 5
+    [bleu, agreement] = tables(found["unparsed"], {"pascal": {"1": _run(folder)}}, "pascal")
+    assert bleu.rows == [["pascal", 1, "95.0", f"{without['BLEU']['score']:.1f}"]]
+    assert agreement.rows[0][:3] == ["pascal", 1, "100.0"]
+
+    written = {path: path.stat().st_mtime_ns for path in (folder / "results").rglob("*.gz")}
+    again = ask(folder, *known)
+    assert again.returncode == 0 and " of " not in again.stdout
+    assert written == {path: path.stat().st_mtime_ns for path in (folder / "results").rglob("*.gz")}
+
+
+def _run(folder: Path) -> dict:
+    return json.loads((folder / "results" / "pascal-1.json").read_text(encoding="utf8"))
+
+
+def test_what_cannot_be_asked_is_said(folder, tmp_path):
+    done = ask(folder, "--probes", "elsewhere")
+    assert done.returncode == 2 and "$FOLDER_OF_PAIRS is not set" in done.stderr
+    done = ask(folder, "--probes", "elsewhere", FOLDER_OF_PAIRS=str(tmp_path))
+    assert done.returncode == 2 and f"{tmp_path}/any is not there; name the folder of the pairs" in done.stderr
+    done = ask(folder, "--probes", "elsehwere")
+    assert done.returncode == 2 and "--probes elsehwere: choose among attachment" in done.stderr
+    begun = folder / "out" / "runs" / "pascal-1" / "command.txt"
+    begun.write_text(f"{TRAINED} --lr 1\n", encoding="utf8")
+    done = ask(folder, "--probes", "elsewhere")
+    begun.write_text(f"{TRAINED}\n", encoding="utf8")
+    assert done.returncode == 2 and "not the training of" in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('verb = "whatif"', 'verb = "what"', "probes.whatif: verb = 'what'; choose among contrast, whatif, unparsed"),
+        ('pairs = "$FOLDER_OF_PAIRS/any"', "", "probes.elsewhere: pairs is missing; contrast needs it"),
+        ('systems = ["pascal"]', 'systems = ["pascla"]', "systems: pascla; choose among pascal, later"),
+        ("inputs = { challenge", "inputs = { tset", "inputs: tset; choose among valid, challenge"),
+        ('options = "--beam', "options = \"'--beam", "probes.whatif: options: No closing quotation"),
+    ],
+)
+def test_mistakes_in_a_table_are_named(tmp_path, old, new, said):
+    assert old in TABLE
+    (tmp_path / "tiny.toml").write_text(TABLE.replace(old, new), encoding="utf8")
+    done = ask(tmp_path)
+    assert done.returncode == 2 and said in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("table", sorted(FOLDER.glob("*.toml")), ids=lambda path: path.stem)
+def test_what_the_tables_ask_is_accepted(table, tmp_path, monkeypatch):
+    """Every command of every probe, as if all were trained."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    from board import read_board
+    from probes import Question
+    from training import Run
+
+    board, commands = read_board(table), []
+    monkeypatch.setenv("LINGEVAL", "/home/me/pairs")
+    monkeypatch.setenv("STANZA_PARSER", "/home/me/parser.pt")
+    for probe in board.probes.values():
+        for system in board.systems.values():
+            question = Question(probe, Run(board, system, 1, tmp_path, tmp_path))
+            if question.applies:
+                for command, _ in question.commands(tmp_path / "checkpoint_best.pt", tmp_path / "answer.json"):
+                    commands.append(question.relative(command))
+    assert len(commands) >= 4 and not [said for said in commands if "/home/me" in said]
+    for said in commands:
+        parse(shlex.split(said))
+
+
+def test_answers_of_different_questions_are_not_put_together(tmp_path):
+    def record(system: str, **changed) -> dict:
+        content = {"system": system, "seed": 1, "verb": "contrast", "format": 1, "name": system, "digest": "d"}
+        content |= {"measure": "sum", "correct": [-1.0, -2.0], "incorrect": [-2.0, -1.0], "details": {}} | changed
+        path = tmp_path / "results" / "probe" / f"{system}-1.json.gz"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(gzip.compress(json.dumps(content).encode()))
+        return content
+
+    record("a")
+    record("b", correct=[-3.0, -0.5])
+    [table] = tables(read_probes(tmp_path / "results")["probe"], {}, "a")
+    assert [row[:2] + row[3:4] for row in table.rows] == [["a", 1, "50.0"], ["b", 1, "50.0"]]
+    # each has one alone: nothing says that they differ
+    assert table.rows[0][-1] == "-" and table.rows[1][-1] == "1"
+    record("b", digest="e")
+    with pytest.raises(ValueError, match="b-1 and a-1 were asked different things"):
+        list(tables(read_probes(tmp_path / "results")["probe"], {}, "a"))
+    for broken in ({"verb": "sing"}, {"correct": [1.0]}, {"seed": None, "details": 3, "correct": "x"}):
+        record("b", **broken)
+        with pytest.raises(ValueError, match=r"b-1\.json\.gz: not a record of examples/leaderboard"):
+            read_probes(tmp_path / "results")
