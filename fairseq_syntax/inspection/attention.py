@@ -83,6 +83,8 @@ def _encoder_heads(loaded: Loaded, batch: dict, title: str):
     elif syntax is not None and "parent_pieces" in syntax:
         positions = syntax["parent_pieces"][0].float()
         parents = positions.masked_fill(positions < 0, float("nan")).cpu().numpy()
+    if "attention" not in found[0]:  # DASA's heads look at all words
+        return _no_heads(loaded, batch, title)
     tokens = _source_tokens(loaded, batch)
     return draw_attention(found[0]["attention"][0].float().cpu().numpy(), tokens, parents, title)
 

@@ -166,6 +166,13 @@ def test_predicted_positions(latent, draw, trained, arch):
         assert image_of(axis).sum(1) == pytest.approx(1, abs=1e-4) or arch == "local_att_tiny"
 
 
+def test_heads_that_look_at_all_words_are_not_drawn(latent, trained, tmp_path, capsys):
+    arguments = [latent.data, "--path", trained("dasa_transformer_tiny"), "--cpu", "--draw", tmp_path / "map.png"]
+    assert attention.main([str(argument) for argument in arguments]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "dasa_transformer_tiny has no syntactic attention heads; give a model of" in line
+
+
 @pytest.mark.parametrize("kind", attention.KINDS)
 def test_numbers_that_are_nan_are_refused_whatever_they_come_of(latent, trained, tmp_path, capsys, monkeypatch, kind):
     arch = "global_plus_sdatt_tiny" if kind == "position" else "sa_nmt_tiny"
