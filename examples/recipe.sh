@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A step of a recipe: bash examples/recipe.sh VERB RECIPE [arguments]
 #   prepare RECIPE [STEP]                              text, trees and binarized data; STEPs are those of the recipe
-#   train RECIPE SYSTEM [options of fairseq-train]     interrupted? the same command goes on where it stopped
+#   train RECIPE SYSTEM [options of fairseq-train]     interrupted? repeat the command to resume
 #   evaluate RECIPE SYSTEM [SPLIT]                     translate a split (default: test) and score it
 #   compare RECIPE [SPLIT] [options]                   everything that has been evaluated, beside a baseline
 #   pretrain | average | graph | trees                 what lgp, aspec, sa_nmt and latent_tree have besides

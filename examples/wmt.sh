@@ -13,7 +13,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 : "${STANZA_TAGGER:=}" "${STANZA_PARSER:=}"   # model files, instead of Stanza's own models
 : "${PARSE_DEVICE:=}"                         # cpu, cuda, … (default: a GPU if there is one)
 : "${GPUS:=1}" "${MAX_TOKENS:=2048}"          # tokens a GPU and step
-: "${BATCH:=8192}"                            # tokens an update: 2048 on each of 4 GPUs
+: "${BATCH:=8192}"                            # tokens per update: 2048 on each of 4 GPUs
 : "${UPDATE_FREQ:=$((BATCH / (MAX_TOKENS * GPUS)))}"
 : "${PRECISION:=}"                            # --fp16 is about twice as fast on most GPUs
 : "${DEVICE:=}"                               # --cpu, to try things out
@@ -196,7 +196,7 @@ train() {
     read -ra betas <<< "$BETA2"
     lr="$(setting "$system" "${lrs[@]}")" beta2="$(setting "$system" "${betas[@]}")"
     if ((UPDATE_FREQ * MAX_TOKENS * GPUS != BATCH)); then
-        stop "$GPUS GPUs x MAX_TOKENS=$MAX_TOKENS x UPDATE_FREQ=$UPDATE_FREQ are not BATCH=$BATCH tokens an update;" \
+        stop "$GPUS GPUs x MAX_TOKENS=$MAX_TOKENS x UPDATE_FREQ=$UPDATE_FREQ are not BATCH=$BATCH tokens per update;" \
             "choose numbers whose product it is"
     fi
     system_options "$system" wmt_en_de "$PASCAL_HEADS" "$PARENT_IGNORING" "$DATA"

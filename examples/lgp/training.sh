@@ -21,7 +21,7 @@ settle() {
     : "${CRITERION:=blackout}" "${NOISE:=2000}"
     : "${MOMENTUM:=0.75}" "${LR:=1.0}"
     : "${HALVE_AFTER:=5}"             # epochs before the learning rate may fall: the author's code
-    : "${BATCH_SIZE:=128}"            # sentences an update
+    : "${BATCH_SIZE:=128}"            # sentences per update
     : "${MAX_EPOCH:=60}"              # half epochs; ours
     : "${BEAM:=12}" "${BATCH_GENERATE:=32}"
     : "${PRIOR:=raw}"                 # probability of lengths: raw counts, as in the paper, auto (smoothed) or off

@@ -4,7 +4,7 @@
 : "${SOURCE:=en}" "${TARGET:=de}"
 : "${MERGES:=50000}"                # joint BPE merges; the paper has the 50,000 most frequent words of each language
 : "${VALID_SET:=wmt12}" "${TEST_SET:=wmt13 wmt14/full wmt15}" # newstest2012; 2013 (test), 2014 (test1), 2015 (test2)
-: "${BATCH_SIZE:=80}"               # sentences an update, on all GPUs together
+: "${BATCH_SIZE:=80}"               # sentences per update, on all GPUs together
 : "${LR:=1.0}"                      # as in Nematus: Adadelta finds the size of a step by itself
 : "${MAX_UPDATE:=400000}"
 : "${SAVE_UPDATES:=10000}"          # ours, as in Nematus

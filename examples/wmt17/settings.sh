@@ -11,7 +11,7 @@ esac
 : "${OUT:=outputs/wmt17}"           # everything is written below
 : "${MERGES:=32000}"                # BPE merges of each language; the paper does not join them
 : "${TEST_SET:=wmt16 wmt17}"        # newstest2016 (split test) and newstest2017 (split test1)
-: "${BATCH_SIZE:=32}"               # sentences an update, on all GPUs together
+: "${BATCH_SIZE:=32}"               # sentences per update, on all GPUs together
 : "${EPOCH_PARTS:=18}"              # evaluations in an epoch: 5.9M sentences / 32 / 10,000 updates
 : "${BEAM:=5}" "${LENPEN:=1}"       # the paper does not say
 source "$(dirname "${BASH_SOURCE[0]}")/../wmt.sh"

@@ -28,6 +28,11 @@ TURNS = {
     r"\b(allows?|permits?|enables?) to [a-z]": "lets you",
     r"\bcan not\b": "cannot",
     r"\b(whereof|wherein|thereof|hereby|hitherto|albeit|till)\b": "(a modern word)",
+    r"\bc[oa]mes? along\b": "is bundled",
+    r"\b(is|are) of (no )?use with\b": "needs; does not go with",
+    r"\b(tokens|sentences) an? (update|batch|line|epoch)\b": "per",
+    r"\bgoes on where it stopped\b": "resumes",
+    r"\bwhat becomes of\b": "what happens to; what is done with",
     r"\binformations\b|\bsoftwares\b|\bevidences\b": "(no plural)",
 }
 FILES = [

@@ -69,7 +69,7 @@ _NOT_FOR_TREES = {
 
 @dataclass
 class TreeTranslationConfig(TranslationConfig):
-    """fairseq's options of `translation`, and what becomes of the trees.
+    """fairseq's options of `translation`, and what is done with the trees.
 
     Three defaults differ from fairseq's: the source is padded on the right (`--left-pad-source` switches left padding
     on), `--upsample-primary` is 1 (fairseq's -1 fails as soon as there is a `train1`), and `--eval-bleu` joins
