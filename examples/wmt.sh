@@ -15,7 +15,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 : "${GPUS:=1}" "${MAX_TOKENS:=2048}"          # tokens a GPU and step
 : "${BATCH:=8192}"                            # tokens per update: 2048 on each of 4 GPUs
 : "${UPDATE_FREQ:=$((BATCH / (MAX_TOKENS * GPUS)))}"
-: "${PRECISION:=}"                            # --fp16 is about twice as fast on most GPUs
+: "${PRECISION:=}"                            # --fp16 is faster on most GPUs
 : "${DEVICE:=}"                               # --cpu, to try things out
 : "${LAUNCH:=}"                               # another command that starts fairseq-train on GPUS processes
 : "${LR:=7e-4 transformer=1e-3}"              # authors' scripts: 1e-3 for the baseline of every task
