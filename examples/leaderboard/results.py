@@ -93,7 +93,11 @@ def asked(board: Board, probe: str, folder: Path) -> str:
     size = sum(map(len, answers.values()))
     said = "All models" if size == len(wanted) else f"{size} of {len(wanted)} models so far"
     place = f"results/{board.name}/{probe}"
-    return f"{said}; records: [docs/{place}]({place}). Mean ± standard deviation over seeds.\n\n" + "\n\n".join(shown)
+    commits = ", ".join(sorted({r["commit"][:10] for of_system in answers.values() for r in of_system.values()}))
+    return (
+        f"{said}; records: [docs/{place}]({place}); commit {commits}. Mean ± standard deviation over seeds.\n\n"
+        + "\n\n".join(shown)
+    )
 
 
 def renewed(text: str, boards: Path, results: Path) -> str:

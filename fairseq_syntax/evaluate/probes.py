@@ -46,7 +46,7 @@ def read_probes(folder: str | Path) -> dict[str, dict[str, dict[str, dict]]]:
     for path in sorted(Path(folder).glob("*/*.json.gz")):
         try:
             record = json.loads("\n".join(read_lines(path)))
-            name, seed = record["system"], str(record["seed"])
+            name, seed, _ = record["system"], str(record["seed"]), record["commit"]
             _READERS[record["verb"]](record)
         except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
             raise ValueError(f"{path}: not a record of examples/leaderboard ({error!r}); leave it out") from None
@@ -120,15 +120,18 @@ def _whatif(answers: Answers, runs: Answers, baseline: str, most: int | None) ->
             yield _by_group(f"{measure} in percent, by {group}", parts, hits)
 
 
+BLEU = "BLEU"
+
 # score of a split: what a header calls it -> its figure, None where the split has none
 _SCORES: dict[str, Callable[[dict], float | None]] = {
-    "BLEU": lambda scores: scores["BLEU"]["score"],
+    BLEU: lambda scores: scores["BLEU"]["score"],
     "agreement, %": lambda scores: 100 * scores["agreement"]["overall"]["accuracy"] if "agreement" in scores else None,
 }
 
 
 def _unparsed(answers: Answers, runs: Answers, baseline: str, most: int | None) -> Iterator[Table]:
-    splits = list(next(iter(next(iter(answers.values())).values()))["scores"])
+    every = [record for of_system in answers.values() for record in of_system.values()]
+    splits = list(every[0]["scores"])
     for title, score in _SCORES.items():
         header, rows = ["system", "seeds"], [[name, len(of)] for name, of in answers.items()]
         for split in splits:
@@ -142,7 +145,8 @@ def _unparsed(answers: Answers, runs: Answers, baseline: str, most: int | None) 
             for row, of in zip(rows, pairs, strict=True):
                 row += [mean_and_deviation(scores) for scores in zip(*of, strict=True)]
         if len(header) > 2:
-            yield Table(title, header, rows)
+            signatures = {of["scores"][split][BLEU].get("signature", "") for of in every for split in splits}
+            yield Table(", ".join([title, *sorted(signatures)]) if title == BLEU else title, header, rows)
 
 
 def _scores(runs: Answers, name: str, seed: str, split: str) -> dict:

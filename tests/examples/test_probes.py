@@ -112,6 +112,7 @@ def test_each_is_asked_once_and_recorded(folder):
     without = found["unparsed"]["pascal"]["1"]["scores"]["challenge"]
     assert 0 < without["BLEU"]["score"] < 95 and without["agreement"]["overall"]["n"] == 5
     [bleu, agreement] = tables(found["unparsed"], {"pascal": {"1": _run(folder)}}, "pascal")
+    assert bleu.title == f"BLEU, {without['BLEU']['signature']}"
     assert bleu.rows == [["pascal", 1, "95.0", f"{without['BLEU']['score']:.1f}"]]
     assert agreement.rows[0][:3] == ["pascal", 1, "100.0"]
 
@@ -180,7 +181,15 @@ def test_what_the_tables_ask_is_accepted(table, tmp_path, monkeypatch):
 
 def test_answers_of_different_questions_are_not_put_together(tmp_path):
     def record(system: str, **changed) -> dict:
-        content = {"system": system, "seed": 1, "verb": "contrast", "format": 1, "name": system, "digest": "d"}
+        content = {
+            "system": system,
+            "seed": 1,
+            "commit": "c",
+            "verb": "contrast",
+            "format": 1,
+            "name": system,
+            "digest": "d",
+        }
         content |= {"measure": "sum", "correct": [-1.0, -2.0], "incorrect": [-2.0, -1.0], "details": {}} | changed
         path = tmp_path / "results" / "probe" / f"{system}-1.json.gz"
         path.parent.mkdir(parents=True, exist_ok=True)
