@@ -108,7 +108,8 @@ class Question:
             BoardError: see `checkpoint`, and `records.scores`.
         """
         checkpoint = self.checkpoint
-        assert checkpoint is not None
+        if checkpoint is None:
+            raise BoardError(f"{self.run.folder}: its checkpoint was removed after the start; ask again")
         answer = self.run.folder / f"{self.probe.name}.json"
         commands = list(self.commands(checkpoint, answer))
         for command, output in commands:

@@ -122,6 +122,18 @@ def test_each_is_asked_once_and_recorded(folder):
     assert written == {path: path.stat().st_mtime_ns for path in (folder / "results").rglob("*.gz")}
 
 
+def test_a_checkpoint_that_goes_away_is_one_failure(folder, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(str(FOLDER))
+    import probes
+
+    monkeypatch.setattr(probes, "prepare", lambda probe, out: (out / "runs" / "pascal-1" / "command.txt").unlink())
+    given = [str(folder / "tiny.toml"), "--output", str(folder / "out"), "--results", str(folder / "results")]
+    assert probes.main([*given, "--probes", "elsewhere"]) == 1
+    (folder / "out" / "runs" / "pascal-1" / "command.txt").write_text(f"{TRAINED}\n", encoding="utf8")
+    said = capsys.readouterr().err
+    assert "failed: elsewhere pascal-1: " in said and "its checkpoint was removed after the start" in said
+
+
 def _run(folder: Path) -> dict:
     return json.loads((folder / "results" / "pascal-1.json").read_text(encoding="utf8"))
 
