@@ -177,13 +177,13 @@ def page() -> str:
         lines += [f"### `--arch {name}`", "", first_line(cls), "", f"Presets: {presets}", ""]
         base = stock if issubclass(cls, TransformerModel) else None
         if base:
-            lines += ["Beside the options of fairseq's `transformer`:", ""]
+            lines += ["In addition to the options of fairseq's `transformer`:", ""]
         options = cls.options
         actions = new_actions(parser_of(cls.add_args), base)
         defaults = field_defaults(options)
         if before := listed_before(name, options):
             known = field_defaults(before[1])
-            lines += [f"Beside the options of `{before[0]}` that are not repeated here:", ""]
+            lines += [f"In addition to the options of `{before[0]}` that are not repeated here:", ""]
             actions = [a for a in actions if a.dest not in known or known[a.dest] != defaults[a.dest]]
         lines += table(actions, defaults | preset_defaults(name, actions, defaults), options)
     lines += ["## Criterion", ""]

@@ -40,20 +40,20 @@ class SyntaxTranslationConfig(TranslationConfig, ParserOptions):
     upsample_primary: int = option(1, "how often the first of train, train1, … is repeated")
     epoch_parts: int = option(
         1,
-        "divide every epoch over the training data into so many parts, each an epoch to fairseq: it "
+        "divide every epoch over the training data into this many parts, each of which is an epoch to fairseq: it "
         "validates, saves and adapts the learning rate after each, and --max-epoch counts them",
         "[1, inf)",
     )
     parser: ParserChoice = option(
-        ParserChoice.stanza, "what parses raw text in fairseq-interactive and the hub; see --parser-model"
+        ParserChoice.stanza, "parser of raw text in fairseq-interactive and the hub; see --parser-model"
     )
     parser_unparsed: UnparsedInput = option(
         UnparsedInput.error,
         "sentences of raw text that cannot be parsed are an error, or are translated without a parse "
-        "(accept), with a warning; one that ends inside a word (@@) is an error always",
+        "(accept), with a warning; one that ends inside a word (@@) is always an error",
     )
     parser_max_words: int = option(
-        MAX_WORDS, "words of the longest sentence of raw text that is parsed; longer ones cannot be parsed", "[1, inf)"
+        MAX_WORDS, "longest sentence of raw text to parse, in words; longer ones cannot be parsed", "[1, inf)"
     )
     parse_dropout: float = option(
         0.0,
@@ -61,7 +61,7 @@ class SyntaxTranslationConfig(TranslationConfig, ParserOptions):
         "model translates with and without a parse",
         "[0, 1]",
     )
-    lisa_gold_parses: bool = option(False, "LISA: attend by the given trees at test time, not the predicted ones")
+    lisa_gold_parses: bool = option(False, "LISA: attend to given parents at test time, instead of predicted ones")
     length_prior: str = option(
         "off",
         "beam search with the probability of the translation's length given the source's: off, auto (the "
@@ -70,8 +70,7 @@ class SyntaxTranslationConfig(TranslationConfig, ParserOptions):
     )
     length_prior_rerank: bool = option(
         False,
-        "--length-prior: orders finished hypotheses only, and does not decide when hypotheses end (by "
-        "default it does both)",
+        "use --length-prior only to order finished hypotheses, not to decide when they end (by default it does both)",
     )
 
 

@@ -27,11 +27,11 @@ class BlackOutConfig(CrossEntropyCriterionConfig):
 
     blackout_k: int = option(2000, "noise words drawn for every target word", "[1, inf)")
     blackout_alpha: float = option(
-        0.4, "noise words are drawn in proportion to count^alpha; 0 draws all alike, 1 by frequency", "[0, inf)"
+        0.4, "noise words are drawn in proportion to count^alpha; 0 is uniform, 1 by frequency", "[0, inf)"
     )
     blackout_share: NoiseSharing = option(
         NoiseSharing.batch,
-        "noise words are shared by a batch, by a sentence, or belong to one token (as slow as all)",
+        "noise words are shared by a batch or a sentence, or belong to one token (as slow as the full softmax)",
         reading=True,
     )
     blackout_collisions: Collisions = option(

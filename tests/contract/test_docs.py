@@ -169,11 +169,11 @@ def test_only_options_of_another_table_are_left_out():
     for name, chapter in chapters.items():
         parser = make_options.parser_of(MODEL_REGISTRY[name].add_args)
         missing = {option for action in parser._actions for option in action.option_strings[:1]} - listed[name]
-        stock = "Beside the options of fairseq's `transformer`" in chapter
+        stock = "In addition to the options of fairseq's `transformer`" in chapter
         assert stock == name.endswith("transformer") == ("--encoder-attention-heads" in missing), (name, missing)
-        inherited = re.search(r"Beside the options of `(\w+)` that", chapter)
+        inherited = re.search(r"In addition to the options of `(\w+)` that", chapter)
         assert stock or missing <= (listed[inherited[1]] if inherited else set()), name
-    assert "Beside the options of `nmt_lstm`" in chapters["sa_nmt"]
+    assert "In addition to the options of `nmt_lstm`" in chapters["sa_nmt"]
     assert "--sa-root-scores" in chapters["sa_nmt"].split("Other readings of the paper:")[1]
 
 

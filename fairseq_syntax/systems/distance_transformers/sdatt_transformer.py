@@ -29,8 +29,8 @@ class SyntaxDirectedTransformerOptions(FairseqDataclass):
 
     sdatt_heads: Optional[int] = option(
         None,
-        "how many heads of the decoder's attention to the source are directed by syntax; default: half of "
-        "them; 0: the stock Transformer",
+        "number of syntax-directed heads in the decoder's attention to the source; default: half "
+        "of them; 0: the stock Transformer",
     )
     sdatt_layers: str = option(
         "all", "decoder layers with such heads: all, none (the stock Transformer), or numbers from 0: 0,2"
@@ -42,8 +42,8 @@ class SyntaxDirectedTransformerOptions(FairseqDataclass):
     sdatt_position: PositionGradient = option(PositionGradient.ste, "gradient of the predicted position", reading=True)
     sdatt_missing: MissingParse = option(
         MissingParse.all_equal,
-        "what a sentence without a parse gets: global, all words as near as any; linear, distances in the "
-        "sentence; error, it is refused",
+        "what a sentence without a parse gets. global: all words are equally near; linear: "
+        "distances in the sentence; error: it is refused",
     )
 
 

@@ -67,15 +67,15 @@ class LatentTreeOptions(FairseqDataclass):
         SymbolGradient.path, "weights that the losses of characters train", reading=True
     )
     rnng_value_head: bool = option(False, "predict the reward to come, for --rnng-baseline value of reinforce_tree")
-    rnng_max_open: int = option(16, "constituents open at a time, the root among them", "[1, inf)")
+    rnng_max_open: int = option(16, "constituents open at a time, root included", "[1, inf)")
     rnng_max_consecutive: int = option(4, "constituents opened in a row", "[1, inf)")
     rnng_actions_per_symbol: int = option(
-        3, "a sentence of n characters may take this times n, and twice --rnng-max-open, actions", "[2, inf)"
+        3, "actions that a sentence may take: this many per character, plus twice --rnng-max-open", "[2, inf)"
     )
     rnng_wait: float = option(
         0.5,
-        "on a CPU, close constituents of a batch together when this part of its sentences wants to; speed "
-        "depends on it, and which trees are drawn by chance; the most probable trees do not",
+        "on a CPU, close constituents of a batch together once this share of its sentences wants "
+        "to; affects speed and which trees are sampled, but not the most probable trees",
         "[0, 1]",
     )
 

@@ -72,7 +72,7 @@ class ReinforceTreeConfig(FairseqDataclass):
     rnng_policy_weight: Optional[float] = option(
         None, "weight of the policy gradient, that is, of all rewards", "[0, inf)"
     )
-    rnng_entropy_weight: float = option(0.0, "weight of the policy's entropy (nats), which is raised", "[0, inf)")
+    rnng_entropy_weight: float = option(0.0, "weight of a bonus for the policy's entropy, in nats", "[0, inf)")
     rnng_action_xent: float = option(
         0.0, "weight of -log p(action) where trees are given, which have no policy gradient", "[0, inf)"
     )
@@ -88,7 +88,7 @@ class ReinforceTreeConfig(FairseqDataclass):
     rnng_reward_forced: Optional[ForcedClosings] = option(
         None, "constituents that the end of the sentence closes earn as others (all), or can only cost", reading=True
     )
-    rnng_reward_discount: float = option(0.95, "discount of rewards for each symbol they lie ahead", "[0, 1]")
+    rnng_reward_discount: float = option(0.95, "discount of rewards per symbol until they are earned", "[0, 1]")
     rnng_gen_count: Optional[GenCount] = option(
         None, "discount from the symbols before an action, or (inclusive, as in the paper) with its own", reading=True
     )
@@ -108,7 +108,7 @@ class ReinforceTreeConfig(FairseqDataclass):
         0.01, "weight of the squared error of the value head with --rnng-baseline value", "[0, inf)"
     )
     rnng_cross_reward: CrossReward = option(
-        CrossReward.none, "reward policies for the costs that their trees bring about later, too (scg)"
+        CrossReward.none, "also reward policies for costs that their trees cause later (scg)"
     )
     rnng_coverage_root: CoverageRoot = option(
         CoverageRoot.zero, "how much attention the source's root should get in all", reading=True

@@ -79,17 +79,17 @@ class TreeTranslationConfig(TranslationConfig):
     left_pad_source: bool = option(False, "pad the source on the left")
     upsample_primary: int = option(1, "how often the first of train, train1, … is repeated")
     eval_bleu_detok: str = option(
-        "syntax_char", "what makes text of translations before --eval-bleu; syntax_char joins characters to words"
+        "syntax_char", "detokenizer of translations for --eval-bleu; syntax_char joins characters into words"
     )
     rnng_tree_output: Optional[str] = option(
         None,
-        "fairseq-generate and -interactive write the trees of both sentences and their attention to this "
-        "file, three lines a sentence; - is stdout",
+        "fairseq-generate and -interactive write the trees of both sentences and their attention to this file, "
+        "three lines per sentence; - is stdout",
     )
     rnng_dedup: Dedup = option(
         Dedup.none,
-        "remove repeated pairs of words from translations: those right behind the same pair (adjacent), or "
-        "those that stand anywhere before (seen)",
+        "remove repeated pairs of words from translations: those right after the same pair "
+        "(adjacent), or any that occurred before (seen)",
     )
     rnng_forced_trees: ForcedTrees = option(
         ForcedTrees.none,

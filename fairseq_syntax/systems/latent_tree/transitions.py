@@ -32,7 +32,7 @@ NUM_ACTIONS = 3  # those that a policy chooses among
 class Limits:
     """How large a tree may be."""
 
-    max_open: int = 16  # constituents open at a time, the root among them
+    max_open: int = 16  # constituents open at a time, root included
     max_consecutive: int = 4  # NTs in a row
     actions_per_symbol: int = 3  # k >= 2; a sentence of n symbols may take k n + 2 max_open actions
 

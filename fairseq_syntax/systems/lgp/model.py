@@ -47,8 +47,8 @@ class LatentGraphOptions(GraphParserOptions):
     lgp_num_labels: int = option(46, "dependency labels; with --lgp-graph dep, the data say how many", "[1, inf)")
     lgp_parser_path: Optional[str] = option(
         None,
-        "checkpoint of --arch lgp_parser to start parser, word and n-gram vectors from (LGP-NMT+); it says "
-        "how many parts of speech and labels there are, and is needed to resume the training, too",
+        "checkpoint of --arch lgp_parser to start parser, word and n-gram vectors from (LGP-NMT+); "
+        "it sets the numbers of parts of speech and labels, and is needed to resume training, too",
     )
     lgp_parser_parts: ParserParts = option(
         ParserParts.all,
@@ -58,7 +58,9 @@ class LatentGraphOptions(GraphParserOptions):
     lgp_decoder_bos: bool = option(
         False, "take a step from the beginning of the sentence before the first word is predicted", reading=True
     )
-    lgp_dropout_in: bool = option(False, "drop the input of eq. 8, too, not its output alone", reading=True)
+    lgp_dropout_in: bool = option(
+        False, "apply dropout to the input of eq. 8, too, not only to its output", reading=True
+    )
     dropout: float = option(0.2, "dropout of the state that predicts a word (eq. 8)", "[0, 1)")
 
 

@@ -15,12 +15,12 @@ class InverseEpochConfig(FairseqDataclass):
 
     lgp_lr_rho: float = option(0.3, "epoch k has the learning rate lr / (1 + rho (k - 1))", "[0, inf)")
     lgp_lr_passes: int = option(
-        2, "so many epochs of fairseq, the passes over different data, are one (2: tags and trees)", "[1, inf)"
+        2, "passes over different data, each an epoch of fairseq, that make one epoch (2: tags and trees)", "[1, inf)"
     )
     lgp_pass_clip_norms: Optional[List[float]] = option(
         None,
-        "norm at which gradients are clipped, of every pass: 1,2 in the paper, with --optimizer lgp_sgd; "
-        "default: --clip-norm in all of them",
+        "norm at which gradients of each pass are clipped (1,2 in the paper), with --optimizer "
+        "lgp_sgd; default: --clip-norm for all",
     )
     # an option of another part
     lr: List[float] = "${optimization.lr}"

@@ -51,10 +51,8 @@ class GraphParserOptions(FairseqDataclass):
 
     lgp_parser_size: int = option(100, "d1, size of word vectors, n-gram vectors and states of the parser", "[1, inf)")
     lgp_pos_size: int = option(50, "d2, size of the vector of a part of speech", "[1, inf)")
-    lgp_src_min_freq: int = option(
-        2, "source words (and n-grams) that are rarer have no vector of their own", "[1, inf)"
-    )
-    lgp_max_ngrams: int = option(96, "n-grams of a word that are read, at most", "[1, inf)")
+    lgp_src_min_freq: int = option(2, "source words and n-grams that are rarer have no vector of their own", "[1, inf)")
+    lgp_max_ngrams: int = option(96, "maximum number of n-grams to read per word", "[1, inf)")
     lgp_unk_ngram: bool = option(
         False, "give words without any known n-gram a common vector instead of zeros", reading=True
     )
@@ -63,7 +61,7 @@ class GraphParserOptions(FairseqDataclass):
     lgp_word_case: WordCase = option(
         WordCase.auto, "look words up in lower case, as written, or (auto) in lower case with --lgp-word-vectors"
     )
-    lgp_wdp_init: HeadInit = option(HeadInit.xavier, "first values of W_dp, which scores heads", reading=True)
+    lgp_wdp_init: HeadInit = option(HeadInit.xavier, "initial values of W_dp, which scores heads", reading=True)
     lgp_classifier_hidden: int = option(
         0,
         "size of a ReLU layer before the classifiers of parts of speech and labels; 0: none",
@@ -102,7 +100,7 @@ class ParserCheckpoint:
     pos_size: int  # d2
     classifier_hidden: int  # size of the ReLU layer in the classifiers, 0 for none
     lowercase: bool  # whether words are looked up by their lower-cased spelling
-    max_ngrams: int  # n-grams of a word that are read, at most
+    max_ngrams: int  # maximum number of n-grams to read per word
     unk_ngram: bool  # whether words without a known n-gram have a common one, which is in `ngram_keys`
 
 

@@ -36,23 +36,28 @@ class DependencyParsingConfig(FairseqDataclass):
     """Options of `dependency_parsing`."""
 
     data: Optional[str] = option(None, "folder with train.conllu and valid.conllu, plain or .gz, and other splits")
-    lgp_pos_data: Optional[str] = option(None, "folder whose train.conllu teaches tags; default: the data folder")
-    lgp_dep_data: Optional[str] = option(None, "folder whose train.conllu teaches trees; default: the data folder")
+    lgp_pos_data: Optional[str] = option(
+        None, "folder whose train.conllu is for training on tags; default: the data folder"
+    )
+    lgp_dep_data: Optional[str] = option(
+        None, "folder whose train.conllu is for training on trees; default: the data folder"
+    )
     lgp_first_k: Optional[int] = option(
         None, "train on the first K sentences of each training file; default: all", "[1, inf)"
     )
-    lgp_pos_column: PosColumn = option(PosColumn.upos, "which tags are learned")
-    lgp_strip_subtypes: bool = option(False, "learn nmod for nmod:poss")
+    lgp_pos_column: PosColumn = option(PosColumn.upos, "tags to learn")
+    lgp_strip_subtypes: bool = option(False, "strip subtypes of labels: learn nmod for nmod:poss")
     lgp_collapse_ranges: bool = option(
         False, 'make each multi-word token of a treebank one word ("im" for "in" and "dem")'
     )
-    lgp_lowercase: bool = option(False, "read words in lower case, for a parser of lower-cased text")
+    lgp_lowercase: bool = option(False, "lowercase words, for a parser of lowercased text")
     lgp_mt_dict: Optional[str] = option(
-        None, "source dictionary of the translator to come, whose frequent words get vectors, too"
+        None,
+        "source dictionary of the translator that will start from this parser; its frequent words get vectors, too",
     )
-    lgp_pos_batch_size: int = option(25, "sentences of a batch that teaches tags", "[1, inf)")
-    lgp_dep_batch_size: int = option(15, "sentences of a batch that teaches trees", "[1, inf)")
-    max_source_positions: int = option(1024, "tokens of a sentence, its end included", "[1, inf)")
+    lgp_pos_batch_size: int = option(25, "sentences per batch of tags", "[1, inf)")
+    lgp_dep_batch_size: int = option(15, "sentences per batch of trees", "[1, inf)")
+    max_source_positions: int = option(1024, "longest sentence, in tokens, EOS included", "[1, inf)")
     # programs that look into translators ask for these
     source_lang: str = option("text", "name of the language; has no effect")
     target_lang: str = option("trees", "has no effect")

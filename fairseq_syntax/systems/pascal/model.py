@@ -22,7 +22,7 @@ class PascalOptions(FairseqDataclass):
     pascal_variance: float = option(1.0, "variance of the weight, in squared tokens", "(0, inf]")
     pascal_parent_ignoring: float = option(0.0, "probability that a token's parent is ignored in training", "[0, 1]")
     pascal_learn_variance: bool = option(
-        False, "learn a variance for each head, from --pascal-variance on (not in the paper)"
+        False, "learn a variance for each head, starting at --pascal-variance (not in the paper)"
     )
 
 
@@ -84,7 +84,7 @@ class PascalTransformerModel(SyntaxTransformerModel):
             type=int,
             nargs="+",
             metavar="N",
-            help="number of parent-scaled heads in each encoder layer, from the first; layers not named have none",
+            help="number of parent-scaled heads in each encoder layer, from the first; the other layers have none",
         )
 
     @classmethod

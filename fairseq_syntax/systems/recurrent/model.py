@@ -48,7 +48,7 @@ class RecurrentOptions(FairseqDataclass):
     decoder_embed_dim: int = option(1024, "size of target embeddings, and of what enters the output layer", "[1, inf)")
     decoder_embed_path: Optional[str] = option(None, "file of pre-trained target embeddings")
     decoder_hidden_size: int = option(1024, "size of the decoder's state", "[1, inf)")
-    decoder_layers: int = option(2, "layers of the decoder, as many as of the encoder")
+    decoder_layers: int = option(2, "layers of the decoder, as many as in the encoder")
     share_all_embeddings: bool = option(False, "one table of embeddings for both languages; needs a joined dictionary")
     untied_output: bool = option(False, "give the output layer a matrix of its own instead of the target embeddings")
     output_bias: bool = option(False, "give the output layer a bias")

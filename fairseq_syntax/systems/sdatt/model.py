@@ -104,9 +104,10 @@ class SyntaxDirectedOptions(RecurrentOptions):
     sdatt_position: PositionGradient = option(PositionGradient.ste, "gradient of the predicted position", reading=True)
     sdatt_guide: PositionGuide = option(
         PositionGuide.none,
-        "what plain attention, the softmax of the scores over the whole sentence, does for the position "
-        "(ours): none, nothing; loss, a term of the loss in training pulls the prediction to where it looks on the "
-        "average; centres, the centre is where it looks, and nothing is predicted",
+        "how plain attention, the softmax of the scores over the whole sentence, guides the "
+        "position (ours). none: not at all; loss: a term of the loss pulls the prediction to the "
+        "mean position of plain attention; centres: that mean is the centre, and nothing is "
+        "predicted",
     )
     sdatt_guide_weight: float = option(
         1.0, "weight of the term of --sdatt-guide loss, L KL(t/L || p/L) to where it looks, t", "[0, inf)"
@@ -116,8 +117,8 @@ class SyntaxDirectedOptions(RecurrentOptions):
     )
     sdatt_missing: MissingParse = option(
         MissingParse.all_equal,
-        "what a sentence without a parse gets: global, all words as near as any (and units of themselves "
-        "alone); linear, distances in the sentence, not for units; error, it is refused",
+        "what a sentence without a parse gets. global: all words are equally near (and each is a "
+        "unit of its own); linear: distances in the sentence, not for units; error: it is refused",
     )
     variational_dropout: bool = option(
         False, "drop the same components at all positions of a sentence, as Nematus does"
@@ -133,7 +134,7 @@ class SyntaxDirectedOptions(RecurrentOptions):
     )
     sdatt_sdr_unit_size: int = option(SMALLEST_UNIT, "words in a dependency unit", f"[{SMALLEST_UNIT}, inf)")
     sdatt_sdr_depthwise: bool = option(
-        False, "convolve each dimension of the embeddings of a unit by itself", reading=True
+        False, "convolve each dimension of the embeddings of a unit separately", reading=True
     )
     sdatt_local_window: float = option(10.0, "window of local attention on either side, or inf", "(0, inf]")
     sdatt_local_softmax: LocalSoftmax = option(

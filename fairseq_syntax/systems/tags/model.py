@@ -31,7 +31,7 @@ _INPUTS = {TagInputs.deprel: ("deprels",), TagInputs.upos: ("upos",), TagInputs.
 class TagOptions(FairseqDataclass):
     """Options of tag embeddings."""
 
-    tag_embed_dim: int = option(10, "width of each tag embedding, cut off the token embedding")
+    tag_embed_dim: int = option(10, "width of each tag embedding, taken from that of the token embedding")
     tag_inputs: TagInputs = option(TagInputs.deprel, "tags: dependency labels, UPOS, or both")
     tag_embed_scale: TagScale = option(
         TagScale.token,
