@@ -64,7 +64,9 @@ else
 fi
 [[ $((NNODES * processes)) -gt 1 ]] || echo "launch.sh: one process only; plain fairseq-train does the same" >&2
 
-command=(torchrun "${where[@]}" --nproc_per_node "$processes" --no-python bash "${BASH_SOURCE[0]}" --as-worker "$@")
+torchrun="$(dirname "${BASH_SOURCE[0]}")/torchrun.py"
+command=(python "$torchrun" "${where[@]}" --nproc_per_node "$processes"
+    --no-python bash "${BASH_SOURCE[0]}" --as-worker "$@")
 if [[ -n "$DRY_RUN" ]]; then
     printf '%q ' ${CPU_PROCESSES:+env "CPU_PROCESSES=$CPU_PROCESSES"} "${command[@]}"
     echo

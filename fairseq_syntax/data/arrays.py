@@ -10,7 +10,13 @@ import struct
 from pathlib import Path
 
 import numpy as np
-from fairseq.data.indexed_dataset import MMapIndexedDataset, _code_to_dtype, data_file_path, index_file_path
+from fairseq.data.indexed_dataset import (
+    MMapIndexedDataset,
+    _code_to_dtype,
+    _dtype_header_code,
+    data_file_path,
+    index_file_path,
+)
 
 from ..trees.conllu import TreeFormatError
 from ..trees.subwords import SubwordType
@@ -54,31 +60,49 @@ class ArrayWriter:
     def append(self, values: np.ndarray, sizes: np.ndarray) -> None:
         """Append sentences: `values` is their concatenation, `sizes` how many values each has."""
         self._data.write(np.ascontiguousarray(values, dtype=self.dtype).tobytes())
-        self._sizes.append(np.asarray(sizes, dtype=np.int64))
+        self._sizes.append(np.asarray(sizes, dtype="<i4"))
 
     def close(self) -> None:
         """Write the index; the pair of files is complete after that."""
         self._data.close()
-        sizes = np.concatenate(self._sizes).tolist() if self._sizes else []
-        with MMapIndexedDataset.Index.writer(index_file_path(self.prefix), self.dtype) as index:
-            index.write(sizes)
+        sizes = np.concatenate([np.empty(0, "<i4"), *self._sizes])
+        # not by fairseq's writer, which makes a Python integer of every number
+        with open(index_file_path(self.prefix), "wb") as index:
+            magic = MMapIndexedDataset.Index._HDR_MAGIC
+            index.write(_HEADER.pack(magic, 1, _dtype_header_code(self.dtype), len(sizes)))
+            index.write(sizes.tobytes())
+            index.write(_pointers(sizes, self.dtype).tobytes())
 
 
-def read_index(path: str | Path) -> tuple[type, np.ndarray]:
-    """The type of the values that an index file of fairseq's mmap format describes, and their number by sentence.
+def _pointers(sizes: np.ndarray, dtype: type) -> np.ndarray:
+    """Where each sentence begins, in bytes."""
+    pointers = np.zeros(len(sizes), "<i8")
+    np.cumsum(sizes[:-1], out=pointers[1:])
+    pointers *= dtype().itemsize
+    return pointers
 
-    Raises FileNotFoundError: no such file; TreeFormatError: it is damaged.
+
+def _mapped(path: str | Path, dtype: type) -> np.ndarray:
+    """The values of a file that is not empty; as a plain array, whose parts are had faster than those of a memmap."""
+    return np.asarray(np.memmap(path, dtype, mode="r"))
+
+
+def read_index(path: str | Path) -> tuple[type, np.ndarray, np.ndarray]:
+    """What an index file of fairseq's mmap format says; the arrays are mapped, not read.
+
+    Returns the type of values, their number by sentence, and where each sentence begins, in bytes. Raises
+    FileNotFoundError: no such file; TreeFormatError: it is damaged.
     """
-    content = Path(path).read_bytes()
-    if len(content) >= _HEADER.size:
-        magic, version, code, count = _HEADER.unpack_from(content)
+    if Path(path).stat().st_size >= _HEADER.size:
+        content = _mapped(path, np.uint8)
+        magic, version, code, count = _HEADER.unpack(content[: _HEADER.size].tobytes())
         known = magic == MMapIndexedDataset.Index._HDR_MAGIC and version == 1 and code in _code_to_dtype
         if known and len(content) == _HEADER.size + 12 * count:
             dtype = _code_to_dtype[code]
-            sizes = np.frombuffer(content, "<i4", count, _HEADER.size).astype(np.int64)
-            pointers = np.frombuffer(content, "<i8", count, _HEADER.size + 4 * count)
-            if (sizes >= 0).all() and (pointers == (np.cumsum(sizes) - sizes) * dtype().itemsize).all():
-                return dtype, sizes
+            middle = _HEADER.size + 4 * count
+            sizes, pointers = content[_HEADER.size : middle].view("<i4"), content[middle:].view("<i8")
+            if (sizes >= 0).all() and np.array_equal(pointers, _pointers(sizes, dtype)):
+                return dtype, sizes, pointers
     raise TreeFormatError(f"{path}: damaged, or no index of fairseq's mmap format; {_AGAIN}")
 
 
@@ -89,8 +113,7 @@ class ArrayReader:
     shares cached ones), and does not read the whole file once at the start.
 
     Attributes:
-        values, sizes: of all sentences.
-        starts: where in `values` each begins; one more than there are sentences.
+        values, sizes: of all sentences; mapped, and not to be changed.
     """
 
     def __init__(self, prefix: str | Path):
@@ -99,15 +122,15 @@ class ArrayReader:
 
     def _open(self) -> None:
         index, path = Path(index_file_path(self.prefix)), Path(data_file_path(self.prefix))
-        self.dtype, self.sizes = read_index(index)
-        self.starts = np.concatenate([[0], np.cumsum(self.sizes)])
+        self.dtype, self.sizes, self._pointers = read_index(index)
         if not path.is_file():
             raise TreeFormatError(f"{path}: not found, though {index.name} is there; {_AGAIN}")
-        size, promised = path.stat().st_size, int(self.starts[-1]) * self.dtype().itemsize
+        size = path.stat().st_size
+        promised = int(self._pointers[-1]) + int(self.sizes[-1]) * self.dtype().itemsize if len(self) else 0
         if size != promised:
             raise TreeFormatError(f"{path}: {size} bytes where the index promises {promised}; {_AGAIN}")
         # an empty file cannot be mapped
-        self.values = np.memmap(path, self.dtype, mode="r") if size else np.empty(0, self.dtype)
+        self.values = _mapped(path, self.dtype) if size else np.empty(0, self.dtype)
 
     def __getstate__(self) -> dict:
         return {"prefix": self.prefix}
@@ -120,7 +143,17 @@ class ArrayReader:
         return len(self.sizes)
 
     def __getitem__(self, index: int) -> np.ndarray:
-        return np.array(self.values[self.starts[index] : self.starts[index + 1]])
+        return np.array(self.between(index, index + 1))
+
+    @property
+    def starts(self) -> np.ndarray:
+        """Where in `values` each sentence begins; computed at every call."""
+        return self._pointers // self.dtype().itemsize
+
+    def between(self, first: int, last: int) -> np.ndarray:
+        """The values of the sentences from `first` on and before `last`, of which there is one at least; mapped."""
+        step = self.dtype().itemsize
+        return self.values[self._pointers[first] // step : self._pointers[last - 1] // step + self.sizes[last - 1]]
 
 
 def split_prefix(data_path: str | Path, split: str, source: str, target: str) -> Path | None:

@@ -37,6 +37,9 @@ CHUNK = 1000
 CHUNK_ENTRIES = 2**25
 """Entries of their distance matrices, about; a chunk ends with the sentence that exceeds them."""
 
+CHUNK_TAGS = 2**20
+"""Tags that get their final indices at a time."""
+
 MAX_TOKENS = 2**15 - 1
 """Tokens of a sentence, EOS included: twice a position must fit into `parents`."""
 
@@ -262,7 +265,9 @@ class SplitWriter:
             if Path(path).stat().st_size:
                 table = np.array([dictionaries[name].index(tag) for tag in self._vocabularies[name]])
                 values = np.memmap(path, ARRAY_TYPES[name], mode="r+")
-                values[:] = table[values]
+                for start in range(0, len(values), CHUNK_TAGS):
+                    part = slice(start, start + CHUNK_TAGS)
+                    values[part] = table[values[part]]
                 values.flush()
 
 

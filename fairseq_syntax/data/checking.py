@@ -119,7 +119,7 @@ class DataCheck:
 
 def _check_ends(reader: ArrayReader, dictionary: str) -> None:
     """Raise TreeFormatError unless every sentence ends with EOS."""
-    if (reader.sizes < 1).any() or (reader.values[reader.starts[1:] - 1] != EOS).any():
+    if (reader.sizes < 1).any() or (reader.values[reader.starts + reader.sizes - 1] != EOS).any():
         raise TreeFormatError(
             f"{reader.prefix}.bin: damaged, or of another dictionary than {dictionary}: a sentence does not end with "
             "</s>; preprocess again, or copy it again"

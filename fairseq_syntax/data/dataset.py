@@ -74,7 +74,7 @@ class SplitSyntax:
     def counts(self):
         """What the manifest counts, name -> number; see `COUNTS`."""
         heads = self.readers["heads"]
-        first = heads.values[heads.starts[:-1][heads.sizes > 0]]
+        first = heads.values[heads.starts[heads.sizes > 0]]
         numbers = (len(self), len(self.readers["words"].values), len(heads.values), int((first == UNPARSED).sum()))
         return dict(zip(COUNTS, numbers, strict=True))
 

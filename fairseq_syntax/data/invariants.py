@@ -38,7 +38,7 @@ def check_arrays(readers: Mapping[str, ArrayReader], tags: Mapping[str, int] | N
 
 
 def _check_sizes(readers: Mapping[str, ArrayReader]) -> None:
-    tokens, words = readers["words"].sizes, readers["heads"].sizes
+    tokens, words = (readers[name].sizes.astype(np.int64) for name in ("words", "heads"))
     expected = {
         "words": np.maximum(tokens, 1),
         "heads": np.minimum(words, tokens - 1),
@@ -67,7 +67,7 @@ def _check_chunk(readers: Mapping[str, ArrayReader], first: int, last: int) -> N
         if wrong.any():
             _refuse(readers[name], first + int(sentence_of[np.argmax(wrong)]), what)
 
-    words = _values(readers["words"], first, last).astype(np.int32)
+    words = readers["words"].between(first, last).astype(np.int32)
     steps = np.diff(words, prepend=0)
     steps[token_start] = words[token_start]
     ends = token_start + tokens - 1
@@ -80,7 +80,7 @@ def _check_chunk(readers: Mapping[str, ArrayReader], first: int, last: int) -> N
     eos = node_start + nodes - 1
     is_word = np.ones(len(heads), dtype=bool)
     is_word[eos] = False
-    heads[is_word] = _values(readers["heads"], first, last)
+    heads[is_word] = readers["heads"].between(first, last)
     bare = np.zeros(last - first, dtype=bool)
     bare[sentence_of_node[heads == UNPARSED]] = True
     unparsed = bare[sentence_of_node]
@@ -103,7 +103,7 @@ def _check_chunk(readers: Mapping[str, ArrayReader], first: int, last: int) -> N
         middle = position[begins] + position[np.append(begins[1:], len(words)) - 1]
         doubled = middle[np.where(heads >= 0, head, np.arange(len(heads), dtype=np.int32))]
         doubled[unparsed] = NO_PARENT
-        wrong = doubled[node_of_token] != _values(readers["parents"], first, last)
+        wrong = doubled[node_of_token] != readers["parents"].between(first, last)
         refuse("parents", sentence_of_token, wrong, "parents that do not follow from the heads")
 
 
@@ -112,7 +112,7 @@ def check_distances(readers: Mapping[str, ArrayReader]) -> None:
     heads, distances = readers["heads"], readers["distances"]
     for first, last in _chunks(heads):
         flat = np.concatenate(packed_distances([heads[i] for i in range(first, last)]))
-        wrong = np.flatnonzero(flat != _values(distances, first, last))
+        wrong = np.flatnonzero(flat != distances.between(first, last))
         if len(wrong):
             sentence = np.searchsorted(distances.starts, distances.starts[first] + wrong[0], side="right") - 1
             _refuse(distances, int(sentence), "distances that do not follow from the heads")
@@ -121,10 +121,6 @@ def check_distances(readers: Mapping[str, ArrayReader]) -> None:
 def _chunks(reader: ArrayReader) -> Iterator[tuple[int, int]]:
     for first in range(0, len(reader), _CHUNK):
         yield first, min(first + _CHUNK, len(reader))
-
-
-def _values(reader: ArrayReader, first: int, last: int) -> np.ndarray:
-    return reader.values[reader.starts[first] : reader.starts[last]]
 
 
 def _refuse(reader: ArrayReader, sentence: int | None, what: str) -> None:

@@ -16,35 +16,86 @@ _AT_ONCE = 32  # sentences whose projective trees are computed together: their c
 
 
 def chu_liu_edmonds(arc_scores: Sequence[np.ndarray], root_scores: Sequence[np.ndarray]) -> list[list[int]]:
-    """The best tree with exactly one root, crossing arcs allowed (Chu & Liu 1965, Edmonds 1967).
+    """The best tree with exactly one root, crossing arcs allowed (Chu & Liu 1965, Edmonds 1967; Tarjan 1977).
 
-    The algorithm is Stanza's, which allows several roots. So a root here costs more than all arcs can win back, and the
-    best tree has one (Stanojević & Cohen 2021, A Root of a Problem). Which of several best trees it is, is not defined.
+    A root costs more than all arcs can win back, so the best tree has one (Stanojević & Cohen 2021, A Root of a
+    Problem). Which of several best trees it is, is not defined. O(J^2).
 
     Raises ValueError: shapes disagree, a score is NaN or +inf, or every tree of a sentence is forbidden.
     """
-    from stanza.models.common.chuliu_edmonds import chuliu_edmonds  # seconds, that only this function should cost
-
     trees: list[list[int]] = []
     for number, arcs, roots in _checked(arc_scores, root_scores):
         if not len(roots):
             trees.append([])
             continue
         words = np.arange(len(roots))
-        scores = np.concatenate([roots[:, None], arcs], axis=1)  # column 0 is the root
+        scores = np.concatenate([arcs, roots[:, None]], axis=1)  # the last column is the root
         # every word's best is 0, which changes no comparison of trees and keeps the costs small
         best = scores.max(1, keepdims=True)
         scores -= np.where(best == -np.inf, 0.0, best)
         allowed = scores > -np.inf
         root_cost = (1 - scores.min(where=allowed, initial=0.0)) * (len(words) + 1)
         forbidden_cost = 2 * (root_cost + 1) * (len(words) + 1)  # finite, for -inf less -inf is not a number
-        with_root = np.vstack([np.zeros(len(words) + 1), np.where(allowed, scores, -forbidden_cost)])
-        with_root[1:, 0] -= root_cost
-        heads = chuliu_edmonds(with_root)[1:]
-        if not allowed[words, heads].all() or (heads == 0).sum() != 1:
+        scores = np.where(allowed, scores, -forbidden_cost)
+        scores[:, -1] -= root_cost
+        scores[words, words] = -np.inf
+        heads = _best_tree(scores)
+        if not allowed[words, heads].all() or heads.count(len(words)) != 1:
             raise ValueError(_no_tree(number))
-        trees.append([ROOT if head == 0 else int(head) - 1 for head in heads])
+        trees.append([ROOT if head == len(words) else head for head in heads])
     return trees
+
+
+def _best_tree(scores: np.ndarray) -> list[int]:
+    """The best heads (J,) under scores (J, J + 1) that form a tree under the node J; with several roots, too.
+
+    A path goes from node to best head. Where it meets itself, the words of the cycle become one node, whose head is the
+    one for which leaving the cycle costs least.
+    """
+    words = scores.shape[1] - 1
+    rows, columns = list(scores), np.arange(words + 1)
+    dependents = [np.full(words + 1, word) for word in range(words)]  # of a node: which word of it a head would get
+    members = [np.array([word]) for word in range(words)]
+    node_of = np.append(np.arange(words), ROOT)  # words, then what they were made part of
+    arcs: dict[int, tuple[int, int]] = {}  # node -> word of it that gets a head outside, and the head
+    cycles: dict[int, list[int]] = {}  # node -> nodes that it was made of
+    attached = {ROOT}
+    for word in range(words):
+        path: list[int] = []
+        node = int(node_of[word])
+        while node not in attached:
+            if node in path:
+                cycle = path[path.index(node) :]
+                del path[-len(cycle) :]
+                loss = np.stack([rows[part] - rows[part][arcs[part][1]] for part in cycle])
+                leaving = loss.argmax(0)
+                node = len(rows)
+                cycles[node] = cycle
+                members.append(np.concatenate([members[part] for part in cycle]))
+                node_of[members[node]] = node
+                rows.append(loss[leaving, columns])
+                rows[node][members[node]] = -np.inf
+                dependents.append(np.stack([dependents[part] for part in cycle])[leaving, columns])
+            path.append(node)
+            head = int(rows[node].argmax())
+            arcs[node] = int(dependents[node][head]), head
+            node = int(node_of[head])
+        attached.update(path)
+    return _expanded(arcs, cycles, set(node_of[:-1].tolist()), words)
+
+
+def _expanded(arcs: dict, cycles: dict, nodes: set[int], words: int) -> list[int]:
+    """Heads of the words in `nodes`, which are attached by `arcs`: within a cycle, all parts but one keep theirs."""
+    above = {part: node for node, cycle in cycles.items() for part in cycle}
+    heads = [words] * words
+    pending = list(nodes)
+    while pending:
+        node = pending.pop()
+        part, heads[arcs[node][0]] = arcs[node]
+        while part != node:
+            pending += [other for other in cycles[above[part]] if other != part]
+            part = above[part]
+    return heads
 
 
 def eisner(arc_scores: Sequence[np.ndarray], root_scores: Sequence[np.ndarray]) -> list[list[int]]:

@@ -5,6 +5,7 @@ import importlib
 import io
 import json
 import logging
+import multiprocessing.connection
 import os
 import random
 import re
@@ -19,6 +20,7 @@ import torch
 from seeds import seed
 
 PACKAGE = Path(importlib.import_module("fairseq_syntax").__file__).parent
+KILLED = Path(__file__).with_name("killed_training.py")
 
 _MODULES = {
     "fairseq-train": "fairseq_cli.train",
@@ -141,6 +143,48 @@ def run_process(*command, cwd: Path, status: int = 0, **environment: str) -> str
 def train(data: Path, directory: Path, arch: str, *options) -> str:
     """Train in this process; returns the log. Later options win over `TRAINING`."""
     return run("fairseq-train", data, "--arch", arch, *TRAINING, "--save-dir", directory, *options)
+
+
+def train_in_two(folder: Path, *arguments) -> None:
+    """fairseq-train in two forks of this process, whose models are wrapped as on GPUs: by PyTorch, fairseq's default.
+
+    `launch.sh`, which is what runs without GPUs, has another wrapper, because fairseq tells PyTorch's the number of
+    the GPU.
+
+    Args:
+        folder: where the processes meet.
+        arguments: of fairseq-train.
+    """
+    meeting = folder / "meeting"
+    meeting.unlink(missing_ok=True)
+    options = ["--cpu", "--distributed-world-size", 2, "--distributed-init-method", f"file://{meeting}"]
+    options += ["--distributed-no-spawn", "--distributed-backend", "gloo", "--distributed-rank"]
+
+    def work(rank: int) -> None:
+        from fairseq.models import distributed_fairseq_model
+
+        wrapper = distributed_fairseq_model.DistributedDataParallel
+
+        def wrap(device_ids, output_device, **given):
+            return wrapper(**given)
+
+        distributed_fairseq_model.DistributedDataParallel = wrap
+        run("fairseq-train", *arguments, *options, rank)
+
+    context = multiprocessing.get_context("fork")
+    workers = [context.Process(target=work, args=(rank,)) for rank in range(2)]
+    try:
+        for worker in workers:
+            worker.start()
+        # where one has failed, the other one waits for it
+        while (alive := [worker for worker in workers if worker.is_alive()]) and not any(w.exitcode for w in workers):
+            if not multiprocessing.connection.wait([worker.sentinel for worker in alive], 300):
+                break
+        assert [worker.exitcode for worker in workers] == [0, 0]
+    finally:
+        for worker in workers:
+            worker.kill()
+            worker.join()
 
 
 def scatter(checkpoint: Path, output: Path | None = None, number: int = 1, gain: float = 1.5) -> Path:

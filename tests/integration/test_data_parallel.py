@@ -1,12 +1,20 @@
 """Two processes make the updates of one process that collects the gradients of two batches."""
 
 import json
+import os
+import shlex
+import shutil
+import sys
 
 import pytest
 import torch
 import treebanks
+from fairseq import options as fairseq_options
+from fairseq_cli import preprocess
 from integration import commands
-from integration.commands import OPTIONS, PACKAGE, run_process
+from integration.commands import KILLED, OPTIONS, PACKAGE, run_process
+
+from fairseq_syntax.cli import linearize
 
 PASCAL = "pascal_transformer_tiny"
 LISA = "lisa_transformer_tiny"
@@ -18,13 +26,25 @@ def launcher(repository):
     return repository / "examples" / "distributed" / "launch.sh"
 
 
-def train_twice(launcher, data, directory, arch, *options) -> str:
+def train_twice(launcher, data, directory, arch, *options, **how) -> str:
     arguments = [*commands.TRAINING, *OPTIONS[arch], "--dropout", "0", *options]
     # of TRAINING, what the launcher sets itself
     kept = [part for part in arguments if part not in ("--cpu", "--distributed-world-size")]
     kept.remove("1")
     command = ["bash", launcher, data, "--user-dir", PACKAGE, "--arch", arch, *kept, "--save-dir", directory]
-    return run_process(*command, cwd=directory.parent, CPU_PROCESSES="2")
+    return run_process(*command, cwd=directory.parent, CPU_PROCESSES="2", **how)
+
+
+@pytest.fixture
+def killed_at_update_6(tmp_path) -> dict:
+    """Environment in which the second process of a training is killed before its seventh update."""
+    program = tmp_path / "bin" / "fairseq-train"
+    program.parent.mkdir()
+    killing = shlex.join([sys.executable, str(KILLED), "update", "6"])
+    real = shutil.which("fairseq-train")
+    program.write_text(f'#!/bin/bash\n[[ $RANK == 1 ]] && exec {killing} "$@"\nexec {real} "$@"\n')
+    program.chmod(0o755)
+    return {"PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}"}
 
 
 def assert_equal_parameters(actual, expected):
@@ -34,17 +54,63 @@ def assert_equal_parameters(actual, expected):
         torch.testing.assert_close(actual[name], value, atol=1e-6, rtol=0, msg=name)
 
 
-def test_two_processes_equal_two_batches_an_update_and_resume(launcher, data_bin, tmp_path):
-    """Up to update 4, on to update 12 after a restart; the first epoch ends between."""
+def test_two_processes_go_on_after_one_was_killed(launcher, data_bin, tmp_path, killed_at_update_6):
+    """As if neither had been killed, and as one process with two batches an update; the first epoch ends between."""
     one, two = tmp_path / "one", tmp_path / "two"
-    commands.train(
-        data_bin, one, PASCAL, *OPTIONS[PASCAL], "--dropout", "0", "--update-freq", 2, "--max-update", 12, *SAVING
-    )
-    train_twice(launcher, data_bin, two, PASCAL, "--max-update", "4", *SAVING)
+    more = ["--max-update", "12", *SAVING]
+    commands.train(data_bin, one, PASCAL, *OPTIONS[PASCAL], "--dropout", "0", "--update-freq", 2, *more)
+    log = train_twice(launcher, data_bin, two, PASCAL, *more, status=1, **killed_at_update_6)
+    said = "launch.sh: process 1 was killed (SIGKILL), so all were stopped; run the same command again to go on"
+    assert log.splitlines()[-1].startswith(said)
+    assert "ChildFailedError" not in log
     assert_equal_parameters(two / "checkpoint_1_4.pt", one / "checkpoint_1_4.pt")
-    log = train_twice(launcher, data_bin, two, PASCAL, "--max-update", "12", *SAVING)
+    log = train_twice(launcher, data_bin, two, PASCAL, *more)
     assert "Loaded checkpoint" in log
     assert_equal_parameters(two / "checkpoint_last.pt", one / "checkpoint_last.pt")
+
+
+# five batches: the last one has no other beside it
+BATCHES = ["--train-subset", "valid", "--batch-size", "13", "--required-batch-size-multiple", "1", "--max-update", "5"]
+# Adam divides by the size of a gradient, also of one that is nothing but rounding
+STEPS = ["--optimizer", "sgd", "--momentum", "0.9", "--lr", "0.1", "--clip-norm", "1"]
+FAMILIES = {arch: [arch, *options] for arch, options in OPTIONS.items() if arch != "lgp_tiny"}
+FAMILIES |= {f"lgp {graph}": ["lgp_tiny", "--lgp-graph", graph] for graph in ("latent", "seq", "dep", "uni")}
+FAMILIES["chen17_tiny"] = ["chen17_tiny", "--variational-dropout", "--recurrent-dropout", "0"]
+# the others have most of their code in common with one of these
+QUICK = ("pascal_transformer_tiny", "dasa_transformer_tiny", "sa_nmt_shared_tiny", "sdatt_tiny", "lgp latent")
+
+
+def assert_two_equal_one(folder, *arguments):
+    """The same updates, losses of validation and parameters."""
+    one, two = folder / "one", folder / "two"
+    commands.run("fairseq-train", *arguments, "--update-freq", 2, "--save-dir", one)
+    commands.train_in_two(folder, *arguments, "--save-dir", two)
+    assert_equal_parameters(two / "checkpoint_last.pt", one / "checkpoint_last.pt")
+    states = [torch.load(path / "checkpoint_last.pt", weights_only=True) for path in (one, two)]
+    assert [state["optimizer_history"][-1]["num_updates"] for state in states] == [5, 5]
+    losses = [state["extra_state"]["val_loss"] for state in states]
+    assert losses[1] == pytest.approx(losses[0], abs=2e-3)  # three digits are kept
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in FAMILIES]
+)
+def test_two_processes_equal_two_batches_an_update(data_bin, tmp_path, name):
+    """Of every family; without dropout, which draws other masks."""
+    arguments = [part for part in commands.TRAINING if part != "--disable-validation"]
+    options = [*FAMILIES[name], "--dropout", "0", *BATCHES, *STEPS]
+    assert_two_equal_one(tmp_path, data_bin, *arguments, "--arch", *options)
+
+
+@pytest.mark.slow
+def test_two_processes_on_a_multi_task_corpus(corpus, tmp_path):
+    languages = ["--source-lang", "en", "--target-lang", "de"]
+    linearize.main(["--input", str(corpus / "valid"), "--output", str(tmp_path / "multi"), *languages])
+    parser = fairseq_options.get_preprocessing_parser()
+    data = [*languages, "--trainpref", tmp_path / "multi", "--validpref", tmp_path / "multi", "--destdir", tmp_path]
+    preprocess.main(parser.parse_args(list(map(str, data))))
+    arguments = [part for part in commands.TRAINING if part != "--disable-validation"]
+    assert_two_equal_one(tmp_path, tmp_path, *arguments, "--arch", "transformer_tiny", "--dropout", 0, *BATCHES, *STEPS)
 
 
 def test_two_processes_with_parse_loss(launcher, data_bin, tmp_path):
@@ -82,7 +148,7 @@ def test_launcher_prints_what_it_would_run(launcher, tmp_path):
     where = {"NNODES": "2", "NODE_RANK": "1", "MASTER_ADDR": "first", "MASTER_PORT": "1234", "GPUS_PER_NODE": "4"}
     printed = dry_run(launcher, tmp_path, *given, **where)
     words = run_process("bash", "-c", f"printf '%s\\n' {printed.strip()}", cwd=tmp_path).splitlines()
-    assert words[0] == "torchrun" and words[-len(given) :] == given
+    assert words[0] == "python" and words[1].endswith("torchrun.py") and words[-len(given) :] == given
     for option, value in (("nnodes", "2"), ("node_rank", "1"), ("master_addr", "first"), ("master_port", "1234")):
         assert words[words.index(f"--{option}") + 1] == value
     assert words[words.index("--nproc_per_node") + 1] == "4"

@@ -235,26 +235,16 @@ def test_baseline_of_characters(data, text, tmp_path):
     assert {i: to_text(line) for i, (_, line) in hypotheses(output).items()} == lines_of(output, "D")
 
 
-def test_two_processes(data, repository, tmp_path):
+def test_two_processes(data, tmp_path):
     """With given trees they equal two batches an update; with drawn ones they go through, and average together."""
     small = ["--optimizer", "adam", "--lr", "0.01", "--num-workers", "0", "--no-epoch-checkpoints"]
     small += ["--seed", str(seed(1))]
-    given = ["--arch", "latent_tree_rnng_tiny", *LATENT, *small, "--disable-validation"]
+    given = [data, "--arch", "latent_tree_rnng_tiny", *LATENT, *small, "--disable-validation"]
     forced = [*given, "--rnng-forced-trees", "words", "--rnng-action-xent", "1", "--max-update", "4"]
     folders = [tmp_path / name for name in ("one", "two", "drawn")]
-    commands.run("fairseq-train", data, *forced, "--cpu", "--update-freq", "2", "--save-dir", folders[0])
+    commands.run("fairseq-train", *forced, "--cpu", "--update-freq", "2", "--save-dir", folders[0])
     for folder, more in zip(folders[1:], (forced, [*given, "--max-update", "2"]), strict=True):
-        command = [
-            "bash",
-            repository / "examples" / "distributed" / "launch.sh",
-            data,
-            "--user-dir",
-            PACKAGE,
-            *more,
-            "--save-dir",
-            folder,
-        ]
-        commands.run_process(*command, cwd=tmp_path, CPU_PROCESSES="2")
+        commands.train_in_two(tmp_path, *more, "--save-dir", folder)
     one, two, drawn = (commands.parameters(folder / "checkpoint_last.pt") for folder in folders)
     for name, value in one.items():
         if not name.startswith("baselines."):

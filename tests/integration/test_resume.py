@@ -6,60 +6,13 @@ import sys
 import pytest
 import torch
 from integration import commands
-from integration.commands import OPTIONS, PACKAGE
+from integration.commands import KILLED, OPTIONS, PACKAGE
 
 ARCH = "pascal_transformer_tiny"
 # three sources of random numbers
 RANDOM = ["--dropout", "0.3", "--pascal-parent-ignoring", "0.3", "--parse-dropout", "0.3"]
 MODEL = [*OPTIONS[ARCH], *RANDOM, "--max-tokens", "900"]
 VALIDATION = ["--lr-scheduler", "inverse_sqrt", "--warmup-updates", "10"]
-
-# Runs fairseq-train and kills it hard: "update N" before update N + 1, "copy N" in the middle of the N-th copy of a
-# checkpoint, "save N" in the middle of the N-th one that is written.
-KILLED = """
-import io, os, shutil, signal, sys
-import torch
-from fairseq import trainer, file_io
-from fairseq_cli.train import cli_main
-
-what, number = sys.argv.pop(1), int(sys.argv.pop(1))
-calls = 0
-
-def kill():
-    os.kill(os.getpid(), signal.SIGKILL)
-
-def train_step(self, *args, **kwargs):
-    if self.get_num_updates() >= number:
-        kill()
-    return step(self, *args, **kwargs)
-
-def copyfile(source, target, **kwargs):
-    global calls
-    calls += 1
-    if calls < number:
-        return copy(source, target, **kwargs)
-    with open(source, "rb") as file, open(target, "wb") as half:
-        half.write(file.read(os.path.getsize(source) // 2))
-    kill()
-
-def torch_save(content, file, *args, **kwargs):
-    global calls
-    calls += 1
-    if calls < number:
-        return save(content, file, *args, **kwargs)
-    save(content, buffer := io.BytesIO(), *args, **kwargs)
-    file.write(buffer.getvalue()[: len(buffer.getvalue()) // 2])
-    file.flush()
-    kill()
-
-if what == "update":
-    step, trainer.Trainer.train_step = trainer.Trainer.train_step, train_step
-elif what == "copy":
-    copy, shutil.copyfile = shutil.copyfile, copyfile
-else:
-    save, torch.save = torch.save, torch_save
-cli_main()
-"""
 
 
 def train(data_bin, directory, *options) -> list[dict]:
@@ -73,7 +26,7 @@ def train(data_bin, directory, *options) -> list[dict]:
 def train_killed(data_bin, directory, when: str, *options) -> list[dict]:
     arguments = [part for part in commands.TRAINING if part != "--disable-validation"]
     log = commands.run_process(
-        *(sys.executable, "-c", KILLED, *when.split(), data_bin, "--user-dir", PACKAGE, "--arch", ARCH),
+        *(sys.executable, KILLED, *when.split(), data_bin, "--user-dir", PACKAGE, "--arch", ARCH),
         *(*arguments, *MODEL, *VALIDATION, "--save-dir", directory, *options),
         cwd=directory.parent,
         status=-signal.SIGKILL,

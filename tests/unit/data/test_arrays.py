@@ -1,6 +1,7 @@
 """Array files: what is written is read."""
 
 import pickle
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -68,6 +69,27 @@ def test_the_format_is_fairseqs(tmp_path):
     write(tmp_path / "x", sentences, np.int16)
     theirs = MMapIndexedDataset(str(tmp_path / "x"))
     assert [theirs[i].tolist() for i in range(3)] == sentences
+    with MMapIndexedDataset.Index.writer(str(tmp_path / "y.idx"), np.int16) as index:
+        index.write([2, 0, 3])
+    assert (tmp_path / "x.idx").read_bytes() == (tmp_path / "y.idx").read_bytes()
+
+
+def test_sentences_side_by_side(tmp_path):
+    reader = ArrayReader(write(tmp_path / "x", [[1, 2], [], [3], [4, 5]], np.uint16))
+    assert reader.starts.tolist() == [0, 2, 2, 3]
+    assert [reader.between(*part).tolist() for part in ((0, 2), (1, 2), (1, 4))] == [[1, 2], [], [3, 4, 5]]
+
+
+def test_what_is_mapped_is_not_in_memory(tmp_path):
+    """Neither values nor what the index says of each of a million sentences."""
+    writer = ArrayWriter(tmp_path / "x", np.uint16)
+    writer.append(np.zeros(10**6), np.ones(10**6))
+    writer.close()
+    tracemalloc.start()
+    reader = ArrayReader(tmp_path / "x")
+    size, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(reader) == 10**6 and size < 10**5
 
 
 def test_names_of_files(tmp_path):
