@@ -24,6 +24,7 @@ from run import OnlyOne, add_arguments, chosen_runs
 from training import Run, RunError, load
 
 from fairseq_syntax.evaluate.generated import read_output
+from fairseq_syntax.evaluate.probes import training_of
 from fairseq_syntax.files import written
 
 
@@ -123,6 +124,7 @@ class Question:
             "corpus": self.run.board.name,
             "system": self.run.system.name,
             "seed": self.run.seed,
+            "training": training_of(load(self.run.record)),
             "verb": self.probe.verb,
             "commands": [self.relative(command) for command, _ in commands],
             **{key: described[key] for key in ("commit", "versions", "processor")},

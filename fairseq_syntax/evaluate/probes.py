@@ -46,12 +46,17 @@ def read_probes(folder: str | Path) -> dict[str, dict[str, dict[str, dict]]]:
     for path in sorted(Path(folder).glob("*/*.json.gz")):
         try:
             record = json.loads("\n".join(read_lines(path)))
-            name, seed, _ = record["system"], str(record["seed"]), record["commit"]
+            name, seed, _ = record["system"], str(record["seed"]), (record["commit"], record["training"])
             _READERS[record["verb"]](record)
         except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
             raise ValueError(f"{path}: not a record of examples/leaderboard ({error!r}); leave it out") from None
         found.setdefault(path.parent.name, {}).setdefault(name, {})[seed] = record
     return found
+
+
+def training_of(run: dict) -> dict:
+    """What says which training of a system a record is of."""
+    return {"commit": run["commit"], "command": run["commands"]["train"]}
 
 
 def tables(answers: Answers, runs: Answers, baseline: str, most: int | None = None) -> Iterator[Table]:
@@ -64,7 +69,7 @@ def tables(answers: Answers, runs: Answers, baseline: str, most: int | None = No
         most: tables by group at most; None: of all that is known of the pairs.
 
     Raises:
-        ValueError: records of different pairs, or of different verbs.
+        ValueError: records of different pairs, of different verbs, or of another training than that of `runs`.
     """
     every = [record for of_system in answers.values() for record in of_system.values()]
     for record in every:
@@ -73,6 +78,12 @@ def tables(answers: Answers, runs: Answers, baseline: str, most: int | None = No
             raise ValueError(
                 f"{record['system']}-{record['seed']} and {first['system']}-{first['seed']} were asked different "
                 "things; remove the older record and ask again"
+            )
+        run = runs.get(record["system"], {}).get(str(record["seed"]))
+        if run and training_of(run) != record["training"]:
+            raise ValueError(
+                f"{record['system']}-{record['seed']} has been trained again since it was asked; remove the record and "
+                "ask again"
             )
     yield from _TABLES[every[0]["verb"]](answers, runs, baseline, most)
 

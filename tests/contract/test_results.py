@@ -133,6 +133,7 @@ def test_what_models_were_asked_is_a_table(results, tmp_path):
             "system": "a",
             "seed": seed,
             "commit": f"{seed}" * 40,
+            "training": {},
             "verb": "contrast",
             **pairs,
             "details": {"kind": ["x", "x", "y", "y"]},

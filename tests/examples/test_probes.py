@@ -69,7 +69,7 @@ def folder(tmp_path_factory) -> Path:
     (run / "command.txt").write_text(TRAINED + "\n", encoding="utf8")
     (folder / "results").mkdir()
     scores = {"challenge": {"BLEU": {"score": 95.0}, "agreement": {"overall": {"accuracy": 1.0}}}}
-    record = {"system": "pascal", "seed": 1, "commands": {"train": TRAINED}, "scores": scores}
+    record = {"system": "pascal", "seed": 1, "commit": "c", "commands": {"train": TRAINED}, "scores": scores}
     record["checkpoint"] = {"chosen": "checkpoint_best"}
     (folder / "results" / "pascal-1.json").write_text(json.dumps(record), encoding="utf8")
     sizes = ["--train", "20", "--valid", "5", "--test", "40", "--challenge", "1", "--seed", "7"]
@@ -197,6 +197,7 @@ def test_answers_of_different_questions_are_not_put_together(tmp_path):
             "system": system,
             "seed": 1,
             "commit": "c",
+            "training": {},
             "verb": "contrast",
             "format": 1,
             "name": system,
@@ -214,6 +215,9 @@ def test_answers_of_different_questions_are_not_put_together(tmp_path):
     assert [row[:2] + row[3:4] for row in table.rows] == [["a", 1, "50.0"], ["b", 1, "50.0"]]
     # each has one alone: nothing says that they differ
     assert table.rows[0][-1] == "-" and table.rows[1][-1] == "1"
+    again = {"a": {"1": {"commit": "c", "commands": {"train": "t"}}}}
+    with pytest.raises(ValueError, match="a-1 has been trained again since it was asked"):
+        list(tables(read_probes(tmp_path / "results")["probe"], again, "a"))
     record("b", digest="e")
     with pytest.raises(ValueError, match="b-1 and a-1 were asked different things"):
         list(tables(read_probes(tmp_path / "results")["probe"], {}, "a"))

@@ -68,6 +68,7 @@ def page(tmp_path_factory):
     }
     (folder / "contrast.json").write_text(json.dumps(contrast), encoding="utf8")
     asked = {field: evil(field) for field in ("corpus", "commit", "processor")}
+    asked["training"] = {"commit": EVIL, "command": EVIL}
     asked |= {"versions": {evil("package"): evil("version")}, "commands": [evil("command")]}
     pairs = {"format": 1, "name": evil("name"), "digest": evil("digest")}
     pairs["details"] = {evil("column"): ["a", evil("value")], "attractors": ["0", "1"]}
