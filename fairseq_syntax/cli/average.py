@@ -4,8 +4,8 @@ The mean is uniform and computed in double precision; options come from the last
 dropped: the result is for fairseq-generate, fairseq-interactive, from_pretrained and --finetune-from-model. The
 checkpoints must come from one training, or from trainings that started from the same parameters.
 
-With --select-on, it chooses where the mean starts: at the first checkpoint, at half the number of the best one (by the
---best-checkpoint-metric of the training), or so that it is over the last 8, 5 or 3. Each of these models translates the
+With --select-on, the range is chosen, too: the mean starts at the first checkpoint, at half the number of the best one
+(by the --best-checkpoint-metric of the training), or is over the last 8, 5 or 3. Each of these models translates the
 split, and the one with the highest BLEU is kept; on a tie, the mean of most checkpoints. BLEU is computed on the tokens
 of the data, unless --remove-bpe joins them.
 
