@@ -46,7 +46,7 @@ def read_probes(folder: str | Path) -> dict[str, dict[str, dict[str, dict]]]:
     for path in sorted(Path(folder).glob("*/*.json.gz")):
         try:
             record = json.loads("\n".join(read_lines(path)))
-            name, seed, _ = record["system"], str(record["seed"]), (record["commit"], record["training"])
+            name, seed, _ = record["system"], str(record["seed"]), record["commit"]
             _READERS[record["verb"]](record)
         except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
             raise ValueError(f"{path}: not a record of examples/leaderboard ({error!r}); leave it out") from None
@@ -80,7 +80,7 @@ def tables(answers: Answers, runs: Answers, baseline: str, most: int | None = No
                 "things; remove the older record and ask again"
             )
         run = runs.get(record["system"], {}).get(str(record["seed"]))
-        if run and training_of(run) != record["training"]:
+        if run and training_of(run) != record.get("training", training_of(run)):  # early records do not say
             raise ValueError(
                 f"{record['system']}-{record['seed']} has been trained again since it was asked; remove the record and "
                 "ask again"
