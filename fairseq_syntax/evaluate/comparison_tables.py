@@ -8,6 +8,7 @@ from decimal import Decimal
 from .comparison import TESTS
 from .tables import TableFormat, format_table
 
+_BESIDE = 3  # systems whose scores and differences fit side by side
 _HEADERS = {"randomization": "p AR", "bootstrap": "p bootstrap", "sign": "p sign"}
 
 
@@ -115,7 +116,10 @@ def _tests(found: dict, metric: dict, baseline: str, form: str) -> str:
 
 
 def bucket_table(found: dict, buckets: dict, form: str) -> str:
-    """The first metric by bucket, with intervals, and differences from the first baseline."""
+    """The first metric by bucket, with intervals, and differences from the first baseline.
+
+    A row a bucket; with more systems than fit on a page, a column a bucket.
+    """
     metric, baseline = found["metrics"][0], found["baselines"][0]
     names = [system["name"] for system in found["systems"]]
     others = [name for name in names if name != baseline]
@@ -133,6 +137,9 @@ def bucket_table(found: dict, buckets: dict, form: str) -> str:
                 *(f"{_rounded(mean, digits)} {_interval(ends, digits)}" for mean, ends in cells),
             ]
         )
+    if len(names) > _BESIDE:
+        first, *others = zip(header, *rows, strict=True)
+        return format_table(first, others, form)
     return format_table(header, rows, form)
 
 

@@ -415,6 +415,12 @@ def test_formats(world, capsys):
     assert re.search(r"^% source words \S+: ", latex, re.MULTILINE)
     assert re.search(r"^<p>source words \S+: .*</p>$", output("html"), re.MULTILINE)
     assert latex.count("\\begin{tabular}") == latex.count("\\end{tabular}") == 6
+    # with more systems than fit side by side, buckets do
+    more = [argument for name in "abcd" for argument in ("--system", name, system)]
+    assert compare.main([*more, "--format", "tsv", "--min-bucket", "1", *QUICK]) == 0
+    table = capsys.readouterr().out.split("source words\t")[1].split("\n\n")[0].splitlines()
+    assert table[0].split("\t") == ["1-10", "11-20", "21-30", ">50"]
+    assert [row.split("\t")[0] for row in table[1:]] == ["sentences", *"abcd", "delta b", "delta c", "delta d"]
 
 
 # --- refusals -----------------------------------------------------------------------------------------------------
