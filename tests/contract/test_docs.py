@@ -50,7 +50,8 @@ FOREIGN = {
     "tensorboard": ("--logdir",),
     "torchrun": ("--nproc_per_node", "--nnodes", "--node_rank", "--standalone"),
     "fairseq-hydra-train": ("--config-dir", "--config-name", "--multirun"),
-    "sbatch": ("--nodes", "--ntasks-per-node", "--gpus-per-node"),
+    "sbatch": ("--nodes", "--ntasks-per-node", "--gpus-per-node", "--array"),
+    "parse.sh": ("--merge",),
     "curl, git, make, pytest": ("--fail", "--location", "--recurse-submodules", "--help", "--run-slow", "--version"),
 }
 

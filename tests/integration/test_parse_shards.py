@@ -1,0 +1,79 @@
+"""Shards of a text, parsed by ssh or in a Slurm array, merged: what one run makes of the whole."""
+
+import gzip
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from contract.command_lines import REPOSITORY
+
+from fairseq_syntax.cli import parse
+
+SCRIPT = REPOSITORY / "examples" / "distributed" / "parse.sh"
+TEXT = "the dogs see the bird .\nthe cat sleeps .\n\nthe dogs near the cat see the bird .\nthe cat helps .\n"
+OPTIONS = ("--parser", "checkpoint", "--parser-model", "agreement-parser", "--parser-device", "cpu")
+# runs the command on this machine; one host cannot be reached
+SSH = '#!/usr/bin/env bash\n[[ "$1" != gone ]] || exit 255\nexec bash -c "$2"\n'
+
+
+@pytest.fixture
+def script(tmp_path, monkeypatch):
+    """Function: arguments and variables -> the ended process, in a folder with a text."""
+    monkeypatch.chdir(tmp_path)
+    Path("text.en").write_text(TEXT, encoding="utf8")
+    Path("bin").mkdir()
+    Path("bin/ssh").write_text(SSH, encoding="utf8")
+    Path("bin/ssh").chmod(0o755)
+    path = os.pathsep.join([str(tmp_path / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]])
+
+    def run(*arguments, **variables):
+        environment = {**os.environ, "PATH": path, "PYTHONPATH": str(REPOSITORY), **variables}
+        return subprocess.run(["bash", SCRIPT, *arguments], env=environment, capture_output=True, text=True)
+
+    return run
+
+
+def whole():
+    assert parse.main(["--input", "text.en", "--output", "whole.conllu", *OPTIONS]) == 0
+    return Path("whole.conllu").read_bytes()
+
+
+def test_by_ssh(script):
+    arguments = ("text.en", "trees.conllu.gz", *OPTIONS)
+    dry = script(*arguments, HOSTS="one two", DRY_RUN="1").stdout
+    assert dry.count("ssh ") == 2 and "--shard\\ 1/2" in dry and not Path("trees.conllu.gz").exists()
+    failed = script(*arguments, HOSTS="one gone")
+    assert failed.returncode == 2 and "failed on gone; the same command parses what is missing" in failed.stderr
+    done = script(*arguments, HOSTS="one two")
+    assert done.returncode == 0, done.stderr
+    assert gzip.decompress(Path("trees.conllu.gz").read_bytes()) == whole()
+    assert not list(Path().glob("trees.[01].*"))
+
+
+def test_as_a_slurm_array(script):
+    arguments = ("text.en", "trees.conllu.gz")
+    for number in ("0", "1", "2"):
+        done = script(*arguments, *OPTIONS, SLURM_ARRAY_TASK_ID=number, SLURM_ARRAY_TASK_COUNT="3")
+        assert done.returncode == 0, done.stderr
+    wrong = script("--merge", *arguments, SHARDS="2")
+    assert wrong.returncode == 2 and "text.en has 5 lines; were the parts made with SHARDS=2?" in wrong.stderr
+    assert "trees.3.conllu.gz: missing; parse shard 3 again" in script("--merge", *arguments, SHARDS="4").stderr
+    assert script("--merge", *arguments, SHARDS="3").returncode == 0
+    assert gzip.decompress(Path("trees.conllu.gz").read_bytes()) == whole()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "variables", "said"),
+    [
+        (("text.en",), {}, "give TEXT and OUTPUT.conllu.gz"),
+        (("no.en", "o.conllu.gz"), {"HOSTS": "a"}, "no.en: no such file"),
+        (("text.en", "o.conllu.gz"), {}, "give HOSTS"),
+        (("text.en", "o.conllu.gz"), {"HOSTS": "a", "SLURM_ARRAY_TASK_ID": "0"}, "unset it"),
+        (("text.en", "o.conllu.gz"), {"HOSTS": "a", "SHARDS": "2"}, "leave SHARDS out"),
+    ],
+)
+def test_wrong_use(script, arguments, variables, said):
+    done = script(*arguments, **variables)
+    assert done.returncode == 2 and said in done.stderr and done.stderr.count("\n") == 1
