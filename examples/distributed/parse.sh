@@ -45,12 +45,12 @@ merge_parts() {
         echo "cat ${parts[*]} > $output"
         return
     fi
+    trap 'rm -f "$output.partial"' EXIT
     cat "${parts[@]}" > "$output.partial"
     local trees lines
     trees=$(gzip -dc "$output.partial" | grep -c '^$' || true)
     lines=$(gzip -dcf "$text" | wc -l)
     if ((trees != lines)); then
-        rm "$output.partial"
         die "$output: the parts have $trees trees, $text has $lines lines; were the parts made with SHARDS=$shards?"
     fi
     mv "$output.partial" "$output"
