@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from distances import random_heads
 from fairseq.utils import apply_to_sample
-from timing import print_machine, report, section, side_by_side
+from timing import machine, report, section, side_by_side
 from torch import Tensor
 
 from fairseq_syntax.data.collating import TokenSyntax, collate_syntax
@@ -179,7 +179,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--rounds", type=int, default=21, help="how often each is timed (default: 21)")
     parser.add_argument("--quick", action="store_true", help="a tiny shape, once; the figures mean nothing")
     args = parser.parse_args(arguments)
-    print_machine()
+    print(machine())
     for shape in [TINY] if args.quick else args.shape or SHAPES:
         steps(Shape(*shape), 1 if args.quick else args.rounds)
 

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from fairseq.data import Dictionary, LanguagePairDataset
 from fairseq.data.indexed_dataset import MMapIndexedDataset, data_file_path, index_file_path, make_builder
-from timing import report, side_by_side
+from timing import report, report_table, side_by_side
 
 from fairseq_syntax.data.arrays import ARRAY_TYPES, ArrayWriter
 from fairseq_syntax.data.binarize import packed_distances
@@ -169,7 +169,10 @@ def fetching(sentences: int, batch: int, rounds: int) -> None:
             seconds = side_by_side(contestants, rounds)
             report(f"batches of {batch}, fetched and collated: {title}", seconds, "text and distances, computed")
 
-            print(f"\nroom on disk for a million sentences of {words.mean():.1f} words, a token each, index included")
-            needed = room["words"] + room["heads"]
-            print(f"  {'words and heads, always kept':28} {needed / len(trees):10.0f} MB")
-            print(f"  {'distances, if stored':28} {room['distances'] / len(trees):10.0f} MB")
+            needed = {"words and heads, always kept": room["words"] + room["heads"]}
+            needed["distances, if stored"] = room["distances"]
+            report_table(
+                f"room on disk for a million sentences of {words.mean():.1f} words, a token each, index included",
+                ["", "MB"],
+                [[name, f"{size / len(trees):.0f}"] for name, size in needed.items()],
+            )

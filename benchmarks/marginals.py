@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 
 import torch
-from timing import report, side_by_side
+from timing import report, report_table, side_by_side
 from torch import Tensor
 
 from fairseq_syntax.trees.matrix_tree import head_marginals
@@ -105,8 +105,6 @@ def speed(batch: int, length: int, device: str, rounds: int) -> None:
 def errors(scales: list[int], sentences: int, length: int) -> None:
     """Largest error and number of sentences with NaN or inf, in value or gradient, for each size of scores."""
     functions = contestants(loop=False)
-    print(f"\nlargest error of a marginal (sentences with NaN or inf in value or gradient), {length} words, CPU")
-    print(f"  {'standard deviation':34}" + "".join(f"{scale:>14}" for scale in scales))
     rows: dict[str, list[str]] = {}
     for scale in scales:
         arcs, roots = random_scores(sentences, length, scale)
@@ -123,8 +121,9 @@ def errors(scales: list[int], sentences: int, length: int) -> None:
                 broken = (~everything.isfinite()).any(-1)
                 error = (both.detach().double() - expected).abs().nan_to_num(torch.inf, torch.inf).max()
                 rows.setdefault(f"{name}, {str(dtype)[6:]}", []).append(f"{error:.0e} ({int(broken.sum())})")
-    for name, cells in rows.items():
-        print(f"  {name:34}" + "".join(f"{cell:>14}" for cell in cells))
+    title = f"largest error of a marginal (sentences with NaN or inf in value or gradient), {length} words, CPU"
+    header = ["scores of standard deviation", *map(str, scales)]
+    report_table(title, header, [[name, *cells] for name, cells in rows.items()])
 
 
 def run(quick: bool) -> None:

@@ -1,12 +1,15 @@
 """`make bench`: all ratios of this project, from one run. `--quick` only tries that everything works.
 
 `make bench BENCH="--json NEW.json --compare OLD.json"` keeps the ratios and says which are worse than those of another
-commit; ratios, as seconds are those of a machine and its other work.
+commit; ratios, as seconds are those of a machine and its other work. docs/speed.md is written from
+docs/results/speed.json by `make results`.
 """
 
 import argparse
 import json
+import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 
 import attention
@@ -16,7 +19,13 @@ import latent_trees
 import marginals
 import models
 import preprocessing
-from timing import RATIOS, compare, part, print_machine, section
+from timing import MEASURED, compare, machine, part, section
+
+
+def commit() -> str:
+    """Of this checkout, with `-dirty` if files have changed; empty outside one."""
+    command = ["git", "-C", Path(__file__).parent, "describe", "--always", "--abbrev=10", "--dirty"]
+    return subprocess.run(command, capture_output=True, text=True).stdout.strip()
 
 
 def time_transformers(quick: bool) -> None:
@@ -74,19 +83,22 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="tiny sizes; the figures mean nothing")
     parser.add_argument("--only", choices=PARTS, help="one part")
     parser.add_argument("--paper-size", action="store_true", help="attention: also the size of the paper, many minutes")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the ratios to this file")
-    parser.add_argument("--compare", type=Path, metavar="FILE", help="the ratios of an earlier run; 1 if any is worse")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to this file")
+    parser.add_argument(
+        "--compare", type=Path, metavar="FILE", help="the figures of an earlier run; status 1 if any ratio is worse"
+    )
     parser.add_argument("--tolerance", type=float, default=0.1, help="how much worse counts (%(default)s)")
     args = parser.parse_args(arguments)
-    old = json.loads(args.compare.read_text()) if args.compare else None
-    print_machine()
-    RATIOS.clear()
+    old = json.loads(args.compare.read_text())["measured"] if args.compare else None
+    print(machine())
+    MEASURED.clear()
     for name, run in PARTS.items():
         if args.only in (None, name):
             part(name)
             run(args.quick, **({"paper_size": args.paper_size} if name == "attention" else {}))
     if args.json:
-        args.json.write_text(json.dumps(RATIOS, indent=1) + "\n")
+        record = {"date": f"{date.today()}", "commit": commit(), "machine": machine(), "measured": MEASURED}
+        args.json.write_text(json.dumps(record, indent=1) + "\n")
     if old is not None:
         lines = compare(old, args.tolerance)
         print(f"\n== beside {args.compare}", *lines, sep="\n")

@@ -1,17 +1,16 @@
 """What corpora of growing size cost: `fairseq-syntax preprocess`, `check`, one pass of the loader, `parse`.
 
-    python benchmarks/scale.py 10000 100000 --json docs/results/scale.json --page docs/clusters.md
-    python benchmarks/scale.py 1000 10000 --only parse --json docs/results/scale.json --page docs/clusters.md
+    python benchmarks/scale.py 10000 100000 --json docs/results/scale.json
+    python benchmarks/scale.py 1000 10000 --only parse --json docs/results/scale.json
 
 Sentence pairs are made up: 25 words with a tree, the rarer words in two subwords. Every step is a process of its own,
-on one core. FILE keeps the figures of earlier runs, and PAGE gets a table of all of them.
+on one core. FILE keeps the figures of earlier runs; `make results` writes a table of all of them into docs/clusters.md.
 """
 
 import argparse
 import json
 import os
 import platform
-import re
 import subprocess
 import sys
 import tempfile
@@ -196,23 +195,12 @@ def table(record: dict) -> str:
     return f"Measured on {record['machine']}.\n\n" + "\n".join(rows)
 
 
-def with_table(page: str, record: dict) -> str:
-    """The page with the table of a record."""
-    return re.sub(
-        r"(<!-- scale -->\n).*?(<!-- end of scale -->)",
-        lambda found: f"{found[1]}\n{table(record)}\n\n{found[2]}",
-        page,
-        flags=re.DOTALL,
-    )
-
-
 def main(arguments: list[str] | None = None) -> None:
-    """Measure, keep, and write the table."""
+    """Measure, keep, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pairs", type=int, nargs="*", help="sizes of corpora, in sentence pairs")
     parser.add_argument("--only", nargs="+", choices=STEPS, default=list(STEPS), help="steps (all)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="add the figures to this file")
-    parser.add_argument("--page", type=Path, metavar="PAGE", help="write the table into this page")
     parser.add_argument("--read", metavar="DATA", help=argparse.SUPPRESS)
     args = parser.parse_args(arguments)
     if args.read:
@@ -229,8 +217,6 @@ def main(arguments: list[str] | None = None) -> None:
         if args.json:
             args.json.write_text(json.dumps(record, indent=1) + "\n")
     print(table(record))
-    if args.page:
-        args.page.write_text(with_table(args.page.read_text(encoding="utf-8"), record), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Measuring side by side: the contestants take turns, so that a busy machine is busy for all of them."""
 
+import itertools
 import platform
 import re
 import statistics
@@ -9,8 +10,8 @@ from pathlib import Path
 
 import torch
 
-# part, section and title of a measurement -> name -> ratio to the peer, more is better
-RATIOS: dict[str, dict[str, float]] = {}
+# what was measured: kind, part, section and title of each, and its figures; with `--json` written to a file
+MEASURED: list[dict] = []
 _where = ["", ""]
 
 
@@ -25,23 +26,36 @@ def section(title: str) -> None:
     print(f"\n== {title}")
 
 
-def keep(title: str, ratios: dict[str, float]) -> None:
-    """Keep ratios for `--json` and `--compare`."""
-    RATIOS[": ".join(filter(None, (*_where, title)))] = {name: round(ratio, 4) for name, ratio in ratios.items()}
+def _keep(title: str, **figures) -> None:
+    MEASURED.append({"part": _where[0], "section": _where[1], "title": title, **figures})
 
 
-def compare(old: dict[str, dict[str, float]], tolerance: float) -> list[str]:
+def _keep_ratios(title: str, values: dict[str, float], peer: str, unit: str, target: str | None) -> None:
+    ratios = {name: round(values[peer] / value, 4) for name, value in values.items() if name != peer}
+    _keep(title, peer=peer, unit=unit, of_peer=round(values[peer], 2), target=target, ratios=ratios)
+
+
+def ratios_of(measured: list[dict]) -> dict[tuple[str, str], float]:
+    """Ratio to the peer, more is better, by measurement and name."""
+    return {
+        (": ".join(filter(None, (one["part"], one["section"], one["title"]))), name): ratio
+        for one in measured
+        for name, ratio in one.get("ratios", {}).items()
+    }
+
+
+def compare(old: list[dict], tolerance: float) -> list[str]:
     """Lines about the ratios of this run beside those of another one; first those that are worse.
 
     Args:
-        old: of the other run.
+        old: what was measured in the other run.
         tolerance: a ratio is worse if it is less than `1 - tolerance` times the other one.
     """
+    before, now = ratios_of(old), ratios_of(MEASURED)
     both = [
-        (new[name] / old[title][name], f"{title}: {name:28} {old[title][name]:7.3f} -> {new[name]:7.3f}")
-        for title, new in RATIOS.items()
-        for name in new
-        if old.get(title, {}).get(name)
+        (now[key] / before[key], f"{key[0]}: {key[1]:28} {before[key]:7.3f} -> {now[key]:7.3f}")
+        for key in now
+        if before.get(key)
     ]
     return [
         f"{'worse' if change < 1 - tolerance else 'better' if change > 1 + tolerance else 'same':6} {line}"
@@ -49,10 +63,10 @@ def compare(old: dict[str, dict[str, float]], tolerance: float) -> list[str]:
     ]
 
 
-def print_machine() -> None:
-    """What the figures were measured on."""
+def machine() -> str:
+    """What the figures are measured on."""
     processor = platform.processor() or platform.machine()
-    print(f"{processor}, torch {torch.__version__}, {torch.get_num_threads()} thread(s)")
+    return f"{processor}, torch {torch.__version__}, {torch.get_num_threads()} thread(s)"
 
 
 def side_by_side(contestants: dict[str, Callable[[], object]], rounds: int, warm_up: int = 2) -> dict[str, float]:
@@ -83,7 +97,7 @@ def peak_memory() -> float:
 def report_memory(title: str, peaks: dict[str, float], peer: str) -> None:
     """Print MiB, and how much more than the peer's they are."""
     print(f"\n{title}")
-    keep(title, {name: peaks[peer] / peak for name, peak in peaks.items() if name != peer})
+    _keep_ratios(title, peaks, peer, "MiB", None)
     for name, peak in peaks.items():
         print(f"  {name:28} {peak:10.0f} MiB  {peak / peaks[peer]:6.3f} x {peer}")
 
@@ -93,7 +107,53 @@ def report(
 ) -> None:
     """Print seconds and speed relative to the peer (more is faster); with the `words` of a run also words a second."""
     print(f"\n{title}" + (f"; target {target}" if target else ""))
-    keep(title, {name: seconds[peer] / value for name, value in seconds.items() if name != peer})
+    _keep_ratios(title, {name: 1e3 * value for name, value in seconds.items()}, peer, "ms", target)
     for name, value in seconds.items():
         rate = "" if words is None else f" {words / value:9.0f} words/s"
         print(f"  {name:28} {value * 1e3:10.1f} ms{rate}   {seconds[peer] / value:6.3f} x {peer}")
+
+
+def report_table(title: str, header: list[str], rows: list[list[str]]) -> None:
+    """Print figures other than ratios, such as errors."""
+    print(f"\n{title}")
+    _keep(title, header=header, rows=rows)
+    for first, *cells in (header, *rows):
+        print(f"  {first:34}" + "".join(f"{cell:>14}" for cell in cells))
+
+
+def markdown(record: dict) -> str:
+    """The tables of a run, for a page of docs/: speed relative to the peer (more is faster), a table for all that has
+    the same names.
+
+    Args:
+        record: `measured`, `machine`, `commit` and `date`.
+    """
+    parts = [f"{record['date']}, commit {record['commit']}, {record['machine']}."]
+    kinds = ("part", "section", "peer")
+    groups = itertools.groupby(
+        record["measured"],
+        lambda one: (*map(one.get, kinds), *one.get("ratios", ()), *one.get("header", ())),
+    )
+    last = None
+    for (name, section, peer, *_), group in groups:
+        same = list(group)
+        if (name, section) != last:
+            heading = section or name
+            parts.append(f"### {heading[0].upper()}{heading[1:]}")
+            last = name, section
+        if peer is None:
+            header, rows = same[0]["header"], same[0]["rows"]
+            parts.append(same[0]["title"])
+        else:
+            header = [f"against `{peer}`", *(f"`{name}`" for name in same[0]["ratios"]), "target"]
+            rows = [
+                [
+                    f"{one['title']} ({one['of_peer']:,.4g} {one['unit']})",
+                    *(f"{ratio:.{0 if ratio >= 9.995 else 2}f}x" for ratio in one["ratios"].values()),
+                    one["target"] or "",
+                ]
+                for one in same
+            ]
+        table = [header, ["---"] + ["---:"] * (len(header) - 1), *rows]
+        parts.append("\n".join(f"| {' | '.join(row)} |" for row in table))
+    return "\n\n".join(parts)

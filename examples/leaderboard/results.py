@@ -1,7 +1,8 @@
 """Write the tables of docs/ and the figures of README from the records in docs/results/: `make results`.
 
 A table stands between `<!-- records: NAME -->` and `<!-- end of records -->`; its systems are those of NAME.toml here.
-`<!-- records: NAME PROBE -->` is what the models were asked besides.
+`<!-- records: NAME PROBE -->` is what the models were asked besides. `<!-- scale -->` and `<!-- speed -->` are figures of
+benchmarks/, kept in docs/results/scale.json and speed.json.
 Curves over the quality of parses are drawn into parse-quality-NAME.svg. In README, a cell that begins with
 `<!-- BLEU of SYSTEM, … -->` or `<!-- agreement of SYSTEM, … -->` has the figures of the agreement corpus.
 """
@@ -22,10 +23,15 @@ from fairseq_syntax.evaluate.tables import TableFormat, format_table
 from fairseq_syntax.inspection.report.curves import draw_parse_quality
 from fairseq_syntax.pictures.figures import save_figure
 
-PAGES = ("results.md", "evaluation.md")
+sys.path.append(str(CHECKOUT / "benchmarks"))
+import scale
+import timing
+
+PAGES = ("results.md", "evaluation.md", "clusters.md", "speed.md")
 """Pages of docs/ that have tables of records."""
 
 _BLOCK = re.compile(r"(<!-- records: ([\w-]+)(?: ([\w-]+))? -->\n).*?(<!-- end of records -->)", re.DOTALL)
+_FIGURES = re.compile(r"(<!-- (scale|speed) -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
 _CELL = re.compile(r"(<!-- (BLEU|agreement) of ([\w, -]+) -->)[^|\n]*")
 
 
@@ -118,7 +124,11 @@ def renewed(text: str, boards: Path, results: Path) -> str:
         content = asked(board, match[3], folder) if match[3] else generated(board, folder)
         return f"{match[1]}\n{content}\n\n{match[4]}"
 
-    return _BLOCK.sub(block, text)
+    def measured(match: re.Match) -> str:
+        record = load(results / f"{match[2]}.json")
+        return f"{match[1]}\n{(scale.table if match[2] == 'scale' else timing.markdown)(record)}\n\n{match[3]}"
+
+    return _FIGURES.sub(measured, _BLOCK.sub(block, text))
 
 
 def with_figures(text: str, board: Board, folder: Path) -> str:

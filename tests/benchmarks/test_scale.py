@@ -63,19 +63,11 @@ def test_the_table_goes_on_along_the_last_two_figures(scale, monkeypatch):
     assert "| on disk: text, both languages | 10 MB | 100 MB | 200 MB | 1 GB |" in rows
 
 
-def test_the_table_is_that_of_the_record(scale):
-    page = (REPOSITORY / "docs" / "clusters.md").read_text(encoding="utf-8")
-    record = json.loads(RECORD.read_text())
-    assert scale.table(record) in page
-    assert scale.with_table(page, record) == page, "run benchmarks/scale.py --json … --page docs/clusters.md"
-
-
 @pytest.mark.slow
 def test_a_run(scale, tmp_path, capsys):
-    kept, page = tmp_path / "scale.json", tmp_path / "page.md"
-    page.write_text("Before.\n<!-- scale -->\n<!-- end of scale -->\nAfter.\n")
-    scale.main(["40", "--json", str(kept), "--page", str(page)])
+    kept = tmp_path / "scale.json"
+    scale.main(["40", "--json", str(kept)])
     (run,) = json.loads(kept.read_text())["runs"].values()
     assert run["steps"].keys() == scale.STEPS.keys() and run["bytes"].keys() == scale.FILES.keys()
     assert run["bytes"]["data"] > run["bytes"]["distances"] > 40 * 26 * 25 // 2
-    assert "| on disk: data directory |" in page.read_text() and page.read_text().endswith("-->\nAfter.\n")
+    assert "| on disk: data directory |" in capsys.readouterr().out
