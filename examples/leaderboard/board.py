@@ -1,5 +1,6 @@
 """A leaderboard's table of systems, read from TOML: what is trained on what, for how long, how it is scored."""
 
+import argparse
 import shlex
 import tomllib
 from dataclasses import dataclass, field, fields
@@ -34,6 +35,7 @@ class Family:
         average: mean of so many last checkpoints, if validation BLEU says so; 0: the best checkpoint.
         data: data directory below the output folder; {trees} is replaced.
         characters: whether texts are characters, to be joined before they are scored.
+        baseline: the system that the others are tested against, or none.
     """
 
     train: str
@@ -44,6 +46,7 @@ class Family:
     average: int = 0
     data: str = "data-bin-{trees}"
     characters: bool = False
+    baseline: str = ""
 
 
 @dataclass(frozen=True)
@@ -53,11 +56,13 @@ class Split:
     Fields:
         subset: its name in the data directory.
         reference: text below the output folder, a sentence a line.
+        source: the same in the other language, to tell sentences by their length, or none.
         challenge: challenge.tsv of the agreement corpus, below the output folder, or none.
     """
 
     subset: str
     reference: str
+    source: str = ""
     challenge: str = ""
 
 
@@ -115,6 +120,7 @@ class System:
         options: of fairseq-train, beyond the family's.
         trees: what it reads: gold, parser, random, or nothing.
         seeds: instead of the table's.
+        paper: what its paper says it gains over the baseline, in BLEU, and where.
     """
 
     name: str
@@ -122,6 +128,7 @@ class System:
     options: str
     trees: str = ""
     seeds: tuple[int, ...] = ()
+    paper: str = ""
 
 
 @dataclass(frozen=True)
@@ -157,6 +164,21 @@ class Board:
 
     def seeds_of(self, system: System) -> tuple[int, ...]:
         return system.seeds or self.seeds
+
+
+def add_places(parser: argparse.ArgumentParser) -> None:
+    """A table, and where its files are."""
+    add = parser.add_argument
+    add("table", type=Path, metavar="TABLE", help="table of systems, such as examples/leaderboard/agreement.toml")
+    add("--output", type=Path, metavar="DIR", help="data, checkpoints, logs (default: outputs/leaderboard/CORPUS)")
+    add("--results", type=Path, metavar="DIR", help="records and translations (default: docs/results/CORPUS)")
+
+
+def places(board: Board, args: argparse.Namespace) -> tuple[Path, Path]:
+    """The output folder and the folder of results."""
+    out = args.output or CHECKOUT / "outputs" / "leaderboard" / board.name
+    results = args.results or CHECKOUT / "docs" / "results" / board.name
+    return out.resolve(), results.resolve()
 
 
 def _build(kind: type, where: str, values: object, **more):
@@ -226,6 +248,9 @@ def _check_system(board: Board, system: System) -> None:
     if system.trees not in ("", *TREES):
         raise BoardError(f"{where}: trees = {system.trees!r}; choose among {', '.join(TREES)}, or leave it out")
     _check_options(where, system.options)
+    baseline = board.families[system.family].baseline
+    if baseline and baseline not in board.systems:
+        raise BoardError(f"{board.path}: families.{system.family}: baseline {baseline} is not among the systems")
 
 
 def _check_probe(board: Board, probe: Probe) -> None:

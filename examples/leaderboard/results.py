@@ -1,8 +1,8 @@
 """Write the tables of docs/ and the figures of README from the records in docs/results/: `make results`.
 
 A table stands between `<!-- records: NAME -->` and `<!-- end of records -->`; its systems are those of NAME.toml here.
-`<!-- records: NAME PROBE -->` is what the models were asked besides. `<!-- scale -->` and `<!-- speed -->` are figures of
-benchmarks/, kept in docs/results/scale.json and speed.json.
+`<!-- records: NAME PROBE -->` is what the models were asked besides. `<!-- scale -->` and `<!-- speed -->` have figures
+of benchmarks/, kept in docs/results/scale.json and speed.json.
 Curves over the quality of parses are drawn into parse-quality-NAME.svg. In README, a cell that begins with
 `<!-- BLEU of SYSTEM, … -->` or `<!-- agreement of SYSTEM, … -->` has the figures of the agreement corpus.
 """
@@ -10,11 +10,12 @@ Curves over the quality of parses are drawn into parse-quality-NAME.svg. In READ
 import argparse
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from board import CHECKOUT, Board, BoardError, read_board
-from table import curves, figures, tables
+from comparisons import is_of, path_of, rivals, tested
+from table import curves, differences, figures, tables
 from training import load
 
 from fairseq_syntax.evaluate.probes import read_probes
@@ -65,8 +66,18 @@ def generated(board: Board, folder: Path) -> str:
     return (
         f"{said.capitalize()}; records and translations: [docs/results/{board.name}](results/{board.name}); commit "
         f"{', '.join(commits)}; BLEU: `{'`, `'.join(signatures)}`. Mean ± standard deviation over seeds.\n\n"
-        f"{tables(board, records)}{picture}"
+        f"{tables(board, records)}{picture}{''.join(_compared(board, records, folder))}"
     )
+
+
+def _compared(board: Board, records: list[dict], folder: Path) -> Iterator[str]:
+    """Tables of comparisons.py; BoardError if they are older than the records."""
+    for baseline, systems in rivals(board, records).items():
+        for split, _ in tested(board):
+            path = path_of(folder, split, baseline)
+            if not (path.exists() and is_of(load(path), systems, split)):
+                raise BoardError(f"{path}: older than the records; run examples/leaderboard/comparisons.py")
+            yield f"\n\n{differences(board, split, load(path))}"
 
 
 def asked(board: Board, probe: str, folder: Path) -> str:

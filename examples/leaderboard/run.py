@@ -16,7 +16,8 @@ import time
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
 
-from board import CHECKOUT, Board, BoardError, read_board
+from board import CHECKOUT, Board, BoardError, add_places, places, read_board
+from comparisons import compare_all
 from table import tables
 from training import Run, RunError, load, status
 
@@ -36,9 +37,7 @@ def build_parser() -> argparse.ArgumentParser:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which runs of which table, and where their files are; those of probes.py, too."""
     add = parser.add_argument
-    add("table", type=Path, metavar="TABLE", help="table of systems, such as examples/leaderboard/agreement.toml")
-    add("--output", type=Path, metavar="DIR", help="data, checkpoints, logs (default: outputs/leaderboard/CORPUS)")
-    add("--results", type=Path, metavar="DIR", help="records and translations (default: docs/results/CORPUS)")
+    add_places(parser)
     add("--systems", nargs="+", metavar="NAME", help="these only (default: all)")
     add("--seeds", nargs="+", type=int, metavar="N", help="these only (default: those of the table)")
     add(
@@ -68,6 +67,10 @@ def main(argv: list[str] | None = None) -> int:
             with OnlyOne(pending[0].out):
                 _prepare(board, pending[0].out)
                 failed = _run_all(runs, pending, args.jobs, args.every)
+            try:
+                compare_all(board, *places(board, args))
+            except RunError as error:
+                failed["comparisons"] = str(error)
         else:
             failed = {}
         print(tables(board, [load(run.record) for run in runs if run.record.exists()]))
@@ -89,8 +92,7 @@ def chosen_runs(board: Board, args: argparse.Namespace) -> list[Run]:
         raise BoardError(f"--systems {unknown[0]}: choose among {', '.join(board.systems)}")
     if args.jobs < 1:
         raise BoardError(f"--jobs {args.jobs}: must be 1 or more")
-    out = (args.output or CHECKOUT / "outputs" / "leaderboard" / board.name).resolve()
-    results = (args.results or CHECKOUT / "docs" / "results" / board.name).resolve()
+    out, results = places(board, args)
     device = () if args.gpu else ("--cpu",)
     return [
         Run(board, system, seed, out, results, device)

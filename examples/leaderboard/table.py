@@ -69,6 +69,45 @@ def _agreement(board: Board, records: list[dict], split: str, group: str) -> str
     return format_table(["system", *keys], rows, TableFormat.markdown)
 
 
+def differences(board: Board, split: str, comparison: dict) -> str:
+    """What `fairseq-syntax compare` says of a split: BLEU of systems beside their baseline's, and by length.
+
+    Args:
+        board: whose papers' figures stand beside.
+        split: its name.
+        comparison: of `compare --format json`.
+    """
+    baseline = comparison["baselines"][0]
+    header = ["system", "seeds", "difference", "95 % interval", "p", "p, Holm", "the paper's difference"]
+    rows = []
+    for test in comparison["tests"]:
+        low, high = test["interval"]
+        p, holm = (f"{test[kind]['randomization']:.2g}" for kind in ("p", "holm"))
+        paper = board.systems[test["system"]].paper
+        rows.append(
+            [test["system"], len(test["runs"]), f"{test['delta']:+.1f}", f"{low:+.1f} to {high:+.1f}", p, holm, paper]
+        )
+    text = (
+        f"{split}: BLEU against {baseline}, approximate randomization over the seeds that both have\n\n"
+        + format_table(header, rows, TableFormat.markdown)
+    )
+    for kind in comparison["buckets"]:
+        groups = kind["groups"]
+        header = ["system", *(f"{group['label']} ({group['size']})" for group in groups)]
+        rows = [
+            [one["name"], *(_with_deviation(group["scores"]["BLEU"][one["name"]]) for group in groups)]
+            for one in comparison["systems"]
+        ]
+        text += (
+            f"\n\n{split}: BLEU by {kind['title']} (sentences)\n\n{format_table(header, rows, TableFormat.markdown)}"
+        )
+    return text
+
+
+def _with_deviation(score: dict) -> str:
+    return f"{score['mean']:.1f}" + ("" if score["sd"] is None else f" ± {score['sd']:.1f}")
+
+
 def curves(board: Board, records: list[dict]) -> dict[str, dict[float, list[dict]]]:
     """See `parse_points`; systems in the order of the table."""
     by_system = _by_system(board, records)

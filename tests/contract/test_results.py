@@ -121,6 +121,47 @@ def test_a_curve_is_a_table(results, tmp_path):
     assert "| a | 90.0 ± 0.0 | 90.0 ± 0.0 |" in text and "(parse-quality-toy.svg)" in text
 
 
+def test_comparisons_are_tables_and_go_with_their_records(results, tmp_path):
+    board = BOARD.replace("[families.f]", '[families.f]\nbaseline = "a"').replace(
+        "[systems]", '[systems]\nb = { family = "f", options = "", paper = "+0.9 (C)" }'
+    )
+    (tmp_path / "toy.toml").write_text(board, encoding="utf8")
+    (tmp_path / "toy" / "comparisons").mkdir(parents=True)
+    systems = {"a": {1: 80.0, 2: 82.0}, "b": {1: 81.0}}
+    for name, scores in systems.items():
+        for seed, score in scores.items():
+            record = json.loads(json.dumps({**RECORD, "system": name, "seed": seed}).replace("80.0", str(score)))
+            (tmp_path / "toy" / f"{name}-{seed}.json").write_text(json.dumps(record), encoding="utf8")
+    with pytest.raises(results.BoardError, match=r"test\.a\.json: older than the records"):
+        results.renewed(PAGE, tmp_path, tmp_path)
+    bucket = {
+        "label": "1-10",
+        "size": 7,
+        "scores": {"BLEU": {"a": {"mean": 80, "sd": 1.4}, "b": {"mean": 79, "sd": None}}},
+    }
+    comparison = {
+        "systems": [
+            {"name": name, "runs": [*map(str, scores)], "scores": {"BLEU": {"runs": [*scores.values()]}}}
+            for name, scores in systems.items()
+        ],
+        "baselines": ["a"],
+        "tests": [
+            {"system": "b", "runs": ["1"], "delta": 1.0, "interval": [-0.5, 2.5]}
+            | {kind: {"randomization": p} for kind, p in (("p", 0.1234), ("holm", 0.25))}
+        ],
+        "buckets": [{"title": "source words", "groups": [bucket]}],
+    }
+    path = tmp_path / "toy" / "comparisons" / "test.a.json"
+    path.write_text(json.dumps(comparison), encoding="utf8")
+    text = results.renewed(PAGE, tmp_path, tmp_path)
+    assert "test: BLEU against a" in text and "| b | 1 | +1.0 | -0.5 to +2.5 | 0.12 | 0.25 | +0.9 (C) |" in text
+    assert "| system | 1-10 (7) |" in text and "| a | 80.0 ± 1.4 |\n| b | 79.0 |" in text
+    comparison["systems"][1]["scores"]["BLEU"]["runs"] = [81.5]
+    path.write_text(json.dumps(comparison), encoding="utf8")
+    with pytest.raises(results.BoardError, match="older than the records"):
+        results.renewed(PAGE, tmp_path, tmp_path)
+
+
 def test_what_models_were_asked_is_a_table(results, tmp_path):
     probe = '[probes.pairs]\nverb = "contrast"\npairs = "p"\n'
     (tmp_path / "toy.toml").write_text(BOARD.replace("[families", f"{probe}[families", 1), encoding="utf8")

@@ -28,7 +28,10 @@ seeds = [1]
 
 [splits]
 valid = { subset = "valid", reference = "corpus/valid.de" }
-challenge = { subset = "test", reference = "corpus/challenge.de", challenge = "corpus/challenge.tsv" }
+challenge.subset = "test"
+challenge.reference = "corpus/challenge.de"
+challenge.source = "corpus/challenge.en"
+challenge.challenge = "corpus/challenge.tsv"
 
 [curve]
 split = "challenge"
@@ -37,6 +40,7 @@ parses = { "corpus/challenge.en.conllu" = "test" }
 systems = { nmt_lstm = "--lenpen 1" }
 
 [families.recurrent]
+baseline = "nmt_lstm"
 data = "data-bin"
 max_updates = UPDATES
 patience = 50
@@ -147,6 +151,11 @@ def test_killed_and_started_again_a_line_added_a_line_that_fails(data, tmp_path)
     assert point["UAS"] == 100 and point["BLEU"] == record["scores"]["challenge"]["BLEU"]
     assert "curve_of_parses" not in other
 
+    comparison = json.loads((data / "results" / "comparisons" / "challenge.nmt_lstm.json").read_text())
+    (test,) = comparison["tests"]
+    assert (test["system"], test["runs"], test["delta"], test["holm"]["randomization"]) == ("copy", ["1"], 0, 1)
+    assert sum(group["size"] for group in comparison["buckets"][0]["groups"]) == 40
+
     # what has a record is not run again
     written = {path: path.stat().st_mtime_ns for path in (data / "results").iterdir()}
     again = leaderboard(table, data, "--systems", "nmt_lstm", "copy")
@@ -198,6 +207,7 @@ def test_logs_are_read(tmp_path, monkeypatch):
         ("valid = {", "dev = {", "splits.valid is missing"),
         ('nmt_lstm = { family = "recurrent",', 'nmt_lstm = { trees = "silver", family = "recurrent",', "'silver'"),
         ("[splits]", "[splits", "line 7"),
+        ('baseline = "nmt_lstm"', 'baseline = "lstm"', "families.recurrent: baseline lstm is not among the systems"),
         ('systems = { nmt_lstm = "', 'systems = { lstm = "', "curve: its split and its systems must be among"),
     ],
 )

@@ -1,0 +1,106 @@
+"""Test the systems of a table against the baselines of their families, over all seeds, and record what comes out.
+
+    python examples/leaderboard/comparisons.py examples/leaderboard/agreement.toml
+
+run.py does so at its end. A record is docs/results/CORPUS/comparisons/SPLIT.BASELINE.json, as `fairseq-syntax compare`
+writes it. The references are not in the repository, so `make results` reads these.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from board import CHECKOUT, Board, BoardError, Split, add_places, places, read_board
+from training import RunError, load
+
+from fairseq_syntax.files import written
+
+
+def rivals(board: Board, records: list[dict]) -> dict[str, dict[str, list[dict]]]:
+    """Baseline -> system -> its records, the baseline first; of systems that share a seed with that of their family."""
+    of_system: dict[str, list[dict]] = {}
+    for record in records:
+        of_system.setdefault(record["system"], []).append(record)
+    found: dict[str, dict[str, list[dict]]] = {}
+    for name, system in board.systems.items():
+        baseline = board.families[system.family].baseline
+        seeds = [{record["seed"] for record in of_system.get(one, ())} for one in (name, baseline)]
+        if name != baseline and seeds[0] & seeds[1]:
+            found.setdefault(baseline, {baseline: of_system[baseline]})[name] = of_system[name]
+    return found
+
+
+def tested(board: Board) -> Iterator[tuple[str, Split]]:
+    """The splits that systems are compared on: all but the one that checkpoints are chosen on."""
+    return ((name, split) for name, split in board.splits.items() if name != "valid")
+
+
+def path_of(results: Path, split: str, baseline: str) -> Path:
+    """Where a comparison is kept."""
+    return results / "comparisons" / f"{split}.{baseline}.json"
+
+
+def is_of(comparison: dict, records: dict[str, list[dict]], split: str) -> bool:
+    """Whether a comparison is of these records, by system, and not of older ones."""
+    said = {
+        one["name"]: dict(zip(one["runs"], one["scores"]["BLEU"]["runs"], strict=True)) for one in comparison["systems"]
+    }
+    return said == {
+        name: {str(record["seed"]): record["scores"][split]["BLEU"]["score"] for record in of_system}
+        for name, of_system in records.items()
+    }
+
+
+def compare_all(board: Board, out: Path, results: Path) -> None:
+    """Write the comparisons that are missing or older than the records.
+
+    Args:
+        board: a family without a baseline is left out.
+        out: with references and sources.
+        results: with records and translations.
+
+    Raises:
+        BoardError: a record cannot be read.
+        RunError: `fairseq-syntax compare` failed.
+    """
+    records = [load(path) for path in sorted(results.glob("*.json"))]
+    for baseline, systems in rivals(board, records).items():
+        for name, split in tested(board):
+            path = path_of(results, name, baseline)
+            if path.exists() and is_of(load(path), systems, name):
+                continue
+            command = [sys.executable, "-m", "fairseq_syntax", "compare", "--results", str(results), "--split", name]
+            command += ["--reference", str(out / split.reference), "--metrics", "BLEU", "--format", "json"]
+            command += ["--source", str(out / split.source)] if split.source else []
+            for system in systems:
+                command += ["--system", system]
+            ended = subprocess.run(command, capture_output=True, text=True, cwd=CHECKOUT)
+            if ended.returncode:
+                raise RunError(f"{baseline} and its rivals on {name}: {ended.stderr.strip()[-300:]}")
+            found = json.loads(ended.stdout)
+            for group in (group for kind in found["buckets"] for group in kind["groups"]):
+                del group["sentences"]
+            with written(str(path)) as file:
+                json.dump(found, file, ensure_ascii=False, indent=1)
+            print(f"compared with {baseline}: {name}", flush=True)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Entry point. Exit status: 0, 1 if something could not be compared, 2 for bad usage."""
+    parser = argparse.ArgumentParser(prog="comparisons", description=__doc__.splitlines()[0])
+    add_places(parser)
+    args = parser.parse_args(argv)
+    try:
+        board = read_board(args.table)
+        compare_all(board, *places(board, args))
+    except (BoardError, RunError) as error:
+        print(f"comparisons: {error}", file=sys.stderr)
+        return 1 if isinstance(error, RunError) else 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
