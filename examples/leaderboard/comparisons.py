@@ -46,11 +46,14 @@ def path_of(results: Path, split: str, baseline: str) -> Path:
 def is_of(comparison: dict, records: dict[str, list[dict]], split: str) -> bool:
     """Whether a comparison is of these records, by system, and not of older ones."""
     said = {
-        one["name"]: dict(zip(one["runs"], one["scores"]["BLEU"]["runs"], strict=True)) for one in comparison["systems"]
+        (one["name"], run): round(score, 6)
+        for one in comparison["systems"]
+        for run, score in zip(one["runs"], one["scores"]["BLEU"]["runs"], strict=True)
     }
     return said == {
-        name: {str(record["seed"]): record["scores"][split]["BLEU"]["score"] for record in of_system}
+        (name, str(record["seed"])): round(record["scores"][split]["BLEU"]["score"], 6)
         for name, of_system in records.items()
+        for record in of_system
     }
 
 
