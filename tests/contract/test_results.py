@@ -3,6 +3,8 @@
 import gzip
 import hashlib
 import json
+import re
+import statistics
 import subprocess
 import sys
 
@@ -78,6 +80,17 @@ def test_figures_of_readme_are_those_of_the_records(results, tmp_path):
     assert "81.0 ± 1.4 (2, 1 unfinished), –" in results.with_figures(row, board, tmp_path)
     with pytest.raises(results.BoardError, match="no system 'pascla'"):
         results.with_figures("<!-- BLEU of pascla -->", board, tmp_path)
+
+
+def test_readme_says_of_the_demo_what_the_table_has():
+    page = (REPOSITORY / "docs" / "results.md").read_text(encoding="utf8")
+    readme = " ".join((REPOSITORY / "README.md").read_text(encoding="utf8").split())
+    rows = re.findall(r"^\| (\d) \| (\w+) \| ([\d.]+) \| ([\d.]+)% \|", page, re.MULTILINE)
+    assert len(rows) == 6
+    for system in ("transformer_tiny", "pascal_transformer_tiny"):
+        for column in (2, 3):
+            values = [float(row[column]) for row in rows if row[1] == system]
+            assert f"{statistics.mean(values):.1f} ± {statistics.stdev(values):.1f}" in readme
 
 
 def test_a_changed_record_shows(results, tmp_path):
