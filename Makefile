@@ -8,6 +8,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV ?= .venv
 PYTEST_ARGS ?=
+TABLE ?= agreement
 # One thread a process: fairseq on two cores is faster that way, and tests run two at a time.
 export OMP_NUM_THREADS ?= 1
 BIN := $(abspath $(VENV))/bin
@@ -18,7 +19,8 @@ FAIRSEQ := fairseq-fixed==0.12.3.1
 help:
 	@echo "make install   set up $(VENV) (minutes the first time, seconds after)"
 	@echo "make demo      train, translate and score a syntax-aware Transformer (3 minutes)"
-	@echo "make leaderboard   train every system on the agreement corpus, three seeds (a day on two cores; resumes)"
+	@echo "make leaderboard   train every system on the agreement corpus, three seeds (a day on two cores; resumes);"
+	@echo "                   TABLE=multi30k: those of examples/leaderboard/multi30k.toml"
 	@echo "make results   write the tables of docs/ and the figures of README from the records"
 	@echo "make docs      build the site into site/, to be opened from there"
 	@echo "make test      units and a tiny run of every system (4 minutes on two cores);  make test-all   all but the slow tests"
@@ -45,8 +47,8 @@ demo: install
 
 leaderboard: install
 	export PATH="$(BIN):$$PATH"
-	python examples/leaderboard/run.py examples/leaderboard/agreement.toml
-	python examples/leaderboard/probes.py examples/leaderboard/agreement.toml
+	python examples/leaderboard/run.py examples/leaderboard/$(TABLE).toml
+	python examples/leaderboard/probes.py examples/leaderboard/$(TABLE).toml
 
 results: install
 	$(BIN)/python examples/leaderboard/results.py
