@@ -183,6 +183,8 @@ class PretendGPU(TorchFunctionMode):
         result = function(*args, **kwargs)
         if name == "_pack_padded_sequence":  # sizes of batches are on the host, whatever the device
             return put(result[0]), result[1]
+        if name == "_shape_as_tensor":  # as are shapes
+            return result
         return self._put(result)
 
     def _put(self, result):

@@ -111,6 +111,29 @@ def test_training_and_validation(folders, gpu, case, precision):
         assert precision != "fp32" or int(most) == sum(waits.values()), waits
 
 
+@pytest.mark.parametrize("case", CASES)
+def test_losses_and_gradients_are_those_of_a_cpu(folders, gpu, case):
+    def computed():
+        loss, *_ = criterion(model, sample)
+        model.zero_grad()
+        loss.backward()
+        found = {name: parameter.grad for name, parameter in model.named_parameters() if parameter.grad is not None}
+        return {"loss": loss.detach(), **found}
+
+    model, cfg, task = load(folders, case)
+    if "rnng_valid_trees" in cfg.criterion:
+        cfg.criterion.rnng_valid_trees = "greedy"  # which trees are drawn depends on the device
+    criterion, sample = task.build_criterion(cfg.criterion), batch(task, "train")
+    model, criterion = model.double().eval(), criterion.eval()
+    expected = computed()
+    with gpu:
+        model, criterion, sample = gpu.move(model), gpu.move(criterion), gpu.move(sample)
+        found = {name: value.cpu() for name, value in computed().items()}
+    assert expected.keys() == found.keys()
+    for name, value in expected.items():
+        torch.testing.assert_close(found[name].as_subclass(torch.Tensor), value, rtol=1e-6, atol=1e-9, msg=name)
+
+
 @pytest.mark.parametrize("precision", ("fp32", "fp16", "bf16"))
 @pytest.mark.parametrize("case", [case for case in CASES if case != "lgp_parser"])
 def test_beam_search(folders, gpu, case, precision):

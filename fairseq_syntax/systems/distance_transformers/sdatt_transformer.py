@@ -57,12 +57,6 @@ class SyntaxDirectedEncoder(SyntaxEncoder):
         self.directs = bool(_directed_layers(cfg))
         super().__init__(cfg, dictionary, embed_tokens, return_fc)
 
-    def syntax_layer(self, cfg, index):
-        return None
-
-    def layer_syntax(self, src_syntax: SourceSyntax):
-        return None
-
     def forward(
         self,
         src_tokens,

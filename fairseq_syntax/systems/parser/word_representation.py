@@ -143,6 +143,8 @@ class WordRepresentation(nn.Module):
     def ngram_means(self, tokens: Tensor) -> Tensor:
         """c(w), (B, T, d1). In evaluation without gradients, those of the whole dictionary are computed only once."""
         if self.training or torch.is_grad_enabled():
+            if tokens.is_cuda:  # the host would wait to hear how many words differ
+                return self.ngrams(self.bag[tokens.flatten()]).view(*tokens.shape, -1)
             distinct, inverse = torch.unique(tokens, return_inverse=True)
             return nn.functional.embedding(inverse, self.ngrams(self.bag[distinct]))
         return nn.functional.embedding(tokens, self._all_means())

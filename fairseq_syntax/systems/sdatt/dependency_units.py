@@ -81,14 +81,15 @@ class DependencyUnits(nn.Module):
             parents: (B, T), see `dependency_units`.
         """
         starts = word_mask & word_starts.bool()
-        words = int(starts.sum())
+        # on a GPU, the host would wait to hear how many words there are: of tokens, there are at least as many
+        words = starts.numel() if starts.is_cuda else int(starts.sum())
         # words of the batch are numbered through; what is not a word has the number after the last
         number = (starts.flatten().cumsum(0) - 1).view_as(starts).masked_fill(~word_mask, words)
         flat = number.flatten()
         pieces = torch.zeros(words + 1, device=embedded.device, dtype=embedded.dtype)
         pieces = pieces.index_add(0, flat, torch.ones_like(flat, dtype=embedded.dtype))
         sums = embedded.new_zeros(words + 1, embedded.shape[2]).index_add(0, flat, embedded.flatten(0, 1))
-        vectors = torch.cat((sums[:-1] / pieces[:-1].unsqueeze(1), self.filler.to(embedded).unsqueeze(0)))
+        vectors = torch.cat((sums[:-1] / pieces[:-1].clamp(min=1).unsqueeze(1), self.filler.to(embedded).unsqueeze(0)))
 
         units = dependency_units(parents, starts, self.size)
         members = number.gather(1, units.clamp(min=0).flatten(1)).view_as(units).masked_fill(units < 0, words)

@@ -11,11 +11,11 @@ from enum import StrEnum
 import torch
 from fairseq.dataclass import FairseqDataclass
 from fairseq.models import register_model
-from fairseq.models.transformer import TransformerEncoderBase
 from torch import nn
 
 from ...data.collating import GivenSyntax, SourceSyntax
 from ...options import option
+from ..transformer.encoder import SyntaxEncoder
 from ..transformer.model import SyntaxTransformerModel, register_sizes
 
 TagInputs = StrEnum("TagInputs", "deprel upos both")
@@ -72,7 +72,7 @@ class TaggedEmbedding(nn.Module):
         return torch.cat([self.tokens(src_tokens)[..., : self.token_dim], *tags], dim=-1)
 
 
-class TagEncoder(TransformerEncoderBase):
+class TagEncoder(SyntaxEncoder):
     """fairseq's encoder over tagged embeddings."""
 
     def forward(
