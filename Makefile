@@ -78,6 +78,7 @@ lint: install
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache --no-logo
 	$(BIN)/mypy
+	$(BIN)/shellcheck examples/*.sh examples/*/*.sh
 
 format: install
 	$(BIN)/ruff check --fix .

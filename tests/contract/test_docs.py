@@ -50,7 +50,7 @@ FOREIGN = {
     "tensorboard": ("--logdir",),
     "torchrun": ("--nproc_per_node", "--nnodes", "--node_rank", "--standalone"),
     "fairseq-hydra-train": ("--config-dir", "--config-name", "--multirun"),
-    "sbatch": ("--nodes", "--ntasks-per-node", "--gpus-per-node", "--array"),
+    "sbatch": ("--nodes", "--ntasks-per-node", "--gpus-per-node", "--array", "--parsable", "--dependency"),
     "parse.sh": ("--merge",),
     "curl, git, make, pytest": ("--fail", "--location", "--recurse-submodules", "--help", "--run-slow", "--version"),
 }
