@@ -1,8 +1,8 @@
 """`make bench`: all ratios of this project, from one run. `--quick` only tries that everything works.
 
-`make bench BENCH="--json NEW.json --compare OLD.json"` keeps the ratios and says which are worse than those of another
-commit; ratios, as seconds are those of a machine and its other work. docs/speed.md is written from
-docs/results/speed.json by `make results`.
+`make bench BENCH="--json NEW.json --compare OLD.json"` keeps the figures, and says which ratios are worse than those of
+another commit; ratios, as seconds are those of a machine and its other work. `make results` writes docs/speed.md from
+docs/results/speed.json.
 """
 
 import argparse
@@ -20,6 +20,11 @@ import marginals
 import models
 import preprocessing
 from timing import MEASURED, compare, machine, part, section
+
+
+def read(path: Path) -> dict[str, dict]:
+    """What --json has kept: by part."""
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def commit() -> str:
@@ -83,22 +88,26 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="tiny sizes; the figures mean nothing")
     parser.add_argument("--only", choices=PARTS, help="one part")
     parser.add_argument("--paper-size", action="store_true", help="attention: also the size of the paper, many minutes")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to this file")
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="keep the figures in this file, and those of other parts that it has"
+    )
     parser.add_argument(
         "--compare", type=Path, metavar="FILE", help="the figures of an earlier run; status 1 if any ratio is worse"
     )
     parser.add_argument("--tolerance", type=float, default=0.1, help="how much worse counts (%(default)s)")
     args = parser.parse_args(arguments)
-    old = json.loads(args.compare.read_text())["measured"] if args.compare else None
+    old = [one for part in read(args.compare).values() for one in part["measured"]] if args.compare else None
+    kept = read(args.json) if args.json and args.json.exists() else {}
     print(machine())
     MEASURED.clear()
     for name, run in PARTS.items():
         if args.only in (None, name):
             part(name)
             run(args.quick, **({"paper_size": args.paper_size} if name == "attention" else {}))
-    if args.json:
-        record = {"date": f"{date.today()}", "commit": commit(), "machine": machine(), "measured": MEASURED}
-        args.json.write_text(json.dumps(record, indent=1) + "\n")
+            measured = [one for one in MEASURED if one["part"] == name]
+            kept[name] = {"date": f"{date.today()}", "commit": commit(), "machine": machine(), "measured": measured}
+            if args.json:
+                args.json.write_text(json.dumps({name: kept[name] for name in PARTS if name in kept}, indent=1) + "\n")
     if old is not None:
         lines = compare(old, args.tolerance)
         print(f"\n== beside {args.compare}", *lines, sep="\n")

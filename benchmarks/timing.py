@@ -121,39 +121,36 @@ def report_table(title: str, header: list[str], rows: list[list[str]]) -> None:
         print(f"  {first:34}" + "".join(f"{cell:>14}" for cell in cells))
 
 
-def markdown(record: dict) -> str:
-    """The tables of a run, for a page of docs/: speed relative to the peer (more is faster), a table for all that has
-    the same names.
+def markdown(parts: dict[str, dict]) -> str:
+    """The tables of what was kept, for a page of docs/: speed relative to the peer, more is faster.
 
     Args:
-        record: `measured`, `machine`, `commit` and `date`.
+        parts: name -> `measured`, and `machine`, `commit` and `date` of the run.
     """
-    parts = [f"{record['date']}, commit {record['commit']}, {record['machine']}."]
-    kinds = ("part", "section", "peer")
-    groups = itertools.groupby(
-        record["measured"],
-        lambda one: (*map(one.get, kinds), *one.get("ratios", ()), *one.get("header", ())),
-    )
-    last = None
-    for (name, section, peer, *_), group in groups:
-        same = list(group)
-        if (name, section) != last:
-            heading = section or name
-            parts.append(f"### {heading[0].upper()}{heading[1:]}")
-            last = name, section
-        if peer is None:
-            header, rows = same[0]["header"], same[0]["rows"]
-            parts.append(same[0]["title"])
-        else:
-            header = [f"against `{peer}`", *(f"`{name}`" for name in same[0]["ratios"]), "target"]
-            rows = [
-                [
-                    f"{one['title']} ({one['of_peer']:,.4g} {one['unit']})",
-                    *(f"{ratio:.{0 if ratio >= 9.995 else 2}f}x" for ratio in one["ratios"].values()),
-                    one["target"] or "",
+    text = []
+    for name, part in parts.items():
+        groups = itertools.groupby(
+            part["measured"],
+            lambda one: (one["section"], one.get("peer"), *one.get("ratios", ()), *one.get("header", ())),
+        )
+        text.append(f"### {name[0].upper()}{name[1:]}")
+        text.append(f"{part['date']}, commit {part['commit']}, {part['machine']}.")
+        for (section, peer, *_), group in groups:
+            same = list(group)
+            if peer is None:
+                text.append(same[0]["title"])
+                header, rows = same[0]["header"], same[0]["rows"]
+            else:
+                first = f"{section}, against `{peer}`" if section else f"against `{peer}`"
+                header = [first, *(f"`{name}`" for name in same[0]["ratios"]), "target"]
+                rows = [
+                    [
+                        f"{one['title']} ({one['of_peer']:,.4g} {one['unit']})",
+                        *(f"{ratio:.{0 if ratio >= 9.995 else 2}f}x" for ratio in one["ratios"].values()),
+                        one["target"] or "",
+                    ]
+                    for one in same
                 ]
-                for one in same
-            ]
-        table = [header, ["---"] + ["---:"] * (len(header) - 1), *rows]
-        parts.append("\n".join(f"| {' | '.join(row)} |" for row in table))
-    return "\n\n".join(parts)
+            table = [header, ["---"] + ["---:"] * (len(header) - 1), *rows]
+            text.append("\n".join(f"| {' | '.join(row)} |" for row in table))
+    return "\n\n".join(text)

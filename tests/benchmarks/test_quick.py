@@ -67,15 +67,17 @@ def test_ratios_are_kept_and_compared(benchmarks, capsys, monkeypatch, tmp_path)
         timing.report_table("errors", ["size", "1"], [["ours", "0"]])
 
     monkeypatch.setattr(run, "PARTS", {"models": measure})
-    kept = str(tmp_path / "old.json")
+    old = tmp_path / "old.json"
+    old.write_text('{"memory": {"measured": []}}')
+    kept = str(old)
     run.main(["--json", kept])
-    record = json.loads(Path(kept).read_text())
-    assert record["measured"][0]["ratios"] == {"ours": 2.0, "new": 2.0} and record["measured"][0]["of_peer"] == 2000.0
-    page = timing.markdown({**record, "date": "D", "commit": "C", "machine": "M"})
-    assert page.startswith("D, commit C, M.\n\n### Sizes\n\n| against `peer` | `ours` | `new` | target |\n")
-    assert "| a step (2,000 ms) | 2.00x | 2.00x | >= 1 |" in page and page.endswith(
-        "\n\nerrors\n\n| size | 1 |\n| --- | ---: |\n| ours | 0 |"
-    )
+    parts = json.loads(old.read_text())
+    assert parts.keys() == {"models"}, "parts that are not known are left out"
+    assert parts["models"]["measured"][0]["ratios"] == {"ours": 2.0, "new": 2.0}
+    page = timing.markdown({"models": {**parts["models"], "date": "D", "commit": "C", "machine": "M"}})
+    assert page.startswith("### Models\n\nD, commit C, M.\n\n| sizes, against `peer` | `ours` | `new` | target |\n")
+    assert "| a step (2,000 ms) | 2.00x | 2.00x | >= 1 |" in page
+    assert page.endswith("\n\nerrors\n\n| size | 1 |\n| --- | ---: |\n| ours | 0 |")
     speed["new"] = 0.5
     run.main(["--compare", kept])
     assert re.findall(r"(\w+) +models: sizes: a step: (\w+)", capsys.readouterr().out) == [
