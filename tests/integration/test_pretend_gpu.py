@@ -7,6 +7,7 @@ There need not be a GPU: `pretend_gpu` keeps its rules on the CPU. With one, `py
 import shutil
 from argparse import Namespace
 from pathlib import Path
+from unittest import mock
 
 import pytest
 import torch
@@ -14,6 +15,8 @@ from fairseq import checkpoint_utils, optim, utils
 from golden import families
 from omegaconf import OmegaConf, open_dict
 from pretend_gpu import PretendGPU, RealGPU, WrongDevice
+
+from fairseq_syntax.systems.latent_tree.beam import _Search
 
 GOLDEN = Path(families.__file__).resolve().parent
 TABLE = GOLDEN.parents[1] / "docs" / "gpu.md"
@@ -162,6 +165,19 @@ def test_greedy_translations_by_trees_wait_no_more_often_for_longer_ones(folders
         found = task.inference_step(task.build_generator([model], cfg.generation), [model], sample)
     assert {len(hypothesis["tokens"]) for (hypothesis,) in found} == {longest + 1}
     assert sum(gpu.syncs.values()) <= 22
+
+
+@pytest.mark.parametrize("longest", (8, 24))
+def test_beam_search_for_trees_waits_once_in_16_turns(folders, longest):
+    model, cfg, task = load(folders, "latent_tree_rnng")
+    cfg.generation.beam, cfg.generation.max_len_a, cfg.generation.max_len_b = 3, 0, longest
+    cfg.generation.min_len = longest
+    sample = batch(task, "valid")
+    with PretendGPU() as gpu, mock.patch.object(_Search, "turn", autospec=True, side_effect=_Search.turn) as turn:
+        model, sample = gpu.move(model.eval()), gpu.move(sample)
+        task.inference_step(task.build_generator([model], cfg.generation), [model], sample)
+    assert turn.call_count > longest
+    assert sum(gpu.syncs.values()) <= 20 + turn.call_count / 16, gpu.syncs
 
 
 # --- the pretended GPU --------------------------------------------------------------------------------------------

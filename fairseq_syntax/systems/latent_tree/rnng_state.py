@@ -83,7 +83,8 @@ class RNNGState:
     Attributes:
         transitions: what is legal.
         sentence: (R,) sentence of the memory that each row belongs to.
-        rows: how many there are; without looking, one more than sentences.
+        rows: how many there are; without looking, one more than are somebody's.
+        may: without looking, action -> rows that may take it: all of them, as long as nobody says otherwise.
     """
 
     @torch.no_grad()
@@ -121,10 +122,16 @@ class RNNGState:
         self._open = torch.zeros(rows, limits.max_open + 1, 2, dtype=torch.long, device=device)
         if not looking:
             self.transitions.stop(-1)
-            self._everyone = torch.arange(rows, device=device)
-            self._nobody = torch.full_like(self.sentence, rows - 1)
-            self._read = torch.zeros_like(self._nobody)  # children of the constituent that a row is about to close
-            self._carried = zero.new_zeros(2, 2, rows, grammar.size)  # hidden states and cells, of either direction
+            self._number()
+
+    def _number(self) -> None:
+        """Number the rows, none of which is about to close a constituent; without looking."""
+        self._everyone = torch.arange(self.rows, device=self.sentence.device)
+        self._nobody = torch.full_like(self.sentence, self.rows - 1)
+        self.may = dict.fromkeys((Action.NT, Action.GEN, Action.REDUCE), self._everyone)
+        self._read = torch.zeros_like(self._nobody)  # children of the constituent that a row is about to close
+        # hidden states and cells, of either direction
+        self._carried = self.all_hidden().new_zeros(2, 2, self.rows, self.grammar.size)
 
     def which(self, mask: Tensor) -> Tensor:
         """The rows of a mask (R,); without looking, R of them, the last instead of those that are not meant."""
@@ -182,7 +189,10 @@ class RNNGState:
     def _by_action(self, order: Tensor) -> list[Tensor]:
         """Rows that take each of NT, GEN and REDUCE."""
         if not self.looking:
-            return [self.which(order == action) for action in (Action.NT, Action.GEN, Action.REDUCE)]
+            # of the last row, which is nobody's
+            return [
+                rows.where(order.index_select(0, rows) == action, self.rows - 1) for action, rows in self.may.items()
+            ]
         numbers = torch.bincount(order, minlength=len(Action)).tolist()[:-1]
         return order.argsort(stable=True)[: sum(numbers)].split(numbers)
 
@@ -239,8 +249,15 @@ class RNNGState:
         return torch.stack(gates).unflatten(1, rows.shape)
 
     def select(self, rows: Tensor) -> None:
-        """Go on with these rows, (R',): some may be dropped, others be there more than once."""
+        """Go on with these rows, (R',): some may be dropped, others be there more than once.
+
+        Without looking, nobody's row stays the last; a row that is about to close a constituent must stay where it is.
+        """
+        if not self.looking:
+            rows = nn.functional.pad(rows, (0, 1), value=self.rows - 1)
         for name in ("sentence", "_codes", "_top", "_open"):
             setattr(self, name, getattr(self, name).index_select(0, rows))
-        self.rows = len(rows)
         self.transitions.select(rows)
+        others, self.rows = len(rows) != self.rows, len(rows)
+        if others and not self.looking:
+            self._number()

@@ -18,17 +18,11 @@ class SymbolChoice:
     unkpen: float = 0  # taken from the score of the unknown symbol
     temperature: float = 1  # that scores are divided by before they become probabilities
 
-    def scores(self, grammar, hidden: Tensor, generated: Tensor, most: Tensor) -> Tensor:
-        """(n, V) log probabilities of symbols after states (n, H) of the stack; -inf for those that are not allowed.
-
-        `generated` (n,) symbols stand before, and there may be `most` (n,), after which only the end is allowed. Raises
-        FloatingPointError: a probability is not a number.
-        """
-        scores = grammar.checked(self.log_probabilities(grammar, hidden), generated, "output")
-        return self.allowed_(scores, generated, most)
-
     def allowed_(self, scores: Tensor, generated: Tensor, most: Tensor) -> Tensor:
-        """The same of log probabilities (n, V), in place."""
+        """Log probabilities (n, V) of symbols, in place; -inf for those that are not allowed.
+
+        `generated` (n,) symbols stand before, and there may be `most` (n,), after which only the end is allowed.
+        """
         scores[:, list(self.never)] = -torch.inf
         scores[:, self.unk] -= self.unkpen
         scores[generated < self.min_symbols, self.eos] = -torch.inf

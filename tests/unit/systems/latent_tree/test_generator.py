@@ -8,8 +8,10 @@ import torch
 from latent_trees import build, pairs, sample
 from oracles.rnng_trees import all_action_rows
 
+from fairseq_syntax.systems.latent_tree import rnng_state
 from fairseq_syntax.systems.latent_tree.beam import beam_search
 from fairseq_syntax.systems.latent_tree.brackets import from_brackets, to_brackets
+from fairseq_syntax.systems.latent_tree.constituents import NONE, constituents
 from fairseq_syntax.systems.latent_tree.generator import TreeGenerator, TreeScorer, symbol_attention
 from fairseq_syntax.systems.latent_tree.transitions import Action, Limits
 from fairseq_syntax.systems.latent_tree.tree_growing import grow_trees
@@ -131,6 +133,24 @@ def test_a_beam_that_nothing_falls_out_of_finds_the_best_of_all(seed, power):
     _, *best = max(all_translations(task, model, "ab", 2, power))
     tree = [action for action in actions[0].tolist() if action != Action.NOP]
     assert [tree, text[0, : len(best[1])].tolist()] == best
+
+
+@pytest.mark.parametrize("width", (2, 5))
+def test_a_search_that_does_not_look_at_values_finds_the_same(width, monkeypatch):
+    """Constituents have more children than are read in a turn, so sentences wait for them."""
+    monkeypatch.setattr(rnng_state, "AT_A_TIME", 1)
+    task, model = build(seed=0, sharpness=4.0)
+    with torch.no_grad():
+        model.decoder.policy.bias.add_(torch.tensor([2.0, 0.0, 1.0]))
+    _, _, memory = model.encode(sample(task, "ab", "a", "abab")["net_input"]["src_tokens"])
+    given = generator(task, min_len=14).choice, memory, model.roots(memory), width, 1.0
+    most, limits = torch.tensor([9, 2, 30]), Limits(4, 2, 3)
+    found = [beam_search(model.decoder, most, limits, *given, looking=looking) for looking in (True, False)]
+    for one, other in zip(*found, strict=True):
+        assert torch.equal(one, other)
+    trees = constituents(found[0][1].numpy())
+    children = trees.terminals + trees.nonterminals
+    assert (children[trees.closed != NONE] > 1).any()
 
 
 @pytest.mark.parametrize(
