@@ -117,7 +117,7 @@ class System:
     Fields:
         name: in tables and names of files.
         family: by name.
-        options: of fairseq-train, beyond the family's.
+        options: of fairseq-train, beyond the family's; $OUT is the output folder.
         trees: what it reads: gold, parser, random, or nothing.
         seeds: instead of the table's.
         paper: what its paper says it gains over the baseline, in BLEU, and where.

@@ -78,7 +78,7 @@ class Run:
         family = self.family
         command = ["fairseq-train", str(self.data), *shlex.split(_SHARED.format(user_dir=USER_DIR)), *self.device]
         command += shlex.split(family.train.replace("{updates}", str(family.max_updates)))
-        command += shlex.split(self.system.options)
+        command += [word.replace("$OUT", str(self.out)) for word in shlex.split(self.system.options)]
         command += ["--seed", str(self.seed), "--max-update", str(family.max_updates)]
         if family.patience:
             command += ["--patience", str(family.patience)]
