@@ -7,6 +7,8 @@ import re
 import statistics
 import subprocess
 import sys
+from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
 from contract.command_lines import REPOSITORY
@@ -207,24 +209,41 @@ def test_what_models_were_asked_is_a_table(results, tmp_path):
         results.renewed(page, tmp_path, tmp_path)
 
 
-@pytest.mark.skipif(not RESULTS.is_dir(), reason="no records yet")
-def test_bleu_comes_out_again_from_the_translations(tmp_path):
+def recomputed(results, folder: Path, files: Iterable[Path]) -> int:
+    """How many BLEU scores of a folder of records come out again from its translations.
+
+    Args:
+        results: the module.
+        folder: of docs/results.
+        files: among them the references, known by their hashes in the records.
+    """
+    splits = results.read_board(BOARDS / f"{folder.name}.toml").splits
+    by_hash = {hashlib.sha256(path.read_bytes()).hexdigest(): path for path in files}
+    checked = 0
+    for path in sorted(folder.glob("*.json")):
+        record = json.loads(path.read_text(encoding="utf8"))
+        for packed in sorted(folder.glob(f"{path.stem}.*.txt.gz")):
+            split = packed.name.split(".")[-3]
+            reference = by_hash[record["sha256"][splits[split].reference]]
+            hypotheses = gzip.open(packed, "rt", encoding="utf8").read().splitlines()
+            found = BLEU(tokenize="none", force=True).corpus_score(
+                hypotheses, [reference.read_text(encoding="utf8").splitlines()]
+            )
+            assert found.score == pytest.approx(record["scores"][split]["BLEU"]["score"]), packed.name
+            checked += 1
+    return checked
+
+
+def test_bleu_comes_out_again_from_the_translations(results, tmp_path):
     """On the agreement corpus, which is made anew here."""
     corpus = tmp_path / "corpus"
     script = REPOSITORY / "examples" / "agreement" / "generate.py"
     subprocess.run(
         [sys.executable, script, "--output", corpus, "--train", "6000", "--seed", "1"], check=True, capture_output=True
     )
-    checked = 0
-    for path in sorted((RESULTS / "agreement").glob("*.json")):
-        record = json.loads(path.read_text(encoding="utf8"))
-        for split in ("test", "challenge"):
-            packed = path.with_suffix(f".{split}.txt.gz")
-            reference = corpus / f"{split}.de"
-            assert hashlib.sha256(reference.read_bytes()).hexdigest() == record["sha256"][f"corpus/{split}.de"]
-            hypotheses = gzip.open(packed, "rt", encoding="utf8").read().splitlines()
-            references = reference.read_text(encoding="utf8").splitlines()
-            found = BLEU(tokenize="none", force=True).corpus_score(hypotheses, [references])
-            assert found.score == pytest.approx(record["scores"][split]["BLEU"]["score"]), packed.name
-            checked += 1
-    assert checked
+    assert recomputed(results, RESULTS / "agreement", corpus.iterdir()) > 20
+
+
+@pytest.mark.parametrize("corpus", sorted({path.name for path in RESULTS.glob("multi30k*")}))
+def test_bleu_of_real_corpora_comes_out_again(results, real_data, corpus):
+    assert recomputed(results, RESULTS / corpus, (real_data / "multi30k").iterdir())
