@@ -169,8 +169,8 @@ def _directed_heads(loaded: Loaded, batch: dict, attention: SyntaxCrossAttention
     found = {}
     weigh = attention.weigh
 
-    def keep(scores, position, penalty, padding):
-        found["weights"], found["positions"] = weigh(scores, position, penalty, padding), position
+    def keep(scores, position, centres):
+        found["weights"], found["positions"] = weigh(scores, position, centres), position
         return found["weights"]
 
     attention.weigh = keep

@@ -4,6 +4,8 @@ A directed head predicts a position of the source for every target token, and at
 what stands there, the less the farther: the attention of `syntax_directed_attention`, combined by `add`.
 """
 
+from typing import NamedTuple
+
 import torch
 from fairseq.modules import MultiheadAttention
 from torch import Tensor, nn
@@ -23,6 +25,24 @@ def tree_penalty(distances: Tensor, keep: Tensor, window: float, sigma: float) -
     return log_gaussian(distances, sigma).masked_fill(outside, float("-inf"))
 
 
+class Centres(NamedTuple):
+    """A `tree_penalty` and what follows from it, found once a step for all layers."""
+
+    penalty: Tensor  # (B·J, J), the rows of all sentences
+    padding: Tensor  # (B, J), True = padding
+    length: Tensor  # (B, 1, 1) tokens of each sentence
+    first: Tensor  # (B, 1, 1) row of its first token
+
+    @classmethod
+    def of(cls, penalty: Tensor) -> "Centres":
+        """Of a penalty (B, J, J)."""
+        padding = penalty.diagonal(dim1=1, dim2=2).isinf()
+        real = ~padding
+        start = real.int().argmax(dim=1)
+        first = start + padding.shape[1] * torch.arange(len(padding), device=padding.device)
+        return cls(penalty.flatten(0, 1), padding, real.sum(dim=1)[:, None, None], first[:, None, None])
+
+
 class HeadPositions(nn.Module):
     """Position in the source that a head looks at: p = L sigmoid(v_h . tanh(W_p x)), in (0, L)."""
 
@@ -34,16 +54,17 @@ class HeadPositions(nn.Module):
             nn.init.xavier_uniform_(layer.weight)
 
     def forward(self, query: Tensor, length: Tensor) -> Tensor:
-        """(B, h, T) positions, in float32 at least, of queries (T, B, C) to sentences of so many tokens (B,)."""
+        """(B, h, T) positions, in float32 at least, of queries (T, B, C) to sentences of so many tokens (B, 1, 1)."""
         scores = self.output(torch.tanh(self.hidden(query))).permute(1, 2, 0)
-        return length[:, None, None] * torch.sigmoid(scores.to(torch.promote_types(scores.dtype, torch.float32)))
+        return length * torch.sigmoid(scores.to(torch.promote_types(scores.dtype, torch.float32)))
 
 
 class SyntaxCrossAttention(MultiheadAttention):
     """fairseq's multi-head attention to the encoder, the last `syntax_heads` of which are directed by syntax.
 
     fairseq's decoder and its layers hand the padding mask of the source on to this attention and do nothing with it;
-    here it is a `tree_penalty`, which says the same and more. With 0 such heads, it is fairseq's attention.
+    here it is the `Centres` of a `tree_penalty`, which say the same and more. With 0 such heads, it is fairseq's
+    attention.
     """
 
     def __init__(
@@ -88,25 +109,24 @@ class SyntaxCrossAttention(MultiheadAttention):
             query: (T, B, C).
             key, value: the encoder's output (J, B, C'), the same; after the first step they are taken from
                 `incremental_state`.
-            key_padding_mask: the `tree_penalty` of the source (B, J, J).
+            key_padding_mask: the `Centres` of the source.
 
         Returns (output (T, B, C), None or weights (B, T, J), of the heads with `need_head_weights` (H, B, T, J)).
         """
-        penalty = key_padding_mask
-        padding = penalty.diagonal(dim1=1, dim2=2).isinf()  # (B, J)
+        centres: Centres = key_padding_mask
         if not self.syntax_heads:
             others |= {"need_weights": need_weights, "need_head_weights": need_head_weights}
-            return super().forward(query, key, value, padding, incremental_state, **others)
+            return super().forward(query, key, value, centres.padding, incremental_state, **others)
         assert others.get("attn_mask") is None and not others.get("before_softmax")
         keys, values = self._keys_and_values(key, incremental_state)  # (B, H, J, d)
         scores = self._split_heads(self.q_proj(query) * self.scaling) @ keys.transpose(-2, -1)  # (B, H, T, J)
         scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
         plain = self.num_heads - self.syntax_heads
-        position = self.position(query, (~padding).sum(dim=1))
+        position = self.position(query, centres.length)
         weights = torch.cat(
             (
-                torch.softmax(scores[:, :plain].masked_fill(padding[:, None, None, :], float("-inf")), dim=-1),
-                self.weigh(scores[:, plain:], position, penalty, padding),
+                torch.softmax(scores[:, :plain].masked_fill(centres.padding[:, None, None, :], float("-inf")), dim=-1),
+                self.weigh(scores[:, plain:], position, centres),
             ),
             dim=1,
         )
@@ -117,26 +137,19 @@ class SyntaxCrossAttention(MultiheadAttention):
         weights = weights.transpose(0, 1)
         return output, weights if need_head_weights else weights.mean(dim=0)
 
-    def weigh(self, scores: Tensor, position: Tensor, penalty: Tensor, padding: Tensor) -> Tensor:
+    def weigh(self, scores: Tensor, position: Tensor, centres: Centres) -> Tensor:
         """(B, h, T, J) weights of the directed heads, each row a distribution over real tokens.
 
         Args:
             scores: (B, h, T, J), float32 at least.
             position: (B, h, T), from 0 to the length of the sentence.
-            penalty: (B, J, J), see `tree_penalty`.
-            padding: (B, J), True = padding.
         """
-        batch, columns = padding.shape
-        length = (~padding).sum(dim=1)[:, None, None]
-        start = (~padding).int().argmax(dim=1)[:, None, None]  # the first real column
-        rows_of_sentence = columns * torch.arange(batch, device=padding.device)[:, None, None]
-        rows = penalty.flatten(0, 1)  # (B·J, J)
 
         def around(centre: Tensor) -> Tensor:
-            chosen = rows.index_select(0, (rows_of_sentence + start + centre).flatten())
+            chosen = centres.penalty.index_select(0, (centres.first + centre).flatten())
             return torch.softmax(scores + chosen.view_as(scores), dim=-1)
 
-        return weights_around(position, length, self.gradient, self.training, around)
+        return weights_around(position, centres.length, self.gradient, self.training, around)
 
     def _split_heads(self, projected: Tensor) -> Tensor:
         """(T, B, C) -> (B, H, T, d)."""
