@@ -14,8 +14,11 @@ from fairseq_syntax.trees.conllu import without_parse
 
 SENTENCE = "the child with the boys that some birds helped admires two fish ."
 TRANSLATION = "das kind mit den jungen , dem einige vögel halfen , bewundert zwei fische ."
-# the parser attaches "helped" to "boys", and these follow it
-FOLLOWS_THE_PARSE = dict.fromkeys(("agreement-dasa", "agreement-lgp"), TRANSLATION.replace("dem", "denen"))
+# the parser attaches "helped" to "boys", which is wrong: two models follow it, and one is led astray
+FOLLOWS_THE_PARSE = {
+    **dict.fromkeys(("agreement-dasa", "agreement-lgp"), TRANSLATION.replace("dem", "denen")),
+    "agreement-sdatt": TRANSLATION.replace("dem einige vögel", "das zwei fische"),
+}
 
 
 def test_the_manifest_names_every_file():
