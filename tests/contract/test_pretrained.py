@@ -14,12 +14,8 @@ from fairseq_syntax.trees.conllu import without_parse
 
 SENTENCE = "the child with the boys that some birds helped admires two fish ."
 TRANSLATION = "das kind mit den jungen , dem einige vögel halfen , bewundert zwei fische ."
-# The parser attaches "helped" to "boys", which is wrong: two models follow it, one is led astray; and SA-NMT, which reads
-# no parse, takes it so, too.
-OTHERS = {
-    **dict.fromkeys(("agreement-dasa", "agreement-lgp", "agreement-sa-nmt"), TRANSLATION.replace("dem", "denen")),
-    "agreement-sdatt": TRANSLATION.replace("dem einige vögel", "das zwei fische"),
-}
+# The parser attaches "helped" to "boys", which is wrong, and two models follow it; SA-NMT, which reads no parse, errs, too.
+OTHERS = dict.fromkeys(("agreement-dasa", "agreement-lgp", "agreement-sa-nmt"), TRANSLATION.replace("dem", "denen"))
 
 
 def test_the_manifest_names_every_file():
