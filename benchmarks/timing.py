@@ -145,7 +145,7 @@ def markdown(parts: dict[str, dict]) -> str:
                 header = [first, *(f"`{name}`" for name in same[0]["ratios"]), "target"]
                 rows = [
                     [
-                        f"{one['title']} ({one['of_peer']:,.4g} {one['unit']})",
+                        f"{one['title']} ({one['of_peer']:,.{0 if one['of_peer'] >= 100 else 1}f} {one['unit']})",
                         *(f"{ratio:.{0 if ratio >= 9.995 else 2}f}x" for ratio in one["ratios"].values()),
                         one["target"] or "",
                     ]
