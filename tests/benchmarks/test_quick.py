@@ -107,6 +107,7 @@ def test_memory_is_measured_of_fairseqs_sizes(benchmarks, capsys, monkeypatch):
     for name in ("training", "generation"):
         monkeypatch.setattr(models, name, lambda *arguments: None)
     run_all = benchmarks("run")
+    monkeypatch.setattr(run_all, "commit", lambda: "C")
     parts = {name: part for name, part in run_all.PARTS.items() if name in ("models", "graphs", "memory")}
     monkeypatch.setattr(run_all, "PARTS", parts)
     run_all.main([])
