@@ -86,6 +86,8 @@ def compare_all(board: Board, out: Path, results: Path) -> None:
             found = json.loads(ended.stdout)
             for group in (group for kind in found["buckets"] for group in kind["groups"]):
                 del group["sentences"]
+            for system in found["systems"]:
+                system["files"] = [Path(file).name for file in system["files"]]
             with written(str(path)) as file:
                 json.dump(found, file, ensure_ascii=False, indent=1)
             print(f"compared with {baseline}: {name}", flush=True)

@@ -136,6 +136,15 @@ def test_a_curve_is_a_table(results, tmp_path):
     assert "| a | 90.0 ± 0.0 | 90.0 ± 0.0 |" in text and "(parse-quality-toy.svg)" in text
 
 
+def test_comparisons_name_no_folder_of_a_machine():
+    paths = sorted(RESULTS.glob("*/comparisons/*.json"))
+    assert paths
+    for path in paths:
+        systems = json.loads(path.read_text(encoding="utf8"))["systems"]
+        assert all((path.parents[1] / file).is_file() for system in systems for file in system["files"]), path
+        assert not [file for system in systems for file in system["files"] if "/" in file], path
+
+
 def test_comparisons_are_tables_and_go_with_their_records(results, tmp_path):
     board = BOARD.replace("[families.f]", '[families.f]\nbaseline = "a"').replace(
         "[systems]", '[systems]\nb = { family = "f", options = "", paper = "+0.9 (C)" }'
