@@ -21,16 +21,36 @@ import models
 import preprocessing
 from timing import MEASURED, compare, machine, part, section
 
+from fairseq_syntax.files import written
+
+RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results"
+
 
 def read(path: Path) -> dict[str, dict]:
-    """What --json has kept: by part."""
-    return json.loads(path.read_text(encoding="utf-8"))
+    """What --json has kept: by part. Ends the program: the file is something else."""
+    try:
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        if all("measured" in part for part in kept.values()):
+            return kept
+        found = f"no figures of {', '.join(PARTS)}"
+    except (OSError, ValueError, AttributeError, TypeError) as error:
+        found = str(error)
+    sys.exit(f"{path}: not written by --json ({found}); measure again into another file")
 
 
 def commit() -> str:
-    """Of this checkout, with `-dirty` if files have changed; empty outside one."""
-    command = ["git", "-C", Path(__file__).parent, "describe", "--always", "--abbrev=10", "--dirty"]
-    return subprocess.run(command, capture_output=True, text=True).stdout.strip()
+    """Of this checkout, with `-dirty` if files have changed, those of docs/ excepted; `unknown` outside one."""
+
+    def git(*arguments: str) -> str:
+        ended = subprocess.run(["git", *arguments], cwd=RESULTS.parents[1], capture_output=True, text=True, check=True)
+        return ended.stdout.strip()
+
+    try:
+        return git("rev-parse", "--short=10", "HEAD") + (
+            "-dirty" if git("status", "--porcelain", "--", ":!docs") else ""
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
 
 
 def time_transformers(quick: bool) -> None:
@@ -96,8 +116,11 @@ def main(arguments: list[str] | None = None) -> None:
     )
     parser.add_argument("--tolerance", type=float, default=0.1, help="how much worse counts (%(default)s)")
     args = parser.parse_args(arguments)
+    if args.quick and args.json and args.json.resolve().is_relative_to(RESULTS):
+        parser.error(f"--quick: {args.json} is for figures that mean something; name another file")
     old = [one for part in read(args.compare).values() for one in part["measured"]] if args.compare else None
     kept = read(args.json) if args.json and args.json.exists() else {}
+    described = {"date": f"{date.today()}", "commit": commit(), "machine": machine()}
     print(machine())
     MEASURED.clear()
     for name, run in PARTS.items():
@@ -105,9 +128,11 @@ def main(arguments: list[str] | None = None) -> None:
             part(name)
             run(args.quick, **({"paper_size": args.paper_size} if name == "attention" else {}))
             measured = [one for one in MEASURED if one["part"] == name]
-            kept[name] = {"date": f"{date.today()}", "commit": commit(), "machine": machine(), "measured": measured}
+            kept[name] = {**described, "measured": measured}
             if args.json:
-                args.json.write_text(json.dumps({name: kept[name] for name in PARTS if name in kept}, indent=1) + "\n")
+                with written(str(args.json)) as file:
+                    json.dump({name: kept[name] for name in PARTS if name in kept}, file, indent=1)
+                    file.write("\n")
     if old is not None:
         lines = compare(old, args.tolerance)
         print(f"\n== beside {args.compare}", *lines, sep="\n")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-# what was measured: kind, part, section and title of each, and its figures; with `--json` written to a file
+# what was measured: part, section and title of each, and its figures; with `--json` written to a file
 MEASURED: list[dict] = []
 _where = ["", ""]
 

@@ -251,6 +251,10 @@ class PretendGPU(TorchFunctionMode):
             waits = any(isinstance(index, Tensor) and index.dtype in (torch.bool, torch.uint8) for index in indices)
             if name != "__getitem__" and waits:
                 waits = isinstance(args[-1], Tensor) and args[-1].dim() > 0
+            # what comes from the host: lists of indices, and a number for one element (for a slice, it is filled in)
+            waits |= isinstance(args[1], list) or any(isinstance(index, list) for index in indices)
+            one = all(type(index) is int for index in indices) and len(indices) == args[0].dim()
+            waits |= name == "__setitem__" and one and not isinstance(args[-1], Tensor)
         if name == "where" and len(args) == 1:
             waits = True
         if name == "repeat_interleave" and isinstance(args[1], Tensor):

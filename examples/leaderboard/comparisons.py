@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from board import CHECKOUT, Board, BoardError, Split, add_places, places, read_board
-from training import RunError, load
+from training import RunError, load, read_records
 
 from fairseq_syntax.files import written
 
@@ -66,17 +66,19 @@ def compare_all(board: Board, out: Path, results: Path) -> None:
         results: with records and translations.
 
     Raises:
-        BoardError: a record cannot be read.
-        RunError: `fairseq-syntax compare` failed.
+        BoardError: see `read_records`.
+        RunError: a reference is not there, or `fairseq-syntax compare` failed.
     """
-    records = [load(path) for path in sorted(results.glob("*.json"))]
-    for baseline, systems in rivals(board, records).items():
+    for baseline, systems in rivals(board, read_records(board, results)).items():
         for name, split in tested(board):
             path = path_of(results, name, baseline)
             if path.exists() and is_of(load(path), systems, name):
                 continue
+            reference = out / split.reference
+            if not reference.exists():
+                raise RunError(f"{reference} is not there; give the --output that has the references")
             command = [sys.executable, "-m", "fairseq_syntax", "compare", "--results", str(results), "--split", name]
-            command += ["--reference", str(out / split.reference), "--metrics", "BLEU", "--format", "json"]
+            command += ["--reference", str(reference), "--metrics", "BLEU", "--format", "json"]
             command += ["--source", str(out / split.source)] if split.source else []
             for system in systems:
                 command += ["--system", system]

@@ -143,7 +143,19 @@ def _filled(text: str, out: Path) -> str:
     try:
         return Template(text).substitute({**os.environ, "OUT": str(out)})
     except KeyError as error:
-        raise BoardError(f"{text}: ${error.args[0]} is not set; set it, or choose other --probes") from None
+        raise BoardError(f"{text}: ${error.args[0]} is not set") from None
+
+
+def _can_be_asked(probe: Probe, wanted: bool) -> bool:
+    """Whether the variables of a probe are set. Raises BoardError: they are not, and it was asked for by name."""
+    try:
+        _filled(f"{probe.pairs} {probe.options}", Path())
+    except BoardError as error:
+        if wanted:
+            raise
+        print(f"probes.{probe.name}: left out: {error}")
+        return False
+    return True
 
 
 def pairs_of(probe: Probe, out: Path) -> Path:
@@ -183,6 +195,7 @@ def main(argv: list[str] | None = None) -> int:
                 raise BoardError(f"--probes {name}: choose among {', '.join(board.probes) or 'none'}")
         runs = chosen_runs(board, args)
         probes = [probe for name, probe in board.probes.items() if not args.probes or name in args.probes]
+        probes = [probe for probe in probes if _can_be_asked(probe, bool(args.probes))]
         every = [Question(probe, run) for probe in probes for run in runs]
         left = [question for question in every if question.applies and not question.record.exists()]
         ready = [question for question in left if question.checkpoint]

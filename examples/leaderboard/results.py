@@ -16,7 +16,7 @@ from pathlib import Path
 from board import CHECKOUT, Board, BoardError, read_board
 from comparisons import is_of, path_of, rivals, tested
 from table import curves, differences, figures, tables
-from training import load
+from training import load, read_records
 
 from fairseq_syntax.evaluate.probes import read_probes
 from fairseq_syntax.evaluate.probes import tables as tables_of_probe
@@ -36,11 +36,6 @@ _FIGURES = re.compile(r"(<!-- (scale|speed) -->\n).*?(<!-- end of \2 -->)", re.D
 _CELL = re.compile(r"(<!-- (BLEU|agreement) of ([\w, -]+) -->)[^|\n]*")
 
 
-def _records(board: Board, folder: Path) -> list[dict]:
-    paths = [folder / f"{system.name}-{seed}.json" for system, seed in board.runs()]
-    return [load(path) for path in paths if path.exists()]
-
-
 def _picture(board: Board) -> str:
     return f"parse-quality-{board.name}.svg"
 
@@ -56,7 +51,7 @@ def generated(board: Board, folder: Path) -> str:
         BoardError: a record cannot be read.
     """
     wanted = [f"{system.name}-{seed}" for system, seed in board.runs()]
-    records = _records(board, folder)
+    records = read_records(board, folder)
     if not records:
         return f"No run of {len(wanted)} has a record yet."
     commits = sorted({record["commit"][:10] for record in records})
@@ -76,7 +71,8 @@ def _compared(board: Board, records: list[dict], folder: Path) -> Iterator[str]:
         for split, _ in tested(board):
             path = path_of(folder, split, baseline)
             if not (path.exists() and is_of(load(path), systems, split)):
-                raise BoardError(f"{path}: older than the records; run examples/leaderboard/comparisons.py")
+                how = "older than the records" if path.exists() else "missing"
+                raise BoardError(f"{path}: {how}; run examples/leaderboard/comparisons.py {board.path} --output FOLDER")
             yield f"\n\n{differences(board, split, load(path))}"
 
 
@@ -100,7 +96,9 @@ def asked(board: Board, probe: str, folder: Path) -> str:
         answers = {name: found[name] for name in systems if name in found}
         if not answers:
             return f"No model of {len(wanted)} has a record yet."
-        runs = {name: {str(r["seed"]): r for r in _records(board, folder) if r["system"] == name} for name in answers}
+        runs = {
+            name: {str(r["seed"]): r for r in read_records(board, folder) if r["system"] == name} for name in answers
+        }
         shown = [
             f"{table.title}\n\n{format_table(table.header, table.rows, TableFormat.markdown)}"
             for table in tables_of_probe(answers, runs, systems[0], 1)
@@ -153,7 +151,7 @@ def with_figures(text: str, board: Board, folder: Path) -> str:
     Raises:
         BoardError: a record cannot be read, or a cell names no system of the board.
     """
-    records = _records(board, folder)
+    records = read_records(board, folder)
 
     def cell(match: re.Match) -> str:
         try:
@@ -197,7 +195,7 @@ def _draw(names: Iterable[str], docs: Path) -> None:
     """Write the curves of leaderboards that have some."""
     for name in names:
         board = read_board(Path(__file__).with_name(f"{name}.toml"))
-        found = curves(board, _records(board, docs / "results" / name))
+        found = curves(board, read_records(board, docs / "results" / name))
         if found:
             save_figure(draw_parse_quality(found), docs / _picture(board))
 

@@ -63,16 +63,18 @@ def main(argv: list[str] | None = None) -> int:
             for run in pending:
                 print(run.relative(run.train_command()))
             return 0
+        failed = {}
+        out, results = places(board, args)
         if pending:
-            with OnlyOne(pending[0].out):
-                _prepare(board, pending[0].out)
+            with OnlyOne(out):
+                _prepare(board, out)
                 failed = _run_all(runs, pending, args.jobs, args.every)
+        # records may also have come from another machine
+        if out.exists():
             try:
-                compare_all(board, *places(board, args))
-            except RunError as error:
+                compare_all(board, out, results)
+            except (BoardError, RunError) as error:
                 failed["comparisons"] = str(error)
-        else:
-            failed = {}
         print(tables(board, [load(run.record) for run in runs if run.record.exists()]))
     except BoardError as error:
         print(f"leaderboard: {error}", file=sys.stderr)

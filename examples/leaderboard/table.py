@@ -79,8 +79,8 @@ def differences(board: Board, split: str, comparison: dict) -> str:
     """
     baseline = comparison["baselines"][0]
     header = ["system", "seeds", "difference", "95 % interval", "p", "p, Holm", "the paper's difference"]
-    rows = []
-    for test in comparison["tests"]:
+    rows, tests = [], comparison["tests"]
+    for test in tests:
         low, high = test["interval"]
         p, holm = (f"{test[kind]['randomization']:.2g}" for kind in ("p", "holm"))
         paper = board.systems[test["system"]].paper
@@ -94,18 +94,24 @@ def differences(board: Board, split: str, comparison: dict) -> str:
     for kind in comparison["buckets"]:
         groups = kind["groups"]
         header = ["system", *(f"{group['label']} ({group['size']})" for group in groups)]
-        rows = [
-            [one["name"], *(_with_deviation(group["scores"]["BLEU"][one["name"]]) for group in groups)]
-            for one in comparison["systems"]
+        rows = [[baseline, *(_with_deviation(group["scores"]["BLEU"][baseline]) for group in groups)]]
+        rows += [
+            [test["system"], *(_delta(group["deltas"]["BLEU"][test["system"]]) for group in groups)] for test in tests
         ]
         text += (
-            f"\n\n{split}: BLEU by {kind['title']} (sentences)\n\n{format_table(header, rows, TableFormat.markdown)}"
+            f"\n\n{split}: BLEU of {baseline}, and differences to it, by {kind['title']} (sentences)\n\n"
+            + format_table(header, rows, TableFormat.markdown)
         )
     return text
 
 
 def _with_deviation(score: dict) -> str:
     return f"{score['mean']:.1f}" + ("" if score["sd"] is None else f" ± {score['sd']:.1f}")
+
+
+def _delta(delta: dict) -> str:
+    low, high = delta["interval"]
+    return f"{delta['mean']:+.1f} ({low:+.1f} to {high:+.1f})"
 
 
 def curves(board: Board, records: list[dict]) -> dict[str, dict[float, list[dict]]]:

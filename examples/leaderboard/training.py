@@ -257,6 +257,31 @@ def status(run: Run) -> str:
     return "translating"
 
 
+def read_records(board: Board, results: Path) -> list[dict]:
+    """The records of a table, in its order.
+
+    Args:
+        board: the table.
+        results: folder of the records.
+
+    Raises:
+        BoardError: one cannot be read, is of a run that the table does not have, or was trained by another command.
+    """
+    runs = {run.record: run for run in (Run(board, *run, Path("/OUT"), results, ()) for run in board.runs())}
+    for path in sorted(results.glob("*.json")):
+        if path not in runs:
+            raise BoardError(f"{path}: {board.path} has no such run; add it there, or remove the record")
+    found = {path: load(path) for path in runs if path.exists()}
+    for path, record in found.items():
+        trained, now = record["commands"]["train"].replace("--cpu ", "", 1), runs[path].train_command()
+        if trained != runs[path].relative(now):
+            raise BoardError(
+                f"{path}: trained by another command than {board.path} has; remove the record and run it again, or "
+                f"give the table its old options. The record's: {trained}"
+            )
+    return list(found.values())
+
+
 def load(path: Path) -> dict:
     """A record. Raises BoardError if the file is not one."""
     try:

@@ -28,7 +28,7 @@ class TrainingSteps:
         if shares and isinstance(optimizer, FP16Optimizer):
             raise ValueError(
                 "--sdatt-position-lr: does not work with --fp16 or --bf16, which have copies of the parameters; use "
-                "--memory-efficient-fp16, --memory-efficient-bf16 or --amp"
+                "--memory-efficient-fp16 or --amp"
             )
         before = [parameter.detach().clone() for parameter, _ in shares]
         super().optimizer_step(optimizer, model, update_num)

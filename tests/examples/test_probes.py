@@ -117,8 +117,9 @@ def test_each_is_asked_once_and_recorded(folder):
     assert agreement.rows[0][:3] == ["pascal", 1, "100.0"]
 
     written = {path: path.stat().st_mtime_ns for path in (folder / "results").rglob("*.gz")}
-    again = ask(folder, *known)
+    again = ask(folder)
     assert again.returncode == 0 and " of " not in again.stdout
+    assert "probes.elsewhere: left out: " in again.stdout and "$FOLDER_OF_PAIRS is not set" in again.stdout
     assert written == {path: path.stat().st_mtime_ns for path in (folder / "results").rglob("*.gz")}
 
 
@@ -126,6 +127,7 @@ def test_a_checkpoint_that_goes_away_is_one_failure(folder, monkeypatch, capsys)
     monkeypatch.syspath_prepend(str(FOLDER))
     import probes
 
+    monkeypatch.setenv("FOLDER_OF_PAIRS", str(folder))
     monkeypatch.setattr(probes, "prepare", lambda probe, out: (out / "runs" / "pascal-1" / "command.txt").unlink())
     given = [str(folder / "tiny.toml"), "--output", str(folder / "out"), "--results", str(folder / "results")]
     assert probes.main([*given, "--probes", "elsewhere"]) == 1
@@ -147,7 +149,7 @@ def test_what_cannot_be_asked_is_said(folder, tmp_path):
     assert done.returncode == 2 and "--probes elsehwere: choose among attachment" in done.stderr
     begun = folder / "out" / "runs" / "pascal-1" / "command.txt"
     begun.write_text(f"{TRAINED} --lr 1\n", encoding="utf8")
-    done = ask(folder, "--probes", "elsewhere")
+    done = ask(folder, "--probes", "elsewhere", FOLDER_OF_PAIRS=str(tmp_path))
     begun.write_text(f"{TRAINED}\n", encoding="utf8")
     assert done.returncode == 2 and "not the training of" in done.stderr and "Traceback" not in done.stderr
 

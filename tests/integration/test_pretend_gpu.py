@@ -4,6 +4,7 @@ docs/gpu.md says, whose table these tests keep.
 There need not be a GPU: `pretend_gpu` keeps its rules on the CPU. With one, `pytest -m gpu` runs the same on it.
 """
 
+import functools
 import shutil
 from argparse import Namespace
 from pathlib import Path
@@ -120,8 +121,9 @@ def test_losses_and_gradients_are_those_of_a_cpu(folders, gpu, case):
         loss, *_ = criterion(model, sample)
         model.zero_grad()
         loss.backward()
-        found = {name: parameter.grad for name, parameter in model.named_parameters() if parameter.grad is not None}
-        return {"loss": loss.detach(), **found}
+        gradients = {name: parameter.grad for name, parameter in model.named_parameters()}
+        # moving a model moves its gradients, too
+        return {"loss": loss.detach()} | {n: g.clone() for n, g in gradients.items() if g is not None}
 
     model, cfg, task = load(folders, case)
     if "rnng_valid_trees" in cfg.criterion:
@@ -134,7 +136,8 @@ def test_losses_and_gradients_are_those_of_a_cpu(folders, gpu, case):
         found = {name: value.cpu() for name, value in computed().items()}
     assert expected.keys() == found.keys()
     for name, value in expected.items():
-        torch.testing.assert_close(found[name].as_subclass(torch.Tensor), value, rtol=1e-6, atol=1e-9, msg=name)
+        close = functools.partial(torch.testing.assert_close, rtol=1e-6, atol=1e-9)
+        close(found[name].as_subclass(torch.Tensor), value, msg=lambda said, name=name: f"{name}: {said}")
 
 
 @pytest.mark.parametrize("precision", ("fp32", "fp16", "bf16"))
@@ -208,6 +211,10 @@ def test_devices_never_mix():
         (lambda x: x.tolist(), 1),
         (lambda x: x.cpu(), 1),
         (lambda x: x[x > 0], 1),
+        (lambda x: x[[0]], 1),
+        (lambda x: x[0:1], 0),
+        (lambda x: x.__setitem__(0, 1.0), 1),
+        (lambda x: x.__setitem__(slice(0, 1), 1.0), 0),
         (lambda x: x.nonzero(), 1),
         (lambda x: torch.unique(x), 1),
         (lambda x: x.masked_fill(x > 0, 2.0)[x.long()].sum().sqrt(), 0),

@@ -25,7 +25,7 @@ def tree_penalty(distances: Tensor, keep: Tensor, window: float, sigma: float) -
     return log_gaussian(distances, sigma).masked_fill(outside, float("-inf"))
 
 
-class Centres(NamedTuple):
+class SourcePenalty(NamedTuple):
     """A `tree_penalty` and what follows from it, found once a step for all layers."""
 
     penalty: Tensor  # (B·J, J), the rows of all sentences
@@ -34,7 +34,7 @@ class Centres(NamedTuple):
     first: Tensor  # (B, 1, 1) row of its first token
 
     @classmethod
-    def of(cls, penalty: Tensor) -> "Centres":
+    def of(cls, penalty: Tensor) -> "SourcePenalty":
         """Of a penalty (B, J, J)."""
         padding = penalty.diagonal(dim1=1, dim2=2).isinf()
         real = ~padding
@@ -63,7 +63,7 @@ class SyntaxCrossAttention(MultiheadAttention):
     """fairseq's multi-head attention to the encoder, the last `syntax_heads` of which are directed by syntax.
 
     fairseq's decoder and its layers hand the padding mask of the source on to this attention and do nothing with it;
-    here it is the `Centres` of a `tree_penalty`, which say the same and more. With 0 such heads, it is fairseq's
+    here it is the `SourcePenalty` of a `tree_penalty`, which say the same and more. With 0 such heads, it is fairseq's
     attention.
     """
 
@@ -109,24 +109,24 @@ class SyntaxCrossAttention(MultiheadAttention):
             query: (T, B, C).
             key, value: the encoder's output (J, B, C'), the same; after the first step they are taken from
                 `incremental_state`.
-            key_padding_mask: the `Centres` of the source.
+            key_padding_mask: the `SourcePenalty` of the source.
 
         Returns (output (T, B, C), None or weights (B, T, J), of the heads with `need_head_weights` (H, B, T, J)).
         """
-        centres: Centres = key_padding_mask
+        source: SourcePenalty = key_padding_mask
         if not self.syntax_heads:
             others |= {"need_weights": need_weights, "need_head_weights": need_head_weights}
-            return super().forward(query, key, value, centres.padding, incremental_state, **others)
+            return super().forward(query, key, value, source.padding, incremental_state, **others)
         assert others.get("attn_mask") is None and not others.get("before_softmax")
         keys, values = self._keys_and_values(key, incremental_state)  # (B, H, J, d)
         scores = self._split_heads(self.q_proj(query) * self.scaling) @ keys.transpose(-2, -1)  # (B, H, T, J)
         scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
         plain = self.num_heads - self.syntax_heads
-        position = self.position(query, centres.length)
+        position = self.position(query, source.length)
         weights = torch.cat(
             (
-                torch.softmax(scores[:, :plain].masked_fill(centres.padding[:, None, None, :], float("-inf")), dim=-1),
-                self.weigh(scores[:, plain:], position, centres),
+                torch.softmax(scores[:, :plain].masked_fill(source.padding[:, None, None, :], float("-inf")), dim=-1),
+                self.weigh(scores[:, plain:], position, source),
             ),
             dim=1,
         )
@@ -137,7 +137,7 @@ class SyntaxCrossAttention(MultiheadAttention):
         weights = weights.transpose(0, 1)
         return output, weights if need_head_weights else weights.mean(dim=0)
 
-    def weigh(self, scores: Tensor, position: Tensor, centres: Centres) -> Tensor:
+    def weigh(self, scores: Tensor, position: Tensor, source: SourcePenalty) -> Tensor:
         """(B, h, T, J) weights of the directed heads, each row a distribution over real tokens.
 
         Args:
@@ -146,10 +146,10 @@ class SyntaxCrossAttention(MultiheadAttention):
         """
 
         def around(centre: Tensor) -> Tensor:
-            chosen = centres.penalty.index_select(0, (centres.first + centre).flatten())
+            chosen = source.penalty.index_select(0, (source.first + centre).flatten())
             return torch.softmax(scores + chosen.view_as(scores), dim=-1)
 
-        return weights_around(position, centres.length, self.gradient, self.training, around)
+        return weights_around(position, source.length, self.gradient, self.training, around)
 
     def _split_heads(self, projected: Tensor) -> Tensor:
         """(T, B, C) -> (B, H, T, d)."""

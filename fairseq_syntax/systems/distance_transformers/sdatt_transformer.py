@@ -20,7 +20,7 @@ from ..sdatt.syntax_directed_attention import MissingParse, PositionGradient, co
 from ..transformer.encoder import SyntaxEncoder
 from ..transformer.layer_choice import chosen_layers
 from ..transformer.model import SyntaxTransformerModel, register_sizes
-from .cross_attention import Centres, HeadPositions, SyntaxCrossAttention, tree_penalty
+from .cross_attention import HeadPositions, SourcePenalty, SyntaxCrossAttention, tree_penalty
 
 
 @dataclass
@@ -83,7 +83,7 @@ class SyntaxDirectedEncoder(SyntaxEncoder):
 
 
 class SyntaxDirectedDecoderLayer(TransformerDecoderLayerBase):
-    """fairseq's decoder layer with another attention to the source; the padding mask it gets are `Centres`."""
+    """fairseq's decoder layer with another attention to the source; the padding mask it gets are `SourcePenalty`."""
 
     def __init__(self, cfg, syntax_heads: int):
         self._syntax_heads = syntax_heads
@@ -123,8 +123,8 @@ class SyntaxDirectedDecoder(TransformerDecoderBase):
     def extract_features(self, prev_output_tokens, encoder_out=None, *args, **kwargs):
         """As in fairseq, which passes the padding mask, and nothing else of the source, on to the layers."""
         if encoder_out is not None:
-            centres = [Centres.of(penalty) for penalty in encoder_out["tree_penalty"]]
-            encoder_out = {**encoder_out, "encoder_padding_mask": centres}
+            penalties = [SourcePenalty.of(penalty) for penalty in encoder_out["tree_penalty"]]
+            encoder_out = {**encoder_out, "encoder_padding_mask": penalties}
         return super().extract_features(prev_output_tokens, encoder_out, *args, **kwargs)
 
 

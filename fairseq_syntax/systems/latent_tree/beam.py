@@ -174,7 +174,8 @@ class _Search:
             spread = values.new_full((len(live), values.shape[1]), -torch.inf)
             return spread.index_copy(0, places, values).unflatten(0, self.scores.shape)
 
-        return spread(policy[:, :: Action.REDUCE]), spread(text)
+        # again, for a forbidden NaN would be the best of all
+        return spread(policy[:, :: Action.REDUCE].masked_fill(forbidden, -torch.inf)), spread(text)
 
     def _advance(self, pool_actions: Tensor) -> None:
         """Let all hypotheses act that can, (B, 2K) of those in the pool."""

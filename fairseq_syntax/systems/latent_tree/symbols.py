@@ -23,7 +23,9 @@ class SymbolChoice:
 
         `generated` (n,) symbols stand before, and there may be `most` (n,), after which only the end is allowed.
         """
-        scores[:, list(self.never)] = -torch.inf
+        # one by one: a list of indices would be copied to a device, for which the host waits
+        for symbol in self.never:
+            scores[:, symbol] = -torch.inf
         scores[:, self.unk] -= self.unkpen
         scores[generated < self.min_symbols, self.eos] = -torch.inf
         only_end = generated >= most

@@ -84,11 +84,16 @@ class Transitions:
                 [0, row, 0, 0, 0, 0, 1, 1],  # the end
             ]
         )
-        kept = torch.ones_like(added)
-        kept[[Action.GEN, Action.REDUCE, _END], _ROW_LEFT] = 0
-        # only after an NT, nothing is in the innermost constituent
-        kept[[Action.NT, Action.GEN, Action.REDUCE, _END], _FILLED] = 0
-        kept[_END, [_BUDGET_LEFT, _LIVE]] = 0
+        # only after an NT, nothing is in the innermost constituent; of an end, neither budget nor life is left
+        kept = like.new_tensor(
+            [
+                [1, 1, 1, 1, 0, 1, 1, 1],
+                [1, 0, 1, 1, 0, 1, 1, 1],
+                [1, 0, 1, 1, 0, 1, 1, 1],
+                [1, 1, 1, 1, 1, 1, 1, 1],
+                [1, 0, 0, 1, 0, 0, 1, 1],
+            ]
+        )
         return kept, added
 
     open = property(lambda self: self._counts[:, _INSIDE] + 1)
@@ -123,7 +128,8 @@ class Transitions:
 
     def stop(self, row: int) -> None:
         """End a sentence without an action."""
-        self._counts[row, [_BUDGET_LEFT, _FILLED, _LIVE]] = 0
+        for count in (_BUDGET_LEFT, _FILLED, _LIVE):
+            self._counts[row : row + 1, count] = 0
 
     def select(self, rows: Tensor) -> None:
         """Go on with these rows, (R,): some may be dropped, others be there more than once."""

@@ -59,7 +59,7 @@ def grow_trees(
         scored, actions = _choose(state, choosing, greedy, generator)
         actions = nothing.index_copy(0, choosing, actions)
         if not looking:
-            actions[-1] = int(Action.NOP)
+            actions[-1:] = int(Action.NOP)  # a slice: for one element, the host waits
         pending |= actions == Action.REDUCE
         closing = state.ready(pending, wait)
         pending &= ~closing

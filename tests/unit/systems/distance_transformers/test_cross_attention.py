@@ -7,7 +7,11 @@ import torch
 from fairseq.modules import MultiheadAttention
 from oracles import multihead
 
-from fairseq_syntax.systems.distance_transformers.cross_attention import Centres, SyntaxCrossAttention, tree_penalty
+from fairseq_syntax.systems.distance_transformers.cross_attention import (
+    SourcePenalty,
+    SyntaxCrossAttention,
+    tree_penalty,
+)
 
 B, T, J, C, E, H = 3, 4, 7, 12, 8, 4
 LENGTHS = [7, 3, 1]
@@ -42,7 +46,9 @@ def batch(left_pad=False):
 
 
 def attend(attention, query, states, penalty, **options):
-    return attention(query, states, states, key_padding_mask=Centres.of(penalty), need_head_weights=True, **options)
+    return attention(
+        query, states, states, key_padding_mask=SourcePenalty.of(penalty), need_head_weights=True, **options
+    )
 
 
 def loop_oracle(attention, query, states, keep, distances, n, sigma, mode):
@@ -123,7 +129,7 @@ def test_no_heads_is_stock_attention_to_the_bit():
     penalty = tree_penalty(distances, keep, 4, 2)
     for incremental in (None, {}):
         options = {"incremental_state": incremental, "static_kv": True, "need_head_weights": True}
-        found = attention(query, states, states, key_padding_mask=Centres.of(penalty), **options)
+        found = attention(query, states, states, key_padding_mask=SourcePenalty.of(penalty), **options)
         options["incremental_state"] = None if incremental is None else {}
         expected = MultiheadAttention.forward(attention, query, states, states, key_padding_mask=~keep, **options)
         assert all(torch.equal(ours, theirs) for ours, theirs in zip(found, expected, strict=True))
@@ -145,7 +151,7 @@ def test_ste_is_hard_ahead_and_mix_in_the_gradient_of_the_position():
     toward = torch.randn(scores.shape, dtype=torch.double)
     found, gradients = {}, {}
     for mode in ("hard", "ste", "mix"):
-        weights = build(2, gradient=mode).train().weigh(scores, position, Centres.of(penalty))
+        weights = build(2, gradient=mode).train().weigh(scores, position, SourcePenalty.of(penalty))
         found[mode] = weights.detach()
         gradients[mode] = torch.autograd.grad((weights * toward).sum(), (scores, position), allow_unused=True)
     assert torch.equal(found["ste"], found["hard"])
@@ -166,7 +172,7 @@ def test_gradients_of_mix_by_finite_differences():
     assert inner.any()
 
     def function(some, places):
-        return weigh(some, torch.where(inner, places, places.detach()), Centres.of(penalty[:1]))
+        return weigh(some, torch.where(inner, places, places.detach()), SourcePenalty.of(penalty[:1]))
 
     assert torch.autograd.gradcheck(function, (scores[:1], position[:1]))
 
@@ -185,9 +191,9 @@ def test_weights_drop_out_and_are_returned_whole():
     dropped = attend(attention.train(), query, states, penalty)
     assert not torch.allclose(dropped[0], still[0])
     assert torch.equal(dropped[1], still[1])
-    mean = attention.eval()(query, states, states, key_padding_mask=Centres.of(penalty))[1]
+    mean = attention.eval()(query, states, states, key_padding_mask=SourcePenalty.of(penalty))[1]
     torch.testing.assert_close(mean, still[1].mean(0))
-    assert attention(query, states, states, key_padding_mask=Centres.of(penalty), need_weights=False)[1] is None
+    assert attention(query, states, states, key_padding_mask=SourcePenalty.of(penalty), need_weights=False)[1] is None
 
 
 def test_bad_numbers_of_heads_are_refused():

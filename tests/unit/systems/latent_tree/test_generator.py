@@ -213,6 +213,20 @@ def test_numbers_that_are_none_are_reported(beam, head, value):
         generator(task, beam=beam).generate([model], sample(task, "ab"))
 
 
+@pytest.mark.parametrize("looking", [True, False])
+@pytest.mark.parametrize("limits", [Limits(4, 1), Limits(2, 1)])
+def test_numbers_that_are_none_in_a_constituent_are_reported(looking, limits):
+    """No forbidden action is taken before the search looks whether they are numbers."""
+    task, model = build()
+    with torch.no_grad():
+        model.decoder.policy.bias.copy_(torch.tensor([5.0, 0.0, 0.0]))
+    _, _, memory = model.encode(sample(task, "ab")["net_input"]["src_tokens"])
+    unknown = memory._replace(values=torch.full_like(memory.values, torch.nan))
+    given = generator(task).choice, unknown, model.roots(memory), 2, 1.0
+    with pytest.raises(FloatingPointError, match="target side"):
+        beam_search(model.decoder, torch.tensor([6]), limits, *given, looking=looking)
+
+
 def test_references_get_trees_and_scores():
     task, model = build(seed=5)
     targets = ("cab", "a", "", "bccab")
