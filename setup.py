@@ -62,12 +62,12 @@ setup(
     cmdclass={"build_py": BuildWithExamples},
     # fairseq itself is not listed: pip would replace a working one (a source checkout, say) and cannot
     # build fairseq-fixed in an isolated environment. `make install` adds it when it is missing.
-    # Lower ends are the versions that were tried, upper ends the next major version; sacrebleu, scipy, matplotlib and
-    # tqdm with the unit tests of evaluate/, pictures/, inspection/ and decoding/. matplotlib 3.9 leaves names with a
-    # `_` in front out of legends.
+    # Lower ends are the versions that were tried, upper ends the next major version; torch and NumPy with `make test`,
+    # sacrebleu, scipy, matplotlib and tqdm with the unit tests of evaluate/, pictures/, inspection/ and decoding/.
+    # matplotlib 3.9 leaves names with a `_` in front out of legends.
     install_requires=[
-        "torch>=2.13,<2.14",
-        "numpy>=2.4,<3",
+        "torch>=2.6,<2.14",
+        "numpy>=2.2,<3",
         "sacrebleu>=2.4,<3",
         "scipy>=1.15,<2",
         "subword-nmt>=0.3.8,<0.4",
