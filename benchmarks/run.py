@@ -1,8 +1,12 @@
 """`make bench`: all ratios of this project, from one run. `--quick` only tries that everything works.
 
 `make bench BENCH="--json NEW.json --compare OLD.json"` keeps the figures, and says which ratios are worse than those of
-another commit; ratios, as seconds are those of a machine and its other work. `make results` writes docs/speed.md from
-docs/results/speed.json.
+another commit; ratios, as seconds are those of a machine and its other work. To have both commits in one run:
+
+    git worktree add ../before COMMIT
+    make bench BENCH="--before ../before"
+
+`make results` writes docs/speed.md from docs/results/speed.json.
 """
 
 import argparse
@@ -14,6 +18,7 @@ from pathlib import Path
 
 import attention
 import blackout
+import changes
 import distances
 import latent_trees
 import marginals
@@ -38,11 +43,11 @@ def read(path: Path) -> dict[str, dict]:
     sys.exit(f"{path}: not written by --json ({found}); measure again into another file")
 
 
-def commit() -> str:
-    """Of this checkout, with `-dirty` if files have changed, those of docs/ excepted; `unknown` outside one."""
+def commit(checkout: Path = RESULTS.parents[1]) -> str:
+    """Of a checkout, with `-dirty` if files have changed, those of docs/ excepted; `unknown` outside one."""
 
     def git(*arguments: str) -> str:
-        ended = subprocess.run(["git", *arguments], cwd=RESULTS.parents[1], capture_output=True, text=True, check=True)
+        ended = subprocess.run(["git", *arguments], cwd=checkout, capture_output=True, text=True, check=True)
         return ended.stdout.strip()
 
     try:
@@ -88,6 +93,12 @@ def time_distances(quick: bool) -> None:
     distances.fetching(*((20, 4, 1) if quick else (1000, 64, 11)))
 
 
+def time_changes(quick: bool, before: Path) -> None:
+    """This checkout against another one."""
+    section(f"commit {commit()} against {commit(before)}")
+    changes.run(quick, before)
+
+
 PARTS = {
     "models": time_transformers,
     "recurrent": time_recurrent,
@@ -99,6 +110,7 @@ PARTS = {
     "blackout": blackout.run,
     "latent-trees": latent_trees.run,
     "memory": models.compare_memory,
+    "changes": time_changes,
 }
 
 
@@ -106,7 +118,9 @@ def main(arguments: list[str] | None = None) -> None:
     """Run and print everything."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="tiny sizes; the figures mean nothing")
-    parser.add_argument("--only", choices=PARTS, help="one part")
+    choice = parser.add_mutually_exclusive_group()
+    choice.add_argument("--only", choices=[name for name in PARTS if name != "changes"], help="one part")
+    choice.add_argument("--before", type=Path, metavar="DIR", help="only this: against another checkout, in turn")
     parser.add_argument("--paper-size", action="store_true", help="attention: also the size of the paper, many minutes")
     parser.add_argument(
         "--json", type=Path, metavar="FILE", help="keep the figures in this file, and those of other parts that it has"
@@ -118,15 +132,19 @@ def main(arguments: list[str] | None = None) -> None:
     args = parser.parse_args(arguments)
     if args.quick and args.json and args.json.resolve().is_relative_to(RESULTS):
         parser.error(f"--quick: {args.json} is for figures that mean something; name another file")
+    if args.before and not (args.before / "fairseq_syntax").is_dir():
+        parser.error(f"--before: {args.before} has no fairseq_syntax; name a checkout of this repository")
     old = [one for part in read(args.compare).values() for one in part["measured"]] if args.compare else None
     kept = read(args.json) if args.json and args.json.exists() else {}
     described = {"date": f"{date.today()}", "commit": commit(), "machine": machine()}
     print(machine())
     MEASURED.clear()
+    more = {"attention": {"paper_size": args.paper_size}, "changes": {"before": args.before}}
+    only = "changes" if args.before else args.only
     for name, run in PARTS.items():
-        if args.only in (None, name):
+        if only == name or (not only and name != "changes"):
             part(name)
-            run(args.quick, **({"paper_size": args.paper_size} if name == "attention" else {}))
+            run(args.quick, **more.get(name, {}))
             measured = [one for one in MEASURED if one["part"] == name]
             kept[name] = {**described, "measured": measured}
             if args.json:
