@@ -91,7 +91,7 @@ multitask_data() {
     for split in "$@"; do
         run fairseq-syntax linearize --input "$bpe/$split" --source-lang "$SOURCE" --target-lang "$TARGET" \
             --output "$folder/$split" --translate-only --overwrite
-        [[ "$split" == test* ]] && tests+=("$folder/$split")
+        [[ "$split" == valid ]] || tests+=("$folder/$split")
     done
     run rm -rf "$data"
     run fairseq-preprocess --source-lang "$SOURCE" --target-lang "$TARGET" --joined-dictionary --workers "$WORKERS" \

@@ -171,6 +171,8 @@ class PretendGPU(TorchFunctionMode):
             return self._made(function, name, args, kwargs)
         if name in _HOST:
             raise WrongDevice(f"{name} of a tensor on the GPU at {place()}")
+        if name == "__getitem__" and not isinstance(args[0], OnGPU):
+            raise WrongDevice(f"a tensor of the CPU was indexed by one of the GPU at {place()}")
         if name not in (
             "__set__",
             "copy_",
@@ -257,7 +259,9 @@ class PretendGPU(TorchFunctionMode):
             waits |= name == "__setitem__" and one and not isinstance(args[-1], Tensor)
         if name == "where" and len(args) == 1:
             waits = True
-        if name == "repeat_interleave" and isinstance(args[1], Tensor):
+        if name == "repeat_interleave" and isinstance(args[-1], Tensor):
+            waits = True
+        if name in ("copy_", "__setitem__") and not isinstance(args[0], OnGPU):
             waits = True
         if waits:
             self.syncs[name, place()] += 1

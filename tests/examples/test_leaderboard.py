@@ -96,6 +96,26 @@ def test_what_the_tables_train_is_accepted(table, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_the_agreement_corpus_is_binarized_with_all_that_its_systems_translate(tmp_path):
+    environment = os.environ | {"DRY_RUN": "1", "OUT": str(tmp_path)}
+    script = FOLDER / "agreement.sh"
+    printed = subprocess.run(["bash", script], env=environment, capture_output=True, text=True, check=True).stderr
+    subsets = {}
+    for line in printed.splitlines():
+        if "--testpref" in line:
+            words = shlex.split(line)
+            tests = words[words.index("--testpref") + 1].split(",")
+            names = {f"test{number or ''}" for number in range(len(tests))}
+            subsets[Path(words[words.index("--destdir") + 1]).name] = names | {"valid"}
+    table = tomllib.loads((FOLDER / "agreement.toml").read_text(encoding="utf8"))
+    wanted = {split["subset"] for split in table["splits"].values()}
+    for name, system in table["systems"].items():
+        data = table["families"][system["family"]].get("data", "data-bin-{trees}")
+        data = data.format(trees=system.get("trees", "gold"))
+        more = set(table["curve"]["parses"].values()) if name in table["curve"]["systems"] else set()
+        assert wanted | more <= subsets[data], name
+
+
 def test_every_published_architecture_is_in_the_table_of_the_agreement_corpus(repository):
     readme = (repository / "README.md").read_text(encoding="utf8")
     rows = [line.split("|")[1] for line in readme.splitlines() if line.startswith("| [`")]

@@ -29,6 +29,14 @@ SIZES |= dict.fromkeys(("encoder_embed_dim", "decoder_embed_dim", "encoder_hidde
 # what is tried: checkpoint, and the options of a new model in its place; fairseq's own come first
 CASES = {arch: ("nmt_lstm", {"arch": arch, **SIZES}) for arch in ("transformer_tiny", "lstm")}
 CASES |= {name: (name, None) for name in families.FAMILIES}
+CASES |= {
+    arch: (relative, {"arch": arch, **SIZES, "encoder_layers": 1, "decoder_layers": 1})
+    for relative, archs in (
+        ("sa_nmt_shared", ("fa_nmt_shared", "fa_nmt", "sa_nmt", "sa_nmt_1set")),
+        ("sdatt", ("global_att", "local_att", "flexible_att", "chen17", "global_plus_local", "global_plus_flexible")),
+    )
+    for arch in archs
+}
 CASES |= {f"lgp_nmt --lgp-graph {graph}": ("lgp_nmt", {"lgp_graph": graph}) for graph in ("seq", "dep", "uni")}
 
 
@@ -101,16 +109,16 @@ def test_training_and_validation(folders, gpu, case, precision):
         before = [parameter.detach().clone() for parameter in parameters]
         gpu.syncs.clear()
         loss, *_ = task.train_step(samples[0], model, criterion, optimizer, 0)
-        waits = dict(gpu.syncs)
         optimizer.clip_grad_norm(1.0)
         optimizer.step()
+        waits = dict(gpu.syncs)
         assert loss.is_cuda and bool(torch.isfinite(loss))
         assert any(not torch.equal(old, new) for old, new in zip(before, parameters, strict=True))
         loss, *_ = task.valid_step(samples[1], model, criterion)
         assert bool(torch.isfinite(loss))
     if isinstance(gpu, PretendGPU):
         (line,) = (line for line in TABLE.read_text().splitlines() if line.startswith(f"| `{case}` |"))
-        _, _, *works, most, _ = (cell.strip() for cell in line.split("|"))
+        _, _, *works, _, most, _ = (cell.strip() for cell in line.split("|"))
         assert works[PRECISIONS.index(precision)] == "works"
         assert precision != "fp32" or int(most) == sum(waits.values()), waits
 
@@ -152,9 +160,24 @@ def test_beam_search(folders, gpu, case, precision):
         model, sample = gpu.move(model), gpu.move(sample)
         found = task.inference_step(task.build_generator([model], cfg.generation), [model], sample)
         tokens = [[hypothesis["tokens"].tolist() for hypothesis in sentence] for sentence in found]
-    if precision == "fp32":
+    if precision == "fp32" or isinstance(gpu, PretendGPU):
         assert tokens == [[hypothesis["tokens"].tolist() for hypothesis in sentence] for sentence in expected]
     assert len(tokens) == len(expected)
+
+
+@pytest.mark.parametrize("length", (5, 114))
+def test_training_on_trees_waits_no_more_often_for_longer_sentences(folders, length):
+    model, cfg, task = load(folders, "latent_tree_rnng")
+    sample, criterion = batch(task, "train"), task.build_criterion(cfg.criterion)
+    text = torch.randint(4, 12, (6, length + 1), generator=torch.Generator().manual_seed(1))
+    text[:, -1] = task.target_dictionary.eos()
+    inputs = {"src_tokens": text, "src_lengths": torch.full((6,), length + 1), "prev_output_tokens": text.roll(1, 1)}
+    sample |= {"target": text, "ntokens": text.numel(), "net_input": inputs}
+    with PretendGPU() as gpu:
+        model, sample = gpu.move(model), gpu.move(sample)
+        loss, *_ = criterion(model, sample)
+        loss.backward()
+    assert sum(gpu.syncs.values()) <= 9, gpu.syncs
 
 
 @pytest.mark.parametrize("longest", (8, 40))
@@ -192,7 +215,7 @@ def test_devices_never_mix():
         assert there.is_cuda and there.device == torch.device("cuda", 0) and not here.is_cuda
         assert (there * 2 + torch.tensor(1.0)).is_cuda, "numbers of the host may come"
         assert torch.zeros(2, device=there.device).is_cuda and there.new_zeros(2).is_cuda
-        for wrong in (lambda: there + here, lambda: torch.cat((there, here)), there.numpy):
+        for wrong in (lambda: there + here, lambda: torch.cat((there, here)), there.numpy, lambda: here[there.long()]):
             with pytest.raises(WrongDevice):
                 wrong()
         assert (there.cpu() + here).tolist() == [2, 2, 2] and (there + here.to(there.device)).is_cuda
@@ -216,6 +239,11 @@ def test_devices_never_mix():
         (lambda x: x.__setitem__(0, 1.0), 1),
         (lambda x: x.__setitem__(slice(0, 1), 1.0), 0),
         (lambda x: x.nonzero(), 1),
+        (lambda x: torch.zeros(3).copy_(x), 1),
+        (lambda x: torch.zeros(3).__setitem__(slice(None), x), 1),
+        (lambda x: x.clone().copy_(torch.zeros(3)), 0),
+        (lambda x: torch.repeat_interleave(x.long()), 1),
+        (lambda x: x.repeat_interleave(2), 0),
         (lambda x: torch.unique(x), 1),
         (lambda x: x.masked_fill(x > 0, 2.0)[x.long()].sum().sqrt(), 0),
     ],
