@@ -15,9 +15,9 @@ from argparse import Namespace
 from functools import partial
 from pathlib import Path
 
+from checkout import ROOT
 from timing import report, report_table, side_by_side
 
-HERE = Path(__file__).resolve().parents[1]
 CRITERION = "--criterion label_smoothed_cross_entropy --label-smoothing 0.1"
 TRANSFORMER = f"--optimizer adam {CRITERION} --share-decoder-input-output-embed"
 WIDTHS = "--encoder-hidden-size 256 --decoder-embed-dim 256 --encoder-embed-dim 256 --decoder-hidden-size 256"
@@ -63,7 +63,7 @@ def binarize(folder: Path, sentences: int) -> None:
         ("spelled", "characters", ["fairseq_cli.preprocess"]),
     ):
         command = [*program, *pair, "--trainpref", folder / text, "--destdir", folder / data]
-        ended = subprocess.run([sys.executable, "-m", *command], cwd=HERE, capture_output=True, text=True)
+        ended = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True)
         if ended.returncode:
             sys.exit(ended.stderr[-2000:])
 
@@ -78,7 +78,7 @@ class Side:
     def __init__(self, checkout: Path):
         self.errors = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
-            [sys.executable, __file__, checkout],
+            [sys.executable, __file__],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.errors,
@@ -104,7 +104,12 @@ class Side:
 
 
 class Worker:
-    """What works in the process of a checkout."""
+    """What works in the process of a checkout, the folder that it was started in."""
+
+    def __init__(self):
+        import fairseq_syntax
+
+        assert Path(fairseq_syntax.__file__).resolve().parents[1] == Path.cwd().resolve(), fairseq_syntax.__file__
 
     def build(self, data: str, options: str, sentences: int, weights: str) -> float:
         """Build a system; its loss in evaluation. The first checkout writes the weights, the other one reads them."""
@@ -161,7 +166,7 @@ def run(quick: bool, before: Path) -> None:
         before: folder of the other checkout.
     """
     losses = []
-    sides = {name: Side(checkout.resolve()) for name, checkout in (("before", before), ("now", HERE))}
+    sides = {name: Side(checkout.resolve()) for name, checkout in (("before", before), ("now", ROOT))}
     with tempfile.TemporaryDirectory() as folder:
         binarize(Path(folder), 20 if quick else 256)
         for system, (sentences, options) in (QUICK if quick else SYSTEMS).items():

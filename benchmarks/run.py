@@ -11,7 +11,6 @@ another commit; ratios, as seconds are those of a machine and its other work. To
 
 import argparse
 import json
-import subprocess
 import sys
 from datetime import date
 from pathlib import Path
@@ -24,11 +23,10 @@ import latent_trees
 import marginals
 import models
 import preprocessing
+from checkout import RESULTS, commit
 from timing import MEASURED, compare, machine, part, section
 
 from fairseq_syntax.files import written
-
-RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results"
 
 
 def read(path: Path) -> dict[str, dict]:
@@ -41,21 +39,6 @@ def read(path: Path) -> dict[str, dict]:
     except (OSError, ValueError, AttributeError, TypeError) as error:
         found = str(error)
     sys.exit(f"{path}: not written by --json ({found}); measure again into another file")
-
-
-def commit(checkout: Path = RESULTS.parents[1]) -> str:
-    """Of a checkout, with `-dirty` if files have changed, those of docs/ excepted; `unknown` outside one."""
-
-    def git(*arguments: str) -> str:
-        ended = subprocess.run(["git", *arguments], cwd=checkout, capture_output=True, text=True, check=True)
-        return ended.stdout.strip()
-
-    try:
-        return git("rev-parse", "--short=10", "HEAD") + (
-            "-dirty" if git("status", "--porcelain", "--", ":!docs") else ""
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
 
 
 def time_transformers(quick: bool) -> None:
@@ -126,7 +109,10 @@ def main(arguments: list[str] | None = None) -> None:
         "--json", type=Path, metavar="FILE", help="keep the figures in this file, and those of other parts that it has"
     )
     parser.add_argument(
-        "--compare", type=Path, metavar="FILE", help="the figures of an earlier run; status 1 if any ratio is worse"
+        "--compare",
+        type=Path,
+        metavar="FILE",
+        help="the figures of an earlier run; status 1 if any ratio is worse or gone",
     )
     parser.add_argument("--tolerance", type=float, default=0.1, help="how much worse counts (%(default)s)")
     args = parser.parse_args(arguments)
@@ -154,7 +140,7 @@ def main(arguments: list[str] | None = None) -> None:
     if old is not None:
         lines = compare(old, args.tolerance)
         print(f"\n== beside {args.compare}", *lines, sep="\n")
-        if any(line.startswith("worse") for line in lines):
+        if any(line.startswith(("worse", "gone")) for line in lines):
             sys.exit(1)
 
 

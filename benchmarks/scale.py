@@ -15,10 +15,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from datetime import date
 from pathlib import Path
 
 # No torch here: at first, a child is as large as its parent.
 import numpy as np
+from checkout import commit
 
 WORDS = 25
 TYPES, WHOLE = 60_000, 10_000  # different words, by Zipf's law; the rarer ones are cut in two
@@ -192,7 +194,8 @@ def table(record: dict) -> str:
     for name, title in FILES.items():
         figures = {pairs: run["bytes"][name] / 1e6 for pairs, run in runs.items() if name in run["bytes"]}
         rows.append(row(name, f"on disk: {title}", figures, sizes, "MB"))
-    return f"Measured on {record['machine']}.\n\n" + "\n".join(rows)
+    commits = ", ".join(sorted({f"{run['date']}, commit {run['commit']}" for run in runs.values() if "commit" in run}))
+    return f"{commits}, {record['machine']}.\n\n".lstrip(", ") + "\n".join(rows)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -214,6 +217,7 @@ def main(arguments: list[str] | None = None) -> None:
         old = record["runs"].setdefault(str(pairs), {"steps": {}, "bytes": {}})
         for part, figures in run.items():
             old[part] |= figures
+        old |= {"commit": commit(), "date": f"{date.today()}"}
         if args.json:
             args.json.write_text(json.dumps(record, indent=1) + "\n")
     print(table(record))

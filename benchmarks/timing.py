@@ -36,16 +36,19 @@ def _keep_ratios(title: str, values: dict[str, float], peer: str, unit: str, tar
 
 
 def ratios_of(measured: list[dict]) -> dict[tuple[str, str], float]:
-    """Ratio to the peer, more is better, by measurement and name."""
+    """Ratio to the peer, more is better, by measurement and name; without the part that compares two commits itself."""
     return {
         (": ".join(filter(None, (one["part"], one["section"], one["title"]))), name): ratio
         for one in measured
+        if one["part"] != "changes"
         for name, ratio in one.get("ratios", {}).items()
     }
 
 
 def compare(old: list[dict], tolerance: float) -> list[str]:
-    """Lines about the ratios of this run beside those of another one; first those that are worse.
+    """Lines about the ratios of this run beside those of another one; first what is gone, then what is worse.
+
+    A ratio is gone if this run measured its part, but not it.
 
     Args:
         old: what was measured in the other run.
@@ -57,7 +60,9 @@ def compare(old: list[dict], tolerance: float) -> list[str]:
         for key in now
         if before.get(key)
     ]
-    return [
+    parts = {one["part"] for one in MEASURED}
+    gone = [key for key in before if key not in now and key[0].partition(":")[0] in parts]
+    return [f"gone   {what}: {name}" for what, name in gone] + [
         f"{'worse' if change < 1 - tolerance else 'better' if change > 1 + tolerance else 'same':6} {line}"
         for change, line in sorted(both)
     ]

@@ -2,6 +2,7 @@
 # Parse a text in shards on several machines that share its folder, by ssh or as a Slurm array, then merge them.
 #   HOSTS="node1 node2" bash parse.sh TEXT OUTPUT.conllu.gz [options of fairseq-syntax parse]   a shard per host, and merges
 #   sbatch --array=0-15 parse.sh TEXT OUTPUT.conllu.gz [options]                                a shard per task
+#   SHARDS=16 sbatch --array=3 parse.sh TEXT OUTPUT.conllu.gz [options]                         one of them again
 #   SHARDS=16 bash parse.sh --merge TEXT OUTPUT.conllu.gz                                       when all tasks have ended
 # DRY_RUN=1 prints the commands instead of running them. Repeated after a failure, it parses only what is missing.
 set -euo pipefail
@@ -18,7 +19,7 @@ text="$1" output="$2"
 shift 2
 read -ra hosts <<< "${HOSTS:-}"
 [[ -z "${HOSTS:-}" || -z "${SLURM_ARRAY_TASK_ID:-}" ]] || die "HOSTS is set inside a Slurm array; unset it"
-shards="${SLURM_ARRAY_TASK_COUNT:-${SHARDS:-${#hosts[@]}}}"
+shards="${SHARDS:-${SLURM_ARRAY_TASK_COUNT:-${#hosts[@]}}}"
 ((shards > 0)) || die "give HOSTS, or SHARDS with --merge, or start it with sbatch --array=0-N"
 [[ -f "$text" ]] || die "$text: no such file"
 
@@ -49,7 +50,7 @@ merge_parts() {
     cat "${parts[@]}" > "$output.partial"
     local trees lines
     trees=$(gzip -dc "$output.partial" | grep -c '^$' || true)
-    lines=$(gzip -dcf "$text" | wc -l)
+    lines=$(gzip -dcf "$text" | grep -c '' || true)
     if ((trees != lines)); then
         die "$output: the parts have $trees trees, $text has $lines lines; were the parts made with SHARDS=$shards?"
     fi

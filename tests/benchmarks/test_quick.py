@@ -90,6 +90,10 @@ def test_ratios_are_kept_and_compared(benchmarks, capsys, monkeypatch, tmp_path)
     with pytest.raises(SystemExit, match="1"):
         run.main(["--compare", kept])
     assert "worse  models: sizes: a step: ours" in capsys.readouterr().out
+    del speed["ours"]
+    with pytest.raises(SystemExit, match="1"):
+        run.main(["--compare", kept])
+    assert "gone   models: sizes: a step: ours" in capsys.readouterr().out
 
 
 def test_shapes_of_attention(benchmarks, capsys):

@@ -75,6 +75,8 @@ BATCHES = ["--train-subset", "valid", "--batch-size", "13", "--required-batch-si
 STEPS = ["--optimizer", "sgd", "--momentum", "0.9", "--lr", "0.1", "--clip-norm", "1"]
 FAMILIES = {arch: [arch, *options] for arch, options in OPTIONS.items() if arch != "lgp_tiny"}
 FAMILIES |= {f"lgp {graph}": ["lgp_tiny", "--lgp-graph", graph] for graph in ("latent", "seq", "dep", "uni")}
+SIZES = "--encoder-embed-dim 16 --encoder-hidden-size 16 --decoder-embed-dim 16 --decoder-hidden-size 16"
+FAMILIES["char_lstm"] = ["char_lstm", *SIZES.split()]
 FAMILIES["chen17_tiny"] = ["chen17_tiny", "--variational-dropout", "--recurrent-dropout", "0"]
 # the others have most of their code in common with one of these
 QUICK = ("pascal_transformer_tiny", "dasa_transformer_tiny", "sa_nmt_shared_tiny", "sdatt_tiny", "lgp latent")

@@ -54,8 +54,10 @@ def test_by_ssh(script):
 
 def test_as_a_slurm_array(script):
     arguments = ("text.en", "trees.conllu.gz")
-    for number in ("0", "1", "2"):
-        done = script(*arguments, *OPTIONS, SLURM_ARRAY_TASK_ID=number, SLURM_ARRAY_TASK_COUNT="3")
+    Path("text.en").write_text(Path("text.en").read_text().removesuffix("\n"))  # the last line counts, ended or not
+    again = {"SLURM_ARRAY_TASK_COUNT": "1", "SHARDS": "3"}  # a task by itself
+    for number, more in (("0", {}), ("2", {}), ("1", again)):
+        done = script(*arguments, *OPTIONS, **({"SLURM_ARRAY_TASK_ID": number, "SLURM_ARRAY_TASK_COUNT": "3"} | more))
         assert done.returncode == 0, done.stderr
     wrong = script("--merge", *arguments, SHARDS="2")
     assert wrong.returncode == 2 and "text.en has 5 lines; were the parts made with SHARDS=2?" in wrong.stderr
