@@ -18,15 +18,23 @@ _HARMLESS = (
     r"'pin_memory' argument is set as true but no accelerator is found",
     r"`torch\.cuda\.amp\.(autocast|GradScaler)\(args\.\.\.\)` is deprecated",
     r"Support for mismatched key_padding_mask and attn_mask is deprecated",
+    r"`torch\.jit\.script` is deprecated",
 )
+
+
+def _hide_harmless_warnings() -> None:
+    for message in _HARMLESS:
+        # behind all other filters, so that -W and PYTHONWARNINGS win
+        warnings.filterwarnings("ignore", message=message, append=True)
 
 
 @contextlib.contextmanager
 def import_quietly():
-    """What importing fairseq logs is not shown, and what it does to the root logger is undone."""
+    """Importing fairseq logs nothing, warns of nothing harmless, and leaves the root logger as it was."""
     if "quiet" in left_out():
         yield
         return
+    _hide_harmless_warnings()
     root = logging.getLogger()
     handlers, level, disabled = list(root.handlers), root.level, root.manager.disable
     logging.disable(logging.INFO)
@@ -55,9 +63,7 @@ def quiet():
     then has no effect: all but fairseq-train print what every library notes, LOGLEVEL or not. Can go when that module
     (models/wav2vec/wav2vec2_classification.py) leaves the logger alone, and fairseq calls hydra and torch as they want.
     """
-    for message in _HARMLESS:
-        # behind all other filters, so that -W and PYTHONWARNINGS win
-        warnings.filterwarnings("ignore", message=message, append=True)
+    _hide_harmless_warnings()
     program = _program()
     root = logging.getLogger()
     if program and program != "train" and root.level == logging.DEBUG:
