@@ -161,9 +161,11 @@ def product_flop(_, left: torch.Size, right: torch.Size, **unused) -> int:
 
 def profiled(work: Callable) -> list[str]:
     """GFLOP of all matrix products, the seconds that they take, and the seconds of everything."""
-    with warnings.catch_warnings(), torch.backends.mkldnn.flags(enabled=False):  # whose layers the counter passes over
+    counter = FlopCounterMode(display=False, custom_mapping={torch.ops.aten.addmm_: product_flop})
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with FlopCounterMode(display=False, custom_mapping={torch.ops.aten.addmm_: product_flop}) as counter:
+        # whose layers the counter passes over
+        with torch.backends.mkldnn.flags(enabled=False), counter:
             work()
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
         work()
@@ -184,6 +186,7 @@ def whole_models(size: int, sentences: int, characters: int, rounds: int) -> Non
 
     stock, lstm, _ = systems["lstm"]
     model = systems["latent_tree_rnng"][1]
+    torch.manual_seed(1)  # the same trees whatever was drawn before
     for grammar in (model.encoder, model.decoder):
         # Policies that are the same everywhere build flat trees when the most probable action is taken. These do not.
         grammar.policy.reset_parameters()
