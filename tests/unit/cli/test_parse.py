@@ -387,7 +387,10 @@ def test_killed_run_resumes_to_the_same_trees(real, tmp_path, capsys, how):
     text, options, uninterrupted = real
     target = tmp_path / "out.conllu"
     part = Path(f"{target}.part")
-    process = subprocess.Popen(**command("--input", text, "--output", target, *options), stderr=subprocess.PIPE)
+    # what runs in the background of a shell ignores SIGINT, and so does what it starts
+    heeding = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
+    started = command("--input", text, "--output", target, *options) | heeding
+    process = subprocess.Popen(**started, stderr=subprocess.PIPE)
     deadline = time.monotonic() + 120
     while not (part.exists() and part.read_bytes().count(b"\n\n") >= 10):
         assert process.poll() is None and time.monotonic() < deadline, process.stderr.read()
