@@ -24,7 +24,7 @@ WIDTHS = "--encoder-hidden-size 256 --decoder-embed-dim 256 --encoder-embed-dim 
 RECURRENT = f"--optimizer adam {CRITERION} {WIDTHS}"
 PARSING = "label_smoothed_cross_entropy_with_heads"
 RNNG = "--task tree_translation --arch latent_tree_rnng --criterion reinforce_tree --optimizer adam"
-# name -> sentences of a batch, options of fairseq-train; fairseq's own come first: they should be as fast as before
+# name -> sentences of a batch, options of fairseq-train; `transformer` and `lstm` are fairseq's own
 SYSTEMS = {
     "transformer": (8, f"{TRANSFORMER} --arch transformer_iwslt_de_en"),
     "pascal": (8, f"{TRANSFORMER} --arch pascal_transformer_iwslt_de_en"),
@@ -46,6 +46,7 @@ QUICK = {
     "transformer": (4, f"{TRANSFORMER} --arch transformer_tiny"),
     "latent_tree_rnng": (4, f"{RNNG} --rnng-size 16"),
 }
+# as in latent_trees.py, which cannot be imported beside an older checkout
 POLICY = (0.13, 0.66, 0.21)  # NT, GEN, REDUCE of latent_tree_rnng: untrained policies open phrases without end
 
 
@@ -131,11 +132,12 @@ class Worker:
         if Path(weights).exists():
             self.model.load_state_dict(torch.load(weights))
         else:
-            for name, parameter in self.model.named_parameters():
-                if name.endswith("policy.weight"):
-                    parameter.data.zero_()
-                elif name.endswith("policy.bias"):
-                    parameter.data.copy_(torch.tensor(POLICY).log())
+            with torch.no_grad():
+                for name, parameter in self.model.named_parameters():
+                    if name.endswith("policy.weight"):
+                        parameter.zero_()
+                    elif name.endswith("policy.bias"):
+                        parameter.copy_(torch.tensor(POLICY).log())
             torch.save(self.model.state_dict(), weights)
         criterion = self.task.build_criterion(cfg.criterion)
         self.task.load_dataset("train")  # last, as in fairseq-train: model and criterion say what they read

@@ -22,6 +22,8 @@ from pathlib import Path
 import numpy as np
 from checkout import commit
 
+from fairseq_syntax.files import written
+
 WORDS = 25
 TYPES, WHOLE = 60_000, 10_000  # different words, by Zipf's law; the rarer ones are cut in two
 SHARDS = 4
@@ -219,7 +221,8 @@ def main(arguments: list[str] | None = None) -> None:
             old[part] |= figures
         old |= {"commit": commit(), "date": f"{date.today()}"}
         if args.json:
-            args.json.write_text(json.dumps(record, indent=1) + "\n")
+            with written(str(args.json)) as file:
+                file.write(json.dumps(record, indent=1) + "\n")
     print(table(record))
 
 

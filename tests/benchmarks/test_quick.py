@@ -96,6 +96,12 @@ def test_ratios_are_kept_and_compared(benchmarks, capsys, monkeypatch, tmp_path)
     assert "gone   models: sizes: a step: ours" in capsys.readouterr().out
 
 
+def test_what_is_no_checkout_is_refused(benchmarks, capsys, tmp_path):
+    with pytest.raises(SystemExit, match="2"):
+        benchmarks("run").main(["--quick", "--before", str(tmp_path)])
+    assert f"--before: {tmp_path} has no fairseq_syntax; name a checkout" in capsys.readouterr().err
+
+
 def test_shapes_of_attention(benchmarks, capsys):
     benchmarks("attention").main(["--quick"])
     assert "5 steps, 2 sentences of 5 tokens, states of 32" in capsys.readouterr().out
