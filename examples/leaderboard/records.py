@@ -19,6 +19,14 @@ from fairseq_syntax.evaluate.tree_comparison import Comparison
 from fairseq_syntax.trees import read_conllu
 
 _JSON = re.compile(r"\| INFO \| (train|valid) \| (\{.*\})$")
+# Freed memory is kept: glibc gives large blocks back to the system, and getting them again, page by page, takes time.
+_DEFAULTS = {
+    "OMP_NUM_THREADS": "1",
+    "MALLOC_TRIM_THRESHOLD_": str(16 << 30),
+    "MALLOC_MMAP_THRESHOLD_": str(4 << 30),
+    "MALLOC_TOP_PAD_": str(256 << 20),
+}
+_TUNING = ("LD_PRELOAD", "MALLOC_", "GLIBC_TUNABLES", "THP_", "MKL_")
 _PACKAGES = ("torch", "fairseq-fixed", "fairseq", "sacrebleu", "numpy")
 
 
@@ -58,13 +66,19 @@ def _number(value):
     return int(number) if number.is_integer() and "." not in str(value) else number
 
 
+def environment() -> dict[str, str]:
+    """What the commands of a run are started in."""
+    return {**_DEFAULTS, **os.environ}
+
+
 def describe(out: Path, hashed: tuple[str, ...]) -> dict:
-    """Commit, versions, processor, and hashes of the text and the parses that were trained on."""
+    """Commit, versions, processor, environment, and hashes of the text and the parses that were trained on."""
     return {
         "commit": _commit(),
         "versions": {"python": platform.python_version(), **_versions()},
         "processor": _processor(),
-        "threads": int(os.environ.get("OMP_NUM_THREADS", 1)),
+        "threads": int(environment()["OMP_NUM_THREADS"]),
+        "environment": _tuning(),
         "sha256": {
             str(path.relative_to(out)): _sha256(path) for pattern in hashed for path in sorted(out.glob(pattern))
         },
@@ -91,6 +105,12 @@ def _versions() -> dict[str, str]:
         except importlib.metadata.PackageNotFoundError:
             continue
     return found
+
+
+def _tuning() -> dict[str, str]:
+    """Settings of allocation and of libraries, which change speed and rounding; libraries by their file names."""
+    found = {name: value for name, value in sorted(environment().items()) if name.startswith(_TUNING)}
+    return {name: re.sub(r"[^\s:]*/", "", value) for name, value in found.items()}
 
 
 @cache

@@ -7,7 +7,6 @@ the last epoch.
 import ctypes
 import gzip
 import json
-import os
 import shlex
 import signal
 import subprocess
@@ -17,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from board import CHECKOUT, USER_DIR, Board, BoardError, Family, System
-from records import bleu, describe, read_lines, read_log, scores, uas, write_json
+from records import bleu, describe, environment, read_lines, read_log, scores, uas, write_json
 
 from fairseq_syntax.evaluate.generated import read_output
 
@@ -141,7 +140,7 @@ class Run:
                     stdout=out,
                     stderr=errors,
                     preexec_fn=_die_with_parent,
-                    env={"OMP_NUM_THREADS": "1", **os.environ},
+                    env=environment(),
                     cwd=CHECKOUT,
                 ).returncode
             finally:

@@ -219,6 +219,22 @@ def test_logs_are_read(tmp_path, monkeypatch):
     }
 
 
+def test_records_name_what_speed_and_rounding_depend_on_but_no_folder(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(FOLDER))
+    from records import describe, environment
+
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.delenv("MALLOC_TRIM_THRESHOLD_", raising=False)
+    monkeypatch.setenv("LD_PRELOAD", "/opt/lib/mkl.so:/usr/lib/libjemalloc.so.2 other.so")
+    monkeypatch.setenv("MALLOC_TOP_PAD_", "7")
+    described = describe(tmp_path, ())
+    assert described["threads"] == 1 and environment()["OMP_NUM_THREADS"] == "1"
+    assert described["environment"]["LD_PRELOAD"] == "mkl.so:libjemalloc.so.2 other.so"
+    assert described["environment"]["MALLOC_TOP_PAD_"] == environment()["MALLOC_TOP_PAD_"] == "7"
+    assert described["environment"]["MALLOC_TRIM_THRESHOLD_"] == str(2**34)
+    assert "HOME" not in described["environment"]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
