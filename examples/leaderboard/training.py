@@ -90,6 +90,15 @@ class Run:
         command += ["--gen-subset", subset, "--path", str(checkpoint)]
         return [*command, *shlex.split(self.family.generate), *shlex.split(options)]
 
+    def commands(self, chosen: str) -> dict[str, str]:
+        """What a record says of how it was made, with the checkpoint of this name."""
+        valid = self.generate_command(self.board.splits["valid"].subset, self.checkpoint(chosen))
+        return {"train": self.relative(self.train_command()), "generate": self.relative(valid)}
+
+    def checkpoint(self, name: str) -> Path:
+        """Where the mean of the last checkpoints is (`average`), or one that training wrote."""
+        return self.folder / ("" if name == "average" else "checkpoints") / f"{name}.pt"
+
     def relative(self, command: list[str]) -> str:
         """A command without the paths of this machine."""
         text = shlex.join(command).replace(str(USER_DIR), "./fairseq_syntax")
@@ -153,10 +162,12 @@ class Run:
             partial.replace(output)
 
     def _translate(self, subset: str, checkpoint: Path, goal: Path, options: str = "") -> list[str]:
-        """Translations of a subset in its order, in the file `goal` as well."""
-        if not goal.exists():
+        """Translations of a subset in its order, in the file `goal` as well; made again if the command has changed."""
+        command = self.generate_command(subset, checkpoint, options)
+        made_by, asked = goal.with_suffix(".command"), self.relative(command) + "\n"
+        if not made_by.exists() or made_by.read_text(encoding="utf8") != asked:
+            made_by.unlink(missing_ok=True)
             generated = goal.with_suffix(".generated")
-            command = self.generate_command(subset, checkpoint, options)
             self.call(command, self.folder / "generate.log", generated)
             hypotheses = read_output(generated).hypotheses
             text = "".join(hypotheses[i].text + "\n" for i in sorted(hypotheses))
@@ -166,16 +177,17 @@ class Run:
                 self.call([*join, "--output", str(goal), "--overwrite"], self.folder / "generate.log")
             else:
                 goal.with_suffix(".tokens").replace(goal)
+            made_by.write_text(asked, encoding="utf8")
         return read_lines(goal)
 
     def _choose(self) -> tuple[Path, dict[str, float]]:
         """The checkpoint to translate with, and validation BLEU of those that were candidates."""
-        checkpoints = self.folder / "checkpoints"
-        candidates = {"best": checkpoints / "checkpoint_best.pt"}
+        candidates = {"best": self.checkpoint("checkpoint_best")}
         if self.family.average:
-            mean = self.folder / "average.pt"
+            mean = self.checkpoint("average")
             if not mean.exists():
                 # by name, the oldest first
+                checkpoints = self.folder / "checkpoints"
                 last = sorted(checkpoints.glob("checkpoint[0-9]*.pt"), key=lambda path: int(path.stem[10:]))
                 command = ["fairseq-syntax", "average", "--input", *map(str, last[-self.family.average :])]
                 self.call([*command, "--output", str(mean)], self.folder / "generate.log")
@@ -218,10 +230,7 @@ class Run:
             "family": self.system.family,
             "seed": self.seed,
             "trees": self.system.trees or "none",
-            "commands": {
-                "train": self.relative(self.train_command()),
-                "generate": self.relative(self.generate_command(self.board.splits["valid"].subset, chosen)),
-            },
+            "commands": self.commands(chosen.stem),
             **describe(self.out, self.board.hashed),
             **log,
             "stopped": self._end(log["updates"]),
@@ -264,7 +273,7 @@ def read_records(board: Board, results: Path) -> list[dict]:
         results: folder of the records.
 
     Raises:
-        BoardError: one cannot be read, is of a run that the table does not have, or was trained by another command.
+        BoardError: one cannot be read, is of a run that the table does not have, or was made by other commands.
     """
     runs = {run.record: run for run in (Run(board, *run, Path("/OUT"), results, ()) for run in board.runs())}
     for path in sorted(results.glob("*.json")):
@@ -272,12 +281,13 @@ def read_records(board: Board, results: Path) -> list[dict]:
             raise BoardError(f"{path}: {board.path} has no such run; add it there, or remove the record")
     found = {path: load(path) for path in runs if path.exists()}
     for path, record in found.items():
-        trained, now = record["commands"]["train"].replace("--cpu ", "", 1), runs[path].train_command()
-        if trained != runs[path].relative(now):
-            raise BoardError(
-                f"{path}: trained by another command than {board.path} has; remove the record and run it again, or "
-                f"give the table its old options. The record's: {trained}"
-            )
+        for verb, now in runs[path].commands(record["checkpoint"]["chosen"]).items():
+            then = record["commands"][verb].replace("--cpu ", "", 1)
+            if then != now:
+                raise BoardError(
+                    f"{path}: fairseq-{verb} had other options than {board.path} has; remove the record and run it "
+                    f"again, or give the table the old ones. The record's: {then}"
+                )
     return list(found.values())
 
 

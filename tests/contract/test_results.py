@@ -24,6 +24,7 @@ RECORD = {
     "updates": 100,
     "stopped": "itself",
     "commit": "0123456789abcdef",
+    "checkpoint": {"chosen": "checkpoint_best"},
     "scores": {
         split: {"BLEU": {"score": score, "signature": "s"}} for split, score in (("valid", 90.0), ("test", 80.0))
     },
@@ -39,7 +40,7 @@ test = { subset = "test", reference = "test.de" }
 data = "data"
 max_updates = 100
 train = ""
-generate = ""
+generate = "--beam 1"
 [systems]
 a = { family = "f", options = "" }
 """
@@ -62,7 +63,7 @@ def recorded(table: Path, folder: Path, system: str = "a", seed: int = 1, score:
     board = read_board(table)
     run = Run(board, board.systems[system], seed, Path("/out"), folder)
     record = json.loads(json.dumps({**RECORD, "system": system, "seed": seed, **more}).replace("80.0", str(score)))
-    record["commands"] = {"train": run.relative(run.train_command())}
+    record["commands"] = run.commands("checkpoint_best")
     run.record.write_text(json.dumps(record), encoding="utf8")
     return run.record
 
@@ -122,9 +123,12 @@ def test_a_changed_record_shows(results, tmp_path):
     two = results.renewed(one, tmp_path, tmp_path)
     assert "All runs" in two and "81.0 ± 1.4" in two
     text = record.read_text(encoding="utf8")
-    record.write_text(text.replace("--max-update 100", "--max-update 99"), encoding="utf8")
-    with pytest.raises(results.BoardError, match=r"a-1\.json: trained by another command than .*toy\.toml has;"):
-        results.renewed(two, tmp_path, tmp_path)
+    for verb, now, then in (("train", "--max-update 100", "--max-update 99"), ("generate", "--beam 1", "--beam 2")):
+        assert now in text
+        record.write_text(text.replace(now, then), encoding="utf8")
+        said = rf"a-1\.json: fairseq-{verb} had other options than .*toy\.toml has;"
+        with pytest.raises(results.BoardError, match=said):
+            results.renewed(two, tmp_path, tmp_path)
     record.rename(record.with_name("a-3.json"))
     with pytest.raises(results.BoardError, match=r"a-3\.json: .*toy\.toml has no such run"):
         results.renewed(two, tmp_path, tmp_path)

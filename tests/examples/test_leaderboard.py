@@ -185,6 +185,20 @@ def test_killed_and_started_again_a_line_added_a_line_that_fails(data, tmp_path)
     assert again.returncode == 0 and "1 unfinished" in again.stdout, again.stderr
     assert written == {path: path.stat().st_mtime_ns for path in (data / "results").iterdir()}
 
+    # other options of translation: records of the old ones are refused; what was trained is translated again
+    text = table.read_text()
+    table.write_text(text.replace("--max-len-b 5", "--max-len-b 2"))
+    refused = leaderboard(table, data, "--systems", "nmt_lstm", "copy")
+    assert refused.returncode == 1 and "fairseq-generate had other options" in refused.stderr, refused.stderr
+    for name in ("nmt_lstm", "copy"):
+        (data / "results" / f"{name}-1.json").unlink()
+    again = leaderboard(table, data, "--systems", "nmt_lstm", "copy")
+    assert again.returncode == 0, again.stderr
+    assert log.read_text().count("begin training epoch 1\n") == 1
+    shorter = gzip.decompress((data / "results" / "nmt_lstm-1.challenge.txt.gz").read_bytes()).decode().split("\n")
+    assert max(len(line.split()) for line in shorter) < max(len(line.split()) for line in hypotheses)
+    table.write_text(text)
+
     # other settings under the same name are not mixed with what was begun
     (data / "results" / "copy-1.json").unlink()
     table.write_text(table.read_text().replace("--lr 1e-3", "--lr 2e-3"))
