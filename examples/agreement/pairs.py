@@ -2,11 +2,13 @@
 
     python examples/agreement/pairs.py --corpus corpus --output pairs
 
-makes two folders. `agreement`, of the challenge set: the other translation has the main verb in the other number.
-`attachment`, of a split: the other translation is that of the same words under another tree, in which a prepositional
-phrase hangs on the verb instead of the object or the other way round, or a relative clause on another noun; without the
-tree, neither is wrong. Beside the text lie the trees, trees.en.conllu, for `--parser conllu --parser-model`; and, of
-`attachment`, those of which the other translations are, other.en.conllu, for `fairseq-syntax whatif --pairs`.
+makes two folders and two files. `agreement`, of the challenge set: the other translation has the main verb in the
+other number. `attachment`, of a split: the other translation is that of the same words under another tree, in which a
+prepositional phrase hangs on the verb instead of the object or the other way round, or a relative clause on another
+noun; without the tree, neither is wrong. Beside the text lie the trees, trees.en.conllu, for `--parser conllu
+--parser-model`; and, of `attachment`, those of which the other translations are, other.en.conllu, for `fairseq-syntax
+whatif --pairs`. `readings.test.txt` and `readings.challenge.txt` have a line for each sentence: `several` if it has
+another translation under another tree, else `one`, for `fairseq-syntax compare --by label:FILE`.
 """
 
 from __future__ import annotations
@@ -109,16 +111,28 @@ def attachment(corpus: Path, split: str) -> Iterator[tuple[list[list[Word]], dic
     """The tree of a sentence and another one, and the translation of each: a pair for every other translation."""
     for words in read_trees(corpus, split):
         correct = " ".join(translate(words))
-        seen = {correct}
-        for kind, distance, other in other_trees(words):
-            try:
-                incorrect = " ".join(translate(other)) if is_projective(other) else correct
-            except TransferError:
-                continue
-            if incorrect not in seen:
-                seen.add(incorrect)
-                details = {"attachment": kind, "distance": str(abs(distance))}
-                yield [words, other], {"source": text(words), "correct": correct, "incorrect": incorrect, **details}
+        for kind, distance, other, incorrect in other_translations(words, correct):
+            details = {"attachment": kind, "distance": str(abs(distance))}
+            yield [words, other], {"source": text(words), "correct": correct, "incorrect": incorrect, **details}
+
+
+def other_translations(words: Sequence[Word], correct: str) -> Iterator[tuple[str, int, list[Word], str]]:
+    """`other_trees` that have a translation of their own, and that."""
+    seen = {correct}
+    for kind, distance, other in other_trees(words):
+        try:
+            incorrect = " ".join(translate(other)) if is_projective(other) else correct
+        except TransferError:
+            continue
+        if incorrect not in seen:
+            seen.add(incorrect)
+            yield kind, distance, other, incorrect
+
+
+def readings(corpus: Path, split: str) -> Iterator[str]:
+    """Of each sentence, whether the rules know one reading or several."""
+    for words in read_trees(corpus, split):
+        yield "several" if any(other_translations(words, " ".join(translate(words)))) else "one"
 
 
 def read_trees(corpus: Path, split: str) -> list[list[Word]]:
@@ -131,7 +145,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Write both folders; exit status 1 if the corpus is not one."""
     parser = argparse.ArgumentParser(description="Make minimal pairs of the agreement corpus.")
     parser.add_argument("--corpus", required=True, type=Path, help="what generate.py wrote")
-    parser.add_argument("--output", required=True, type=Path, help="folder, in which agreement and attachment are made")
+    parser.add_argument("--output", required=True, type=Path, help="folder, in which all is made")
     parser.add_argument("--split", default="test", help="of the pairs of attachment (default: test)")
     options = parser.parse_args(arguments)
     try:
@@ -146,6 +160,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 blocks = "".join(map(to_conllu, trees))
                 (options.output / name / f"{file}.en.conllu").write_text(blocks, encoding="utf-8")
             print(f"{options.output / name}: {len(pairs)} pairs", file=sys.stderr)
+        for split in ("test", "challenge"):
+            lines = "".join(f"{label}\n" for label in readings(options.corpus, split))
+            (options.output / f"readings.{split}.txt").write_text(lines, encoding="utf-8")
     except (ScoreError, ValueError, OSError) as error:
         print(f"pairs.py: {error}", file=sys.stderr)
         return 1

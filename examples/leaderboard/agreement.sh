@@ -10,9 +10,10 @@ source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 SOURCE=en TARGET=de WORKERS=1
 corpus="$OUT/corpus"
 
-run rm -rf "$OUT"/{corpus,parser,random,worse,multitask,characters} "$OUT/data-bin-"*
+run rm -rf "$OUT"/{corpus,pairs,parser,random,worse,multitask,characters} "$OUT/data-bin-"*
 run mkdir -p "$OUT"
 run python "$EXAMPLES/agreement/generate.py" --output "$corpus" --train "$TRAIN" --seed 1
+run python "$EXAMPLES/agreement/pairs.py" --corpus "$corpus" --output "$OUT/pairs" # what the models are asked besides
 for kind in parser random characters; do
     run mkdir -p "$OUT/$kind"
 done

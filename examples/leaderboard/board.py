@@ -57,12 +57,14 @@ class Split:
         subset: its name in the data directory.
         reference: text below the output folder, a sentence a line.
         source: the same in the other language, to tell sentences by their length, or none.
+        labels: file with a label a line, to tell sentences by these as well, or none.
         challenge: challenge.tsv of the agreement corpus, below the output folder, or none.
     """
 
     subset: str
     reference: str
     source: str = ""
+    labels: str = ""
     challenge: str = ""
 
 
@@ -91,7 +93,6 @@ class Probe:
         name: of the folder of its records.
         verb: contrast or whatif of fairseq-syntax, or unparsed: translate without a parse.
         pairs: folder of minimal pairs, for contrast and whatif.
-        made_by: command that makes it if it is not there.
         trees: file of trees for contrast, in the folder of the kind that a system reads; without one, Stanza parses.
         inputs: for unparsed: split -> text of its source, below the output folder.
         options: of the verb.
@@ -102,7 +103,6 @@ class Probe:
     name: str
     verb: str
     pairs: str = ""
-    made_by: str = ""
     trees: str = ""
     inputs: dict[str, str] = field(default_factory=dict)
     options: str = ""
@@ -121,6 +121,7 @@ class System:
         trees: what it reads: gold, parser, random, or nothing.
         seeds: instead of the table's.
         paper: what its paper says it gains over the baseline, in BLEU, and where.
+        control: the system with trees that say nothing, which this one is tested against as well.
     """
 
     name: str
@@ -129,6 +130,7 @@ class System:
     trees: str = ""
     seeds: tuple[int, ...] = ()
     paper: str = ""
+    control: str = ""
 
 
 @dataclass(frozen=True)
@@ -248,6 +250,8 @@ def _check_system(board: Board, system: System) -> None:
     if system.trees not in ("", *TREES):
         raise BoardError(f"{where}: trees = {system.trees!r}; choose among {', '.join(TREES)}, or leave it out")
     _check_options(where, system.options)
+    if system.control and system.control not in board.systems:
+        raise BoardError(f"{where}: control {system.control} is not among the systems")
     baseline = board.families[system.family].baseline
     if baseline and baseline not in board.systems:
         raise BoardError(f"{board.path}: families.{system.family}: baseline {baseline} is not among the systems")

@@ -1,8 +1,8 @@
-"""Test the systems of a table against the baselines of their families, over all seeds, and record what comes out.
+"""Test the systems of a table against their baselines and controls, over all seeds, and record what comes out.
 
     python examples/leaderboard/comparisons.py examples/leaderboard/agreement.toml
 
-run.py does so at its end. A record is docs/results/CORPUS/comparisons/SPLIT.BASELINE.json, as `fairseq-syntax compare`
+run.py does so at its end. A record is docs/results/CORPUS/comparisons/SPLIT.OTHER.json, as `fairseq-syntax compare`
 writes it. The references are not in the repository, so `make results` reads these.
 """
 
@@ -10,10 +10,11 @@ import argparse
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 
-from board import CHECKOUT, Board, BoardError, Split, add_places, places, read_board
+from board import CHECKOUT, Board, BoardError, Split, System, add_places, places, read_board
 from training import RunError, load, read_records
 
 from fairseq_syntax.files import written
@@ -21,12 +22,21 @@ from fairseq_syntax.files import written
 
 def rivals(board: Board, records: list[dict]) -> dict[str, dict[str, list[dict]]]:
     """Baseline -> system -> its records, the baseline first; of systems that share a seed with that of their family."""
+    return _beside(board, records, lambda system: board.families[system.family].baseline)
+
+
+def controlled(board: Board, records: list[dict]) -> dict[str, dict[str, list[dict]]]:
+    """The same of controls: systems with trees that say nothing."""
+    return _beside(board, records, lambda system: system.control)
+
+
+def _beside(board: Board, records: list[dict], other: Callable[[System], str]) -> dict[str, dict[str, list[dict]]]:
     of_system: dict[str, list[dict]] = {}
     for record in records:
         of_system.setdefault(record["system"], []).append(record)
     found: dict[str, dict[str, list[dict]]] = {}
     for name, system in board.systems.items():
-        baseline = board.families[system.family].baseline
+        baseline = other(system)
         seeds = [{record["seed"] for record in of_system.get(one, ())} for one in (name, baseline)]
         if name != baseline and seeds[0] & seeds[1]:
             found.setdefault(baseline, {baseline: of_system[baseline]})[name] = of_system[name]
@@ -43,8 +53,15 @@ def path_of(results: Path, split: str, baseline: str) -> Path:
     return results / "comparisons" / f"{split}.{baseline}.json"
 
 
-def is_of(comparison: dict, records: dict[str, list[dict]], split: str) -> bool:
-    """Whether a comparison is of these records, by system, and not of older ones."""
+def breakdown(split: Split) -> list[str]:
+    """What sentences of a split are told apart by, beside baselines: values of `compare --by`."""
+    return (["length"] if split.source else []) + ([f"label:{split.labels}"] if split.labels else [])
+
+
+def is_of(comparison: dict, records: dict[str, list[dict]], split: str, kinds: list[str]) -> bool:
+    """Whether a comparison is of these records, by system, and not of older ones, and has this breakdown."""
+    if [kind["by"] for kind in comparison["buckets"]] != kinds:
+        return False
     said = {
         (one["name"], run): round(score, 6)
         for one in comparison["systems"]
@@ -62,37 +79,44 @@ def compare_all(board: Board, out: Path, results: Path) -> None:
 
     Args:
         board: a family without a baseline is left out.
-        out: with references and sources.
+        out: with references, sources and labels.
         results: with records and translations.
 
     Raises:
         BoardError: see `read_records`.
         RunError: a reference is not there, or `fairseq-syntax compare` failed.
     """
-    for baseline, systems in rivals(board, read_records(board, results)).items():
-        for name, split in tested(board):
-            path = path_of(results, name, baseline)
-            if path.exists() and is_of(load(path), systems, name):
-                continue
-            reference = out / split.reference
-            if not reference.exists():
-                raise RunError(f"{reference} is not there; give the --output that has the references")
-            command = [sys.executable, "-m", "fairseq_syntax", "compare", "--results", str(results), "--split", name]
-            command += ["--reference", str(reference), "--metrics", "BLEU", "--format", "json"]
-            command += ["--source", str(out / split.source)] if split.source else []
-            for system in systems:
-                command += ["--system", system]
-            ended = subprocess.run(command, capture_output=True, text=True, cwd=CHECKOUT)
-            if ended.returncode:
-                raise RunError(f"{baseline} and its rivals on {name}: {ended.stderr.strip()[-300:]}")
-            found = json.loads(ended.stdout)
-            for group in (group for kind in found["buckets"] for group in kind["groups"]):
+    records = read_records(board, results)
+    beside = [*((*pair, True) for pair in rivals(board, records).items())]
+    beside += [(*pair, False) for pair in controlled(board, records).items()]
+    for (name, split), (baseline, systems, told_apart) in product(tested(board), beside):
+        kinds = breakdown(split) if told_apart else []
+        path = path_of(results, name, baseline)
+        if path.exists() and is_of(load(path), systems, name, kinds):
+            continue
+        reference = out / split.reference
+        if not reference.exists():
+            raise RunError(f"{reference} is not there; give the --output that has the references")
+        command = [sys.executable, "-m", "fairseq_syntax", "compare", "--results", str(results), "--split", name]
+        command += ["--reference", str(reference), "--metrics", "BLEU", "--format", "json"]
+        command += ["--source", str(out / split.source)] if "length" in kinds else []
+        for kind in kinds:
+            command += ["--by", kind.replace("label:", f"label:{out}/")]
+        for system in systems:
+            command += ["--system", system]
+        ended = subprocess.run(command, capture_output=True, text=True, cwd=CHECKOUT)
+        if ended.returncode:
+            raise RunError(f"{baseline} and others on {name}: {ended.stderr.strip()[-300:]}")
+        found = json.loads(ended.stdout)
+        for kind, by in zip(found["buckets"], kinds, strict=True):
+            kind["by"] = by
+            for group in kind["groups"]:
                 del group["sentences"]
-            for system in found["systems"]:
-                system["files"] = [Path(file).name for file in system["files"]]
-            with written(str(path)) as file:
-                json.dump(found, file, ensure_ascii=False, indent=1)
-            print(f"compared with {baseline}: {name}", flush=True)
+        for system in found["systems"]:
+            system["files"] = [Path(file).name for file in system["files"]]
+        with written(str(path)) as file:
+            json.dump(found, file, ensure_ascii=False, indent=1)
+        print(f"compared with {baseline}: {name}", flush=True)
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -10,7 +10,6 @@ import argparse
 import json
 import os
 import shlex
-import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -18,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
-from board import CHECKOUT, USER_DIR, BoardError, Probe, read_board
+from board import USER_DIR, BoardError, Probe, read_board
 from records import describe, scores
 from run import OnlyOne, add_arguments, chosen_runs
 from training import Run, RunError, load
@@ -60,9 +59,8 @@ class Question:
         record = load(self.run.record)
         if begun.read_text(encoding="utf8") != record["commands"]["train"] + "\n":
             raise BoardError(f"{self.run.folder}: not the training of {self.run.record}; give the --output of that one")
-        name = record["checkpoint"]["chosen"] + ".pt"
-        places = [self.run.folder / "checkpoints" / name, self.run.folder / name]
-        return next((path for path in places if path.exists()), None)
+        path = self.run.checkpoint(record["checkpoint"]["chosen"])
+        return path if path.exists() else None
 
     def commands(self, checkpoint: Path, answer: Path) -> Iterator[tuple[list[str], Path | None]]:
         """What is to be run, and where the standard output goes."""
@@ -163,21 +161,10 @@ def pairs_of(probe: Probe, out: Path) -> Path:
     return Path(_filled(probe.pairs, out))
 
 
-def prepare(probe: Probe, out: Path) -> None:
-    """Make the pairs of a probe unless they are there.
-
-    Raises:
-        BoardError: they are not, and nothing makes them.
-        RunError: they could not be made.
-    """
-    if not probe.pairs or pairs_of(probe, out).exists():
-        return
-    if not probe.made_by:
+def check_pairs(probe: Probe, out: Path) -> None:
+    """Raise BoardError if the pairs of a probe are not there."""
+    if probe.pairs and not pairs_of(probe, out).exists():
         raise BoardError(f"probes.{probe.name}: {pairs_of(probe, out)} is not there; name the folder of the pairs")
-    command = [_filled(word, out) for word in shlex.split(probe.made_by)]
-    ended = subprocess.run(command, capture_output=True, text=True, cwd=CHECKOUT)
-    if ended.returncode:
-        raise RunError(f"{probe.made_by} ended with {ended.returncode}: {ended.stderr.strip()[-300:]}")
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -208,7 +195,7 @@ def main(argv: list[str] | None = None) -> int:
         if ready:
             with OnlyOne(ready[0].run.out, "lock-of-probes"):
                 for probe in {question.probe.name: question.probe for question in ready}.values():
-                    prepare(probe, ready[0].run.out)
+                    check_pairs(probe, ready[0].run.out)
                 failed = _ask_all(ready, args.jobs)
     except (BoardError, RunError) as error:
         print(f"probes: {error}", file=sys.stderr)

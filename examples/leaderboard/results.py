@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from board import CHECKOUT, Board, BoardError, read_board
-from comparisons import is_of, path_of, rivals, tested
-from table import curves, differences, figures, tables
+from comparisons import breakdown, controlled, is_of, path_of, rivals, tested
+from table import controls, curves, differences, figures, short, tables
 from training import load, read_records
 
 from fairseq_syntax.evaluate.probes import read_probes
@@ -54,7 +54,7 @@ def generated(board: Board, folder: Path) -> str:
     records = read_records(board, folder)
     if not records:
         return f"No run of {len(wanted)} has a record yet."
-    commits = sorted({record["commit"][:10] for record in records})
+    commits = sorted({short(record["commit"]) for record in records})
     signatures = sorted({record["scores"]["valid"]["BLEU"]["signature"] for record in records})
     said = "all runs" if len(records) == len(wanted) else f"{len(records)} of {len(wanted)} runs so far"
     picture = f"\n\n![Scores over UAS]({_picture(board)})" if curves(board, records) else ""
@@ -67,13 +67,21 @@ def generated(board: Board, folder: Path) -> str:
 
 def _compared(board: Board, records: list[dict], folder: Path) -> Iterator[str]:
     """Tables of comparisons.py; BoardError if they are older than the records."""
+
+    def read(split: str, baseline: str, systems: dict, kinds: list[str]) -> dict:
+        path = path_of(folder, split, baseline)
+        if not (path.exists() and is_of(load(path), systems, split, kinds)):
+            how = "older than the records" if path.exists() else "missing"
+            raise BoardError(f"{path}: {how}; run examples/leaderboard/comparisons.py {board.path} --output FOLDER")
+        return load(path)
+
     for baseline, systems in rivals(board, records).items():
-        for split, _ in tested(board):
-            path = path_of(folder, split, baseline)
-            if not (path.exists() and is_of(load(path), systems, split)):
-                how = "older than the records" if path.exists() else "missing"
-                raise BoardError(f"{path}: {how}; run examples/leaderboard/comparisons.py {board.path} --output FOLDER")
-            yield f"\n\n{differences(board, split, load(path))}"
+        for name, split in tested(board):
+            yield f"\n\n{differences(board, name, read(name, baseline, systems, breakdown(split)))}"
+    for name, _ in tested(board):
+        found = [read(name, control, systems, []) for control, systems in controlled(board, records).items()]
+        if found:
+            yield f"\n\n{controls(name, found)}"
 
 
 def asked(board: Board, probe: str, folder: Path) -> str:
@@ -108,7 +116,7 @@ def asked(board: Board, probe: str, folder: Path) -> str:
     size = sum(map(len, answers.values()))
     said = "All models" if size == len(wanted) else f"{size} of {len(wanted)} models so far"
     place = f"results/{board.name}/{probe}"
-    commits = ", ".join(sorted({r["commit"][:10] for of_system in answers.values() for r in of_system.values()}))
+    commits = ", ".join(sorted({short(r["commit"]) for of_system in answers.values() for r in of_system.values()}))
     return (
         f"{said}; records: [docs/{place}]({place}); commit {commits}. Mean ± standard deviation over seeds.\n\n"
         + "\n\n".join(shown)

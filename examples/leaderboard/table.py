@@ -6,6 +6,7 @@ from collections import defaultdict
 
 from board import Board
 
+from fairseq_syntax.evaluate.significance import holm
 from fairseq_syntax.evaluate.tables import TableFormat, format_table, mean_and_deviation
 from fairseq_syntax.inspection.report.curves import MEASURES, parse_points
 
@@ -70,27 +71,24 @@ def _agreement(board: Board, records: list[dict], split: str, group: str) -> str
 
 
 def differences(board: Board, split: str, comparison: dict) -> str:
-    """What `fairseq-syntax compare` says of a split: BLEU of systems beside their baseline's, and by length.
+    """What `fairseq-syntax compare` says of a split: BLEU of systems beside their baseline's, and by bucket.
 
     Args:
         board: whose papers' figures stand beside.
         split: its name.
         comparison: of `compare --format json`.
     """
-    baseline = comparison["baselines"][0]
-    header = ["system", "seeds", "difference", "95 % interval", "p", "p, Holm", "the paper's difference"]
-    rows, tests = [], comparison["tests"]
-    for test in tests:
-        low, high = test["interval"]
-        p, holm = (f"{test[kind]['randomization']:.2g}" for kind in ("p", "holm"))
-        paper = board.systems[test["system"]].paper
-        rows.append(
-            [test["system"], len(test["runs"]), f"{test['delta']:+.1f}", f"{low:+.1f} to {high:+.1f}", p, holm, paper]
-        )
-    text = (
-        f"{split}: BLEU against {baseline}, approximate randomization over the seeds that both have\n\n"
-        + format_table(header, rows, TableFormat.markdown)
-    )
+    baseline, tests = comparison["baselines"][0], comparison["tests"]
+    header = ["system", *_TEST, "the paper's difference"]
+    rows = [
+        [
+            test["system"],
+            *_tested(comparison, test, test["holm"]["randomization"]),
+            board.systems[test["system"]].paper,
+        ]
+        for test in tests
+    ]
+    text = f"{split}: BLEU against {baseline}\n\n{format_table(header, rows, TableFormat.markdown)}"
     for kind in comparison["buckets"]:
         groups = kind["groups"]
         header = ["system", *(f"{group['label']} ({group['size']})" for group in groups)]
@@ -105,13 +103,60 @@ def differences(board: Board, split: str, comparison: dict) -> str:
     return text
 
 
+def controls(split: str, comparisons: list[dict]) -> str:
+    """BLEU of systems beside that of their controls, all of them tests of one family.
+
+    Args:
+        split: its name.
+        comparisons: of `compare --format json`, one a control.
+    """
+    tests = [(comparison, test) for comparison in comparisons for test in comparison["tests"]]
+    adjusted = holm([test["p"]["randomization"] for _, test in tests]).tolist()
+    rows = [
+        [test["system"], test["baseline"], *_tested(comparison, test, p)]
+        for (comparison, test), p in zip(tests, adjusted, strict=True)
+    ]
+    header = ["system", "control", *_TEST]
+    title = f"{split}: BLEU against the same system with random trees"
+    return f"{title}\n\n{format_table(header, rows, TableFormat.markdown)}"
+
+
+_TEST = ("difference", "by seed", "95 % interval", "p", "p, Holm")
+
+
+def _tested(comparison: dict, test: dict, adjusted: float) -> list[str]:
+    """Cells of `_TEST`."""
+    scores = {
+        system["name"]: dict(zip(system["runs"], system["scores"]["BLEU"]["runs"], strict=True))
+        for system in comparison["systems"]
+    }
+    by_seed = [scores[test["system"]][run] - scores[test["baseline"]][run] for run in test["runs"]]
+    p, trials = test["p"]["randomization"], comparison["chance"]["trials"]
+    most = "≤ " if p <= 1 / (trials + 1) else ""  # no trial differed as much; there may be smaller p
+    return [
+        _signed(test["delta"]),
+        ", ".join(map(_signed, by_seed)),
+        " to ".join(map(_signed, test["interval"])),
+        *(f"{most}{value:.2g}" for value in (p, adjusted)),
+    ]
+
+
+def _signed(value: float) -> str:
+    return f"{round(value, 1) + 0:+.1f}"  # + 0: no -0.0
+
+
 def _with_deviation(score: dict) -> str:
     return f"{score['mean']:.1f}" + ("" if score["sd"] is None else f" ± {score['sd']:.1f}")
 
 
 def _delta(delta: dict) -> str:
-    low, high = delta["interval"]
-    return f"{delta['mean']:+.1f} ({low:+.1f} to {high:+.1f})"
+    return f"{_signed(delta['mean'])} ({' to '.join(map(_signed, delta['interval']))})"
+
+
+def short(commit: str) -> str:
+    """A commit as tables name it, and whether files were changed."""
+    name, changed, _ = commit.partition("-changed")
+    return name[:10] + changed
 
 
 def curves(board: Board, records: list[dict]) -> dict[str, dict[float, list[dict]]]:

@@ -32,8 +32,9 @@ from .common.verb import Verb
 _METRICS = ["BLEU", "chrF", "chrF++", "TER", "RIBES"]
 _KINDS = [
     *("length", "depth", "longest-dependency", "mean-dependency", "crossings", "relation:NAME", "attractors"),
-    *("subwords", "unknown", "confidence"),
+    *("subwords", "unknown", "confidence", "label:FILE"),
 ]
+_NAMED = ("relation:", "label:")
 _CLOSED_BUCKETS = 5
 
 
@@ -109,8 +110,8 @@ def add_buckets(group) -> None:
         action="append",
         type=_kind,
         metavar="KIND",
-        help=f"scores by {', '.join(_KINDS)}, where NAME is a dependency label; may be repeated (default: length, if "
-        "the source is known)",
+        help=f"scores by {', '.join(_KINDS)}, where NAME is a dependency label, and FILE has a label of your "
+        "own for each sentence, one a line; may be repeated (default: length, if the source is known)",
     )
     add("--parse", metavar="FILE", help="trees of the source (CoNLL-U, plain or .gz)")
     add("--data", metavar="DIR", help="data directory, for its subwords, dictionary and trees")
@@ -132,7 +133,7 @@ def add_buckets(group) -> None:
 
 
 def _kind(text: str) -> str:
-    if text in _KINDS or (text.startswith("relation:") and text != "relation:"):
+    if (text.startswith(_NAMED) and text not in _NAMED) or text in _KINDS:
         return text
     raise argparse.ArgumentTypeError(f"{text!r}: choose among {', '.join(_KINDS)}")
 

@@ -1,13 +1,15 @@
-"""Sentences put together by a number that each has: length, depth of the tree, …
+"""Sentences put together by a number that each has, length or depth of the tree, or by labels that the user gives.
 
 Buckets with fewer sentences than a minimum are put together with a neighbour, and say so.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
+from ..trees.text import read_lines
 from .comparison import Evaluation
 from .tree_measures import (
     Parse,
@@ -20,6 +22,7 @@ from .tree_measures import (
 )
 
 RELATION = "relation:"
+LABEL = "label:"
 KINDS = {
     "length": "source words",
     "depth": "tree depth",
@@ -85,7 +88,7 @@ class Scale:
     Attributes:
         edges: ascending; bucket i holds the values from edge i to below edge i + 1.
         whole: whether values are whole numbers.
-        names: of buckets that are not ranges; empty otherwise.
+        names: of buckets that are not ranges, each with its edge; empty otherwise.
         open: whether the last bucket has no end.
     """
 
@@ -97,7 +100,8 @@ class Scale:
     def label(self, first: int, last: int) -> str:
         """Of the buckets first to last together."""
         if self.names:
-            return self.names[first] if first == last else "all"
+            together = self.names[first : last + 1]
+            return "all" if 1 < len(together) == len(self.names) else ", ".join(together)
         low = self.edges[first]
         if self.open and last == len(self.edges) - 1:
             return "all" if first == 0 else f">{low - 1:g}" if self.whole else f">={low:g}"
@@ -151,6 +155,35 @@ def quartiles(values: np.ndarray) -> Scale:
 
 
 # --- what sentences are put together by ---------------------------------------------------------------------------
+
+
+def labelled(path: str, numbers: Sequence[int]) -> tuple[np.ndarray, Scale]:
+    """A bucket for each label.
+
+    Args:
+        path: of a text: the label of every sentence, one a line.
+        numbers: of N sentences, from 0.
+
+    Returns:
+        Which label each sentence has, (N,), and the labels, in alphabetical order.
+
+    Raises:
+        ValueError: there are other than one line for each sentence.
+        OSError: the file is missing.
+    """
+    lines = [line.strip() for line in read_lines(path)]
+    last = max(numbers) + 1
+    if len(lines) < last or len(lines) > last == len(numbers):
+        raise ValueError(f"{path}: {len(lines)} labels for {last} sentences; give each one, on a line")
+    names, places = np.unique([lines[number] or "none" for number in numbers], return_inverse=True)
+    return places.astype(np.float64), Scale(tuple(range(len(names))), names=tuple(names.tolist()))
+
+
+def title(kind: str) -> str:
+    """How tables call a kind: by the name of the relation, or of the file of labels up to its first dot."""
+    if kind.startswith(LABEL):
+        return Path(kind.removeprefix(LABEL)).name.partition(".")[0]
+    return kind.removeprefix(RELATION) if kind.startswith(RELATION) else KINDS[kind]
 
 
 def measure(kind: str, source: Source) -> np.ndarray:
@@ -230,7 +263,7 @@ def bucket_scores(
 
     return {
         "by": kind,
-        "title": kind.removeprefix(RELATION) if kind.startswith(RELATION) else KINDS[kind],
+        "title": title(kind),
         "minimum": minimum,
         "left_out": int(np.isnan(values).sum()),
         "groups": [

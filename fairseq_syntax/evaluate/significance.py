@@ -59,7 +59,7 @@ def approximate_randomization(
 
     In a trial, each translation of each run changes sides with its counterpart, or not, by the toss of a coin. p is the
     share of trials in which the scores differ at least as much as the systems' do. Runs are never mixed (Clark et al.
-    2011), so that differences between seeds are part of what chance does.
+    2011). The coins are about sentences: p is that of these runs, and says nothing of others.
 
     For K = 1, coins fall as in `sacrebleu --paired-ar`. There, trials that differ exactly as much as the systems do not
     count, and identical systems have p = 1 / (trials + 1); here, as in the exact test over all swaps, they do, and

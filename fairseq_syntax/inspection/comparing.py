@@ -4,7 +4,7 @@ from argparse import Namespace
 
 import numpy as np
 
-from ..evaluate.buckets import Source, bucket_scores, make_buckets, measure, scale_of
+from ..evaluate.buckets import LABEL, Source, bucket_scores, labelled, make_buckets, measure, scale_of
 from ..evaluate.comparison import Chance, Evaluation, compare
 from ..evaluate.corpus import Corpus, read_corpus
 from ..evaluate.metrics import METRICS
@@ -75,8 +75,12 @@ def _buckets(args: Namespace, evaluation: Evaluation, baseline: str) -> list[dic
     kinds = args.by or (["length"] if source.words is not None else [])
     found = []
     for kind in dict.fromkeys(kinds):
-        values = measure(kind, source)
-        buckets = make_buckets(values, scale_of(kind, values, args.buckets, args.longest), args.min_bucket)
+        if kind.startswith(LABEL):
+            values, scale = labelled(kind.removeprefix(LABEL), corpus.numbers)
+        else:
+            values = measure(kind, source)
+            scale = scale_of(kind, values, args.buckets, args.longest)
+        buckets = make_buckets(values, scale, args.min_bucket)
         found.append(bucket_scores(evaluation, baseline, kind, buckets, values, args.min_bucket))
     return found
 

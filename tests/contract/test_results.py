@@ -170,11 +170,15 @@ def test_comparisons_name_no_folder_of_a_machine():
 
 def test_comparisons_are_tables_and_go_with_their_records(results, tmp_path):
     board = BOARD.replace("[families.f]", '[families.f]\nbaseline = "a"').replace(
-        "[systems]", '[systems]\nb = { family = "f", options = "", paper = "+0.9 (C)" }'
+        "[systems]",
+        '[systems]\nb = { family = "f", options = "", paper = "+0.9 (C)", control = "c" }\n'
+        'c = { family = "g", options = "" }',
     )
+    board = board.replace("[systems]", '[families.g]\nmax_updates = 100\ntrain = ""\ngenerate = ""\n[systems]')
+    board = board.replace('"test.de"', '"test.de", source = "test.en", labels = "kinds.txt"')
     (tmp_path / "toy.toml").write_text(board, encoding="utf8")
     (tmp_path / "toy" / "comparisons").mkdir(parents=True)
-    systems = {"a": {1: 80.0, 2: 82.0}, "b": {1: 81.0}}
+    systems = {"a": {1: 80.0, 2: 82.0}, "b": {1: 81.0, 2: 81.96}}
     for name, scores in systems.items():
         for seed, score in scores.items():
             recorded(tmp_path / "toy.toml", tmp_path / "toy", name, seed, score)
@@ -184,28 +188,61 @@ def test_comparisons_are_tables_and_go_with_their_records(results, tmp_path):
         "label": "1-10",
         "size": 7,
         "scores": {"BLEU": {"a": {"mean": 80, "sd": 1.4}, "b": {"mean": 79, "sd": None}}},
-        "deltas": {"BLEU": {"b": {"mean": -1.0, "interval": [-2.0, 0.04]}}},
+        "deltas": {"BLEU": {"b": {"mean": -1.0, "interval": [-2.0, -0.04]}}},
     }
-    comparison = {
-        "systems": [
-            {"name": name, "runs": [*map(str, scores)], "scores": {"BLEU": {"runs": [*scores.values()]}}}
-            for name, scores in systems.items()
-        ],
-        "baselines": ["a"],
-        "tests": [
-            {"system": "b", "runs": ["1"], "delta": 1.0, "interval": [-0.5, 2.5]}
-            | {kind: {"randomization": p} for kind, p in (("p", 0.1234), ("holm", 0.25))}
-        ],
-        "buckets": [{"title": "source words", "groups": [bucket]}],
-    }
-    path = tmp_path / "toy" / "comparisons" / "test.a.json"
-    path.write_text(json.dumps(comparison), encoding="utf8")
+    other = {**bucket, "label": "many", "size": 5}
+
+    kinds = (("length", "source words"), ("label:kinds.txt", "kinds"))
+
+    def compared(baseline, systems, *tests, buckets=()):
+        """What compare says; tests: (system, runs, delta, p, Holm)."""
+        return {
+            "chance": {"trials": 10000},
+            "systems": [
+                {"name": name, "runs": [*map(str, scores)], "scores": {"BLEU": {"runs": [*scores.values()]}}}
+                for name, scores in systems.items()
+            ],
+            "baselines": [baseline],
+            "tests": [
+                {"system": name, "baseline": baseline, "runs": runs, "delta": delta, "interval": [-0.5, 2.5]}
+                | {"p": {"randomization": p}, "holm": {"randomization": holm}}
+                for name, runs, delta, p, holm in tests
+            ],
+            "buckets": [
+                {"by": by, "title": title, "groups": [group]}
+                for (by, title), group in zip(kinds, buckets, strict=False)
+            ],
+        }
+
+    def write(comparison):
+        path = tmp_path / "toy" / "comparisons" / f"test.{comparison['baselines'][0]}.json"
+        path.write_text(json.dumps(comparison), encoding="utf8")
+
+    comparison = compared("a", systems, ("b", ["1", "2"], 0.48, 0.1234, 0.25), buckets=[bucket])
+    write(comparison)
+    with pytest.raises(results.BoardError, match="older than the records"):  # it lacks a breakdown
+        results.renewed(PAGE, tmp_path, tmp_path)
+    comparison = compared("a", systems, ("b", ["1", "2"], 0.48, 0.1234, 0.25), buckets=[bucket, other])
+    write(comparison)
     text = results.renewed(PAGE, tmp_path, tmp_path)
-    assert "test: BLEU against a" in text and "| b | 1 | +1.0 | -0.5 to +2.5 | 0.12 | 0.25 | +0.9 (C) |" in text
-    assert "| system | 1-10 (7) |" in text and "| a | 80.0 ± 1.4 |\n| b | -1.0 (-2.0 to +0.0) |" in text
-    comparison["systems"][1]["scores"]["BLEU"]["runs"] = [81.5]
-    path.write_text(json.dumps(comparison), encoding="utf8")
-    with pytest.raises(results.BoardError, match="older than the records"):
+    assert "test: BLEU against a" in text
+    assert "| b | +0.5 | +1.0, +0.0 | -0.5 to +2.5 | 0.12 | 0.25 | +0.9 (C) |" in text
+    assert "by source words (sentences)\n\n| system | 1-10 (7) |" in text
+    assert "by kinds (sentences)\n\n| system | many (5) |" in text
+    assert "| a | 80.0 ± 1.4 |\n| b | -1.0 (-2.0 to +0.0) |" in text and "random" not in text
+
+    # the control, which is of no family that has a baseline
+    recorded(tmp_path / "toy.toml", tmp_path / "toy", "c", 2, 70.0)
+    with pytest.raises(results.BoardError, match=r"test\.c\.json: missing"):
+        results.renewed(PAGE, tmp_path, tmp_path)
+    write(compared("c", {"c": {2: 70.0}, "b": systems["b"]}, ("b", ["2"], 11.96, 1 / 10001, 1 / 10001)))
+    text = results.renewed(PAGE, tmp_path, tmp_path)
+    assert "test: BLEU against the same system with random trees" in text
+    assert "| b | c | +12.0 | +12.0 | -0.5 to +2.5 | ≤ 0.0001 | ≤ 0.0001 |" in text
+
+    comparison["systems"][1]["scores"]["BLEU"]["runs"] = [81.0, 81.5]
+    write(comparison)
+    with pytest.raises(results.BoardError, match=r"test\.a\.json: older than the records"):
         results.renewed(PAGE, tmp_path, tmp_path)
 
 

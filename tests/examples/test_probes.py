@@ -31,7 +31,6 @@ challenge = { subset = "test", reference = "corpus/challenge.de", challenge = "c
 [probes.attachment]
 verb = "contrast"
 pairs = "$OUT/pairs/attachment"
-made_by = "python examples/agreement/pairs.py --corpus $OUT/corpus --output $OUT/pairs"
 trees = "test.en.conllu"
 [probes.whatif]
 verb = "whatif"
@@ -75,6 +74,8 @@ def folder(tmp_path_factory) -> Path:
     sizes = ["--train", "20", "--valid", "5", "--test", "40", "--challenge", "1", "--seed", "7"]
     generate = [sys.executable, FOLDER.parent / "agreement" / "generate.py", "--output", folder / "out" / "corpus"]
     subprocess.run([*generate, *sizes], check=True, capture_output=True)
+    pairs = [sys.executable, FOLDER.parent / "agreement" / "pairs.py", "--output", folder / "out" / "pairs"]
+    subprocess.run([*pairs, "--corpus", folder / "out" / "corpus"], check=True, capture_output=True)
     return folder
 
 
@@ -128,7 +129,7 @@ def test_a_checkpoint_that_goes_away_is_one_failure(folder, monkeypatch, capsys)
     import probes
 
     monkeypatch.setenv("FOLDER_OF_PAIRS", str(folder))
-    monkeypatch.setattr(probes, "prepare", lambda probe, out: (out / "runs" / "pascal-1" / "command.txt").unlink())
+    monkeypatch.setattr(probes, "check_pairs", lambda probe, out: (out / "runs" / "pascal-1" / "command.txt").unlink())
     given = [str(folder / "tiny.toml"), "--output", str(folder / "out"), "--results", str(folder / "results")]
     assert probes.main([*given, "--probes", "elsewhere"]) == 1
     (folder / "out" / "runs" / "pascal-1" / "command.txt").write_text(f"{TRAINED}\n", encoding="utf8")

@@ -187,6 +187,12 @@ def test_buckets(world, run):
     assert all(group["size"] >= 50 for group in whole["groups"]) and any(group["merged"] for group in whole["groups"])
     (other,) = run(*two(base, system, "--buckets", 5, "--longest", 20, "--min-bucket", 1))["buckets"]
     assert [group["label"] for group in other["groups"]] == ["1-5", "6-10", "11-15", "16-20", ">20"]
+    labels = world.text("kind.txt", ["rare" if i < 50 else "usual" for i in range(120)])
+    (own,) = run(*two(base, system, "--by", f"label:{labels}"))["buckets"]
+    assert own["title"] == "kind"
+    assert [(group["label"], group["sentences"]) for group in own["groups"]] == [
+        *(("rare", [*range(50)]), ("usual", [*range(50, 120)]))
+    ]
 
 
 TREE = "1\tdogs\t_\tNOUN\t_\tNumber=Plur\t2\tnsubj\t_\t_\n2\tbark\t_\tVERB\t_\t_\t0\troot\t_\tScore=0.{}\n"

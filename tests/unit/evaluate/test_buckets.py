@@ -11,7 +11,17 @@ from hypothesis import strategies as st
 from integration.commands import binarize
 
 from fairseq_syntax.evaluate.bucket_pictures import draw_buckets
-from fairseq_syntax.evaluate.buckets import KINDS, Source, make_buckets, measure, quartiles, scale_of, steps
+from fairseq_syntax.evaluate.buckets import (
+    KINDS,
+    Source,
+    labelled,
+    make_buckets,
+    measure,
+    quartiles,
+    scale_of,
+    steps,
+    title,
+)
 from fairseq_syntax.evaluate.tree_measures import read_parses
 from fairseq_syntax.inspection.split_source import read_source
 
@@ -37,6 +47,21 @@ def test_edges():
     assert as_lists(make_buckets(np.arange(8.0), quartiles(np.arange(8.0)), 2)) == {
         **{"<1.75": [0, 1], "1.75-3.5": [2, 3], "3.5-5.25": [4, 5], ">=5.25": [6, 7]}
     }
+
+
+def test_labels(tmp_path):
+    path = tmp_path / "number.test.txt"
+    path.write_text("one\nseveral \none\n\nseveral\n", encoding="utf-8")
+    values, scale = labelled(str(path), range(5))
+    assert as_lists(make_buckets(values, scale, 1)) == {"none": [3], "one": [0, 2], "several": [1, 4]}
+    assert as_lists(make_buckets(values, scale, 2)) == {"none, one": [0, 2, 3], "several": [1, 4]}
+    assert as_lists(make_buckets(values, scale, 4)) == {"all": [0, 1, 2, 3, 4]}
+    assert title(f"label:{path}") == "number"
+    values, scale = labelled(str(path), [1, 3])
+    assert as_lists(make_buckets(values, scale, 1)) == {"none": [1], "several": [0]}
+    for numbers in (range(4), range(6), [1, 5]):
+        with pytest.raises(ValueError, match=rf"number\.test\.txt: 5 labels for {max(numbers) + 1} sentences"):
+            labelled(str(path), numbers)
 
 
 def test_small_ones_join_their_smaller_neighbour():
