@@ -94,11 +94,12 @@ def compare_all(board: Board, out: Path, results: Path) -> None:
         path = path_of(results, name, baseline)
         if path.exists() and is_of(load(path), systems, name, kinds):
             continue
-        reference = out / split.reference
-        if not reference.exists():
-            raise RunError(f"{reference} is not there; give the --output that has the references")
+        for file in filter(None, (split.reference, split.labels)):
+            if not (out / file).exists():
+                again = f"remove {out / 'prepared'} and run the leaderboard to make the data again"
+                raise RunError(f"{out / file} is not there; give the --output that has it, or {again}")
         command = [sys.executable, "-m", "fairseq_syntax", "compare", "--results", str(results), "--split", name]
-        command += ["--reference", str(reference), "--metrics", "BLEU", "--format", "json"]
+        command += ["--reference", str(out / split.reference), "--metrics", "BLEU", "--format", "json"]
         command += ["--source", str(out / split.source)] if "length" in kinds else []
         for kind in kinds:
             command += ["--by", kind.replace("label:", f"label:{out}/")]

@@ -164,7 +164,9 @@ def pairs_of(probe: Probe, out: Path) -> Path:
 def check_pairs(probe: Probe, out: Path) -> None:
     """Raise BoardError if the pairs of a probe are not there."""
     if probe.pairs and not pairs_of(probe, out).exists():
-        raise BoardError(f"probes.{probe.name}: {pairs_of(probe, out)} is not there; name the folder of the pairs")
+        made = out in pairs_of(probe, out).parents
+        how = f"remove {out / 'prepared'} and run the leaderboard" if made else "name the folder of the pairs"
+        raise BoardError(f"probes.{probe.name}: {pairs_of(probe, out)} is not there; {how}")
 
 
 def main(argv: list[str] | None = None) -> int:

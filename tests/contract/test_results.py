@@ -184,6 +184,15 @@ def test_comparisons_are_tables_and_go_with_their_records(results, tmp_path):
             recorded(tmp_path / "toy.toml", tmp_path / "toy", name, seed, score)
     with pytest.raises(results.BoardError, match=r"test\.a\.json: missing; run .*comparisons\.py .*toy\.toml "):
         results.renewed(PAGE, tmp_path, tmp_path)
+    from board import read_board
+    from comparisons import compare_all
+    from training import RunError
+
+    for file in ("test.de", "kinds.txt"):
+        said = rf"{file} is not there; give the --output that has it, or remove .*prepared "
+        with pytest.raises(RunError, match=said):
+            compare_all(read_board(tmp_path / "toy.toml"), tmp_path, tmp_path / "toy")
+        (tmp_path / file).touch()
     bucket = {
         "label": "1-10",
         "size": 7,

@@ -146,6 +146,15 @@ def test_what_cannot_be_asked_is_said(folder, tmp_path):
     assert done.returncode == 2 and "$FOLDER_OF_PAIRS is not set" in done.stderr
     done = ask(folder, "--probes", "elsewhere", FOLDER_OF_PAIRS=str(tmp_path))
     assert done.returncode == 2 and f"{tmp_path}/any is not there; name the folder of the pairs" in done.stderr
+    pairs, answers = folder / "out" / "pairs", folder / "results" / "attachment"
+    answers.mkdir(exist_ok=True)
+    pairs.rename(tmp_path / "away")
+    answers.rename(tmp_path / "answers")
+    done = ask(folder, "--probes", "attachment")
+    assert done.returncode == 2
+    assert f"{pairs}/attachment is not there; remove {folder}/out/prepared and run the leaderboard" in done.stderr
+    (tmp_path / "away").rename(pairs)
+    (tmp_path / "answers").rename(answers)
     done = ask(folder, "--probes", "elsehwere")
     assert done.returncode == 2 and "--probes elsehwere: choose among attachment" in done.stderr
     begun = folder / "out" / "runs" / "pascal-1" / "command.txt"
