@@ -7,6 +7,7 @@ the last epoch.
 import ctypes
 import gzip
 import json
+import re
 import shlex
 import signal
 import subprocess
@@ -21,6 +22,7 @@ from records import bleu, describe, environment, read_lines, read_log, scores, u
 from fairseq_syntax.evaluate.generated import read_output
 
 _SHARED = "--user-dir {user_dir} --num-workers 0 --log-format json --log-interval 50 --no-progress-bar"
+_CAP = re.compile(r"--max-update \d+")
 
 
 class RunError(Exception):
@@ -215,6 +217,10 @@ class Run:
             points.append({"parses": parses, "UAS": uas(self.out / parses, self.out / curve.gold), **scored})
         return points
 
+    def ends_below_its_cap(self, record: dict) -> bool:
+        """Whether a record is of a training that stopped by itself, and would have under today's cap, too."""
+        return record["stopped"] == "itself" and record["updates"] < self.family.max_updates
+
     def _end(self, updates: int) -> str:
         """Why training ended."""
         if updates < self.family.max_updates:
@@ -281,9 +287,10 @@ def read_records(board: Board, results: Path) -> list[dict]:
             raise BoardError(f"{path}: {board.path} has no such run; add it there, or remove the record")
     found = {path: load(path) for path in runs if path.exists()}
     for path, record in found.items():
-        for verb, now in runs[path].commands(record["checkpoint"]["chosen"]).items():
+        run = runs[path]
+        for verb, now in run.commands(record["checkpoint"]["chosen"]).items():
             then = record["commands"][verb].replace("--cpu ", "", 1)
-            if then != now:
+            if then != now and not (run.ends_below_its_cap(record) and _CAP.sub("", then) == _CAP.sub("", now)):
                 raise BoardError(
                     f"{path}: fairseq-{verb} had other options than {board.path} has; remove the record and run it "
                     f"again, or give the table the old ones. The record's: {then}"
