@@ -106,8 +106,8 @@ class SyntaxDirectedOptions(RecurrentOptions):
         PositionGuide.none,
         "how plain attention, the softmax of the scores over the whole sentence, guides the "
         "position (ours). none: not at all; loss: a term of the loss pulls the prediction to the "
-        "mean position of plain attention; centres: that mean is the centre, and nothing is "
-        "predicted",
+        "mean position of plain attention; centres: the word it finds strongest is the centre (with "
+        "--sdatt-position mix, a mixture of all centres), and nothing is predicted",
     )
     sdatt_guide_weight: float = option(
         1.0, "weight of the term of --sdatt-guide loss, L KL(t/L || p/L) to where it looks, t", "[0, inf)"
@@ -117,8 +117,8 @@ class SyntaxDirectedOptions(RecurrentOptions):
     )
     sdatt_missing: MissingParse = option(
         MissingParse.all_equal,
-        "what a sentence without a parse gets. global: all words are equally near (and each is a "
-        "unit of its own); linear: distances in the sentence, not for units; error: it is refused",
+        "what a sentence without a parse gets. global: all words are equally near, and "
+        "units are empty; linear: distances in the sentence, not for units; error: it is refused",
     )
     variational_dropout: bool = option(
         False, "drop the same components at all positions of a sentence, as Nematus does"
