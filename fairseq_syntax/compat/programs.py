@@ -84,8 +84,9 @@ def close_loaders():
     fairseq's iterators and the frames that made them hold each other, so nothing but the garbage collector frees them.
     That closes the queue to a DataLoader worker before the worker is told to stop, and then waits five seconds for it,
     anywhere in the training. Where fairseq keeps one iterator for all epochs nothing is freed; here every epoch and
-    every validation has one of its own, and their workers piled up. An iterator that is through is closed when the
-    next one is made. Can go when fairseq closes its iterators.
+    every validation has one of its own, and their workers piled up. An iterator is closed when the next one is made, if
+    it is through, or if the next one takes its place: `--max-valid-steps` leaves it early. Can go when fairseq closes
+    its iterators.
     """
     from fairseq.data.iterators import EpochBatchIterator
     from fairseq.tasks import FairseqTask
@@ -93,19 +94,26 @@ def close_loaders():
     # what of it is used below, and no closing of its own
     expect(EpochBatchIterator, has="self._cur_epoch_itr", lacks="_shutdown_workers")
     expect(EpochBatchIterator.__init__, has="self.dataloader = None")
-    made = []  # not to be freed before they are closed
+    made = []  # with what each is for; not to be freed before they are closed
 
-    def close_and_get(get, self, *args, **options):
-        # one that has not begun, or stands where a run resumes, has no current epoch yet
-        for iterator in [each for each in made if each._cur_epoch_itr is not None and each.end_of_epoch()]:
-            made.remove(iterator)
+    def close_and_get(get, self, dataset, *args, **options):
+        # the trainer says this of training only; validation may be on the same data
+        trains = "update_epoch_batch_itr" in options
+        for each in list(made):
+            iterator, trained = each
+            # one that has not begun, or stands where a run resumes, has no current epoch yet
+            if iterator._cur_epoch_itr is None:
+                continue
+            if not iterator.end_of_epoch() and (iterator.dataset is not dataset or trained != trains):
+                continue
+            made.remove(each)
             loader, iterator.dataloader = iterator.dataloader, None  # another epoch of it gets a new one
             workers = getattr(loader, "_iterator", None)
             if workers is not None:
                 workers._shutdown_workers()
-        iterator = get(self, *args, **options)
+        iterator = get(self, dataset, *args, **options)
         if iterator.num_workers and iterator not in self.dataset_to_epoch_iter.values():
-            made.append(iterator)
+            made.append((iterator, trains))
         return iterator
 
     return [Replacement(FairseqTask, "get_batch_iterator", "self dataset", close_and_get)]

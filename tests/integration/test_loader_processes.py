@@ -30,10 +30,10 @@ def task(tmp_path):
     return task
 
 
-def iterator(task, split, epoch=1):
+def iterator(task, split, epoch=1, **options):
     if split == "train":
         task.load_dataset(split, epoch)
-    return task.get_batch_iterator(task.dataset(split), max_sentences=2, num_workers=1, epoch=epoch)
+    return task.get_batch_iterator(task.dataset(split), max_sentences=2, num_workers=1, epoch=epoch, **options)
 
 
 def read(batches):
@@ -68,6 +68,22 @@ def test_validation_in_the_middle_of_an_epoch(task):
     assert read([first, *batches]) == list(range(12))
     iterator(task, "valid")
     assert not loaders() - others
+
+
+def test_validations_that_are_left_early(task):
+    others = loaders()
+    train = iterator(task, "train", update_epoch_batch_itr=False)
+    batches = train.next_epoch_itr()
+    first = next(batches)
+    # --valid-subset valid,train --max-valid-steps
+    validated = [task.dataset(split) for split in ("valid", "train")]
+    for _ in range(3):
+        for dataset in validated:
+            validation = task.get_batch_iterator(dataset, max_sentences=2, num_workers=1)
+            next(validation.next_epoch_itr(shuffle=False))
+        # of the training, and of each validation that has just been
+        assert len(loaders() - others) == 3
+    assert read([first, *batches]) == list(range(12))
 
 
 def test_a_run_that_resumes_in_the_middle_of_an_epoch(task):
