@@ -93,7 +93,7 @@ def directed(scores, query, net, distances, *, window=4.0, sigma=None, combine="
             place = sum(weight * (j + 0.5) for j, weight in enumerate(plain))
             return list(sum(weight * of_row(scores, j) for j, weight in enumerate(plain))), place
         weights = of_row(scores, best)
-        if gradient == "ste":
+        if gradient != "hard":
             mixed = sum(weight * of_row(scores, j).detach() for j, weight in enumerate(plain))
             weights = weights + mixed - mixed.detach()
         return list(weights), scores[best].detach() * 0 + best + 0.5
@@ -108,9 +108,14 @@ def directed(scores, query, net, distances, *, window=4.0, sigma=None, combine="
     if gradient == "mix":
         return list(mixture(scores)), place
     weights = of_row(scores, min(math.floor(place), length - 1))
+    fixed = [score.detach() for score in scores]
+    # of the mixtures, their gradient to the position only
     if gradient == "ste":
-        # of the mixture, its gradient to the position only
-        mixed = mixture([score.detach() for score in scores])
+        mixed = mixture(fixed)
+        weights = weights + mixed - mixed.detach()
+    if gradient == "smooth":
+        heights = [torch.exp(-((j + 0.5 - place) ** 2) / (2 * 3.0**2)) for j in range(length)]
+        mixed = sum(height / sum(heights) * of_row(fixed, j) for j, height in enumerate(heights))
         weights = weights + mixed - mixed.detach()
     return list(weights), place
 

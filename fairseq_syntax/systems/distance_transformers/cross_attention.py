@@ -145,9 +145,9 @@ class SyntaxCrossAttention(MultiheadAttention):
             position: (B, h, T), from 0 to the length of the sentence.
         """
 
-        def around(centre: Tensor) -> Tensor:
-            chosen = source.penalty.index_select(0, (source.first + centre).flatten())
-            return torch.softmax(scores + chosen.view_as(scores), dim=-1)
+        def around(centres: Tensor) -> Tensor:  # (B, h, T, R) -> (B, h, T, R, J)
+            chosen = source.penalty.index_select(0, (source.first.unsqueeze(-1) + centres).flatten())
+            return torch.softmax(scores.unsqueeze(-2) + chosen.view(*centres.shape, -1), dim=-1)
 
         return weights_around(position, source.length, self.gradient, self.training, around)
 

@@ -39,7 +39,12 @@ class SyntaxDirectedTransformerOptions(FairseqDataclass):
     sdatt_sigma: Optional[float] = option(
         None, "standard deviation of the Gaussian, in arcs, or inf; default: half the window", "(0, inf]"
     )
-    sdatt_position: PositionGradient = option(PositionGradient.ste, "gradient of the predicted position", reading=True)
+    sdatt_position: PositionGradient = option(
+        PositionGradient.ste,
+        "gradient of the predicted position: ste, from the words to its left and right; smooth, from all words, those "
+        "near it the most (ours); hard, none; mix: both neighbours' weights, mixed, in translation, too",
+        reading=True,
+    )
     sdatt_missing: MissingParse = option(
         MissingParse.all_equal,
         "what a sentence without a parse gets. global: all words are equally near; linear: "

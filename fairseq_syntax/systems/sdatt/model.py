@@ -101,7 +101,12 @@ class SyntaxDirectedOptions(RecurrentOptions):
         "how distance changes scores: mul (published; default of the conditional GRU), add (default elsewhere), post",
         reading=True,
     )
-    sdatt_position: PositionGradient = option(PositionGradient.ste, "gradient of the predicted position", reading=True)
+    sdatt_position: PositionGradient = option(
+        PositionGradient.ste,
+        "gradient of the predicted position: ste, from the words to its left and right; smooth, from all words, those "
+        "near it the most (ours); hard, none; mix: both neighbours' weights, mixed, in translation, too",
+        reading=True,
+    )
     sdatt_guide: PositionGuide = option(
         PositionGuide.none,
         "how plain attention, the softmax of the scores over the whole sentence, guides the "

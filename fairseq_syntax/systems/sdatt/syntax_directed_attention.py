@@ -23,11 +23,16 @@ class Combine(StrEnum):
 
 
 class PositionGradient(StrEnum):
-    """How the predicted position, of which a row of distances is chosen, gets a gradient."""
+    """How the predicted position, of which a row of distances is chosen, gets a gradient. The paper gives it none."""
 
     ste = "ste"  # the row's weights, with the gradient of `mix`
+    smooth = "smooth"  # the row's weights, with the gradient of all rows, mixed by a Gaussian around the position
     hard = "hard"  # none: the literal formula; the position is never learned
     mix = "mix"  # the weights of the two nearest rows, mixed
+
+
+SMOOTH_SIGMA = 3.0
+"""Standard deviation of the Gaussian of `PositionGradient.smooth`, in tokens."""
 
 
 class PositionGuide(StrEnum):
@@ -143,10 +148,10 @@ class SyntaxDirectedWeights(SourceWeights):
             return global_weights(scores + log_gaussian, inside)
         return global_weights(scores, inside) * log_gaussian.exp()
 
-    def _row(self, scores: Tensor, memory, row: Tensor) -> Tensor:
-        """Weights (B, T) if the token (B,) `row`, counted from the sentence's first, is the centre."""
-        index = (row + memory["start"])[:, None, None].expand(-1, 1, scores.shape[1])
-        return self._around(scores, memory["distances"].gather(1, index).squeeze(1), memory["keep"])
+    def _rows(self, scores: Tensor, memory, rows: Tensor) -> Tensor:
+        """Weights (B, R, T) with each of the tokens (B, R) `rows`, counted from the sentence's first, in the centre."""
+        index = (rows + memory["start"].unsqueeze(1)).unsqueeze(2).expand(-1, -1, scores.shape[1])
+        return self._around(scores.unsqueeze(1), memory["distances"].gather(1, index), memory["keep"].unsqueeze(1))
 
     def forward(self, scores, query, memory, state):
         length = memory["length"]
@@ -164,21 +169,21 @@ class SyntaxDirectedWeights(SourceWeights):
     def weigh(self, scores: Tensor, position: Tensor, memory) -> Tensor:
         """Weights (B, T) of scores (B, T) around real-valued positions (B,)."""
         return weights_around(
-            position, memory["length"], self.gradient, self.training, lambda row: self._row(scores, memory, row)
+            position, memory["length"], self.gradient, self.training, lambda rows: self._rows(scores, memory, rows)
         )
 
     def _around_plain(self, scores: Tensor, memory) -> tuple[Tensor, Tensor]:
         """Weights (B, T) around where plain attention is strongest, and that position (B,).
 
-        The weights of all centres, mixed by the plain attention to these, are the weights of `mix`, and what `ste` has
-        its gradient from: scores learn of all centres, not only of the neighbours in the sentence.
+        The weights of all centres, mixed by the plain attention to these, are the weights of `mix`, and what `ste` and
+        `smooth` have their gradient from: scores learn of all centres, not only of the neighbours in the sentence.
         """
         plain = global_weights(scores, memory["keep"])
         if self.gradient == PositionGradient.mix:
             return _mix(plain, self._all_rows(scores, memory)), expected_position(scores, memory)
         row = plain.argmax(dim=1) - memory["start"]
-        weights = self._row(scores, memory, row)
-        if self.gradient == PositionGradient.ste and self.training:
+        weights = self._rows(scores, memory, row.unsqueeze(1)).squeeze(1)
+        if self.gradient != PositionGradient.hard and self.training:
             with torch.no_grad():
                 rows = self._all_rows(scores, memory)
             weights = weights + _mix(plain - plain.detach(), rows)
@@ -193,7 +198,8 @@ class SyntaxDirectedWeights(SourceWeights):
 
 
 def _mix(shares: Tensor, rows: Tensor) -> Tensor:
-    return torch.bmm(shares.unsqueeze(1), rows).squeeze(1)
+    """(…, T) of shares (…, R) and rows (…, R, T)."""
+    return (shares.unsqueeze(-2) @ rows).squeeze(-2)
 
 
 def expected_position(scores: Tensor, memory) -> Tensor:
@@ -211,29 +217,39 @@ def guide_loss(predicted: Tensor, target: Tensor, length: Tensor) -> Tensor:
 def weights_around(
     position: Tensor, length: Tensor, gradient: PositionGradient, training: bool, weigh: Callable[[Tensor], Tensor]
 ) -> Tensor:
-    """(B, …, T) weights around a real-valued position, of those around the token there or the two nearest ones.
+    """(B, …, T) weights around a real-valued position: those around the token there, or around the two nearest ones.
 
     Args:
         position: (B, …), from 0 to the length of the sentence.
         length: tokens of the sentence, of a shape that broadcasts to that of `position`.
         gradient: how the position learns.
         training: whether gradients are needed.
-        weigh: long (B, …) -> weights (B, …, T) with these tokens, counted from the sentence's first, in the centre.
+        weigh: long (B, …, R) -> weights (B, …, R, T) around each of these tokens, counted from the sentence's first.
     """
     row = centre_row(position, length)
-    if gradient == PositionGradient.hard or (gradient == PositionGradient.ste and not training):
-        return weigh(row)
+    if gradient != PositionGradient.mix:
+        weights = weigh(row.unsqueeze(-1)).squeeze(-2)
+        if gradient == PositionGradient.hard or not training:
+            return weights
+    if gradient == PositionGradient.smooth:
+        tokens = torch.arange(weights.shape[-1], device=position.device)
+        last = (length - 1).unsqueeze(-1)
+        log_gaussian = (tokens + 0.5 - position.unsqueeze(-1)).square() * (-0.5 / SMOOTH_SIGMA**2)
+        shares = torch.softmax(log_gaussian.masked_fill(tokens > last, float("-inf")), dim=-1)
+        with torch.no_grad():
+            rows = weigh(torch.minimum(tokens, last).expand_as(shares))
+        return weights + _mix(shares - shares.detach(), rows)
     # between the middles of two tokens; the clamp lets gradients through, or positions under 1/2 could not move
     middle = position - 0.5
     last = (length - 1).to(position)
     inner = middle + (torch.minimum(middle.clamp(min=0), last) - middle).detach()
     low = torch.minimum(inner.detach().floor(), (last - 1).clamp(min=0)).long().clamp(min=0)
     high = torch.minimum(low + 1, length - 1)
-    share = (inner - low).unsqueeze(-1)
+    high_share = inner - low
+    shares = torch.stack((1 - high_share, high_share), dim=-1)
+    neighbours = torch.stack((low, high), dim=-1)
     if gradient == PositionGradient.mix:
-        return (1 - share) * weigh(low) + share * weigh(high)
-    weights = weigh(row)  # the row is one of the two
+        return _mix(shares, weigh(neighbours))
     with torch.no_grad():
-        other = weigh(low + high - row)
-        slope = torch.where((row == low).unsqueeze(-1), other - weights, weights - other)
-    return weights + (share - share.detach()) * slope
+        rows = weigh(neighbours)
+    return weights + _mix(shares - shares.detach(), rows)

@@ -80,7 +80,7 @@ def loop_oracle(attention, query, states, keep, distances, n, sigma, mode):
 
 @pytest.mark.parametrize("left_pad", [False, True])
 @pytest.mark.parametrize("n, sigma", [(1.0, 0.5), (2.0, 1.0), (INF, 2.0), (1.0, INF)])
-@pytest.mark.parametrize("mode", ["hard", "ste", "mix"])
+@pytest.mark.parametrize("mode", ["hard", "ste", "smooth", "mix"])
 @pytest.mark.parametrize("heads", [1, 4])
 def test_equals_the_equations(heads, mode, n, sigma, left_pad):
     query, states, keep, distances = batch(left_pad)
@@ -106,7 +106,7 @@ def test_penalty_by_hand():
     assert tree_penalty(torch.full((1, 1, 1), 254).to(torch.uint8), keep[:, :1], INF, 1.0).item() == -(254**2) / 2
 
 
-@pytest.mark.parametrize("mode", ["hard", "ste", "mix"])
+@pytest.mark.parametrize("mode", ["hard", "ste", "smooth", "mix"])
 @pytest.mark.parametrize("unparsed", [False, True], ids=["no window", "no parse"])
 def test_without_a_constraint_it_is_stock_attention(mode, unparsed):
     query, states, keep, distances = batch()
@@ -160,6 +160,25 @@ def test_ste_is_hard_ahead_and_mix_in_the_gradient_of_the_position():
     assert gradients["hard"][1] is None
     torch.testing.assert_close(gradients["ste"][1], gradients["mix"][1])
     assert gradients["ste"][1][0].count_nonzero() > 40
+
+
+def test_smooth_has_the_gradient_of_a_gaussian_mixture_of_all_rows():
+    scores, position, penalty = random_scores()
+    toward = torch.randn(scores.shape, dtype=torch.double)
+    source = SourcePenalty.of(penalty)
+    weights = build(2, gradient="smooth").train().weigh(scores, position, source)
+    hard = build(2, gradient="hard").weigh(scores, position, source)
+    assert torch.equal(weights, hard)
+    found = torch.autograd.grad((weights * toward).sum(), (scores, position))
+    torch.testing.assert_close(found[0], torch.autograd.grad((hard * toward).sum(), scores)[0])
+    mixture, total = 0, 0
+    for j in range(J):
+        row = build(2, gradient="hard").weigh(scores.detach(), torch.full_like(position, j + 0.5), source)
+        height = torch.exp(-((j + 0.5 - position) ** 2) / 18) * (j < source.length)
+        mixture, total = mixture + height * (row * toward).sum(-1), total + height
+    expected = torch.autograd.grad((mixture / total).sum(), position)[0]
+    torch.testing.assert_close(found[1], expected, atol=1e-12, rtol=0)
+    assert found[1][0].count_nonzero() > 40
 
 
 def test_gradients_of_mix_by_finite_differences():

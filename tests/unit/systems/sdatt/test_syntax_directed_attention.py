@@ -227,7 +227,31 @@ def test_the_gradient_is_the_difference_of_two_rows_everywhere(gradient):
         torch.testing.assert_close(found[0], expected, atol=1e-12, rtol=0)
 
 
-@pytest.mark.parametrize("gradient, learns", [("ste", True), ("mix", True), ("hard", False)])
+@pytest.mark.parametrize("left_pad", [False, True], ids=["right", "left"])
+@pytest.mark.parametrize("combine", COMBINE)
+def test_smooth_is_the_row_with_the_gradient_of_a_gaussian_mixture_of_all(combine, left_pad):
+    memory, scores, toward = make_memory(left_pad=left_pad, width=10), draw(6, 10), draw(6, 10, seed=5)
+    start, lengths = memory["start"], memory["length"].tolist()
+    for seed in range(5):
+        positions = some_positions(seed).double()
+        arguments = scores, positions, memory, combine, toward
+        hard, hard_scores, _ = gradients("hard", *arguments)
+        smooth, smooth_scores, found = gradients("smooth", *arguments)
+        assert torch.equal(smooth, hard) and torch.equal(smooth_scores, hard_scores)
+        decoding = build(2.0, combine=combine, gradient="smooth").eval()
+        assert torch.equal(decoding.weigh(scores, positions, memory), hard)
+        for b, length in enumerate(lengths):
+            at_all = [positions.clone().index_fill_(0, torch.tensor(b), j + 0.5) for j in range(length)]
+            rows = [build(2.0, combine=combine).weigh(scores, at, memory)[b] for at in at_all]
+            place = positions[b].clone().requires_grad_()
+            heights = [torch.exp(-((j + 0.5 - place) ** 2) / 18) for j in range(length)]
+            mixture = sum(height * (row * toward[b]).sum() for height, row in zip(heights, rows, strict=True))
+            (expected,) = torch.autograd.grad(mixture / sum(heights), place)
+            torch.testing.assert_close(found[b], expected, atol=1e-12, rtol=0)
+    assert start.any() == left_pad and found[:4].abs().min() > 0
+
+
+@pytest.mark.parametrize("gradient, learns", [("ste", True), ("smooth", True), ("mix", True), ("hard", False)])
 def test_what_learns_the_position(gradient, learns):
     torch.manual_seed(0)
     weights = build(2.0, gradient=gradient).train()
