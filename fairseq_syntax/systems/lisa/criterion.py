@@ -19,7 +19,11 @@ from ...options import option
 class LabelSmoothedCrossEntropyWithHeadsConfig(LabelSmoothedCrossEntropyCriterionConfig):
     """fairseq's options of label_smoothed_cross_entropy, and the weight of the parse loss."""
 
-    lisa_parse_penalty: float = option(1.0, "weight of the parse loss per source token", "[0, inf)")
+    lisa_parse_penalty: float = option(
+        1.0,
+        "weight of the parse loss per source token (with --sentence-avg, beside a translation loss per sentence)",
+        "[0, inf)",
+    )
 
 
 _NOT_COUNTED = -100
