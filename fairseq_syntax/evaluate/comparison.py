@@ -105,7 +105,7 @@ class Evaluation:
 
     def sentence_scores(self, metric: str, system: str) -> np.ndarray:
         """(K, N) scores of single sentences."""
-        return self.metrics[metric].scores(self.statistics(metric, system))
+        return self.metrics[metric].sentence_scores(self.statistics(metric, system))
 
     def summary(self, metric: str, system: str, sentences: np.ndarray | None = None) -> Summary:
         """The score of a system, of all sentences or of those with these indices."""

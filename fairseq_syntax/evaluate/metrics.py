@@ -62,6 +62,10 @@ class Metric(ABC):
     def signature(self, references: int = 1) -> str:
         """What is needed to compute the score again, for so many references a sentence."""
 
+    def sentence_scores(self, statistics: np.ndarray) -> np.ndarray:
+        """Scores of single sentences, (…), from their (…, C) statistics."""
+        return self.scores(statistics)
+
     def score(self, statistics: np.ndarray) -> float:
         """The score of a corpus, from its (N, C) statistics."""
         return float(self.scores(statistics.sum(axis=0)))
@@ -121,15 +125,20 @@ class Bleu(_FromSacrebleu):
         return self._metric.tokenizer(text.lower().rstrip()).split()
 
     def scores(self, sums: np.ndarray) -> np.ndarray:
-        long, reference = sums[..., 0], sums[..., 1]
-        right, every = sums[..., 2 : 2 + _ORDER], sums[..., 2 + _ORDER :]
+        return np.where((sums[..., 2 + _ORDER :] > 0).all(axis=-1), self.sentence_scores(sums), 0.0)
+
+    def sentence_scores(self, statistics: np.ndarray) -> np.ndarray:
+        """The same over the orders that a sentence is long enough for, as `sacrebleu.sentence_bleu`."""
+        long, reference = statistics[..., 0], statistics[..., 1]
+        right, every = statistics[..., 2 : 2 + _ORDER], statistics[..., 2 + _ORDER :]
         # smoothing `exp`: the k-th order without a match has half of a match, a quarter, …
-        none = right == 0
+        none, known = right == 0, every > 0
         matches = np.where(none, 0.5 ** np.cumsum(none, axis=-1), right)
         with np.errstate(divide="ignore", invalid="ignore"):
-            precision = np.exp(np.log(100 * matches / every).mean(axis=-1))
+            logs = np.where(known, np.log(100 * matches / every), 0.0)
+            precision = np.exp(logs.sum(axis=-1) / known.sum(axis=-1))
             score = precision * np.exp(np.minimum(0, 1 - reference / long))
-        return np.where((every > 0).all(axis=-1) & ~none.all(axis=-1), score, 0.0)
+        return np.where(none.all(axis=-1), 0.0, score)
 
 
 class Chrf(_FromSacrebleu):

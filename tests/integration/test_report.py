@@ -184,6 +184,21 @@ def test_sentences_come_by_how_far_systems_are_apart():
     assert [(t.system, t.runs) for t in first.translations] == [("plain", ["1", "2"]), (EVIL, ["1"]), (EVIL, ["2"])]
 
 
+def test_sentences_of_two_words_differ_too():
+    from fairseq_syntax.evaluate.comparison import Chance, Evaluation
+    from fairseq_syntax.evaluate.corpus import Corpus, System
+    from fairseq_syntax.evaluate.metrics import METRICS
+    from fairseq_syntax.inspection.report.sentences import most_different
+
+    systems = [System("right", ["1"], [""], [["guten tag"]]), System("wrong", ["1"], [""], [["schlechter tag"]])]
+    corpus = Corpus(systems, [["guten tag"]], [0], None, None)
+    evaluation = Evaluation(corpus, [METRICS["BLEU"](False, "none")], Chance())
+    (found,) = most_different(evaluation, "BLEU", 5)
+    right, wrong = found.translations
+    assert right.score == pytest.approx(100) and 0 < wrong.score < 50
+    assert found.spread == pytest.approx(right.score - wrong.score)
+
+
 @pytest.fixture(scope="module")
 def browser():
     """Debian's Chromium, without a window."""

@@ -11,7 +11,7 @@ from fairseq_syntax.evaluate.ribes import sentence_ribes
 
 TEXT = st.lists(st.sampled_from(["ein", "Hund", "läuft", "(das", "Tier", ".", "日本"]), max_size=9).map(" ".join)
 SACREBLEU = {
-    "BLEU": lambda lower, tokenize: BLEU(lowercase=lower, tokenize=tokenize, force=True),
+    "BLEU": lambda lower, tokenize, **more: BLEU(lowercase=lower, tokenize=tokenize, force=True, **more),
     "chrF": lambda lower, tokenize: CHRF(lowercase=lower),
     "chrF++": lambda lower, tokenize: CHRF(lowercase=lower, word_order=2),
     "TER": lambda lower, tokenize: TER(),
@@ -36,6 +36,17 @@ def test_sums_are_the_corpus_score(name, lowercase, tokenize, rows):
             assert score == pytest.approx(whole.score, rel=1e-12, abs=1e-12)
     assert metric.score(found) == scores[0]
     assert metric.signature(2) == str(theirs.get_signature())
+
+
+@pytest.mark.parametrize("name", SACREBLEU)
+@given(st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=4))
+def test_short_sentences_score_as_sacrebleu_scores_a_sentence(name, rows):
+    rows = [*rows, ("ein Hund läuft", "ein Hund läuft")]
+    effective = {"effective_order": True} if name == "BLEU" else {}
+    metric, theirs = METRICS[name](False, "none"), SACREBLEU[name](False, "none", **effective)
+    statistics = metric.statistics([hypothesis for hypothesis, _ in rows], [[reference] for _, reference in rows])
+    expected = [theirs.sentence_score(hypothesis, [reference]).score for hypothesis, reference in rows]
+    np.testing.assert_allclose(metric.sentence_scores(statistics[None]), [expected], rtol=1e-12)
 
 
 def test_statistics_are_counts():
