@@ -145,7 +145,7 @@ def scores(hypotheses: list[str], out: Path, split: Split) -> dict:
     """BLEU and chrF with signatures, and agreement where the split has a challenge.
 
     Raises:
-        BoardError: hypotheses and references differ in number.
+        BoardError: hypotheses and references differ in number, or the challenge is not one.
     """
     references = read_lines(out / split.reference)
     if len(hypotheses) != len(references):
@@ -153,7 +153,10 @@ def scores(hypotheses: list[str], out: Path, split: Split) -> dict:
     result = {"BLEU": bleu(hypotheses, references), "chrF": _score(sacrebleu.CHRF(), hypotheses, references)}
     if split.challenge:
         judge = _agreement()
-        result["agreement"] = judge.score(judge.read_challenge(out / split.challenge), hypotheses)
+        try:
+            result["agreement"] = judge.score(judge.read_challenge(out / split.challenge), hypotheses)
+        except judge.ScoreError as error:
+            raise BoardError(str(error)) from None
     return result
 
 

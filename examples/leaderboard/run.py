@@ -149,9 +149,10 @@ def _run_all(runs: list[Run], pending: list[Run], jobs: int, every: float) -> di
             run.finish()
             score = load(run.record)["scores"]["valid"]["BLEU"]["score"]
             print(f"{run.name}: done, valid BLEU {score:.1f}", flush=True)
-        except (RunError, BoardError, OSError, ValueError) as error:
-            failed[run.name] = str(error)
-            print(f"{run.name}: failed: {error}", flush=True)
+        except Exception as error:  # nobody else reads what a thread raises
+            foreseen = isinstance(error, (RunError, BoardError, OSError, ValueError))
+            failed[run.name] = reason = str(error) if foreseen else f"{type(error).__name__}: {error}"
+            print(f"{run.name}: failed: {reason}", flush=True)
         finally:
             with lock:
                 del active[run.name]

@@ -12,6 +12,7 @@ import sys
 import time
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import sacrebleu
@@ -247,6 +248,32 @@ def test_records_name_what_speed_and_rounding_depend_on_but_no_folder(tmp_path, 
     assert described["environment"]["MALLOC_TOP_PAD_"] == environment()["MALLOC_TOP_PAD_"] == "7"
     assert described["environment"]["MALLOC_TRIM_THRESHOLD_"] == str(2**34)
     assert "HOME" not in described["environment"]
+
+
+@pytest.mark.parametrize(
+    ("raised", "reason"), [(ValueError("no text"), "no text"), (KeyError("loss"), "KeyError: 'loss'")]
+)
+def test_a_run_that_ends_unforeseen_has_failed(raised, reason, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(str(FOLDER))
+    from run import _run_all
+
+    def finish():
+        raise raised
+
+    run = SimpleNamespace(name="pascal-1", finish=finish)
+    assert _run_all([], [run], jobs=1, every=60) == {"pascal-1": reason}
+    assert capsys.readouterr().out == f"pascal-1: failed: {reason}\n"
+
+
+def test_a_broken_challenge_is_named(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(FOLDER))
+    from board import BoardError, Split
+    from records import scores
+
+    for name in ("test.de", "challenge.tsv"):
+        (tmp_path / name).write_text("ein hund\n")
+    with pytest.raises(BoardError, match=r"challenge\.tsv, line 1: not the header of a challenge set"):
+        scores(["ein hund"], tmp_path, Split("test", "test.de", challenge="challenge.tsv"))
 
 
 @pytest.mark.parametrize(
