@@ -258,6 +258,12 @@ class SplitWriter:
             self.tag_counts[name][tag] += int(count)
         return table[values] if len(values) else values
 
+    def unknown_tags(self, name: str, dictionary: Dictionary) -> tuple[float, list[str]]:
+        """The percentage of tags that a dictionary does not have, and these tags, the most frequent first."""
+        counts = self.tag_counts[name]
+        unknown = [tag for tag, _ in counts.most_common() if dictionary.index(tag) == dictionary.unk()]
+        return 100 * sum(counts[tag] for tag in unknown) / max(counts.total(), 1), unknown
+
     def finish(self, dictionaries: dict[str, Dictionary]) -> None:
         """Replace provisional tags by their dictionary indices (unknown ones by `<unk>`), in place."""
         for name in TAGS:

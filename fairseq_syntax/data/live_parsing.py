@@ -54,6 +54,7 @@ class LiveSyntax:
         self.accept_unparsed = accept_unparsed
         self.max_words = max_words
         self.sentences = self.unparsed = 0
+        self._told_of_unknown = False
 
     def __call__(self, texts: list[str], trees: Sequence[Sentence] | None = None) -> list[TokenSyntax]:
         """Parse sentences given as subwords separated by spaces, or take the `trees` of their words that are given.
@@ -74,10 +75,24 @@ class LiveSyntax:
             trees = self._checked(texts, sentences, trees)
         else:
             trees = (self._parse_or_not if self.accept_unparsed else self._parse)(texts, sentences)
+        self._warn_of_unknown_tags(trees)
         return [
             token_syntax(tree, word_of_token, self.dictionaries)
             for (_, word_of_token), tree in zip(joined, trees, strict=True)
         ]
+
+    def _warn_of_unknown_tags(self, trees: Sequence[Sentence]) -> None:
+        """Say once that the model does not know labels or tags of the trees: they may be another parser's."""
+        if self._told_of_unknown:
+            return
+        for name, dictionary in self.dictionaries.items():
+            tags = dict.fromkeys(tag for tree in trees if tree.is_parsed for tag in getattr(tree, name))
+            unknown = ", ".join([tag for tag in tags if dictionary.index(tag) == dictionary.unk()][:3])
+            if unknown:
+                self._told_of_unknown = True
+                message = "%s that the model does not know: %s; parse as its training data were parsed"
+                logger.warning(message, name, unknown)
+                return
 
     def _parse(self, texts: list[str], sentences: list[list[str]]) -> list[Sentence]:
         """A tree of each sentence, or an error."""

@@ -190,7 +190,8 @@ class Preprocessing:
                 message = "[%s] %s: %.1f %% of the sentences have no parse and will be read without syntax"
                 logger.warning(message, self.source, trees, share)
         dictionaries = self._tag_dictionaries(writers)
-        for writer in writers.values():
+        for split, writer in writers.items():
+            self._check_tags(split, writer, dictionaries)
             writer.finish(dictionaries)
         return counts
 
@@ -215,6 +216,20 @@ class Preprocessing:
                 "it out, or give all splits at once"
             )
         return dictionaries
+
+    def _check_tags(self, split: str, writer: SplitWriter, dictionaries: dict[str, Dictionary]) -> None:
+        """Warn of labels and tags that no dictionary has; TreeFormatError if these are most of the training data."""
+        for name, dictionary in dictionaries.items():
+            share, unknown = writer.unknown_tags(name, dictionary)
+            if not unknown:
+                continue
+            found = f"{share:.1f} % of the {name} of split {split!r} are unknown ({', '.join(unknown[:3])})"
+            if split == "train" and share > 50:
+                raise TreeFormatError(
+                    f"{self._trees(self.splits[split])}: {found}: other splits have those of another parser; give all "
+                    "splits at once, without --syntax-dicts"
+                )
+            logger.warning("[%s] %s", self.source, found)
 
     def _new_manifest(self, counts: dict[str, SplitCounts]) -> dict:
         """The new manifest; with --only-syntax, entries of other splits stay."""

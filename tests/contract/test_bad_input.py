@@ -199,6 +199,13 @@ def _(world):
     return world.refused("--only-syntax", "--overwrite", "--subword-type", "none", destdir="bin", splits=["test"])
 
 
+@case("are unknown (…): other splits have those of another parser", "100.0 % of the deprels of split 'train'")
+def _(world):
+    path = world.text / "train.en.conllu"
+    path.write_text(path.read_text().replace("\td", "\tother-d"))
+    return world.refused("--only-syntax", "--overwrite", destdir="bin", splits=["train"])
+
+
 @case("tokens but its tree …; the text was changed after the trees were added", "split 'test': sentence 0 has")
 def _(world):
     write_split(world.text / "test", random_items(3, 77))

@@ -248,10 +248,13 @@ def test_surface_forms_of_multi_word_ranges(tmp_path, corpus):
     assert ArrayReader(directory / "test.en-de.en.parents")[0].tolist() == [10, 10, 10, 10, 10, 10, 12]
 
 
-def test_labels_that_training_does_not_have_are_unknown(tmp_path, corpus):
+def test_labels_that_training_does_not_have_are_unknown(tmp_path, corpus, capsys):
     item = Item([["w1"], ["w2"]], [1, -1], ["new", corpus["train"][0].deprels[0]])
     write_split(tmp_path / "text" / "valid", [item])
     directory = run(tmp_path)
+    error = capsys.readouterr().err
+    assert "[en] 50.0 % of the deprels of split 'valid' are unknown (new)\n" in error
+    assert error.count("are unknown") == 1
     unknown, known = ArrayReader(directory / "valid.en-de.en.deprels")[0].tolist()
     assert unknown == Dictionary().unk() and known > unknown
     assert "new" not in read_tags(directory / "dict.en.deprel.txt")
@@ -298,7 +301,7 @@ def test_text_copied_raw_has_arrays_beside_it(tmp_path, corpus):
 
 def test_tag_dictionaries_of_other_data(tmp_path, corpus):
     directory = run(tmp_path)
-    new = [Item([["w1"]], [-1], ["never-seen"])]
+    new = [Item([["w1"], ["w2"]], [-1, 0], ["never-seen", corpus["train"][0].deprels[0]])]
     write_split(tmp_path / "text" / "train", new)
     other = run(tmp_path, "--syntax-dicts", directory, destdir="other")
     assert (other / "dict.en.deprel.txt").read_bytes() == (directory / "dict.en.deprel.txt").read_bytes()
@@ -332,6 +335,25 @@ def test_training_trees_made_again_keep_the_indices_of_the_other_splits(tmp_path
     check_split(directory, "valid", corpus["valid"])
     check_split(directory, "train", reversed_labels)  # zz is unknown
     check_manifest(directory)
+
+
+def test_training_trees_of_another_parser_alone_are_refused(tmp_path, corpus, capsys):
+    directory = run(tmp_path)
+    before = contents(directory)
+    others = {
+        split: [Item(item.pieces, item.heads, [f"X{d}" for d in item.deprels]) for item in items]
+        for split, items in corpus.items()
+    }
+    for split, items in others.items():
+        write_split(tmp_path / "text" / split, items)
+    error = fails(capsys, tmp_path, "--only-syntax", "--overwrite", splits=["train"])
+    assert "train.en.conllu: 100.0 % of the deprels of split 'train' are unknown (Xd" in error
+    assert "give all splits at once" in error and contents(directory) == before
+    run(tmp_path, "--only-syntax", "--overwrite", splits=["test"])
+    assert "[en] 100.0 % of the deprels of split 'test' are unknown (Xd" in capsys.readouterr().err
+    run(tmp_path, "--only-syntax", "--overwrite")
+    assert "are unknown" not in capsys.readouterr().err
+    check_split(directory, "train", others["train"])
 
 
 # --- sentences without a parse ----------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import pytest
 import torch
 from corpora import Item, expected_arrays, random_items, read_tags, write_split
 from fairseq import tasks
+from fairseq.data import Dictionary
 from training_options import configuration
 
 from fairseq_syntax.cli import preprocess
@@ -437,6 +438,18 @@ def test_tags_of_a_sentence_without_a_parse(corpus, data):
     for name in ("words", "heads", "deprels", "upos"):
         stored = ArrayReader(data / f"train.en-de.en.{name}")[number]
         assert getattr(found, name).tolist() == stored.tolist()
+
+
+def test_labels_that_the_model_does_not_know_are_warned_of_once(caplog):
+    dictionary = Dictionary()
+    dictionary.add_symbol("known")
+    parser = Picky(lambda tree: setattr(tree, "deprels", ["new", "known"]))
+    live = LiveSyntax(parser, "none", {"deprels": dictionary})
+    for _ in range(2):
+        (found,) = live(["bad x"])
+        assert found.deprels.tolist() == [dictionary.unk(), dictionary.index("known")]
+    (warning,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert warning == "deprels that the model does not know: new; parse as its training data were parsed"
 
 
 def test_a_line_that_ends_inside_a_word_is_an_error_still():
