@@ -21,7 +21,8 @@ from records import bleu, describe, environment, read_lines, read_log, scores, u
 
 from fairseq_syntax.evaluate.generated import read_output
 
-_SHARED = "--user-dir {user_dir} --num-workers 0 --log-format json --log-interval 50 --no-progress-bar"
+_SHARED = "--num-workers 0 --log-format json --log-interval 50 --no-progress-bar".split()
+_OUT = "@OUT@"  # what shells read as it is
 _CAP = re.compile(r"--max-update \d+")
 
 
@@ -77,7 +78,7 @@ class Run:
     def train_command(self) -> list[str]:
         """fairseq-train with all options."""
         family = self.family
-        command = ["fairseq-train", str(self.data), *shlex.split(_SHARED.format(user_dir=USER_DIR)), *self.device]
+        command = ["fairseq-train", str(self.data), "--user-dir", str(USER_DIR), *_SHARED, *self.device]
         command += shlex.split(family.train.replace("{updates}", str(family.max_updates)))
         command += [word.replace("$OUT", str(self.out)) for word in shlex.split(self.system.options)]
         command += ["--seed", str(self.seed), "--max-update", str(family.max_updates)]
@@ -103,8 +104,10 @@ class Run:
 
     def relative(self, command: list[str]) -> str:
         """A command without the paths of this machine."""
-        text = shlex.join(command).replace(str(USER_DIR), "./fairseq_syntax")
-        return text.replace(str(self.out), "$OUT").replace(str(CHECKOUT), ".")
+        places = {str(USER_DIR): "./fairseq_syntax", str(self.out): _OUT, str(CHECKOUT): "."}
+        for path, name in places.items():
+            command = [word.replace(path, name) for word in command]
+        return shlex.join(command).replace(_OUT, "$OUT")
 
     # --- steps --------------------------------------------------------------------------------------------------------
 

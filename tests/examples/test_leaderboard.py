@@ -250,6 +250,23 @@ def test_records_name_what_speed_and_rounding_depend_on_but_no_folder(tmp_path, 
     assert "HOME" not in described["environment"]
 
 
+def test_commands_are_the_same_from_any_folder(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(FOLDER))
+    import training
+    from board import read_board
+
+    board = read_board(write(tmp_path / "tiny.toml", 3))
+
+    def relative(checkout: str, out: str) -> dict[str, str]:
+        monkeypatch.setattr(training, "CHECKOUT", Path(checkout))
+        monkeypatch.setattr(training, "USER_DIR", Path(checkout, "fairseq_syntax"))
+        return training.Run(board, board.systems["nmt_lstm"], 1, Path(out), tmp_path).commands("average")
+
+    expected = relative("/checkout", "/OUT")
+    assert expected["train"].startswith("fairseq-train $OUT/data-bin --user-dir ./fairseq_syntax --num-workers 0 ")
+    assert relative("/my checkout", "/my out") == relative("/it's", "/it's/out") == expected
+
+
 @pytest.mark.parametrize(
     ("raised", "reason"), [(ValueError("no text"), "no text"), (KeyError("loss"), "KeyError: 'loss'")]
 )
