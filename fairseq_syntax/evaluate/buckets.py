@@ -90,12 +90,14 @@ class Scale:
         whole: whether values are whole numbers.
         names: of buckets that are not ranges, each with its edge; empty otherwise.
         open: whether the last bucket has no end.
+        digits: significant ones of an edge in labels.
     """
 
     edges: tuple[float, ...]
     whole: bool = True
     names: tuple[str, ...] = ()
     open: bool = False
+    digits: int = 6
 
     def label(self, first: int, last: int) -> str:
         """Of the buckets first to last together."""
@@ -104,9 +106,14 @@ class Scale:
             return "all" if 1 < len(together) == len(self.names) else ", ".join(together)
         low = self.edges[first]
         if self.open and last == len(self.edges) - 1:
-            return "all" if first == 0 else f">{low - 1:g}" if self.whole else f">={low:g}"
+            return "all" if first == 0 else f">{self._shown(low - 1)}" if self.whole else f">={self._shown(low)}"
         high = self.edges[last + 1] - self.whole
-        return f"<{high:g}" if low == -np.inf else f"{low:g}" if low == high else f"{low:g}-{high:g}"
+        if low == -np.inf:
+            return f"<{self._shown(high)}"
+        return self._shown(low) if low == high else f"{self._shown(low)}-{self._shown(high)}"
+
+    def _shown(self, edge: float) -> str:
+        return f"{edge:.{self.digits}g}"
 
 
 def make_buckets(values: Sequence[float] | np.ndarray, scale: Scale, minimum: int) -> list[Bucket]:
@@ -150,8 +157,10 @@ def steps(values: np.ndarray, width: float, start: float, whole: bool = True, lo
 def quartiles(values: np.ndarray) -> Scale:
     """Four buckets of about as many sentences each."""
     known = values[~np.isnan(values)]
-    edges = np.unique(np.quantile(known, [0, 0.25, 0.5, 0.75])) if len(known) else [0.0]
-    return Scale(tuple(float(f"{edge:.3g}") if i else -np.inf for i, edge in enumerate(edges)), False, open=True)
+    inner = np.unique(np.quantile(known, [0, 0.25, 0.5, 0.75]))[1:].tolist() if len(known) else []
+    # 17 tell any two numbers apart
+    digits = next(n for n in range(3, 18) if len({f"{edge:.{n}g}" for edge in inner}) == len(inner))
+    return Scale((-np.inf, *inner), False, open=True, digits=digits)
 
 
 # --- what sentences are put together by ---------------------------------------------------------------------------

@@ -49,6 +49,23 @@ def test_edges():
     }
 
 
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=40))
+def test_quartiles_hold_the_values_between_exact_edges(values):
+    values = np.array(values)
+    buckets = make_buckets(values, quartiles(values), 1)
+    assert len({bucket.label for bucket in buckets}) == len(buckets)
+    ends = np.unique(np.quantile(values, [0, 0.25, 0.5, 0.75]))
+    groups = [(values >= low) & (values < high) for low, high in zip(ends, [*ends[1:], np.inf], strict=True)]
+    assert [bucket.sentences.tolist() for bucket in buckets] == [np.flatnonzero(g).tolist() for g in groups if g.any()]
+
+
+def test_quartiles_of_confident_parses_stay_apart():
+    values = 1 - 4e-5 * np.arange(8.0)[::-1]
+    assert as_lists(make_buckets(values, quartiles(values), 1)) == {
+        **{"<0.99979": [0, 1], "0.99979-0.99986": [2, 3], "0.99986-0.99993": [4, 5], ">=0.99993": [6, 7]}
+    }
+
+
 def test_labels(tmp_path):
     path = tmp_path / "number.test.txt"
     path.write_text("one\nseveral \none\n\nseveral\n", encoding="utf-8")
