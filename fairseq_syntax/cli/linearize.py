@@ -24,8 +24,8 @@ from itertools import zip_longest
 from pathlib import Path
 
 from ..files import refuse_existing, staged
-from ..trees.alignment import align_tree
-from ..trees.conllu import TreeFormatError, read_conllu
+from ..trees.alignment import align_tree, explain_misfit, find_trees, pair_examples
+from ..trees.conllu import TreeFormatError, parse_block
 from ..trees.linearization import linearize
 from ..trees.subwords import SubwordType, split_words
 from ..trees.text import read_lines
@@ -103,47 +103,40 @@ def run(args: argparse.Namespace) -> None:
 
 def _read_pairs(args: argparse.Namespace, source_path: str, target_path: str) -> Iterator[tuple[str, str, str]]:
     """(task, source, target) in the order of the output."""
-    streams = {source_path: read_lines(source_path), target_path: read_lines(target_path)}
+    sources = ((line, "") for line in read_lines(source_path))
+    streams = {source_path: sources, target_path: read_lines(target_path)}
     if args.parses:
         streams[args.parses] = read_lines(args.parses)
     elif not args.translate_only:
-        trees = _find_trees(f"{source_path}.{args.trees_suffix}")
-        streams[trees] = read_conllu(trees)
+        streams[source_path] = _parsed_lines(args, source_path)
     for number, row in enumerate(zip_longest(*streams.values()), 1):
         if None in row:
             shorter = list(streams)[row.index(None)]
             longer = next(name for name, item in zip(streams, row, strict=True) if item is not None)
             raise TreeFormatError(
                 f"{shorter}: ends after {number - 1} sentences but {longer} goes on; all files "
-                "must have one line, or one tree, for each sentence; make them of the same text"
+                "must have one line for each sentence; make them of the same text"
             )
-        source, target = (" ".join(line.split()) for line in row[:2])
+        (source, parse), target, *given = row
+        source, target, parse = (" ".join(text.split()) for text in (source, target, *given, parse)[:3])
         yield TRANSLATE, source, target
-        if args.translate_only:
-            continue
-        if args.parses:
-            parse = " ".join(row[2].split())
-        else:
-            place = f"{source_path}:{number}"
-            words = split_words(source, args.subword_type, place)
-            tree = align_tree(row[2], words, f"{place} (tree at {trees}:{row[2].line})")
-            parse = " ".join(linearize(tree)) if tree.is_parsed else ""
         # an empty target would teach the model to stop at once
         if source and parse:
             yield PARSE, source, parse
 
 
-def _find_trees(path: str) -> str:
-    """The file of the trees, plain or gzipped."""
-    found = [name for name in (path, f"{path}.gz") if Path(name).exists()]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise TreeFormatError(f"{path}: exists with and without .gz; delete the wrong one")
-    raise TreeFormatError(
-        f"{path}: no such file, nor with .gz; parse the source with fairseq-syntax parse, or give "
-        "--parses or --translate-only"
-    )
+def _parsed_lines(args: argparse.Namespace, source_path: str) -> Iterator[tuple[str, str]]:
+    """Each line of the source and its linearised parse, which is empty if there is nothing to parse."""
+    advice = "parse the source with fairseq-syntax parse, or give --parses or --translate-only"
+    trees = find_trees(f"{source_path}.{args.trees_suffix}", advice)
+    with explain_misfit(source_path):
+        for line, text, tree_line, block in pair_examples(source_path, trees):
+            place = f"{source_path}:{line}"
+            words = split_words(text, args.subword_type, place)
+            tree = align_tree(
+                parse_block(block, str(trees), tree_line), words, f"{place} (tree at {trees}:{tree_line})"
+            )
+            yield text, " ".join(linearize(tree)) if tree.is_parsed else ""
 
 
 main = Verb(__doc__, add_arguments, run, check)

@@ -14,16 +14,8 @@ import numpy as np
 from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import data_file_path
 
-from ..trees.alignment import align_tree
-from ..trees.conllu import (
-    TreeFormatError,
-    block_forms,
-    numbered_lines,
-    open_text,
-    parse_block,
-    read_blocks,
-    without_parse,
-)
+from ..trees.alignment import Example, align_tree, explain_misfit, pair_examples
+from ..trees.conllu import TreeFormatError, parse_block, without_parse
 from ..trees.distances import pack_distances, tree_distances
 from ..trees.piece_parents import parent_positions
 from ..trees.subwords import join_subwords
@@ -64,15 +56,6 @@ class Options:
     allow_broken: float = 0.0
 
 
-class Example(NamedTuple):
-    """One sentence as read: its text line and the raw lines of its tree."""
-
-    line: int
-    text: str
-    tree_line: int
-    tree: list[str]
-
-
 class SplitCounts(NamedTuple):
     """What a split held; of the `unparsed` sentences, `broken` had a broken tree."""
 
@@ -81,43 +64,6 @@ class SplitCounts(NamedTuple):
     words: int
     unparsed: int
     broken: int
-
-
-def pair_examples(text_path: Path, trees_path: Path) -> Iterator[Example]:
-    """Read a text and its trees side by side; an empty line goes with a tree without words, or with none at all.
-
-    Raises TreeFormatError: the files hold different numbers of sentences, or one is not readable.
-    """
-    with closing(open_text(trees_path)) as trees, _open_tokens(text_path) as lines:
-        blocks = read_blocks(trees, str(trees_path))
-        start, block = next(blocks, (0, None))
-        number = 0
-        for number, line in numbered_lines(lines, str(text_path)):
-            if block is not None and (line.strip() or not block_forms(block)):
-                yield Example(number, line, start, block)
-                start, block = next(blocks, (0, None))
-            elif not line.strip():
-                yield Example(number, line, 0, [])
-            else:
-                raise TreeFormatError(
-                    f"{text_path}:{number}: no parse; {trees_path} ends after {number - 1} sentences: "
-                    "parse this very text with fairseq-syntax parse"
-                )
-        if block is not None:
-            raise TreeFormatError(
-                f"{trees_path}:{start}: tree {number + 1}, but {text_path} has {number} lines; "
-                "parse this very text with fairseq-syntax parse"
-            )
-
-
-def _open_tokens(path: Path):
-    # universal newlines, as fairseq reads text: a lone carriage return ends a line there too
-    try:
-        return open(path, encoding="utf-8")
-    except OSError as error:
-        raise TreeFormatError(
-            f"{path}: cannot be opened ({error.strerror}); check --trainpref, --validpref, --testpref"
-        ) from None
 
 
 def convert(
@@ -215,7 +161,7 @@ class SplitWriter:
         names = [n for n in ARRAY_TYPES if self.options.distances or n != "distances"]
         total = SplitCounts(0, 0, 0, 0, 0)
         broken: list[str] = []
-        with ExitStack() as stack:
+        with explain_misfit(text_path), ExitStack() as stack:
             writers = {
                 name: stack.enter_context(closing(ArrayWriter(f"{self.prefix}.{name}", ARRAY_TYPES[name])))
                 for name in names

@@ -12,8 +12,9 @@ from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import index_file_path
 from tqdm import tqdm
 
+from ..trees.alignment import find_trees
 from ..trees.subwords import check_length
-from ..trees.text import TreeFormatError, numbered_lines
+from ..trees.text import TreeFormatError, refuse_returns, token_lines
 from .arrays import (
     ARRAY_TYPES,
     FORMAT_VERSION,
@@ -87,8 +88,13 @@ class Preprocessing:
         return Path(f"{prefix}.{self.source}")
 
     def _trees(self, prefix: str) -> Path:
-        plain = Path(f"{prefix}.{self.source}.{self.args.trees_suffix}")
-        return plain if plain.exists() else plain.with_name(plain.name + ".gz")
+        text = self._text(prefix)
+        plain = f"{text}.{self.args.trees_suffix}"
+        return find_trees(
+            plain,
+            f"make them with fairseq-syntax parse --input {text} --subword-type {self.args.subword_type} "
+            f"--output {plain}; data of models that need no trees are made with fairseq-preprocess",
+        )
 
     def _check_input(self, prefix: str) -> None:
         """Say what is missing before hours of work, not after."""
@@ -101,17 +107,14 @@ class Preprocessing:
                 raise FileNotFoundError(f"{text}: no such text; check the prefixes and languages")
         lines = [self._count_lines(text, check=text is texts[0] and not args.dict_only) for text in texts]
         if len(set(lines)) > 1:
+            for text in texts:
+                refuse_returns(text)
             raise TreeFormatError(
                 f"{texts[0]}: {lines[0]} lines, but {texts[1]} has {lines[1]}; a translation must stand on the line "
                 "of its source"
             )
-        if not args.dict_only and not self._trees(prefix).is_file():
-            plain = f"{texts[0]}.{args.trees_suffix}"
-            raise FileNotFoundError(
-                f"{plain}: no such trees (nor {Path(plain).name}.gz); make them with "
-                f"fairseq-syntax parse --input {texts[0]} --subword-type {args.subword_type} --output {plain}; "
-                "data of models that need no trees are made with fairseq-preprocess"
-            )
+        if not args.dict_only:
+            self._trees(prefix)
 
     def _count_lines(self, path: Path, check: bool) -> int:
         """Lines of a text as fairseq counts them; fairseq itself may loop for ever over a text that is not UTF-8.
@@ -119,10 +122,9 @@ class Preprocessing:
         Raises TreeFormatError: the text is not text, or, with `check`, a sentence is longer than `--max-words`.
         """
         number = 0
-        with open(path, encoding="utf-8") as lines:
-            for number, line in numbered_lines(lines, str(path)):
-                if check:
-                    check_length(line, self.args.subword_type, self.args.max_words, f"{path}:{number}")
+        for number, line in token_lines(path):
+            if check:
+                check_length(line, self.args.subword_type, self.args.max_words, f"{path}:{number}")
         return number
 
     def _check_destination(self) -> None:

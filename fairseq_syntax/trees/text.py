@@ -1,6 +1,7 @@
 """Text files: UTF-8, a sentence or a word a line, plain or gzipped."""
 
 import gzip
+import re
 import zlib
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -35,9 +36,41 @@ def open_text(path: str | Path) -> IO[str]:
             return gzip.open(path, "rt", encoding="utf-8-sig", newline="\n")
         return open(path, encoding="utf-8-sig", newline="\n")
     except OSError as error:
-        raise TreeFormatError(
-            f"{path}: cannot be opened ({error.strerror}); check the path and the permissions"
-        ) from None
+        raise _cannot_open(path, error) from None
+
+
+def _cannot_open(path: str | Path, error: OSError) -> TreeFormatError:
+    return TreeFormatError(f"{path}: cannot be opened ({error.strerror}); check the path and the permissions")
+
+
+def token_lines(path: str | Path) -> Iterator[tuple[int, str]]:
+    """The lines of a text as fairseq reads them, with their numbers from 1: a lone carriage return ends a line, too.
+
+    Raises TreeFormatError: the file cannot be opened, or begins with a byte order mark; see also `numbered_lines`.
+    """
+    try:
+        text = open(path, encoding="utf-8")
+    except OSError as error:
+        raise _cannot_open(path, error) from None
+    with text:
+        for number, line in numbered_lines(text, str(path)):
+            if number == 1 and line.startswith("\ufeff"):
+                raise TreeFormatError(
+                    f"{path}: begins with a byte order mark, which fairseq takes for part of the first word; remove "
+                    f"it: sed -i '1s/^\\xEF\\xBB\\xBF//' {path}"
+                )
+            yield number, line
+
+
+def refuse_returns(path: str | Path) -> None:
+    """Raise TreeFormatError if a carriage return stands inside a line of a text; the message names the line."""
+    with open(path, "rb") as lines:
+        for number, line in enumerate(lines, 1):
+            if re.search(rb"\r[^\n]", line):
+                raise TreeFormatError(
+                    f"{path}:{number}: holds a carriage return, at which fairseq ends a line; make it a space: "
+                    "tr '\\r' ' ' < OLD > NEW"
+                )
 
 
 def numbered_lines(lines: Iterable[str], name: str) -> Iterator[tuple[int, str]]:

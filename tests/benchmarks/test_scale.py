@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_syntax.data.binarize import pair_examples
+from fairseq_syntax.trees.alignment import pair_examples
 from fairseq_syntax.trees.conllu import read_conllu
 from fairseq_syntax.trees.subwords import join_subwords
 

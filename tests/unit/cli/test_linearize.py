@@ -61,6 +61,14 @@ def test_pairs_are_interleaved(corpus):
     assert sorted(path.name for path in (corpus / "new").iterdir()) == ["out.de", "out.en"]
 
 
+def test_an_empty_line_needs_no_tree(corpus):
+    assert run(corpus) == 0
+    expected = output(corpus)
+    (corpus / "in.en.conllu").write_text(TREES.replace("# text =\n\n", ""))
+    assert run(corpus, "--overwrite") == 0
+    assert output(corpus) == expected
+
+
 def test_translate_only_needs_no_trees(corpus):
     (corpus / "in.en.conllu").unlink()
     assert run(corpus, "--translate-only") == 0
@@ -95,11 +103,13 @@ def test_sentence_without_parse_is_translated_only(corpus):
         ("in.en", "a cat\n\nsleep@@ s\n", ["in.en:3", "the end", "'!'"]),
         ("in.en", "a cat\nx\nsleep@@ s !\n", ["in.en:2", "'x'", "the end"]),
         ("in.en", "a cat\n\nsleep@@ s !@@\n", ["in.en:3", "inside a word"]),
-        ("in.en", "a cat\n\n", ["in.en: ends after 2", "in.de goes on"]),
+        ("in.en", "a cat\n\n", ["in.en.conllu:6: tree 3", "in.en has 2 lines"]),
+        ("in.en", "a cat\n\nsleep@@\rs !\n", ["in.en:3: holds a carriage return"]),
+        ("in.en", "\ufeffa cat\n\nsleep@@ s !\n", ["in.en: begins with a byte order mark"]),
         ("in.de", "eine Katze\nleer\n", ["in.de: ends after 2", "in.en goes on"]),
         ("in.de", TARGET + "mehr\n", ["in.en: ends after 3", "in.de goes on"]),
-        ("in.en.conllu", TREES[: TREES.index("1\tsleeps")], ["in.en.conllu: ends after 2"]),
-        ("in.en.conllu", TREES + TREES, ["in.en: ends after 3", "in.en.conllu goes on"]),
+        ("in.en.conllu", TREES[: TREES.index("1\tsleeps")], ["in.en:3: no parse", "in.en.conllu ends after 2"]),
+        ("in.en.conllu", TREES + TREES, ["in.en.conllu:9: tree 4", "in.en has 3 lines"]),
         ("in.en.conllu", TREES.replace("\t2\tdet", "\t9\tdet"), ["in.en.conllu:1", "head 9"]),
     ],
 )

@@ -8,6 +8,7 @@ import os
 import pickle
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -211,6 +212,33 @@ def test_carriage_returns(tmp_path, corpus):
     for split, items in corpus.items():
         write_split(tmp_path / "text" / split, items, newline="\r\n")
     assert contents(run(tmp_path), (".bin", ".idx")) == plain
+
+
+@pytest.mark.parametrize("name", ["train.en", "test.de"])
+def test_a_byte_order_mark_is_refused(tmp_path, corpus, capsys, name):
+    path = tmp_path / "text" / name
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    error = fails(capsys, tmp_path)
+    assert f"{path}: begins with a byte order mark" in error
+    command = error.partition("remove it: ")[2]
+    subprocess.run(command, shell=True, check=True)
+    check_split(run(tmp_path), "train", corpus["train"])
+
+
+@pytest.mark.parametrize("name", ["en", "de"])
+def test_a_carriage_return_inside_a_line_is_named(tmp_path, corpus, capsys, name):
+    """In the source alone, in the target alone, and in both, where the trees do not fit."""
+    path = tmp_path / "text" / f"train.{name}"
+    text = path.read_bytes()
+    path.write_bytes(text.replace(b" ", b"\r", 1))
+    line = text[: text.index(b" ")].count(b"\n") + 1
+    assert f"{path}:{line}: holds a carriage return" in fails(capsys, tmp_path)
+    other = path.with_suffix(".en" if name == "de" else ".de")
+    other.write_bytes(other.read_bytes().replace(b" ", b"\r", 1))
+    assert "holds a carriage return" in fails(capsys, tmp_path)
+    for each in (path, other):
+        each.write_bytes(each.read_bytes().replace(b"\r", b" "))
+    check_split(run(tmp_path), "train", corpus["train"])
 
 
 @pytest.mark.parametrize("space", ["\xa0", "\u2028", "\u3000", "\x85"])

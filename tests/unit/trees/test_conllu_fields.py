@@ -7,9 +7,10 @@ import tracemalloc
 
 import pytest
 
-from fairseq_syntax.data.binarize import Options, convert, pair_examples
+from fairseq_syntax.data.binarize import Options, convert
 from fairseq_syntax.systems.parser.treebank import TreebankFormat, read_treebank
 from fairseq_syntax.trees import conllu
+from fairseq_syntax.trees.alignment import pair_examples
 from fairseq_syntax.trees.conllu import MAX_LINE, Sentence, TreeFormatError, read_blocks, read_conllu
 
 # every character that str.splitlines cuts at, and other whitespace
