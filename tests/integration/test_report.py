@@ -188,15 +188,19 @@ def test_sentences_of_two_words_differ_too():
     from fairseq_syntax.evaluate.comparison import Chance, Evaluation
     from fairseq_syntax.evaluate.corpus import Corpus, System
     from fairseq_syntax.evaluate.metrics import METRICS
-    from fairseq_syntax.inspection.report.sentences import most_different
+    from fairseq_syntax.inspection.report.sentences import most_different, sentences
 
     systems = [System("right", ["1"], [""], [["guten tag"]]), System("wrong", ["1"], [""], [["schlechter tag"]])]
     corpus = Corpus(systems, [["guten tag"]], [0], None, None)
-    evaluation = Evaluation(corpus, [METRICS["BLEU"](False, "none")], Chance())
+    evaluation = Evaluation(corpus, [METRICS[name](False, "none") for name in ("BLEU", "RIBES")], Chance())
     (found,) = most_different(evaluation, "BLEU", 5)
     right, wrong = found.translations
     assert right.score == pytest.approx(100) and 0 < wrong.score < 50
     assert found.spread == pytest.approx(right.score - wrong.score)
+    # scores from 0 to 1 are not rounded to 0 or 1
+    (found,) = most_different(evaluation, "RIBES", 5)
+    shown = "".join(sentences(evaluation, "RIBES", 5, None))
+    assert f"RIBES {found.spread:.4f}" in shown and f">{found.translations[1].score:.4f}<" in shown
 
 
 @pytest.fixture(scope="module")

@@ -109,7 +109,7 @@ def _sentence(
     evaluation: Evaluation, difference: Difference, metric: str, systems: list[str], parse: Parse | None
 ) -> str:
     """A sentence that unfolds: its texts, and its tree."""
-    corpus, index = evaluation.corpus, difference.index
+    corpus, index, digits = evaluation.corpus, difference.index, evaluation.metrics[metric].digits
     references = corpus.references[index]
     source = corpus.sources[index] if corpus.sources is not None else None
     rows = [] if source is None else [_row("source", "", markup.isolated(source))]
@@ -117,7 +117,7 @@ def _sentence(
     for made in difference.translations:
         name = f"{markup.isolated(made.system)} <small>{markup.text(', '.join(made.runs))}</small>"
         hidden = f' data-system="{systems.index(made.system)}"'
-        rows.append(_row(name, f"{made.score:.1f}", markup.marked(made.text, references[0]), hidden))
+        rows.append(_row(name, f"{made.score:.{digits}f}", markup.marked(made.text, references[0]), hidden))
     head = "".join(f'<th scope="col">{name}</th>' for name in ("system, seeds", markup.text(metric), "text"))
     table = f'<table class="plain"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
     body = f'<div class="frame" tabindex="0" role="region" aria-label="Translations">{table}</div>'
@@ -125,7 +125,7 @@ def _sentence(
         tree = parse.sentence
         body += markup.figure(draw_tree(tree.forms, tree.heads, labels=tree.deprels), "The parse of the source")
     said = markup.isolated(references[0] if source is None else source)
-    title = f"{difference.number}: {said} <small>{markup.text(metric)} {difference.spread:.0f}</small>"
+    title = f"{difference.number}: {said} <small>{markup.text(metric)} {difference.spread:.{digits}f}</small>"
     return f'<div class="sentence">{markup.folded(title, body)}</div>'
 
 
