@@ -96,11 +96,16 @@ def chosen_runs(board: Board, args: argparse.Namespace) -> list[Run]:
         raise BoardError(f"--jobs {args.jobs}: must be 1 or more")
     out, results = places(board, args)
     device = () if args.gpu else ("--cpu",)
-    return [
+    runs = [
         Run(board, system, seed, out, results, device)
         for system, seed in board.runs()
-        if (not args.systems or system.name in args.systems) and (not args.seeds or seed in args.seeds)
+        if not args.systems or system.name in args.systems
     ]
+    seeds = sorted({run.seed for run in runs})
+    for seed in args.seeds or ():
+        if seed not in seeds:
+            raise BoardError(f"--seeds {seed}: {board.path} has {', '.join(map(str, seeds))} of these systems")
+    return [run for run in runs if not args.seeds or run.seed in args.seeds]
 
 
 class OnlyOne:
