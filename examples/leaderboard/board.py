@@ -5,6 +5,7 @@ import shlex
 import tomllib
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import get_args, get_origin
 
 import fairseq_syntax
 
@@ -16,6 +17,14 @@ if not USER_DIR.is_dir():
     USER_DIR = Path(fairseq_syntax.__file__).parent
 TREES = ("gold", "parser", "random")
 VERBS = ("contrast", "whatif", "unparsed")
+_TYPES = {
+    str: 'a text, such as "a"',
+    int: "a whole number",
+    bool: "true or false",
+    tuple[str, ...]: 'a list of texts, such as ["a"]',
+    tuple[int, ...]: "a list of whole numbers, such as [1]",
+    dict[str, str]: 'a table of texts, such as { a = "b" }',
+}
 
 
 class BoardError(Exception):
@@ -183,8 +192,17 @@ def places(board: Board, args: argparse.Namespace) -> tuple[Path, Path]:
     return out.resolve(), results.resolve()
 
 
+def _fits(value: object, kind: type) -> bool:
+    """Whether a value of TOML is of the type of a field."""
+    if isinstance(value, list):
+        return get_origin(kind) is tuple and all(type(each) is get_args(kind)[0] for each in value)
+    if isinstance(value, dict):
+        return get_origin(kind) is dict and all(type(each) is get_args(kind)[1] for each in value.values())
+    return type(value) is kind  # `true` is a number to isinstance
+
+
 def _build(kind: type, where: str, values: object, **more):
-    """A dataclass from a table of the file; unknown and missing keys are named."""
+    """A dataclass from a table of the file; unknown and missing keys, and values of another type, are named."""
     if not isinstance(values, dict):
         raise BoardError(f"{where}: must be a table, such as {{ {fields(kind)[0].name} = … }}")
     known = {field.name for field in fields(kind)}
@@ -193,6 +211,10 @@ def _build(kind: type, where: str, values: object, **more):
         raise BoardError(
             f"{where}: {unknown[0]} is not a setting; choose among {', '.join(sorted(known - more.keys()))}"
         )
+    kinds = {field.name: field.type for field in fields(kind)}
+    for key, value in values.items():
+        if not _fits(value, kinds[key]):
+            raise BoardError(f"{where}: {key} = {value!r}: give {_TYPES[kinds[key]]}")
     values = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
     try:
         return kind(**values, **more)
@@ -203,7 +225,7 @@ def _build(kind: type, where: str, values: object, **more):
 def _inherit(path: Path, families: dict) -> None:
     """Give every family with `like` the settings of that one that it does not set itself."""
     for name, values in families.items():
-        like = values.pop("like", name) if isinstance(values, dict) else name
+        like = str(values.pop("like", name)) if isinstance(values, dict) else name
         if not isinstance(families.get(like), dict):
             raise BoardError(f"{path}: families.{name}: like {like}; choose among {', '.join(families)}")
         families[name] = {**families[like], **values}
@@ -219,6 +241,9 @@ def read_board(path: Path) -> Board:
         content = tomllib.loads(path.read_text(encoding="utf8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BoardError(f"{path}: {error}") from None
+    for key in ("splits", "families", "systems", "probes"):
+        if not isinstance(content.get(key, {}), dict):
+            raise BoardError(f"{path}: {key} = {content[key]!r}: give a table, [{key}]")
     _inherit(path, content.get("families", {}))
     parts = {}
     for key, kind in (("splits", Split), ("families", Family), ("systems", System), ("probes", Probe)):

@@ -304,17 +304,35 @@ def test_a_broken_challenge_is_named(tmp_path, monkeypatch):
         ('nmt_lstm = { family = "recurrent",', 'nmt_lstm = { trees = "silver", family = "recurrent",', "'silver'"),
         ("nmt_lstm = { family", 'nmt_lstm = { control = "silver", family', "control silver is not among the systems"),
         ("[splits]", "[splits", "line 7"),
+        ("seeds = [1]", "seeds = 1", "seeds = 1: give a list of whole numbers, such as [1]"),
+        ("seeds = [1]", "seeds = [1, true]", "seeds = [1, True]: give a list of whole numbers"),
+        ('hashed = ["corpus/*"]', 'hashed = "corpus/*"', "hashed = 'corpus/*': give a list of texts"),
+        ('options = "--arch nmt_lstm_tiny"', 'options = ["--arch", "x"]', "options = ['--arch', 'x']: give a text"),
+        ("max_updates = 3", 'max_updates = "3"', "max_updates = '3': give a whole number"),
+        ("average = 2", "annealed = 2", "annealed = 2: give true or false"),
+        ('"corpus/challenge.en.conllu" = "test" }', '"corpus/challenge.en.conllu" = 1 }', "give a table of texts"),
+        ("seeds = [1]", "seeds = [1]\nprobes = 3", "probes = 3: give a table, [probes]"),
+        ("average = 2", 'like = ["a"]', "families.recurrent: like ['a']; choose among recurrent"),
         ('baseline = "nmt_lstm"', 'baseline = "lstm"', "families.recurrent: baseline lstm is not among the systems"),
         ('systems = { nmt_lstm = "', 'systems = { lstm = "', "curve: its split and its systems must be among"),
     ],
 )
-def test_mistakes_in_a_table_are_named(tmp_path, old, new, said):
+def test_mistakes_in_a_table_are_named(old, new, said, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(FOLDER))
+    from board import BoardError, read_board
+
     table = write(tmp_path / "tiny.toml", 3)
     assert old in table.read_text()
     table.write_text(table.read_text().replace(old, new))
-    done = leaderboard(table, tmp_path)
-    assert done.returncode == 2 and "Traceback" not in done.stderr
-    assert str(table) in done.stderr and said in done.stderr
+    with pytest.raises(BoardError) as refused:
+        read_board(table)
+    assert str(refused.value).startswith(f"{table}: ") and said in str(refused.value)
+
+
+def test_seeds_that_the_table_has_not_are_named(tmp_path):
+    table = write(tmp_path / "tiny.toml", 3, 'other = { family = "recurrent", options = "", seeds = [7, 8] }\n')
+    done = leaderboard(table, tmp_path, "--dry-run", "--systems", "other", "--seeds", "7", "1")
+    assert done.returncode == 2 and f"--seeds 1: {table} has 7, 8 of these systems" in done.stderr
 
 
 def test_two_at_work_in_one_folder_are_refused(data, tmp_path):
