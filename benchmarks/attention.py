@@ -45,7 +45,7 @@ def variants(width: int) -> dict[str, dict]:
     Left out are the systems with dependency units, which have the attention of the others.
     """
     systems = {name: options for name, options in models.directed(width).items() if not SYSTEMS[name].get("sdatt_sdr")}
-    for gradient in (PositionGradient.hard, PositionGradient.mix):
+    for gradient in (PositionGradient.ste, PositionGradient.hard, PositionGradient.mix):
         systems[f"sdatt, {gradient}"] = {**systems["sdatt"], "sdatt_position": str(gradient)}
     systems["sdatt, add"] = {**systems["sdatt"], "sdatt_combine": str(Combine.add)}
     return systems

@@ -78,7 +78,7 @@ def row_weights(scores, distances, window, sigma, combine):
     return torch.stack(weights)
 
 
-def directed(scores, query, net, distances, *, window=4.0, sigma=None, combine="mul", gradient="ste", guide="none"):
+def directed(scores, query, net, distances, *, window=4.0, sigma=None, combine="mul", gradient="smooth", guide="none"):
     """Eqs. 5, 9-11; (weights, p)."""
     length = len(scores)
     sigma = window / 2 if sigma is None else sigma

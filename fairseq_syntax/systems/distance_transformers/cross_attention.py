@@ -73,7 +73,7 @@ class SyntaxCrossAttention(MultiheadAttention):
         num_heads: int,
         *,
         syntax_heads: int,
-        gradient: PositionGradient = PositionGradient.ste,
+        gradient: PositionGradient = PositionGradient.smooth,
         **kwargs,
     ):
         if not 0 <= syntax_heads <= num_heads:

@@ -102,9 +102,10 @@ class SyntaxDirectedOptions(RecurrentOptions):
         reading=True,
     )
     sdatt_position: PositionGradient = option(
-        PositionGradient.ste,
-        "gradient of the predicted position: ste, from the words to its left and right; smooth, from all words, those "
-        "near it the most (ours); hard, none; mix: both neighbours' weights, mixed, in translation, too",
+        PositionGradient.smooth,
+        "gradient of the predicted position, of which the paper says nothing: smooth, from all words, those near it "
+        "the most; ste, from the words to its left and right; hard, none; mix: both neighbours' weights, even to "
+        "translate",
         reading=True,
     )
     sdatt_guide: PositionGuide = option(

@@ -25,8 +25,8 @@ class Combine(StrEnum):
 class PositionGradient(StrEnum):
     """How the predicted position, of which a row of distances is chosen, gets a gradient. The paper gives it none."""
 
-    ste = "ste"  # the row's weights, with the gradient of `mix`
     smooth = "smooth"  # the row's weights, with the gradient of all rows, mixed by a Gaussian around the position
+    ste = "ste"  # the row's weights, with the gradient of `mix`
     hard = "hard"  # none: the literal formula; the position is never learned
     mix = "mix"  # the weights of the two nearest rows, mixed
 
@@ -119,7 +119,7 @@ class SyntaxDirectedWeights(SourceWeights):
         window: float = 4.0,
         sigma: Optional[float] = None,
         combine: Combine = Combine.mul,
-        gradient: PositionGradient = PositionGradient.ste,
+        gradient: PositionGradient = PositionGradient.smooth,
         guide: PositionGuide = PositionGuide.none,
         guide_weight: float = 1.0,
     ):

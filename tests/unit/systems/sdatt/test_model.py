@@ -146,7 +146,7 @@ def test_equals_the_paper_word_by_word(build, arch, decoder, more):
 FORMS = [
     {"sdatt_combine": combine, "sdatt_position": gradient}
     for combine in ("mul", "add", "post")
-    for gradient in ("ste", "smooth", "hard", "mix")
+    for gradient in ("smooth", "ste", "hard", "mix")
 ]
 ALL_READINGS = [
     *(("sdatt", form) for form in FORMS),
@@ -271,7 +271,7 @@ WITHOUT_A_LIMIT = {
     "sdatt": [
         {"sdatt_n": INF, "sdatt_combine": combine, "sdatt_position": gradient}
         for combine in ("mul", "add", "post")
-        for gradient in ("ste", "smooth", "hard", "mix")
+        for gradient in ("smooth", "ste", "hard", "mix")
     ],
     "flexible_att": [{"sdatt_flex_sigma": INF}],
 }
