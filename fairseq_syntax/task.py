@@ -149,9 +149,12 @@ class SyntaxTranslationTask(RawText, TrainingSteps, ValidationBleu, TranslationT
             raise ValueError(f"--parse-dropout {cfg.parse_dropout}: {name} reads no parses; leave the option out")
 
     def get_batch_iterator(self, dataset, *args, **kwargs):
-        """As in fairseq; training, and nothing else, withholds parses (`--parse-dropout`)."""
+        """As in fairseq; training, and nothing else, divides epochs and withholds parses."""
         # the trainer says this of training only; validation may be on the same data
-        if self.cfg.parse_dropout and "update_epoch_batch_itr" in kwargs:
+        trains = "update_epoch_batch_itr" in kwargs
+        if trains and self.cfg.epoch_parts > 1:
+            dataset = dataset.of_part(EpochPart.of(kwargs["epoch"], self.cfg.epoch_parts))
+        if trains and self.cfg.parse_dropout:
             names = TAG_DICTIONARIES.keys() & (self.required_inputs | self.optional_inputs)
             missing = {name: self.syntax_dictionary(name).index("_") for name in names}
             dataset = dataset.withholding(self.cfg.parse_dropout, kwargs["seed"], kwargs["epoch"], missing)
@@ -184,17 +187,11 @@ class SyntaxTranslationTask(RawText, TrainingSteps, ValidationBleu, TranslationT
         beside = length_table_path(utils.split_paths(cfg.data)[0], *languages)
         return read_length_table(beside if cfg.length_prior == "auto" else cfg.length_prior, *languages)
 
-    def has_sharded_data(self, split):
-        """Whether every epoch loads data of its own: a part of an epoch does."""
-        return self.cfg.epoch_parts > 1 or super().has_sharded_data(split)
-
     def load_dataset(self, split, epoch=1, combine=False, **kwargs):
         """Load a split as fairseq does and put its trees beside it."""
-        part = None
-        if split == self.cfg.train_subset and self.cfg.epoch_parts > 1:
-            epoch, number = divmod(epoch - 1, self.cfg.epoch_parts)
-            epoch += 1
-            part = EpochPart(epoch, number, self.cfg.epoch_parts)
+        if split == self.cfg.train_subset:
+            # directories take turns after all parts
+            epoch = EpochPart.of(epoch, self.cfg.epoch_parts).epoch
         data_path = check_split(self, split, epoch, combine)
         super().load_dataset(split, epoch=epoch, combine=combine, **kwargs)
         syntax = load_syntax(self, data_path, split, combine)
@@ -205,7 +202,6 @@ class SyntaxTranslationTask(RawText, TrainingSteps, ValidationBleu, TranslationT
             syntax,
             self.required_inputs | self.optional_inputs,
             truncated_to=self.cfg.max_source_positions if self.cfg.truncate_source else None,
-            part=part,
         )
 
 

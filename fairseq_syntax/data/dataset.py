@@ -120,6 +120,12 @@ class EpochPart(NamedTuple):
     number: int  # of the part, from 0
     parts: int  # how many there are
 
+    @classmethod
+    def of(cls, epoch: int, parts: int) -> "EpochPart":
+        """What is one of fairseq's epochs, which are counted from 1."""
+        whole, number = divmod(epoch - 1, parts)
+        return cls(whole + 1, number, parts)
+
     def holds(self, size: int) -> np.ndarray:
         """(size,) True at the sentences of this part. Depends on nothing else: a resumed run finds the same ones."""
         order = np.random.default_rng(self.epoch).permutation(size)
@@ -157,18 +163,17 @@ class SyntaxPairDataset(LanguagePairDataset):
         syntax: a sequence of `TokenSyntax` in the order of the source sentences; None for models without syntax.
         syntax_inputs: keys of `INPUTS` that batches hold.
         truncated_to: tokens to which fairseq cuts longer source sentences (`--truncate-source`); None: it does not.
-        part: iterate over this part of the sentences only.
         All others as in `LanguagePairDataset`.
     """
 
-    def __init__(self, *args, syntax=None, syntax_inputs=(), truncated_to=None, part=None, **kwargs):
+    def __init__(self, *args, syntax=None, syntax_inputs=(), truncated_to=None, **kwargs):
         super().__init__(*args, **kwargs)
-        self._attach(syntax, syntax_inputs, truncated_to, part)
+        self._attach(syntax, syntax_inputs, truncated_to)
 
-    def _attach(self, syntax, syntax_inputs, truncated_to, part):
+    def _attach(self, syntax, syntax_inputs, truncated_to):
         self.syntax = syntax
         self.truncated_to = truncated_to
-        self.part = part
+        self.part = None
         self.syntax_inputs = tuple(sorted(syntax_inputs)) if syntax is not None else ()
         if syntax is not None and len(syntax) != len(self.src):
             raise TreeFormatError(
@@ -177,11 +182,11 @@ class SyntaxPairDataset(LanguagePairDataset):
             )
 
     @classmethod
-    def from_pairs(cls, pairs, syntax, syntax_inputs, truncated_to=None, part=None):
+    def from_pairs(cls, pairs, syntax, syntax_inputs, truncated_to=None):
         """Put trees beside a `LanguagePairDataset` that fairseq has loaded."""
         dataset = cls.__new__(cls)
         dataset.__dict__.update(vars(pairs))
-        dataset._attach(syntax, syntax_inputs, truncated_to, part)
+        dataset._attach(syntax, syntax_inputs, truncated_to)
         return dataset
 
     @classmethod
@@ -197,6 +202,12 @@ class SyntaxPairDataset(LanguagePairDataset):
             constraints=constraints,
             **syntax,
         )
+
+    def of_part(self, part):
+        """The same pairs, of which an `EpochPart` is iterated over."""
+        pairs = copy.copy(self)
+        pairs.part = part
+        return pairs
 
     def withholding(self, share, seed, epoch, missing):
         """The same pairs, of which about this share have no parse: which ones, seed, epoch and number decide alone.

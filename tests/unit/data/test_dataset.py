@@ -102,6 +102,10 @@ def check_batch(task, batch, longest=None):
     return found
 
 
+# what the trainer says of training only
+TRAINS = {"update_epoch_batch_itr": False}
+
+
 def epoch(task, split, number=1, **kwargs):
     """All batches of an epoch, shuffled as in training."""
     iterator = task.get_batch_iterator(
@@ -216,13 +220,12 @@ def parts_of(task, parts, first_epoch=1):
     found = []
     for number in range(first_epoch, first_epoch + parts):
         task.load_dataset("train", epoch=number, combine=True)
-        found.append(texts_of(task, epoch(task, "train", number)))
+        found.append(texts_of(task, epoch(task, "train", number, **TRAINS)))
     return found
 
 
 def test_parts_of_an_epoch_hold_every_sentence_once(data):
     task = set_up(data / "bin-one", "--epoch-parts", 3)
-    assert task.has_sharded_data("train")
     parts = parts_of(task, 3)
     assert sorted(text for part in parts for text in part) == texts([*SPLITS["one"]["train"], *SPLITS["more"]["train"]])
     assert max(map(len, parts)) - min(map(len, parts)) <= 1
@@ -235,10 +238,11 @@ def test_every_epoch_is_divided_anew_and_the_same_way_after_a_restart(data):
     assert again == second[1:2]
 
 
-def test_validation_data_are_not_divided(data):
+@pytest.mark.parametrize("split", ["valid", "train"])
+def test_data_of_an_evaluation_are_not_divided(data, split):
     task = set_up(data / "bin-one", "--epoch-parts", 3)
-    task.load_dataset("valid", epoch=2)
-    assert sorted(texts_of(task, epoch(task, "valid"))) == texts(SPLITS["one"]["valid"])
+    task.load_dataset(split, epoch=2)
+    assert sorted(texts_of(task, epoch(task, split))) == texts(SPLITS["one"][split])
 
 
 def test_directories_take_turns_after_all_parts(data):
@@ -247,7 +251,7 @@ def test_directories_take_turns_after_all_parts(data):
         found = []
         for number in (start, start + 1):
             task.load_dataset("train", epoch=number, combine=False)
-            found += texts_of(task, epoch(task, "train", number))
+            found += texts_of(task, epoch(task, "train", number, **TRAINS))
         assert sorted(found) == texts(SPLITS[name]["train"])
 
 
@@ -364,8 +368,8 @@ def test_parses_are_withheld_by_seed_epoch_and_number_and_in_training_only(data,
     task = set_up(data / "bin-one", "--parse-dropout", 0.3, *padding)
     task.load_dataset("train", combine=True)
 
-    def drawn(number, **kwargs):  # what the trainer says of training only
-        return withheld(task, epoch(task, "train", number, update_epoch_batch_itr=False, **kwargs))
+    def drawn(number, **kwargs):
+        return withheld(task, epoch(task, "train", number, **TRAINS, **kwargs))
 
     first = drawn(1)
     assert 0 < len(first) < len(task.dataset("train")) and drawn(1, num_workers=2, max_sentences=7) == first
