@@ -28,7 +28,7 @@ from .arrays import (
 from .binarize import Options, SplitCounts, SplitWriter, check_lengths, tag_dictionary
 from .length_table import length_table_path
 from .staged_directory import finish_publishing, publish, staging_directory, write_json
-from .token_files import load_dictionary
+from .token_files import load_dictionary, split_languages
 
 logger = logging.getLogger("fairseq_syntax.preprocess")
 
@@ -39,7 +39,6 @@ class Preprocessing:
     def __init__(self, args: argparse.Namespace):
         self.args = args
         self.source, self.target = args.source_lang, args.target_lang
-        self.pair = f"{self.source}-{self.target}"
         self.destination = Path(args.destdir)
         self.manifest = manifest_path(self.destination, self.source, self.target)
         # split -> prefix of its text; splits are named as fairseq-preprocess names them
@@ -80,6 +79,14 @@ class Preprocessing:
     def _stays(self) -> bool:
         """Whether the data has trees of splits that are not made again now."""
         return bool(self._old.get("splits", {}).keys() - self.splits.keys())
+
+    @cached_property
+    def pair(self) -> str:
+        """The languages as file names have them: the other way round if the text that gets trees was binarized so."""
+        there = {}
+        if self.args.only_syntax:
+            there = split_languages(self.destination, next(iter(self.splits)), self.source, self.target)
+        return Path(there[self.source]).name.split(".")[1] if self.source in there else f"{self.source}-{self.target}"
 
     def _prefix(self, directory: Path, split: str) -> str:
         return str(directory / f"{split}.{self.pair}.{self.source}")
@@ -301,7 +308,8 @@ class Preprocessing:
         """Whether a file of the data belongs to what is made now, or was made of it."""
         split, *parts = name.split(".")
         if self.args.only_syntax:
-            return split in self.splits and len(parts) == 4 and parts[0] == self.pair and parts[2] in ARRAY_TYPES
+            ours = parts[:2] == [self.pair, self.source] and len(parts) == 4 and parts[2] in ARRAY_TYPES
+            return split in self.splits and ours
         if name == length_table_path("", self.source, self.target).name:
             return "train" in self.splits
         return split in self.splits and (

@@ -25,6 +25,7 @@ from fairseq.data.indexed_dataset import MMapIndexedDataset
 from fairseq_syntax.cli import preprocess
 from fairseq_syntax.data import binarize, preprocessing
 from fairseq_syntax.data.arrays import ARRAY_TYPES, ArrayReader, read_manifest, split_prefix
+from fairseq_syntax.data.checking import DataCheck
 
 ARRAYS = ["words", "heads", "parents", "distances", "deprels", "upos"]
 SPLITS = {"train": 12, "valid": 5, "test": 4}
@@ -142,6 +143,27 @@ def test_only_syntax_adds_what_the_whole_program_writes(tmp_path, corpus):
     ours, theirs = (json.loads((tmp_path / d / manifest).read_text()) for d in ("bin", "whole"))
     assert ours["splits"] == theirs["splits"]
     assert not list((tmp_path / "bin").glob(".*"))
+
+
+def test_trees_of_the_target_go_beside_those_of_the_source(tmp_path, corpus):
+    directory = run(tmp_path)
+    before = contents(directory)
+    turned = {}
+    for split, items in corpus.items():
+        words = [[[word] for word in reversed(item.words)] for item in items]
+        turned[split] = [Item(each, range(-1, len(each) - 1)) for each in words]
+        trees = "".join(item.tree() + "\n" for item in turned[split])
+        (tmp_path / "text" / f"{split}.de.conllu").write_text(trees)
+    for extra in ([], ["--overwrite"]):
+        assert preprocess.main([*arguments(tmp_path, "--only-syntax", *extra), "-s", "de", "-t", "en"]) == 0
+        assert before.items() < contents(directory).items()
+        for split, items in turned.items():
+            heads = ArrayReader(f"{split_prefix(directory, split, 'de', 'en')}.heads")
+            assert [heads[i].tolist() for i in range(len(heads))] == [item.heads for item in items]
+    for pair in (("en", "de"), ("de", "en")):
+        check = DataCheck(directory, *pair)
+        check.run()
+        assert not check.faults
 
 
 def test_no_distances_writes_none(tmp_path, corpus):
