@@ -84,13 +84,13 @@ def run(args: argparse.Namespace) -> None:
     files, details = find_pairs(args.pairs) if args.pairs else ({name: getattr(args, name) for name in _FILES}, None)
     pairs = read_pairs(**files, details=args.details or details)
     records = [read_record(path) for path in args.beside]
+    check_records(records)
+    if records and records[0].digest != pairs.digest:
+        raise ValueError(f"{args.beside[0]}: a record of other pairs than {pairs.source_path}; give those")
     if args.path:
         from ..inspection.minimal_pair_scores import score
 
-        records.append(score(args, pairs))
-    check_records(records)
-    if records[0].digest != pairs.digest:
-        raise ValueError(f"{args.beside[0]}: a record of other pairs than {pairs.source_path}; give those")
+        records.append(score(args, pairs, records))
     if args.output:
         with written(args.output) as out:
             out.write(records[-1].as_json())

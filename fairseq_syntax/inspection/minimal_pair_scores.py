@@ -2,17 +2,20 @@
 
 import sys
 from argparse import Namespace
+from collections.abc import Sequence
 
-from ..evaluate.contrast import Record
+from ..evaluate.contrast import Record, check_records
 from ..evaluate.minimal_pairs import Pairs
 from .forced_scores import forced_scores
 from .loaded_model import Loaded, load
 from .preparation import choose_parser, preparation
 
 
-def score(args: Namespace, pairs: Pairs) -> Record:
-    """Score the pairs by the model of the options."""
+def score(args: Namespace, pairs: Pairs, beside: Sequence[Record] = ()) -> Record:
+    """Score the pairs by the model of the options; ValueError, before that, if `beside` does not go with it."""
     loaded = load(args.path, args.data, args.cpu)
+    record = Record(args.name or loaded.name, pairs.digest, args.score, [], [], pairs.details)
+    check_records([*beside, record])
     cfg = loaded.task.cfg
     if loaded.task.target_dictionary is None:
         raise ValueError(f"{args.path}: {loaded.architecture} scores no translations; give a model that translates")
@@ -26,9 +29,7 @@ def score(args: Namespace, pairs: Pairs) -> Record:
         args.max_tokens,
     )
     scores = found.total if args.score == "sum" else found.mean
-    record = Record(
-        args.name or loaded.name, pairs.digest, args.score, scores[::2].tolist(), scores[1::2].tolist(), pairs.details
-    )
+    record.correct, record.incorrect = scores[::2].tolist(), scores[1::2].tolist()
     _warn(record, loaded, found)
     return record
 

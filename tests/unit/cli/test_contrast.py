@@ -13,6 +13,7 @@ from integration import commands
 
 from fairseq_syntax.cli import contrast
 from fairseq_syntax.evaluate.minimal_pairs import write_pairs
+from fairseq_syntax.inspection import minimal_pair_scores
 from fairseq_syntax.inspection.forced_scores import forced_scores
 from fairseq_syntax.inspection.loaded_model import load
 from fairseq_syntax.inspection.preparation import preparation
@@ -134,6 +135,22 @@ def test_tables_and_records(latent, trained, pairs, scored, run, tmp_path):
     assert same == scored.printed
     given = ["--path", trained("transformer_tiny"), "--cpu", "--pairs", pairs.folder, "--name", "transformer_tiny"]
     assert json.loads(run(latent.data, *given, "--output", "-")) == one
+
+
+def test_what_does_not_go_together_is_said_before_anything_is_scored(
+    latent, trained, pairs, scored, run, tmp_path, monkeypatch
+):
+    scored("transformer_tiny", "--name", "checkpoint_last.pt (transformer_tiny)")
+    beside = ["--beside", tmp_path / "transformer_tiny.json"]
+    write_pairs(tmp_path / "other", "en", "de", pairs.rows[:3])
+    run("data", "--path", "nowhere.pt", "--pairs", tmp_path / "other", *beside, status=1)
+    assert f"{beside[1]}: a record of other pairs than {tmp_path}/other/src.en" in run.said
+    monkeypatch.setattr(minimal_pair_scores, "forced_scores", None)
+    given = ["--path", trained("transformer_tiny"), "--cpu", "--pairs", pairs.folder, *beside]
+    run(latent.data, *given, status=1)
+    assert "two systems are called 'checkpoint_last.pt (transformer_tiny)'; give another --name" in run.said
+    run(latent.data, *given, "--name", "mean", "--score", "mean", status=1)
+    assert "have different --score" in run.said
 
 
 def test_raw_text_is_cut_as_the_model_reads_it(latent, trained, pairs, scored, tmp_path):
