@@ -11,7 +11,8 @@ from . import compat
 from . import systems as systems  # their parsers are found
 from .data.arrays import TAG_DICTIONARIES
 from .data.collating import check_input_names
-from .data.dataset import EpochPart, SyntaxPairDataset, check_sizes
+from .data.dataset import EpochPart, SyntaxPairDataset
+from .data.invariants import check_sizes
 from .data.length_table import length_table_path, read_length_table
 from .data.parsers import ParserOptions, find_parsers
 from .data.raw_text import RawText, UnparsedInput
@@ -196,7 +197,7 @@ class SyntaxTranslationTask(RawText, TrainingSteps, ValidationBleu, TranslationT
         super().load_dataset(split, epoch=epoch, combine=combine, **kwargs)
         syntax = load_syntax(self, data_path, split, combine)
         if syntax is not None and not self.cfg.truncate_source:
-            check_sizes(self.datasets[split].src_sizes, syntax.sizes, split)
+            check_sizes(self.datasets[split].src_sizes, syntax.sizes, f"split {split!r}")
         self.datasets[split] = SyntaxPairDataset.from_pairs(
             self.datasets[split],
             syntax,

@@ -19,7 +19,7 @@ from ..trees.conllu import TreeFormatError, parse_block, without_parse
 from ..trees.distances import pack_distances, tree_distances
 from ..trees.piece_parents import parent_positions
 from ..trees.subwords import join_subwords
-from .arrays import ARRAY_TYPES, TAG_DICTIONARIES, ArrayReader, ArrayWriter
+from .arrays import ARRAY_TYPES, TAG_DICTIONARIES, ArrayWriter
 
 logger = logging.getLogger("fairseq_syntax.preprocess")
 
@@ -229,23 +229,6 @@ def tag_dictionary(counts: collections.Counter) -> Dictionary:
     for tag, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
         dictionary.add_symbol(tag, count)
     return dictionary
-
-
-def check_lengths(prefix: str, token_sizes: np.ndarray, text_path: Path) -> None:
-    """Raise TreeFormatError unless the arrays under `prefix` have `token_sizes` tokens a sentence."""
-    sizes = ArrayReader(f"{prefix}.words").sizes
-    if len(sizes) != len(token_sizes):
-        raise TreeFormatError(
-            f"{text_path}: {len(sizes)} lines, but the binarized data has {len(token_sizes)} sentences; "
-            "give the text that was binarized"
-        )
-    wrong = np.flatnonzero(sizes != token_sizes)
-    if len(wrong):
-        first = int(wrong[0])
-        raise TreeFormatError(
-            f"{text_path}:{first + 1}: {sizes[first] - 1} tokens, but {token_sizes[first] - 1} in the binarized "
-            "data; give the text that was binarized"
-        )
 
 
 def _chunked(examples: Iterator[Example]) -> Iterator[list[Example]]:

@@ -17,8 +17,8 @@ from .arrays import (
     tag_dictionary_path,
 )
 from .collating import EOS, INPUTS
-from .dataset import SplitSyntax, check_sizes
-from .invariants import check_distances
+from .dataset import SplitSyntax
+from .invariants import check_distances, check_sizes
 from .length_table import length_table_path, read_length_table
 from .staged_directory import check_published
 from .token_files import check_tokens, load_dictionary, split_languages
@@ -95,7 +95,7 @@ class DataCheck:
         syntax = SplitSyntax(prefix, INPUTS, self.path, {name: len(tag) for name, tag in tags.items()})
         syntax.check_counts(entry, split, manifest_path(self.path, self.source, self.target))
         if self.source in tokens:
-            check_sizes(tokens[self.source].sizes, syntax.sizes, split)
+            check_sizes(tokens[self.source].sizes, syntax.sizes, f"split {split!r}")
         if "distances" in syntax.readers:
             check_distances(syntax.readers)
         counts = ", ".join(f"{count:,} {name}" for name, count in syntax.counts().items())

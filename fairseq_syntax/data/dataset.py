@@ -12,7 +12,7 @@ from ..trees.conllu import UNPARSED, TreeFormatError
 from ..trees.distances import unpack_distances
 from .arrays import COUNTS, ArrayReader
 from .collating import INPUTS, TokenSyntax, collate_syntax
-from .invariants import check_arrays
+from .invariants import CHANGED, check_arrays
 
 
 class SplitSyntax:
@@ -89,28 +89,10 @@ class SplitSyntax:
                 )
         return found
 
-    def prefetch(self, indices):
-        """Nothing to do: the files are mapped."""
-
-    supports_prefetch = False
-
     @property
     def sizes(self):
         """Tokens of each sentence, EOS included."""
         return self.readers["words"].sizes
-
-
-def check_sizes(of_text, of_trees, split):
-    """Raise TreeFormatError unless trees are of this very text: of as many tokens in each sentence, EOS included."""
-    advice = "the text was changed after the trees were added: run fairseq-syntax preprocess --only-syntax --overwrite"
-    if len(of_text) != len(of_trees):
-        raise TreeFormatError(f"split {split!r}: {len(of_text)} sentences but trees for {len(of_trees)}; {advice}")
-    wrong = np.flatnonzero(np.asarray(of_text) != np.asarray(of_trees))
-    if len(wrong):
-        i = int(wrong[0])
-        raise TreeFormatError(
-            f"split {split!r}: sentence {i} has {of_text[i]} tokens but its tree {of_trees[i]}; {advice}"
-        )
 
 
 class EpochPart(NamedTuple):
@@ -232,8 +214,8 @@ class SyntaxPairDataset(LanguagePairDataset):
             example["syntax"] = syntax.truncate(length) if length == self.truncated_to else syntax
             if len(example["syntax"]) != length:
                 raise TreeFormatError(
-                    f"sentence {index} has {length} tokens but its tree {len(syntax)}; the text was changed after "
-                    "the trees were added: run fairseq-syntax preprocess --only-syntax --overwrite again"
+                    f"sentence {index}: {length} tokens in the binarized text, but {len(syntax)} in the trees; "
+                    f"{CHANGED}"
                 )
         return example
 

@@ -18,6 +18,24 @@ from .binarize import packed_distances
 _CHUNK = 4096
 """Sentences at a time: what is computed for them stays in the cache."""
 
+CHANGED = "the text was changed after the trees were added: run fairseq-syntax preprocess --only-syntax --overwrite"
+"""What to do where trees do not fit the text that was binarized."""
+
+
+def check_sizes(of_text, of_trees, place: str, advice: str = CHANGED) -> None:
+    """Raise TreeFormatError unless trees are of this very text: of as many tokens in each sentence, EOS included."""
+    if len(of_text) != len(of_trees):
+        raise TreeFormatError(
+            f"{place}: {len(of_text)} sentences in the binarized text, but {len(of_trees)} in the trees; {advice}"
+        )
+    wrong = np.flatnonzero(np.asarray(of_text) != np.asarray(of_trees))
+    if len(wrong):
+        i = int(wrong[0])
+        raise TreeFormatError(
+            f"{place}, line {i + 1}: {of_text[i] - 1} tokens in the binarized text, but {of_trees[i] - 1} in the "
+            f"trees; {advice}"
+        )
+
 
 def check_arrays(readers: Mapping[str, ArrayReader], tags: Mapping[str, int] | None = None) -> None:
     """Raise TreeFormatError, naming file and sentence, unless arrays are those of trees and fit each other.

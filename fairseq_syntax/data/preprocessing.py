@@ -19,13 +19,15 @@ from .arrays import (
     ARRAY_TYPES,
     FORMAT_VERSION,
     TAG_DICTIONARIES,
+    ArrayReader,
     checksum,
     manifest_path,
     read_index,
     read_manifest,
     tag_dictionary_path,
 )
-from .binarize import Options, SplitCounts, SplitWriter, check_lengths, tag_dictionary
+from .binarize import Options, SplitCounts, SplitWriter, tag_dictionary
+from .invariants import check_sizes
 from .length_table import length_table_path
 from .staged_directory import finish_publishing, publish, staging_directory, write_json
 from .token_files import load_dictionary, split_languages
@@ -192,7 +194,8 @@ class Preprocessing:
                 index = Path(index_file_path(self._prefix(tokens, split)))
                 if not index.is_file():
                     raise FileNotFoundError(f"{index}: split {split!r} is not binarized there; leave --only-syntax out")
-                check_lengths(self._prefix(self.staging, split), read_index(index)[1], text)
+                sizes = ArrayReader(f"{self._prefix(self.staging, split)}.words").sizes
+                check_sizes(read_index(index)[1], sizes, str(text), "give the text that was binarized")
             logger.info("[%s] %s: %s", self.source, trees, counts[split]._asdict())
             share = 100 * counts[split].unparsed / max(counts[split].sentences, 1)
             if share > 1:

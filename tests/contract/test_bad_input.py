@@ -206,7 +206,10 @@ def _(world):
     return world.refused("--only-syntax", "--overwrite", destdir="bin", splits=["train"])
 
 
-@case("tokens but its tree …; the text was changed after the trees were added", "split 'test': sentence 0 has")
+@case(
+    "in the binarized text, but … in the trees; the text was changed after the trees were added",
+    "split 'test', line 1: ",
+)
 def _(world):
     write_split(world.text / "test", random_items(3, 77))
     world.preprocess(*world.dicts(), "--syntax-dicts", world.bin, splits=["test"], destdir="changed")

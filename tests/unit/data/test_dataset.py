@@ -320,7 +320,7 @@ def test_text_made_again_without_its_trees_is_found_when_it_is_loaded(data, tmp_
     folder = shutil.copytree(data / "bin-one", tmp_path / "bin")
     for end in ("de.bin", "de.idx", "en.bin", "en.idx"):
         shutil.copy(folder / f"valid.en-de.{end}", folder / f"test.en-de.{end}")
-    with pytest.raises(TreeFormatError, match=r"11 sentences but trees for 6.*--only-syntax --overwrite"):
+    with pytest.raises(TreeFormatError, match=r"11 sentences in the binarized text, but 6 in the trees.*--overwrite"):
         set_up(folder).load_dataset("test")
 
 
@@ -329,7 +329,7 @@ def test_an_example_that_does_not_fit_its_tree_is_refused(data):
     task.load_dataset("valid")
     dataset = task.dataset("valid")
     dataset.syntax = [dataset.syntax[0]] * len(dataset)  # one word and EOS
-    with pytest.raises(TreeFormatError, match=r"sentence 5 has \d+ tokens but its tree 2"):
+    with pytest.raises(TreeFormatError, match=r"sentence 5: \d+ tokens in the binarized text, but 2 in the trees"):
         dataset[5]
     with pytest.raises(TreeFormatError, match="11 source sentences but trees for 2"):
         SyntaxPairDataset.from_pairs(dataset, [dataset.syntax[0]] * 2, {"parents"})
