@@ -1,13 +1,16 @@
 """Systems beside baselines: scores over seeds, and whether they differ. What `compare` prints, and --format json."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
-from .corpus import Corpus, System, warn
+from .corpus import Corpus, System
 from .metrics import Metric
 from .significance import approximate_randomization, holm, interval, paired_bootstrap, resampled, sign_test
+
+logger = logging.getLogger(__name__)
 
 FORMAT = 1
 TESTS = ("randomization", "bootstrap", "sign")
@@ -187,7 +190,7 @@ def compare(evaluation: Evaluation, baselines: Sequence[str]) -> dict:
     corpus = evaluation.corpus
     seeds = [set(system.runs) for system in corpus.systems]
     if any(runs != seeds[0] for runs in seeds):
-        warn("systems differ in their runs; those that two systems have both are compared")
+        logger.warning("systems differ in their runs; those that two systems have both are compared")
     return {
         "format": FORMAT,
         "sentences": len(corpus),

@@ -1,7 +1,7 @@
 """Translations of several systems, their references and the source, from the files that have them."""
 
+import logging
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,6 +9,8 @@ from pathlib import Path
 from ..trees.subwords import SubwordType
 from ..trees.text import read_lines
 from .generated import Entry, Output, check_same_references, check_same_sentences, read_output, texts
+
+logger = logging.getLogger(__name__)
 
 _PIECE = re.compile(r"\S+@@(?= |$)|▁\S*")
 
@@ -90,7 +92,7 @@ def read_corpus(
     for output in outputs:
         empty = sum(not entry.text for entry in output.hypotheses.values())
         if empty:
-            warn(f"{output.path}: {empty} of {len(numbers)} translations are empty")
+            logger.warning(f"{output.path}: {empty} of {len(numbers)} translations are empty")
         _warn_of_pieces(output.path, [entry.text for entry in output.hypotheses.values()])
     if references:
         columns = [texts(_plain(path, remove_bpe), numbers, path, "reference") for path in references]
@@ -136,7 +138,7 @@ def _references(outputs: list[Output], numbers: list[int]) -> list[str]:
     found = texts(given.references, numbers, given.path, "reference (T- line)")
     unknown = sum("<unk>" in text for text in found)
     if unknown:
-        warn(
+        logger.warning(
             f"{given.path}: {unknown} of {len(found)} references have words that the model does not know (<<unk>>) and "
             "nothing can match; give --reference"
         )
@@ -178,9 +180,4 @@ def _plain(path: str, subword_type: str | None) -> dict[int, Entry]:
 def _warn_of_pieces(what: str, column: list[str]) -> None:
     piece = next((match[0] for text in column if (match := _PIECE.search(text))), None)
     if piece:
-        warn(f"{what}: pieces such as {piece!r} are counted as words; give --remove-bpe")
-
-
-def warn(message: str) -> None:
-    """Say something on stderr."""
-    print(f"fairseq-syntax compare: {message}", file=sys.stderr)
+        logger.warning(f"{what}: pieces such as {piece!r} are counted as words; give --remove-bpe")

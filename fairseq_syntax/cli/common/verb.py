@@ -47,7 +47,7 @@ class Verb:
         args = parser.parse_args(argv)
         self.check(parser, args)
         if self.quiet:
-            logging.basicConfig(level="WARNING", force=True)
+            logging.basicConfig(level="WARNING", format=f"{parser.prog}: %(message)s", force=True)
         return exit_status(parser.prog, lambda: self.run(args))
 
 
