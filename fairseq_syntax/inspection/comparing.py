@@ -25,7 +25,7 @@ def compared(args: Namespace) -> tuple[Evaluation, dict]:
         ValueError: files that do not go together, or no references; see `read_corpus`.
         OSError: a file is missing.
     """
-    systems, records = _systems(args)
+    systems, records = systems_of(args)
     corpus = read_corpus(systems, args.reference, args.source, args.remove_bpe)
     baselines = list(dict.fromkeys(args.baseline or [corpus.systems[0].name]))
     for name in baselines:
@@ -42,7 +42,7 @@ def compared(args: Namespace) -> tuple[Evaluation, dict]:
     return evaluation, found
 
 
-def _systems(args: Namespace) -> tuple[dict, dict]:
+def systems_of(args: Namespace) -> tuple[dict, dict]:
     """Translations of all systems by run, and the records of those that have some."""
     if not args.results:
         return {name: {str(i + 1): path for i, path in enumerate(files)} for name, *files in args.system}, {}

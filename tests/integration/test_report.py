@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from fairseq_syntax.cli import report
+from fairseq_syntax.inspection.report import page as page_of_report
 
 EVIL = "<script>alert(1)</script> \"q\" 'a' & \x07 \u202eאבג </td></table>"
 SOURCES = ["the dog sees the cat", "a bird sings", f"the {EVIL}"]
@@ -147,6 +148,50 @@ def test_nothing_in_the_data_is_markup(page):
     for title in ("right pairs in percent, by attractors", "</td></table> column", "</td></table> value (1)"):
         assert title in said
     assert "<∕td><∕table> probe" in said and "77.7 ± 0.0" in said and "12.5 ± 0.0" in said and "100.0 ± 0.0" in said
+
+
+@pytest.fixture
+def small(tmp_path, capsys):
+    """Function: options -> exit status, stderr and page of a folder with a record of PASCAL, and its probe."""
+    results = tmp_path / "results"
+    (results / "parsing").mkdir(parents=True)
+    record = {"corpus": "c", "system": "pascal", "seed": 1, "updates": 4321, "minutes": {}, "commit": "x"}
+    record |= {"commands": {"train": "y"}, "verb": "unparsed", "scores": {"test": {"BLEU": _score(1.0)}}}
+    (results / "pascal-1.json").write_text(json.dumps(record))
+    (results / "pascal-1.test.txt.gz").write_bytes(gzip.compress("\n".join(REFERENCES).encode()))
+    probe = record | {"training": {"commit": "x", "command": "y"}, "scores": {"test": {"BLEU": _score(77.7)}}}
+    (results / "parsing" / "pascal-1.json.gz").write_bytes(gzip.compress(json.dumps(probe).encode()))
+    (tmp_path / "reference").write_text("\n".join(REFERENCES))
+    (tmp_path / "mine").write_text("\n".join([*REFERENCES[:2], ""]) + "\n")
+
+    def make(*options):
+        given = [results, "--split", "test", "--reference", tmp_path / "reference", "--trials", 9, "--bootstrap", 9]
+        output = tmp_path / "page.html"
+        status = report.main([*map(str, given), *map(str, options), "--output", str(output), "--overwrite"])
+        return status, capsys.readouterr().err, output.read_text(encoding="utf8") if status == 0 else ""
+
+    return make
+
+
+def test_own_translations_have_no_record_of_the_same_name(small, tmp_path):
+    _, said, recorded = small()
+    assert all(words in recorded for words in ("4321", "77.7")), said
+    status, said, own = small("--system", "pascal", tmp_path / "mine")
+    assert status == 0 and not any(words in own for words in ("4321", "77.7"))
+    assert said == f"fairseq-syntax report: {tmp_path / 'mine'}: 1 of 3 translations are empty\n"
+
+
+def test_missing_files_are_said_before_anything_is_scored(small, tmp_path, monkeypatch):
+    monkeypatch.setattr(page_of_report, "compared", None)
+    (tmp_path / "model.pt").touch()
+    for options, missing in (
+        (["--look", "a", "none.svg"], "none.svg"),
+        (["--look", "a", "none.pt", tmp_path, "test"], "none.pt"),
+        (["--look", "a", tmp_path / "model.pt", "none", "test"], "none"),
+        (["--contrast", "none.json"], "none.json"),
+    ):
+        status, said, _ = small(*options)
+        assert status == 1 and missing in said and "No such" in said
 
 
 def test_words_that_the_reference_has_not_are_marked():

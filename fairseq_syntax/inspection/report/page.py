@@ -9,16 +9,15 @@ from pathlib import Path
 
 from ...evaluate.bucket_pictures import draw_buckets
 from ...evaluate.comparison_tables import bucket_table, notes, tables
-from ...evaluate.contrast import check_records, mcnemar, read_record, wilson
+from ...evaluate.contrast import Record, check_records, mcnemar, read_record, wilson
 from ...evaluate.probes import Answers, read_probes
 from ...evaluate.probes import tables as tables_of_probe
-from ...evaluate.results import read_results
 from ...evaluate.tables import TableFormat
 from ...version import __version__
-from ..comparing import compared, known_source
+from ..comparing import compared, known_source, systems_of
 from . import markup
 from .curves import MEASURES, draw_parse_quality, draw_training, parse_points
-from .looks import looks
+from .looks import check_files, looks
 from .sentences import sentences
 
 # of records, what other sections show
@@ -36,9 +35,12 @@ def report(args: Namespace) -> str:
         ValueError: files that do not go together; see `comparing.compared`.
         OSError: a file is missing.
     """
+    # what can be refused at once is not refused after minutes
+    minimal_pairs = _read_minimal_pairs(args.contrast)
+    check_files(args.look)
     evaluation, found = compared(args)
-    records = read_results(args.results)
-    records = {system["name"]: records.get(system["name"], {}) for system in found["systems"]}
+    _, recorded = systems_of(args)
+    records = {system["name"]: recorded.get(system["name"], {}) for system in found["systems"]}
     probes = _probes(args.results, records)
     parses = known_source(args, evaluation.corpus).parses
 
@@ -49,7 +51,7 @@ def report(args: Namespace) -> str:
         "systems": ("Systems", [_systems(found, records)]),
         "scores": ("Scores and tests", _scores(found)),
         "buckets": ("Where systems differ", _buckets(found)),
-        "contrast": ("Minimal pairs", chain(_contrast(args.contrast), answers("contrast"))),
+        "contrast": ("Minimal pairs", chain(_contrast(minimal_pairs), answers("contrast"))),
         "whatif": ("Two trees of a sentence", answers("whatif")),
         "parses": ("Worse parses", chain(_parse_quality(records), answers("unparsed"))),
         "training": ("Training", _training(records)),
@@ -134,14 +136,20 @@ def _buckets(found: dict) -> Iterator[str]:
         yield from map(markup.paragraph, notes(buckets))
 
 
-def _contrast(paths: Sequence[str]) -> Iterator[str]:
-    """What `contrast --output` has written: accuracy, and the test of McNemar beside the first system."""
-    sets: dict[str, list] = {}
+def _read_minimal_pairs(paths: Sequence[str]) -> list[list[Record]]:
+    """What `contrast --output` has written; records of the same pairs together."""
+    sets: dict[str, list[Record]] = {}
     for path in paths:
         record = read_record(path)
         sets.setdefault(record.digest, []).append(record)
-    for number, records in enumerate(sets.values(), start=1):
+    for records in sets.values():
         check_records(records)
+    return list(sets.values())
+
+
+def _contrast(sets: Sequence[Sequence[Record]]) -> Iterator[str]:
+    """Accuracy, and the test of McNemar beside the first system."""
+    for number, records in enumerate(sets, start=1):
         rows = []
         for record in records:
             right, size = int(record.right.sum()), len(record.correct)
@@ -160,7 +168,10 @@ def _contrast(paths: Sequence[str]) -> Iterator[str]:
 def _probes(results: str, records: dict) -> dict[str, Answers]:
     """Probe -> its records, of the systems of the page."""
     every = read_probes(results).items()
-    return {probe: {name: answers[name] for name in records if name in answers} for probe, answers in every}
+    return {
+        probe: {name: answers[name] for name in records if records[name] and name in answers}
+        for probe, answers in every
+    }
 
 
 def _answers(probes: dict[str, Answers], verb: str, records: dict, baseline: str) -> Iterator[str]:
