@@ -215,7 +215,14 @@ def measure(kind: str, source: Source) -> np.ndarray:
                 "--by subwords: how words are cut is not known; give outputs or a --source in pieces, with "
                 "--remove-bpe, or --data"
             )
-        return source.pieces / np.maximum(source.words, 1)
+        fewer = np.flatnonzero(source.pieces < source.words)
+        if len(fewer):
+            words, pieces = source.words[fewer[0]], source.pieces[fewer[0]]
+            raise ValueError(
+                f"--by subwords: {len(fewer)} sentences have more words than subwords (first: {words} and {pieces}); "
+                "--source is tokenized otherwise than what was translated: leave it out"
+            )
+        return np.maximum(source.pieces, 1) / np.maximum(source.words, 1)
     if kind == "unknown":
         if source.unknown is None:
             raise ValueError(

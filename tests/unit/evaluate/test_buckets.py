@@ -121,6 +121,13 @@ def test_what_is_not_known():
     assert measure("length", Source(words=np.array([0, 3]))).tolist() == [1, 3]
 
 
+def test_subwords_are_of_the_words():
+    values = measure("subwords", Source(words=np.array([2, 4, 0]), pieces=np.array([3, 4, 0])))
+    assert values.tolist() == [1.5, 1, 1]
+    with pytest.raises(ValueError, match=r"1 sentences have more words than subwords \(first: 5 and 4\); --source"):
+        measure("subwords", Source(words=np.array([2, 5]), pieces=np.array([3, 4])))
+
+
 def test_data_directory(tmp_path):
     """Trees, subwords and unknown words of a data directory are those of its text."""
     items = random_items(30, 1)
