@@ -16,7 +16,7 @@ from torch import Tensor
 from ...data.collating import GivenSyntax, SourceSyntax
 from ...options import option
 from ..sdatt.position_metrics import log_correlations, progress
-from ..sdatt.syntax_directed_attention import MissingParse, PositionGradient, complete_distances
+from ..sdatt.syntax_directed_attention import POSITION_HELP, MissingParse, PositionGradient, complete_distances
 from ..transformer.encoder import SyntaxEncoder
 from ..transformer.layer_choice import chosen_layers
 from ..transformer.model import SyntaxTransformerModel, register_sizes
@@ -39,13 +39,7 @@ class SyntaxDirectedTransformerOptions(FairseqDataclass):
     sdatt_sigma: Optional[float] = option(
         None, "standard deviation of the Gaussian, in arcs, or inf; default: half the window", "(0, inf]"
     )
-    sdatt_position: PositionGradient = option(
-        PositionGradient.smooth,
-        "gradient of the predicted position, of which the paper says nothing: smooth, from all words, those near it "
-        "the most; ste, from the words to its left and right; hard, none; mix: both neighbours' weights, even to "
-        "translate",
-        reading=True,
-    )
+    sdatt_position: PositionGradient = option(PositionGradient.smooth, POSITION_HELP, reading=True)
     sdatt_missing: MissingParse = option(
         MissingParse.all_equal,
         "what a sentence without a parse gets. global: all words are equally near; linear: "

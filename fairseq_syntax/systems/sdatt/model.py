@@ -17,6 +17,7 @@ from .conditional_gru import ConditionalGRUDecoder
 from .dependency_units import SMALLEST_UNIT
 from .position_metrics import log_positions
 from .syntax_directed_attention import (
+    POSITION_HELP,
     Combine,
     MissingParse,
     PositionGradient,
@@ -101,13 +102,7 @@ class SyntaxDirectedOptions(RecurrentOptions):
         "how distance changes scores: mul (published; default of the conditional GRU), add (default elsewhere), post",
         reading=True,
     )
-    sdatt_position: PositionGradient = option(
-        PositionGradient.smooth,
-        "gradient of the predicted position, of which the paper says nothing: smooth, from all words, those near it "
-        "the most; ste, from the words to its left and right; hard, none; mix: both neighbours' weights, even to "
-        "translate",
-        reading=True,
-    )
+    sdatt_position: PositionGradient = option(PositionGradient.smooth, POSITION_HELP, reading=True)
     sdatt_guide: PositionGuide = option(
         PositionGuide.none,
         "how plain attention, the softmax of the scores over the whole sentence, guides the "

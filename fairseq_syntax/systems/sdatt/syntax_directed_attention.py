@@ -31,6 +31,10 @@ class PositionGradient(StrEnum):
     mix = "mix"  # the weights of the two nearest rows, mixed
 
 
+POSITION_HELP = (
+    "gradient of the predicted position, of which the paper says nothing: smooth, from all words, those near it the "
+    "most; ste, from the words to its left and right; hard, none; mix: both neighbours' weights, even to translate"
+)
 SMOOTH_SIGMA = 3.0
 """Standard deviation of the Gaussian of `PositionGradient.smooth`, in tokens."""
 
