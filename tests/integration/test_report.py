@@ -181,17 +181,22 @@ def test_own_translations_have_no_record_of_the_same_name(small, tmp_path):
     assert said == f"fairseq-syntax report: {tmp_path / 'mine'}: 1 of 3 translations are empty\n"
 
 
-def test_missing_files_are_said_before_anything_is_scored(small, tmp_path, monkeypatch):
+def test_bad_files_are_said_before_anything_is_scored(small, tmp_path, monkeypatch):
+    from fairseq_syntax import pretrained
+
     monkeypatch.setattr(page_of_report, "compared", None)
-    (tmp_path / "model.pt").touch()
-    for options, missing in (
-        (["--look", "a", "none.svg"], "none.svg"),
-        (["--look", "a", "none.pt", tmp_path, "test"], "none.pt"),
-        (["--look", "a", tmp_path / "model.pt", "none", "test"], "none"),
+    (tmp_path / "damaged.pt").touch()
+    model = pretrained.folder("agreement-pascal") / "model.pt"
+    for options, expected in (
+        (["--look", "a", "none.svg"], "No such file or directory: 'none.svg'"),
+        (["--look", "a", "none.pt", tmp_path, "test"], "none.pt: no such checkpoint"),
+        (["--look", "a", tmp_path / "damaged.pt", tmp_path, "test"], "damaged.pt: not a checkpoint"),
+        (["--look", "a", model, "none", "test"], "none: no such data directory"),
+        (["--look", "a", model, model.parent, "other"], "--subset other"),
         (["--contrast", "none.json"], "none.json"),
     ):
         status, said, _ = small(*options)
-        assert status == 1 and missing in said and "No such" in said
+        assert status == 1 and expected in said
 
 
 def test_words_that_the_reference_has_not_are_marked():

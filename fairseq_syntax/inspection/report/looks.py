@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from fairseq import utils
-
 from ...pictures.figures import visible
 from ..attention import Kind, figure
 from ..loaded_model import NothingToShow, load
@@ -34,14 +32,6 @@ def looks(given: Sequence[Sequence[str]], sentences: Sequence[int]) -> Iterator[
     if ready:
         pictures = [markup.image(path.read_bytes(), _TYPES[path.suffix.lower()], name) for name, path in ready]
         yield f'<div class="beside">{"".join(pictures)}</div>'
-
-
-def check_files(given: Sequence[Sequence[str]]) -> None:
-    """Raise FileNotFoundError if a picture, a checkpoint or a data directory of `looks` is missing."""
-    for name, path, *data in given:
-        for needed in (path, *(utils.split_paths(each)[0] for each in data[:1])):
-            if not Path(needed).exists():
-                raise FileNotFoundError(f"--look {name}: {needed}: No such file or directory")
 
 
 def _of_model(name: str, loaded, subset: str, sentence: int) -> Iterator[str]:

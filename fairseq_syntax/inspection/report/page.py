@@ -17,7 +17,7 @@ from ...version import __version__
 from ..comparing import compared, known_source, systems_of
 from . import markup
 from .curves import MEASURES, draw_parse_quality, draw_training, parse_points
-from .looks import check_files, looks
+from .looks import looks
 from .sentences import sentences
 
 # of records, what other sections show
@@ -37,7 +37,7 @@ def report(args: Namespace) -> str:
     """
     # what can be refused at once is not refused after minutes
     minimal_pairs = _read_minimal_pairs(args.contrast)
-    check_files(args.look)
+    seen = list(looks(args.look, args.sentence))
     evaluation, found = compared(args)
     _, recorded = systems_of(args)
     records = {system["name"]: recorded.get(system["name"], {}) for system in found["systems"]}
@@ -55,7 +55,7 @@ def report(args: Namespace) -> str:
         "whatif": ("Two trees of a sentence", answers("whatif")),
         "parses": ("Worse parses", chain(_parse_quality(records), answers("unparsed"))),
         "training": ("Training", _training(records)),
-        "looks": ("What systems look at", looks(args.look, args.sentence)),
+        "looks": ("What systems look at", seen),
         "sentences": ("Sentences", sentences(evaluation, args.metrics[0], args.most, parses)),
         "settings": ("Settings", _settings(found, records, probes)),
     }
