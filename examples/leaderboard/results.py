@@ -3,18 +3,19 @@
 A table stands between `<!-- records: NAME -->` and `<!-- end of records -->`; its systems are those of NAME.toml here.
 `<!-- records: NAME PROBE -->` is what the models were asked besides. `<!-- scale -->` and `<!-- speed -->` have figures
 of benchmarks/, kept in docs/results/scale.json and speed.json.
-Curves over the quality of parses are drawn into parse-quality-NAME.svg. In README, a cell that begins with
+Pictures are drawn into differences-NAME.svg and parse-quality-NAME.svg. In README, a cell that begins with
 `<!-- BLEU of SYSTEM, … -->` or `<!-- agreement of SYSTEM, … -->` has the figures of the agreement corpus.
 """
 
 import argparse
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from board import CHECKOUT, Board, BoardError, read_board
 from comparisons import breakdown, controlled, is_of, path_of, rivals, tested
+from pictures import draw_differences
 from table import controls, curves, differences, figures, short, tables
 from training import load, read_records
 
@@ -36,8 +37,20 @@ _FIGURES = re.compile(r"(<!-- (scale|speed) -->\n).*?(<!-- end of \2 -->)", re.D
 _CELL = re.compile(r"(<!-- (BLEU|agreement) of ([\w, -]+) -->)[^|\n]*")
 
 
-def _picture(board: Board) -> str:
-    return f"parse-quality-{board.name}.svg"
+def _pictures(board: Board, folder: Path) -> dict[str, tuple[str, Callable]]:
+    """Of those that there are: the file, what it shows, and what draws it."""
+    records = read_records(board, folder)
+    against = {
+        split: [one for one in found if not board.families[board.systems[one["baselines"][0]].family].characters]
+        for split, found in _compared(board, records, folder)[0].items()
+    }
+    found = curves(board, records)
+    pictures = {
+        f"differences-{board.name}.svg": ("BLEU less that of baselines", lambda: draw_differences(against)),
+        f"parse-quality-{board.name}.svg": ("Scores over UAS", lambda: draw_parse_quality(found)),
+    }
+    there = [any(against.values()), bool(found)]
+    return {file: pictures[file] for file, some in zip(pictures, there, strict=True) if some}
 
 
 def generated(board: Board, folder: Path) -> str:
@@ -57,16 +70,24 @@ def generated(board: Board, folder: Path) -> str:
     commits = sorted({short(record["commit"]) for record in records})
     signatures = sorted({record["scores"]["valid"]["BLEU"]["signature"] for record in records})
     said = "all runs" if len(records) == len(wanted) else f"{len(records)} of {len(wanted)} runs so far"
-    picture = f"\n\n![Scores over UAS]({_picture(board)})" if curves(board, records) else ""
+    pictures = (f"![{title}]({file})" for file, (title, _) in _pictures(board, folder).items())
+    against, beside_controls = _compared(board, records, folder)
+    # the splits of a baseline one after the other
+    compared = [
+        differences(board, split, one)
+        for of_baseline in zip(*against.values(), strict=True)
+        for split, one in zip(against, of_baseline, strict=True)
+    ]
+    compared += [controls(split, found) for split, found in beside_controls.items() if found]
     return (
         f"{said.capitalize()}; records and translations: [docs/results/{board.name}](results/{board.name}); commit "
         f"{', '.join(commits)}; BLEU: `{'`, `'.join(signatures)}`. Mean ± standard deviation over seeds.\n\n"
-        f"{tables(board, records)}{picture}{''.join(_compared(board, records, folder))}"
+        + "\n\n".join([*pictures, tables(board, records), *compared])
     )
 
 
-def _compared(board: Board, records: list[dict], folder: Path) -> Iterator[str]:
-    """Tables of comparisons.py; BoardError if they are older than the records."""
+def _compared(board: Board, records: list[dict], folder: Path) -> tuple[dict[str, list[dict]], dict[str, list[dict]]]:
+    """Split -> comparisons with each baseline, and with each control; BoardError if they are older than the records."""
 
     def read(split: str, baseline: str, systems: dict, kinds: list[str]) -> dict:
         path = path_of(folder, split, baseline)
@@ -75,13 +96,11 @@ def _compared(board: Board, records: list[dict], folder: Path) -> Iterator[str]:
             raise BoardError(f"{path}: {how}; run examples/leaderboard/comparisons.py {board.path} --output FOLDER")
         return load(path)
 
-    for baseline, systems in rivals(board, records).items():
-        for name, split in tested(board):
-            yield f"\n\n{differences(board, name, read(name, baseline, systems, breakdown(split)))}"
-    for name, _ in tested(board):
-        found = [read(name, control, systems, []) for control, systems in controlled(board, records).items()]
-        if found:
-            yield f"\n\n{controls(name, found)}"
+    baselines, of_controls = rivals(board, records).items(), controlled(board, records).items()
+    return (
+        {name: [read(name, *one, breakdown(split)) for one in baselines] for name, split in tested(board)},
+        {name: [read(name, *one, []) for one in of_controls] for name, _ in tested(board)},
+    )
 
 
 def asked(board: Board, probe: str, folder: Path) -> str:
@@ -200,12 +219,11 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _draw(names: Iterable[str], docs: Path) -> None:
-    """Write the curves of leaderboards that have some."""
+    """Write the pictures of leaderboards."""
     for name in names:
         board = read_board(Path(__file__).with_name(f"{name}.toml"))
-        found = curves(board, read_records(board, docs / "results" / name))
-        if found:
-            save_figure(draw_parse_quality(found), docs / _picture(board))
+        for file, (_, draw) in _pictures(board, docs / "results" / name).items():
+            save_figure(draw(), docs / file)
 
 
 if __name__ == "__main__":

@@ -3,12 +3,13 @@
 import re
 import statistics
 from collections import defaultdict
+from itertools import chain
 
 from board import Board
 
 from fairseq_syntax.evaluate.significance import holm
 from fairseq_syntax.evaluate.tables import TableFormat, format_table, mean_and_deviation
-from fairseq_syntax.inspection.report.curves import MEASURES, parse_points
+from fairseq_syntax.inspection.report.curves import MEASURES, Parses, in_order, parse_points
 
 
 def tables(board: Board, records: list[dict]) -> str:
@@ -29,7 +30,7 @@ def tables(board: Board, records: list[dict]) -> str:
             ]
     if curves(board, records):
         parts += [
-            f"{board.curve.split}: {title} of systems trained with gold trees, by UAS of the parses at hand\n\n"
+            f"{board.curve.split}: {title}, of systems trained with gold trees, by UAS of the parses at hand\n\n"
             + _curve(board, records, title)
             for title in MEASURES
         ]
@@ -40,13 +41,15 @@ def _scores(board: Board, records: list[dict]) -> str:
     """A row a system, in the order of the table: means and standard deviations over seeds."""
     splits = [name for name in board.splits if name != "valid"]
     challenges = [name for name in splits if board.splits[name].challenge]
-    header = ["system", "trees", "seeds", "updates", "valid BLEU", *(f"{name} BLEU" for name in splits)]
+    header = ["system", "trees", "baseline", "seeds", "updates", "valid BLEU", *(f"{name} BLEU" for name in splits)]
     header += [f"{name} agreement, %" for name in challenges]
     rows = []
     for name, runs in _by_system(board, records).items():
         capped = sum(record["stopped"] == "cap" for record in runs)
         updates = f"{statistics.mean(record['updates'] for record in runs):.0f}"
-        row = [name, runs[0]["trees"], len(runs), f"{updates} ({capped} unfinished)" if capped else updates]
+        baseline = board.families[runs[0]["family"]].baseline
+        row = [name, runs[0]["trees"], baseline if baseline not in ("", name) else "–", len(runs)]
+        row += [f"{updates} ({capped} unfinished)" if capped else updates]
         row += [mean_and_deviation(r["scores"][split]["BLEU"]["score"] for r in runs) for split in ("valid", *splits)]
         row += [
             mean_and_deviation(100 * r["scores"][c]["agreement"]["overall"]["accuracy"] for r in runs)
@@ -88,7 +91,8 @@ def differences(board: Board, split: str, comparison: dict) -> str:
         ]
         for test in tests
     ]
-    text = f"{split}: BLEU against {baseline}\n\n{format_table(header, rows, TableFormat.markdown)}"
+    [own] = (system for system in comparison["systems"] if system["name"] == baseline)
+    text = f"{split}: BLEU against {baseline} ({_by_seed(own)})\n\n{format_table(header, rows, TableFormat.markdown)}"
     for kind in comparison["buckets"]:
         groups = kind["groups"]
         header = ["system", *(f"{group['label']} ({group['size']})" for group in groups)]
@@ -121,28 +125,34 @@ def controls(split: str, comparisons: list[dict]) -> str:
     return f"{title}\n\n{format_table(header, rows, TableFormat.markdown)}"
 
 
-_TEST = ("difference", "by seed", "95 % interval", "p", "p, Holm")
+_TEST = ("BLEU by seed", "difference", "95 % interval", "p", "p, Holm", "p, seeds")
 
 
 def _tested(comparison: dict, test: dict, adjusted: float) -> list[str]:
     """Cells of `_TEST`."""
-    scores = {
-        system["name"]: dict(zip(system["runs"], system["scores"]["BLEU"]["runs"], strict=True))
-        for system in comparison["systems"]
-    }
-    by_seed = [scores[test["system"]][run] - scores[test["baseline"]][run] for run in test["runs"]]
+    [own] = (system for system in comparison["systems"] if system["name"] == test["system"])
     p, trials = test["p"]["randomization"], comparison["chance"]["trials"]
     most = "≤ " if p <= 1 / (trials + 1) else ""  # no trial differed as much; there may be smaller p
     return [
+        _by_seed(own),
         _signed(test["delta"]),
-        ", ".join(map(_signed, by_seed)),
-        " to ".join(map(_signed, test["interval"])),
+        _interval(test["interval"]),
         *(f"{most}{value:.2g}" for value in (p, adjusted)),
+        "–" if test["p_seeds"] is None else f"{test['p_seeds']:.2g}",
     ]
 
 
-def _signed(value: float) -> str:
-    return f"{round(value, 1) + 0:+.1f}"  # + 0: no -0.0
+def _by_seed(system: dict) -> str:
+    return ", ".join(f"{score:.1f}" for score in system["scores"]["BLEU"]["runs"])
+
+
+def _signed(value: float, digits: int = 1) -> str:
+    return f"{round(value, digits) + 0:+.{digits}f}"  # + 0: no -0.0
+
+
+def _interval(ends: list[float]) -> str:
+    # one digit more than scores have, to show on which side of 0 it ends
+    return " to ".join(_signed(end, 2) for end in ends)
 
 
 def _with_deviation(score: dict) -> str:
@@ -150,7 +160,7 @@ def _with_deviation(score: dict) -> str:
 
 
 def _delta(delta: dict) -> str:
-    return f"{_signed(delta['mean'])} ({' to '.join(map(_signed, delta['interval']))})"
+    return f"{_signed(delta['mean'])} ({_interval(delta['interval'])})"
 
 
 def short(commit: str) -> str:
@@ -159,7 +169,7 @@ def short(commit: str) -> str:
     return name[:10] + changed
 
 
-def curves(board: Board, records: list[dict]) -> dict[str, dict[float, list[dict]]]:
+def curves(board: Board, records: list[dict]) -> dict[str, dict[Parses, list[dict]]]:
     """See `parse_points`; systems in the order of the table."""
     by_system = _by_system(board, records)
     return parse_points({name: {str(record["seed"]): record for record in runs} for name, runs in by_system.items()})
@@ -168,12 +178,12 @@ def curves(board: Board, records: list[dict]) -> dict[str, dict[float, list[dict
 def _curve(board: Board, records: list[dict], title: str) -> str:
     """A row a system, a column a UAS: means over seeds."""
     found = curves(board, records)
-    levels = sorted({uas for points in found.values() for uas in points}, reverse=True)
+    levels = in_order(chain.from_iterable(found.values()))
     rows = [
-        [name, *(mean_and_deviation(MEASURES[title](point) for point in points.get(uas, ())) for uas in levels)]
+        [name, *(mean_and_deviation(MEASURES[title](point) for point in points.get(each, ())) for each in levels)]
         for name, points in found.items()
     ]
-    return format_table(["system", *(f"UAS {uas:.0f}" for uas in levels)], rows, TableFormat.markdown)
+    return format_table(["system", *map(str, levels)], rows, TableFormat.markdown)
 
 
 def _by_system(board: Board, records: list[dict]) -> dict[str, list[dict]]:

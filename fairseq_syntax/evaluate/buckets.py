@@ -270,7 +270,10 @@ def bucket_scores(
 
     def scores(metric: str, bucket: Bucket) -> dict:
         found = {system.name: evaluation.summary(metric, system.name, bucket.sentences) for system in corpus.systems}
-        return {name: {"mean": each.mean, "sd": each.sd, "interval": each.interval} for name, each in found.items()}
+        return {
+            name: {"runs": each.runs, "mean": each.mean, "sd": each.sd, "interval": each.interval}
+            for name, each in found.items()
+        }
 
     def deltas(metric: str, bucket: Bucket) -> dict:
         others = [system for system in corpus.systems if system is not one]

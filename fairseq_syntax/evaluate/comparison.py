@@ -8,7 +8,7 @@ import numpy as np
 
 from .corpus import Corpus, System
 from .metrics import Metric
-from .significance import approximate_randomization, holm, interval, paired_bootstrap, resampled, sign_test
+from .significance import approximate_randomization, holm, interval, paired_bootstrap, resampled, sign_test, welch
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +55,8 @@ class Difference:
         interval: 95 % of the deltas of resampled corpora.
         better, worse, ties: sentences that raise, lower and do not change the quality of the baseline.
         p: name of a test -> its p.
-        holm: the same, corrected for the number of systems that are compared with this baseline in this metric.
+        p_seeds: of Welch's t-test over the scores of all runs of both; None if these are too few to tell.
+        holm: `p`, corrected for the number of systems that are compared with this baseline in this metric.
     """
 
     metric: str
@@ -68,6 +69,7 @@ class Difference:
     worse: int
     ties: int
     p: dict[str, float]
+    p_seeds: float | None
     holm: dict[str, float] = field(default_factory=dict)
 
 
@@ -162,7 +164,9 @@ class Evaluation:
             "sign": sign.p,
         }
         better, worse = (sign.better, sign.worse) if higher else (sign.worse, sign.better)
-        return Difference(metric, baseline.name, system.name, runs, delta, ends, better, worse, sign.ties, p)
+        all_runs = (scores(self.statistics(metric, each.name).sum(axis=1)).tolist() for each in (baseline, system))
+        p_seeds = welch(*all_runs)
+        return Difference(metric, baseline.name, system.name, runs, delta, ends, better, worse, sign.ties, p, p_seeds)
 
     def differences(self, metric: str, baseline: str) -> list[Difference]:
         """All other systems beside a baseline, with Holm's correction."""

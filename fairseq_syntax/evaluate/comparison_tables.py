@@ -58,8 +58,8 @@ def _rounded(value: float | None, digits: int) -> Decimal | float:
     return math.nan if value is None else Decimal(f"{value:.{digits}f}") + 0
 
 
-def _p(value: float) -> Decimal:
-    return Decimal(f"{value:.2g}")
+def _p(value: float | None) -> Decimal | float:
+    return math.nan if value is None else Decimal(f"{value:.2g}")
 
 
 def _interval(ends: Iterable[float], digits: int) -> str:
@@ -73,9 +73,9 @@ def _several(found: dict) -> tuple[bool, bool]:
 
 
 def _test_header(found: dict) -> list[str]:
-    several = _several(found)[1]
+    runs, several = _several(found)
     columns = [name for test in TESTS for name in (_HEADERS[test], "Holm")[: 1 + several]]
-    return ["delta", "its interval", "better", "worse", *columns]
+    return ["delta", "its interval", "better", "worse", *columns, *(["p seeds"] if runs else [])]
 
 
 def _test_cells(found: dict, metric: dict, baseline: str, system: str) -> list:
@@ -84,10 +84,12 @@ def _test_cells(found: dict, metric: dict, baseline: str, system: str) -> list:
     test = next((test for test in found["tests"] if keys.items() <= test.items()), None)
     if test is None:
         return [math.nan] * len(_test_header(found))
-    several = _several(found)[1]
+    runs, several = _several(found)
     columns = [_p(p) for name in TESTS for p in (test["p"][name], test["holm"][name])[: 1 + several]]
     delta = _rounded(test["delta"], metric["digits"])
-    return [delta, _interval(test["interval"], metric["digits"]), test["better"], test["worse"], *columns]
+    return [delta, _interval(test["interval"], metric["digits"]), test["better"], test["worse"], *columns] + (
+        [_p(test["p_seeds"])] if runs else []
+    )
 
 
 def _scores(found: dict, metric: dict, form: str) -> str:

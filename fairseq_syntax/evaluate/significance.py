@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import binomtest
+from scipy.stats import binomtest, ttest_ind
 
 Scores = Callable[[np.ndarray], np.ndarray]
 
@@ -88,6 +88,20 @@ def _sums(chosen: np.ndarray, statistics: np.ndarray) -> np.ndarray:
     statistics = statistics[some]
     parts = [chosen[i : i + _ROWS, some].astype(np.float64) @ statistics for i in range(0, len(chosen), _ROWS)]
     return np.concatenate(parts)
+
+
+def welch(baseline: Sequence[float], system: Sequence[float]) -> float | None:
+    """Two-sided p of Welch's t-test (1947): do the mean scores of two systems differ by more than by their seeds?
+
+    Args:
+        baseline, system: scores of runs, any number of each; which run has which seed does not matter.
+
+    Returns:
+        None if either has a single run, or if neither's runs differ.
+    """
+    if min(len(baseline), len(system)) < 2 or np.ptp(baseline) == np.ptp(system) == 0:
+        return None
+    return float(ttest_ind(baseline, system, equal_var=False).pvalue)
 
 
 # --- bootstrap ----------------------------------------------------------------------------------------------------

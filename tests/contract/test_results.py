@@ -117,7 +117,7 @@ def test_a_changed_record_shows(results, tmp_path):
     assert empty.startswith("Before.\n<!-- records: toy -->\n") and empty.endswith("<!-- end of records -->\nAfter.\n")
     record = recorded(tmp_path / "toy.toml", tmp_path / "toy")
     one = results.renewed(PAGE, tmp_path, tmp_path)
-    assert "1 of 2 runs so far" in one and "0123456789" in one and "| a | none | 1 | 100 | 90.0 | 80.0 |" in one
+    assert "1 of 2 runs so far" in one and "0123456789" in one and "| a | none | – | 1 | 100 | 90.0 | 80.0 |" in one
     assert results.renewed(one, tmp_path, tmp_path) == one
     recorded(tmp_path / "toy.toml", tmp_path / "toy", "a", 2, 82.0)
     two = results.renewed(one, tmp_path, tmp_path)
@@ -169,8 +169,9 @@ def test_a_curve_is_a_table(results, tmp_path):
     (tmp_path / "toy.toml").write_text(BOARD + curve, encoding="utf8")
     (tmp_path / "toy").mkdir()
 
-    def point(uas: float, score: float) -> dict:
+    def point(parses: str, uas: float, score: float) -> dict:
         return {
+            "parses": parses,
             "UAS": uas,
             "BLEU": {"score": score},
             "chrF": {"score": 50},
@@ -178,11 +179,14 @@ def test_a_curve_is_a_table(results, tmp_path):
         }
 
     for seed in (1, 2):
-        curve = [point(100, 79.0 + seed), point(40, 59.0)]
+        curve = [point("gold/t", 100, 79.0 + seed), point("worse/1/t", 60, 50), point("worse/2/t", 40, 59.0)]
+        curve.insert(2, point("parser/t", 50, 55))
         recorded(tmp_path / "toy.toml", tmp_path / "toy", "a", seed, curve_of_parses=curve)
     text = results.renewed(PAGE, tmp_path, tmp_path)
-    assert "| system | UAS 100 | UAS 40 |" in text and "| a | 80.5 ± 0.7 | 59.0 ± 0.0 |" in text
-    assert "| a | 90.0 ± 0.0 | 90.0 ± 0.0 |" in text and "(parse-quality-toy.svg)" in text
+    assert "| system | UAS 100 | UAS 60 | UAS 40 | UAS 50, parser |" in text
+    assert "| a | 80.5 ± 0.7 | 50.0 ± 0.0 | 59.0 ± 0.0 | 55.0 ± 0.0 |" in text
+    assert "| a | 90.0 ± 0.0 | 90.0 ± 0.0 | 90.0 ± 0.0 | 90.0 ± 0.0 |" in text
+    assert "(parse-quality-toy.svg)" in text
 
 
 def test_comparisons_name_no_folder_of_a_machine():
@@ -222,7 +226,9 @@ def test_comparisons_are_tables_and_go_with_their_records(results, tmp_path):
     bucket = {
         "label": "1-10",
         "size": 7,
-        "scores": {"BLEU": {"a": {"mean": 80, "sd": 1.4}, "b": {"mean": 79, "sd": None}}},
+        "scores": {
+            "BLEU": {"a": {"mean": 80, "sd": 1.4, "runs": [79, 81]}, "b": {"mean": 79, "sd": None, "runs": [79]}}
+        },
         "deltas": {"BLEU": {"b": {"mean": -1.0, "interval": [-2.0, -0.04]}}},
     }
     other = {**bucket, "label": "many", "size": 5}
@@ -230,7 +236,7 @@ def test_comparisons_are_tables_and_go_with_their_records(results, tmp_path):
     kinds = (("length", "source words"), ("label:kinds.txt", "kinds"))
 
     def compared(baseline, systems, *tests, buckets=()):
-        """What compare says; tests: (system, runs, delta, p, Holm)."""
+        """What compare says; tests: (system, runs, delta, p, Holm, p over seeds)."""
         return {
             "chance": {"trials": 10000},
             "systems": [
@@ -239,9 +245,16 @@ def test_comparisons_are_tables_and_go_with_their_records(results, tmp_path):
             ],
             "baselines": [baseline],
             "tests": [
-                {"system": name, "baseline": baseline, "runs": runs, "delta": delta, "interval": [-0.5, 2.5]}
+                {
+                    "system": name,
+                    "baseline": baseline,
+                    "runs": runs,
+                    "delta": delta,
+                    "interval": [-0.5, 2.5],
+                    "p_seeds": p_seeds,
+                }
                 | {"p": {"randomization": p}, "holm": {"randomization": holm}}
-                for name, runs, delta, p, holm in tests
+                for name, runs, delta, p, holm, p_seeds in tests
             ],
             "buckets": [
                 {"by": by, "title": title, "groups": [group]}
@@ -253,32 +266,50 @@ def test_comparisons_are_tables_and_go_with_their_records(results, tmp_path):
         path = tmp_path / "toy" / "comparisons" / f"test.{comparison['baselines'][0]}.json"
         path.write_text(json.dumps(comparison), encoding="utf8")
 
-    comparison = compared("a", systems, ("b", ["1", "2"], 0.48, 0.1234, 0.25), buckets=[bucket])
+    comparison = compared("a", systems, ("b", ["1", "2"], 0.48, 0.1234, 0.25, 0.623), buckets=[bucket])
     write(comparison)
     with pytest.raises(results.BoardError, match="older than the records"):  # it lacks a breakdown
         results.renewed(PAGE, tmp_path, tmp_path)
-    comparison = compared("a", systems, ("b", ["1", "2"], 0.48, 0.1234, 0.25), buckets=[bucket, other])
+    comparison = compared("a", systems, ("b", ["1", "2"], 0.48, 0.1234, 0.25, 0.623), buckets=[bucket, other])
     write(comparison)
     text = results.renewed(PAGE, tmp_path, tmp_path)
-    assert "test: BLEU against a" in text
-    assert "| b | +0.5 | +1.0, +0.0 | -0.5 to +2.5 | 0.12 | 0.25 | +0.9 (C) |" in text
+    assert "test: BLEU against a (80.0, 82.0)" in text
+    assert "| b | 81.0, 82.0 | +0.5 | -0.50 to +2.50 | 0.12 | 0.25 | 0.62 | +0.9 (C) |" in text
     assert "by source words (sentences)\n\n| system | 1-10 (7) |" in text
     assert "by kinds (sentences)\n\n| system | many (5) |" in text
-    assert "| a | 80.0 ± 1.4 |\n| b | -1.0 (-2.0 to +0.0) |" in text and "random" not in text
+    assert "| a | 80.0 ± 1.4 |\n| b | -1.0 (-2.00 to -0.04) |" in text and "random" not in text
 
     # the control, which is of no family that has a baseline
     recorded(tmp_path / "toy.toml", tmp_path / "toy", "c", 2, 70.0)
     with pytest.raises(results.BoardError, match=r"test\.c\.json: missing"):
         results.renewed(PAGE, tmp_path, tmp_path)
-    write(compared("c", {"c": {2: 70.0}, "b": systems["b"]}, ("b", ["2"], 11.96, 1 / 10001, 1 / 10001)))
+    write(compared("c", {"c": {2: 70.0}, "b": systems["b"]}, ("b", ["2"], 11.96, 1 / 10001, 1 / 10001, None)))
     text = results.renewed(PAGE, tmp_path, tmp_path)
     assert "test: BLEU against the same system with random trees" in text
-    assert "| b | c | +12.0 | +12.0 | -0.5 to +2.5 | ≤ 0.0001 | ≤ 0.0001 |" in text
+    assert "| b | c | 81.0, 82.0 | +12.0 | -0.50 to +2.50 | ≤ 0.0001 | ≤ 0.0001 | – |" in text
 
     comparison["systems"][1]["scores"]["BLEU"]["runs"] = [81.0, 81.5]
     write(comparison)
     with pytest.raises(results.BoardError, match=r"test\.a\.json: older than the records"):
         results.renewed(PAGE, tmp_path, tmp_path)
+
+
+def test_differences_are_a_picture(results):
+    """Each seed less the mean of the baseline: as many marks as there are seeds, of each kind of sentence."""
+    from pictures import draw_differences
+
+    runs = {"a": [79.0, 81.0], "b": [83.0, 84.0, 78.5]}
+    scores = {name: {"runs": of_system, "mean": sum(of_system) / len(of_system)} for name, of_system in runs.items()}
+    kinds = [{"label": label, "scores": {"BLEU": scores}} for label in ("one", "several")]
+    buckets = [{"by": "length"}, {"by": "label:kinds.txt", "title": "kinds", "groups": kinds}]
+    systems = [{"name": name, "scores": {"BLEU": of_system}} for name, of_system in scores.items()]
+    plain, labelled = ({"systems": systems, "buckets": some} for some in ([], buckets))
+    for comparison, times in ((plain, 1), (labelled, 2)):
+        figure = draw_differences({"test": [comparison], "other": [comparison]})
+        for axis in figure.axes:
+            marks = [line.get_xdata() for line in axis.lines if line.get_marker() != "None"]
+            assert sorted(map(tuple, map(sorted, marks))) == [(-1.5, 3.0, 4.0)] * times + [(-1.0, 1.0)] * times
+        assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["a", "b"]
 
 
 def test_what_models_were_asked_is_a_table(results, tmp_path):

@@ -1,8 +1,11 @@
 """What records say of the course of training, and of parses of another quality, as pictures."""
 
 import statistics
-from collections.abc import Callable, Mapping
-from itertools import cycle
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from itertools import chain, cycle
+from pathlib import PurePath
+from typing import NamedTuple
 
 from ...pictures.figures import plt, shown
 
@@ -47,19 +50,52 @@ def draw_training(records: Records):
     return figure
 
 
-def parse_points(records: Records) -> dict[str, dict[float, list[dict]]]:
-    """System -> UAS of the parses that it translated with, the best first -> the points of its runs."""
-    found = {}
-    for name, runs in records.items():
-        points = [point for record in runs.values() for point in record.get("curve_of_parses", ())]
-        if points:
-            levels = sorted({point["UAS"] for point in points}, reverse=True)
-            found[name] = {uas: [point for point in points if point["UAS"] == uas] for uas in levels}
-    return found
+class Parses(NamedTuple):
+    """Parses that systems have translated with.
+
+    Attributes:
+        alone: their folder if no others are in it: they are wrong in a way of their own. Empty for a series of ever
+            worse parses, and for the best.
+        uas: in percent.
+    """
+
+    alone: str
+    uas: float
+
+    def __str__(self) -> str:
+        return f"UAS {self.uas:.0f}" + (f", {self.alone}" if self.alone else "")
 
 
-def draw_parse_quality(found: dict[str, dict[float, list[dict]]]):
+def parse_points(records: Records) -> dict[str, dict[Parses, list[dict]]]:
+    """System -> parses that it translated with, the best first and those alone last -> the points of its runs."""
+    points = {
+        name: [point for record in runs.values() for point in record.get("curve_of_parses", ())]
+        for name, runs in records.items()
+    }
+    files = {PurePath(point["parses"]): point["UAS"] for of_system in points.values() for point in of_system}
+    together, best = Counter(file.parts[0] for file in files), max(files.values(), default=0)
+    parses = {
+        str(file): Parses(file.parts[0] if together[file.parts[0]] == 1 and uas < best else "", uas)
+        for file, uas in files.items()
+    }
+    found: dict[str, dict[Parses, list[dict]]] = {}
+    for each in in_order(parses.values()):
+        for name, of_system in points.items():
+            some = [point for point in of_system if parses[point["parses"]] == each]
+            if some:
+                found.setdefault(name, {})[each] = some
+    return {name: found[name] for name in records if name in found}
+
+
+def in_order(parses: Iterable[Parses]) -> list[Parses]:
+    """Each once: the best first, those alone last."""
+    return sorted(set(parses), key=lambda each: (each.alone != "", -each.uas))
+
+
+def draw_parse_quality(found: dict[str, dict[Parses, list[dict]]]):
     """A panel a score, a line a system: the mean over its runs, from the lowest to the highest of them.
+
+    Parses that are alone stand beside the line, with hollow marks.
 
     Args:
         found: see `parse_points`.
@@ -70,13 +106,23 @@ def draw_parse_quality(found: dict[str, dict[float, list[dict]]]):
     figure, axes = plt.subplots(1, len(MEASURES), figsize=(11, 3.6), layout="constrained")
     for axis, (title, score) in zip(axes, MEASURES.items(), strict=True):
         for (name, points), mark in zip(found.items(), cycle(_MARKS), strict=False):
-            runs = [[score(point) for point in of_uas] for of_uas in points.values()]
-            means = [statistics.mean(scores) for scores in runs]
-            [line] = axis.plot(list(points), means, marker=mark, markersize=4, linewidth=1, label=shown(name))
-            low, high = [min(scores) for scores in runs], [max(scores) for scores in runs]
-            axis.fill_between(list(points), low, high, color=line.get_color(), alpha=0.15, linewidth=0)
+            runs = {parses: [score(point) for point in some] for parses, some in points.items()}
+            series = {parses.uas: scores for parses, scores in runs.items() if not parses.alone}
+            means = [statistics.mean(scores) for scores in series.values()]
+            [line] = axis.plot(list(series), means, marker=mark, markersize=4, linewidth=1, label=shown(name))
+            low, high = (list(map(end, series.values())) for end in (min, max))
+            axis.fill_between(list(series), low, high, color=line.get_color(), alpha=0.15, linewidth=0)
+            for parses, scores in runs.items():
+                if parses.alone:
+                    mean, style = statistics.mean(scores), dict(marker=mark, markersize=5, fillstyle="none")
+                    ends = [[mean - min(scores)], [max(scores) - mean]]
+                    axis.errorbar(parses.uas, mean, ends, color=line.get_color(), elinewidth=0.8, **style)
         axis.set(title=title, xlabel="UAS of the parses, %")
         axis.invert_xaxis()
+        for parses in filter(lambda each: each.alone, in_order(chain.from_iterable(found.values()))):
+            axis.axvline(parses.uas, color="0.7", linewidth=0.6, linestyle=":", zorder=0)
+            place = axis.get_xaxis_transform()
+            axis.text(parses.uas, 1, shown(parses.alone), transform=place, fontsize="x-small", ha="center", va="bottom")
     _legend(axes[0])
     return figure
 

@@ -16,7 +16,7 @@ from ...evaluate.tables import TableFormat
 from ...version import __version__
 from ..comparing import compared, known_source, systems_of
 from . import markup
-from .curves import MEASURES, draw_parse_quality, draw_training, parse_points
+from .curves import MEASURES, draw_parse_quality, draw_training, in_order, parse_points
 from .looks import looks
 from .sentences import sentences
 
@@ -188,12 +188,12 @@ def _parse_quality(records: dict) -> Iterator[str]:
         return
     yield markup.figure(draw_parse_quality(found), "Scores over the UAS of the parses that systems translate with")
     for title, score in MEASURES.items():
-        levels = sorted({uas for points in found.values() for uas in points}, reverse=True)
+        levels = in_order(chain.from_iterable(found.values()))
         rows = [
-            [name, *(_mean([score(point) for point in points.get(uas, ())]) for uas in levels)]
+            [name, *(_mean([score(point) for point in points.get(parses, ())]) for parses in levels)]
             for name, points in found.items()
         ]
-        yield markup.table(["system", *(f"UAS {uas:.1f}" for uas in levels)], rows, f"{title} by UAS, mean over seeds")
+        yield markup.table(["system", *map(str, levels)], rows, f"{title} by UAS, mean over seeds")
 
 
 def _mean(values: list[float]) -> float:

@@ -21,6 +21,7 @@ from fairseq_syntax.evaluate.significance import (
     paired_bootstrap,
     resampled,
     sign_test,
+    welch,
 )
 
 LETTERS = "abcdefghijklmnopqrst"
@@ -246,6 +247,23 @@ def test_chance_depends_on_the_seed_alone(test):
     pair = statistics(references, spoilt(references, 0.3, 10), spoilt(references, 0.28, 11))
     found = [test(*pair, score, 150, seed) for seed in (0, 0, 1, 2, 3)]
     assert found[0] == found[1] and len(set(found)) > 1
+
+
+# --- seeds --------------------------------------------------------------------------------------------------------
+
+
+def test_welch_is_the_formula():
+    """t = difference / s with s² = Σ v/n, of s⁴ / Σ (v/n)²/(n-1) degrees of freedom (Welch 1947)."""
+    one, other = [95.4, 96.0, 96.2], [97.1, 98.6, 96.8, 97.7]
+    parts = [np.var(scores, ddof=1) / len(scores) for scores in (one, other)]
+    t = (np.mean(other) - np.mean(one)) / sum(parts) ** 0.5
+    freedom = sum(parts) ** 2 / sum(part**2 / (len(s) - 1) for part, s in zip(parts, (one, other), strict=True))
+    assert welch(one, other) == pytest.approx(2 * scipy.stats.t.sf(t, freedom))
+    assert welch(other, one) == pytest.approx(welch(one, other))
+
+
+def test_welch_needs_seeds_that_differ():
+    assert welch([95.0], [96.0, 97.0]) is None and welch([95.0, 95.0], [96.0, 96.0]) is None
 
 
 # --- several tests ------------------------------------------------------------------------------------------------

@@ -1,0 +1,60 @@
+"""Pictures of a leaderboard's comparisons."""
+
+from collections.abc import Mapping, Sequence
+
+from fairseq_syntax.evaluate.buckets import LABEL
+from fairseq_syntax.pictures.figures import plt, shown
+
+_MARKS = "os^v"
+
+
+def draw_differences(found: Mapping[str, Sequence[dict]]):
+    """A panel a split, a row a system, a mark a seed: its BLEU less the mean of its baseline, which has a row, too.
+
+    Where sentences are told apart by labels, each kind has a mark of its own.
+
+    Args:
+        found: split -> its comparisons, one a baseline, the baseline first among the systems of each.
+
+    Returns:
+        A matplotlib figure.
+    """
+    rows = [system["name"] for one in next(iter(found.values())) for system in one["systems"]]
+    size = 3 + 4 * len(found), 0.8 + 0.19 * len(rows)
+    figure, axes = plt.subplots(1, len(found), figsize=size, squeeze=False, sharey=True, layout="constrained")
+    for axis, (split, comparisons) in zip(axes[0], found.items(), strict=True):
+        handles = {}
+        for comparison in comparisons:
+            kinds = _kinds(comparison)
+            baseline = comparison["systems"][0]["name"]
+            for system in comparison["systems"]:
+                for i, (kind, scores) in enumerate(kinds.items()):
+                    away = [score - scores[baseline]["mean"] for score in scores[system["name"]]["runs"]]
+                    place = [rows.index(system["name"]) + 0.3 * (i - (len(kinds) - 1) / 2)] * len(away)
+                    style = dict(color=f"C{i}", marker=_MARKS[i % len(_MARKS)], markersize=3.5, linestyle="none")
+                    [handles[kind]] = axis.plot(away, place, alpha=0.8, **style)
+            axis.axhspan(rows.index(baseline) - 0.5, rows.index(baseline) + 0.5, color="0.92", zorder=0)
+        axis.axvline(0, color="0.4", linewidth=0.8, zorder=1)
+        low, high = axis.dataLim.intervalx
+        axis.xaxis.set_major_formatter(lambda value, _: f"{value:+g}" if value else "0")
+        axis.set_xlim(min(low * 1.15, -1), max(high * 1.15, 1))
+        axis.tick_params(labelsize="x-small")
+        axis.grid(axis="x", alpha=0.3)
+        axis.set_title(shown(split), fontsize="small").set_parse_math(False)
+    axes[0, 0].set_yticks(range(len(rows)), map(shown, rows))
+    axes[0, 0].set_ylim(len(rows) - 0.5, -0.5)
+    for label in axes[0, 0].get_yticklabels():
+        label.set_parse_math(False)
+    if len(handles) > 1:
+        figure.legend(handles.values(), map(shown, handles), fontsize="x-small", ncols=2, loc="outside upper left")
+    figure.supxlabel("BLEU less the mean of the baseline (grey)", fontsize="small")
+    return figure
+
+
+def _kinds(comparison: dict) -> dict[str, dict[str, dict]]:
+    """Kind of sentence -> system -> scores of its runs."""
+    for buckets in comparison["buckets"]:
+        if buckets["by"].startswith(LABEL):
+            title = buckets["title"]
+            return {f"{title}: {group['label']}": group["scores"]["BLEU"] for group in buckets["groups"]}
+    return {"": {system["name"]: system["scores"]["BLEU"] for system in comparison["systems"]}}
