@@ -112,7 +112,7 @@ def with_heads(sentence: Sentence, heads: list[int], generator: random.Random) -
     """The same words and tags under a tree that has nothing to do with them.
 
     The root has the label `root`; the other labels are shuffled over the other words, so that their frequencies stay
-    what they were.
+    what they were. Which labels a sentence has may still tell something about its old tree.
     """
     top = sentence.heads.index(ROOT)
     others = sentence.deprels[:top] + sentence.deprels[top + 1 :]
