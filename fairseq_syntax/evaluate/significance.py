@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import binomtest, ttest_ind
+from scipy.stats import binomtest, ttest_ind_from_stats
 
 Scores = Callable[[np.ndarray], np.ndarray]
 
@@ -99,9 +99,11 @@ def welch(baseline: Sequence[float], system: Sequence[float]) -> float | None:
     Returns:
         None if either has a single run, or if neither's runs differ.
     """
-    if min(len(baseline), len(system)) < 2 or np.ptp(baseline) == np.ptp(system) == 0:
+    if min(len(baseline), len(system)) < 2 or max(np.ptp(baseline), np.ptp(system)) < _SAME:
         return None
-    return float(ttest_ind(baseline, system, equal_var=False).pvalue)
+    # of the statistics, as scipy warns of scores that are nearly the same
+    one, other = ((np.mean(scores), np.std(scores, ddof=1), len(scores)) for scores in (baseline, system))
+    return float(ttest_ind_from_stats(*one, *other, equal_var=False).pvalue)
 
 
 # --- bootstrap ----------------------------------------------------------------------------------------------------

@@ -264,6 +264,7 @@ def test_welch_is_the_formula():
 
 def test_welch_needs_seeds_that_differ():
     assert welch([95.0], [96.0, 97.0]) is None and welch([95.0, 95.0], [96.0, 96.0]) is None
+    assert welch([95.0, 95.0], [95.0, 96.0]) == pytest.approx(0.5)
 
 
 # --- several tests ------------------------------------------------------------------------------------------------
