@@ -19,7 +19,7 @@ def draw_differences(found: Mapping[str, Sequence[dict]]):
     Returns:
         A matplotlib figure.
     """
-    rows = [system["name"] for one in next(iter(found.values())) for system in one["systems"]]
+    rows = list(dict.fromkeys(system["name"] for one in next(iter(found.values())) for system in one["systems"]))
     size = 3 + 4 * len(found), 0.8 + 0.19 * len(rows)
     figure, axes = plt.subplots(1, len(found), figsize=size, squeeze=False, sharey=True, layout="constrained")
     for axis, (split, comparisons) in zip(axes[0], found.items(), strict=True):

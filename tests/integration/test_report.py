@@ -199,6 +199,19 @@ def test_bad_files_are_said_before_anything_is_scored(small, tmp_path, monkeypat
         assert status == 1 and expected in said
 
 
+def test_parses_that_are_alone_in_their_folder_are_no_part_of_the_series():
+    from fairseq_syntax.inspection.report.curves import parse_points
+
+    def titles(*parses):
+        curve = [{"parses": file, "UAS": uas} for file, uas in parses]
+        return [str(each) for each in parse_points({"a": {"1": {"curve_of_parses": curve}}, "b": {"1": {}}})["a"]]
+
+    worse = ("./worse/20/t", 80), ("./worse/40/t", 60)
+    assert titles(("parser/t", 81), ("gold/t", 100), *worse) == ["UAS 100", "UAS 80", "UAS 60", "UAS 81, parser"]
+    assert titles(("t60", 60), ("t100", 100)) == ["UAS 100", "UAS 60"]
+    assert titles(("t60", 60), ("gold/t", 100)) == ["UAS 100", "UAS 60"]
+
+
 def test_words_that_the_reference_has_not_are_marked():
     from fairseq_syntax.inspection.report.markup import marked
 

@@ -72,10 +72,11 @@ def parse_points(records: Records) -> dict[str, dict[Parses, list[dict]]]:
         name: [point for record in runs.values() for point in record.get("curve_of_parses", ())]
         for name, runs in records.items()
     }
-    files = {PurePath(point["parses"]): point["UAS"] for of_system in points.values() for point in of_system}
-    together, best = Counter(file.parts[0] for file in files), max(files.values(), default=0)
+    files = {point["parses"]: point["UAS"] for of_system in points.values() for point in of_system}
+    folders = {file: next(iter(PurePath(file).parent.parts), "") for file in files}
+    together, best = Counter(folders.values()), max(files.values(), default=0)
     parses = {
-        str(file): Parses(file.parts[0] if together[file.parts[0]] == 1 and uas < best else "", uas)
+        file: Parses(folders[file] if together[folders[file]] == 1 and uas < best else "", uas)
         for file, uas in files.items()
     }
     found: dict[str, dict[Parses, list[dict]]] = {}
