@@ -13,6 +13,7 @@ from types import ModuleType, SimpleNamespace
 import programs
 import pytest
 from sacrebleu.metrics import BLEU, CHRF, TER
+from scipy.stats import ttest_ind
 
 from fairseq_syntax.cli import compare
 from fairseq_syntax.evaluate.ribes import sentence_ribes
@@ -145,6 +146,11 @@ def test_seeds(world, run):
     assert fewer["tests"][0]["runs"] == ["1", "2"] and len(fewer["systems"][0]["scores"]["BLEU"]["runs"]) == 3
     assert fewer["tests"][0]["delta"] == pytest.approx(statistics.mean(single[1][:2]) - statistics.mean(single[0][:2]))
     assert "systems differ in their runs" in run.said
+    # the test over seeds takes all runs of both
+    for scored, runs in ((found, single), (fewer, [single[0], single[1][:2]])):
+        assert scored["tests"][0]["p_seeds"] == pytest.approx(ttest_ind(*runs, equal_var=False).pvalue)
+    alone = run("--system", "base", *base, "--system", "sys", system[0], *reference)
+    assert alone["tests"][0]["p_seeds"] is None
 
 
 def test_baselines_and_holm(world, run):
@@ -181,6 +187,7 @@ def test_buckets(world, run):
             ]
             scores = group["scores"][name]
             assert [scores[each]["mean"] for each in ("base", "sys")] == pytest.approx(expected)
+            assert [scores[each]["runs"] for each in ("base", "sys")] == [[pytest.approx(score)] for score in expected]
             assert all(score["interval"][0] < score["mean"] < score["interval"][1] for score in scores.values())
             assert group["deltas"][name]["sys"]["mean"] == pytest.approx(expected[1] - expected[0])
     (whole,) = run(*two(base, system))["buckets"]
