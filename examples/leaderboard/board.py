@@ -16,7 +16,8 @@ USER_DIR = CHECKOUT / "fairseq_syntax"
 if not USER_DIR.is_dir():
     USER_DIR = Path(fairseq_syntax.__file__).parent
 TREES = ("gold", "parser", "random")
-VERBS = ("contrast", "whatif", "unparsed")
+# verb of a probe -> what it needs
+VERBS = {"contrast": "pairs", "whatif": "pairs", "attachment": "gold", "unparsed": "inputs"}
 _TYPES = {
     str: 'a text, such as "a"',
     int: "a whole number",
@@ -100,8 +101,9 @@ class Probe:
 
     Fields:
         name: of the folder of its records.
-        verb: contrast or whatif of fairseq-syntax, or unparsed: translate without a parse.
+        verb: contrast, whatif or attachment of fairseq-syntax, or unparsed: translate without a parse.
         pairs: folder of minimal pairs, for contrast and whatif.
+        gold: treebank, for attachment.
         trees: file of trees for contrast, in the folder of the kind that a system reads; without one, Stanza parses.
         inputs: for unparsed: split -> text of its source, below the output folder.
         options: of the verb.
@@ -112,6 +114,7 @@ class Probe:
     name: str
     verb: str
     pairs: str = ""
+    gold: str = ""
     trees: str = ""
     inputs: dict[str, str] = field(default_factory=dict)
     options: str = ""
@@ -286,7 +289,7 @@ def _check_probe(board: Board, probe: Probe) -> None:
     where = f"{board.path}: probes.{probe.name}"
     if probe.verb not in VERBS:
         raise BoardError(f"{where}: verb = {probe.verb!r}; choose among {', '.join(VERBS)}")
-    needed = "inputs" if probe.verb == "unparsed" else "pairs"
+    needed = VERBS[probe.verb]
     if not getattr(probe, needed):
         raise BoardError(f"{where}: {needed} is missing; {probe.verb} needs it")
     for what, names, known in (

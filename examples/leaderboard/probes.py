@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
-from board import USER_DIR, BoardError, Probe, read_board
+from board import USER_DIR, VERBS, BoardError, Probe, read_board
 from records import describe, scores
 from run import OnlyOne, add_arguments, chosen_runs
 from training import Run, RunError, load
@@ -74,7 +74,8 @@ class Question:
                 command += ["--input", str(self.run.out / text), "--buffer-size", "100000", *family, *options]
                 yield command, answer.with_suffix(f".{split}.generated")
             return
-        command = ["fairseq-syntax", self.probe.verb, *model, "--pairs", str(pairs_of(self.probe, self.run.out))]
+        given = VERBS[self.probe.verb]
+        command = ["fairseq-syntax", self.probe.verb, *model, f"--{given}", str(asked_of(self.probe, self.run.out))]
         if self.probe.verb == "contrast":
             command += ["--name", self.run.name, *self._parser()]
         yield [*command, *options, "--output", str(answer), "--overwrite"], None
@@ -93,7 +94,7 @@ class Question:
     def relative(self, command: list[str]) -> str:
         """A command without the paths of this machine."""
         text = self.run.relative(command)
-        named = Template(f"{self.probe.pairs} {self.probe.options}").get_identifiers()
+        named = Template(_texts(self.probe)).get_identifiers()
         for name in (*named, "STANZA_TAGGER", "STANZA_PARSER"):
             if os.environ.get(name):
                 text = text.replace(os.environ[name], f"${name}")
@@ -147,7 +148,7 @@ def _filled(text: str, out: Path) -> str:
 def _can_be_asked(probe: Probe, wanted: bool) -> bool:
     """Whether the variables of a probe are set. Raises BoardError: they are not, and it was asked for by name."""
     try:
-        _filled(f"{probe.pairs} {probe.options}", Path())
+        _filled(_texts(probe), Path())
     except BoardError as error:
         if wanted:
             raise
@@ -156,17 +157,23 @@ def _can_be_asked(probe: Probe, wanted: bool) -> bool:
     return True
 
 
-def pairs_of(probe: Probe, out: Path) -> Path:
-    """The folder of pairs of a probe."""
-    return Path(_filled(probe.pairs, out))
+def _texts(probe: Probe) -> str:
+    """What may have $VARIABLES."""
+    return f"{probe.pairs} {probe.gold} {probe.options}"
 
 
-def check_pairs(probe: Probe, out: Path) -> None:
-    """Raise BoardError if the pairs of a probe are not there."""
-    if probe.pairs and not pairs_of(probe, out).exists():
-        made = out in pairs_of(probe, out).parents
-        how = f"remove {out / 'prepared'} and run the leaderboard" if made else "name the folder of the pairs"
-        raise BoardError(f"probes.{probe.name}: {pairs_of(probe, out)} is not there; {how}")
+def asked_of(probe: Probe, out: Path) -> Path:
+    """The folder of pairs, or the treebank, of a probe."""
+    return Path(_filled(probe.pairs or probe.gold, out))
+
+
+def check_files(probe: Probe, out: Path) -> None:
+    """Raise BoardError if the pairs or the treebank of a probe are not there."""
+    if VERBS[probe.verb] == "inputs" or asked_of(probe, out).exists():
+        return
+    what, path = "folder of the pairs" if probe.pairs else "treebank", asked_of(probe, out)
+    how = f"remove {out / 'prepared'} and run the leaderboard" if out in path.parents else f"name the {what}"
+    raise BoardError(f"probes.{probe.name}: {path} is not there; {how}")
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -197,7 +204,7 @@ def main(argv: list[str] | None = None) -> int:
         if ready:
             with OnlyOne(ready[0].run.out, "lock-of-probes"):
                 for probe in {question.probe.name: question.probe for question in ready}.values():
-                    check_pairs(probe, ready[0].run.out)
+                    check_files(probe, ready[0].run.out)
                 failed = _ask_all(ready, args.jobs)
     except (BoardError, RunError) as error:
         print(f"probes: {error}", file=sys.stderr)

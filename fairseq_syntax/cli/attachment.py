@@ -18,7 +18,15 @@ examples:
 import argparse
 import sys
 
-from .common.arguments import add_format, add_tree_arguments, add_treebank_arguments, check_treebank_arguments, positive
+from ..files import refuse_existing, written
+from .common.arguments import (
+    add_format,
+    add_overwrite,
+    add_tree_arguments,
+    add_treebank_arguments,
+    check_treebank_arguments,
+    positive,
+)
 from .common.verb import Verb
 
 
@@ -35,34 +43,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--by", choices=["deprel"], help="also show the recall of each gold relation")
     add_format(parser)
+    parser.add_argument(
+        "--output", metavar="FILE", help="record of the scores, as JSON; - is stdout, instead of the tables"
+    )
+    add_overwrite(parser)
+
+
+def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    check_treebank_arguments(parser, args)
+    if args.output and not (args.path or args.predicted):
+        parser.error("--output: a record is of trees; give DATA and --path, or --predicted")
 
 
 def run(args: argparse.Namespace) -> None:
     """Print the tables on stdout, the sizes on stderr."""
-    from ..evaluate.tables import format_table
     from ..inspection.attachment import Treebank
     from ..inspection.compared_trees import read_compared
 
+    refuse_existing([args.output], args.overwrite)
     compared = read_compared(args)
     treebank = Treebank(compared.gold, args.min_words)
     if not treebank.scored:
         raise ValueError(f"{args.gold}: no sentence with a tree and {args.min_words} or more words; give a treebank")
-    systems = {} if compared.predicted is None else {compared.system: treebank.accuracy(compared.predicted)}
-    systems |= treebank.baseline_accuracy()
-    rows = [(name, score.directed, score.undirected, score.uas) for name, score in systems.items()]
-    print(format_table(["system", "DA", "UA", "UAS"], rows, args.format))
-    if args.by:
-        heads = {} if compared.predicted is None else {compared.system: compared.predicted}
-        heads = {name: treebank.without_punctuation(trees) for name, trees in heads.items()} | treebank.baselines()
-        by_system = {name: treebank.recall_by_relation(of_system) for name, of_system in heads.items()}
-        header = ["relation", "words", *(f"{score} {name}" for name in heads for score in ("DA", "UA"))]
-        first = next(iter(by_system.values()))
-        rows = [
-            (relation, first[relation][0], *(score for found in by_system.values() for score in found[relation][1:]))
-            for relation in first
-        ]
-        print()
-        print(format_table(header, rows, args.format))
+    if args.output:
+        with written(args.output) as out:
+            out.write(treebank.record(compared.predicted))
+    if args.output != "-":
+        print(_tables(compared, treebank, args))
     kept = int(treebank.kept.sum())
     short = f"fewer than {args.min_words} words" if args.min_words > 1 else "no word but punctuation"
     print(
@@ -74,4 +81,22 @@ def run(args: argparse.Namespace) -> None:
         print(f"fairseq-syntax attachment: {compared.note}", file=sys.stderr)
 
 
-main = Verb(__doc__, add_arguments, run, check_treebank_arguments)
+def _tables(compared, treebank, args: argparse.Namespace) -> str:
+    from ..evaluate.tables import format_table
+    from ..inspection.attachment import TREES
+
+    found = {compared.system if name == TREES else name: of for name, of in treebank.scores(compared.predicted).items()}
+    rows = [(name, *(scores[key] for key in ("DA", "UA", "UAS"))) for name, scores in found.items()]
+    tables = [format_table(["system", "DA", "UA", "UAS"], rows, args.format)]
+    if args.by:
+        header = ["relation", "words", *(f"{score} {name}" for name in found for score in ("DA", "UA"))]
+        columns = [scores["relations"] for scores in found.values()]
+        rows = [
+            (relation, first["words"], *(of[relation][score] for of in columns for score in ("DA", "UA")))
+            for relation, first in columns[0].items()
+        ]
+        tables.append(format_table(header, rows, args.format))
+    return "\n\n".join(tables)
+
+
+main = Verb(__doc__, add_arguments, run, check)

@@ -1,7 +1,8 @@
-"""What trained models were asked besides translating a split, as tables: minimal pairs, two trees a sentence, no parse.
+"""What trained models were asked besides translating a split, as tables: minimal pairs, trees, no parse.
 
-A record is RESULTS/PROBE/SYSTEM-SEED.json.gz, as examples/leaderboard/probes.py writes it: what `contrast --output` or
-`whatif --pairs --output` has written, or scores of translations without a parse; and which system it is of.
+A record is RESULTS/PROBE/SYSTEM-SEED.json.gz, as examples/leaderboard/probes.py writes it: what `contrast --output`,
+`whatif --pairs --output` or `attachment --output` has written, or scores of translations without a parse; and which
+system it is of.
 """
 
 import json
@@ -131,6 +132,35 @@ def _whatif(answers: Answers, runs: Answers, baseline: str, most: int | None) ->
             yield _by_group(f"{measure} in percent, by {group}", parts, hits)
 
 
+_SHARES = ("DA", "UA", "UAS")
+_RELATIONS = 8  # the most frequent ones, which fit on a page
+
+
+def _attachment(answers: Answers, runs: Answers, baseline: str, most: int | None) -> Iterator[Table]:
+    found = {name: [record["scores"]["trees"] for record in of.values()] for name, of in answers.items()}
+    seeds: dict[str, int | str] = {name: len(of) for name, of in found.items()}
+    some = next(iter(next(iter(answers.values())).values()))["scores"]
+    for name in ("L", "R"):  # the same beside every system
+        found[name], seeds[name] = [some[name]], "-"
+    rows = [
+        [name, seeds[name], *(mean_and_deviation(one[key] for one in of) for key in _SHARES)]
+        for name, of in found.items()
+    ]
+    yield Table("words with the right head, in percent", ["system", "seeds", *_SHARES], rows)
+    relations = {relation: of["words"] for relation, of in list(some["L"]["relations"].items())[:_RELATIONS]}
+    rows = [
+        [
+            name,
+            seeds[name],
+            *(mean_and_deviation(one["relations"][relation]["DA"] for one in of) for relation in relations),
+        ]
+        for name, of in found.items()
+    ]
+    yield Table(
+        "DA by relation", ["system", "seeds", *(f"{name} ({words})" for name, words in relations.items())], rows
+    )
+
+
 BLEU = "BLEU"
 
 # score of a split: what a header calls it -> its figure, None where the split has none
@@ -168,7 +198,7 @@ def _scores(runs: Answers, name: str, seed: str, split: str) -> dict:
         raise ValueError(f"{name}-{seed} was asked to translate {split} without a parse, but has no record") from None
 
 
-_TABLES = {"contrast": _contrast, "whatif": _whatif, "unparsed": _unparsed}
+_TABLES = {"contrast": _contrast, "whatif": _whatif, "attachment": _attachment, "unparsed": _unparsed}
 
 
 def _tree_pairs(content: dict) -> TreePairs:
@@ -179,6 +209,10 @@ def _tree_pairs(content: dict) -> TreePairs:
 _READERS: dict[str, Callable[[dict], object]] = {
     "contrast": lambda content: record_of(content).right,
     "whatif": lambda content: _tree_pairs(content).measures(),
+    "attachment": lambda content: [
+        [[of[key] for key in _SHARES], [of["relations"][name]["DA"] for name in content["scores"]["L"]["relations"]]]
+        for of in (content["scores"][name] for name in ("trees", "L", "R"))
+    ],
     "unparsed": lambda content: [
         score(of_split) for score in _SCORES.values() for of_split in content["scores"].values()
     ],

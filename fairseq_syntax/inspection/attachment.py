@@ -16,6 +16,8 @@ The paper does not define its scores. In this form, L and R on today's English E
 releases. That L + R in DA exceeds UA by about the roots that the other baseline hits shows that roots do count there.
 """
 
+import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -25,6 +27,10 @@ from ..trees.conllu import ROOT, Sentence
 from .flat_trees import flatten, left_branching, lengths_without, remove, right_branching
 
 PUNCTUATION = "PUNCT"
+
+TREES = "trees"  # that are scored; a record calls them so
+
+_FORMAT = 1
 
 
 def directed_hits(gold: np.ndarray, predicted: np.ndarray) -> np.ndarray:
@@ -63,6 +69,7 @@ class Treebank:
         scored: number K of words without punctuation.
         heads: (K,) gold heads without punctuation, as in `flat_trees`.
         upos, deprels: (K,) tags and labels of these words.
+        digest: the same for the same sentences that take part, with the same trees.
     """
 
     def __init__(self, sentences: Sequence[Sentence], min_words: int = 1):
@@ -71,6 +78,8 @@ class Treebank:
             [s.is_parsed and count >= max(min_words, 1) for s, count in zip(sentences, counts, strict=True)], dtype=bool
         )
         kept = [sentence for sentence, keep in zip(sentences, self.kept, strict=True) if keep]
+        text = json.dumps([[sentence.forms, sentence.heads, sentence.upos, sentence.deprels] for sentence in kept])
+        self.digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         self._all_heads, self._all_lengths = flatten([sentence.heads for sentence in kept])
         tags = np.array([tag for sentence in kept for tag in sentence.upos], dtype=object)
         labels = np.array([label for sentence in kept for label in sentence.deprels], dtype=object)
@@ -131,3 +140,29 @@ class Treebank:
             str(names[i]): (int(counts[i]), 100 * directed[i] / counts[i], 100 * undirected[i] / counts[i])
             for i in np.argsort(-counts, kind="stable")
         }
+
+    def scores(self, predicted: Sequence[Sequence[int]] | None = None) -> dict[str, dict]:
+        """All scores of predicted trees, if there are some, and of L and R.
+
+        Returns:
+            TREES, L and R -> `DA`, `UA`, `UAS`, and `relations`: relation -> `words`, `DA`, `UA`.
+        """
+        given = predicted is not None
+        accuracy = ({TREES: self.accuracy(predicted)} if given else {}) | self.baseline_accuracy()
+        heads = ({TREES: self.without_punctuation(predicted)} if given else {}) | self.baselines()
+        return {
+            name: {
+                **{"DA": found.directed, "UA": found.undirected, "UAS": found.uas},
+                "relations": {
+                    relation: {"words": words, "DA": directed, "UA": undirected}
+                    for relation, (words, directed, undirected) in self.recall_by_relation(heads[name]).items()
+                },
+            }
+            for name, found in accuracy.items()
+        }
+
+    def record(self, predicted: Sequence[Sequence[int]]) -> str:
+        """These scores as JSON, with what they are of."""
+        sizes = {"sentences": int(self.kept.sum()), "words": self.words, "scored": self.scored}
+        found = {"format": _FORMAT, "digest": self.digest, **sizes, "scores": self.scores(predicted)}
+        return json.dumps(found, indent=1) + "\n"

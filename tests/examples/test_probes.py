@@ -15,6 +15,8 @@ from contract.command_lines import parse
 from fairseq_syntax import pretrained
 from fairseq_syntax.evaluate.contrast import read_record, wilson
 from fairseq_syntax.evaluate.probes import read_probes, tables
+from fairseq_syntax.inspection.attachment import Treebank
+from fairseq_syntax.trees.conllu import read_conllu
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "leaderboard"
 TRAINED = "fairseq-train $OUT/data-bin"
@@ -43,6 +45,9 @@ systems = ["pascal"]
 [probes.elsewhere]
 verb = "contrast"
 pairs = "$FOLDER_OF_PAIRS/any"
+[probes.treebank]
+verb = "attachment"
+gold = "$TREEBANK"
 
 [families.transformer]
 data = "data-bin"
@@ -129,7 +134,7 @@ def test_a_checkpoint_that_goes_away_is_one_failure(folder, monkeypatch, capsys)
     import probes
 
     monkeypatch.setenv("FOLDER_OF_PAIRS", str(folder))
-    monkeypatch.setattr(probes, "check_pairs", lambda probe, out: (out / "runs" / "pascal-1" / "command.txt").unlink())
+    monkeypatch.setattr(probes, "check_files", lambda probe, out: (out / "runs" / "pascal-1" / "command.txt").unlink())
     given = [str(folder / "tiny.toml"), "--output", str(folder / "out"), "--results", str(folder / "results")]
     assert probes.main([*given, "--probes", "elsewhere"]) == 1
     (folder / "out" / "runs" / "pascal-1" / "command.txt").write_text(f"{TRAINED}\n", encoding="utf8")
@@ -146,6 +151,8 @@ def test_what_cannot_be_asked_is_said(folder, tmp_path):
     assert done.returncode == 2 and "$FOLDER_OF_PAIRS is not set" in done.stderr
     done = ask(folder, "--probes", "elsewhere", FOLDER_OF_PAIRS=str(tmp_path))
     assert done.returncode == 2 and f"{tmp_path}/any is not there; name the folder of the pairs" in done.stderr
+    done = ask(folder, "--probes", "treebank", TREEBANK=str(tmp_path / "gold.conllu"))
+    assert done.returncode == 2 and f"{tmp_path}/gold.conllu is not there; name the treebank" in done.stderr
     pairs, answers = folder / "out" / "pairs", folder / "results" / "attachment"
     answers.mkdir(exist_ok=True)
     pairs.rename(tmp_path / "away")
@@ -167,8 +174,13 @@ def test_what_cannot_be_asked_is_said(folder, tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('verb = "whatif"', 'verb = "what"', "probes.whatif: verb = 'what'; choose among contrast, whatif, unparsed"),
+        (
+            'verb = "whatif"',
+            'verb = "what"',
+            "probes.whatif: verb = 'what'; choose among contrast, whatif, attachment, unparsed",
+        ),
         ('pairs = "$FOLDER_OF_PAIRS/any"', "", "probes.elsewhere: pairs is missing; contrast needs it"),
+        ('gold = "$TREEBANK"', "", "probes.treebank: gold is missing; attachment needs it"),
         ('systems = ["pascal"]', 'systems = ["pascla"]', "systems: pascla; choose among pascal, later"),
         ("inputs = { challenge", "inputs = { tset", "inputs: tset; choose among valid, challenge"),
         ('options = "--beam', "options = \"'--beam", "probes.whatif: options: No closing quotation"),
@@ -192,16 +204,53 @@ def test_what_the_tables_ask_is_accepted(table, tmp_path, monkeypatch):
     board, commands = read_board(table), []
     monkeypatch.setenv("LINGEVAL", "/home/me/pairs")
     monkeypatch.setenv("STANZA_PARSER", "/home/me/parser.pt")
+    monkeypatch.setenv("UD_EN", "/home/me/en.conllu")
+    monkeypatch.setenv("UD_DE", "/home/me/de.conllu")
     for probe in board.probes.values():
         for system in board.systems.values():
             question = Question(probe, Run(board, system, 1, tmp_path, tmp_path))
             if question.applies:
                 for command, _ in question.commands(tmp_path / "checkpoint_best.pt", tmp_path / "answer.json"):
                     commands.append(question.relative(command))
-    assert len(commands) >= 4 if board.probes else not commands
+    assert len(commands) >= 3 if board.probes else not commands
     assert not [said for said in commands if "/home/me" in said]
     for said in commands:
         parse(shlex.split(said))
+
+
+TREEBANK = """\
+1\tdogs\t_\tNOUN\t_\t_\t2\tnsubj\t_\t_
+2\tbark\t_\tVERB\t_\t_\t0\troot\t_\t_
+3\tloudly\t_\tADV\t_\t_\t2\tadvmod\t_\t_
+
+"""
+
+
+def test_trees_beside_a_treebank(tmp_path):
+    """What attachment writes of two runs, as a table: their mean, and the chains once."""
+    gold = tmp_path / "gold.conllu"
+    gold.write_text(TREEBANK, encoding="utf8")
+    treebank = Treebank(list(read_conllu(gold)))
+    for seed, heads in {1: [1, -1, 1], 2: [1, 2, -1]}.items():
+        found = json.loads(treebank.record([heads]))
+        content = {"system": "sa", "seed": seed, "commit": "c", "training": {}, "verb": "attachment", **found}
+        path = tmp_path / "results" / "treebank" / f"sa-{seed}.json.gz"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(gzip.compress(json.dumps(content).encode()))
+    shares, relations = tables(read_probes(tmp_path / "results")["treebank"], {}, "transformer")
+    assert shares.header == ["system", "seeds", "DA", "UA", "UAS"]
+    # the second run's tree is L: the subject has its head, and bark - loudly is the right arc the wrong way
+    assert shares.rows == [
+        ["sa", 2, "66.7 ± 47.1", "83.3 ± 23.6", "66.7 ± 47.1"],
+        ["L", "-", "33.3", "66.7", "33.3"],
+        ["R", "-", "33.3", "66.7", "33.3"],
+    ]
+    assert relations.header[2:] == ["advmod (1)", "nsubj (1)", "root (1)"]
+    assert [row[2:] for row in relations.rows[1:]] == [["0.0", "100.0", "0.0"], ["100.0", "0.0", "0.0"]]
+    content["scores"]["R"].pop("UA")
+    path.write_bytes(gzip.compress(json.dumps(content).encode()))
+    with pytest.raises(ValueError, match=r"sa-2\.json\.gz: not a record of examples/leaderboard"):
+        read_probes(tmp_path / "results")
 
 
 def test_answers_of_different_questions_are_not_put_together(tmp_path):

@@ -73,12 +73,18 @@ def page(tmp_path_factory):
     asked |= {"versions": {evil("package"): evil("version")}, "commands": [evil("command")]}
     pairs = {"format": 1, "name": evil("name"), "digest": evil("digest")}
     pairs["details"] = {evil("column"): ["a", evil("value")], "attractors": ["0", "1"]}
+    shares = {"DA": 61.5, "UA": 71.5, "UAS": 81.5, "relations": {evil("relation"): {"words": 7, "DA": 91.5, "UA": 1.0}}}
     answers = {
         evil("probe").replace("/", "∕"): {**contrast, **pairs, "verb": "contrast"},
         "trees": {
             **{"verb": "whatif", "pairs": 2, "counts": {evil("count"): 1}, **pairs},
             **{"references": [[EVIL, "b"], ["c", "d"]], "translations": [[EVIL, "b"], ["c", EVIL]]},
             "scores": [[[-1.0, -2.0], [-2.0, -1.0]]] * 2,
+        },
+        "treebank": {
+            "verb": "attachment",
+            "digest": evil("digest"),
+            "scores": dict.fromkeys(("trees", "L", "R"), shares),
         },
         "none": {"verb": "unparsed", "scores": {EVIL: {"BLEU": _score(77.7), "agreement": accuracy(0.125)}}},
     }
@@ -140,13 +146,14 @@ def test_nothing_in_the_data_is_markup(page):
     said = "".join(reader.said)
     assert said.count("<script>alert(1)</script>") > 15
     sections = ("Scores and tests", "Where systems differ", "Minimal pairs", "Two trees of a sentence", "Worse parses")
-    for words in (*sections, "Training", "Sentences"):
+    for words in (*sections, "Trees that models find", "Training", "Sentences"):
         assert words in said
     # what the models were asked: of two pairs, one is right; two seeds; by what is known of the pairs
     for field in ("corpus", "commit", "processor", "package", "version", "command", "name", "digest", "count"):
         assert f"</td></table> {field}" in said, field
     for title in ("right pairs in percent, by attractors", "</td></table> column", "</td></table> value (1)"):
         assert title in said
+    assert "</td></table> relation (7)" in said and "61.5 ± 0.0" in said and "91.5 ± 0.0" in said
     assert "<∕td><∕table> probe" in said and "77.7 ± 0.0" in said and "12.5 ± 0.0" in said and "100.0 ± 0.0" in said
 
 

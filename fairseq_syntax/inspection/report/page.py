@@ -53,6 +53,7 @@ def report(args: Namespace) -> str:
         "buckets": ("Where systems differ", _buckets(found)),
         "contrast": ("Minimal pairs", chain(_contrast(minimal_pairs), answers("contrast"))),
         "whatif": ("Two trees of a sentence", answers("whatif")),
+        "trees": ("Trees that models find", answers("attachment")),
         "parses": ("Worse parses", chain(_parse_quality(records), answers("unparsed"))),
         "training": ("Training", _training(records)),
         "looks": ("What systems look at", seen),

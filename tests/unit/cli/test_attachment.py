@@ -1,5 +1,6 @@
 """fairseq-syntax attachment: the table of a model is that of its trees, and the baselines stand beside it."""
 
+import json
 from types import SimpleNamespace
 
 import programs
@@ -60,6 +61,29 @@ def test_relations(gold, run, tmp_path):
         ["obj", "1", "0.0", "100.0", "100.0", "100.0"],
         ["root", "1", "0.0", "0.0", "0.0", "0.0"],
     ]
+
+
+def test_record(gold, run, tmp_path, capsys):
+    """Unrounded what the tables say; nothing that is there is replaced unasked."""
+    predicted, output = tmp_path / "predicted.conllu", tmp_path / "record.json"
+    predicted.write_text(PUNCTUATED.replace("I\t_\tPRON\t_\t_\t2", "I\t_\tX\t_\t_\t3"))
+    shares, relations = run("--gold", gold, "--predicted", predicted, "--by", "deprel", "--output", output)
+    found = json.loads(output.read_text())
+    assert [found[key] for key in ("sentences", "words", "scored")] == [1, 5, 3]
+    assert list(found["scores"]) == ["trees", "L", "R"]
+    for row, scores in zip(shares[1:], found["scores"].values(), strict=True):
+        assert row[1:] == [f"{scores[key]:.1f}" for key in ("DA", "UA", "UAS")]
+    for relation, words, *shown in relations[1:]:
+        of = [scores["relations"][relation] for scores in found["scores"].values()]
+        assert shown == [f"{one[key]:.1f}" for one in of for key in ("DA", "UA")]
+        assert {str(one["words"]) for one in of} == {words}
+    run("--gold", gold, "--predicted", predicted, "--output", output, status=1)
+    assert f"{output}: exists already; give --overwrite" in run.said
+    gold.write_text(PUNCTUATED.replace("obj", "iobj"))
+    run("--gold", gold, "--predicted", predicted, "--output", output, "--overwrite")
+    assert json.loads(output.read_text())["digest"] != found["digest"]
+    assert attachment.main(["--gold", str(gold), "--predicted", str(predicted), "--output", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["words"] == 5
 
 
 @pytest.mark.parametrize("options", [[], ["--evidence", "marginals"], ["--decoder", "eisner"]])
