@@ -3,8 +3,9 @@
 A table stands between `<!-- records: NAME -->` and `<!-- end of records -->`; its systems are those of NAME.toml here.
 `<!-- records: NAME PROBE -->` is what the models were asked besides. `<!-- scale -->` and `<!-- speed -->` have figures
 of benchmarks/, kept in docs/results/scale.json and speed.json.
-Pictures are drawn into differences-NAME.svg and parse-quality-NAME.svg. In README, a cell that begins with
-`<!-- BLEU of SYSTEM, … -->` or `<!-- agreement of SYSTEM, … -->` has the figures of the agreement corpus.
+Pictures are drawn into differences-NAME.svg, parse-quality-NAME.svg and learning-NAME.svg. In README, a cell that
+begins with `<!-- BLEU of SYSTEM, … -->` or `<!-- agreement of SYSTEM, … -->` has the figures of the agreement
+corpus.
 """
 
 import argparse
@@ -16,13 +17,13 @@ from pathlib import Path
 from board import CHECKOUT, Board, BoardError, read_board
 from comparisons import breakdown, controlled, is_of, path_of, rivals, tested
 from pictures import draw_differences
-from table import controls, curves, differences, figures, short, tables
+from table import controls, curves, differences, figures, learning, short, tables
 from training import load, read_records
 
 from fairseq_syntax.evaluate.probes import read_probes
 from fairseq_syntax.evaluate.probes import tables as tables_of_probe
 from fairseq_syntax.evaluate.tables import TableFormat, format_table
-from fairseq_syntax.inspection.report.curves import draw_parse_quality
+from fairseq_syntax.inspection.report.curves import draw_parse_quality, draw_training
 from fairseq_syntax.pictures.figures import save_figure
 
 sys.path.append(str(CHECKOUT / "benchmarks"))
@@ -44,12 +45,16 @@ def _pictures(board: Board, folder: Path) -> dict[str, tuple[str, Callable]]:
         split: [one for one in found if not board.families[board.systems[one["baselines"][0]].family].characters]
         for split, found in _compared(board, records, folder)[0].items()
     }
-    found = curves(board, records)
+    found, learners = curves(board, records), learning(board, records)
     pictures = {
         f"differences-{board.name}.svg": ("BLEU less that of baselines", lambda: draw_differences(against)),
         f"parse-quality-{board.name}.svg": ("Scores over UAS", lambda: draw_parse_quality(found)),
+        f"learning-{board.name}.svg": (
+            "Validation over updates, of systems that translate characters",
+            lambda: draw_training(learners),
+        ),
     }
-    there = [any(against.values()), bool(found)]
+    there = [any(against.values()), bool(found), bool(learners)]
     return {file: pictures[file] for file, some in zip(pictures, there, strict=True) if some}
 
 

@@ -171,8 +171,26 @@ def short(commit: str) -> str:
 
 def curves(board: Board, records: list[dict]) -> dict[str, dict[Parses, list[dict]]]:
     """See `parse_points`; systems in the order of the table."""
+    return parse_points(_by_seed(board, records))
+
+
+def learning(board: Board, records: list[dict]) -> dict[str, dict[str, dict]]:
+    """Records of those that translate characters, for `draw_training`: the rivals of a baseline in one panel.
+
+    They may be far from the end of their training, and then only its course can be compared.
+    """
+    families = {record["family"]: board.families[record["family"]] for record in records}
+    some = [
+        record | {"family": families[record["family"]].baseline}
+        for record in records
+        if families[record["family"]].characters and record.get("curve")
+    ]
+    return _by_seed(board, some)
+
+
+def _by_seed(board: Board, records: list[dict]) -> dict[str, dict[str, dict]]:
     by_system = _by_system(board, records)
-    return parse_points({name: {str(record["seed"]): record for record in runs} for name, runs in by_system.items()})
+    return {name: {str(record["seed"]): record for record in runs} for name, runs in by_system.items()}
 
 
 def _curve(board: Board, records: list[dict], title: str) -> str:

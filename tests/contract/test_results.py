@@ -312,6 +312,33 @@ def test_differences_are_a_picture(results):
         assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["a", "b"]
 
 
+def test_rivals_learn_in_one_panel(results, tmp_path):
+    """Systems of characters, whatever their families; by BLEU, unless the training of one did not know it."""
+    from board import read_board
+    from table import learning
+
+    from fairseq_syntax.inspection.report.curves import draw_training
+
+    families = (
+        'characters = true\nbaseline = "a"\n[families.g]\nlike = "f"\n[systems]\nb = { family = "g", options = "" }\n'
+    )
+    (tmp_path / "toy.toml").write_text(BOARD.replace("[systems]\n", families), encoding="utf8")
+    board = read_board(tmp_path / "toy.toml")
+
+    def lines(*curves: list[dict]) -> list[tuple]:
+        ran = zip("ab", "fg", curves, strict=True)
+        records = [RECORD | {"system": system, "family": family, "curve": curve} for system, family, curve in ran]
+        [axis] = draw_training(learning(board, records)).axes
+        assert axis.get_title() == "a"
+        return sorted((axis.get_ylabel(), *line.get_ydata()) for line in axis.lines)
+
+    entries = [{"updates": 1, "loss": 3.0, "bleu": 5.0}, {"updates": 2, "loss": 2.0, "bleu": 7.0}]
+    bare = [{"updates": 1, "loss": 4.0}]
+    assert lines(entries, entries[1:]) == [("validation BLEU", 5.0, 7.0), ("validation BLEU", 7.0)]
+    assert not learning(board, [RECORD]), "a record without a curve"
+    assert lines(entries, bare) == [("validation loss", 3.0, 2.0), ("validation loss", 4.0)]
+
+
 def test_what_models_were_asked_is_a_table(results, tmp_path):
     probe = '[probes.pairs]\nverb = "contrast"\npairs = "p"\n'
     (tmp_path / "toy.toml").write_text(BOARD.replace("[families", f"{probe}[families", 1), encoding="utf8")

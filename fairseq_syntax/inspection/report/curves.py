@@ -23,7 +23,7 @@ Records = Mapping[str, Mapping[str, dict]]
 
 
 def draw_training(records: Records):
-    """Validation loss over updates: a panel a family of systems, a line a run, a colour a system.
+    """Validation BLEU, or loss where it is not known, over updates: a panel a family, a line a run, a colour a system.
 
     Returns:
         A matplotlib figure; None if no record has a curve.
@@ -39,13 +39,15 @@ def draw_training(records: Records):
         1, len(families), figsize=(5.2 * len(families), 3.6), squeeze=False, layout="constrained"
     )
     for axis, (family, systems) in zip(axes[0], families.items(), strict=True):
+        entries = chain.from_iterable(chain.from_iterable(systems.values()))
+        score, title = ("bleu", "BLEU") if all("bleu" in entry for entry in entries) else ("loss", "loss")
         for i, (name, curves) in enumerate(systems.items()):
             for k, curve in enumerate(curves):
                 updates = [entry["updates"] for entry in curve]
                 label = shown(name) if k == 0 else None
-                axis.plot(updates, [entry["loss"] for entry in curve], color=f"C{i % 10}", linewidth=0.9, label=label)
+                axis.plot(updates, [entry[score] for entry in curve], color=f"C{i % 10}", linewidth=0.9, label=label)
         axis.set_title(shown(family)).set_parse_math(False)
-        axis.set(xlabel="updates", ylabel="validation loss")
+        axis.set(xlabel="updates", ylabel=f"validation {title}")
         _legend(axis)
     return figure
 

@@ -204,7 +204,7 @@ def _mean(values: list[float]) -> float:
 def _training(records: dict) -> Iterator[str]:
     drawing = draw_training(records)
     if drawing is not None:
-        yield markup.figure(drawing, "Validation loss over updates, a line a run")
+        yield markup.figure(drawing, "Validation scores over updates, a line a run")
 
 
 def _settings(found: dict, records: dict, probes: dict[str, Answers]) -> Iterator[str]:
