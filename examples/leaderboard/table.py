@@ -171,7 +171,7 @@ def short(commit: str) -> str:
 
 def curves(board: Board, records: list[dict]) -> dict[str, dict[Parses, list[dict]]]:
     """See `parse_points`; systems in the order of the table."""
-    return parse_points(_by_seed(board, records))
+    return parse_points(_runs(board, records))
 
 
 def learning(board: Board, records: list[dict]) -> dict[str, dict[str, dict]]:
@@ -185,10 +185,10 @@ def learning(board: Board, records: list[dict]) -> dict[str, dict[str, dict]]:
         for record in records
         if families[record["family"]].characters and record.get("curve")
     ]
-    return _by_seed(board, some)
+    return _runs(board, some)
 
 
-def _by_seed(board: Board, records: list[dict]) -> dict[str, dict[str, dict]]:
+def _runs(board: Board, records: list[dict]) -> dict[str, dict[str, dict]]:
     by_system = _by_system(board, records)
     return {name: {str(record["seed"]): record for record in runs} for name, runs in by_system.items()}
 
