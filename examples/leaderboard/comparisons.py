@@ -17,11 +17,12 @@ from pathlib import Path
 from board import CHECKOUT, Board, BoardError, Split, System, add_places, places, read_board
 from training import RunError, load, read_records
 
+from fairseq_syntax.evaluate.comparison import FORMAT
 from fairseq_syntax.files import written
 
 
 def rivals(board: Board, records: list[dict]) -> dict[str, dict[str, list[dict]]]:
-    """Baseline -> system -> its records, the baseline first; of systems that share a seed with that of their family."""
+    """Baseline -> system -> its records, the baseline first; the baselines being those of families."""
     return _beside(board, records, lambda system: board.families[system.family].baseline)
 
 
@@ -37,8 +38,7 @@ def _beside(board: Board, records: list[dict], other: Callable[[System], str]) -
     found: dict[str, dict[str, list[dict]]] = {}
     for name, system in board.systems.items():
         baseline = other(system)
-        seeds = [{record["seed"] for record in of_system.get(one, ())} for one in (name, baseline)]
-        if name != baseline and seeds[0] & seeds[1]:
+        if name != baseline and {name, baseline} <= of_system.keys():
             found.setdefault(baseline, {baseline: of_system[baseline]})[name] = of_system[name]
     return found
 
@@ -59,8 +59,8 @@ def breakdown(split: Split) -> list[str]:
 
 
 def is_of(comparison: dict, records: dict[str, list[dict]], split: str, kinds: list[str]) -> bool:
-    """Whether a comparison is of these records, by system, and not of older ones, and has this breakdown."""
-    if [kind["by"] for kind in comparison["buckets"]] != kinds:
+    """Whether a comparison is of these records, by system, and not of older ones, and has this form and breakdown."""
+    if comparison["format"] != FORMAT or [kind["by"] for kind in comparison["buckets"]] != kinds:
         return False
     said = {
         (one["name"], run): round(score, 6)

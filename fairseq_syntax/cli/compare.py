@@ -1,14 +1,14 @@
 """fairseq-syntax compare: score systems over seeds, test them against a baseline, and show where they differ.
 
 Files are the output of fairseq-generate (lines in any order; the best one of several hypotheses; D- lines, or H- lines
-where there are none), or plain text with --reference. Several files of a system are its seeds, in the same order for
-all systems; a folder of results knows its seeds.
+where there are none), or plain text with --reference. Several files of a system are its seeds; systems may differ in
+their number. A folder of results knows its seeds.
 
   mean, SD, min, max  over seeds; SD is the sample standard deviation
   95 % interval       bootstrap interval of the mean
   length              words of the translations / words of the references
   better/worse        sentences that make the baseline better/worse when the system's translations replace its own
-  p AR                approximate randomization, two-sided, stratified over seeds; for one seed, sacrebleu --paired-ar
+  p AR                approximate randomization over sentences, two-sided; for one seed, sacrebleu --paired-ar
   p bootstrap         paired bootstrap, as in sacrebleu --paired-bs: one-tailed, about half of a two-sided p
   p sign              sign test on better and worse (Collins et al. 2005), two-sided
   Holm                the preceding p, corrected for the number of systems

@@ -1,6 +1,5 @@
 """Systems beside baselines: scores over seeds, and whether they differ. What `compare` prints, and --format json."""
 
-import logging
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 
@@ -10,9 +9,7 @@ from .corpus import Corpus, System
 from .metrics import Metric
 from .significance import approximate_randomization, holm, interval, paired_bootstrap, resampled, sign_test, welch
 
-logger = logging.getLogger(__name__)
-
-FORMAT = 1
+FORMAT = 2
 TESTS = ("randomization", "bootstrap", "sign")
 
 
@@ -50,19 +47,17 @@ class Difference:
 
     Attributes:
         metric, baseline, system: names.
-        runs: those that both have, which are compared.
-        delta: mean score of these runs of the system less that of the baseline.
+        delta: mean score of the system's runs less that of the baseline's.
         interval: 95 % of the deltas of resampled corpora.
         better, worse, ties: sentences that raise, lower and do not change the quality of the baseline.
         p: name of a test -> its p.
-        p_seeds: of Welch's t-test over the scores of all runs of both; None if these are too few to tell.
+        p_seeds: of Welch's t-test over the scores of the runs; None if these are too few to tell.
         holm: `p`, corrected for the number of systems that are compared with this baseline in this metric.
     """
 
     metric: str
     baseline: str
     system: str
-    runs: list[str]
     delta: float
     interval: tuple[float, float]
     better: int
@@ -128,34 +123,18 @@ class Evaluation:
             interval(resampled(statistics, scores, *draws)),
         )
 
-    def paired(
-        self, metric: str, baseline: System, system: System, sentences: np.ndarray | None = None
-    ) -> tuple[list[str], np.ndarray, np.ndarray]:
-        """The runs that two systems have both, and (K, N, C) statistics of each."""
-        both = [run for run in baseline.runs if run in system.runs]
-        chosen = slice(None) if sentences is None else sentences
-        one, other = (
-            self.statistics(metric, each.name)[[each.runs.index(run) for run in both]][:, chosen]
-            for each in (baseline, system)
-        )
-        return both, one, other
-
     def delta(self, metric: str, baseline: System, system: System, sentences: np.ndarray | None = None) -> tuple:
-        """(mean difference of the runs that both have, its interval); ValueError if there is no such run."""
-        runs, one, other = self.paired(metric, baseline, system, sentences)
-        if not runs:
-            raise ValueError(
-                f"{system.name} has runs {', '.join(system.runs)}, but {baseline.name} {', '.join(baseline.runs)}: "
-                "no two can be compared; give runs of the same seeds"
-            )
+        """(difference of the means over runs, its interval), of all sentences or of those with these indices."""
+        chosen = slice(None) if sentences is None else sentences
+        one, other = (self.statistics(metric, each.name)[:, chosen] for each in (baseline, system))
         scores, draws = self.metrics[metric].scores, (self.chance.resamples, self.chance.seed)
-        mean = float((scores(other.sum(axis=1)) - scores(one.sum(axis=1))).mean())
+        mean = float(scores(other.sum(axis=1)).mean() - scores(one.sum(axis=1)).mean())
         return mean, interval(resampled(other, scores, *draws) - resampled(one, scores, *draws))
 
     def difference(self, metric: str, baseline: System, system: System) -> Difference:
         """All tests of two systems, not corrected."""
         delta, ends = self.delta(metric, baseline, system)
-        runs, one, other = self.paired(metric, baseline, system)
+        one, other = (self.statistics(metric, each.name) for each in (baseline, system))
         scores, higher = self.metrics[metric].scores, self.metrics[metric].higher
         sign = sign_test(one, other, scores)
         p = {
@@ -164,9 +143,8 @@ class Evaluation:
             "sign": sign.p,
         }
         better, worse = (sign.better, sign.worse) if higher else (sign.worse, sign.better)
-        all_runs = (scores(self.statistics(metric, each.name).sum(axis=1)).tolist() for each in (baseline, system))
-        p_seeds = welch(*all_runs)
-        return Difference(metric, baseline.name, system.name, runs, delta, ends, better, worse, sign.ties, p, p_seeds)
+        p_seeds = welch(*(scores(runs.sum(axis=1)).tolist() for runs in (one, other)))
+        return Difference(metric, baseline.name, system.name, delta, ends, better, worse, sign.ties, p, p_seeds)
 
     def differences(self, metric: str, baseline: str) -> list[Difference]:
         """All other systems beside a baseline, with Holm's correction."""
@@ -189,12 +167,9 @@ def compare(evaluation: Evaluation, baselines: Sequence[str]) -> dict:
     """Scores and tests as docs/evaluation.md describes them, ready for JSON; buckets are added by who has some.
 
     Raises:
-        ValueError: no system is called as a baseline, or has a run that another one has.
+        ValueError: no system is called as a baseline.
     """
     corpus = evaluation.corpus
-    seeds = [set(system.runs) for system in corpus.systems]
-    if any(runs != seeds[0] for runs in seeds):
-        logger.warning("systems differ in their runs; those that two systems have both are compared")
     return {
         "format": FORMAT,
         "sentences": len(corpus),

@@ -2,7 +2,7 @@
 
 All take statistics, (K, N, C): C numbers of each of N sentences, as K runs (seeds) of a system translate them, and the
 score of corpora as a function of sums (…, C) -> (…); see `metrics.Metric`. The score of a system is the mean over its
-runs; run k of the baseline is compared with run k of the system.
+runs. The baseline may have more or fewer of them: runs with the same seed have nothing else in common.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,15 +38,16 @@ class SignTest(NamedTuple):
 def sign_test(baseline: np.ndarray, system: np.ndarray, scores: Scores) -> SignTest:
     """The sign test of Collins, Koehn & Kučerová (ACL 2005).
 
-    Of each sentence, the baseline's translations are replaced by the system's inside the baseline's corpora: it is
-    better if the score rises, and worse if it falls. Ties are dropped.
+    Of each sentence, the statistics of the baseline's translation are replaced by those of the system's inside the
+    baseline's corpora, the means over runs in both cases: it is better if the score rises, and worse if it falls. Ties
+    are dropped.
 
     Args:
-        baseline, system: (K, N, C) statistics.
+        baseline, system: (K, N, C) statistics, K of each.
         scores: of corpora, from sums.
     """
     total = baseline.sum(axis=1, keepdims=True)
-    changes = (scores(total + (system - baseline)) - scores(total)).mean(axis=0)
+    changes = (scores(total + (system.mean(axis=0) - baseline.mean(axis=0))) - scores(total)).mean(axis=0)
     better, worse = int((changes > _ROUNDING).sum()), int((changes < -_ROUNDING).sum())
     p = binomtest(better, better + worse).pvalue if better + worse else 1.0
     return SignTest(better, worse, len(changes) - better - worse, float(p))
@@ -55,30 +56,39 @@ def sign_test(baseline: np.ndarray, system: np.ndarray, scores: Scores) -> SignT
 def approximate_randomization(
     baseline: np.ndarray, system: np.ndarray, scores: Scores, trials: int = 10000, seed: int = 12345
 ) -> float:
-    """Two-sided p of approximate randomization (Noreen 1989; Riezler & Maxwell 2005), stratified over runs.
+    """Two-sided p of approximate randomization (Noreen 1989; Riezler & Maxwell 2005).
 
-    In a trial, each translation of each run changes sides with its counterpart, or not, by the toss of a coin. p is the
-    share of trials in which the scores differ at least as much as the systems' do. Runs are never mixed (Clark et al.
-    2011). The coins are about sentences: p is that of these runs, and says nothing of others.
+    In a trial, the translations of each sentence change places: all runs, the baseline's first, stand in a circle, and
+    pass theirs on by a number of places, the same for all and each as likely. p is the share of trials in which the
+    mean scores of the systems differ at least as much as they do. Places are drawn for sentences: p is that of these
+    runs, and says nothing of others.
 
-    For K = 1, coins fall as in `sacrebleu --paired-ar`. There, trials that differ exactly as much as the systems do not
-    count, and identical systems have p = 1 / (trials + 1); here, as in the exact test over all swaps, they do, and
+    For one run each, coins are tossed as in `sacrebleu --paired-ar`. There, trials that differ exactly as much as the
+    systems do not count, and identical systems have p = 1 / (trials + 1); here, as in the exact test, they do, and
     p = 1. With whole numbers to add up (TER) such trials are not rare.
 
     Args:
-        baseline, system: (K, N, C) statistics.
+        baseline, system: (K, N, C) statistics, K of each.
         scores: of corpora, from sums.
         trials: how many.
         seed: of the random numbers.
     """
-    observed = abs(float((scores(system.sum(axis=1)) - scores(baseline.sum(axis=1))).mean()))
-    rng = np.random.default_rng(seed)
-    differences = np.zeros(trials)
-    for one, other in zip(baseline, system, strict=True):
-        coins = rng.integers(2, size=(trials, len(one)), dtype=bool)
-        first = _sums(coins, one - other) + other.sum(axis=0)
-        differences += scores(first) - scores(one.sum(axis=0) + other.sum(axis=0) - first)
-    extreme = int((np.abs(differences) / len(baseline) >= observed - _SAME).sum())
+    runs = np.concatenate([baseline, system])
+    circle, sentences, numbers = runs.shape
+
+    def difference(totals: np.ndarray) -> np.ndarray:
+        """(…, runs, C) -> (…)"""
+        of_runs = scores(totals)
+        return np.abs(of_runs[..., len(baseline) :].mean(axis=-1) - of_runs[..., : len(baseline)].mean(axis=-1))
+
+    kind = bool if circle == 2 else np.uint16  # sacrebleu's coins
+    places = np.random.default_rng(seed).integers(circle, size=(trials, sentences), dtype=kind)
+    totals = np.broadcast_to(runs[0].sum(axis=0), (trials, circle, numbers)).astype(np.float64)
+    others = (runs - runs[0]).swapaxes(0, 1)  # nothing where all runs agree
+    for place in range(circle):
+        moved = np.roll(others, place, axis=1).reshape(sentences, circle * numbers)
+        totals += _sums(places == place, moved).reshape(totals.shape)
+    extreme = int((difference(totals) >= difference(runs.sum(axis=1)) - _SAME).sum())
     return (extreme + 1) / (trials + 1)
 
 
@@ -150,12 +160,12 @@ def paired_bootstrap(
     differ have p = 1, where sacrebleu says 1 / (resamples + 1), and seed 0 is a seed, where sacrebleu takes none.
 
     Args:
-        baseline, system: (K, N, C) statistics.
+        baseline, system: (K, N, C) statistics, K of each.
         scores: of corpora, from sums.
         resamples: how many corpora are drawn.
         seed: of the random numbers.
     """
-    observed = abs(float((scores(system.sum(axis=1)) - scores(baseline.sum(axis=1))).mean()))
+    observed = abs(float(scores(system.sum(axis=1)).mean() - scores(baseline.sum(axis=1)).mean()))
     differences = np.abs(resampled(system, scores, resamples, seed) - resampled(baseline, scores, resamples, seed))
     # not `>`: without a difference nothing is above it
     extreme = int((differences - differences.mean() >= observed - _SAME).sum())

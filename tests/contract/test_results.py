@@ -236,8 +236,9 @@ def test_comparisons_are_tables_and_go_with_their_records(results, tmp_path):
     kinds = (("length", "source words"), ("label:kinds.txt", "kinds"))
 
     def compared(baseline, systems, *tests, buckets=()):
-        """What compare says; tests: (system, runs, delta, p, Holm, p over seeds)."""
+        """What compare says; tests: (system, delta, p, Holm, p over seeds)."""
         return {
+            "format": 2,
             "chance": {"trials": 10000},
             "systems": [
                 {"name": name, "runs": [*map(str, scores)], "scores": {"BLEU": {"runs": [*scores.values()]}}}
@@ -245,16 +246,9 @@ def test_comparisons_are_tables_and_go_with_their_records(results, tmp_path):
             ],
             "baselines": [baseline],
             "tests": [
-                {
-                    "system": name,
-                    "baseline": baseline,
-                    "runs": runs,
-                    "delta": delta,
-                    "interval": [-0.5, 2.5],
-                    "p_seeds": p_seeds,
-                }
+                {"system": name, "baseline": baseline, "delta": delta, "interval": [-0.5, 2.5], "p_seeds": p_seeds}
                 | {"p": {"randomization": p}, "holm": {"randomization": holm}}
-                for name, runs, delta, p, holm, p_seeds in tests
+                for name, delta, p, holm, p_seeds in tests
             ],
             "buckets": [
                 {"by": by, "title": title, "groups": [group]}
@@ -266,11 +260,14 @@ def test_comparisons_are_tables_and_go_with_their_records(results, tmp_path):
         path = tmp_path / "toy" / "comparisons" / f"test.{comparison['baselines'][0]}.json"
         path.write_text(json.dumps(comparison), encoding="utf8")
 
-    comparison = compared("a", systems, ("b", ["1", "2"], 0.48, 0.1234, 0.25, 0.623), buckets=[bucket])
+    comparison = compared("a", systems, ("b", 0.48, 0.1234, 0.25, 0.623), buckets=[bucket])
     write(comparison)
     with pytest.raises(results.BoardError, match="older than the records"):  # it lacks a breakdown
         results.renewed(PAGE, tmp_path, tmp_path)
-    comparison = compared("a", systems, ("b", ["1", "2"], 0.48, 0.1234, 0.25, 0.623), buckets=[bucket, other])
+    write(compared("a", systems, ("b", 0.48, 0.1234, 0.25, 0.623), buckets=[bucket, other]) | {"format": 1})
+    with pytest.raises(results.BoardError, match="older than the records"):  # of another form
+        results.renewed(PAGE, tmp_path, tmp_path)
+    comparison = compared("a", systems, ("b", 0.48, 0.1234, 0.25, 0.623), buckets=[bucket, other])
     write(comparison)
     text = results.renewed(PAGE, tmp_path, tmp_path)
     assert "test: BLEU against a (80.0, 82.0)" in text
@@ -283,7 +280,7 @@ def test_comparisons_are_tables_and_go_with_their_records(results, tmp_path):
     recorded(tmp_path / "toy.toml", tmp_path / "toy", "c", 2, 70.0)
     with pytest.raises(results.BoardError, match=r"test\.c\.json: missing"):
         results.renewed(PAGE, tmp_path, tmp_path)
-    write(compared("c", {"c": {2: 70.0}, "b": systems["b"]}, ("b", ["2"], 11.96, 1 / 10001, 1 / 10001, None)))
+    write(compared("c", {"c": {2: 70.0}, "b": systems["b"]}, ("b", 11.96, 1 / 10001, 1 / 10001, None)))
     text = results.renewed(PAGE, tmp_path, tmp_path)
     assert "test: BLEU against the same system with random trees" in text
     assert "| b | c | 81.0, 82.0 | +12.0 | -0.50 to +2.50 | ≤ 0.0001 | ≤ 0.0001 | – |" in text

@@ -53,16 +53,14 @@ score = Bleu().scores
 # --- sign test ----------------------------------------------------------------------------------------------------
 
 
-def swapped_one_by_one(references, baseline, system):
-    """The test as it is described: corpora with one sentence replaced in all runs, scored from text."""
-    metric = SACREBLEU["BLEU"]
+def replaced_one_by_one(references, baseline, system):
+    """The test as it is described, for a run of each: corpora with one sentence replaced, scored from text."""
 
-    def mean(runs):
-        return np.mean([metric.corpus_score(run, [references]).score for run in runs])
+    def scored(run):
+        return SACREBLEU["BLEU"].corpus_score(run, [references]).score
 
-    before, after = mean(baseline), []
-    for i in range(len(references)):
-        after.append(mean([[*old[:i], new[i], *old[i + 1 :]] for old, new in zip(baseline, system, strict=True)]))
+    before = scored(baseline)
+    after = [scored([*baseline[:i], system[i], *baseline[i + 1 :]]) for i in range(len(references))]
     better, worse = sum(a > before + 1e-12 for a in after), sum(a < before - 1e-12 for a in after)
     n = better + worse
     # two-sided: all divisions that are no likelier than this one
@@ -70,17 +68,25 @@ def swapped_one_by_one(references, baseline, system):
     return better, worse, len(references) - n, p
 
 
-@pytest.mark.parametrize("runs", [1, 1, 2, 3])
-def test_sign_test_swaps_sentences(runs):
-    references = corpus(30, runs)
-    baseline = [spoilt(references, 0.3, 10 + k) for k in range(runs)]
-    system = [spoilt(references, 0.2, 20 + k) for k in range(runs)]
-    for old, new in zip(baseline, system, strict=True):
-        new[3], new[4], new[5] = old[3], "", references[5]
+def test_sign_test_replaces_sentences():
+    references = corpus(30, 1)
+    baseline, system = spoilt(references, 0.3, 10), spoilt(references, 0.2, 20)
+    system[3], system[4], system[5] = baseline[3], "", references[5]
     found = sign_test(*statistics(references, baseline, system), score)
-    expected = swapped_one_by_one(references, baseline, system)
+    expected = replaced_one_by_one(references, baseline, system)
     assert found[:3] == expected[:3]
     assert found.p == pytest.approx(expected[3])
+
+
+@pytest.mark.parametrize(("runs", "others"), [(2, 2), (3, 1), (2, 3)])
+def test_sign_test_takes_means_over_runs(runs, others):
+    """A score that is a mean over sentences rises if the mean over runs does, whatever their number."""
+    rng = np.random.default_rng(runs)
+    one, other = rng.integers(3, size=(runs, 60, 1)), rng.integers(3, size=(others, 60, 1))
+    found = sign_test(one, other, lambda total: total[..., 0] / 60)
+    changes = [sum(other[:, i, 0]) / others - sum(one[:, i, 0]) / runs for i in range(60)]
+    assert found.better == sum(change > 1e-9 for change in changes) > 5
+    assert found.worse == sum(change < -1e-9 for change in changes) > 5
 
 
 # --- approximate randomization ------------------------------------------------------------------------------------
@@ -106,29 +112,26 @@ def test_one_run_is_sacrebleu(seed, kind, monkeypatch):
             assert found >= test(*pair, metric.scores, 500, seed) == pytest.approx(result.p_value), name
 
 
-@pytest.mark.parametrize(("name", "runs", "sentences"), [("BLEU", 1, 8), ("chrF", 3, 3), ("BLEU", 2, 4), ("TER", 2, 3)])
-def test_all_swaps(runs, sentences, name):
-    """Every one of the 2^n corpora, scored from text."""
-    references = corpus(sentences, runs)
-    baseline = [spoilt(references, 0.4, 10 + k) for k in range(runs)]
-    system = [spoilt(references, 0.2, 20 + k) for k in range(runs)]
+@pytest.mark.parametrize(
+    ("name", "runs", "others", "sentences"),
+    [("BLEU", 1, 1, 8), ("chrF", 3, 3, 3), ("BLEU", 2, 2, 4), ("BLEU", 3, 1, 4), ("TER", 1, 2, 5)],
+)
+def test_all_turns_of_the_circle(name, runs, others, sentences):
+    """Every corpus that can be drawn, scored from text."""
+    references, circle = corpus(sentences, runs), runs + others
+    every = [spoilt(references, 0.4, 10 + k) for k in range(runs)]
+    every += [spoilt(references, 0.2, 20 + k) for k in range(others)]
 
-    def difference(swaps):
-        scores = []
-        for k in range(runs):
-            pairs = [
-                (new, old) if swaps[k * sentences + i] else (old, new)
-                for i, (old, new) in enumerate(zip(baseline[k], system[k], strict=True))
-            ]
-            scores.append(
-                [SACREBLEU[name].corpus_score(list(side), [references]).score for side in zip(*pairs, strict=True)]
-            )
-        return abs(np.diff(np.mean(scores, axis=0))[0])
+    def difference(places):
+        moved = [[every[(k + place) % circle][i] for i, place in enumerate(places)] for k in range(circle)]
+        scores = [SACREBLEU[name].corpus_score(run, [references]).score for run in moved]
+        return abs(np.mean(scores[runs:]) - np.mean(scores[:runs]))
 
-    every = [difference(swaps) for swaps in product([False, True], repeat=runs * sentences)]
-    exact = np.mean([value >= every[0] - 1e-9 for value in every])
+    drawn = [difference(places) for places in product(range(circle), repeat=sentences)]
+    exact = np.mean([value >= drawn[0] - 1e-9 for value in drawn])
     metric = METRICS[name](False, "none")
-    found = approximate_randomization(*statistics(references, baseline, system, metric=metric), metric.scores, 20000)
+    pair = statistics(references, every[:runs], every[runs:], metric=metric)
+    found = approximate_randomization(*pair, metric.scores, 20000)
     assert 0.004 < exact < 0.9
     assert found == pytest.approx(exact, abs=4 * np.sqrt(exact * (1 - exact) / 20000) + 1e-4)
 
@@ -222,13 +225,14 @@ def test_empty_translations():
     assert paired_bootstrap(empty, full, score, 100) < 0.02 > approximate_randomization(empty, full, score, 100)
 
 
-@pytest.mark.parametrize("runs", [1, 3])
-def test_equal_quality_is_rarely_significant(runs):
+@pytest.mark.parametrize(("runs", "others"), [(1, 1), (3, 3), (3, 1)])
+def test_equal_quality_is_rarely_significant(runs, others):
     found = []
     for seed in range(30):
         references = corpus(60, seed)
+        sides = enumerate((runs, others))
         pair = statistics(
-            references, *([spoilt(references, 0.3, 10 * seed + k + 5 * side) for k in range(runs)] for side in (0, 1))
+            references, *([spoilt(references, 0.3, 10 * seed + k + 5 * i) for k in range(size)] for i, size in sides)
         )
         options = score, 200, seed
         found.append(
@@ -237,7 +241,7 @@ def test_equal_quality_is_rarely_significant(runs):
     sign, randomization, bootstrap = np.array(found).T
     for two_sided in (sign, randomization):
         assert (two_sided < 0.05).sum() <= 4 and 0.3 < np.median(two_sided) < 0.8
-    if runs == 1:  # it says about half of the two-sided probability
+    if runs == others == 1:  # it says about half of the two-sided probability
         assert (bootstrap < 0.025).sum() <= 5 and 0.1 < np.median(bootstrap) and bootstrap.max() < 0.6
 
 
