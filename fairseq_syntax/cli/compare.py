@@ -12,6 +12,7 @@ their number. A folder of results knows its seeds.
   p bootstrap         paired bootstrap, as in sacrebleu --paired-bs: one-tailed, about half of a two-sided p
   p sign              sign test on better and worse (Collins et al. 2005), two-sided
   Holm                the preceding p, corrected for the number of systems
+  p seeds             Welch's t-test over the scores of seeds, two-sided, not corrected
 
 examples:
   fairseq-syntax compare --system base base.generated --system mine mine.generated --reference test.de
