@@ -22,7 +22,7 @@ from fairseq_syntax.files import written
 
 
 def rivals(board: Board, records: list[dict]) -> dict[str, dict[str, list[dict]]]:
-    """Baseline -> system -> its records, the baseline first; the baselines being those of families."""
+    """Baseline -> system -> its records, the baseline first; a baseline of each family."""
     return _beside(board, records, lambda system: board.families[system.family].baseline)
 
 
@@ -60,7 +60,7 @@ def breakdown(split: Split) -> list[str]:
 
 def is_of(comparison: dict, records: dict[str, list[dict]], split: str, kinds: list[str]) -> bool:
     """Whether a comparison is of these records, by system, and not of older ones, and has this form and breakdown."""
-    if comparison["format"] != FORMAT or [kind["by"] for kind in comparison["buckets"]] != kinds:
+    if comparison.get("format") != FORMAT or [kind["by"] for kind in comparison["buckets"]] != kinds:
         return False
     said = {
         (one["name"], run): round(score, 6)

@@ -164,15 +164,17 @@ def _texts(probe: Probe) -> str:
 
 def asked_of(probe: Probe, out: Path) -> Path:
     """The folder of pairs, or the treebank, of a probe."""
-    return Path(_filled(probe.pairs or probe.gold, out))
+    return Path(_filled(getattr(probe, VERBS[probe.verb]), out))
 
 
 def check_files(probe: Probe, out: Path) -> None:
     """Raise BoardError if the pairs or the treebank of a probe are not there."""
     if VERBS[probe.verb] == "inputs" or asked_of(probe, out).exists():
         return
-    what, path = "folder of the pairs" if probe.pairs else "treebank", asked_of(probe, out)
-    how = f"remove {out / 'prepared'} and run the leaderboard" if out in path.parents else f"name the {what}"
+    path = asked_of(probe, out)
+    text = getattr(probe, VERBS[probe.verb])
+    made = out in path.parents
+    how = f"remove {out / 'prepared'} and run the leaderboard" if made else f"give the right place of {text}"
     raise BoardError(f"probes.{probe.name}: {path} is not there; {how}")
 
 

@@ -50,7 +50,7 @@ def _pictures(board: Board, folder: Path) -> dict[str, tuple[str, Callable]]:
         f"differences-{board.name}.svg": ("BLEU less that of baselines", lambda: draw_differences(against)),
         f"parse-quality-{board.name}.svg": ("Scores over UAS", lambda: draw_parse_quality(found)),
         f"learning-{board.name}.svg": (
-            "Validation over updates, of systems that translate characters",
+            "Validation loss or BLEU over updates, of systems of characters",
             lambda: draw_training(learners),
         ),
     }
@@ -97,7 +97,7 @@ def _compared(board: Board, records: list[dict], folder: Path) -> tuple[dict[str
     def read(split: str, baseline: str, systems: dict, kinds: list[str]) -> dict:
         path = path_of(folder, split, baseline)
         if not (path.exists() and is_of(load(path), systems, split, kinds)):
-            how = "older than the records" if path.exists() else "missing"
+            how = "older than the records or this program" if path.exists() else "missing"
             raise BoardError(f"{path}: {how}; run examples/leaderboard/comparisons.py {board.path} --output FOLDER")
         return load(path)
 

@@ -181,7 +181,7 @@ def learning(board: Board, records: list[dict]) -> dict[str, dict[str, dict]]:
     """
     families = {record["family"]: board.families[record["family"]] for record in records}
     some = [
-        record | {"family": families[record["family"]].baseline}
+        record | {"family": families[record["family"]].baseline or record["family"]}
         for record in records
         if families[record["family"]].characters and record.get("curve")
     ]

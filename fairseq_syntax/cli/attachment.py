@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> None:
         raise ValueError(f"{args.gold}: no sentence with a tree and {args.min_words} or more words; give a treebank")
     if args.output:
         with written(args.output) as out:
-            out.write(treebank.record(compared.predicted))
+            out.write(treebank.record(compared.predicted, f"{args.decoder} {args.evidence}" if args.path else "given"))
     if args.output != "-":
         print(_tables(compared, treebank, args))
     kept = int(treebank.kept.sum())

@@ -49,7 +49,8 @@ class Difference:
         metric, baseline, system: names.
         delta: mean score of the system's runs less that of the baseline's.
         interval: 95 % of the deltas of resampled corpora.
-        better, worse, ties: sentences that raise, lower and do not change the quality of the baseline.
+        better, worse, ties: sentences that raise, lower and do not change the quality of the baseline; None for
+            different numbers of runs, as `p` of the sign test is.
         p: name of a test -> its p.
         p_seeds: of Welch's t-test over the scores of the runs; None if these are too few to tell.
         holm: `p`, corrected for the number of systems that are compared with this baseline in this metric.
@@ -60,12 +61,12 @@ class Difference:
     system: str
     delta: float
     interval: tuple[float, float]
-    better: int
-    worse: int
-    ties: int
-    p: dict[str, float]
+    better: int | None
+    worse: int | None
+    ties: int | None
+    p: dict[str, float | None]
     p_seeds: float | None
-    holm: dict[str, float] = field(default_factory=dict)
+    holm: dict[str, float | None] = field(default_factory=dict)
 
 
 class Evaluation:
@@ -140,18 +141,22 @@ class Evaluation:
         p = {
             "randomization": approximate_randomization(one, other, scores, self.chance.trials, self.chance.seed),
             "bootstrap": paired_bootstrap(one, other, scores, self.chance.resamples, self.chance.seed),
-            "sign": sign.p,
+            "sign": sign and sign.p,
         }
-        better, worse = (sign.better, sign.worse) if higher else (sign.worse, sign.better)
+        better, worse, ties, _ = sign or (None, None, None, None)
+        counts = (better, worse, ties) if higher else (worse, better, ties)
         p_seeds = welch(*(scores(runs.sum(axis=1)).tolist() for runs in (one, other)))
-        return Difference(metric, baseline.name, system.name, delta, ends, better, worse, sign.ties, p, p_seeds)
+        return Difference(metric, baseline.name, system.name, delta, ends, *counts, p, p_seeds)
 
     def differences(self, metric: str, baseline: str) -> list[Difference]:
         """All other systems beside a baseline, with Holm's correction."""
         one = self.corpus.system(baseline)
         found = [self.difference(metric, one, other) for other in self.corpus.systems if other is not one]
         for test in TESTS:
-            for each, p in zip(found, holm([each.p[test] for each in found]), strict=True):
+            some = [each for each in found if each.p[test] is not None]
+            for each in found:
+                each.holm[test] = None
+            for each, p in zip(some, holm([each.p[test] for each in some]), strict=True):
                 each.holm[test] = float(p)
         return found
 

@@ -87,9 +87,9 @@ def _test_cells(found: dict, metric: dict, baseline: str, system: str) -> list:
     runs, several = _several(found)
     columns = [_p(p) for name in TESTS for p in (test["p"][name], test["holm"][name])[: 1 + several]]
     delta = _rounded(test["delta"], metric["digits"])
-    return [delta, _interval(test["interval"], metric["digits"]), test["better"], test["worse"], *columns] + (
-        [_p(test["p_seeds"])] if runs else []
-    )
+    counts = (math.nan if test[key] is None else test[key] for key in ("better", "worse"))
+    seeds = [_p(test["p_seeds"])] if runs else []
+    return [delta, _interval(test["interval"], metric["digits"]), *counts, *columns, *seeds]
 
 
 def _scores(found: dict, metric: dict, form: str) -> str:

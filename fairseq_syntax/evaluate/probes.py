@@ -67,7 +67,7 @@ def tables(answers: Answers, runs: Answers, baseline: str, most: int | None = No
         answers: records of the probe; at least one.
         runs: records of the translations, `results.read_results`, of the same systems.
         baseline: name of the system that others are tested against.
-        most: tables by group at most; None: of all that is known of the pairs.
+        most: tables by group at most, and then the frequent relations alone; None: all that is known.
 
     Raises:
         ValueError: records of different pairs, of different verbs, or of another training than that of `runs`.
@@ -133,13 +133,24 @@ def _whatif(answers: Answers, runs: Answers, baseline: str, most: int | None) ->
 
 
 _SHARES = ("DA", "UA", "UAS")
-_RELATIONS = 8  # the most frequent ones, which fit on a page
+_RELATIONS = 8  # which fit on a page
+
+
+def _right_heads(content: dict) -> dict[str, dict]:
+    """Scores of the trees, of L and of R, from a record of `attachment --output`; ValueError: of another format."""
+    if content["format"] != 1:
+        raise ValueError(f"format {content['format']}")
+    scores = {name: content["scores"][name] for name in ("trees", "L", "R")}
+    for of in scores.values():
+        sum([*(of[key] for key in _SHARES), *(of["relations"][name]["DA"] for name in scores["L"]["relations"])])
+    return scores
 
 
 def _attachment(answers: Answers, runs: Answers, baseline: str, most: int | None) -> Iterator[Table]:
-    found = {name: [record["scores"]["trees"] for record in of.values()] for name, of in answers.items()}
-    seeds: dict[str, int | str] = {name: len(of) for name, of in found.items()}
-    some = next(iter(next(iter(answers.values())).values()))["scores"]
+    every = {name: [_right_heads(record) for record in of.values()] for name, of in answers.items()}
+    seeds: dict[str, int | str] = {name: len(of) for name, of in every.items()}
+    found = {name: [one["trees"] for one in of] for name, of in every.items()}
+    some = next(iter(every.values()))[0]
     for name in ("L", "R"):  # the same beside every system
         found[name], seeds[name] = [some[name]], "-"
     rows = [
@@ -147,13 +158,10 @@ def _attachment(answers: Answers, runs: Answers, baseline: str, most: int | None
         for name, of in found.items()
     ]
     yield Table("words with the right head, in percent", ["system", "seeds", *_SHARES], rows)
-    relations = {relation: of["words"] for relation, of in list(some["L"]["relations"].items())[:_RELATIONS]}
+    relations = {name: of["words"] for name, of in some["L"]["relations"].items()}
+    relations = dict(list(relations.items())[: _RELATIONS if most else None])
     rows = [
-        [
-            name,
-            seeds[name],
-            *(mean_and_deviation(one["relations"][relation]["DA"] for one in of) for relation in relations),
-        ]
+        [name, seeds[name], *(mean_and_deviation(one["relations"][key]["DA"] for one in of) for key in relations)]
         for name, of in found.items()
     ]
     yield Table(
@@ -209,10 +217,7 @@ def _tree_pairs(content: dict) -> TreePairs:
 _READERS: dict[str, Callable[[dict], object]] = {
     "contrast": lambda content: record_of(content).right,
     "whatif": lambda content: _tree_pairs(content).measures(),
-    "attachment": lambda content: [
-        [[of[key] for key in _SHARES], [of["relations"][name]["DA"] for name in content["scores"]["L"]["relations"]]]
-        for of in (content["scores"][name] for name in ("trees", "L", "R"))
-    ],
+    "attachment": _right_heads,
     "unparsed": lambda content: [
         score(of_split) for score in _SCORES.values() for of_split in content["scores"].values()
     ],

@@ -2,11 +2,12 @@
 
 All take statistics, (K, N, C): C numbers of each of N sentences, as K runs (seeds) of a system translate them, and the
 score of corpora as a function of sums (…, C) -> (…); see `metrics.Metric`. The score of a system is the mean over its
-runs. The baseline may have more or fewer of them: runs with the same seed have nothing else in common.
+runs. Runs are not paired, and systems may have different numbers of them.
 """
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -35,19 +36,25 @@ class SignTest(NamedTuple):
     p: float
 
 
-def sign_test(baseline: np.ndarray, system: np.ndarray, scores: Scores) -> SignTest:
+def sign_test(baseline: np.ndarray, system: np.ndarray, scores: Scores) -> SignTest | None:
     """The sign test of Collins, Koehn & Kučerová (ACL 2005).
 
-    Of each sentence, the statistics of the baseline's translation are replaced by those of the system's inside the
-    baseline's corpora, the means over runs in both cases: it is better if the score rises, and worse if it falls. Ties
-    are dropped.
+    Inside the baseline's corpora, the translation of one sentence is replaced by the system's; of several runs, the
+    mean statistics of the baseline's by those of the system's. The sentence is better if the score rises, and worse if
+    it falls. Ties are dropped.
 
     Args:
-        baseline, system: (K, N, C) statistics, K of each.
+        baseline, system: (K, N, C) statistics.
         scores: of corpora, from sums.
+
+    Returns:
+        None for systems with different numbers of runs: a mean over more runs is more often on the better side of a
+        skewed distribution, even if the systems are the same.
     """
+    if len(baseline) != len(system):
+        return None
     total = baseline.sum(axis=1, keepdims=True)
-    changes = (scores(total + (system.mean(axis=0) - baseline.mean(axis=0))) - scores(total)).mean(axis=0)
+    changes = (scores(total + (system - baseline).mean(axis=0)) - scores(total)).mean(axis=0)
     better, worse = int((changes > _ROUNDING).sum()), int((changes < -_ROUNDING).sum())
     p = binomtest(better, better + worse).pvalue if better + worse else 1.0
     return SignTest(better, worse, len(changes) - better - worse, float(p))
@@ -58,14 +65,15 @@ def approximate_randomization(
 ) -> float:
     """Two-sided p of approximate randomization (Noreen 1989; Riezler & Maxwell 2005).
 
-    In a trial, the translations of each sentence change places: all runs, the baseline's first, stand in a circle, and
-    pass theirs on by a number of places, the same for all and each as likely. p is the share of trials in which the
-    mean scores of the systems differ at least as much as they do. Places are drawn for sentences: p is that of these
-    runs, and says nothing of others.
+    In a trial, the toss of a coin for each sentence says whether the systems exchange their translations of it, those
+    of all runs; the difference is the mean over all pairs of a run of each. p is the share of trials in which the
+    systems differ at least as much as they really do. Since runs of a system tend to have the same sentences right,
+    coins for single runs would give too small a p. The coins are about sentences: p is that of these runs, and says
+    nothing of others. With different numbers of runs, the test holds for large corpora only.
 
-    For one run each, coins are tossed as in `sacrebleu --paired-ar`. There, trials that differ exactly as much as the
-    systems do not count, and identical systems have p = 1 / (trials + 1); here, as in the exact test, they do, and
-    p = 1. With whole numbers to add up (TER) such trials are not rare.
+    For one run each, coins fall as in `sacrebleu --paired-ar`. There, trials that differ exactly as much as the systems
+    do not count, and identical systems have p = 1 / (trials + 1); here, as in the exact test over all swaps, they do,
+    and p = 1. With whole numbers to add up (TER) such trials are not rare.
 
     Args:
         baseline, system: (K, N, C) statistics, K of each.
@@ -73,22 +81,16 @@ def approximate_randomization(
         trials: how many.
         seed: of the random numbers.
     """
+    coins = np.random.default_rng(seed).integers(2, size=(trials, baseline.shape[1]), dtype=bool)
     runs = np.concatenate([baseline, system])
-    circle, sentences, numbers = runs.shape
-
-    def difference(totals: np.ndarray) -> np.ndarray:
-        """(…, runs, C) -> (…)"""
-        of_runs = scores(totals)
-        return np.abs(of_runs[..., len(baseline) :].mean(axis=-1) - of_runs[..., : len(baseline)].mean(axis=-1))
-
-    kind = bool if circle == 2 else np.uint16  # sacrebleu's coins
-    places = np.random.default_rng(seed).integers(circle, size=(trials, sentences), dtype=kind)
-    totals = np.broadcast_to(runs[0].sum(axis=0), (trials, circle, numbers)).astype(np.float64)
-    others = (runs - runs[0]).swapaxes(0, 1)  # nothing where all runs agree
-    for place in range(circle):
-        moved = np.roll(others, place, axis=1).reshape(sentences, circle * numbers)
-        totals += _sums(places == place, moved).reshape(totals.shape)
-    extreme = int((difference(totals) >= difference(runs.sum(axis=1)) - _SAME).sum())
+    sums = _sums(coins, np.concatenate(runs - runs[0], axis=-1))  # nothing where all runs agree
+    exchanged, totals, first = sums.reshape(trials, len(runs), -1), runs.sum(axis=1), len(baseline)
+    differences, of_runs = np.zeros(trials), scores(totals)
+    for one, other in product(range(first), range(first, len(runs))):
+        change = exchanged[:, one] - exchanged[:, other]
+        differences += scores(totals[other] + change) - scores(totals[one] - change)
+    observed = abs(float(of_runs[first:].mean() - of_runs[:first].mean()))
+    extreme = int((np.abs(differences) / (first * len(system)) >= observed - _SAME).sum())
     return (extreme + 1) / (trials + 1)
 
 

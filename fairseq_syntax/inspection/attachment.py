@@ -28,7 +28,7 @@ from .flat_trees import flatten, left_branching, lengths_without, remove, right_
 
 PUNCTUATION = "PUNCT"
 
-TREES = "trees"  # that are scored; a record calls them so
+TREES = "trees"  # the name of the scored trees in a record
 
 _FORMAT = 1
 
@@ -69,7 +69,7 @@ class Treebank:
         scored: number K of words without punctuation.
         heads: (K,) gold heads without punctuation, as in `flat_trees`.
         upos, deprels: (K,) tags and labels of these words.
-        digest: the same for the same sentences that take part, with the same trees.
+        digest: of the sentences that take part, with their trees.
     """
 
     def __init__(self, sentences: Sequence[Sentence], min_words: int = 1):
@@ -161,8 +161,13 @@ class Treebank:
             for name, found in accuracy.items()
         }
 
-    def record(self, predicted: Sequence[Sequence[int]]) -> str:
-        """These scores as JSON, with what they are of."""
+    def record(self, predicted: Sequence[Sequence[int]], found: str) -> str:
+        """These scores as JSON, with what they are of.
+
+        Args:
+            predicted: see `accuracy`.
+            found: how the trees were found; records that differ in it cannot be put together.
+        """
         sizes = {"sentences": int(self.kept.sum()), "words": self.words, "scored": self.scored}
-        found = {"format": _FORMAT, "digest": self.digest, **sizes, "scores": self.scores(predicted)}
-        return json.dumps(found, indent=1) + "\n"
+        content = {"format": _FORMAT, "digest": f"{self.digest} {found}", **sizes, "scores": self.scores(predicted)}
+        return json.dumps(content, indent=1) + "\n"

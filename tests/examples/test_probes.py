@@ -150,9 +150,15 @@ def test_what_cannot_be_asked_is_said(folder, tmp_path):
     done = ask(folder, "--probes", "elsewhere")
     assert done.returncode == 2 and "$FOLDER_OF_PAIRS is not set" in done.stderr
     done = ask(folder, "--probes", "elsewhere", FOLDER_OF_PAIRS=str(tmp_path))
-    assert done.returncode == 2 and f"{tmp_path}/any is not there; name the folder of the pairs" in done.stderr
+    assert (
+        done.returncode == 2
+        and f"{tmp_path}/any is not there; give the right place of $FOLDER_OF_PAIRS/any" in done.stderr
+    )
     done = ask(folder, "--probes", "treebank", TREEBANK=str(tmp_path / "gold.conllu"))
-    assert done.returncode == 2 and f"{tmp_path}/gold.conllu is not there; name the treebank" in done.stderr
+    assert (
+        done.returncode == 2
+        and f"{tmp_path}/gold.conllu is not there; give the right place of $TREEBANK" in done.stderr
+    )
     pairs, answers = folder / "out" / "pairs", folder / "results" / "attachment"
     answers.mkdir(exist_ok=True)
     pairs.rename(tmp_path / "away")
@@ -232,7 +238,7 @@ def test_trees_beside_a_treebank(tmp_path):
     gold.write_text(TREEBANK, encoding="utf8")
     treebank = Treebank(list(read_conllu(gold)))
     for seed, heads in {1: [1, -1, 1], 2: [1, 2, -1]}.items():
-        found = json.loads(treebank.record([heads]))
+        found = json.loads(treebank.record([heads], "mst scores"))
         content = {"system": "sa", "seed": seed, "commit": "c", "training": {}, "verb": "attachment", **found}
         path = tmp_path / "results" / "treebank" / f"sa-{seed}.json.gz"
         path.parent.mkdir(parents=True, exist_ok=True)

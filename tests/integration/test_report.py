@@ -83,6 +83,7 @@ def page(tmp_path_factory):
         },
         "treebank": {
             "verb": "attachment",
+            "format": 1,
             "digest": evil("digest"),
             "scores": dict.fromkeys(("trees", "L", "R"), shares),
         },

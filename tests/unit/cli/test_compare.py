@@ -142,6 +142,8 @@ def test_seeds(world, run):
     assert test["delta"] == pytest.approx(statistics.mean(single[1]) - statistics.mean(single[0]))
     # a seed more of the baseline counts, too
     fewer = run("--system", "base", *base, "--system", "sys", *system[:2], *reference)
+    assert [fewer["tests"][0][key] for key in ("better", "worse", "ties")] == [None] * 3
+    assert fewer["tests"][0]["p"]["sign"] is None is fewer["tests"][0]["holm"]["sign"] and test["p"]["sign"]
     assert fewer["tests"][0]["delta"] == pytest.approx(statistics.mean(single[1][:2]) - statistics.mean(single[0]))
     # the test over seeds takes all runs of both
     for scored, runs in ((found, single), (fewer, [single[0], single[1][:2]])):
