@@ -153,11 +153,10 @@ class Evaluation:
         one = self.corpus.system(baseline)
         found = [self.difference(metric, one, other) for other in self.corpus.systems if other is not one]
         for test in TESTS:
-            some = [each for each in found if each.p[test] is not None]
-            for each in found:
-                each.holm[test] = None
-            for each, p in zip(some, holm([each.p[test] for each in some]), strict=True):
-                each.holm[test] = float(p)
+            known = {i: p for i, each in enumerate(found) if (p := each.p[test]) is not None}
+            corrected = dict(zip(known, holm(list(known.values())).tolist(), strict=True))
+            for i, each in enumerate(found):
+                each.holm[test] = corrected.get(i)
         return found
 
     def length_ratio(self, system: str) -> float | None:
