@@ -157,7 +157,7 @@ def _attachment(answers: Answers, runs: Answers, baseline: str, most: int | None
         [name, seeds[name], *(mean_and_deviation(one[key] for one in of) for key in _SHARES)]
         for name, of in found.items()
     ]
-    yield Table("words with the right head, in percent", ["system", "seeds", *_SHARES], rows)
+    yield Table("right heads (DA, UAS) and arcs (UA), in percent", ["system", "seeds", *_SHARES], rows)
     relations = {name: of["words"] for name, of in some["L"]["relations"].items()}
     relations = dict(list(relations.items())[: _RELATIONS if most else None])
     rows = [
