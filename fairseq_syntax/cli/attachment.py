@@ -56,7 +56,7 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Print the tables on stdout, the sizes on stderr."""
+    """Write the record, print the tables on stdout, the sizes on stderr."""
     from ..inspection.attachment import Treebank
     from ..inspection.compared_trees import read_compared
 

@@ -137,7 +137,12 @@ _RELATIONS = 8  # which fit on a page
 
 
 def _right_heads(content: dict) -> dict[str, dict]:
-    """Scores of the trees, of L and of R, from a record of `attachment --output`; ValueError: of another format."""
+    """Scores of the trees, of L and of R, from a record of `attachment --output`.
+
+    Raises:
+        ValueError: the record has another format.
+        KeyError, TypeError: scores are missing, or no numbers.
+    """
     if content["format"] != 1:
         raise ValueError(f"format {content['format']}")
     scores = {name: content["scores"][name] for name in ("trees", "L", "R")}

@@ -404,6 +404,16 @@ def test_picture(world, run, refused):
     assert [path.name for path in picture.parent.iterdir()] == ["lengths.svg"]
 
 
+def test_a_system_with_fewer_seeds_has_dashes_for_the_sign_test(world, capsys):
+    base = [world.text(f"b{k}", spoilt(world.references, 0.4, k)) for k in range(2)]
+    options = ["--system", "base", *base, "--system", "sys", base[0], "--reference", world.text("r", world.references)]
+    assert compare.main([*map(str, options), "--metrics", "BLEU", "--format", "tsv", *QUICK]) == 0
+    header, _, row = (line.split("\t") for line in capsys.readouterr().out.splitlines()[:3])
+    shown = dict(zip(header, row, strict=True))
+    assert {shown[name] for name in ("better", "worse", "p sign", "p seeds")} == {"-"}
+    assert float(shown["p AR"]) > 0 and shown["seeds"] == "1"
+
+
 def test_formats(world, capsys):
     base, system = map(str, world.pair())
 
