@@ -17,7 +17,7 @@ from pathlib import Path
 from board import CHECKOUT, Board, BoardError, read_board
 from comparisons import breakdown, controlled, is_of, path_of, rivals, tested
 from pictures import draw_differences
-from table import controls, curves, differences, figures, learning, short, tables
+from table import commits, controls, curves, differences, figures, learning, tables
 from training import load, read_records
 
 from fairseq_syntax.evaluate.probes import read_probes
@@ -72,7 +72,6 @@ def generated(board: Board, folder: Path) -> str:
     records = read_records(board, folder)
     if not records:
         return f"No run of {len(wanted)} has a record yet."
-    commits = sorted({short(record["commit"]) for record in records})
     signatures = sorted({record["scores"]["valid"]["BLEU"]["signature"] for record in records})
     said = "all runs" if len(records) == len(wanted) else f"{len(records)} of {len(wanted)} runs so far"
     pictures = (f"![{title}]({file})" for file, (title, _) in _pictures(board, folder).items())
@@ -85,8 +84,8 @@ def generated(board: Board, folder: Path) -> str:
     ]
     compared += [controls(split, found) for split, found in beside_controls.items() if found]
     return (
-        f"{said.capitalize()}; records and translations: [docs/results/{board.name}](results/{board.name}); commit "
-        f"{', '.join(commits)}; BLEU: `{'`, `'.join(signatures)}`. Mean ± standard deviation over seeds.\n\n"
+        f"{said.capitalize()}; records and translations: [docs/results/{board.name}](results/{board.name}), of "
+        f"{commits(records)}; BLEU: `{'`, `'.join(signatures)}`. Mean ± standard deviation over seeds.\n\n"
         + "\n\n".join([*pictures, tables(board, records), *compared])
     )
 
@@ -137,12 +136,11 @@ def asked(board: Board, probe: str, folder: Path) -> str:
         ]
     except ValueError as error:
         raise BoardError(str(error)) from None
-    size = sum(map(len, answers.values()))
-    said = "All models" if size == len(wanted) else f"{size} of {len(wanted)} models so far"
+    found = [record for of_system in answers.values() for record in of_system.values()]
+    said = "All models" if len(found) == len(wanted) else f"{len(found)} of {len(wanted)} models so far"
     place = f"results/{board.name}/{probe}"
-    commits = ", ".join(sorted({short(r["commit"]) for of_system in answers.values() for r in of_system.values()}))
     return (
-        f"{said}; records: [docs/{place}]({place}); commit {commits}. Mean ± standard deviation over seeds.\n\n"
+        f"{said}; records: [docs/{place}]({place}), of {commits(found)}. Mean ± standard deviation over seeds.\n\n"
         + "\n\n".join(shown)
     )
 

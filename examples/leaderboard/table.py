@@ -163,10 +163,12 @@ def _delta(delta: dict) -> str:
     return f"{_signed(delta['mean'])} ({_interval(delta['interval'])})"
 
 
-def short(commit: str) -> str:
-    """A commit as tables name it, and whether files were changed."""
-    name, changed, _ = commit.partition("-changed")
-    return name[:10] + changed
+def commits(records: list[dict]) -> str:
+    """Of which commits these are, by name if they are few, and how many are of changed files."""
+    names = sorted({record["commit"][:10] for record in records})
+    changed = sum("-changed" in record["commit"] for record in records)
+    said = f"commit {', '.join(names)}" if len(names) <= 3 else f"{len(names)} commits"
+    return f"{said} ({changed} with changed files)" if changed else said
 
 
 def curves(board: Board, records: list[dict]) -> dict[str, dict[Parses, list[dict]]]:

@@ -357,7 +357,7 @@ def test_what_models_were_asked_is_a_table(results, tmp_path):
         (tmp_path / "toy" / "pairs" / f"a-{seed}.json.gz").write_bytes(packed)
         text = results.renewed(page, tmp_path, tmp_path)
         assert ("All models" if seed == 2 else "1 of 2 models so far") in text
-    assert "commit 1111111111, 2222222222." in text
+    assert "of commit 1111111111, 2222222222." in text
     # Wilson's interval of 2.5 of 4, by hand: (2.5 + z²/2 ± z √(2.5 · 1.5 / 4 + z² / 4)) / (4 + z²)
     assert "| a | 2 | 4 | 62.5 ± 17.7 | 21.9–90.8 | - |" in text
     assert "| system | x (2) | y (2) |" in text and "| a | 75.0 ± 35.4 | 50.0 ± 0.0 |" in text
