@@ -58,9 +58,17 @@ def lock(file: int | IO, message: str) -> None:
 
 
 def refuse_existing(paths: Iterable[str | Path | None], overwrite: bool) -> None:
-    """Raise FileExistsError, before the work begins, if a file to be written exists; None and `-` are passed over."""
-    for path in paths:
-        if path not in (None, STDIO) and Path(path).exists() and not overwrite:
+    """Look at the names of files to be written, before the work begins; None is passed over.
+
+    Raises:
+        ValueError: two have the same name, which may be `-`.
+        FileExistsError: one exists.
+    """
+    named = [str(path) for path in paths if path is not None]
+    for path in named:
+        if named.count(path) > 1:
+            raise ValueError(f"{path}: two outputs have this name; give each its own")
+        if path != STDIO and Path(path).exists() and not overwrite:
             raise FileExistsError(f"{path}: exists already; give --overwrite to replace it")
 
 

@@ -94,7 +94,7 @@ trees() {
         echo "no treebank for source language $SOURCE (UD_EN, UD_DE): trees are drawn, not compared" >&2
     fi
     run fairseq-syntax trees "${model[@]}" --subset test --sentence "$SENTENCE" --draw "$folder/tree.svg" --overwrite
-    run fairseq-syntax attention "${model[@]}" --subset test --sentence "$SENTENCE" --draw "$folder/heads.png"
+    run fairseq-syntax attention "${model[@]}" --subset test --sentence "$SENTENCE" --draw "$folder/heads.png" --overwrite
     if [[ "$system" == sa_nmt_1set ]]; then
         echo "sa_nmt_1set has no gate on syntax" >&2
     else

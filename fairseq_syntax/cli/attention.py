@@ -26,7 +26,8 @@ examples:
 
 import argparse
 
-from .common.arguments import add_checkpoint_arguments, picture
+from ..files import refuse_existing
+from .common.arguments import add_checkpoint_arguments, add_overwrite, picture
 from .common.verb import Verb
 
 KINDS = ["heads", "annotations", "translation", "syntax", "gate", "position"]
@@ -40,12 +41,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--draw", type=picture, required=True, metavar="PICTURE", help="picture to write (.svg, .png or .pdf)"
     )
+    add_overwrite(parser)
 
 
 def run(args: argparse.Namespace) -> None:
     """Load the model, run it on the sentence, draw its weights."""
     from ..inspection import attention
 
+    refuse_existing([args.draw], args.overwrite)
     attention.run(args)
 
 

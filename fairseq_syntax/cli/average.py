@@ -19,7 +19,7 @@ import sys
 from pathlib import Path
 
 from ..files import refuse_existing
-from .common.arguments import add_batch_size, add_format, add_overwrite, add_scoring, positive
+from .common.arguments import add_batch_size, add_format, add_overwrite, add_scoring, add_search, positive
 from .common.verb import Verb
 
 
@@ -42,15 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = group.add_argument
     add("--select-on", metavar="SPLIT", help="translate this split with the means of several ranges, and keep the best")
     add("--data", metavar="DATA", help="data directory with the split and the model's dictionaries")
-    add("--beam", type=positive, default=1, metavar="N", help="beam size (default: 1, greedy)")
-    add(
-        "--max-len-a",
-        type=float,
-        default=2,
-        metavar="A",
-        help="longest translation: A × source length + B tokens (default: 2)",
-    )
-    add("--max-len-b", type=int, default=20, metavar="B", help="see --max-len-a (default: 20)")
+    add_search(group, beam=1, a=2, b=20)
     add_scoring(group)
     add_batch_size(group)
     add("--cpu", action="store_true", help="run on the CPU even if there is a GPU")

@@ -56,8 +56,6 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
         parser.error("give --output, --html, --draw or --target-conllu: there is nothing to make")
     if args.sentence and not (args.html or args.draw):
         parser.error("--sentence needs --html or --draw")
-    if args.output == STDIO and args.html == STDIO:
-        parser.error("--output and --html cannot both be stdout")
 
 
 def run(args: argparse.Namespace) -> None:

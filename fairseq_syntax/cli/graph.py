@@ -39,6 +39,7 @@ from .common.arguments import (
     add_tree_arguments,
     check_input_arguments,
     check_tree_arguments,
+    number,
     picture,
 )
 from .common.verb import Verb
@@ -77,22 +78,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(decoder=None, evidence=None)
 
 
-def _number(text: str, most: float, what: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number <= most:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a {what}")
-    return number
-
-
 def _percentage(text: str) -> float:
-    return _number(text, 100, "percentage from 0 to 100")
+    return number(text, 100, "percentage from 0 to 100")
 
 
 def _probability(text: str) -> float:
-    return _number(text, 1, "probability from 0 to 1")
+    return number(text, 1, "probability from 0 to 1")
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:

@@ -30,7 +30,7 @@ from ..files import refuse_existing, written
 from ..trees.alignment import align_tree
 from ..trees.conllu import ROOT, Sentence, TreeFormatError, format_sentence, parse_block, read_blocks
 from ..trees.perturbation import KINDS, Perturbation, Quota
-from .common.arguments import add_overwrite
+from .common.arguments import add_overwrite, number
 from .common.input_text import input_name, open_input
 from .common.verb import Verb
 
@@ -52,13 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _share(text: str) -> float:
-    try:
-        share = float(text)
-    except ValueError:
-        share = -1.0
-    if not 0 <= share <= 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a share from 0 to 1; 0.3 is 30 %")
-    return share
+    return number(text, 1, "share from 0 to 1; 0.3 is 30 %")
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:

@@ -45,6 +45,10 @@ GROUPS = {
         "examples": "list or copy the recipes and quick runs",
     },
 }
+_INSTALL = {
+    "fairseq": "pip install --no-build-isolation fairseq-fixed==0.12.3.1",
+    "shtab": "pip install shtab",
+}
 VERBS = {verb: line for group in GROUPS.values() for verb, line in group.items()}
 
 
@@ -92,24 +96,20 @@ def main(argv: list[str] | None = None) -> int:
     parser = build_parser()
     # what follows a verb is the verb's
     args = parser.parse_args(argv if argv[:1] and argv[0].startswith("-") else argv[:1])
-    if args.completion:
-        return print_completion(args.completion)
     verb = args.verb
-    if verb is None:
+    if verb is None and not args.completion:
         parser.error("the following arguments are required: VERB")
-    if verb not in VERBS:
+    if verb and verb not in VERBS:
         near = difflib.get_close_matches(verb, VERBS, 1, 0.5)
         parser.error(
             f"there is no verb {verb!r}; " + (f"did you mean {near[0]}?" if near else f"{PROGRAM} --help lists them")
         )
     try:
-        return load(verb).main(argv[1:])
+        return print_completion(args.completion) if args.completion else load(verb).main(argv[1:])
     except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] not in ("fairseq", "fairseq_cli"):
+        package = (error.name or "").split(".")[0].removesuffix("_cli")
+        if package not in _INSTALL:
             raise
-        print(
-            f"{PROGRAM} {verb}: needs fairseq, which is not installed; "
-            "pip install --no-build-isolation fairseq-fixed==0.12.3.1",
-            file=sys.stderr,
-        )
+        asked = "--completion" if args.completion else verb
+        print(f"{PROGRAM} {asked}: needs {package}, which is not installed; {_INSTALL[package]}", file=sys.stderr)
         return 1

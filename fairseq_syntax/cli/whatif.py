@@ -40,6 +40,7 @@ from .common.arguments import (
     add_search,
     add_subword_type,
     check_preparation,
+    check_subset,
     picture,
 )
 from .common.verb import Verb
@@ -107,8 +108,7 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
         for word in words:
             if words.count(word) > 1:
                 parser.error(f"--{name}: word {word} is named twice")
-    if args.subset and args.bpe:
-        parser.error("--bpe: a --subset is already segmented")
+    check_subset(parser, args)
     check_preparation(parser, args)
 
 

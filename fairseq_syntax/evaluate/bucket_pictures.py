@@ -55,7 +55,8 @@ def _draw(axis, table: dict, names: Sequence[str], metric: str) -> None:
         few = groups[0]["size"] < table["minimum"]
         style = dict(marker=_MARKS[i % len(_MARKS)], markersize=5, elinewidth=0.8, fillstyle="none" if few else "full")
         axis.errorbar(places, values, away, **style)
-    axis.set_xticks(range(len(groups)), [f"{shown(group['label'])}\nn = {group['size']}" for group in groups])
+    labels = [f"{shown(group['label'])}\nn = {group['size']}" for group in groups]
+    axis.set_xticks(range(len(groups)), labels, parse_math=False)
     axis.set_xlim(-0.5, len(groups) - 0.5)
     axis.set_xlabel(f"{shown(table['title'])}, n sentences").set_parse_math(False)
     axis.grid(axis="y", alpha=0.3)

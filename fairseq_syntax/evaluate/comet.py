@@ -37,7 +37,7 @@ class Comet(MeanMetric):
             self._model = load_from_checkpoint(str(path) if path.is_file() else download_model(model))
         except Exception as error:  # the package raises KeyError, Exception and whatever the download does
             raise ValueError(f"--comet {model}: cannot be loaded: {' '.join(str(error).split())}") from None
-        self._id = path.parent.parent.name if path.is_file() else model
+        self._id = path.resolve().parent.parent.name if path.is_file() else model
 
     def statistics(
         self, hypotheses: Sequence[str], references: Sequence[Sequence[str]], sources: Sequence[str] | None = None

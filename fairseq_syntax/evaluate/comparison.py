@@ -30,7 +30,7 @@ class Summary:
         runs: K scores.
         mean, minimum, maximum: of them.
         sd: their standard deviation (of a sample: K - 1); None for one run.
-        interval: 95 % of the means of resampled corpora; None of no sentences.
+        interval: 95 % of the means of resampled corpora.
     """
 
     runs: list[float]
@@ -38,7 +38,7 @@ class Summary:
     sd: float | None
     minimum: float
     maximum: float
-    interval: tuple[float, float] | None
+    interval: tuple[float, float]
 
 
 @dataclass

@@ -45,7 +45,7 @@ def notes(buckets: dict) -> list[str]:
             said.append(
                 f"{title} {group['label']}: {parts}, put together since some have fewer than {minimum} sentences"
             )
-    if buckets["groups"] and buckets["groups"][0]["size"] < minimum:
+    if buckets["groups"][0]["size"] < minimum:
         said.append(f"{title}: fewer than {minimum} sentences in all, which say little")
     if buckets["left_out"]:
         said.append(f"{title}: not known of {buckets['left_out']} sentences, which are left out")

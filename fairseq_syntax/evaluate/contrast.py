@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import binom, norm
+from scipy.stats import binomtest, norm
 
 from ..trees.text import TreeFormatError, open_text
 from .minimal_pairs import Pairs
@@ -43,7 +43,7 @@ def mcnemar(first: Sequence[bool] | np.ndarray, second: Sequence[bool] | np.ndar
     """
     one, other = np.asarray(first, dtype=bool), np.asarray(second, dtype=bool)
     alone = int((one & ~other).sum()), int((other & ~one).sum())
-    return McNemar(*alone, min(1.0, 2 * float(binom.cdf(min(alone), sum(alone), 0.5))))
+    return McNemar(*alone, float(binomtest(min(alone), sum(alone)).pvalue) if any(alone) else 1.0)
 
 
 def wilson(right: float, size: int, share: float = 0.95) -> tuple[float, float]:
@@ -186,7 +186,7 @@ def _first_number(label: str) -> tuple[float, str]:
 def tables(records: list[Record], pairs: Pairs, form: str) -> str:
     """Accuracies, tests against the first system, and accuracies by group."""
     rows: list[tuple] = [
-        (record.name, len(pairs), int(record.right.sum()), *_accuracy(record.right), record.ties) for record in records
+        (record.name, len(pairs), int(record.right.sum()), *share(record.right), record.ties) for record in records
     ]
     found = [format_table(["system", "pairs", "right", "accuracy", "low", "high", "ties"], rows, form)]
     if len(records) > 1:
@@ -201,12 +201,12 @@ def tables(records: list[Record], pairs: Pairs, form: str) -> str:
         header = [name, "pairs"]
         for record in records:
             header += [record.name if len(records) > 1 else "accuracy", "low", "high"]
-        rows = [(label, len(part), *(x for r in records for x in _accuracy(r.right[part]))) for label, part in parts]
+        rows = [(label, len(part), *(x for r in records for x in share(r.right[part]))) for label, part in parts]
         found.append(format_table(header, rows, form))
     return "\n\n".join(found)
 
 
-def _accuracy(right) -> tuple[float, float, float]:
-    """Percent, and the ends of its interval."""
-    low, high = wilson(int(right.sum()), len(right))
-    return 100 * float(right.mean()), 100 * low, 100 * high
+def share(hits: np.ndarray) -> tuple[float, float, float]:
+    """Percent of the hits, and the ends of its 95 % interval."""
+    low, high = wilson(int(hits.sum()), len(hits))
+    return 100 * float(hits.mean()), 100 * low, 100 * high

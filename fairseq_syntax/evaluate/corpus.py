@@ -80,9 +80,11 @@ def read_corpus(
         ValueError: outputs of different sentences, no references, or other than one reference and source a sentence.
         OSError: a file is missing.
     """
-    raw = {name: [read_output(path) for path in runs.values()] for name, runs in systems.items()}
-    uncut = [output for runs in raw.values() for output in runs]
-    outputs = [_joined(output, remove_bpe) for output in uncut]
+    uncut = [read_output(path) for runs in systems.values() for path in runs.values()]
+    outputs = [
+        replace(o, references=_join(o.references, remove_bpe), hypotheses=_join(o.hypotheses, remove_bpe))
+        for o in uncut
+    ]
     first, *others = outputs
     numbers = sorted(first.hypotheses)
     for output in others:
@@ -143,15 +145,6 @@ def _references(outputs: list[Output], numbers: list[int]) -> list[str]:
             "nothing can match; give --reference"
         )
     return found
-
-
-def _joined(output: Output, subword_type: str | None) -> Output:
-    return Output(
-        output.path,
-        _join(output.sources, subword_type),
-        _join(output.references, subword_type),
-        _join(output.hypotheses, subword_type),
-    )
 
 
 def _join(entries: dict[int, Entry], subword_type: str | None) -> dict[int, Entry]:

@@ -1,5 +1,6 @@
 """Translations as fairseq-generate leaves them (S-, T-, H- and D- lines), or as plain text, a sentence a line."""
 
+import math
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -89,11 +90,14 @@ def read_output(path: str | Path) -> Output:
 def _hypothesis(path, number: int, kind: str, sentence: int, rest: str) -> Entry:
     score, _, text = rest.partition("\t")
     try:
-        return Entry(text.strip(), number, float(score))
+        found = float(score)
     except ValueError:
+        found = math.nan
+    if math.isnan(found):
         raise ValueError(
             f"{path}:{number}: {kind}-{sentence} must be followed by a score, but {score[:40]!r} stands there"
-        ) from None
+        )
+    return Entry(text.strip(), number, found)
 
 
 def check_same_sentences(first: Output, other: Output) -> None:

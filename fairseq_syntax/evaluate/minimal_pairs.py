@@ -97,6 +97,9 @@ def read_pairs(source: str, correct: str, incorrect: str, details: str | None = 
 def _read_details(path: str, size: int) -> dict[str, list[str]]:
     rows = [line.split("\t") for line in read_lines(path)]
     header = rows[0] if rows else []
+    for name in header:
+        if header.count(name) > 1:
+            raise TreeFormatError(f"{path}:1: column {name!r} is there twice; rename one")
     if len(rows) != size + 1:
         raise TreeFormatError(
             f"{path}: {max(len(rows) - 1, 0)} rows below the header, but there are {size} pairs; give a row each"

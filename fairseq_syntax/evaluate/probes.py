@@ -15,7 +15,7 @@ import numpy as np
 from ..trees.text import read_lines
 from .contrast import groups_of, mcnemar, record_of, wilson
 from .tables import mean_and_deviation
-from .tree_pairs import BOTH_SCORES, BOTH_TRANSLATIONS, GIVEN, OTHER, SAME, TreePairs
+from .tree_pairs import BOTH_SCORES, BOTH_TRANSLATIONS, GIVEN, OTHER, SAME, tree_pairs_of
 
 Answers = Mapping[str, Mapping[str, dict]]
 """Name of a system -> seed -> record."""
@@ -74,7 +74,7 @@ def tables(answers: Answers, runs: Answers, baseline: str, most: int | None = No
     """
     every = [record for of_system in answers.values() for record in of_system.values()]
     for record in every:
-        if [record["verb"], record.get("digest")] != [every[0]["verb"], every[0].get("digest")]:
+        if any(record.get(key) != every[0].get(key) for key in ("verb", "digest", "measure")):
             first = every[0]
             raise ValueError(
                 f"{record['system']}-{record['seed']} and {first['system']}-{first['seed']} were asked different "
@@ -119,7 +119,7 @@ _FOLLOWED = {
 
 
 def _whatif(answers: Answers, runs: Answers, baseline: str, most: int | None) -> Iterator[Table]:
-    found = {name: [_tree_pairs(r).measures() for r in of.values()] for name, of in answers.items()}
+    found = {name: [tree_pairs_of(r).measures() for r in of.values()] for name, of in answers.items()}
     details = next(iter(next(iter(answers.values())).values()))["details"]
     rows = []
     for name, of_seeds in found.items():
@@ -214,14 +214,10 @@ def _scores(runs: Answers, name: str, seed: str, split: str) -> dict:
 _TABLES = {"contrast": _contrast, "whatif": _whatif, "attachment": _attachment, "unparsed": _unparsed}
 
 
-def _tree_pairs(content: dict) -> TreePairs:
-    return TreePairs(**{name: content[name] for name in TreePairs.__dataclass_fields__})
-
-
 # what a record must be, by its verb
 _READERS: dict[str, Callable[[dict], object]] = {
     "contrast": lambda content: record_of(content).right,
-    "whatif": lambda content: _tree_pairs(content).measures(),
+    "whatif": lambda content: tree_pairs_of(content).measures(),
     "attachment": _right_heads,
     "unparsed": lambda content: [
         score(of_split) for score in _SCORES.values() for of_split in content["scores"].values()

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from .contrast import groups_of, wilson
+from .contrast import groups_of, share
 from .tables import format_table
 
 _FORMAT = 1
@@ -60,6 +60,13 @@ class TreePairs:
         return json.dumps({**summary, **asdict(self)}, ensure_ascii=False, indent=1) + "\n"
 
 
+def tree_pairs_of(content: dict) -> TreePairs:
+    """The record in what `as_json` has written; KeyError, TypeError or ValueError if it is not one."""
+    if content["format"] != _FORMAT:
+        raise ValueError(f"format {content['format']}")
+    return TreePairs(**{name: content[name] for name in TreePairs.__dataclass_fields__})
+
+
 def tables(record: TreePairs, columns: dict[str, list[str]], form: str) -> str:
     """How often each measure is true, and the measures of both trees by group.
 
@@ -69,17 +76,11 @@ def tables(record: TreePairs, columns: dict[str, list[str]], form: str) -> str:
         form: a `TableFormat`.
     """
     measures = record.measures()
-    rows = [(name, len(hits), int(hits.sum()), *_share(hits)) for name, hits in measures.items()]
+    rows = [(name, len(hits), int(hits.sum()), *share(hits)) for name, hits in measures.items()]
     shown = [format_table(["", "pairs", "number", "%", "low", "high"], rows, form)]
     both = [measures[BOTH_TRANSLATIONS], measures[BOTH_SCORES]]
     for name, parts in groups_of(columns).items():
         header = [name, "pairs", BOTH_TRANSLATIONS, "low", "high", BOTH_SCORES, "low", "high"]
-        by_group = [(label, len(part), *(x for hits in both for x in _share(hits[part]))) for label, part in parts]
+        by_group = [(label, len(part), *(x for hits in both for x in share(hits[part]))) for label, part in parts]
         shown.append(format_table(header, by_group, form))
     return "\n\n".join(shown)
-
-
-def _share(hits: np.ndarray) -> tuple[float, float, float]:
-    """Percent, and the ends of its 95 % interval."""
-    low, high = wilson(int(hits.sum()), len(hits))
-    return 100 * float(hits.mean()), 100 * low, 100 * high

@@ -1,5 +1,6 @@
 """What a model attends to in one sentence, as a picture."""
 
+import sys
 from argparse import Namespace
 from enum import StrEnum
 
@@ -28,7 +29,7 @@ def run(args: Namespace) -> None:
     """
     loaded = load(args.path, args.data, args.cpu)
     save_figure(figure(loaded, args.subset, args.sentence, args.kind), args.draw)
-    print(args.draw)
+    print(args.draw, file=sys.stderr)
 
 
 @torch.no_grad()

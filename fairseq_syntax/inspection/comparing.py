@@ -16,7 +16,7 @@ def compared(args: Namespace) -> tuple[Evaluation, dict]:
     """Score and compare.
 
     Args:
-        args: see `cli.compare.build_parser`.
+        args: options of `cli.compare`.
 
     Returns:
         Statistics of everything, and what docs/evaluation.md describes as the output of --format json.

@@ -286,6 +286,9 @@ def test_answers_of_different_questions_are_not_put_together(tmp_path):
     again = {"a": {"1": {"commit": "c", "commands": {"train": "t"}}}}
     with pytest.raises(ValueError, match="a-1 has been trained again since it was asked"):
         list(tables(read_probes(tmp_path / "results")["probe"], again, "a"))
+    record("b", measure="mean")
+    with pytest.raises(ValueError, match="b-1 and a-1 were asked different things"):
+        list(tables(read_probes(tmp_path / "results")["probe"], {}, "a"))
     record("b", digest="e")
     with pytest.raises(ValueError, match="b-1 and a-1 were asked different things"):
         list(tables(read_probes(tmp_path / "results")["probe"], {}, "a"))

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from fairseq_syntax.files import lock, staged, staged_bytes
+from fairseq_syntax.files import lock, refuse_existing, staged, staged_bytes
 
 
 def test_a_file_gets_its_name_when_it_is_complete(tmp_path):
@@ -44,6 +44,18 @@ def test_the_same_content_is_the_same_bytes(tmp_path):
     assert packed == (tmp_path / "b.gz").read_bytes() and gzip.decompress(packed) == b"text"
     assert packed[4:8] == b"\0" * 4  # no time, or it is another second later
     assert (tmp_path / "c").read_bytes() == b"text"
+
+
+def test_names_of_output_are_looked_at_first(tmp_path):
+    path = tmp_path / "x"
+    refuse_existing([path, None, None, "-"], overwrite=False)
+    for twice in (path, "-"):
+        with pytest.raises(ValueError, match="two outputs have this name"):
+            refuse_existing([twice, None, str(twice)], overwrite=True)
+    path.touch()
+    refuse_existing([path], overwrite=True)
+    with pytest.raises(FileExistsError, match="give --overwrite"):
+        refuse_existing([path], overwrite=False)
 
 
 def test_a_locked_file_is_refused_with_the_message(tmp_path):

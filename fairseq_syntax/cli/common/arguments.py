@@ -80,12 +80,7 @@ def check_tree_arguments(parser: argparse.ArgumentParser, args: argparse.Namespa
     """End with a usage message if options of `add_tree_arguments` do not go together."""
     if (args.data is None) != (args.path is None):
         parser.error("DATA and --path go together: give the data directory and the checkpoint")
-    if args.bpe in ("subword_nmt", "fastbpe") and not args.bpe_codes:
-        parser.error(f"--bpe {args.bpe} needs --bpe-codes")
-    if args.bpe == "sentencepiece" and not args.sentencepiece_model:
-        parser.error("--bpe sentencepiece needs --sentencepiece-model")
-    if (args.bpe_codes or args.sentencepiece_model) and not args.bpe:
-        parser.error("--bpe-codes and --sentencepiece-model need --bpe")
+    check_preparation(parser, args)
 
 
 def add_checkpoint_arguments(parser: argparse.ArgumentParser, required: bool = True) -> None:
@@ -156,8 +151,13 @@ def check_input_arguments(parser: argparse.ArgumentParser, args: argparse.Namesp
     """End with a usage message if options of `add_input_arguments` do not go together."""
     if args.sentence is not None and not args.draw:
         parser.error("--sentence needs --draw")
-    if args.subset and args.bpe:
-        parser.error("--bpe: a --subset is already segmented")
+    check_subset(parser, args)
+
+
+def check_subset(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    """End with a usage message if a split is to be prepared like text."""
+    if args.subset and (args.bpe or args.lowercase):
+        parser.error("--bpe and --lowercase are for text; a --subset is already segmented")
 
 
 def add_scoring(parser: argparse.ArgumentParser) -> None:
@@ -196,11 +196,14 @@ def add_preparation(parser: argparse.ArgumentParser, tokenizer: bool = True) -> 
 
 
 def check_preparation(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    """End with a usage message if options of `add_preparation` do not go together."""
+    """End with a usage message if options of `add_preparation` or `add_tree_arguments` do not go together."""
     needed = {"sentencepiece": "sentencepiece_model", "subword_nmt": "bpe_codes", "fastbpe": "bpe_codes"}.get(args.bpe)
     if needed and not getattr(args, needed):
         parser.error(f"--bpe {args.bpe} needs --{needed.replace('_', '-')}")
-    if any(len(getattr(args, name) or []) > 2 for name in ("bpe_codes", "sentencepiece_model")):
+    given = [files for files in (args.bpe_codes, args.sentencepiece_model) if files]
+    if given and not args.bpe:
+        parser.error("--bpe-codes and --sentencepiece-model need --bpe")
+    if any(isinstance(files, list) and len(files) > 2 for files in given):
         parser.error("--bpe-codes and --sentencepiece-model: one file, or one for each side")
 
 
@@ -219,15 +222,26 @@ def add_max_tokens(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_search(parser: argparse.ArgumentParser) -> None:
-    """How the model searches for a translation, as in fairseq-generate."""
+def add_search(parser: argparse.ArgumentParser, beam: int = 5, a: float = 0, b: int = 200) -> None:
+    """How the model searches for a translation: options of fairseq-generate, and by default its defaults."""
     add = parser.add_argument
-    add("--beam", type=positive, default=5, metavar="N", help="beam size (default: 5)")
+    add("--beam", type=positive, default=beam, metavar="N", help=f"beam size (default: {beam})")
     add(
         "--max-len-a",
         type=float,
-        default=0.0,
+        default=a,
         metavar="A",
-        help="longest translation: A × source length + B tokens (default: 0)",
+        help=f"longest translation: A × source length + B tokens (default: {a})",
     )
-    add("--max-len-b", type=positive, default=200, metavar="B", help="see --max-len-a (default: 200)")
+    add("--max-len-b", type=positive, default=b, metavar="B", help=f"see --max-len-a (default: {b})")
+
+
+def number(text: str, most: float, what: str) -> float:
+    """For types of options: a number from 0 to `most`, or an ArgumentTypeError that says what is wanted."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not 0 <= found <= most:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a {what}")
+    return found

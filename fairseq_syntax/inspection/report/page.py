@@ -29,7 +29,7 @@ def report(args: Namespace) -> str:
     """The page about a folder of results.
 
     Args:
-        args: see `cli.report.build_parser`.
+        args: options of `cli.report`.
 
     Raises:
         ValueError: files that do not go together; see `comparing.compared`.
@@ -130,10 +130,9 @@ def _scores(found: dict) -> Iterator[str]:
 def _buckets(found: dict) -> Iterator[str]:
     names, metric = [system["name"] for system in found["systems"]], found["metrics"][0]["name"]
     for buckets in found["buckets"]:
-        if buckets["groups"]:
-            yield markup.figure(draw_buckets([buckets], names, metric), f"{metric} by {buckets['title']}")
-            content = bucket_table(found, buckets, TableFormat.html)
-            yield markup.framed(content, f"{metric} by {buckets['title']}, 95 % intervals")
+        yield markup.figure(draw_buckets([buckets], names, metric), f"{metric} by {buckets['title']}")
+        content = bucket_table(found, buckets, TableFormat.html)
+        yield markup.framed(content, f"{metric} by {buckets['title']}, 95 % intervals")
         yield from map(markup.paragraph, notes(buckets))
 
 

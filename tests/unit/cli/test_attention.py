@@ -26,7 +26,16 @@ def draw(latent, trained, tmp_path, capsys, monkeypatch):
 
     def call(arch, *options, training=()):
         picture = tmp_path / "map.png"
-        arguments = [latent.data, "--path", trained(arch, *training), "--cpu", "--draw", picture, *options]
+        arguments = [
+            latent.data,
+            "--path",
+            trained(arch, *training),
+            "--cpu",
+            "--draw",
+            picture,
+            "--overwrite",
+            *options,
+        ]
         assert attention.main([str(argument) for argument in arguments]) == 0, capsys.readouterr().err
         assert picture.read_bytes().startswith(b"\x89PNG")
         return figures[-1]

@@ -257,6 +257,10 @@ def test_results(world, run, refused):
     wrong = world.text("wrong", world.worse)
     said = refused("--results", folder, "--split", "test", "--reference", wrong)
     assert "wrong: BLEU of " in said and said.endswith("in its record; give the reference of --split test")
+    record = json.loads((folder / "a-1.json").read_text())
+    record["scores"]["test"]["BLEU"]["signature"] = score["signature"].partition("|version:")[0] + "|version:2.4.0"
+    (folder / "a-1.json").write_text(json.dumps(record))
+    assert "wrong: BLEU of a-1 is" in refused("--results", folder, "--split", "test", "--reference", wrong)
     assert "choose among test" in refused("--results", folder, "--split", "dev", "--reference", reference)
     assert "--system c: " in refused(*options, "--system", "c") and "choose among a, b" in refused(
         *options, "--system", "c"
@@ -393,14 +397,19 @@ def test_picture(world, run, refused):
     base, system = world.pair()
     picture = world.folder / "new" / "lengths.svg"
     options = ("--draw", picture, "--min-bucket", 1, "--metrics", "chrF")
+
+    def texts() -> set[str]:
+        root = xml.etree.ElementTree.parse(picture).getroot()
+        return {line for element in root.iter("{http://www.w3.org/2000/svg}text") for line in element.itertext()}
+
     run("--system", "the base", base, "--system", "_a$b$", system, *options)
-    root = xml.etree.ElementTree.parse(picture).getroot()
-    texts = [line for element in root.iter("{http://www.w3.org/2000/svg}text") for line in element.itertext()]
     counts = [sum(low < len(s.split()) <= low + 10 for s in world.sources) for low in (0, 10, 20)]
     axis = "chrF, 95 % intervals (bootstrap)"
-    assert {"the base", "_a$b$", axis, ">50", *(f"n = {count}" for count in counts)} <= set(texts)
+    assert {"the base", "_a$b$", axis, ">50", *(f"n = {count}" for count in counts)} <= texts()
     assert f"{picture}: exists already; give --overwrite" in refused(*two(base, system), *options)
-    run(*two(base, system), *options, "--overwrite")
+    labels = world.text("labels", ["$x$" if i % 2 else "b_1$ $c" for i in range(len(world.sources))])
+    run(*two(base, system), *options, "--overwrite", "--by", f"label:{labels}")
+    assert {"$x$", "b_1$ $c"} <= texts()
     assert [path.name for path in picture.parent.iterdir()] == ["lengths.svg"]
 
 

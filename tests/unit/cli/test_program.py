@@ -12,7 +12,10 @@ from sacrebleu.metrics.bleu import BLEU
 
 from fairseq_syntax import __version__
 from fairseq_syntax.cli import program
+from fairseq_syntax.cli.compare import _KINDS
 from fairseq_syntax.decoding.length_prior import Smoothing, Unseen
+from fairseq_syntax.evaluate.buckets import KINDS
+from fairseq_syntax.evaluate.metrics import METRICS
 from fairseq_syntax.inspection.attention import Kind
 from fairseq_syntax.inspection.latent_trees import Evidence
 from fairseq_syntax.trees.characters import Dedup
@@ -123,6 +126,13 @@ def test_completion_knows_the_verbs_and_their_options(capsys):
     assert done.returncode == 0, done.stderr
 
 
+def test_completion_names_the_package_that_it_needs(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    assert program.main(["--completion", "bash"]) == 1
+    said = "fairseq-syntax --completion: needs shtab, which is not installed; pip install shtab\n"
+    assert capsys.readouterr().err == said
+
+
 def parsers(parser):
     """A parser and those of its commands."""
     yield parser
@@ -166,6 +176,8 @@ def test_choices_are_those_of_the_code():
         ("length-prior", "--unseen"): Unseen,
         ("attention", "--kind"): Kind,
         ("compare", "--tokenize"): sorted(BLEU.TOKENIZERS),
+        ("compare", "--metrics"): METRICS,
         ("average", "--tokenize"): sorted(BLEU.TOKENIZERS),
     }
     assert {key: list(options[key]) for key in expected} == {key: [*map(str, found)] for key, found in expected.items()}
+    assert {*_KINDS} == {*KINDS, "label:FILE"}

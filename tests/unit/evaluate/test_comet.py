@@ -46,13 +46,15 @@ def test_scores(downloaded):
         metric.statistics(["a"], [["b"]])
 
 
-def test_models(downloaded, tmp_path):
+def test_models(downloaded, tmp_path, monkeypatch):
     checkpoint = tmp_path / "mine" / "checkpoints" / "model.ckpt"
     checkpoint.parent.mkdir(parents=True)
     checkpoint.touch()
     for name in (checkpoint, tmp_path / "mine"):
         metric = Comet(str(name))
         assert metric._model.path == str(checkpoint) and "model:mine|" in metric.signature()
+    monkeypatch.chdir(checkpoint.parent)
+    assert "model:mine|" in Comet("model.ckpt").signature()
     assert not downloaded
     with pytest.raises(ValueError, match=r"--comet mine: cannot be loaded: .*not supported"):
         Comet("mine")

@@ -101,6 +101,9 @@ def test_pairs_come_back(tmp_path):
     assert (found.sources, found.correct, found.incorrect) == (["s 1", "s 2"], ["c 1", "c 2"], ["i 1", "i 2"])
     assert found.details == {"distance": ["3", "4"], "kind": ["x", "y"]}
     assert found.digest == read_pairs(**files).digest
+    (tmp_path / "twice.tsv").write_text("kind\tkind\nx\t1\ny\t2\n")
+    with pytest.raises(ValueError, match=r"twice\.tsv:1: column 'kind' is there twice"):
+        read_pairs(**files, details=str(tmp_path / "twice.tsv"))
     (tmp_path / "made" / "src.en").write_text("s 2\ns 1\n")
     assert found.digest != read_pairs(**files).digest
 

@@ -95,6 +95,7 @@ def test_plain_text(write):
         ("S-4\tx\nH-4\t-1\ty\nS-4\tx\n", "out.generated:3: a second S- line of sentence 4, the first is line 1"),
         ("T-4\tx\nT-4\tx\n", "out.generated:2: a second T- line of sentence 4"),
         ("H-4\ta dog\n", "out.generated:1: H-4 must be followed by a score, but 'a dog' stands there"),
+        ("H-4\tnan\ta\nH-4\t-1\tb\n", "out.generated:1: H-4 must be followed by a score, but 'nan' stands there"),
         (b"H-4\t-1\tx\nD-4\t-1\t\xff\n", "out.generated:2: not UTF-8"),
     ],
 )
