@@ -119,19 +119,16 @@ def run(args: argparse.Namespace) -> None:
 def _train_lengths(path: str, source: str, target: str):
     """Lengths of train, train1, … as fairseq trains on them."""
     from ..data.length_table import split_lengths
+    from ..data.token_files import parts_of
 
-    found = split_lengths(path, "train", source, target)
-    if found is None:
+    parts = (split_lengths(path, name, source, target) for name in parts_of("train"))
+    found = list(itertools.takewhile(lambda lengths: lengths is not None, parts))
+    if not found:
         raise ValueError(
             f"{path}: no split train of {source} and {target}; give the directory that preprocessing wrote, and its "
             "languages"
         )
-    yield found
-    for number in itertools.count(1):
-        found = split_lengths(path, f"train{number}", source, target)
-        if found is None:
-            return
-        yield found
+    return found
 
 
 main = Verb(__doc__, add_arguments, run, check)

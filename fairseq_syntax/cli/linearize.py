@@ -132,7 +132,7 @@ def _parsed_lines(args: argparse.Namespace, source_path: str) -> Iterator[tuple[
     with explain_misfit(source_path):
         for line, text, tree_line, block in pair_examples(source_path, trees):
             place = f"{source_path}:{line}"
-            words = split_words(text, args.subword_type, place)
+            words = split_words(text.split(), args.subword_type, place)[0]
             tree = align_tree(
                 parse_block(block, str(trees), tree_line), words, f"{place} (tree at {trees}:{tree_line})"
             )

@@ -108,7 +108,7 @@ def run(args: argparse.Namespace) -> None:
             check_length(line, args.subword_type, args.max_words, f"{name}:{total}")
         start, end = shard_bounds(total, *args.shard)
         words = (
-            split_words(line, args.subword_type, f"{name}:{number}")
+            split_words(line.split(), args.subword_type, f"{name}:{number}")[0]
             for number, line in enumerate(islice(read_lines(source, name), start, end), start + 1)
         )
         bar = stack.enter_context(tqdm(total=end - start, unit="sent"))

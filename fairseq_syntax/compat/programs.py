@@ -135,6 +135,25 @@ def keep_unknown_words():
     return [Replacement(utils, "replace_unk", "hypo_str src_str alignment align_dict unk", replace_by_words)]
 
 
+@repair("rdrop")
+def double_trees():
+    """Let `label_smoothed_cross_entropy_with_rdrop` show models every sentence twice with its tree.
+
+    fairseq doubles the tensors of a batch, but not those in its `src_syntax`: sizes differ. Can go when fairseq doubles
+    nested ones.
+    """
+    import torch
+    from fairseq.criterions import label_smoothed_cross_entropy_with_rdrop
+
+    def double(original, sample):
+        inputs = sample.get("net_input", sample)
+        for name, given in (inputs.get("src_syntax") or {}).items():
+            inputs["src_syntax"][name] = torch.cat([given, given])
+        return original(sample)
+
+    return [Replacement(label_smoothed_cross_entropy_with_rdrop, "duplicate_input", "sample", double)]
+
+
 @repair("bad-checkpoints")
 def name_bad_checkpoints():
     """Let messages about checkpoints that cannot be used name the file, in all commands of fairseq.

@@ -18,7 +18,7 @@ from ..trees.alignment import Example, align_tree, explain_misfit, pair_examples
 from ..trees.conllu import TreeFormatError, parse_block, without_parse
 from ..trees.distances import pack_distances, tree_distances
 from ..trees.piece_parents import parent_positions
-from ..trees.subwords import join_subwords
+from ..trees.subwords import split_words
 from .arrays import ARRAY_TYPES, TAG_DICTIONARIES, ArrayWriter
 
 logger = logging.getLogger("fairseq_syntax.preprocess")
@@ -120,10 +120,7 @@ def convert(
 
 def _words(text: str, place: str, subword_type: str) -> tuple[list[str], list[int]]:
     """The words of a line and the word of each token; TreeFormatError if there cannot be arrays of them."""
-    try:
-        words, word_of_token = join_subwords(text.split(), subword_type)
-    except ValueError as error:
-        raise TreeFormatError(f"{place}: {error}") from None
+    words, word_of_token = split_words(text.split(), subword_type, place)
     if len(word_of_token) >= MAX_TOKENS:
         raise TreeFormatError(
             f"{place}: {len(word_of_token)} tokens; a sentence has at most {MAX_TOKENS - 1}, split it"

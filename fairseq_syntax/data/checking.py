@@ -111,8 +111,9 @@ class DataCheck:
                 yield f"{path}: not found, though the manifest lists it; copy it again, or preprocess again"
             elif checksum(path) != expected:
                 yield f"{path}: changed since it was written; copy it again, or preprocess again"
-        pattern = f"*.{self.source}-{self.target}.{self.source}"
-        arrays = (path for name in ARRAY_TYPES for path in self.path.glob(f"{pattern}.{name}.???"))
+        pairs = (f"{self.source}-{self.target}", f"{self.target}-{self.source}")
+        patterns = (f"*.{pair}.{self.source}.{name}.???" for pair in pairs for name in ARRAY_TYPES)
+        arrays = (path for pattern in patterns for path in self.path.glob(pattern))
         for path in sorted({*arrays} - {self.path / name for name in listed}):
             yield f"{path}: not in the manifest; run fairseq-syntax preprocess --only-syntax --overwrite"
 

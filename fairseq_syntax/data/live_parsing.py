@@ -7,7 +7,7 @@ import numpy as np
 
 from ..trees.alignment import align_tree
 from ..trees.conllu import MAX_WORDS, ROOT, Sentence, TreeFormatError, find_cycle, quoted, without_parse
-from ..trees.subwords import check_length, join_subwords
+from ..trees.subwords import check_length, split_words
 from .collating import TokenSyntax
 from .parsers import Parser
 
@@ -27,6 +27,12 @@ def token_syntax(tree: Sentence, word_of_token: Sequence[int], dictionaries: Map
         for name, dictionary in dictionaries.items()
     }
     return TokenSyntax(np.array([*word_of_token, len(tree)]), np.array(tree.heads, dtype=np.int64), **indices)
+
+
+def _is_tree(tree: Sentence) -> bool:
+    """Whether every word has a head, and no words are heads of each other."""
+    in_range = len(tree.heads) == len(tree) and all(ROOT <= head < len(tree) for head in tree.heads)
+    return in_range and not find_cycle(tree.heads)
 
 
 class LiveSyntax:
@@ -64,15 +70,10 @@ class LiveSyntax:
         """
         if trees is not None and len(trees) != len(texts):
             raise TreeFormatError(f"{len(trees)} trees are given for {len(texts)} sentences; give one each")
-        joined = []
-        for text in texts:
-            try:
-                joined.append(join_subwords(text.split(), self.subword_type))
-            except ValueError as error:
-                raise TreeFormatError(f"input {quoted(text)}: {error}") from None
+        joined = [split_words(text.split(), self.subword_type, f"input {quoted(text)}") for text in texts]
         sentences = [words for words, _ in joined]
         if trees is not None:
-            trees = self._checked(texts, sentences, trees)
+            trees = self._checked(texts, sentences, trees, self.accept_unparsed)
         else:
             trees = (self._parse_or_not if self.accept_unparsed else self._parse)(texts, sentences)
         self._warn_of_unknown_tags(trees)
@@ -98,27 +99,25 @@ class LiveSyntax:
         """A tree of each sentence, or an error."""
         for text in texts:
             check_length(text, self.subword_type, self.max_words, f"input {quoted(text)}", "--parser-max-words")
-        return self._checked(texts, sentences, self.parser.parse(sentences))
+        return self._checked(texts, sentences, self.parser.parse(sentences), accept=False)
 
-    def _checked(self, texts: list[str], sentences: list[list[str]], given: Sequence[Sentence]) -> list[Sentence]:
-        """The trees, or an error."""
+    def _checked(
+        self, texts: list[str], sentences: list[list[str]], given: Sequence[Sentence], accept: bool
+    ) -> list[Sentence]:
+        """The trees of the words, or an error; `accept` sentences without a parse."""
         trees = []
         for text, words, tree in zip(texts, sentences, given, strict=True):
-            tree = align_tree(tree, words, f"input {quoted(text)}")
-            if not tree.is_parsed:
-                if getattr(self.parser, "withholds", False):
-                    trees.append(tree)
-                    continue
+            place = f"input {quoted(text)}"
+            if not tree.is_parsed and not (accept or getattr(self.parser, "withholds", False)):
                 raise TreeFormatError(
-                    f"input {quoted(text)}: the tree that was given has no heads; parse the sentence, or give "
-                    "--parser-unparsed accept to translate it without syntax"
+                    f"{place}: the tree that was given has no heads; parse the sentence, or give --parser-unparsed "
+                    "accept to translate it without syntax"
                 )
-            if any(not ROOT <= head < len(words) for head in tree.heads) or find_cycle(tree.heads):
+            if tree.is_parsed and not _is_tree(tree):
                 raise TreeFormatError(
-                    f"input {quoted(text)}: the heads {quoted(str(tree.heads))[1:-1]} that were given are not a tree; "
-                    "correct it"
+                    f"{place}: the heads {quoted(str(tree.heads))[1:-1]} that were given are not a tree; correct it"
                 )
-            trees.append(tree)
+            trees.append(align_tree(tree, words, place))
         return trees
 
     def _parse_or_not(self, texts: list[str], sentences: list[list[str]]) -> list[Sentence]:

@@ -313,7 +313,8 @@ class Preprocessing:
         if self.args.only_syntax:
             ours = parts[:2] == [self.pair, self.source] and len(parts) == 4 and parts[2] in ARRAY_TYPES
             return split in self.splits and ours
-        if name == length_table_path("", self.source, self.target).name:
+        sides = self.source, self.target
+        if name in (length_table_path("", *sides).name, length_table_path("", *sides[::-1]).name):
             return "train" in self.splits
         return split in self.splits and (
             (parts[:1] == [self.pair] and len(parts) > 1) or parts[:2] == ["align", self.pair]

@@ -12,7 +12,7 @@ from ..trees.conllu import TreeFormatError
 from .arrays import TAG_DICTIONARIES, manifest_path, read_manifest, split_prefix, tag_dictionary_path
 from .dataset import SplitSyntax
 from .staged_directory import check_published
-from .token_files import AGAIN, check_tokens, split_languages
+from .token_files import AGAIN, check_tokens, parts_of, split_languages
 
 logger = logging.getLogger(__name__)
 
@@ -62,8 +62,7 @@ def check_split(task, split: str, epoch: int, combine: bool) -> str:
                 f"{Path(data_path, name)}: not found, though {manifest_path('', source, target)} lists it; {AGAIN}"
             )
     dictionaries = {source: task.source_dictionary, target: task.target_dictionary}
-    names = (f"{split}{number or ''}" for number in itertools.count())
-    for name in itertools.takewhile(lambda name: split_languages(data_path, name, source, target), names):
+    for name in itertools.takewhile(lambda name: split_languages(data_path, name, source, target), parts_of(split)):
         check_tokens(data_path, name, source, target, dictionaries)
         if not combine:
             break
@@ -99,7 +98,7 @@ def load_syntax(task, data_path: str, split: str, combine: bool) -> SplitSyntax 
         _refuse_unparsed_training(task.cfg, split)
     tags = {name: len(task.syntax_dictionary(name)) for name in TAG_DICTIONARIES.keys() & inputs}
     parts = []
-    for name in (f"{split}{number or ''}" for number in itertools.count()):
+    for name in parts_of(split):
         prefix = split_prefix(data_path, name, source, target)
         if prefix is None:
             break

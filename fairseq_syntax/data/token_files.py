@@ -1,6 +1,7 @@
 """fairseq's own files of a data directory, looked at before fairseq opens them: its errors name no file."""
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from fairseq.data import Dictionary
@@ -27,6 +28,11 @@ def load_dictionary(path: str | Path, make=Dictionary.load) -> Dictionary:
     except Exception as error:  # fairseq raises Exception itself
         reason = " ".join(str(error).split())[:100]
         raise TreeFormatError(f"{path}: not a dictionary of fairseq ({reason}); {AGAIN}") from None
+
+
+def parts_of(split: str) -> Iterator[str]:
+    """`split`, `split1`, `split2`, … without end: fairseq trains on those that there are as on one."""
+    return itertools.chain([split], (f"{split}{number}" for number in itertools.count(1)))
 
 
 def token_reader(prefix: str | Path) -> ArrayReader | None:

@@ -7,15 +7,15 @@ from enum import StrEnum
 
 import numpy as np
 import torch
-from fairseq import utils
-from fairseq.data import Dictionary, data_utils, encoders
+from fairseq.data import Dictionary, data_utils
 from tqdm import tqdm
 
 from ..trees import word_scores
-from ..trees.conllu import TreeFormatError
 from ..trees.spanning import DECODERS
-from ..trees.subwords import join_subwords
+from ..trees.subwords import split_words
 from .loaded_model import Loaded, architectures, load
+from .preparation import build_bpe
+from .sentences import check_lengths
 
 Evidence = StrEnum("Evidence", "scores marginals")
 """What the tree is made of."""
@@ -60,15 +60,7 @@ class Cutter:
     def __init__(self, args: Namespace, loaded: Loaded):
         self.lowercase = args.lowercase or getattr(loaded.task.cfg, "lgp_lowercase", False)
         self.subword_type = loaded.subword_type(args.subword_type)
-        try:
-            self.bpe = encoders.build_bpe(args)
-        except ImportError as error:
-            raise ValueError(f"--bpe {args.bpe}: {error}") from None
-        except (RuntimeError, ValueError) as error:
-            path = args.sentencepiece_model if args.bpe == "sentencepiece" else args.bpe_codes
-            raise ValueError(
-                f"{path}: not what --bpe {args.bpe} reads ({error}); give the file of the training"
-            ) from None
+        self.bpe = build_bpe(args.bpe, args.bpe_codes, args.sentencepiece_model)
 
     def of_words(self, words: list[str], place: str) -> CutSentence:
         """Cut each word; without --bpe it is one piece."""
@@ -89,10 +81,7 @@ class Cutter:
         """
         if self.bpe:
             return tokens, self.of_words(tokens, place)
-        try:
-            words, word_of_token = join_subwords(tokens, self.subword_type)
-        except ValueError as error:
-            raise TreeFormatError(f"{place}: {error}") from None
+        words, word_of_token = split_words(tokens, self.subword_type, place)
         pieces = [token.lower() for token in tokens] if self.lowercase else tokens
         return words, CutSentence(pieces, word_of_token, len(words), place)
 
@@ -128,7 +117,7 @@ def token_ids(dictionary: Dictionary, source: CutSentence) -> torch.Tensor:
 class TreeInducer:
     """Trees over words from the head selection of a model with `latent_heads`, by a `TreeDecoder` and `Evidence`.
 
-    It raises TreeFormatError for a sentence that is longer than the model can read.
+    It raises ValueError for a sentence that is longer than the model can read.
     """
 
     def __init__(self, loaded: Loaded, decoder: str, evidence: str, batch_size: int):
@@ -139,8 +128,6 @@ class TreeInducer:
         self.tokens = self.unknown = 0
         # words that are learned from the text to be read follow those of the training
         self.known = len(loaded.task.source_dictionary)
-        limits = utils.resolve_max_positions(loaded.task.max_positions(), loaded.model.max_positions())
-        self.longest = int(limits[0] if isinstance(limits, tuple) else limits)
 
     def __call__(self, sources: list[CutSentence], bar: tqdm | None = None) -> list[list[int]]:
         """Heads of every sentence: one a word, 0-based, -1 for roots; no heads for a sentence without words."""
@@ -168,12 +155,7 @@ class TreeInducer:
     def _through_model(self, sources: list[CutSentence], bar: tqdm | None) -> Iterator[tuple[list[int], dict]]:
         """Batches: which sentences, and the model's `latent_heads` of them as arrays."""
         dictionary = self.loaded.task.source_dictionary
-        for source in sources:
-            if len(source.pieces) >= self.longest:
-                raise TreeFormatError(
-                    f"{source.place}: {len(source.pieces)} tokens and the end of the sentence, but the model reads "
-                    f"{self.longest}; cut the sentence or leave it out"
-                )
+        check_lengths(self.loaded, [(len(s.pieces) + 1, 0) for s in sources], [s.place for s in sources])
         # models that read words by their spelling should read unseen ones, too
         learn = getattr(self.loaded.task, "learn_source_words", None)
         if learn is not None:

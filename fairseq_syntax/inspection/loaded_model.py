@@ -46,7 +46,8 @@ class Loaded:
     def load_split(self, subset: str):
         """A split of the data directory. Raises ValueError: there is no such split."""
         try:
-            self.task.load_dataset(subset)
+            if subset not in self.task.datasets:
+                self.task.load_dataset(subset)
         except FileNotFoundError as error:
             raise ValueError(
                 f"--subset {subset}: {self.task.cfg.data} has no such split ({error}); give one that was preprocessed"

@@ -25,6 +25,24 @@ def of_source(args: Namespace) -> Namespace:
     return Namespace(**{**vars(args), **files})
 
 
+def build_bpe(bpe: str | None, codes: str | None, model: str | None):
+    """What cuts text into pieces, as fairseq has it; None without --bpe.
+
+    Raises:
+        ValueError: a package is missing, or a file is not what it reads.
+        OSError: there is no such file.
+    """
+    try:
+        return encoders.build_bpe(Namespace(bpe=bpe, bpe_codes=codes, sentencepiece_model=model))
+    except ImportError as error:
+        raise ValueError(f"--bpe {bpe}: {error}") from None
+    except (RuntimeError, ValueError, SystemExit) as error:
+        # subword-nmt says on stderr what is wrong, and exits
+        why = "" if isinstance(error, SystemExit) else f" ({error})"
+        path = model if bpe == "sentencepiece" else codes
+        raise ValueError(f"{path}: not what --bpe {bpe} reads{why}; give the file of the training") from None
+
+
 def preparation(args: Namespace, side: int, language: str) -> Callable[[str], str]:
     """Text -> pieces as the model reads them; side 0 is the source's, 1 the target's."""
     steps: list[Callable[[str], str]] = []
@@ -38,13 +56,8 @@ def preparation(args: Namespace, side: int, language: str) -> Callable[[str], st
     if args.lowercase:
         steps.append(str.lower)
     if args.bpe:
-        given = {
-            name: (getattr(args, name) or [None])[-1 if side else 0] for name in ("bpe_codes", "sentencepiece_model")
-        }
-        try:
-            steps.append(encoders.build_bpe(Namespace(bpe=args.bpe, **given)).encode)
-        except (RuntimeError, ValueError) as error:
-            raise ValueError(f"--bpe {args.bpe}: {error}; give the files of the training") from None
+        codes, model = ((files or [None])[-1 if side else 0] for files in (args.bpe_codes, args.sentencepiece_model))
+        steps.append(build_bpe(args.bpe, codes, model).encode)
 
     def prepare(text: str) -> str:
         for step in steps:

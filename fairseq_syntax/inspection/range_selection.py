@@ -8,11 +8,12 @@ from fairseq import utils
 from torch import Tensor
 from tqdm import tqdm
 
-from ..compat.checkpoint_files import options_of
+from ..compat.checkpoint_files import open_checkpoint, options_of
 from ..evaluate.metrics import Bleu
 from ..evaluate.tables import format_table
-from ..training.averaging import Checkpoint, Mean, read_checkpoint
+from ..training.averaging import Checkpoint, Mean
 from .loaded_model import Loaded, load
+from .sentences import check_lengths
 
 _LAST = (8, 5, 3)
 
@@ -34,7 +35,7 @@ def best_number(checkpoints: list[Checkpoint]) -> int | None:
     """Number of the checkpoint that validated best, of equal ones the last; None if none says how it did."""
     scores = []
     for checkpoint in checkpoints:
-        state = read_checkpoint(checkpoint.path)
+        state = open_checkpoint(checkpoint.path)
         value = (state.get("extra_state") or {}).get("val_loss")
         if value is not None and not math.isnan(value):
             sign = 1 if options_of(state, "checkpoint").get("maximize_best_checkpoint_metric") else -1
@@ -93,14 +94,8 @@ class Translator:
         if getattr(self.split, "tgt", None) is None:
             raise ValueError(f"--select-on {args.select_on}: has no target side; preprocess it with both languages")
         sizes = self.split.src_sizes
-        limits = utils.resolve_max_positions(loaded.task.max_positions(), loaded.model.max_positions())
-        longest = int(limits[0] if isinstance(limits, tuple) else limits)
-        worst = int(sizes.argmax())
-        if sizes[worst] > longest:
-            raise ValueError(
-                f"--select-on {args.select_on}: sentence {worst} has {sizes[worst]} tokens, but the model reads "
-                f"{longest}; leave it out"
-            )
+        places = [f"--select-on {args.select_on}: sentence {i}" for i in range(len(sizes))]
+        check_lengths(loaded, [(size, 0) for size in sizes.tolist()], places)
         self.metric = Bleu(tokenize=args.tokenize)
         options = Namespace(beam=args.beam, max_len_a=args.max_len_a, max_len_b=args.max_len_b)
         self.generator = loaded.task.build_generator([loaded.model], options)

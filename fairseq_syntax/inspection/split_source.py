@@ -51,16 +51,16 @@ def read_source(data: str, split: str, numbers: Sequence[int]) -> Source:
         labels, kinds = (
             [symbols[int(tag)] for tag in array[number]] for symbols, array in zip(tags, (deprels, upos), strict=True)
         )
-        forms = _forms([dictionary[int(token)] for token in row], words[number], len(labels))
+        forms = words_of_pieces([dictionary[int(token)] for token in row], words[number].tolist(), len(labels))
         parse = Sentence(forms, heads[number].tolist(), labels, kinds)
         found.parses.append(Parse(parse, ["_"] * len(forms)))
     found.words = np.array([len(parse.sentence) for parse in found.parses])
     return found
 
 
-def _forms(pieces: list[str], words: np.ndarray, count: int) -> list[str]:
-    """Words from their pieces: `words` has the word of each piece."""
+def words_of_pieces(pieces: Sequence[str], word_of_piece: Sequence[int], count: int) -> list[str]:
+    """`count` words from their pieces, without the marks of either way to cut; further numbers of words are EOS's."""
     forms = [""] * count
-    for piece, word in zip(pieces, words.tolist(), strict=False):
+    for piece, word in zip(pieces, word_of_piece, strict=False):
         forms[word] += piece.removesuffix("@@").removeprefix("▁")
     return forms

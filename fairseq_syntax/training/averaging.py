@@ -55,16 +55,6 @@ def find_checkpoints(inputs: list[str], first: int | None = None, last: int | No
     return [Checkpoint(number, path) for number, path in enumerate(paths, 1)]
 
 
-def read_checkpoint(path: Path) -> dict:
-    """What a checkpoint holds, as fairseq wrote it; tensors that are not touched are not read.
-
-    Raises ValueError: not a checkpoint of fairseq.
-    """
-    state = open_checkpoint(path)
-    check_state(state, path)
-    return state
-
-
 class Mean:
     """The running mean of the parameters of checkpoints. The first that is added gives whatever cannot be averaged."""
 
@@ -79,7 +69,8 @@ class Mean:
 
     def add(self, path: Path) -> None:
         """Add the parameters in a checkpoint. Raises ValueError: it is of another model."""
-        state = read_checkpoint(path)
+        state = open_checkpoint(path)
+        check_state(state, path)
         tensors = state["model"]
         architecture = options_of(state).get("arch") or options_of(state).get("_name")
         if not self.count:
@@ -153,7 +144,7 @@ def write_checkpoint(output: str, parameters: dict[str, Tensor], averaged: list[
     The file gets its name when it is complete. Where the last checkpoint stopped in its data is kept: fairseq asks for
     it, with `--finetune-from-model` too.
     """
-    state = read_checkpoint(averaged[-1])
+    state = open_checkpoint(averaged[-1])
     extra = {name: value for name, value in (state.get("extra_state") or {}).items() if name not in _STALE}
     extra["averaged_checkpoints"] = [path.name for path in averaged]
     state = {name: value for name, value in state.items() if name != "last_optimizer_state"}

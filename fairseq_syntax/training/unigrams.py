@@ -17,7 +17,7 @@ from fairseq.data import Dictionary
 from fairseq.data.data_utils import load_indexed_dataset
 from fairseq.data.indexed_dataset import data_file_path, index_file_path
 
-from ..data.token_files import split_languages, token_reader
+from ..data.token_files import parts_of, split_languages, token_reader
 from ..files import staged
 
 logger = logging.getLogger(__name__)
@@ -35,8 +35,7 @@ def unigram_path(data_path: str | Path, target: str) -> Path:
 
 def _prefixes(data_path: str, split: str, source: str, target: str) -> list[str]:
     """Path prefixes of the target side of `split`, `split1`, …, which fairseq trains on together."""
-    names = (f"{split}{number or ''}" for number in itertools.count())
-    found = (split_languages(data_path, name, source, target) for name in names)
+    found = (split_languages(data_path, name, source, target) for name in parts_of(split))
     # a side that is missing is an error when it is read
     return [
         sides.get(target) or sides[source].removesuffix(source) + target for sides in itertools.takewhile(bool, found)
@@ -74,7 +73,8 @@ def _kept(path: Path, prefixes: list[str], size: int, tokens: int) -> np.ndarray
     try:
         if path.stat().st_mtime_ns <= _changed(prefixes):
             return None
-        counts = np.load(path)
+        with open(path, "rb") as file:
+            counts = np.lib.format.read_array(file)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, EOFError) as error:

@@ -17,13 +17,10 @@ SPACE = "\u2581"
 """▁, with which sentencepiece begins a word."""
 
 
-def split_words(line: str, subword_type: str, place: str) -> list[str]:
-    """The words of a line, split where fairseq splits it, at every kind of whitespace, and subwords joined.
-
-    Raises TreeFormatError at `place`: the line ends inside a word.
-    """
+def split_words(tokens: list[str], subword_type: str, place: str) -> tuple[list[str], list[int]]:
+    """As `join_subwords`, of a text at `place`, which the message names: a TreeFormatError."""
     try:
-        return join_subwords(line.split(), subword_type)[0]
+        return join_subwords(tokens, subword_type)
     except ValueError as error:
         raise TreeFormatError(f"{place}: {error}") from None
 
@@ -32,10 +29,7 @@ def check_length(line: str, subword_type: str, most: int, place: str, option: st
     """Raise TreeFormatError if a line at `place` has more than `most` words, a limit that `option` raises."""
     if len(line) < 2 * most:  # so many words would need more characters
         return
-    try:
-        words = len(join_subwords(line.split(), subword_type)[0])
-    except ValueError as error:
-        raise TreeFormatError(f"{place}: {error}") from None
+    words = len(split_words(line.split(), subword_type, place)[0])
     if words > most:
         raise TreeFormatError(
             f"{place}: {words} words; a sentence has at most {most}: split it, or give {option} {words}"

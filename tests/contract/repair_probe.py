@@ -18,6 +18,7 @@ from unittest.mock import MagicMock, patch
 import fairseq_cli.interactive  # noqa: F401  (the program of which logs are quietest; imports fairseq)
 import torch
 from fairseq import checkpoint_utils, utils
+from fairseq.criterions import label_smoothed_cross_entropy_with_rdrop
 from fairseq.data import FairseqDataset
 from fairseq.file_io import PathManager
 from fairseq.optim.lr_scheduler.reduce_lr_on_plateau import ReduceLROnPlateauLRSchedule
@@ -92,6 +93,13 @@ def renames_copies(folder: Path) -> bool:
     PathManager.copy(str(folder / "from"), str(folder / "to"), overwrite=True)
     assert (folder / "to").read_text() == "from"
     return (folder / "to").stat().st_ino != before
+
+
+def doubles_trees(folder: Path) -> bool:
+    inputs = {"src_tokens": torch.tensor([[4, 2], [5, 2]]), "src_syntax": {"parents": torch.tensor([[0, 2], [2, 2]])}}
+    twice = label_smoothed_cross_entropy_with_rdrop.duplicate_input({"net_input": inputs})["net_input"]
+    assert twice["src_tokens"].tolist() == [[4, 2], [5, 2]] * 2
+    return twice["src_syntax"]["parents"].tolist() == [[0, 2], [2, 2]] * 2
 
 
 def resume(folder: Path, arch: str = "x", criterion: str = "c", task: str = "t") -> MagicMock:
@@ -188,6 +196,7 @@ PROBES = {
     "patience": saves_bad_epochs,
     "loader-processes": closes_loaders,
     "unknown-words": keeps_unknown_words,
+    "rdrop": doubles_trees,
     "default-task": puts_the_task,
     "same-path": compares_paths,
     "quiet": is_quiet,

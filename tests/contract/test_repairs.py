@@ -13,6 +13,7 @@ import pytest
 from contract.command_lines import REPOSITORY
 from contract.repair_probe import PROBES, resume
 from fairseq import checkpoint_utils, utils
+from fairseq.criterions import label_smoothed_cross_entropy_with_rdrop
 from fairseq.data.iterators import EpochBatchIterator
 from fairseq.file_io import PathManager
 from fairseq.optim.lr_scheduler.reduce_lr_on_plateau import ReduceLROnPlateauLRSchedule
@@ -84,6 +85,7 @@ PLACES = {
     ],
     "loader-processes": [(FairseqTask, "get_batch_iterator"), (EpochBatchIterator, "__init__")],
     "unknown-words": [(utils, "replace_unk")],
+    "rdrop": [(label_smoothed_cross_entropy_with_rdrop, "duplicate_input")],
     "same-path": [(utils, "import_user_module")],
 }
 

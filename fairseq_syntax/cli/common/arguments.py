@@ -188,7 +188,7 @@ def add_preparation(parser: argparse.ArgumentParser, tokenizer: bool = True) -> 
     add("--lowercase", action="store_true", help="lowercase both sides")
     add(
         "--bpe",
-        choices=["subword_nmt", "fastbpe", "sentencepiece", "syntax_char"],
+        choices=["subword_nmt", "fastbpe", "sentencepiece", *(["syntax_char"] if tokenizer else [])],
         help="segment the text with this (default: leave it as it is)",
     )
     add("--bpe-codes", nargs="+", metavar="FILE", help="codes for --bpe: one file for both sides, or one for each")

@@ -3,13 +3,13 @@
 from argparse import Namespace
 from collections.abc import Iterable, Iterator
 
-import numpy as np
 from fairseq import utils
 
 from ...data.arrays import ArrayReader, split_prefix
 from ...inspection.latent_trees import CutSentence, Cutter
 from ...inspection.loaded_model import Loaded
-from ...trees.conllu import UNPARSED, Sentence, read_conllu
+from ...inspection.split_source import words_of_pieces
+from ...trees.conllu import Sentence, read_conllu, without_parse
 from .input_text import input_lines, input_name, is_conllu
 
 
@@ -40,12 +40,7 @@ def read_text(args: Namespace, loaded: Loaded) -> Iterator[tuple[Sentence, CutSe
         name = input_name(args.input)
         for number, line in enumerate(input_lines(args.input), 1):
             words, source = cutter.of_tokens(line.split(), f"{name}:{number}")
-            yield _plain(words), source
-
-
-def _plain(words: list[str]) -> Sentence:
-    blank = ["_"] * len(words)
-    return Sentence(words, [UNPARSED] * len(words), blank, blank)
+            yield without_parse(words), source
 
 
 def _read_split(loaded: Loaded, subset: str, cutter: Cutter) -> Iterator[tuple[Sentence, CutSentence]]:
@@ -62,18 +57,11 @@ def _read_split(loaded: Loaded, subset: str, cutter: Cutter) -> Iterator[tuple[S
         ids = [token for token in split.src[i].tolist() if token not in (dictionary.eos(), dictionary.bos())]
         pieces = [dictionary[token] for token in ids]
         place = f"{subset}, sentence {i}"
-        if stored is not None and len(stored[i]) == len(pieces) + 1:
-            of_token = stored[i][:-1].astype(np.int64).tolist()
-            words = [
-                "".join(_text(piece) for piece, word in zip(pieces, of_token, strict=True) if word == number)
-                for number in range(int(stored[i][-1]))
-            ]
-            yield _plain(words), CutSentence(pieces, of_token, len(words), place)
+        row = [] if stored is None else stored[i]
+        if len(row) == len(pieces) + 1:
+            of_token = row[:-1].tolist()
+            words = words_of_pieces(pieces, of_token, int(row[-1]))
+            yield without_parse(words), CutSentence(pieces, of_token, len(words), place)
         else:
             words, source = cutter.of_tokens(pieces, place)
-            yield _plain(words), source
-
-
-def _text(piece: str) -> str:
-    """A piece without the marks of either way to cut."""
-    return piece.removesuffix("@@").removeprefix("\u2581")
+            yield without_parse(words), source

@@ -480,11 +480,11 @@ def test_overwrite_leaves_no_stale_file(tmp_path, corpus, capsys):
     fresh = random_items(8, seed=99)
     write_split(tmp_path / "text" / "train", fresh)
     write_split(tmp_path / "text" / "valid", corpus["valid"][:2])
-    for name in ("train.align.en-de.bin", "length_prior.en-de.npz"):  # made of the old text
+    for name in ("train.align.en-de.bin", "length_prior.en-de.npz", "length_prior.de-en.npz"):  # made of the old text
         (directory / name).write_text("old")
     run(tmp_path, "--overwrite", "--no-distances", splits=("train", "valid"))
     assert "made with other dictionaries of words, removed: " in capsys.readouterr().err
-    assert not (directory / "length_prior.en-de.npz").exists()
+    assert not list(directory.glob("length_prior.*"))
     run(tmp_path, "--no-distances", splits=("train", "valid"), destdir="clean")
     clean, after = contents(tmp_path / "clean"), contents(directory)
     # nothing is left of the split that was not made again: it was made with other dictionaries

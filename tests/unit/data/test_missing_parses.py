@@ -18,7 +18,7 @@ from fairseq_syntax.data import binarize
 from fairseq_syntax.data.arrays import ArrayReader, manifest_path, read_manifest
 from fairseq_syntax.data.live_parsing import LiveSyntax
 from fairseq_syntax.data.parsers.conllu import ConlluParser
-from fairseq_syntax.trees.conllu import Sentence, TreeFormatError, format_sentence
+from fairseq_syntax.trees.conllu import Sentence, TreeFormatError, format_sentence, without_parse
 
 ARRAYS = ["words", "heads", "parents", "distances", "deprels", "upos"]
 # number of the sentence -> what its tree looks like instead, from its rows, and what the message says of it
@@ -405,6 +405,24 @@ def other_words(tree):
 
 
 TEXTS = ["a@@ b c", "", "bad d@@ e", "f", "bad x"]
+
+
+@pytest.mark.parametrize("heads", [[1, 0, -1], [9, 0, -1], [-1, 0], [-1, -2, 0]])
+def test_given_heads_that_are_no_tree_are_refused_before_ranges_are_read(heads):
+    tree = Sentence(["in", "dem", "Haus"], heads, ["_"] * 3, ["_"] * 3, [(0, 1, "im")])
+    for live in (LiveSyntax(Picky(fail), "none"), LiveSyntax(Picky(fail), "none", accept_unparsed=True)):
+        with pytest.raises(TreeFormatError, match=r"'im Haus': the heads .* are not a tree; correct it"):
+            live(["im Haus"], [tree])
+    tree.heads = [2, 0, -1]
+    assert LiveSyntax(Picky(fail), "none")(["im Haus"], [tree])[0].heads.tolist() == [1, -1]
+
+
+def test_given_sentences_without_a_parse_need_leave():
+    given = [without_parse(["a", "b"])]
+    with pytest.raises(TreeFormatError, match="or give --parser-unparsed accept"):
+        LiveSyntax(Picky(fail), "none")(["a b"], given)
+    (found,) = LiveSyntax(Picky(fail), "none", accept_unparsed=True)(["a b"], given)
+    assert found.heads.tolist() == [-2, -2]
 
 
 @pytest.mark.parametrize("bad", [fail, refuse, cycle, far, headless, half_headless, other_words])

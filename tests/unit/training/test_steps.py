@@ -8,6 +8,7 @@ import small_models
 import torch
 from fairseq.criterions.cross_entropy import CrossEntropyCriterion
 from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEntropyCriterion
+from fairseq.criterions.label_smoothed_cross_entropy_with_rdrop import RdropLabelSmoothedCrossEntropyCriterion
 from fairseq.logging import metrics
 from fairseq.models import BaseFairseqModel
 from fairseq.tasks.translation import TranslationTask
@@ -51,6 +52,20 @@ class Optimizer:
 
     def backward(self, loss):
         loss.backward()
+
+
+TREES = ["pascal_transformer_tiny", "lisa_transformer_tiny", "tag_transformer_tiny", "dasa_transformer_tiny"]
+TREES += ["sdatt_transformer_tiny", "sdatt_tiny", "chen17_tiny"]
+
+
+@pytest.mark.parametrize("arch", TREES)
+def test_r_drop_shows_each_sentence_twice_with_its_tree(task, arch):
+    """Without dropout, both passes are the same, and the loss is twice that of one."""
+    model, once = small_models.build(arch), LabelSmoothedCrossEntropyCriterion(task, False, 0.1)
+    twice = RdropLabelSmoothedCrossEntropyCriterion(task, False, 0.1, rdrop_alpha=5.0)
+    given = {**sample(), "net_input": small_models.batch(model)}
+    expected = once(model, given)[0]
+    torch.testing.assert_close(twice(model, given)[0].sum(), 2 * expected)
 
 
 @pytest.mark.parametrize("criterion", CRITERIONS)
