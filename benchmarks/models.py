@@ -6,6 +6,7 @@ from argparse import Namespace
 
 import numpy as np
 import torch
+from distances import random_heads
 from fairseq.data import Dictionary
 from timing import peak_memory, report, report_memory, side_by_side
 
@@ -52,10 +53,7 @@ def make_batches(sentences: int, length: int, count: int, seed: int = 1) -> list
             source[row, tokens - 1] = 2
             words = tokens - 1
             # every word hangs on an earlier one, in a random order of the words
-            order = random.permutation(words)
-            heads = np.full(words, -1)
-            for i in range(1, words):
-                heads[order[i]] = order[random.integers(0, i)]
+            heads = random_heads(random, words)
             trees.append(TokenSyntax(np.arange(tokens), heads, *(random.integers(4, 50, words) for _ in "du")))
         target = source.flip(0)
         batches.append(

@@ -111,6 +111,7 @@ parse() { # text, trees, shard
 # Trees of the source side: prepare_trees [SHARD]. Without SHARD all shards, one after the other.
 prepare_trees() {
     local shard split trees
+    [[ -z "${1:-}" ]] || [[ "$1" =~ ^[0-9]+$ && "$1" -lt "$SHARDS" ]] || stop "shard $1: give 0 to $((SHARDS - 1))"
     for ((shard = 0; shard < SHARDS; shard++)); do
         [[ -n "${1:-}" && "$1" != "$shard" ]] && continue
         trees="$TEXT/train.$SOURCE.$shard-of-$SHARDS.conllu.gz"
@@ -121,6 +122,13 @@ prepare_trees() {
             unless_there "$trees" parse "$TEXT/$split.$SOURCE" "$trees" 0/1
         done
     done
+}
+
+# Codes of both languages together; subword-nmt writes them one by one, so they get their name when all are there.
+joint_codes() {
+    run subword-nmt learn-joint-bpe-and-vocab -s "$MERGES" --input "${LANGUAGES[@]/#/$TEXT/train.}" \
+        -o "$OUT/bpe.codes.part" --write-vocabulary "${LANGUAGES[@]/#/$OUT/vocab.}"
+    run mv "$OUT/bpe.codes.part" "$OUT/bpe.codes"
 }
 
 # Cut the words of all splits: apply_codes CODES   (CODES: path of the codes, with % for the language)
@@ -153,9 +161,7 @@ prepare_data() {
     for split in "${SPLITS[@]}"; do
         run cp "$TEXT/$split.$SOURCE.conllu.gz" "$BPE/" # trees are of words: they serve any segmentation
     done
-    unless_there "$OUT/bpe.codes" run subword-nmt learn-joint-bpe-and-vocab -s "$MERGES" \
-        --input "${LANGUAGES[@]/#/$TEXT/train.}" \
-        -o "$OUT/bpe.codes" --write-vocabulary "${LANGUAGES[@]/#/$OUT/vocab.}"
+    unless_there "$OUT/bpe.codes" joint_codes
     apply_codes "$OUT/bpe.codes"
     run fairseq-syntax preprocess --source-lang "$SOURCE" --target-lang "$TARGET" --joined-dictionary \
         --workers "$WORKERS" --no-distances --trainpref "$BPE/train" --validpref "$BPE/valid" \

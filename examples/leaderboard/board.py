@@ -266,6 +266,8 @@ def read_board(path: Path) -> Board:
         board.curve.split not in board.splits or not board.curve.systems.keys() <= board.systems.keys()
     ):
         raise BoardError(f"{path}: curve: its split and its systems must be among those of the table")
+    if board.default_trees not in TREES:
+        raise BoardError(f"{path}: default_trees = {board.default_trees!r}; choose among {', '.join(TREES)}")
     if "valid" not in board.splits:
         raise BoardError(f"{path}: splits.valid is missing; checkpoints are chosen on it")
     return board

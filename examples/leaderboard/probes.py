@@ -12,14 +12,14 @@ import os
 import shlex
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
 from board import USER_DIR, VERBS, BoardError, Probe, read_board
 from records import describe, scores
-from run import OnlyOne, add_arguments, chosen_runs
+from run import add_arguments, at_once, chosen_runs, only_one
 from training import Run, RunError, load
 
 from fairseq_syntax.evaluate.generated import read_output
@@ -118,7 +118,7 @@ class Question:
             found = {"scores": {s: self._scores(answer.with_suffix(f".{s}.generated"), s) for s in self.probe.inputs}}
         else:
             found = json.loads(answer.read_text(encoding="utf8"))
-        described = describe(self.run.out, ())
+        described = describe()
         record = {
             "corpus": self.run.board.name,
             "system": self.run.system.name,
@@ -204,7 +204,7 @@ def main(argv: list[str] | None = None) -> int:
             return 0
         failed = {}
         if ready:
-            with OnlyOne(ready[0].run.out, "lock-of-probes"):
+            with only_one(ready[0].run.out, "lock-of-probes"):
                 for probe in {question.probe.name: question.probe for question in ready}.values():
                     check_files(probe, ready[0].run.out)
                 failed = _ask_all(ready, args.jobs)
@@ -221,7 +221,7 @@ def main(argv: list[str] | None = None) -> int:
 def _ask_all(questions: list[Question], jobs: int) -> dict[str, str]:
     """Ask all, `jobs` at a time; returns those that failed, and why."""
     failed: dict[str, str] = {}
-    with ThreadPoolExecutor(jobs) as pool:
+    with at_once(jobs) as pool:
         asked = {pool.submit(question.ask): question for question in questions}
         for number, future in enumerate(as_completed(asked), start=1):
             name = asked[future].name

@@ -18,7 +18,7 @@ from fairseq.data.data_utils import infer_language_pair
 from omegaconf import DictConfig, open_dict
 
 import fairseq_syntax
-from fairseq_syntax.files import staged
+from fairseq_syntax.files import staged, written
 from fairseq_syntax.pretrained import FOLDER, MANIFEST, MODEL
 
 _LARGEST = 4_500_000  # bytes of a model
@@ -75,17 +75,17 @@ def main(argv: list[str] | None = None) -> int:
     languages = infer_language_pair(str(args.data)) if args.data else (None, None)
     with staged(goal / MODEL) as path:
         torch.save(slim(checkpoint_utils.load_checkpoint_to_cpu(str(args.checkpoint)), args.parser, languages), path)
+        size = path.stat().st_size
+        if size > _LARGEST:
+            raise SystemExit(f"publish: {goal / MODEL}: {size} bytes are more than {_LARGEST}")
     for dictionary in sorted(args.data.glob("dict.*.txt")) if args.data else ():
         shutil.copy(dictionary, goal)
-    size = (goal / MODEL).stat().st_size
-    if size > _LARGEST:
-        print(f"publish: {goal / MODEL}: {size} bytes are more than {_LARGEST}", file=sys.stderr)
-        return 1
     manifest = json.loads(MANIFEST.read_text(encoding="utf8"))
     manifest[args.name] = {
         path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(goal.iterdir()) if path.is_file()
     }
-    MANIFEST.write_text(json.dumps(manifest, indent=1, sort_keys=True) + "\n", encoding="utf8")
+    with written(str(MANIFEST)) as file:
+        file.write(json.dumps(manifest, indent=1, sort_keys=True) + "\n")
     print(f"{goal}: {size / 1e6:.1f} MB")
     return 0
 

@@ -16,6 +16,7 @@ import sacrebleu
 from board import CHECKOUT, EXAMPLES, BoardError, Split
 
 from fairseq_syntax.evaluate.tree_comparison import Comparison
+from fairseq_syntax.files import written
 from fairseq_syntax.trees import read_conllu
 
 _JSON = re.compile(r"\| INFO \| (train|valid) \| (\{.*\})$")
@@ -26,6 +27,8 @@ _DEFAULTS = {
     "MALLOC_MMAP_THRESHOLD_": str(4 << 30),
     "MALLOC_TOP_PAD_": str(256 << 20),
 }
+COMMIT = "# commit "
+"""What a line of a log begins with that names the commit of the checkout."""
 _TUNING = ("LD_PRELOAD", "MALLOC_", "GLIBC_TUNABLES", "THP_", "MKL_")
 _PACKAGES = ("torch", "fairseq-fixed", "fairseq", "sacrebleu", "numpy")
 
@@ -35,10 +38,12 @@ def read_log(path: Path) -> dict:
 
     Returns:
         epochs, updates, minutes (of training and validation, those of a killed epoch excepted), and the curve of
-        validation: epoch, updates, loss, and what else the criterion says.
+        validation: epoch, updates, loss, and what else the criterion says. Commits that it ran with, in order.
     """
-    trained, curve = {}, {}
+    trained, curve, commits = {}, {}, []
     for line in path.read_text(encoding="utf8", errors="replace").splitlines():
+        if line.startswith(COMMIT):
+            commits.append(line.removeprefix(COMMIT))
         found = _JSON.search(line)
         if not found:
             continue
@@ -55,6 +60,7 @@ def read_log(path: Path) -> dict:
         "updates": max((entry["updates"] for entry in curve.values()), default=0),
         "minutes": {"train": round(max((e["train_wall"] for e in trained.values()), default=0) / 60, 1)},
         "curve": [curve[epoch] for epoch in sorted(curve)],
+        "commits": list(dict.fromkeys(commits)),
     }
 
 
@@ -71,22 +77,25 @@ def environment() -> dict[str, str]:
     return {**_DEFAULTS, **os.environ}
 
 
-def describe(out: Path, hashed: tuple[str, ...]) -> dict:
-    """Commit, versions, processor, environment, and hashes of the text and the parses that were trained on."""
+def hashes(out: Path, hashed: tuple[str, ...]) -> dict[str, str]:
+    """Of the text, the parses and what else was trained on: name of a file -> its SHA-256."""
+    return {str(path.relative_to(out)): _sha256(path) for pattern in hashed for path in sorted(out.glob(pattern))}
+
+
+def describe() -> dict:
+    """Commit, versions, processor and environment."""
     return {
-        "commit": _commit(),
+        "commit": commit(),
         "versions": {"python": platform.python_version(), **_versions()},
         "processor": _processor(),
         "threads": int(environment()["OMP_NUM_THREADS"]),
         "environment": _tuning(),
-        "sha256": {
-            str(path.relative_to(out)): _sha256(path) for pattern in hashed for path in sorted(out.glob(pattern))
-        },
     }
 
 
-@cache
-def _commit() -> str:
+def commit() -> str:
+    """That of the checkout now, and whether files of it were changed."""
+
     def git(*arguments: str) -> str:
         done = subprocess.run(["git", *arguments], cwd=CHECKOUT, capture_output=True, text=True)
         return done.stdout.strip() if done.returncode == 0 else "unknown"
@@ -186,6 +195,5 @@ def _agreement():
 
 def write_json(path: Path, content: dict) -> None:
     """Write a file that is there as a whole or not at all."""
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf8")
-    partial.replace(path)
+    with written(str(path)) as file:
+        file.write(json.dumps(content, indent=1, ensure_ascii=False) + "\n")

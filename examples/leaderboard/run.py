@@ -7,19 +7,23 @@ has a record is not run again; what was stopped goes on after its last epoch.
 """
 
 import argparse
-import fcntl
 import os
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from board import CHECKOUT, Board, BoardError, add_places, places, read_board
 from comparisons import compare_all
 from table import tables
 from training import Run, RunError, load, status
+
+from fairseq_syntax.files import lock
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -66,8 +70,8 @@ def main(argv: list[str] | None = None) -> int:
         failed = {}
         out, results = places(board, args)
         if pending:
-            with OnlyOne(out):
-                _prepare(board, out)
+            with only_one(out) as held:
+                _prepare(board, out, held)
                 failed = _run_all(runs, pending, args.jobs, args.every)
         # records may also have come from another machine
         if out.exists():
@@ -108,47 +112,54 @@ def chosen_runs(board: Board, args: argparse.Namespace) -> list[Run]:
     return [run for run in runs if not args.seeds or run.seed in args.seeds]
 
 
-class OnlyOne:
-    """Hold the lock of an output folder."""
-
-    def __init__(self, out: Path, name: str = "lock"):
-        out.mkdir(parents=True, exist_ok=True)
-        self._path = out / name
-
-    def __enter__(self):
-        self._file = open(self._path, "a")
+@contextmanager
+def only_one(out: Path, name: str = "lock") -> Iterator[IO]:
+    """Hold the lock of an output folder, and give its file: who inherits that holds the lock, too."""
+    out.mkdir(parents=True, exist_ok=True)
+    with open(out / name, "a") as file:
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise BoardError(f"{self._path}: another leaderboard is at work in this folder; wait or stop it") from None
-
-    def __exit__(self, *_):
-        self._file.close()
+            lock(file, f"{out / name}: another leaderboard is at work in this folder; wait or stop it")
+        except BlockingIOError as error:
+            raise BoardError(str(error)) from None
+        yield file
 
 
-def _prepare(board: Board, out: Path) -> None:
-    """Make the data, once; a preparation that was stopped begins again."""
+def _prepare(board: Board, out: Path, held: IO) -> None:
+    """Make the data, once; a preparation that was stopped begins again. While it runs, it holds the folder's lock."""
     done, log = out / "prepared", out / "prepare.log"
     if done.exists():
         return
     print(f"preparing the data: {board.prepare}; its log: {log}", flush=True)
     with open(log, "wb") as file:
         command = ["bash", str(board.path.resolve().parent / board.prepare)]
-        ended = subprocess.run(command, stdout=file, stderr=file, env={**os.environ, "OUT": str(out)}, cwd=CHECKOUT)
+        variables = {**os.environ, "OUT": str(out)}
+        ended = subprocess.run(
+            command, stdout=file, stderr=file, env=variables, cwd=CHECKOUT, pass_fds=(held.fileno(),)
+        )
     if ended.returncode:
         last = log.read_text(encoding="utf8", errors="replace").splitlines()[-1:]
         raise RunError(f"{board.prepare} ended with {ended.returncode}; {log} ends: {''.join(last)[:300]}")
     done.touch()
 
 
+@contextmanager
+def at_once(jobs: int) -> Iterator[ThreadPoolExecutor]:
+    """So many workers; an interrupt is not kept waiting for what is queued, as by the executor's own `with`."""
+    pool = ThreadPoolExecutor(jobs)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
 def _run_all(runs: list[Run], pending: list[Run], jobs: int, every: float) -> dict[str, str]:
     """Finish all pending runs, `jobs` at a time; returns those that failed, and why."""
     failed: dict[str, str] = {}
     active: dict[str, tuple[Run, float]] = {}
-    lock = threading.Lock()
+    guard = threading.Lock()
 
     def work(run: Run) -> None:
-        with lock:
+        with guard:
             active[run.name] = (run, time.monotonic())
         try:
             run.finish()
@@ -159,14 +170,14 @@ def _run_all(runs: list[Run], pending: list[Run], jobs: int, every: float) -> di
             failed[run.name] = reason = str(error) if foreseen else f"{type(error).__name__}: {error}"
             print(f"{run.name}: failed: {reason}", flush=True)
         finally:
-            with lock:
+            with guard:
                 del active[run.name]
 
-    with ThreadPoolExecutor(jobs) as pool:
+    with at_once(jobs) as pool:
         futures = {pool.submit(work, run) for run in pending}
         while futures:
             futures = wait(futures, timeout=every, return_when=FIRST_COMPLETED).not_done
-            with lock:
+            with guard:
                 now = dict(active)
             if now:
                 print(_progress(runs, now, len(failed), jobs), flush=True)

@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from board import CHECKOUT, USER_DIR, Board, BoardError, Family, System
-from records import bleu, describe, environment, read_lines, read_log, scores, uas, write_json
+from records import COMMIT, bleu, commit, describe, environment, hashes, read_lines, read_log, scores, uas, write_json
 
 from fairseq_syntax.evaluate.generated import read_output
+from fairseq_syntax.files import written
 
 _SHARED = "--num-workers 0 --log-format json --log-interval 50 --no-progress-bar".split()
 _OUT = "@OUT@"  # what shells read as it is
@@ -119,7 +120,7 @@ class Run:
             BoardError: the run was begun with other settings.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._check_settings()
+        self._check_beginning()
         if not (self.folder / "trained").exists():
             self.call(self.train_command(), self.folder / "train.log")
             (self.folder / "trained").touch()
@@ -130,21 +131,26 @@ class Run:
         translating = time.monotonic() - started
         self._write(chosen, on_valid, translating, self._follow_curve(chosen))
 
-    def _check_settings(self) -> None:
-        path, now = self.folder / "command.txt", self.relative(self.train_command())
+    def _check_beginning(self) -> None:
+        """Keep what the run began with; BoardError if it goes on with something else."""
+        advice = f"give the line of {self.system.name} in {self.board.path} its old options"
+        self._keep("command.txt", self.relative(self.train_command()) + "\n", "other settings", advice)
+        data = "".join(f"{digest}  {name}\n" for name, digest in hashes(self.out, self.board.hashed).items())
+        self._keep("data.sha256", data, "other data", "put them back")
+
+    def _keep(self, name: str, now: str, what: str, advice: str) -> None:
+        path = self.folder / name
         if not path.exists():
-            path.write_text(now + "\n", encoding="utf8")
-        elif path.read_text(encoding="utf8") != now + "\n":
-            raise BoardError(
-                f"{self.folder}: begun with other settings (command.txt); remove the folder to start over, "
-                f"or give the line of {self.system.name} in {self.board.path} its old options"
-            )
+            with written(str(path)) as file:
+                file.write(now)
+        elif path.read_text(encoding="utf8") != now:
+            raise BoardError(f"{self.folder}: begun with {what} ({name}); remove the folder to start over, or {advice}")
 
     def call(self, command: list[str], log: Path, output: Path | None = None) -> None:
         """Run a command; what it says is added to `log`, its standard output goes to `output` if there is one."""
         partial = output and output.with_name(output.name + ".partial")
         with open(log, "ab") as errors:
-            errors.write(f"+ {shlex.join(command)}\n".encode())
+            errors.write(f"+ {shlex.join(command)}\n{COMMIT}{commit()}\n".encode())
             errors.flush()
             out = open(partial, "wb") if partial else errors
             try:
@@ -240,7 +246,8 @@ class Run:
             "seed": self.seed,
             "trees": self.system.trees or "none",
             "commands": self.commands(chosen.stem),
-            **describe(self.out, self.board.hashed),
+            **describe(),
+            "sha256": hashes(self.out, self.board.hashed),
             **log,
             "stopped": self._end(log["updates"]),
             "checkpoint": {"chosen": chosen.stem, "valid_bleu": on_valid},
@@ -289,7 +296,14 @@ def read_records(board: Board, results: Path) -> list[dict]:
         if path not in runs:
             raise BoardError(f"{path}: {board.path} has no such run; add it there, or remove the record")
     found = {path: load(path) for path in runs if path.exists()}
+    of_data: dict[str, tuple[str, Path]] = {}
     for path, record in found.items():
+        for name, digest in record["sha256"].items():
+            first, where = of_data.setdefault(name, (digest, path))
+            if digest != first:
+                raise BoardError(
+                    f"{path}: trained on another {name} than {where} (sha256); remove the record of the older data"
+                )
         run = runs[path]
         for verb, now in run.commands(record["checkpoint"]["chosen"]).items():
             then = record["commands"][verb].replace("--cpu ", "", 1)

@@ -160,7 +160,7 @@ def test_killed_and_started_again_a_line_added_a_line_that_fails(data, tmp_path)
     # interrupted or not, the same numbers
     assert record["curve"] == other["curve"] and record["scores"] == other["scores"]
     assert (record["updates"], record["stopped"], record["trees"]) == (60, "cap", "none")
-    assert len(record["curve"]) == record["epochs"] > 2
+    assert len(record["curve"]) == record["epochs"] > 2 and record["commits"] == [record["commit"]]
     assert set(record["checkpoint"]["valid_bleu"]) == {"best", "mean of the last 2"}
     assert str(data) not in json.dumps(record) and str(FOLDER.parents[1]) not in json.dumps(record)
     assert set(record["sha256"]) >= {"corpus/train.en", "corpus/train.en.conllu"}
@@ -206,6 +206,14 @@ def test_killed_and_started_again_a_line_added_a_line_that_fails(data, tmp_path)
     changed = leaderboard(table, data, "--systems", "copy")
     assert changed.returncode == 1 and "begun with other settings" in changed.stderr
 
+    # nor is data that was made anew
+    table.write_text(text)
+    corpus = data / "out" / "corpus" / "train.en"
+    corpus.write_text(before := corpus.read_text() + "one more\n")
+    changed = leaderboard(table, data, "--systems", "copy")
+    assert changed.returncode == 1 and "begun with other data (data.sha256)" in changed.stderr
+    corpus.write_text(before.removesuffix("one more\n"))
+
 
 def test_logs_are_read(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(FOLDER))
@@ -222,7 +230,8 @@ def test_logs_are_read(tmp_path, monkeypatch):
     ]
     path = tmp_path / "train.log"
     lines = (f"2026-01-01 00:00:00 | INFO | {kind} | {json.dumps(entry)}\n" for kind, entry in entries)
-    path.write_text("".join(lines) + "a line of another kind\n", encoding="utf8")
+    starts = "# commit one\n# commit one\n# commit two-changed\n"
+    path.write_text(starts + "".join(lines) + "a line of another kind\n", encoding="utf8")
     assert read_log(path) == {
         "epochs": 2,
         "updates": 20,
@@ -231,10 +240,11 @@ def test_logs_are_read(tmp_path, monkeypatch):
             {"epoch": 1, "updates": 10, "loss": 6.5, "ppl": 90.5},
             {"epoch": 2, "updates": 20, "loss": 4, "ppl": 16},
         ],
+        "commits": ["one", "two-changed"],
     }
 
 
-def test_records_name_what_speed_and_rounding_depend_on_but_no_folder(tmp_path, monkeypatch):
+def test_records_name_what_speed_and_rounding_depend_on_but_no_folder(monkeypatch):
     monkeypatch.syspath_prepend(str(FOLDER))
     from records import describe, environment
 
@@ -242,7 +252,7 @@ def test_records_name_what_speed_and_rounding_depend_on_but_no_folder(tmp_path, 
     monkeypatch.delenv("MALLOC_TRIM_THRESHOLD_", raising=False)
     monkeypatch.setenv("LD_PRELOAD", "/opt/lib/mkl.so:/usr/lib/libjemalloc.so.2 other.so")
     monkeypatch.setenv("MALLOC_TOP_PAD_", "7")
-    described = describe(tmp_path, ())
+    described = describe()
     assert described["threads"] == 1 and environment()["OMP_NUM_THREADS"] == "1"
     assert described["environment"]["LD_PRELOAD"] == "mkl.so:libjemalloc.so.2 other.so"
     assert described["environment"]["MALLOC_TOP_PAD_"] == environment()["MALLOC_TOP_PAD_"] == "7"
@@ -304,6 +314,7 @@ def test_a_broken_challenge_is_named(tmp_path, monkeypatch):
         ('nmt_lstm = { family = "recurrent",', 'nmt_lstm = { trees = "silver", family = "recurrent",', "'silver'"),
         ("nmt_lstm = { family", 'nmt_lstm = { control = "silver", family', "control silver is not among the systems"),
         ("[splits]", "[splits", "line 7"),
+        ("seeds = [1]", 'seeds = [1]\ndefault_trees = "silver"', "default_trees = 'silver'; choose among"),
         ("seeds = [1]", "seeds = 1", "seeds = 1: give a list of whole numbers, such as [1]"),
         ("seeds = [1]", "seeds = [1, true]", "seeds = [1, True]: give a list of whole numbers"),
         ('hashed = ["corpus/*"]', 'hashed = "corpus/*"', "hashed = 'corpus/*': give a list of texts"),
@@ -333,6 +344,50 @@ def test_seeds_that_the_table_has_not_are_named(tmp_path):
     table = write(tmp_path / "tiny.toml", 3, 'other = { family = "recurrent", options = "", seeds = [7, 8] }\n')
     done = leaderboard(table, tmp_path, "--dry-run", "--systems", "other", "--seeds", "7", "1")
     assert done.returncode == 2 and f"--seeds 1: {table} has 7, 8 of these systems" in done.stderr
+
+
+def test_an_interrupt_waits_for_nothing_and_starts_nothing(tmp_path):
+    table, begun = write(tmp_path / "tiny.toml", 3), tmp_path / "begun"
+    table.write_text(table.read_text().replace("seeds = [1]", "seeds = [1, 2, 3]"))
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "prepared").touch()
+    stub = tmp_path / "bin" / "fairseq-train"
+    stub.parent.mkdir()
+    stub.write_text(f"#!/bin/sh\necho >>{begun}\nexec sleep 60\n")
+    stub.chmod(0o755)
+    started = subprocess.Popen(
+        command(table, tmp_path),
+        env={**os.environ, "PATH": f"{stub.parent}:{os.environ['PATH']}"},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 60
+    while not begun.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    started.send_signal(signal.SIGINT)
+    said = started.communicate(timeout=30)[1]
+    assert started.returncode == 130 and "stopped; the same command goes on" in said
+    assert begun.read_text() == "\n"
+
+
+def test_records_of_different_data_are_not_put_together(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(FOLDER))
+    from board import BoardError, read_board
+    from training import Run, read_records
+
+    table = write(tmp_path / "tiny.toml", 3)
+    table.write_text(table.read_text().replace("seeds = [1]", "seeds = [1, 2]"))
+    board = read_board(table)
+    for (system, seed), digest in zip(board.runs(), "ab", strict=True):
+        run = Run(board, system, seed, Path("/OUT"), tmp_path, ())
+        record = {"commands": run.commands("x"), "checkpoint": {"chosen": "x"}, "sha256": {"corpus/train.en": digest}}
+        run.record.write_text(json.dumps(record))
+        if digest == "a":
+            assert len(read_records(board, tmp_path)) == 1
+    with pytest.raises(
+        BoardError, match=r"nmt_lstm-2\.json: trained on another corpus/train\.en than .*nmt_lstm-1\.json"
+    ):
+        read_records(board, tmp_path)
 
 
 def test_two_at_work_in_one_folder_are_refused(data, tmp_path):
