@@ -46,9 +46,9 @@ class Side(NamedTuple):
     at_end: Tensor  # (B,) float64 tree reward after the last of them
     given: bool  # the trees were not drawn from the policy
 
-    def at(self, *which: Action) -> Tensor:
-        """(B, T) bool, where one of these actions is."""
-        return torch.isin(self.scores.actions, torch.tensor(which, device=self.tree.device))
+    def at(self, which: Action) -> Tensor:
+        """(B, T) bool, where this action is."""
+        return self.scores.actions == which
 
     def symbol_losses(self) -> Tensor:
         """(B, T) float64, in nats."""

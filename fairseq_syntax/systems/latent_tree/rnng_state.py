@@ -121,7 +121,7 @@ class RNNGState:
         # the place of the nonterminal of each open constituent, and the state below it; those of the root are not used
         self._open = torch.zeros(rows, limits.max_open + 1, 2, dtype=torch.long, device=device)
         if not looking:
-            self.transitions.stop(-1)
+            self.transitions.stop_last()
             self._number()
 
     def _number(self) -> None:

@@ -126,10 +126,9 @@ class Transitions:
         changes = actions.masked_fill(ends & (actions == Action.GEN), _END)
         self._counts.mul_(self._kept.index_select(0, changes)).add_(self._added.index_select(0, changes))
 
-    def stop(self, row: int) -> None:
-        """End a sentence without an action."""
-        for count in (_BUDGET_LEFT, _FILLED, _LIVE):
-            self._counts[row : row + 1, count] = 0
+    def stop_last(self) -> None:
+        """End the last sentence without an action."""
+        self._counts[-1:] = 0
 
     def select(self, rows: Tensor) -> None:
         """Go on with these rows, (R,): some may be dropped, others be there more than once."""

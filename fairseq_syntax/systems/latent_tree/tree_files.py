@@ -1,7 +1,7 @@
 """The trees of translations as they were written to a file (`--rnng-tree-output`).
 
 Three lines a sentence, tab-separated, the number of the sentence behind the hyphen: `TS-7` and `TT-7` with the trees of
-source and target in brackets (see `trees.brackets`), and `TA-7` with JSON: "source_spans" and "target_spans" of the
+source and target in brackets (see `brackets`), and `TA-7` with JSON: "source_spans" and "target_spans" of the
 constituents in the order of opening, [start, end] in symbols, those of the source with the root and those of the
 target without; "attention", a row for each constituent of the target with a weight for each of the source; where it is
 known, "source_capped" and "target_capped": whether the budget of actions forbade to open a constituent.
@@ -27,7 +27,7 @@ class Tree:
     """A tree over the symbols of a sentence."""
 
     symbols: list[str]  # without the end of the sentence
-    actions: list[int]  # that build it, see `trees.constituents`
+    actions: list[int]  # that build it, see `transitions.Action`
     capped: bool | None = None  # whether the budget of actions forbade to open a constituent; None if that is not known
 
     def constituents(self) -> Constituents:

@@ -9,7 +9,7 @@ import torch
 from fairseq.models import register_model
 from torch import Tensor, nn
 
-from ...options import keep_for_checkpoints, option, register_presets
+from ...options import keep_for_checkpoints, option, register_presets, require_trees
 from ..parser.latent_graph_parser import Graph, GraphKind, LatentGraphParser, word_states
 from ..parser.layers import word_mask
 from ..parser.model import GraphParserOptions, ParserCheckpoint, WordCase, read_parser, token_heads
@@ -200,6 +200,7 @@ class LatentGraphModel(RecurrentModel):
         words = build_words(args, task.source_dictionary)
         labels = args.lgp_num_labels
         if args.lgp_graph == GraphKind.dep:
+            require_trees(cls, task)
             labels = len(task.syntax_dictionary("deprels"))
         parser = LatentGraphParser(
             args.lgp_parser_size,

@@ -16,9 +16,9 @@ from ...options import option
 from ...trees import spanning
 from ...trees.conllu import ROOT
 from ...trees.well_formed import are_trees
+from .treebank import MISSING
 
 _LOG_TINY = math.log(1e-12)
-MISSING = -1  # as in data.treebank: neither learned nor scored; lower numbers are scored as errors
 
 # what is logged -> (hits, of how many)
 _PERCENT = {

@@ -13,6 +13,7 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
 from fairseq.tasks import FairseqTask, register_task
 
+from ...data.token_files import load_dictionary
 from ...options import check_values, option
 from .treebank import (
     Pass,
@@ -101,7 +102,7 @@ class DependencyParsingTask(FairseqTask):
 
     @property
     def vocabulary(self) -> dict[str, list]:
-        """See `data.treebank.build_vocabulary`: of the checkpoint, if there is one, or else of the training data."""
+        """See `treebank.build_vocabulary`: of the checkpoint, if there is one, or else of the training data."""
         return self.state.vocabulary
 
     @property
@@ -124,7 +125,7 @@ class DependencyParsingTask(FairseqTask):
     def _build_vocabulary(self) -> dict[str, list]:
         translator = None
         if self.cfg.lgp_mt_dict:
-            translator = Dictionary.load(self.cfg.lgp_mt_dict)
+            translator = load_dictionary(self.cfg.lgp_mt_dict)
         vocabulary = build_vocabulary(self._sentences(Pass.pos), self._sentences(Pass.dependency), translator)
         logger.info("%d words, %d tags, %d labels", *(len(vocabulary[name]) for name in ("words", "pos", "labels")))
         return vocabulary

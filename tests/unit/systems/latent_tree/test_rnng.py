@@ -295,6 +295,12 @@ def test_sampled_trees_follow_the_policy(looking):
     assert statistic < len(trees) - 1 + 4 * (2 * (len(trees) - 1)) ** 0.5
 
 
+def test_the_row_of_nobody_is_dead_from_the_start():
+    """Or else nobody's tree would be grown to its budget when all others are done."""
+    state = RNNGState(Sides(3).encoder, torch.tensor([3, 4, 2]), LIMITS, looking=False)
+    assert state.transitions.live.tolist() == [True, True, True, False]
+
+
 def test_selected_rows_go_on_where_they_were():
     sides = Sides(6)
     lengths = torch.full((6,), 5)

@@ -28,6 +28,8 @@ PREVIOUS = torch.tensor([[EOS, 5, 6, 7], [EOS, 4, 9, 9], [EOS, 10, 4, 8], [EOS, 
 class Task:
     """What of a task models are built from."""
 
+    attach_syntax = None
+
     def __init__(self):
         self.source_dictionary, self.target_dictionary, self.deprels = Dictionary(), Dictionary(), Dictionary()
         for word, count in zip("the cat dog catalogue dogs a Caterpillar".split(), (5, 4, 3, 2, 2, 1, 0), strict=True):
@@ -59,6 +61,13 @@ def build():
         return model
 
     return get
+
+
+def test_given_graphs_need_a_task_with_trees(build, monkeypatch):
+    monkeypatch.delattr(Task, "attach_syntax")
+    build("latent")
+    with pytest.raises(ValueError, match="has no trees; use --task syntax_translation"):
+        build("dep")
 
 
 def syntax(graph, parents=PARENTS, labels=LABELS):
