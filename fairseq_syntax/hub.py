@@ -1,5 +1,7 @@
 """The hub interface of the suite's models: raw text in, translations out, with trees where a model needs them."""
 
+from pathlib import Path
+
 import torch
 from fairseq import hub_utils
 
@@ -50,20 +52,13 @@ class HubModel:
     def from_pretrained(cls, model_name_or_path, checkpoint_file="model.pt", data_name_or_path=".", **kwargs):
         """Load a model for `translate`, as fairseq's `from_pretrained` does; raw text is parsed.
 
-        `model_name_or_path` is a folder, or the name of a bundled model, such as `agreement-pascal`.
+        `model_name_or_path` is a folder or, if there is none of this name, a bundled model, such as `agreement-pascal`.
         `data_name_or_path` is the data directory, for its dictionaries; `kwargs` override options: `parser`,
         `bpe_codes`, …
 
         Raises ValueError: files of a bundled model are damaged.
         """
-        if model_name_or_path in pretrained.names():
-            pretrained.folder(model_name_or_path)
-        loaded = hub_utils.from_pretrained(
-            model_name_or_path, checkpoint_file, data_name_or_path, archive_map=cls.hub_models(), **kwargs
-        )
+        if model_name_or_path in pretrained.names() and not Path(model_name_or_path).exists():
+            model_name_or_path = str(pretrained.folder(model_name_or_path))
+        loaded = hub_utils.from_pretrained(model_name_or_path, checkpoint_file, data_name_or_path, **kwargs)
         return SyntaxHubInterface(loaded["args"], loaded["task"], loaded["models"])
-
-    @classmethod
-    def hub_models(cls):
-        """The models that are bundled with the package, see `pretrained`."""
-        return {name: str(pretrained.FOLDER / name) for name in pretrained.names()}

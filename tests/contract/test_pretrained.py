@@ -64,6 +64,13 @@ def test_a_name_is_a_parser():
     assert pretrained.checkpoint("elsewhere.pt") == "elsewhere.pt"
 
 
+def test_a_folder_of_ones_own_wins_over_a_bundled_model_of_the_same_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "agreement-pascal").mkdir()
+    with pytest.raises(OSError, match="agreement-pascal"):
+        PascalTransformerModel.from_pretrained("agreement-pascal")
+
+
 def test_what_is_damaged_or_not_there_is_named(tmp_path, monkeypatch, capsys):
     shutil.copytree(pretrained.FOLDER, tmp_path / "models")
     monkeypatch.setattr(pretrained, "FOLDER", tmp_path / "models")

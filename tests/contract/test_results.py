@@ -25,6 +25,7 @@ RECORD = {
     "stopped": "itself",
     "commit": "0123456789abcdef",
     "checkpoint": {"chosen": "checkpoint_best"},
+    "sha256": {},
     "scores": {
         split: {"BLEU": {"score": score, "signature": "s"}} for split, score in (("valid", 90.0), ("test", 80.0))
     },

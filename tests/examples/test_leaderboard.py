@@ -206,7 +206,7 @@ def test_killed_and_started_again_a_line_added_a_line_that_fails(data, tmp_path)
     changed = leaderboard(table, data, "--systems", "copy")
     assert changed.returncode == 1 and "begun with other settings" in changed.stderr
 
-    # nor is data that was made anew
+    # nor is other data
     table.write_text(text)
     corpus = data / "out" / "corpus" / "train.en"
     corpus.write_text(before := corpus.read_text() + "one more\n")

@@ -1,8 +1,8 @@
 """Translation loss plus the loss of a parsing head (LISA)."""
 
+import math
 from dataclasses import dataclass
 
-import torch
 from fairseq.criterions import register_criterion
 from fairseq.criterions.label_smoothed_cross_entropy import (
     LabelSmoothedCrossEntropyCriterion,
@@ -114,13 +114,8 @@ class LabelSmoothedCrossEntropyWithHeadsCriterion(LabelSmoothedCrossEntropyCrite
 
         tokens, words = total("parse_tokens"), total("parse_words")
         if tokens > 0:
-            bits = total("parse_loss") / tokens / torch.log(torch.tensor(2.0)).item()
+            bits = total("parse_loss") / tokens / math.log(2)
             metrics.log_scalar("parse_loss", bits, tokens, round=3)
             metrics.log_scalar("head_accuracy", 100 * total("parse_correct") / tokens, tokens, round=2)
         if words > 0:
             metrics.log_scalar("uas", 100 * total("parse_words_correct") / words, words, round=2)
-
-    @staticmethod
-    def logging_outputs_can_be_summed() -> bool:
-        """True: fairseq's other way of gathering logs needs a GPU."""
-        return True

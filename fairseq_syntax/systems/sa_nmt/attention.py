@@ -3,26 +3,21 @@
 import torch
 from torch import nn
 
-from ..recurrent.source_attention import GlobalMemory, SourceAttention, SourceMemory, attend, attention_bias
+from ..recurrent.source_attention import GlobalMemory, SourceAttention, attend
 from .head_selection import HeadSelection
 
 
-class SharedSyntaxMemory(SourceMemory):
+class SharedSyntaxMemory(GlobalMemory):
     """Keys W_a S, and content S and syntax M side by side: one set of weights attends to both (eq. 16)."""
 
     def __init__(self, source_size: int, query_size: int, head_selection: HeadSelection):
-        super().__init__()
+        super().__init__(source_size, query_size)
         self.context_size = 2 * source_size
-        self.keys = nn.Linear(source_size, query_size, bias=False)
         self.head_selection = head_selection
 
     def forward(self, states, source):
         syntax = self.head_selection(states, source)
-        return {
-            "keys": self.keys(states),
-            "values": torch.cat((states, syntax), dim=2),
-            "bias": attention_bias(source.padding_mask, states),
-        }
+        return super().forward(states, source) | {"values": torch.cat((states, syntax), dim=2)}
 
 
 class SeparateSyntaxMemory(SharedSyntaxMemory):
@@ -34,13 +29,8 @@ class SeparateSyntaxMemory(SharedSyntaxMemory):
 
     def forward(self, states, source):
         syntax = self.head_selection(states, source)
-        return {
-            "keys": self.keys(states),
-            "values": states,
-            "syntax_keys": self.syntax_keys(syntax),
-            "syntax_values": syntax,
-            "bias": attention_bias(source.padding_mask, states),
-        }
+        memory = GlobalMemory.forward(self, states, source)
+        return memory | {"syntax_keys": self.syntax_keys(syntax), "syntax_values": syntax}
 
 
 class OneSetMemory(GlobalMemory):
