@@ -351,13 +351,13 @@ def test_an_interrupt_waits_for_nothing_and_starts_nothing(tmp_path):
     table.write_text(table.read_text().replace("seeds = [1]", "seeds = [1, 2, 3]"))
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "prepared").touch()
-    stub = tmp_path / "bin" / "fairseq-train"
-    stub.parent.mkdir()
-    stub.write_text(f"#!/bin/sh\necho >>{begun}\nexec sleep 60\n")
-    stub.chmod(0o755)
+    sleeper = tmp_path / "bin" / "fairseq-train"
+    sleeper.parent.mkdir()
+    sleeper.write_text(f"#!/bin/sh\necho >>{begun}\nexec sleep 60\n")
+    sleeper.chmod(0o755)
     started = subprocess.Popen(
         command(table, tmp_path),
-        env={**os.environ, "PATH": f"{stub.parent}:{os.environ['PATH']}"},
+        env={**os.environ, "PATH": f"{sleeper.parent}:{os.environ['PATH']}"},
         stderr=subprocess.PIPE,
         text=True,
     )
