@@ -1,12 +1,32 @@
-"""What a model may ask of the steps of its training: a term of the loss, a learning rate of some parameters."""
+"""What a model may ask of its training: a criterion, a term of the loss, a learning rate of some parameters."""
+
+import logging
+from typing import Optional
 
 import torch
 from fairseq.logging import metrics
 from fairseq.optim.fp16_optimizer import FP16Optimizer
 
+logger = logging.getLogger(__name__)
+
 
 class TrainingSteps:
     """Mixin of tasks, so that all criterions of fairseq go with models that learn something besides."""
+
+    _wanted_criterion: Optional[str] = None
+
+    def build_model(self, cfg, from_checkpoint=False):
+        """As in fairseq; a new model may name the `criterion` that teaches it all that it can learn."""
+        model = super().build_model(cfg, from_checkpoint)
+        self._wanted_criterion = None if from_checkpoint else getattr(model, "criterion", None)
+        return model
+
+    def build_criterion(self, cfg, from_checkpoint=False):
+        """As in fairseq, with a warning where the model names another."""
+        wanted = self._wanted_criterion
+        if wanted not in (None, cfg._name):
+            logger.warning("--criterion %s learns nothing from the trees; give --criterion %s", cfg._name, wanted)
+        return super().build_criterion(cfg, from_checkpoint)
 
     def train_step(self, sample, model, criterion, optimizer, update_num, ignore_grad=False):
         """As in fairseq; to the loss of any criterion comes what the model returns as "auxiliary_loss", if anything."""

@@ -4,12 +4,14 @@ Models have random weights, most of them in double precision, and sentences of a
 roots, no parse, one word, none.
 """
 
+import argparse
 import copy
 import math
 from types import SimpleNamespace
 
 import pytest
 import torch
+from fairseq.checkpoint_utils import prune_state_dict
 from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY, FairseqEncoderDecoderModel
 from fairseq.models.transformer import TransformerModel
 from fairseq.sequence_generator import SequenceGenerator
@@ -371,3 +373,26 @@ def test_activations_may_be_recomputed_and_layers_dropped(arch):
     model = build(arch, encoder_layerdrop=0.5, decoder_layerdrop=0.5, **LAYERS).train()
     for _ in range(5):
         assert model(**batch(model))[0].isfinite().all()
+
+
+@pytest.mark.parametrize(
+    "arch, options",
+    [
+        *((arch, {}) for arch in TRANSFORMERS),
+        ("lisa_transformer", {"lisa_layer": 2}),
+        ("sdatt_transformer", {"sdatt_layers": "1,2"}),
+        ("dasa_transformer", {"dasa_layers": "0,1"}),
+    ],
+)
+@pytest.mark.parametrize("kept", [(0, 2), (2, 1), (0,)])
+def test_layers_that_are_kept_stay_what_they_were(arch, options, kept):
+    """--encoder-layers-to-keep and its like: the model without the other layers, which have other numbers of heads."""
+    full = build(arch, **LAYERS, **options)
+    chosen = dict.fromkeys(("encoder_layers_to_keep", "decoder_layers_to_keep"), ",".join(map(str, kept)))
+    pruned = build(arch, seed=2, **LAYERS, **options, **chosen)
+    pruned.load_state_dict(prune_state_dict(full.state_dict(), argparse.Namespace(arch=arch, **chosen)))
+    for side in (full.encoder, full.decoder):
+        side.layers = torch.nn.ModuleList(side.layers[number] for number in sorted(kept))
+    full.decoder.num_layers = len(kept)
+    given = batch(full)
+    assert torch.equal(pruned(**given)[0], full(**given)[0])

@@ -8,7 +8,7 @@ from fairseq.models import register_model
 from ...data.collating import SourceSyntax
 from ...options import option
 from ..transformer.encoder import SyntaxEncoder, SyntaxEncoderLayer
-from ..transformer.layer_choice import chosen_layers
+from ..transformer.layer_choice import check_choice, chosen_layers, kept_layers
 from ..transformer.model import SyntaxTransformerModel, register_sizes
 from .distance_bias import DistanceBiasAttention, log_gaussian
 
@@ -41,12 +41,12 @@ class DistanceBiasEncoderLayer(SyntaxEncoderLayer):
 class DistanceBiasEncoder(SyntaxEncoder):
     """The encoder with the bias in chosen layers."""
 
-    def __init__(self, cfg, dictionary, embed_tokens, return_fc=False):
-        self.biased_layers = chosen_layers(cfg.dasa_layers, cfg.encoder.layers, "--dasa-layers")
-        super().__init__(cfg, dictionary, embed_tokens, return_fc)
+    def __init__(self, cfg, dictionary, embed_tokens):
+        self.biased_layers = chosen_layers(cfg.dasa_layers, kept_layers(cfg.encoder))
+        super().__init__(cfg, dictionary, embed_tokens)
 
-    def syntax_layer(self, cfg, index):
-        return DistanceBiasEncoderLayer(cfg, self.return_fc) if index in self.biased_layers else None
+    def syntax_layer(self, cfg, number):
+        return DistanceBiasEncoderLayer(cfg) if number in self.biased_layers else None
 
     def layer_syntax(self, src_syntax: SourceSyntax):
         """G of the batch, once for all layers and heads."""
@@ -69,7 +69,7 @@ class DistanceBiasTransformerModel(SyntaxTransformerModel):
 
     @classmethod
     def check_options(cls, args, task):
-        chosen_layers(args.dasa_layers, args.encoder_layers, "--dasa-layers")
+        check_choice(args.dasa_layers, args.encoder_layers, "--dasa-layers")
 
     @classmethod
     def build_encoder(cls, cfg, src_dict, embed_tokens):

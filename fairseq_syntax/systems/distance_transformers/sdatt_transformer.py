@@ -18,7 +18,7 @@ from ...options import option
 from ..sdatt.position_metrics import log_correlations, progress
 from ..sdatt.syntax_directed_attention import POSITION_HELP, MissingParse, PositionGradient, complete_distances
 from ..transformer.encoder import SyntaxEncoder
-from ..transformer.layer_choice import chosen_layers
+from ..transformer.layer_choice import check_choice, chosen_layers, kept_layers
 from ..transformer.model import SyntaxTransformerModel, register_sizes
 from .cross_attention import HeadPositions, SourcePenalty, SyntaxCrossAttention, tree_penalty
 
@@ -53,9 +53,9 @@ class SyntaxDirectedEncoder(SyntaxEncoder):
     Its output then also has "tree_penalty": a list of one `tree_penalty` (B, T, T).
     """
 
-    def __init__(self, cfg, dictionary, embed_tokens, return_fc=False):
+    def __init__(self, cfg, dictionary, embed_tokens):
         self.directs = bool(_directed_layers(cfg))
-        super().__init__(cfg, dictionary, embed_tokens, return_fc)
+        super().__init__(cfg, dictionary, embed_tokens)
 
     def forward(
         self,
@@ -107,15 +107,14 @@ class SyntaxDirectedDecoder(TransformerDecoderBase):
     """fairseq's decoder with syntax-directed heads in chosen layers."""
 
     def __init__(self, cfg, dictionary, embed_tokens):
-        self._directed_layers = _directed_layers(cfg)
         self._layers_built = 0
         super().__init__(cfg, dictionary, embed_tokens)
 
     def build_decoder_layer(self, cfg, no_encoder_attn=False):
         """fairseq calls this without an index, once a layer."""
-        heads = cfg.sdatt_heads if self._layers_built in self._directed_layers else 0
+        directed = kept_layers(cfg.decoder)[self._layers_built] in _directed_layers(cfg)
         self._layers_built += 1
-        layer = SyntaxDirectedDecoderLayer(cfg, heads)
+        layer = SyntaxDirectedDecoderLayer(cfg, cfg.sdatt_heads if directed else 0)
         if cfg.checkpoint_activations:
             layer = checkpoint_wrapper(layer, offload_to_cpu=cfg.offload_activations)
         return fsdp_wrap(layer, min_num_params=0 if cfg.checkpoint_activations else cfg.min_params_to_wrap)
@@ -130,8 +129,7 @@ class SyntaxDirectedDecoder(TransformerDecoderBase):
 
 def _directed_layers(cfg) -> tuple[int, ...]:
     """Numbers of the decoder layers with syntax-directed heads."""
-    layers = chosen_layers(cfg.sdatt_layers, cfg.decoder.layers, "--sdatt-layers")
-    return layers if cfg.sdatt_heads else ()
+    return chosen_layers(cfg.sdatt_layers, kept_layers(cfg.decoder)) if cfg.sdatt_heads else ()
 
 
 @register_model("sdatt_transformer")
@@ -183,9 +181,10 @@ class SyntaxDirectedTransformerModel(SyntaxTransformerModel):
             args.sdatt_heads = max(1, heads // 2)
         if not 0 <= args.sdatt_heads <= heads:
             raise ValueError(f"--sdatt-heads {args.sdatt_heads}: give 0 to {heads} (--decoder-attention-heads)")
-        chosen_layers(args.sdatt_layers, args.decoder_layers, "--sdatt-layers")
+        check_choice(args.sdatt_layers, args.decoder_layers, "--sdatt-layers")
+        directs = args.sdatt_heads and chosen_layers(args.sdatt_layers, range(args.decoder_layers))
         for name in ("no_cross_attention", "cross_self_attention"):
-            if args.sdatt_heads and getattr(args, name, False):
+            if directs and getattr(args, name, False):
                 raise ValueError(
                     f"--{name.replace('_', '-')} leaves no attention to the source alone that syntax could direct; "
                     "leave it out, or give --sdatt-heads 0"

@@ -32,16 +32,12 @@ class LisaEncoderLayer(SyntaxEncoderLayer):
 class LisaEncoder(SyntaxEncoder):
     """The encoder of LISA."""
 
-    def __init__(self, cfg, dictionary, embed_tokens, return_fc=False):
-        super().__init__(cfg, dictionary, embed_tokens, return_fc)
-        self.gold_parses = cfg.lisa_gold_parses
-
-    def syntax_layer(self, cfg, index):
-        return LisaEncoderLayer(cfg, self.return_fc) if index == cfg.lisa_layer else None
+    def syntax_layer(self, cfg, number):
+        return LisaEncoderLayer(cfg) if number == cfg.lisa_layer else None
 
     def layer_syntax(self, src_syntax: SourceSyntax):
         """Nothing, unless given parses replace the predicted ones (never in training)."""
-        if not self.gold_parses or self.training:
+        if not self.cfg.lisa_gold_parses or self.training:
             return {}
         return {"gold_parents": src_syntax["parent_pieces"]}
 
@@ -56,11 +52,12 @@ class LisaTransformerModel(SyntaxTransformerModel):
     options = LisaOptions
     own_parameters = ("self_attn.parser.",)
     training_syntax_inputs = ("parent_pieces", "word_starts")
+    criterion = "label_smoothed_cross_entropy_with_heads"
 
     @property
     def syntax_inputs(self):
         """The given parents, where they replace the predicted ones."""
-        return ("parent_pieces",) if self.encoder.gold_parses else ()
+        return ("parent_pieces",) if self.encoder.cfg.lisa_gold_parses else ()
 
     @classmethod
     def check_options(cls, args, task):

@@ -31,9 +31,9 @@ class PascalEncoderLayer(SyntaxEncoderLayer):
 
     attention = ParentScaledAttention
 
-    def __init__(self, cfg, pascal_heads, return_fc=False):
+    def __init__(self, cfg, pascal_heads):
         self._pascal_heads = pascal_heads
-        super().__init__(cfg, return_fc)
+        super().__init__(cfg)
 
     def attention_options(self, cfg):
         options = {name: getattr(cfg, f"pascal_{name}") for name in ("parent_ignoring", "learn_variance", "variance")}
@@ -47,9 +47,9 @@ class PascalEncoderLayer(SyntaxEncoderLayer):
 class PascalEncoder(SyntaxEncoder):
     """The encoder of PASCAL."""
 
-    def syntax_layer(self, cfg, index):
-        heads = cfg.pascal_heads[index]
-        return PascalEncoderLayer(cfg, heads, self.return_fc) if heads else None
+    def syntax_layer(self, cfg, number):
+        heads = cfg.pascal_heads[number]
+        return PascalEncoderLayer(cfg, heads) if heads else None
 
     def layer_syntax(self, src_syntax: SourceSyntax):
         """D of the batch, once for all layers and heads (or the offsets, if variances are learned)."""

@@ -95,15 +95,27 @@ def complete_distances(syntax: Optional[SourceSyntax], keep: Tensor, missing: Mi
     # EOS is at least one arc from every word of a parsed sentence
     unparsed = (keep.sum(dim=1) > 1) & ~((distances > 0) & real).flatten(1).any(dim=1)
     if missing == MissingParse.error:
-        if unparsed.any():
-            raise ValueError(
-                f"{int(unparsed.sum())} of {len(unparsed)} sentences of a batch have no parse; parse them, or choose "
-                "--sdatt-missing global or linear"
-            )
+        refuse_unparsed(unparsed, "global or linear")
         return distances
     columns = torch.arange(keep.shape[1], device=keep.device)
     linear = (columns.unsqueeze(0) - columns.unsqueeze(1)).abs().clamp(max=PAD_DISTANCE - 1)
     return torch.where(real & unparsed[:, None, None], linear.to(distances.dtype), distances)
+
+
+def refuse_unparsed(unparsed: Tensor, others: str) -> None:
+    """On a CPU, raise ValueError if a sentence of a batch has no parse. A GPU would wait to hear of it in every batch.
+
+    Data are checked when they are loaded.
+
+    Args:
+        unparsed: (B,).
+        others: values of --sdatt-missing that accept such sentences.
+    """
+    if not unparsed.is_cuda and unparsed.any():
+        raise ValueError(
+            f"{int(unparsed.sum())} of {len(unparsed)} sentences of a batch have no parse; parse them, or choose "
+            f"--sdatt-missing {others}"
+        )
 
 
 class SyntaxDirectedWeights(SourceWeights):

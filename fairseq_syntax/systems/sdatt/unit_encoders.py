@@ -16,7 +16,7 @@ from ..recurrent.source_attention import Source
 from .additive_attention import AdditiveMemory
 from .conditional_gru import MASKS, ConditionalGRUDecoder
 from .dependency_units import DependencyUnits
-from .syntax_directed_attention import MissingParse
+from .syntax_directed_attention import MissingParse, refuse_unparsed
 from .two_sequence_attention import TwoSequenceAttention
 
 UNIT_INPUTS = ("parent_pieces", "word_starts")
@@ -39,12 +39,7 @@ class UnitEncoder(RecurrentEncoder):
         """
         starts, parents = source.syntax["word_starts"], source.syntax["parent_pieces"]
         if self.missing == MissingParse.error:
-            unparsed = ((parents < 0) & source.word_mask).any(dim=1)
-            if unparsed.any():
-                raise ValueError(
-                    f"{int(unparsed.sum())} of {len(unparsed)} sentences of a batch have no parse; parse them, or "
-                    "choose --sdatt-missing global"
-                )
+            refuse_unparsed(((parents < 0) & source.word_mask).any(dim=1), "global")
         embedded = self.embed_tokens(source.tokens)
         return embedded, self.units(embedded, source.word_mask, starts, parents)
 

@@ -5,7 +5,7 @@ No architecture of its own: without a special layer it is fairseq's `transformer
 
 from .encoder import SyntaxEncoder, SyntaxEncoderLayer
 from .headwise_attention import HeadwiseAttention, masked_softmax
-from .layer_choice import chosen_layers
+from .layer_choice import check_choice, chosen_layers, kept_layers
 from .model import SyntaxTransformerModel, register_sizes
 
 __all__ = [
@@ -13,7 +13,9 @@ __all__ = [
     "SyntaxEncoder",
     "SyntaxEncoderLayer",
     "SyntaxTransformerModel",
+    "check_choice",
     "chosen_layers",
+    "kept_layers",
     "masked_softmax",
     "register_sizes",
 ]

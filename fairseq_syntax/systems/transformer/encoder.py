@@ -10,6 +10,7 @@ from fairseq.modules.transformer_layer import TransformerEncoderLayerBase
 from torch import Tensor
 
 from ...data.collating import GivenSyntax, SourceSyntax
+from .layer_choice import kept_layers
 
 
 class SyntaxEncoderLayer(TransformerEncoderLayerBase):
@@ -66,12 +67,12 @@ class SyntaxEncoder(TransformerEncoderBase):
     What the layers find is in the output under "syntax", for criterions; it does not depend on the beam.
     """
 
-    def __init__(self, cfg, dictionary, embed_tokens, return_fc=False):
+    def __init__(self, cfg, dictionary, embed_tokens):
         self._layers_built = 0
-        super().__init__(cfg, dictionary, embed_tokens, return_fc)
+        super().__init__(cfg, dictionary, embed_tokens)
 
-    def syntax_layer(self, cfg, index: int) -> Optional[SyntaxEncoderLayer]:
-        """The special layer number `index` (from 0), or None for fairseq's own."""
+    def syntax_layer(self, cfg, number: int) -> Optional[SyntaxEncoderLayer]:
+        """The special layer with a number (from 0, as in training), or None for fairseq's own."""
         return None
 
     def layer_syntax(self, src_syntax: SourceSyntax) -> Optional[dict]:
@@ -84,9 +85,8 @@ class SyntaxEncoder(TransformerEncoderBase):
 
     def build_encoder_layer(self, cfg):
         """fairseq calls this without an index, once a layer."""
-        index = self._layers_built
+        layer = self.syntax_layer(cfg, kept_layers(cfg.encoder)[self._layers_built])
         self._layers_built += 1
-        layer = self.syntax_layer(cfg, index)
         if layer is None:
             return super().build_encoder_layer(cfg)
         if cfg.checkpoint_activations:

@@ -1,18 +1,37 @@
-"""The value of options that choose layers."""
+"""The numbers of layers: options that choose some, and what --encoder-layers-to-keep and its like leave of them."""
+
+from collections.abc import Sequence
 
 
-def chosen_layers(text: str, layers: int, option: str) -> tuple[int, ...]:
-    """Numbers of the chosen layers, ascending: "all", "none", or numbers from 0 with commas between.
+def kept_layers(side) -> Sequence[int]:
+    """The numbers that the layers of an encoder or decoder had in training, ascending.
 
-    Raises ValueError, naming the option: it is none of these, or there is no such layer.
+    Args:
+        side: `encoder` or `decoder` of the configuration; fairseq has already put the number of kept layers there.
     """
+    kept = side.layers_to_keep
+    return sorted(int(number) for number in kept.split(",")) if kept else range(side.layers)
+
+
+def check_choice(text: str, layers: int, option: str) -> None:
+    """Raise ValueError, naming the option, unless all that `text` chooses are among so many layers."""
+    try:
+        valid = set(_numbers(text) or ()) <= set(range(layers))
+    except ValueError:
+        valid = False
+    if not valid:
+        raise ValueError(f"{option} {text}: give all, none, or numbers from 0 to {layers - 1} such as 0,{layers - 1}")
+
+
+def chosen_layers(text: str, layers: Sequence[int]) -> tuple[int, ...]:
+    """Those of some layers that `text` chooses: "all", "none", or numbers from 0 with commas between."""
+    numbers = _numbers(text)
+    return tuple(layer for layer in layers if numbers is None or layer in numbers)
+
+
+def _numbers(text: str) -> set[int] | None:
+    """The numbers; None stands for all."""
     text = str(text).strip("[] ")  # hydra makes lists and numbers of such values
     if text in ("all", "none"):
-        return tuple(range(layers)) if text == "all" else ()
-    try:
-        numbers = {int(part) for part in text.split(",")}
-    except ValueError:
-        numbers = {-1}
-    if not numbers <= set(range(layers)):
-        raise ValueError(f"{option} {text}: give all, none, or numbers from 0 to {layers - 1} such as 0,{layers - 1}")
-    return tuple(sorted(numbers))
+        return None if text == "all" else set()
+    return {int(part) for part in text.split(",")}

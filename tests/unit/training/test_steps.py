@@ -1,5 +1,6 @@
-"""Terms of the loss and learning rates that a model asks the task for, with criterions and optimizers of fairseq."""
+"""Criterions, terms of the loss and learning rates that a model asks the task for, with those of fairseq."""
 
+from argparse import Namespace
 from functools import partial
 from types import SimpleNamespace
 
@@ -12,6 +13,7 @@ from fairseq.criterions.label_smoothed_cross_entropy_with_rdrop import RdropLabe
 from fairseq.logging import metrics
 from fairseq.models import BaseFairseqModel
 from fairseq.tasks.translation import TranslationTask
+from omegaconf import OmegaConf
 
 from fairseq_syntax.training.steps import TrainingSteps
 
@@ -33,7 +35,7 @@ class Task(TrainingSteps, TranslationTask):
     """With a target dictionary and nothing else; trees come with the batch."""
 
     def __init__(self):
-        self.cfg = SimpleNamespace(eval_bleu=False)
+        self.cfg = SimpleNamespace(eval_bleu=False, lisa_gold_parses=False)
         self.src_dict = self.tgt_dict = small_models.WORDS
         self.attach_syntax = None
 
@@ -52,6 +54,17 @@ class Optimizer:
 
     def backward(self, loss):
         loss.backward()
+
+
+@pytest.mark.parametrize("arch", ["lisa_transformer_tiny", "dasa_transformer_tiny"])
+@pytest.mark.parametrize("from_checkpoint", [False, True])
+@pytest.mark.parametrize("suffix", ["", "_with_heads"])
+def test_a_criterion_that_teaches_a_new_model_no_trees_is_named(task, arch, from_checkpoint, suffix, caplog):
+    task.build_model(Namespace(**small_models.SIZES, arch=arch), from_checkpoint)
+    criterion = {"_name": f"label_smoothed_cross_entropy{suffix}", "label_smoothing": 0.1, "sentence_avg": False}
+    task.build_criterion(OmegaConf.create(criterion), from_checkpoint)
+    warned = "label_smoothed_cross_entropy learns nothing from the trees; give" in caplog.text
+    assert warned == ("lisa" in arch and not from_checkpoint and not suffix)
 
 
 TREES = ["pascal_transformer_tiny", "lisa_transformer_tiny", "tag_transformer_tiny", "dasa_transformer_tiny"]

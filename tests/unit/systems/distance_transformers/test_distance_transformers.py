@@ -12,7 +12,7 @@ from fairseq.models import ARCH_CONFIG_REGISTRY
 from fairseq.models.transformer import TransformerModel
 from small_models import PAD, batch
 
-from fairseq_syntax.systems.transformer.layer_choice import chosen_layers
+from fairseq_syntax.systems.transformer.layer_choice import check_choice, chosen_layers
 from fairseq_syntax.systems.transformer.model import SIZES
 
 SDATT, DASA = "sdatt_transformer", "dasa_transformer"
@@ -92,21 +92,23 @@ def test_wrong_options_are_named(arch, options, message):
         build(arch, **options)
 
 
-def test_stock_options_stay_where_nothing_is_directed():
-    assert isinstance(build(SDATT, 0, sdatt_heads=0, no_cross_attention=True), TransformerModel)
+@pytest.mark.parametrize("off", [{"sdatt_heads": 0}, {"sdatt_layers": "none"}])
+def test_stock_options_stay_where_nothing_is_directed(off):
+    assert isinstance(build(SDATT, 0, **off, no_cross_attention=True), TransformerModel)
 
 
 @pytest.mark.parametrize(
     "text, expected", [("all", (0, 1, 2)), ("none", ()), ("2,0", (0, 2)), (1, (1,)), ([0, 2], (0, 2)), ("0, 1", (0, 1))]
 )
 def test_choice_of_layers(text, expected):
-    assert chosen_layers(text, 3, "--x") == expected
+    check_choice(text, 3, "--x")
+    assert chosen_layers(text, range(3)) == expected
 
 
 @pytest.mark.parametrize("text", ["", "3", "0,,1", "-1", "1.5", "ALL"])
 def test_wrong_choice_of_layers(text):
     with pytest.raises(ValueError, match=r"^--x"):
-        chosen_layers(text, 3, "--x")
+        check_choice(text, 3, "--x")
 
 
 @pytest.mark.parametrize("left_pad", [False, True])
