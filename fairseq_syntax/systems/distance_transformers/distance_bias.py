@@ -8,6 +8,8 @@ from fairseq.modules import MultiheadAttention
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from ..transformer.headwise_attention import split_heads
+
 
 def log_gaussian(distances: Tensor, sigma: float) -> Tensor:
     """-d² / 2σ² in float32, of distances of any shape and type; σ in arcs, may be infinite."""
@@ -29,12 +31,7 @@ class DistanceBiasAttention(MultiheadAttention):
 
     def attend_to_near(self, x: Tensor, padding_mask: Tensor | None, nearness: Tensor) -> Tensor:
         """(T, B, C) -> (T, B, C), with a padding mask (B, T) or None, and `nearness` G (B, T, T), finite throughout."""
-        length, batch, width = x.shape
-
-        def split_heads(projected: Tensor) -> Tensor:  # (T, B, C) -> (B, H, T, d)
-            return projected.view(length, batch, self.num_heads, self.head_dim).permute(1, 2, 0, 3)
-
-        query, key, value = (split_heads(projection(x)) for projection in (self.q_proj, self.k_proj, self.v_proj))
+        query, key, value = split_heads(self, x)
         nearness = nearness.unsqueeze(1).type_as(query)
         weight = self.distance_weight.view(-1, 1, 1).type_as(query)
         if padding_mask is None:
@@ -46,4 +43,4 @@ class DistanceBiasAttention(MultiheadAttention):
         output = F.scaled_dot_product_attention(
             query, key, value, attn_mask=bias, dropout_p=self.dropout_module.p if attends else 0.0
         )
-        return self.out_proj(output.permute(2, 0, 1, 3).reshape(length, batch, width))
+        return self.out_proj(output.permute(2, 0, 1, 3).reshape(x.shape))

@@ -3,7 +3,6 @@
 import math
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from fairseq.criterions import FairseqCriterion, register_criterion
 from fairseq.criterions.cross_entropy import CrossEntropyCriterionConfig
@@ -16,9 +15,8 @@ from ...options import option
 from ...trees import spanning
 from ...trees.conllu import ROOT
 from ...trees.well_formed import are_trees
+from .decoding import best_trees
 from .treebank import MISSING
-
-_LOG_TINY = math.log(1e-12)
 
 # what is logged -> (hits, of how many)
 _PERCENT = {
@@ -172,12 +170,8 @@ def _score(graph, sample: dict, decoded: bool) -> dict:
 
 def _eisner(head_log_probs: Tensor, lengths: Tensor) -> Tensor:
     """(B, S) columns of the heads of the best projective trees, that of EOS for the root; -2 behind the words."""
-    scores = head_log_probs.clamp(min=_LOG_TINY).double().cpu().numpy()
     sizes = (lengths - 1).tolist()
-    arcs = [row[:size, :size] for row, size in zip(scores, sizes, strict=True)]
-    roots = [row[:size, size] for row, size in zip(scores, sizes, strict=True)]
-    heads = np.full(scores.shape[:2], -2)
-    for row, (tree, size) in enumerate(zip(spanning.eisner(arcs, roots), sizes, strict=True)):
-        heads[row, :size] = tree
-        heads[row, :size][heads[row, :size] == ROOT] = size
-    return torch.from_numpy(heads).to(lengths.device)
+    heads = torch.full(head_log_probs.shape[:2], -2)
+    for row, tree, size in zip(heads, best_trees(spanning.eisner, head_log_probs, sizes), sizes, strict=True):
+        row[:size] = torch.tensor([size if head == ROOT else head for head in tree])
+    return heads.to(lengths.device)

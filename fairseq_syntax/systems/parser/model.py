@@ -18,15 +18,13 @@ from ...checkpoints import architecture_of, build, load_state
 from ...options import as_namespace, fill_defaults, option, register_presets
 from ..recurrent.rotation import Rotation
 from .char_ngrams import NgramVocabulary
+from .decoding import TINY
 from .latent_graph_parser import Graph, HeadInit, LatentGraphParser
 from .layers import reversal, reverse
 from .word_representation import WordRepresentation
 from .word_vectors import load_vectors
 
 logger = logging.getLogger(__name__)
-
-TINY = 1e-12
-"""Probability below which all heads are equally bad: no score of an arc is -inf."""
 
 
 class Embeddings(StrEnum):

@@ -42,29 +42,25 @@ class WordRepresentation(nn.Module):
     without any known one.
 
     Neither rows nor n-grams depend on words of count 0, so a dictionary can grow at its end and weights stay valid.
-    `row_symbols` and `vocabulary` of a model that exists may be given instead: the tables are then as in that model,
-    whatever the counts.
 
     Args:
         symbols, counts: V symbols of the dictionary, and how often each occurs in the training text.
         specials: numbers of the symbols that are not words; `pad` and `unk` are among them.
         size: d1, of both vectors.
-        minimum: occurrences that a word must have for a row of its own.
-        ngram_minimum: occurrences that an n-gram must have; None takes `minimum`.
+        minimum: occurrences that a word must have for a row of its own, and an n-gram.
         max_ngrams: n-grams of a word to use, the first ones.
         unk_ngram: give words without a known n-gram, and `unk`, one n-gram of their own.
         lowercase: look words up by their lower-cased spelling; n-grams are those of the word as written. Spellings of a
-            word count together. A row of `row_symbols` with upper case serves the word that is written like this, if
-            there is none for the lower-cased one.
+            word count together.
         vocabulary: n-grams in the order of the table; None takes those of the dictionary.
-        row_symbols: string of each row of the table of words; None makes them as above.
 
     Attributes:
+        row_symbols: string of each row of the table of words.
         words, ngrams: tables (R, d1) and (G + 1, d1), row 0 for no n-gram.
         word_row: (V,) row of each symbol, int64; not in the state.
         bag: (V, W) n-grams of each symbol, int32, 0 after the last; not in the state.
 
-    Raises ValueError: `row_symbols` lacks a special symbol; `max_ngrams` is below 1.
+    Raises ValueError: `max_ngrams` is below 1.
     """
 
     def __init__(
@@ -77,12 +73,10 @@ class WordRepresentation(nn.Module):
         unk: int,
         size: int,
         minimum: int,
-        ngram_minimum: Optional[int] = None,
         max_ngrams: int = 96,
         unk_ngram: bool = False,
         lowercase: bool = False,
         vocabulary: Optional[NgramVocabulary] = None,
-        row_symbols: Optional[Sequence[str]] = None,
     ):
         super().__init__()
         self.size = size
@@ -95,23 +89,16 @@ class WordRepresentation(nn.Module):
             ("" if i in is_special else symbol, count)
             for i, (symbol, count) in enumerate(zip(symbols, counts, strict=True))
         ]
-        special_symbols = [symbols[i] for i in specials]
-
-        if row_symbols is None:
-            row_symbols = [*special_symbols, *self._frequent(words, minimum)]
-        self.row_symbols: List[str] = list(row_symbols)
-        missing = [symbol for symbol in special_symbols if symbol not in self.row_symbols]
-        if missing:
-            raise ValueError(f"the list of rows has none for {', '.join(missing)}; give that of a model that has them")
-        # a word may be spelled like a special symbol, lower-cased at least; the first row is then that of the symbol
-        special_rows = {i: self.row_symbols.index(symbols[i]) for i in specials}
-        taken = set(special_rows.values())
-        self._rows = {word: row for row, word in enumerate(self.row_symbols) if row not in taken}
+        special_rows = {i: row for row, i in enumerate(specials)}
+        frequent = self._frequent(words, minimum)
+        self.row_symbols: List[str] = [symbols[i] for i in specials] + frequent
+        # a word may be spelled like a special symbol, lower-cased at least
+        self._rows = {word: row for row, word in enumerate(frequent, len(specials))}
         self._unk_row = special_rows[unk]
         word_row = [special_rows[i] if i in is_special else self._find_row(word) for i, (word, _) in enumerate(words)]
 
         if vocabulary is None:
-            vocabulary = NgramVocabulary.build(words, minimum if ngram_minimum is None else ngram_minimum)
+            vocabulary = NgramVocabulary.build(words, minimum)
         self.vocabulary = vocabulary.extended([UNK_NGRAM]) if unk_ngram else vocabulary
         bag = self._bags(["" if not count and _FILLER.fullmatch(word) else word for word, count in words])
         if unk_ngram:
@@ -195,8 +182,7 @@ class WordRepresentation(nn.Module):
         return [word for word, count in counts.items() if count >= minimum]
 
     def _find_row(self, word: str) -> int:
-        row = self._rows.get(word.lower()) if self.lowercase else None
-        return self._rows.get(word, self._unk_row) if row is None else row
+        return self._rows.get(word.lower() if self.lowercase else word, self._unk_row)
 
     def _bags(self, words: Sequence[str]) -> Tensor:
         """(V, W); see `bag_table`."""

@@ -27,13 +27,8 @@ class HeadwiseAttention(MultiheadAttention):
 
         Returns (output (T, B, C), weights of the special heads before dropout (B, h, T, T)).
         """
-        length, batch, width = x.shape
         special = self.special_heads
-
-        def split_heads(projected: Tensor) -> Tensor:  # (T, B, C) -> (B, H, T, d)
-            return projected.view(length, batch, self.num_heads, self.head_dim).permute(1, 2, 0, 3)
-
-        query, key, value = (split_heads(projection(x)) for projection in (self.q_proj, self.k_proj, self.v_proj))
+        query, key, value = split_heads(self, x)
         weights = special_weights(query[:, :special] * self.scaling, key[:, :special])
         outputs = [self.dropout_module(weights.type_as(value)) @ value[:, :special]]
         if special < self.num_heads:
@@ -47,8 +42,16 @@ class HeadwiseAttention(MultiheadAttention):
                     dropout_p=self.dropout_module.p if attends else 0.0,
                 )
             )
-        output = torch.cat(outputs, dim=1).permute(2, 0, 1, 3).reshape(length, batch, width)
-        return self.out_proj(output), weights
+        return self.out_proj(torch.cat(outputs, dim=1).permute(2, 0, 1, 3).reshape(x.shape)), weights
+
+
+def split_heads(attention: MultiheadAttention, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Queries, keys and values of self-attention on x (T, B, C); (B, H, T, d) each, not scaled."""
+    length, batch, _ = x.shape
+    shape = length, batch, attention.num_heads, attention.head_dim
+    projections = attention.q_proj, attention.k_proj, attention.v_proj
+    query, key, value = (projection(x).view(shape).permute(1, 2, 0, 3) for projection in projections)
+    return query, key, value
 
 
 def masked_softmax(scores: Tensor, padding_mask: Tensor | None) -> Tensor:

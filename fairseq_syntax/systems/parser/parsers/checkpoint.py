@@ -15,6 +15,7 @@ from ....trees.conllu import ROOT, Sentence, TreeFormatError, quoted
 from ....trees.spanning import DECODERS, TreeDecoder
 from ....trees.universal_dependencies import is_root_label, universal_labels
 from ....trees.well_formed import are_trees
+from ..decoding import best_trees
 from ..treebank import UNKNOWN, PosColumn
 
 READS = ("parser_model", "parser_decoder", "parser_device")
@@ -22,7 +23,6 @@ NEEDS = ("parser_model",)
 
 # words that the vocabulary may have grown by before it is cut back; each costs about 1 kB
 _MOST_ADDED = 100_000
-_TINY = 1e-12
 
 
 def load(options: ParserOptions, lenient: bool) -> Parser:
@@ -162,12 +162,10 @@ class OwnParser:
             # best heads that form a tree are the best tree
             chosen = (~are_trees(best, lengths)).nonzero().flatten().tolist()
         else:
-            chosen = range(len(sizes))
+            chosen = list(range(len(sizes)))
         if not chosen:
             return heads
-        scores = log_probs.clamp(min=float(np.log(_TINY))).double().cpu().numpy()
-        arcs = [scores[i, : sizes[i], : sizes[i]] for i in chosen]
-        roots = [scores[i, : sizes[i], sizes[i]] for i in chosen]
-        for i, tree in zip(chosen, DECODERS[self.decoder](arcs, roots), strict=True):
+        trees = best_trees(DECODERS[self.decoder], log_probs[chosen], [sizes[i] for i in chosen])
+        for i, tree in zip(chosen, trees, strict=True):
             heads[i] = tree
         return heads

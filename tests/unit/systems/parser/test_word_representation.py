@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from oracles.ngrams import mean_vector
 from torch import nn
 
-from fairseq_syntax.systems.parser.char_ngrams import NgramVocabulary
 from fairseq_syntax.systems.parser.word_representation import UNK_NGRAM, WordRepresentation
 
 SPECIALS = ["<s>", "<pad>", "</s>", "<unk>"]
@@ -59,13 +58,6 @@ def test_forward_equals_loops(words, minimum, width, train, data):
             torch.testing.assert_close(vector, torch.tensor(rows[row] + mean, dtype=torch.double), atol=1e-12, rtol=0)
 
 
-def test_ngrams_can_have_a_minimum_of_their_own():
-    words = [(word, count) for word, count in LEXICON]
-    module = build(ngram_minimum=9)
-    assert module.vocabulary.keys == NgramVocabulary.build(words, 9).keys
-    assert module.row_symbols == build().row_symbols
-
-
 def test_lower_cased_words_share_a_row_and_keep_their_ngrams():
     words = [*LEXICON, ("Dog", 1), ("DOG", 1), ("<PAD>", 5)]
     module = build(words, unseen=["THE", "JAPAN", "Ox"], lowercase=True)
@@ -102,31 +94,6 @@ def test_long_words_are_cut_and_reported(caplog):
     assert module.bag.shape[1] == 7
     keys = [module.vocabulary.keys[number - 1] for number in module.bag[4].tolist()]
     assert keys == [f"2gram-{pair}" for pair in ("#BEGIN#a", "ab", "bc", "cd", "de", "ef", "fg")]
-
-
-def test_rows_and_ngrams_of_a_stored_model():
-    """The dictionary of another text: the tables are still those of the model."""
-    first = build()
-    stored = NgramVocabulary(list(first.vocabulary.keys))
-    words = [("cats", 1), ("dog", 50), ("The", 0), ("cat", 7), ("the", 1)]
-    second = build(words, vocabulary=stored, row_symbols=list(first.row_symbols), minimum=30)
-    second.load_state_dict(first.state_dict())
-    mine, theirs = symbols_of(words), symbols_of(LEXICON)
-    for word in (*SPECIALS, "cats", "The", "cat", "the"):
-        expected = first(torch.tensor([[theirs.index(word)]]))
-        assert torch.equal(second(torch.tensor([[mine.index(word)]])), expected)
-    assert second.rows(torch.tensor([mine.index("dog")])).item() == UNK
-
-
-def test_a_stored_row_in_upper_case_serves_that_spelling():
-    rows = [*SPECIALS, "the", "The", "Japan"]
-    module = build([("The", 1), ("Japan", 1), ("japan", 1), ("THE", 1)], row_symbols=rows, lowercase=True)
-    assert module.word_row.tolist()[4:] == [4, 6, UNK, 4]
-
-
-def test_stored_rows_lack_a_special_symbol():
-    with pytest.raises(ValueError, match=r"has none for <pad>, </s>; give"):
-        build(row_symbols=["<s>", "<unk>", "the"])
 
 
 @given(DICTIONARIES, st.lists(WORDS, max_size=5, unique=True), st.booleans(), st.booleans(), st.booleans())
