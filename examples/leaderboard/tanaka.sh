@@ -6,5 +6,6 @@
 : "${OUT:=outputs/leaderboard/tanaka}"
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 for verb in prepare pretrain; do
-    run env OUT="$OUT" PAIRS=all bash "$EXAMPLES/recipe.sh" "$verb" lgp
+    # whatever is set outside
+    run env OUT="$OUT" PAIRS=all MIN_FREQUENCY=2 MIN_FREQUENCY_TARGET=2 bash "$EXAMPLES/recipe.sh" "$verb" lgp
 done
