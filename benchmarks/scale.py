@@ -196,8 +196,8 @@ def table(record: dict) -> str:
     for name, title in FILES.items():
         figures = {pairs: run["bytes"][name] / 1e6 for pairs, run in runs.items() if name in run["bytes"]}
         rows.append(row(name, f"on disk: {title}", figures, sizes, "MB"))
-    commits = ", ".join(sorted({f"{run['date']}, commit {run['commit']}" for run in runs.values() if "commit" in run}))
-    return f"{commits}, {record['machine']}.\n\n".lstrip(", ") + "\n".join(rows)
+    made = sorted({stamp for run in runs.values() for stamp in run["made"]})
+    return f"{'; '.join(made)}.\n\n" + "\n".join(rows)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -215,11 +215,13 @@ def main(arguments: list[str] | None = None) -> None:
     for pairs in args.pairs:
         with tempfile.TemporaryDirectory() as folder:
             run = measure(pairs, args.only, Path(folder))
-        record["machine"] = f"one core ({platform.machine()}), Python {platform.python_version()}"
-        old = record["runs"].setdefault(str(pairs), {"steps": {}, "bytes": {}})
+        old = record["runs"].setdefault(str(pairs), {"steps": {}, "bytes": {}, "made": []})
         for part, figures in run.items():
             old[part] |= figures
-        old |= {"commit": commit(), "date": f"{date.today()}"}
+        machine = f"one core ({platform.machine()}), Python {platform.python_version()}"
+        stamp = f"{date.today()}, commit {commit()}, {machine}"
+        # some steps may be older than others
+        old["made"] = sorted({stamp, *old["made"]}) if set(args.only) < set(STEPS) else [stamp]
         if args.json:
             with written(str(args.json)) as file:
                 file.write(json.dumps(record, indent=1) + "\n")

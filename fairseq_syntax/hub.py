@@ -56,9 +56,12 @@ class HubModel:
         `data_name_or_path` is the data directory, for its dictionaries; `kwargs` override options: `parser`,
         `bpe_codes`, …
 
-        Raises ValueError: files of a bundled model are damaged.
+        Raises ValueError: files of a bundled model are damaged; FileNotFoundError: no such folder or model.
         """
-        if model_name_or_path in pretrained.names() and not Path(model_name_or_path).exists():
+        if not Path(model_name_or_path).exists() and "://" not in str(model_name_or_path):
+            if model_name_or_path not in pretrained.names():
+                known = ", ".join(pretrained.names())
+                raise FileNotFoundError(f"{model_name_or_path}: no such folder or bundled model; choose from {known}")
             model_name_or_path = str(pretrained.folder(model_name_or_path))
         loaded = hub_utils.from_pretrained(model_name_or_path, checkpoint_file, data_name_or_path, **kwargs)
         return SyntaxHubInterface(loaded["args"], loaded["task"], loaded["models"])

@@ -226,11 +226,12 @@ def _build(kind: type, where: str, values: object, **more):
 
 
 def _inherit(path: Path, families: dict) -> None:
-    """Give every family with `like` the settings of that one that it does not set itself."""
+    """Give every family with `like` the settings of that one, which is above it, that it does not set itself."""
     for name, values in families.items():
         like = str(values.pop("like", name)) if isinstance(values, dict) else name
-        if not isinstance(families.get(like), dict):
-            raise BoardError(f"{path}: families.{name}: like {like}; choose among {', '.join(families)}")
+        if not isinstance(families.get(like), dict) or "like" in families[like]:
+            known = ", ".join(families)
+            raise BoardError(f"{path}: families.{name}: like {like}; choose among {known}, above if it is like another")
         families[name] = {**families[like], **values}
 
 
@@ -258,6 +259,8 @@ def read_board(path: Path) -> Board:
     if curve is not None:
         parts["curve"] = _build(Curve, f"{path}: curve", curve)
     board = _build(Board, str(path), content, path=path, **parts)
+    for name, family in board.families.items():
+        _check_family(f"{path}: families.{name}", family)
     for system in board.systems.values():
         _check_system(board, system)
     for probe in board.probes.values():
@@ -266,11 +269,22 @@ def read_board(path: Path) -> Board:
         board.curve.split not in board.splits or not board.curve.systems.keys() <= board.systems.keys()
     ):
         raise BoardError(f"{path}: curve: its split and its systems must be among those of the table")
+    for options in board.curve.systems.values() if board.curve else ():
+        _check_options(f"{path}: curve", options)
     if board.default_trees not in TREES:
         raise BoardError(f"{path}: default_trees = {board.default_trees!r}; choose among {', '.join(TREES)}")
     if "valid" not in board.splits:
         raise BoardError(f"{path}: splits.valid is missing; checkpoints are chosen on it")
     return board
+
+
+def _check_family(where: str, family: Family) -> None:
+    for options in (family.train, family.generate):
+        _check_options(where, options)
+    try:
+        family.data.format(trees="")
+    except (LookupError, ValueError):
+        raise BoardError(f"{where}: data = {family.data!r}: has other braces than {{trees}}") from None
 
 
 def _check_system(board: Board, system: System) -> None:
@@ -282,6 +296,8 @@ def _check_system(board: Board, system: System) -> None:
     _check_options(where, system.options)
     if system.control and system.control not in board.systems:
         raise BoardError(f"{where}: control {system.control} is not among the systems")
+    if system.control and system.control in {family.baseline for family in board.families.values()}:
+        raise BoardError(f"{where}: control {system.control} is a baseline, which others are compared with anyway")
     baseline = board.families[system.family].baseline
     if baseline and baseline not in board.systems:
         raise BoardError(f"{board.path}: families.{system.family}: baseline {baseline} is not among the systems")

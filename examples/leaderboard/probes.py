@@ -19,7 +19,7 @@ from string import Template
 
 from board import USER_DIR, VERBS, BoardError, Probe, read_board
 from records import describe, scores
-from run import add_arguments, at_once, chosen_runs, only_one
+from run import add_arguments, at_once, chosen_runs, leave, only_one
 from training import Run, RunError, load
 
 from fairseq_syntax.evaluate.generated import read_output
@@ -228,15 +228,11 @@ def _ask_all(questions: list[Question], jobs: int) -> dict[str, str]:
             try:
                 future.result()
                 said = "done"
-            except (RunError, BoardError, OSError, ValueError) as error:
+            except (RunError, BoardError, OSError, ValueError, LookupError) as error:
                 failed[name] = said = str(error)
             print(f"{number} of {len(questions)}: {name}: {said}", flush=True)
     return failed
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        print("probes: stopped; the same command goes on where it was", file=sys.stderr)
-        os._exit(130)  # without waiting for the models, which end with this process
+    leave(main, "probes")

@@ -17,7 +17,7 @@ from board import CHECKOUT, EXAMPLES, BoardError, Split
 
 from fairseq_syntax.evaluate.tree_comparison import Comparison
 from fairseq_syntax.files import written
-from fairseq_syntax.trees import read_conllu
+from fairseq_syntax.trees import read_conllu, text
 
 _JSON = re.compile(r"\| INFO \| (train|valid) \| (\{.*\})$")
 # Freed memory is kept: glibc gives large blocks back to the system, and getting them again, page by page, takes time.
@@ -30,7 +30,7 @@ _DEFAULTS = {
 COMMIT = "# commit "
 """What a line of a log begins with that names the commit of the checkout."""
 _TUNING = ("LD_PRELOAD", "MALLOC_", "GLIBC_TUNABLES", "THP_", "MKL_")
-_PACKAGES = ("torch", "fairseq-fixed", "fairseq", "sacrebleu", "numpy")
+_PACKAGES = ("fairseq-syntax", "torch", "fairseq-fixed", "fairseq", "sacrebleu", "numpy")
 
 
 def read_log(path: Path) -> dict:
@@ -78,8 +78,17 @@ def environment() -> dict[str, str]:
 
 
 def hashes(out: Path, hashed: tuple[str, ...]) -> dict[str, str]:
-    """Of the text, the parses and what else was trained on: name of a file -> its SHA-256."""
-    return {str(path.relative_to(out)): _sha256(path) for pattern in hashed for path in sorted(out.glob(pattern))}
+    """Of the text, the parses and what else was trained on: name of a file -> its SHA-256.
+
+    Raises BoardError: a pattern names no file.
+    """
+    found = {}
+    for pattern in hashed:
+        files = [path for path in sorted(out.glob(pattern)) if path.is_file()]
+        if not files:
+            raise BoardError(f"hashed: {out} has no file {pattern}; give those that were trained on")
+        found |= {str(path.relative_to(out)): _sha256(path) for path in files}
+    return found
 
 
 def describe() -> dict:
@@ -94,7 +103,9 @@ def describe() -> dict:
 
 
 def commit() -> str:
-    """That of the checkout now, and whether files of it were changed."""
+    """That of the checkout now, and whether files of it were changed; unknown of a copy of the examples."""
+    if not (CHECKOUT / "fairseq_syntax").is_dir():
+        return "unknown"
 
     def git(*arguments: str) -> str:
         done = subprocess.run(["git", *arguments], cwd=CHECKOUT, capture_output=True, text=True)
@@ -138,8 +149,8 @@ def _sha256(path: Path) -> str:
 
 
 def read_lines(path: Path) -> list[str]:
-    """The lines of a text without their ends; only LF ends a line."""
-    return path.read_text(encoding="utf8").removesuffix("\n").split("\n")
+    """The lines of a text without their ends."""
+    return list(text.read_lines(path))
 
 
 # --- scores -----------------------------------------------------------------------------------------------------------

@@ -12,16 +12,17 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+import traceback
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, NoReturn
 
 from board import CHECKOUT, Board, BoardError, add_places, places, read_board
 from comparisons import compare_all
 from table import tables
-from training import Run, RunError, load, status
+from training import Run, RunError, load, read_records, status
 
 from fairseq_syntax.files import lock
 
@@ -62,6 +63,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         board = read_board(args.table)
         runs = chosen_runs(board, args)
+        read_records(board, places(board, args)[1])
         pending = [run for run in runs if not run.record.exists()]
         if args.dry_run:
             for run in pending:
@@ -207,9 +209,22 @@ def _duration(minutes: float) -> str:
     return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"
 
 
-if __name__ == "__main__":
+def leave(program: Callable[[], int], name: str) -> NoReturn:
+    """Call a program and end the process with its status, without waiting for what it has started: that ends, too."""
     try:
-        sys.exit(main())
+        status = program()
+        sys.stdout.flush()
     except KeyboardInterrupt:
-        print("leaderboard: stopped; the same command goes on where it was", file=sys.stderr)
-        os._exit(130)  # without waiting for the trainings, which end with this process
+        print(f"{name}: stopped; the same command goes on where it was", file=sys.stderr)
+        status = 130
+    except SystemExit as ended:  # of argparse
+        status = ended.code
+    except BaseException:
+        traceback.print_exc()
+        status = 1
+    sys.stderr.flush()
+    os._exit(status)
+
+
+if __name__ == "__main__":
+    leave(main, "leaderboard")

@@ -166,7 +166,7 @@ def _delta(delta: dict) -> str:
 def commits(records: list[dict]) -> str:
     """Of which commits these are, by name if they are few, and how many are of changed files."""
     names = sorted({commit[:10] for record in records for commit in record.get("commits") or [record["commit"]]})
-    changed = sum("-changed" in record["commit"] for record in records)
+    changed = sum("-changed" in " ".join([record["commit"], *record.get("commits", ())]) for record in records)
     said = f"commit {', '.join(names)}" if len(names) <= 3 else f"{len(names)} commits"
     return f"{said} ({changed} with changed files)" if changed else said
 

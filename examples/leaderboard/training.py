@@ -122,7 +122,8 @@ class Run:
         self.folder.mkdir(parents=True, exist_ok=True)
         self._check_beginning()
         if not (self.folder / "trained").exists():
-            self.call(self.train_command(), self.folder / "train.log")
+            if not self._has_ended():
+                self.call(self.train_command(), self.folder / "train.log")
             (self.folder / "trained").touch()
         chosen, on_valid = self._choose()
         started = time.monotonic()
@@ -130,6 +131,12 @@ class Run:
             self._translate(split.subset, chosen, self.folder / f"{name}.txt")
         translating = time.monotonic() - started
         self._write(chosen, on_valid, translating, self._follow_curve(chosen))
+
+    def _has_ended(self) -> bool:
+        """Whether the last training in the log came to its end: called again, fairseq-train would go on."""
+        log = self.folder / "train.log"
+        text = log.read_text(encoding="utf8", errors="replace") if log.exists() else ""
+        return "| done training in " in text.rpartition("+ fairseq-train ")[2]
 
     def _check_beginning(self) -> None:
         """Keep what the run began with; BoardError if it goes on with something else."""
@@ -237,7 +244,9 @@ class Run:
         return "schedule" if self.family.annealed else "cap"
 
     def _write(self, chosen: Path, on_valid: dict[str, float], translating: float, curve: list[dict]) -> None:
-        """Write the record, and the translations beside it."""
+        """Write the record, and the translations beside it. RunError: somebody else has written one in the meantime."""
+        if self.record.exists():
+            raise RunError(f"{self.record}: written by another leaderboard in the meantime; this run's is left out")
         log = read_log(self.folder / "train.log")
         record = {
             "corpus": self.board.name,
@@ -292,7 +301,7 @@ def read_records(board: Board, results: Path) -> list[dict]:
         BoardError: one cannot be read, is of a run that the table does not have, or was made by other commands.
     """
     runs = {run.record: run for run in (Run(board, *run, Path("/OUT"), results, ()) for run in board.runs())}
-    for path in sorted(results.glob("*.json")):
+    for path in sorted(results.glob("[!.]*.json")):
         if path not in runs:
             raise BoardError(f"{path}: {board.path} has no such run; add it there, or remove the record")
     found = {path: load(path) for path in runs if path.exists()}
@@ -305,6 +314,7 @@ def read_records(board: Board, results: Path) -> list[dict]:
                     f"{path}: trained on another {name} than {where} (sha256); remove the record of the older data"
                 )
         run = runs[path]
+        _check_splits(board, path, record)
         for verb, now in run.commands(record["checkpoint"]["chosen"]).items():
             then = record["commands"][verb].replace("--cpu ", "", 1)
             if then != now and not (run.ends_below_its_cap(record) and _CAP.sub("", then) == _CAP.sub("", now)):
@@ -313,6 +323,15 @@ def read_records(board: Board, results: Path) -> list[dict]:
                     f"again, or give the table the old ones. The record's: {then}"
                 )
     return list(found.values())
+
+
+def _check_splits(board: Board, path: Path, record: dict) -> None:
+    """Raise BoardError unless a record has scores of all splits of its table, and of no other."""
+    for name in board.splits.keys() ^ record["scores"].keys():
+        raise BoardError(f"{path}: it and {board.path} do not both have {name}; remove the record to run it again")
+    for name, split in board.splits.items():
+        if bool(split.challenge) != ("agreement" in record["scores"][name]):
+            raise BoardError(f"{path}: {name} had another challenge; remove the record to run it again")
 
 
 def load(path: Path) -> dict:

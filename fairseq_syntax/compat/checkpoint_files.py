@@ -71,7 +71,8 @@ def check_state(state: object, path: str | Path) -> None:
     for name, tensor in parameters.items():
         if not isinstance(tensor, torch.Tensor):
             raise ValueError(f"{path}: not a checkpoint of fairseq ({name} is not a tensor)")
-        if tensor.is_floating_point() and not torch.isfinite(tensor).all():
+        # -inf may be meant, in a mask
+        if tensor.is_floating_point() and (tensor.isnan() | tensor.isposinf()).any():
             raise ValueError(
                 f"{path}: {name} holds NaN or infinite numbers, so the training has failed; give an earlier checkpoint"
             )

@@ -145,6 +145,8 @@ def double_trees():
     import torch
     from fairseq.criterions import label_smoothed_cross_entropy_with_rdrop
 
+    expect(label_smoothed_cross_entropy_with_rdrop.duplicate_input, has="isinstance(v, torch.Tensor)", lacks="dict")
+
     def double(original, sample):
         inputs = sample.get("net_input", sample)
         for name, given in (inputs.get("src_syntax") or {}).items():

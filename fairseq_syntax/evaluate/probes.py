@@ -5,6 +5,7 @@ A record is RESULTS/PROBE/SYSTEM-SEED.json.gz, as examples/leaderboard/probes.py
 system it is of.
 """
 
+import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -57,7 +58,8 @@ def read_probes(folder: str | Path) -> dict[str, dict[str, dict[str, dict]]]:
 
 def training_of(run: dict) -> dict:
     """What says which training of a system a record is of."""
-    return {"commit": run["commit"], "command": run["commands"]["train"]}
+    curve = hashlib.sha256(json.dumps(run.get("curve"), sort_keys=True).encode()).hexdigest()
+    return {"command": run["commands"]["train"], "curve": curve}
 
 
 def tables(answers: Answers, runs: Answers, baseline: str, most: int | None = None) -> Iterator[Table]:
@@ -81,7 +83,8 @@ def tables(answers: Answers, runs: Answers, baseline: str, most: int | None = No
                 "things; remove the older record and ask again"
             )
         run = runs.get(record["system"], {}).get(str(record["seed"]))
-        if run and training_of(run) != record.get("training", training_of(run)):  # early records do not say
+        then, now = record.get("training", {}), training_of(run) if run else {}
+        if any(then[key] != now[key] for key in then.keys() & now.keys()):  # early records say less
             raise ValueError(
                 f"{record['system']}-{record['seed']} has been trained again since it was asked; remove the record and "
                 "ask again"

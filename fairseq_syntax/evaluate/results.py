@@ -15,7 +15,7 @@ def read_results(folder: str | Path) -> dict[str, dict[str, dict]]:
         ValueError: there are none, or one is not what examples/leaderboard writes.
     """
     found: dict[str, dict[str, dict]] = {}
-    for path in sorted(Path(folder).glob("*.json")):
+    for path in sorted(Path(folder).glob("[!.]*.json")):
         try:
             record = json.loads(path.read_text(encoding="utf8"))
             name, seed, _ = record["system"], str(record["seed"]), record["scores"].keys()

@@ -324,6 +324,10 @@ def test_a_broken_challenge_is_named(tmp_path, monkeypatch):
         ('"corpus/challenge.en.conllu" = "test" }', '"corpus/challenge.en.conllu" = 1 }', "give a table of texts"),
         ("seeds = [1]", "seeds = [1]\nprobes = 3", "probes = 3: give a table, [probes]"),
         ("average = 2", 'like = ["a"]', "families.recurrent: like ['a']; choose among recurrent"),
+        ("[systems]", '[families.a]\nlike = "b"\n[families.b]\nlike = "a"\n[systems]', "families.a: like b; choose"),
+        ("--batch-size 20", "--lr '1", "families.recurrent: options: No closing quotation"),
+        ('data = "data-bin"', 'data = "data-{tree}"', "data = 'data-{tree}': has other braces than {trees}"),
+        ("nmt_lstm = { family", 'nmt_lstm = { control = "nmt_lstm", family', "control nmt_lstm is a baseline"),
         ('baseline = "nmt_lstm"', 'baseline = "lstm"', "families.recurrent: baseline lstm is not among the systems"),
         ('systems = { nmt_lstm = "', 'systems = { lstm = "', "curve: its split and its systems must be among"),
     ],
@@ -349,7 +353,8 @@ def test_seeds_that_the_table_has_not_are_named(tmp_path):
 def test_an_interrupt_waits_for_nothing_and_starts_nothing(tmp_path):
     table, begun = write(tmp_path / "tiny.toml", 3), tmp_path / "begun"
     table.write_text(table.read_text().replace("seeds = [1]", "seeds = [1, 2, 3]"))
-    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "corpus").mkdir(parents=True)
+    (tmp_path / "out" / "corpus" / "train.en").touch()
     (tmp_path / "out" / "prepared").touch()
     sleeper = tmp_path / "bin" / "fairseq-train"
     sleeper.parent.mkdir()
@@ -370,6 +375,93 @@ def test_an_interrupt_waits_for_nothing_and_starts_nothing(tmp_path):
     assert begun.read_text() == "\n"
 
 
+def write_record(run, **more) -> None:
+    """As much of a record as is looked at."""
+    scores = {"valid": {}, "challenge": {"agreement": {}}}
+    record = {"commands": run.commands("x"), "checkpoint": {"chosen": "x"}, "sha256": {}, "scores": scores, **more}
+    run.record.write_text(json.dumps(record))
+
+
+def runs_of(table: Path, folder: Path) -> tuple:
+    from board import read_board
+    from training import Run
+
+    board = read_board(table)
+    return board, [Run(board, *run, folder / "out", folder, ()) for run in board.runs()]
+
+
+@pytest.mark.parametrize("scores", [{"valid": {}}, {"valid": {}, "challenge": {}}])
+def test_a_record_of_other_splits_is_refused_before_anything_starts(scores, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(FOLDER))
+    table = write(tmp_path / "tiny.toml", 3)
+    _, [run] = runs_of(table, tmp_path / "results")
+    (tmp_path / "results").mkdir()
+    write_record(run)
+    assert leaderboard(table, tmp_path, "--dry-run").returncode == 0
+    write_record(run, scores=scores)
+    done = leaderboard(table, tmp_path)
+    assert done.returncode == 2 and "challenge" in done.stderr and "remove the record" in done.stderr, done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_file_that_is_being_written_is_no_record(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(FOLDER))
+    from training import read_records
+
+    from fairseq_syntax.evaluate.results import read_results
+    from fairseq_syntax.files import staged
+
+    board, [run] = runs_of(write(tmp_path / "tiny.toml", 3), tmp_path)
+    write_record(run, system="nmt_lstm", seed=1)
+    with staged(run.record) as partial:
+        partial.write_text('{"sys')
+        assert len(read_records(board, tmp_path)) == len(read_results(tmp_path)) == 1
+        write_record(run)
+
+
+def test_a_training_that_came_to_its_end_is_not_called_again(tmp_path, monkeypatch):
+    """fairseq-train would make one more update, or wait for one more validation."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    _, [run] = runs_of(write(tmp_path / "tiny.toml", 3), tmp_path)
+    run.folder.mkdir(parents=True)
+    log = run.folder / "train.log"
+    ended = "2026-01-01 00:00:00 | INFO | fairseq_cli.train | done training in 1.0 seconds\n"
+    for text, expected in [("", False), (ended, True), (ended + "+ fairseq-train data\n", False)]:
+        log.write_text("+ fairseq-train data\n" + text)
+        assert run._has_ended() is expected
+
+
+def test_an_earlier_record_stays(data, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(FOLDER))
+    from training import RunError
+
+    _, [run] = runs_of(write(tmp_path / "tiny.toml", 3), tmp_path)
+    write_record(run)
+    with pytest.raises(RunError, match="written by another leaderboard in the meantime"):
+        run._write(tmp_path / "checkpoint_best.pt", {}, 0.0, [])
+
+
+def test_hashed_files_that_are_not_there_are_named(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(FOLDER))
+    from board import BoardError
+    from records import hashes
+
+    (tmp_path / "text" / "deep").mkdir(parents=True)
+    (tmp_path / "text" / "a").touch()
+    assert hashes(tmp_path, ("text/*",)).keys() == {"text/a"}
+    with pytest.raises(BoardError, match=r"has no file txet/\*"):
+        hashes(tmp_path, ("text/*", "txet/*"))
+
+
+def test_an_error_ends_the_program_and_what_it_started(tmp_path):
+    """A record that cannot be read while something is being trained."""
+    code = "import time, run, concurrent.futures as c\n"
+    code += "def main():\n  with run.at_once(1) as pool: pool.submit(time.sleep, 60); raise KeyError('x')\n"
+    code += "run.leave(main, 'x')"
+    done = subprocess.run([sys.executable, "-c", code], cwd=FOLDER, capture_output=True, text=True, timeout=50)
+    assert done.returncode == 1 and "KeyError: 'x'" in done.stderr
+
+
 def test_records_of_different_data_are_not_put_together(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(FOLDER))
     from board import BoardError, read_board
@@ -380,8 +472,7 @@ def test_records_of_different_data_are_not_put_together(tmp_path, monkeypatch):
     board = read_board(table)
     for (system, seed), digest in zip(board.runs(), "ab", strict=True):
         run = Run(board, system, seed, Path("/OUT"), tmp_path, ())
-        record = {"commands": run.commands("x"), "checkpoint": {"chosen": "x"}, "sha256": {"corpus/train.en": digest}}
-        run.record.write_text(json.dumps(record))
+        write_record(run, sha256={"corpus/train.en": digest})
         if digest == "a":
             assert len(read_records(board, tmp_path)) == 1
     with pytest.raises(
