@@ -14,7 +14,7 @@ from contract.command_lines import parse
 
 from fairseq_syntax import pretrained
 from fairseq_syntax.evaluate.contrast import read_record, wilson
-from fairseq_syntax.evaluate.probes import read_probes, tables
+from fairseq_syntax.evaluate.probes import read_probes, tables, training_of
 from fairseq_syntax.inspection.attachment import Treebank
 from fairseq_syntax.trees.conllu import read_conllu
 
@@ -283,9 +283,16 @@ def test_answers_of_different_questions_are_not_put_together(tmp_path):
     assert [row[:2] + row[3:4] for row in table.rows] == [["a", 1, "50.0"], ["b", 1, "50.0"]]
     # each has one alone: nothing says that they differ
     assert table.rows[0][-1] == "-" and table.rows[1][-1] == "1"
-    again = {"a": {"1": {"commit": "c", "commands": {"train": "t"}}}}
-    with pytest.raises(ValueError, match="a-1 has been trained again since it was asked"):
-        list(tables(read_probes(tmp_path / "results")["probe"], again, "a"))
+    run = {"commit": "c", "commands": {"train": "t"}, "curve": [{"loss": 2.0}]}
+    record("a", training=training_of(run))
+    for changed in ({"commands": {"train": "u"}}, {"curve": [{"loss": 3.0}]}):
+        with pytest.raises(ValueError, match="a-1 has been trained again since it was asked"):
+            list(tables(read_probes(tmp_path / "results")["probe"], {"a": {"1": run | changed}}, "a"))
+    # translated again at another commit, or an early record, which says less
+    translated = {"a": {"1": run | {"commit": "d"}}}
+    assert list(tables(read_probes(tmp_path / "results")["probe"], translated, "a"))
+    record("a", training={"commit": "c", "command": "t"})
+    assert list(tables(read_probes(tmp_path / "results")["probe"], translated, "a"))
     record("b", measure="mean")
     with pytest.raises(ValueError, match="b-1 and a-1 were asked different things"):
         list(tables(read_probes(tmp_path / "results")["probe"], {}, "a"))

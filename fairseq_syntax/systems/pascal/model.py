@@ -1,5 +1,6 @@
 """PASCAL: a Transformer whose first encoder layer looks at syntactic parents (Bugliarello & Okazaki, ACL 2020)."""
 
+import math
 from dataclasses import dataclass
 from typing import List
 
@@ -9,6 +10,7 @@ from fairseq.models import register_model
 from ...data.collating import SourceSyntax
 from ...options import option
 from ..transformer.encoder import SyntaxEncoder, SyntaxEncoderLayer
+from ..transformer.layer_choice import kept_layers
 from ..transformer.model import SyntaxTransformerModel, register_sizes
 from .attention import ParentScaledAttention
 from .parent_kernel import ParentKernel, parent_offsets, parent_weights
@@ -47,13 +49,17 @@ class PascalEncoderLayer(SyntaxEncoderLayer):
 class PascalEncoder(SyntaxEncoder):
     """The encoder of PASCAL."""
 
+    def __init__(self, cfg, dictionary, embed_tokens):
+        self.scales = any(cfg.pascal_heads[number] for number in kept_layers(cfg.encoder))
+        super().__init__(cfg, dictionary, embed_tokens)
+
     def syntax_layer(self, cfg, number):
         heads = cfg.pascal_heads[number]
         return PascalEncoderLayer(cfg, heads) if heads else None
 
     def layer_syntax(self, src_syntax: SourceSyntax):
         """D of the batch, once for all layers and heads (or the offsets, if variances are learned)."""
-        if not any(self.cfg.pascal_heads):
+        if not self.scales:
             return None
         if self.training and self.cfg.pascal_parent_ignoring == 1:
             return None  # all rows of D are ones: the stock layer, to the bit
@@ -74,7 +80,7 @@ class PascalTransformerModel(SyntaxTransformerModel):
     @property
     def syntax_inputs(self):
         """Parents, if any head is scaled."""
-        return ("parents",) if any(self.encoder.cfg.pascal_heads) else ()
+        return ("parents",) if self.encoder.scales else ()
 
     @classmethod
     def add_args(cls, parser):
@@ -89,15 +95,17 @@ class PascalTransformerModel(SyntaxTransformerModel):
 
     @classmethod
     def check_options(cls, args, task):
-        heads: List[int] = list(args.pascal_heads)
+        heads: List[int] = [args.pascal_heads] if isinstance(args.pascal_heads, int) else list(args.pascal_heads)
         layers, available = args.encoder_layers, args.encoder_attention_heads
         if len(heads) > layers:
             raise ValueError(f"--pascal-heads has {len(heads)} numbers but the encoder {layers} layers")
-        if any(not 0 <= n <= available for n in heads):
+        if any(n not in range(available + 1) for n in heads):
             raise ValueError(
                 f"--pascal-heads {' '.join(map(str, heads))}: give 0 to {available} "
                 "(--encoder-attention-heads) for each layer"
             )
+        if math.isinf(args.pascal_variance) and args.pascal_weight_fn == ParentKernel.normal:
+            raise ValueError("--pascal-variance inf: this normal density is 0; give --pascal-weight-fn uniform, too")
         if args.pascal_learn_variance and args.pascal_weight_fn != ParentKernel.normal:
             raise ValueError("--pascal-learn-variance works with --pascal-weight-fn normal only")
         args.pascal_heads = heads + [0] * (layers - len(heads))

@@ -5,7 +5,7 @@ No architecture of its own: without a special layer it is fairseq's `transformer
 
 from .encoder import SyntaxEncoder, SyntaxEncoderLayer
 from .headwise_attention import HeadwiseAttention, masked_softmax
-from .layer_choice import check_choice, chosen_layers, kept_layers
+from .layer_choice import check_choice, check_kept_layers, chosen_layers, kept_layers
 from .model import SyntaxTransformerModel, register_sizes
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "SyntaxEncoderLayer",
     "SyntaxTransformerModel",
     "check_choice",
+    "check_kept_layers",
     "chosen_layers",
     "kept_layers",
     "masked_softmax",

@@ -13,6 +13,16 @@ def kept_layers(side) -> Sequence[int]:
     return sorted(int(number) for number in kept.split(",")) if kept else range(side.layers)
 
 
+def check_kept_layers(args) -> None:
+    """Raise ValueError if --encoder-layers-to-keep or its like name layers that a model has not."""
+    for side in ("encoder", "decoder"):
+        layers, kept = getattr(args, f"{side}_layers"), getattr(args, f"{side}_layers_to_keep", None)
+        if kept and not set(kept.split(",")) <= {str(layer) for layer in range(layers)}:
+            raise ValueError(
+                f"--{side}-layers-to-keep {kept}: give numbers from 0 to {layers - 1} such as 0,{layers - 1}"
+            )
+
+
 def check_choice(text: str, layers: int, option: str) -> None:
     """Raise ValueError, naming the option, unless all that `text` chooses are among so many layers."""
     try:

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable
 from typing import Optional
 
+from fairseq.checkpoint_utils import prune_state_dict
 from fairseq.dataclass import FairseqDataclass
 from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.models import register_model_architecture
@@ -20,6 +21,7 @@ from fairseq.models.transformer import (
 from ...data.collating import SourceSyntax
 from ...hub import HubModel
 from ...options import as_namespace, fill_defaults, require_trees
+from .layer_choice import check_kept_layers
 
 logger = logging.getLogger(__name__)
 
@@ -64,6 +66,7 @@ class SyntaxTransformerModel(HubModel, TransformerModel):
         require_trees(cls, task)
         args = as_namespace(args)
         fill_defaults(args, cls.options)
+        check_kept_layers(args)
         cls.check_options(args, task)
         return super().build_model(args, task)
 
@@ -97,6 +100,10 @@ class SyntaxTransformerModel(HubModel, TransformerModel):
         )
         extra["syntax"] = encoder_out.get("syntax", [])
         return output, extra
+
+    def load_state_dict(self, state_dict, strict=True, model_cfg=None, args=None):
+        """As in fairseq, which looks for missing parameters before the layers that are kept have their new numbers."""
+        return super().load_state_dict(prune_state_dict(state_dict, model_cfg), strict, model_cfg, args)
 
     def upgrade_state_dict_named(self, state_dict, name):
         """Let a checkpoint of the stock Transformer warm-start this model.
