@@ -149,7 +149,19 @@ class SyntaxCrossAttention(MultiheadAttention):
             chosen = source.penalty.index_select(0, (source.first.unsqueeze(-1) + centres).flatten())
             return torch.softmax(scores.unsqueeze(-2) + chosen.view(*centres.shape, -1), dim=-1)
 
-        return weights_around(position, source.length, self.gradient, self.training, around)
+        def mix(shares: Tensor) -> Tensor:
+            """Σ_r shares_r softmax(scores + penalty_r) as two products of matrices, without (B, h, T, J, J)."""
+            with torch.no_grad():
+                tokens = torch.arange(shares.shape[-1], device=shares.device)
+                rows = source.first + torch.minimum(tokens, source.length - 1)  # (B, 1, J)
+                # double: all scores of a window may be hopeless beside one outside
+                factor = source.penalty[rows].double().exp()  # (B, 1, J, J)
+                known = scores.double().masked_fill(source.padding[:, None, None, :], float("-inf"))
+                strength = (known - known.amax(-1, keepdim=True)).exp()
+                total = (strength @ factor.transpose(-2, -1)).clamp(min=torch.finfo(torch.double).tiny)
+            return (strength * ((shares / total) @ factor)).type_as(scores)
+
+        return weights_around(position, source.length, self.gradient, self.training, around, mix)
 
     def _split_heads(self, projected: Tensor) -> Tensor:
         """(T, B, C) -> (B, H, T, d)."""

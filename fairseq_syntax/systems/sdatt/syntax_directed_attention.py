@@ -231,7 +231,12 @@ def guide_loss(predicted: Tensor, target: Tensor, length: Tensor) -> Tensor:
 
 
 def weights_around(
-    position: Tensor, length: Tensor, gradient: PositionGradient, training: bool, weigh: Callable[[Tensor], Tensor]
+    position: Tensor,
+    length: Tensor,
+    gradient: PositionGradient,
+    training: bool,
+    weigh: Callable[[Tensor], Tensor],
+    mix: Optional[Callable[[Tensor], Tensor]] = None,
 ) -> Tensor:
     """(B, …, T) weights around a real-valued position: those around the token there, or around the two nearest ones.
 
@@ -241,6 +246,8 @@ def weights_around(
         gradient: how the position learns.
         training: whether gradients are needed.
         weigh: long (B, …, R) -> weights (B, …, R, T) around each of these tokens, counted from the sentence's first.
+        mix: shares (B, …, T) of the sentence's tokens, from its first -> the mean (B, …, T) of the weights around each,
+            which are constants; None: found with `weigh`.
     """
     row = centre_row(position, length)
     if gradient != PositionGradient.mix:
@@ -252,9 +259,12 @@ def weights_around(
         last = (length - 1).unsqueeze(-1)
         log_gaussian = (tokens + 0.5 - position.unsqueeze(-1)).square() * (-0.5 / SMOOTH_SIGMA**2)
         shares = torch.softmax(log_gaussian.masked_fill(tokens > last, float("-inf")), dim=-1)
+        shares = shares - shares.detach()
+        if mix is not None:
+            return weights + mix(shares)
         with torch.no_grad():
             rows = weigh(torch.minimum(tokens, last).expand_as(shares))
-        return weights + _mix(shares - shares.detach(), rows)
+        return weights + _mix(shares, rows)
     # between the middles of two tokens; the clamp lets gradients through, or positions under 1/2 could not move
     middle = position - 0.5
     last = (length - 1).to(position)
