@@ -168,16 +168,26 @@ def _embeddings(dictionary, size: int) -> nn.Embedding:
 def _load_embeddings(table: nn.Embedding, path: Optional[str], dictionary, option: str) -> None:
     """Fill rows of the table from a text file of vectors, as fairseq does.
 
-    Raises ValueError: there is no such file, or its vectors have another size than the table's.
+    Raises ValueError: there is no such file, it is not one of vectors, or they have another size than the table's.
     """
     if not path:
         return
     if not Path(path).is_file() or not Path(path).stat().st_size:
         raise ValueError(f"{option} {path}: no such file of vectors, or it is empty")
-    vectors = utils.parse_embedding(path)
-    size = len(next(iter(vectors.values()), ()))
-    if size != table.embedding_dim:
-        raise ValueError(f"{option} {path}: vectors of size {size}, but the embeddings have {table.embedding_dim}")
+    try:
+        with open(path, encoding="utf8", errors="replace") as file:
+            _, _ = map(int, file.readline().split())
+    except ValueError:
+        raise ValueError(f"{option} {path}: the first line must be the number of vectors and their size") from None
+    try:
+        vectors = utils.parse_embedding(path)
+    except ValueError as error:
+        raise ValueError(f"{option} {path}: not a file of vectors ({error})") from None
+    for word, vector in vectors.items():
+        if len(vector) != table.embedding_dim:
+            raise ValueError(
+                f"{option} {path}: {word} has a vector of size {len(vector)}, but embeddings have {table.embedding_dim}"
+            )
     utils.print_embed_overlap(vectors, dictionary)
     utils.load_embedding(vectors, dictionary, table)
 

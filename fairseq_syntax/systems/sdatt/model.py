@@ -1,5 +1,6 @@
 """SDAtt: syntax-directed attention, and the attentions it is compared with (Chen et al., AAAI 2018)."""
 
+import logging
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Optional
@@ -28,6 +29,8 @@ from .syntax_directed_attention import (
 from .two_sequence_attention import TwoSequenceAttention
 from .unit_encoders import UNIT_INPUTS, TwoMemories, TwoSequenceEncoder, TwoStateDecoder, UnitEncoder
 from .window_attention import FlexibleWeights, LocalSoftmax, LocalWeights
+
+logger = logging.getLogger(__name__)
 
 
 class AttentionKind(StrEnum):
@@ -189,6 +192,7 @@ class SyntaxDirectedModel(RecurrentModel):
     def check_options(cls, args, task):
         super().check_options(args, task)
         _check_guide(args)
+        _warn_of_unused(args)
         if args.sdatt_position_lr != 1:
             require_trees(cls, task)  # other tasks step as fairseq does
         if args.sdatt_double_context and args.sdatt_attention == AttentionKind.plain:
@@ -287,6 +291,24 @@ def _check_guide(args) -> None:
     hard = args.sdatt_attention == AttentionKind.syntax and args.sdatt_position == PositionGradient.hard
     if args.sdatt_position_lr != 1 and hard and not guided:
         raise ValueError(f"--sdatt-position-lr {args.sdatt_position_lr}: --sdatt-position hard does not learn it")
+
+
+def _warn_of_unused(args) -> None:
+    """Say which of the given options belong to other attentions."""
+    local, flexible, syntax = (
+        args.sdatt_attention == kind for kind in (AttentionKind.local, AttentionKind.flexible, AttentionKind.syntax)
+    )
+    used = dict.fromkeys(("sdatt_n", "sdatt_sigma", "sdatt_combine", "sdatt_position"), syntax)
+    used |= dict.fromkeys(("sdatt_local_window", "sdatt_local_softmax", "sdatt_local_renorm"), local)
+    used |= dict.fromkeys(("sdatt_flex_sigma", "sdatt_flex_threshold"), flexible)
+    used |= dict.fromkeys(("sdatt_sdr_unit_size", "sdatt_sdr_depthwise"), args.sdatt_sdr > 0)
+    used |= {"sdatt_sdr_lambda": args.sdatt_sdr == 2, "sdatt_missing": syntax or args.sdatt_sdr > 0}
+    defaults = SyntaxDirectedOptions()
+    for name in (name for name, is_used in used.items() if not is_used):
+        value = getattr(args, name)
+        if value != getattr(defaults, name):
+            option_name = f"--{name.replace('_', '-')}"
+            logger.warning("%s %s changes nothing with --sdatt-attention %s", option_name, value, args.sdatt_attention)
 
 
 def _check_units(args) -> None:

@@ -215,3 +215,18 @@ def test_vectors_are_not_needed_once_they_are_loaded(build, task, tmp_path):
     assert args.encoder_embed_path is None and args.decoder_embed_path is None
     with pytest.raises(ValueError, match=r"--encoder-embed-path nowhere: no such file of vectors"):
         build("sa_nmt", encoder_embed_path="nowhere")
+
+
+@pytest.mark.parametrize(
+    "content, said",
+    [
+        (b"w1 1 2 3 4 5\nw2 1 2 3 4 5\n", "the first line must be the number of vectors and their size"),
+        (b"2 5\nw1 1 2 3 4 5\nw2 1 2\n", "w2 has a vector of size 2, but embeddings have 5"),
+        (b"1 5\nw1 1 2 3 4 five\n", r"not a file of vectors \(could not convert string to float: 'five'\)"),
+        (b"1 5\nw\xff 1 2 3 4 5\n", "not a file of vectors .'utf-8' codec"),
+    ],
+)
+def test_what_is_wrong_with_a_file_of_vectors_is_said(build, tmp_path, content, said):
+    (tmp_path / "vectors").write_bytes(content)
+    with pytest.raises(ValueError, match=rf"--encoder-embed-path {tmp_path}/vectors: {said}"):
+        build("nmt_lstm", encoder_embed_path=str(tmp_path / "vectors"))

@@ -11,9 +11,10 @@ from fairseq.logging import metrics
 from fairseq.models import ARCH_CONFIG_REGISTRY
 from oracles import directed_translation as oracle
 
+from fairseq_syntax.options import fill_defaults
 from fairseq_syntax.systems.recurrent.cells import LSTMCell
 from fairseq_syntax.systems.recurrent.variational_dropout import VariationalDropout
-from fairseq_syntax.systems.sdatt.model import SYSTEMS, SyntaxDirectedModel
+from fairseq_syntax.systems.sdatt.model import SYSTEMS, SyntaxDirectedModel, SyntaxDirectedOptions, _warn_of_unused
 from fairseq_syntax.trees.distances import tree_distances
 from fairseq_syntax.trees.piece_parents import parent_first_pieces
 
@@ -252,6 +253,33 @@ def test_dropout_of_states_is_that_of_nematus(build, arch):
         torch.testing.assert_close(found[row], expected, atol=1e-10, rtol=1e-10)
     plain = build(arch, **narrow(arch))  # in training only
     assert torch.equal(model.eval()(*batch())[0], plain(*batch())[0])
+
+
+@pytest.mark.parametrize(
+    "arch, option, value, unused",
+    [
+        ("local_att", "sdatt_n", 5.0, True),
+        ("sdatt", "sdatt_n", 5.0, False),
+        ("sdatt", "sdatt_local_window", 5.0, True),
+        ("global_plus_local", "sdatt_local_softmax", "sentence", False),
+        ("sdatt", "sdatt_flex_sigma", 1.0, True),
+        ("chen17", "sdatt_sdr_lambda", 0.9, True),
+        ("global_plus_chen17", "sdatt_sdr_lambda", 0.9, False),
+        ("chen17", "sdatt_missing", "error", False),
+        ("global_att", "sdatt_missing", "error", True),
+    ],
+)
+def test_options_of_other_attentions_are_named(arch, option, value, unused, caplog):
+    args = argparse.Namespace(**{option: value})
+    ARCH_CONFIG_REGISTRY[arch](args)
+    fill_defaults(args, SyntaxDirectedOptions)
+    _warn_of_unused(args)
+    said = [record.getMessage() for record in caplog.records]
+    assert (
+        said
+        == [f"--{option.replace('_', '-')} {value} changes nothing with --sdatt-attention {args.sdatt_attention}"]
+        * unused
+    )
 
 
 def test_the_letter_of_eq_6_is_offered_where_local_attention_is_listed(repository):
