@@ -15,7 +15,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, NoReturn
 
@@ -213,16 +213,17 @@ def leave(program: Callable[[], int], name: str) -> NoReturn:
     """Call a program and end the process with its status, without waiting for what it has started: that ends, too."""
     try:
         status = program()
-        sys.stdout.flush()
     except KeyboardInterrupt:
         print(f"{name}: stopped; the same command goes on where it was", file=sys.stderr)
         status = 130
-    except SystemExit as ended:  # of argparse
+    except SystemExit as ended:  # of argparse, which gives a number
         status = ended.code
     except BaseException:
         traceback.print_exc()
         status = 1
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(BrokenPipeError):
+            stream.flush()
     os._exit(status)
 
 

@@ -453,6 +453,12 @@ def test_hashed_files_that_are_not_there_are_named(tmp_path, monkeypatch):
         hashes(tmp_path, ("text/*", "txet/*"))
 
 
+def test_help_is_printed():
+    for program in ("run.py", "probes.py"):
+        done = subprocess.run([sys.executable, FOLDER / program, "--help"], capture_output=True, text=True)
+        assert done.returncode == 0 and "usage: " in done.stdout
+
+
 def test_an_error_ends_the_program_and_what_it_started(tmp_path):
     """A record that cannot be read while something is being trained."""
     code = "import time, run, concurrent.futures as c\n"
