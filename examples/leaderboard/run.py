@@ -218,6 +218,8 @@ def leave(program: Callable[[], int], name: str) -> NoReturn:
         status = 130
     except SystemExit as ended:  # of argparse, which gives a number
         status = ended.code
+    except BrokenPipeError:  # nobody reads on
+        status = 1
     except BaseException:
         traceback.print_exc()
         status = 1
