@@ -63,7 +63,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         board = read_board(args.table)
         runs = chosen_runs(board, args)
-        read_records(board, places(board, args)[1])
+        read_records(board, places(board, args)[1], {run.record for run in runs})
         pending = [run for run in runs if not run.record.exists()]
         if args.dry_run:
             for run in pending:

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -290,12 +291,13 @@ def status(run: Run) -> str:
     return "translating"
 
 
-def read_records(board: Board, results: Path) -> list[dict]:
+def read_records(board: Board, results: Path, only: Collection[Path] | None = None) -> list[dict]:
     """The records of a table, in its order.
 
     Args:
         board: the table.
         results: folder of the records.
+        only: these records; None: all.
 
     Raises:
         BoardError: one cannot be read, is of a run that the table does not have, or was made by other commands.
@@ -304,7 +306,7 @@ def read_records(board: Board, results: Path) -> list[dict]:
     for path in sorted(results.glob("[!.]*.json")):
         if path not in runs:
             raise BoardError(f"{path}: {board.path} has no such run; add it there, or remove the record")
-    found = {path: load(path) for path in runs if path.exists()}
+    found = {path: load(path) for path in runs if path.exists() and (only is None or path in only)}
     of_data: dict[str, tuple[str, Path]] = {}
     for path, record in found.items():
         for name, digest in record["sha256"].items():

@@ -190,7 +190,7 @@ def test_killed_and_started_again_a_line_added_a_line_that_fails(data, tmp_path)
     text = table.read_text()
     table.write_text(text.replace("--max-len-b 5", "--max-len-b 2"))
     refused = leaderboard(table, data, "--systems", "nmt_lstm", "copy")
-    assert refused.returncode == 1 and "fairseq-generate had other options" in refused.stderr, refused.stderr
+    assert refused.returncode == 2 and "fairseq-generate had other options" in refused.stderr, refused.stderr
     for name in ("nmt_lstm", "copy"):
         (data / "results" / f"{name}-1.json").unlink()
     again = leaderboard(table, data, "--systems", "nmt_lstm", "copy")
