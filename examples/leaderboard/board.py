@@ -281,10 +281,8 @@ def read_board(path: Path) -> Board:
 def _check_family(where: str, family: Family) -> None:
     for options in (family.train, family.generate):
         _check_options(where, options)
-    try:
-        family.data.format(trees="")
-    except (LookupError, ValueError):
-        raise BoardError(f"{where}: data = {family.data!r}: has other braces than {{trees}}") from None
+    if set("{}") & set(family.data.replace("{trees}", "")):
+        raise BoardError(f"{where}: data = {family.data!r}: has other braces than {{trees}}")
 
 
 def _check_system(board: Board, system: System) -> None:

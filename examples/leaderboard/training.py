@@ -75,7 +75,7 @@ class Run:
 
     @property
     def data(self) -> Path:
-        return self.out / self.family.data.format(trees=self.system.trees or self.board.default_trees)
+        return self.out / self.family.data.replace("{trees}", self.system.trees or self.board.default_trees)
 
     def train_command(self) -> list[str]:
         """fairseq-train with all options."""

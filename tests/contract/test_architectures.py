@@ -421,3 +421,17 @@ def test_a_stock_checkpoint_warm_starts_the_layers_that_are_kept(caplog):
 def test_layers_that_cannot_be_kept_are_named(kept):
     with pytest.raises(ValueError, match=rf"--decoder-layers-to-keep {kept}: give numbers from 0 to 2 such as 0,2"):
         build("pascal_transformer", **LAYERS, decoder_layers_to_keep=kept)
+
+
+def test_pascal_takes_a_number_of_heads_and_no_density_that_is_zero():
+    """One number is what --model-overrides give; a normal density of infinite variance would have heads average."""
+    single, several = (build("pascal_transformer", pascal_heads=heads) for heads in (2, [2]))
+    assert single.encoder.cfg.pascal_heads == several.encoder.cfg.pascal_heads
+    for wrong in (["2"], [1.5], [-1]):
+        with pytest.raises(ValueError, match=r"--pascal-heads .*: give 0 to 4"):
+            build("pascal_transformer", pascal_heads=wrong)
+    with pytest.raises(ValueError, match="--pascal-variance inf: this normal density is 0"):
+        build("pascal_transformer", pascal_variance=math.inf)
+    model = build("pascal_transformer", pascal_variance=math.inf, pascal_weight_fn="uniform")
+    stock = build("transformer")
+    torch.testing.assert_close(model(**batch(model))[0], stock(**batch(stock))[0], atol=1e-5, rtol=1e-5)

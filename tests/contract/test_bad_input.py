@@ -16,6 +16,7 @@ import shutil
 import sys
 import tomllib
 from argparse import Namespace
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -38,6 +39,7 @@ from training_options import configuration
 
 from fairseq_syntax import compat
 from fairseq_syntax.cli import constituents, parse, preprocess
+from fairseq_syntax.compat.checkpoint_files import check_state
 from fairseq_syntax.data.length_table import length_table_path, write_length_table
 from fairseq_syntax.data.live_parsing import LiveSyntax
 from fairseq_syntax.data.parsers import ParserOptions, load_parser
@@ -388,6 +390,16 @@ case("no split tells the languages of the model; give the data it was trained on
     of_edited(lambda state: state["cfg"]["task"].update(source_lang=None, target_lang=None), without_splits)
 )
 case("holds NaN or infinite numbers, so the training has failed", "edited.pt: ")(of_edited(filled(float("nan"))))
+
+
+@pytest.mark.parametrize("value, is_fine", [(-float("inf"), True), (float("inf"), False)])
+def test_a_checkpoint_may_hold_a_mask(value, is_fine):
+    options = {"_name": "any"}
+    state = {"model": {"mask": torch.full((2, 2), value)}, "cfg": {"model": options, "task": options}}
+    with nullcontext() if is_fine else pytest.raises(ValueError, match="mask holds NaN or infinite numbers"):
+        check_state(state, "x.pt")
+
+
 case("no tree can be made of the scores for", "edited.pt: ")(of_edited(filled(3e38)))
 case("parameters are not those of a model of its options", "edited.pt: ", "Missing key(s)", "another version")(
     lambda world: commands.run(

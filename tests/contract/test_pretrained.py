@@ -81,6 +81,9 @@ def test_what_is_damaged_or_not_there_is_named(tmp_path, monkeypatch, capsys):
         PascalTransformerModel.from_pretrained("agreement-pascal")
     pretrained.folder.cache_clear()
     monkeypatch.undo()
+    for name in ("agreement-pascla", tmp_path / "nowhere"):
+        with pytest.raises(FileNotFoundError, match=rf"{name}: no such folder or bundled model; choose from a"):
+            PascalTransformerModel.from_pretrained(name)
     assert dir_verb.main(["agreement-nothing"]) == 1
     assert "no bundled model has this name; choose from agreement-dasa, " in capsys.readouterr().err
     assert dir_verb.main(["agreement-pascal"]) == 0

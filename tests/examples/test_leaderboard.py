@@ -327,6 +327,7 @@ def test_a_broken_challenge_is_named(tmp_path, monkeypatch):
         ("[systems]", '[families.a]\nlike = "b"\n[families.b]\nlike = "a"\n[systems]', "families.a: like b; choose"),
         ("--batch-size 20", "--lr '1", "families.recurrent: options: No closing quotation"),
         ('data = "data-bin"', 'data = "data-{tree}"', "data = 'data-{tree}': has other braces than {trees}"),
+        ('data = "data-bin"', 'data = "{trees.x}"', "data = '{trees.x}': has other braces than {trees}"),
         ("nmt_lstm = { family", 'nmt_lstm = { control = "nmt_lstm", family', "control nmt_lstm is a baseline"),
         ('baseline = "nmt_lstm"', 'baseline = "lstm"', "families.recurrent: baseline lstm is not among the systems"),
         ('systems = { nmt_lstm = "', 'systems = { lstm = "', "curve: its split and its systems must be among"),
@@ -451,6 +452,18 @@ def test_hashed_files_that_are_not_there_are_named(tmp_path, monkeypatch):
     assert hashes(tmp_path, ("text/*",)).keys() == {"text/a"}
     with pytest.raises(BoardError, match=r"has no file txet/\*"):
         hashes(tmp_path, ("text/*", "txet/*"))
+
+
+def test_records_of_changed_files_are_counted_and_a_copy_has_no_commit(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(FOLDER))
+    import records
+    from table import commits
+
+    begun, ended = "a" * 40 + "-changed", "b" * 40
+    assert commits([{"commit": ended, "commits": [begun, ended]}, {"commit": ended}]).endswith("(1 with changed files)")
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)  # of somebody else
+    monkeypatch.setattr(records, "CHECKOUT", tmp_path)
+    assert records.commit() == "unknown"
 
 
 def test_help_is_printed():
