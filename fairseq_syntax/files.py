@@ -2,6 +2,7 @@
 
 import fcntl
 import gzip
+import hashlib
 import io
 import os
 import sys
@@ -19,11 +20,16 @@ STDIO = "-"
 def staged(path: str | Path) -> Iterator[Path]:
     """Where to write a file, which gets its name when the block ends without an error; its folder is made.
 
-    The name to write to has the same suffix, and is one of its own: several processes may write the same file.
+    The name to write to has the same suffix, and is one of its own: several processes may write the same file. A device
+    or a FIFO is written to directly, and a link stays: what it leads to gets the new content.
     """
-    final = Path(path)
+    path = Path(path)
+    if _is_special(path):
+        yield path
+        return
+    final = Path(os.path.realpath(path))
     final.parent.mkdir(parents=True, exist_ok=True)
-    partial = final.with_name(f".{final.stem}.{uuid.uuid4().hex[:8]}.partial{final.suffix}")
+    partial = final.with_name(f".{path.stem}.{uuid.uuid4().hex[:8]}.partial{path.suffix}")
     try:
         yield partial
         with open(partial, "rb") as file:
@@ -47,6 +53,17 @@ def staged_bytes(path: str | Path) -> Iterator[IO[bytes]]:
             yield raw
 
 
+def checksum(path: str | Path) -> str:
+    """SHA-256 of a file, hexadecimal."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _is_special(path: Path) -> bool:
+    """Whether what has this name cannot be replaced: a device, a FIFO."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
 def lock(file: int | IO, message: str) -> None:
     """Lock an open file for this process; BlockingIOError with the message if another one has locked it."""
     try:
@@ -61,14 +78,15 @@ def refuse_existing(paths: Iterable[str | Path | None], overwrite: bool) -> None
     """Look at the names of files to be written, before the work begins; None is passed over.
 
     Raises:
-        ValueError: two have the same name, which may be `-`.
-        FileExistsError: one exists.
+        ValueError: two are the same file, however it is spelled, or both are `-`.
+        FileExistsError: one exists, which is not a device or a FIFO.
     """
     named = [str(path) for path in paths if path is not None]
-    for path in named:
-        if named.count(path) > 1:
+    places = [path if path == STDIO else os.path.realpath(path) for path in named]
+    for path, place in zip(named, places, strict=True):
+        if places.count(place) > 1:
             raise ValueError(f"{path}: two outputs have this name; give each its own")
-        if path != STDIO and Path(path).exists() and not overwrite:
+        if path != STDIO and Path(path).exists() and not _is_special(Path(path)) and not overwrite:
             raise FileExistsError(f"{path}: exists already; give --overwrite to replace it")
 
 
@@ -76,10 +94,9 @@ def refuse_existing(paths: Iterable[str | Path | None], overwrite: bool) -> None
 def written(path: str) -> Iterator[IO[str]]:
     """A UTF-8 text file, gzipped if it ends in `.gz`, that gets its name when the block ends without an error.
 
-    Its folder is made; `-` is stdout, whatever encoding the locale has.
+    Its folder is made; `-` is stdout, which a `Verb` has made UTF-8.
     """
     if path == STDIO:
-        sys.stdout.reconfigure(encoding="utf-8")
         yield sys.stdout
         sys.stdout.flush()
         return

@@ -28,7 +28,15 @@ class SyntaxHubInterface(hub_utils.GeneratorHubInterface):
         return [self.decode(best[0]["tokens"]) for best in hypotheses]
 
     def generate(self, tokenized_sentences, *args, **kwargs):
-        """As in fairseq, which would make a new tensor of a single sentence, and the tree stays on the old one."""
+        """As in fairseq, which would make a new tensor of a single sentence, and the tree stays on the old one.
+
+        Raises ValueError: for `score`, which fairseq has for language models.
+        """
+        if kwargs.get("score_reference"):
+            raise ValueError(
+                "score: there are no reference translations; score those of binarized data: fairseq-generate "
+                "--score-reference"
+            )
         if torch.is_tensor(tokenized_sentences) and tokenized_sentences.dim() == 1:
             return self.generate([tokenized_sentences], *args, **kwargs)[0]
         return super().generate(tokenized_sentences, *args, **kwargs)

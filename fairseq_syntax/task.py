@@ -6,6 +6,7 @@ from enum import StrEnum
 from fairseq import utils
 from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
+from omegaconf import II
 
 from . import compat
 from . import systems as systems  # their parsers are found
@@ -45,6 +46,7 @@ class SyntaxTranslationConfig(TranslationConfig, ParserOptions):
         "validates, saves and adapts the learning rate after each, and --max-epoch counts them",
         "[1, inf)",
     )
+    seed: int = II("common.seed")
     parser: ParserChoice = option(
         ParserChoice.stanza, "parser of raw text in fairseq-interactive and the hub; see --parser-model"
     )
@@ -154,7 +156,8 @@ class SyntaxTranslationTask(RawText, TrainingSteps, ValidationBleu, TranslationT
         # the trainer says this of training only; validation may be on the same data
         trains = "update_epoch_batch_itr" in kwargs
         if trains and self.cfg.epoch_parts > 1:
-            dataset = dataset.of_part(EpochPart.of(kwargs["epoch"], self.cfg.epoch_parts))
+            # the parts of an epoch are of one seed; the trainer's can be another one in each (kwargs["seed"])
+            dataset = dataset.of_part(EpochPart.of(kwargs["epoch"], self.cfg.epoch_parts), self.cfg.seed)
         if trains and self.cfg.parse_dropout:
             names = TAG_DICTIONARIES.keys() & (self.required_inputs | self.optional_inputs)
             missing = {name: self.syntax_dictionary(name).index("_") for name in names}

@@ -32,9 +32,13 @@ class RunError(Exception):
     """A command of a run failed; the message says which and how its log ends."""
 
 
+# found before there are threads: a child may have to wait for ever for a lock that one of them held
+PRCTL = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
+
+
 def _die_with_parent() -> None:  # in the child: whoever kills the leaderboard kills its trainings, too
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+    if PRCTL:
+        PRCTL(1, signal.SIGKILL)
 
 
 @dataclass

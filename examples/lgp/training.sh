@@ -106,6 +106,7 @@ first_lines() {
     if [[ "$1" == all ]]; then
         run cp "$2" "$3"
     else
+        [[ -n "$DRY_RUN" || "$(wc -l < "$2")" -ge "$1" ]] || stop "PAIRS=$1: $2 has $(wc -l < "$2") lines"
         run_to "$3" head -n "$1" "$2"
     fi
 }

@@ -1,8 +1,8 @@
 """fairseq-syntax compare: score systems over seeds, test them against a baseline, and show where they differ.
 
-Files are the output of fairseq-generate (lines in any order; the best one of several hypotheses; D- lines, or H- lines
-where there are none), or plain text with --reference. Several files of a system are its seeds; systems may differ in
-their number. A folder of results knows its seeds.
+Files are the output of fairseq-generate (sentences in any order; the best one of several hypotheses; D- lines, or H-
+lines where there are none), or plain text with --reference. Several files of a system are its seeds; systems may
+differ in their number. A folder of results knows its seeds.
 
   mean, SD, min, max  over seeds; SD is the sample standard deviation
   95 % interval       bootstrap interval of the mean
@@ -160,25 +160,25 @@ def _seed(text: str) -> int:
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    names = [name for name, *_ in args.system]
-    for name in names:
-        if names.count(name) > 1:
-            parser.error(f"--system {name}: is there twice; give all files of a system at once")
     if (args.results is None) != (args.split is None):
         parser.error("--results and --split go together: give the folder and the name of the split")
     if not args.results:
         alone = next((name for name, *files in args.system if not files), None)
         if alone:
             parser.error(f"--system {alone}: give its translations, --system {alone} FILE…")
-        if not names:
+        if not args.system:
             parser.error("give systems, --system NAME FILE…, or a folder of --results")
     elif not args.reference:
         parser.error("--results: give the --reference of the split")
-    check_buckets(parser, args)
+    check_scored(parser, args)
 
 
-def check_buckets(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    """The same of `add_scores` and `add_buckets`."""
+def check_scored(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    """End with a usage message if systems are named twice, or options of `add_scores` and `add_buckets` do not fit."""
+    names = [name for name, *_ in args.system]
+    for name in names:
+        if names.count(name) > 1:
+            parser.error(f"--system {name}: is there twice; give all files of a system at once")
     if args.metrics != list(dict.fromkeys(args.metrics)):
         parser.error("--metrics: name each once")
     if (args.data is None) != (args.subset is None):

@@ -16,7 +16,7 @@ import sys
 from collections import Counter
 
 from ..files import refuse_existing, written
-from ..trees.text import read_lines
+from ..trees.text import token_lines
 from .common.arguments import add_overwrite
 from .common.verb import Verb
 
@@ -78,11 +78,14 @@ def open_dictionary(train: list[str], extra: list[str]):
 
 
 def count_words(path: str) -> Counter:
-    """How often each word occurs in a text, words separated as fairseq separates them."""
+    """How often each word occurs in a text, words separated as fairseq separates them.
+
+    Raises TreeFormatError: see `token_lines`.
+    """
     from fairseq.tokenizer import tokenize_line
 
     counts = Counter()
-    for line in read_lines(path):
+    for _, line in token_lines(path):
         counts.update(tokenize_line(line))
     return counts
 

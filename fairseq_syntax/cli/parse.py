@@ -36,7 +36,7 @@ from tqdm import tqdm
 from .. import systems as systems  # their parsers are found
 from ..data.parsers import Parser, load_parser
 from ..data.resumable_conllu import PartFile
-from ..files import STDIO, refuse_existing
+from ..files import STDIO, checksum, refuse_existing
 from ..trees.conllu import MAX_WORDS, Sentence, TreeFormatError, format_sentence, without_parse
 from ..trees.subwords import SubwordType, check_length, split_words
 from ..trees.text import read_lines
@@ -147,10 +147,10 @@ def _seekable(path: str) -> Iterator[str]:
 
 
 def _settings(args: argparse.Namespace) -> dict:
-    """What the trees depend on; files by name and size."""
+    """What the trees depend on; files by name and content."""
     names = ("parser_language", "parser_model", "parser_tagger", "parser_decoder")
     given = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
-    files = {name: [Path(path).name, os.path.getsize(path)] for name, path in given.items() if os.path.isfile(path)}
+    files = {name: [Path(path).name, checksum(path)] for name, path in given.items() if os.path.isfile(path)}
     return {"parser": args.parser, "subword_type": args.subword_type, **given, **files}
 
 

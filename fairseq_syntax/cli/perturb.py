@@ -28,8 +28,8 @@ from tqdm import tqdm
 from ..evaluate.tree_comparison import Comparison
 from ..files import refuse_existing, written
 from ..trees.alignment import align_tree
-from ..trees.conllu import ROOT, Sentence, TreeFormatError, format_sentence, parse_block, read_blocks
-from ..trees.perturbation import KINDS, Perturbation, Quota
+from ..trees.conllu import Sentence, TreeFormatError, format_sentence, parse_block, read_blocks
+from ..trees.perturbation import KINDS, Perturbation, Quota, root_of
 from .common.arguments import add_overwrite, number
 from .common.input_text import input_name, open_input
 from .common.verb import Verb
@@ -113,11 +113,8 @@ def _read(path: str) -> Iterator[Sentence]:
     with open_input(path) as lines:
         for start, block in read_blocks(lines, name):
             sentence = parse_block(block, name, start)
-            if sentence.is_parsed and sentence.forms and sentence.heads.count(ROOT) != 1:
-                raise TreeFormatError(
-                    f"{name}:{start}: the tree has {sentence.heads.count(ROOT)} roots, and perturbed trees have one; "
-                    "leave HEAD 0 to one word"
-                )
+            if sentence.is_parsed and sentence.forms:
+                root_of(sentence.heads, f"{name}:{start}")
             yield sentence
 
 

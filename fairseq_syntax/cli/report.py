@@ -21,7 +21,7 @@ from pathlib import Path
 from ..files import refuse_existing, written
 from .common.arguments import add_overwrite, positive
 from .common.verb import Verb
-from .compare import add_buckets, add_chance, add_scores, check_buckets
+from .compare import add_buckets, add_chance, add_scores, check_scored
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -96,7 +96,7 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
             parser.error(f"--look {name}: give a picture, or CHECKPOINT DATA SUBSET")
         if len(rest) == 1 and Path(rest[0]).suffix.lower() not in (".svg", ".png"):
             parser.error(f"--look {name} {rest[0]}: is no .svg or .png; of a model, give CHECKPOINT DATA SUBSET")
-    check_buckets(parser, args)
+    check_scored(parser, args)
 
 
 def run(args: argparse.Namespace) -> None:

@@ -4,7 +4,6 @@
 `syntax-<s>-<t>.json`, written last, says what is there; docs/data-format.md describes everything.
 """
 
-import hashlib
 import json
 import struct
 from pathlib import Path
@@ -228,9 +227,3 @@ def _no_manifest(path: Path, reason: str) -> TreeFormatError:
     return TreeFormatError(
         f"{path}: not a manifest ({reason}); delete it and run fairseq-syntax preprocess --only-syntax --overwrite"
     )
-
-
-def checksum(path: str | Path) -> str:
-    """SHA-256 of a file, hexadecimal."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

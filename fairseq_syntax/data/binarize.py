@@ -43,6 +43,8 @@ SHOWN = 5
 
 TAGS = tuple(TAG_DICTIONARIES)
 
+_SYMBOLS = set(Dictionary().symbols)
+
 
 @dataclass(frozen=True)
 class Options:
@@ -73,7 +75,7 @@ def convert(
 
     Returns name -> (flat values, sizes), where tags are indices into the chunk's own vocabulary; tag name -> that
     vocabulary; counts; what is wrong with each broken tree. Raises TreeFormatError: a tree is broken or does not fit
-    its line, and no broken ones are allowed; or the line is not what it should be.
+    its line, and no broken ones are allowed; the line is not what it should be; or a tag is a symbol of fairseq's.
     """
     lists: dict[str, list[np.ndarray]] = {name: [] for name in ARRAY_TYPES if options.distances or name != "distances"}
     tags: dict[str, list[str]] = {name: [] for name in TAGS}
@@ -111,6 +113,13 @@ def convert(
         vocabulary: dict[str, int] = {}
         lists[name] = [np.array([vocabulary.setdefault(tag, len(vocabulary)) for tag in tags[name]], dtype=np.int64)]
         vocabularies[name] = list(vocabulary)
+        if symbols := _SYMBOLS & vocabulary.keys():
+            word = tags[name].index(symbol := min(symbols))
+            sentence = np.searchsorted(np.cumsum([len(heads) for heads in lists["heads"]]), word, side="right")
+            raise TreeFormatError(
+                f"{trees_path}:{examples[sentence].tree_line}: {TAG_DICTIONARIES[name].upper()} is {symbol}, which is "
+                "a symbol of fairseq's dictionaries; rename the tag"
+            )
     sizes = {name: np.array([len(array) for array in arrays]) for name, arrays in lists.items()}
     sizes.update(dict.fromkeys(TAGS, sizes["heads"]))
     arrays = {name: (np.concatenate(values).astype(ARRAY_TYPES[name]), sizes[name]) for name, values in lists.items()}

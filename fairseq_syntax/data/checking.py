@@ -5,12 +5,12 @@ from pathlib import Path
 
 from fairseq.data import Dictionary
 
+from ..files import checksum
 from ..trees.conllu import TreeFormatError
 from .arrays import (
     ARRAY_TYPES,
     TAG_DICTIONARIES,
     ArrayReader,
-    checksum,
     manifest_path,
     read_manifest,
     split_prefix,

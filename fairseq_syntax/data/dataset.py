@@ -108,9 +108,9 @@ class EpochPart(NamedTuple):
         whole, number = divmod(epoch - 1, parts)
         return cls(whole + 1, number, parts)
 
-    def holds(self, size: int) -> np.ndarray:
+    def holds(self, size: int, seed: int) -> np.ndarray:
         """(size,) True at the sentences of this part. Depends on nothing else: a resumed run finds the same ones."""
-        order = np.random.default_rng(self.epoch).permutation(size)
+        order = np.random.default_rng([seed % 2**32, self.epoch]).permutation(size)
         mask = np.zeros(size, dtype=bool)
         mask[order[self.number :: self.parts]] = True
         return mask
@@ -155,7 +155,7 @@ class SyntaxPairDataset(LanguagePairDataset):
     def _attach(self, syntax, syntax_inputs, truncated_to):
         self.syntax = syntax
         self.truncated_to = truncated_to
-        self.part = None
+        self.held = None
         self.syntax_inputs = tuple(sorted(syntax_inputs)) if syntax is not None else ()
         if syntax is not None and len(syntax) != len(self.src):
             raise TreeFormatError(
@@ -185,10 +185,10 @@ class SyntaxPairDataset(LanguagePairDataset):
             **syntax,
         )
 
-    def of_part(self, part):
+    def of_part(self, part, seed):
         """The same pairs, of which an `EpochPart` is iterated over."""
         pairs = copy.copy(self)
-        pairs.part = part
+        pairs.held = part.holds(len(self), seed)
         return pairs
 
     def withholding(self, share, seed, epoch, missing):
@@ -238,7 +238,7 @@ class SyntaxPairDataset(LanguagePairDataset):
     def ordered_indices(self):
         """fairseq's order, of the sentences of the part if there is one."""
         indices = super().ordered_indices()
-        return indices if self.part is None else indices[self.part.holds(len(self))[indices]]
+        return indices if self.held is None else indices[self.held[indices]]
 
     def batch_by_size(self, indices, **kwargs):
         """fairseq's batches, and one more with what they left out (see `compat.batches_without_loss`)."""

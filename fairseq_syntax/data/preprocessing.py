@@ -12,6 +12,7 @@ from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import index_file_path
 from tqdm import tqdm
 
+from ..files import checksum
 from ..trees.alignment import find_trees
 from ..trees.subwords import check_length
 from ..trees.text import TreeFormatError, refuse_returns, token_lines
@@ -20,7 +21,6 @@ from .arrays import (
     FORMAT_VERSION,
     TAG_DICTIONARIES,
     ArrayReader,
-    checksum,
     manifest_path,
     read_index,
     read_manifest,
@@ -30,7 +30,7 @@ from .binarize import Options, SplitCounts, SplitWriter, tag_dictionary
 from .invariants import check_sizes
 from .length_table import length_table_path
 from .staged_directory import finish_publishing, publish, staging_directory, write_json
-from .token_files import load_dictionary, split_languages
+from .token_files import check_text, load_dictionary, split_languages
 
 logger = logging.getLogger("fairseq_syntax.preprocess")
 
@@ -196,6 +196,9 @@ class Preprocessing:
                     raise FileNotFoundError(f"{index}: split {split!r} is not binarized there; leave --only-syntax out")
                 sizes = ArrayReader(f"{self._prefix(self.staging, split)}.words").sizes
                 check_sizes(read_index(index)[1], sizes, str(text), "give the text that was binarized")
+                if args.only_syntax:
+                    dictionary = load_dictionary(self.destination / f"dict.{self.source}.txt")
+                    check_text(ArrayReader(self._prefix(tokens, split)), dictionary, text)
             logger.info("[%s] %s: %s", self.source, trees, counts[split]._asdict())
             share = 100 * counts[split].unparsed / max(counts[split].sentences, 1)
             if share > 1:

@@ -7,7 +7,7 @@ from pathlib import Path
 from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import data_file_path, index_file_path, infer_dataset_impl
 
-from ..trees.text import TreeFormatError, numbered_lines
+from ..trees.text import TreeFormatError, numbered_lines, token_lines
 from .arrays import ArrayReader
 
 AGAIN = "preprocess again, or copy it again"
@@ -64,6 +64,15 @@ def split_languages(data_path: str | Path, split: str, source: str, target: str)
         if found:
             return found
     return {}
+
+
+def check_text(tokens: ArrayReader, dictionary: Dictionary, path: Path) -> None:
+    """Raise TreeFormatError, naming the first line that differs, unless ids (of as many tokens) are of this text."""
+    for number, line in token_lines(path):
+        if [dictionary.index(token) for token in line.split()] != tokens[number - 1][:-1].tolist():
+            raise TreeFormatError(
+                f"{path}:{number}: other words than in the binarized text; give the text that was binarized"
+            )
 
 
 def check_tokens(

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..trees.text import read_lines
 from .comparison import Evaluation
+from .generated import check_count
 from .tree_measures import (
     Parse,
     attractors,
@@ -181,9 +182,7 @@ def labelled(path: str, numbers: Sequence[int]) -> tuple[np.ndarray, Scale]:
         OSError: the file is missing.
     """
     lines = [line.strip() for line in read_lines(path)]
-    last = max(numbers) + 1
-    if len(lines) < last or len(lines) > last == len(numbers):
-        raise ValueError(f"{path}: {len(lines)} labels for {last} sentences; give each one, on a line")
+    check_count(len(lines), numbers, path, "labels", "give each one, on a line")
     names, places = np.unique([lines[number] or "none" for number in numbers], return_inverse=True)
     return places.astype(np.float64), Scale(tuple(range(len(names))), names=tuple(names.tolist()))
 
@@ -205,6 +204,8 @@ def measure(kind: str, source: Source) -> np.ndarray:
     Raises:
         ValueError: what is needed is not known.
     """
+    if kind in ("length", "subwords") and source.words is None and source.pieces is not None:
+        raise ValueError(f"--by {kind}: --data has no trees, which tell words from subwords; give --source, too")
     if kind == "length":
         if source.words is None:
             raise ValueError("--by length: the source is not known; give --source, --parse or --data")
@@ -230,7 +231,7 @@ def measure(kind: str, source: Source) -> np.ndarray:
             )
         return source.unknown.astype(np.float64)
     if source.parses is None:
-        raise ValueError(f"--by {kind}: trees are needed; give --parse FILE.conllu, or --data")
+        raise ValueError(f"--by {kind}: trees are needed; give --parse FILE.conllu, or --data with trees")
     function = _TREE_MEASURES.get(kind) or (lambda parse: has_relation(parse, kind.removeprefix(RELATION)))
     found = [function(parse) if parse.sentence.is_parsed else np.nan for parse in source.parses]
     if np.isnan(found).all():

@@ -1,7 +1,9 @@
 """How often models prefer the right member of a minimal pair, how sure that is, and whether two models differ."""
 
 import json
+import logging
 import math
+import re
 import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -15,11 +17,14 @@ from ..trees.text import TreeFormatError, open_text
 from .minimal_pairs import Pairs
 from .tables import format_table
 
+logger = logging.getLogger(__name__)
+
 SOURCE_WORDS = "source words"
 
 _FORMAT = 1
 _MOST_VALUES = 12  # of a column that makes a table
 _LARGEST = (0, 1, 4, 7, 10)  # of the groups of a number, the last of which is open
+_NONE = "none"  # the group of empty cells
 
 
 class McNemar(NamedTuple):
@@ -145,31 +150,43 @@ def known(pairs: Pairs) -> dict[str, list[str]]:
     return {**pairs.details, SOURCE_WORDS: [str(len(source.split())) for source in pairs.sources]}
 
 
-def groups_of(columns: dict[str, list[str]]) -> dict[str, list[tuple[str, np.ndarray]]]:
+def groups_of(columns: dict[str, list[str]], tell: bool = False) -> dict[str, list[tuple[str, np.ndarray]]]:
     """The groups into which pairs fall: name of a table -> (name of a group, its pairs) in order.
 
     A column makes a table if it has whole numbers, of which many are put together, or few values.
 
     Args:
         columns: name -> N values, such as those of `known`.
+        tell: log which columns of details make no table.
     """
     found = {}
     for name, values in columns.items():
-        numbers = [int(value) for value in values] if all(value.isdecimal() for value in values) else None
+        given = {value for value in values if value}
+        numbers = bool(given) and all(re.fullmatch(r"-?\d+", value) for value in given)
         if numbers and name == SOURCE_WORDS:
-            labels = [f"{10 * ((n - 1) // 10) + 1}-{10 * ((n - 1) // 10) + 10}" if n <= 50 else ">50" for n in numbers]
-        elif numbers and len(set(numbers)) > len(_LARGEST):
-            labels = [_group(number) for number in numbers]
+            labels = [
+                f"{10 * ((n - 1) // 10) + 1}-{10 * ((n - 1) // 10) + 10}" if n <= 50 else ">50"
+                for n in map(int, values)
+            ]
+        elif numbers and len(given) > len(_LARGEST):
+            labels = [_group(int(value)) if value else _NONE for value in values]
         else:
-            labels = values
-        if 1 < len(set(labels)) <= _MOST_VALUES:
+            labels = [value or _NONE for value in values]
+        size = len(set(labels))
+        if 1 < size <= _MOST_VALUES:
             order = sorted(set(labels), key=lambda label: _first_number(label) if numbers else (0, label))
             found[name] = [(label, np.array([i for i, x in enumerate(labels) if x == label])) for label in order]
+        elif tell and name != SOURCE_WORDS:
+            logger.warning(
+                f"details: no table by {name!r}; tables have 2 to {_MOST_VALUES} groups, and it would have {size}"
+            )
     return found
 
 
 def _group(number: int) -> str:
-    """The group of a number: 0, 1, 2-4, 5-7, 8-10 or >10."""
+    """The group of a number: <0, 0, 1, 2-4, 5-7, 8-10 or >10."""
+    if number < 0:
+        return "<0"
     for low, high in zip((0, *(n + 1 for n in _LARGEST)), _LARGEST, strict=False):
         if number <= high:
             return str(high) if low == high else f"{low}-{high}"
@@ -177,7 +194,8 @@ def _group(number: int) -> str:
 
 
 def _first_number(label: str) -> tuple[float, str]:
-    return (math.inf if label.startswith(">") else float(label.split("-")[0])), label
+    number = re.match(r"-?\d+", label)
+    return float(number[0]) if number else -math.inf if label == "<0" else math.inf, label
 
 
 # --- tables -------------------------------------------------------------------------------------------------------
@@ -197,7 +215,7 @@ def tables(records: list[Record], pairs: Pairs, form: str) -> str:
             for o, t in zip(others, tests, strict=True)
         ]
         found.append(format_table([f"against {first.name}", "it alone", "this alone", "p McNemar"], rows, form))
-    for name, parts in groups_of(known(pairs)).items():
+    for name, parts in groups_of(known(pairs), tell=True).items():
         header = [name, "pairs"]
         for record in records:
             header += [record.name if len(records) > 1 else "accuracy", "low", "high"]

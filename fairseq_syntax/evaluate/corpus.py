@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..trees.subwords import SubwordType
-from ..trees.text import read_lines
+from ..trees.text import quoted, read_lines
 from .generated import Entry, Output, check_same_references, check_same_sentences, read_output, texts
 
 logger = logging.getLogger(__name__)
@@ -77,9 +77,15 @@ def read_corpus(
         remove_bpe: a `SubwordType` to join pieces to words.
 
     Raises:
-        ValueError: outputs of different sentences, no references, or other than one reference and source a sentence.
+        ValueError: outputs of different sentences, or one that is named twice; no references, or other than one
+            reference and source a sentence.
         OSError: a file is missing.
     """
+    for name, runs in systems.items():
+        files = [Path(path).resolve() for path in runs.values()]
+        for path, file in zip(runs.values(), files, strict=True):
+            if files.count(file) > 1:
+                raise ValueError(f"--system {name}: {path} is named twice; give the translations of each seed once")
     uncut = [read_output(path) for runs in systems.values() for path in runs.values()]
     outputs = [
         replace(o, references=_join(o.references, remove_bpe), hypotheses=_join(o.hypotheses, remove_bpe))
@@ -126,10 +132,34 @@ def _sources(
     pieces = texts(given.sources, numbers, given.path, "source (S- line)") if given else None
     if path:
         entries = _plain(path, None)
-        return texts(_join(entries, remove_bpe), numbers, path, "source"), pieces or texts(entries, numbers, path, "")
+        words = _join(entries, remove_bpe)
+        found = texts(words, numbers, path, "source")
+        if given:
+            _warn_of_other_sources(path, words, given.path, _join(given.sources, remove_bpe))
+        return found, pieces or texts(entries, numbers, path, "")
     if given:
         return texts(_join(given.sources, remove_bpe), numbers, given.path, "source (S- line)"), pieces
     return None, None
+
+
+def _warn_of_other_sources(path: str, entries: dict[int, Entry], output: str, translated: dict[int, Entry]) -> None:
+    """Say where the source is not what was translated, apart from letter case, spaces and unknown words."""
+
+    def letters(text: str) -> str:
+        return "".join(text.lower().split())
+
+    other = [
+        (number, entry, translated[number])
+        for number, entry in entries.items()
+        if "<unk>" not in translated[number].text and letters(entry.text) != letters(translated[number].text)
+    ]
+    if other:
+        number, one, two = other[0]
+        logger.warning(
+            f"{path}:{one.line}: sentence {number} is {quoted(one.text)}, but {quoted(two.text)} in the S- line "
+            f"{output}:{two.line}, and {len(other)} of {len(entries)} differ; give the source that was translated, and "
+            "see --remove-bpe"
+        )
 
 
 def _references(outputs: list[Output], numbers: list[int]) -> list[str]:

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -45,23 +46,31 @@ class Output:
 
 
 def read_output(path: str | Path) -> Output:
-    """Read a file of fairseq-generate or fairseq-interactive, in whatever order its lines are, or plain text.
+    """Read a file of fairseq-generate or fairseq-interactive, in whatever order its sentences are, or plain text.
 
-    Of several hypotheses (`--nbest`) the one with the highest score is taken. Lines of other kinds are passed over.
+    Of several hypotheses (`--nbest`), which come one after another, the one with the highest score is taken. Lines of
+    other kinds are passed over.
 
     Raises:
-        ValueError: no translations, a sentence without a hypothesis, two sources or references of a sentence, a score
-            that is not a number, not UTF-8.
+        ValueError: no translations, a sentence without a hypothesis, several runs in a file, a score that is not a
+            number, not UTF-8.
         OSError: no such file.
     """
     lines = list(read_lines(path))
     records = [(match, number) for number, line in enumerate(lines, 1) if (match := _RECORD.fullmatch(line))]
     kinds: dict[str, dict[int, Entry]] = {kind: {} for kind in "STHD"}
+    last: dict[str, int] = {}  # sentence of the preceding line of a kind
     for match, number in records:
         kind, sentence, rest = match[1], int(match[2]), match[3]
         entries = kinds[kind]
         if kind in "HD":
             entry = _hypothesis(path, number, kind, sentence, rest)
+            if sentence in entries and last[kind] != sentence:
+                raise ValueError(
+                    f"{path}:{number}: a {kind}- line of sentence {sentence}, which line {entries[sentence].line} has "
+                    "already, after those of other sentences; give the output of one run"
+                )
+            last[kind] = sentence
             if sentence not in entries or entry.score > entries[sentence].score:
                 entries[sentence] = entry
         elif sentence in entries:
@@ -147,6 +156,19 @@ def texts(entries: dict[int, Entry], sentences: list[int], path: str, what: str)
             f"{len(entries)} for {len(sentences)} sentences"
         )
     return [entries[sentence].text for sentence in sentences]
+
+
+def check_count(count: int, sentences: Sequence[int], path: str, what: str, remedy: str) -> None:
+    """Raise ValueError unless there is one of something for each sentence; those that were not translated may have one.
+
+    Args:
+        count: how many there are.
+        sentences: numbers from 0. If none is left out, `count` may not be more.
+        path, what, remedy: for the message.
+    """
+    last = max(sentences) + 1
+    if count < last or count > last == len(sentences):
+        raise ValueError(f"{path}: {count} {what} for {last} sentences; {remedy}")
 
 
 def _list(sentences: list[int]) -> str:

@@ -4,6 +4,10 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from sacrebleu.metrics import BLEU
+
+from .metrics import Bleu
+
 
 def read_results(folder: str | Path) -> dict[str, dict[str, dict]]:
     """The records of a folder.
@@ -18,7 +22,9 @@ def read_results(folder: str | Path) -> dict[str, dict[str, dict]]:
     for path in sorted(Path(folder).glob("[!.]*.json")):
         try:
             record = json.loads(path.read_text(encoding="utf8"))
-            name, seed, _ = record["system"], str(record["seed"]), record["scores"].keys()
+            name, seed = record["system"], str(record["seed"])
+            for bleu in [scores["BLEU"] for scores in record["scores"].values() if "BLEU" in scores]:
+                _ = float(bleu["score"]), bleu["signature"].split("|")
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ValueError(f"{path}: not a record of examples/leaderboard ({error!r}); leave it out") from None
         found.setdefault(name, {})[seed] = record
@@ -49,15 +55,33 @@ def translations(
     return found
 
 
-def check_scores(record: dict, split: str, metric: str, signature: str, score: float, reference: str) -> None:
-    """Raise ValueError if a record has another score with the same signature: the reference is another one.
+def check_scores(
+    record: dict, split: str, hypotheses: Sequence[str], references: Sequence[Sequence[str]], path: str
+) -> None:
+    """Raise ValueError if a record has another BLEU than its translations, counted as it says: references differ.
 
-    Versions of sacrebleu may differ, as scores do not.
+    Versions of sacrebleu may differ, as scores do not. What was counted with other settings than `Bleu` knows, or with
+    another number of references, is not checked.
+
+    Args:
+        record: of the translations.
+        split: of both.
+        hypotheses, references: see `Bleu.statistics`.
+        path: of the references, for the message.
     """
-    said = record["scores"].get(split, {}).get(metric)
-    same = said and said["signature"].partition("|version:")[0] == signature.partition("|version:")[0]
-    if same and abs(said["score"] - score) > 0.005:
+    said = record["scores"].get(split, {}).get("BLEU")
+    if said is None:
+        return
+    recorded = said["signature"].partition("|version:")[0]
+    settings = dict(part.partition(":")[::2] for part in recorded.split("|"))
+    if settings.get("tok") not in BLEU.TOKENIZERS:
+        return
+    bleu = Bleu(settings.get("case") == "lc", settings["tok"])
+    if bleu.signature(len(references[0])).partition("|version:")[0] != recorded:
+        return
+    score = bleu.score(bleu.statistics(hypotheses, references))
+    if abs(said["score"] - score) > 0.005:
         raise ValueError(
-            f"{reference}: {metric} of {record['system']}-{record['seed']} is {score:.2f} with it, but "
-            f"{said['score']:.2f} in its record; give the reference of --split {split}"
+            f"{path}: BLEU of {record['system']}-{record['seed']} is {score:.2f} with it, but {said['score']:.2f} in "
+            f"its record; give the reference of --split {split}"
         )

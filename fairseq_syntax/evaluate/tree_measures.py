@@ -8,6 +8,7 @@ import numpy as np
 
 from ..trees.conllu import ROOT, Sentence, parse_block, read_blocks
 from ..trees.text import open_text, quoted
+from .generated import check_count
 from .number_pairs import is_plural
 
 _NOUNS = ("NOUN", "PROPN")
@@ -42,28 +43,30 @@ def read_parses(path: str | Path, numbers: Sequence[int], sources: Sequence[str]
         sources: their N texts, of which the words must be those of the trees; None does without.
 
     Raises:
-        ValueError: trees are fewer than sentences, or of other words; see also `parse_block`.
+        ValueError: there are other than one tree for each sentence, or of other words; see also `parse_block`.
     """
     with open_text(path) as lines:
         blocks = list(read_blocks(lines, str(path)))
-    if len(blocks) <= max(numbers):
-        raise ValueError(f"{path}: {len(blocks)} trees, but sentence {max(numbers) + 1} was translated; give all trees")
+    check_count(len(blocks), numbers, str(path), "trees", "give each one")
     parses = []
     for place, number in enumerate(numbers):
         line, block = blocks[number]
         sentence = parse_block(block, str(path), line)
         if sources is not None:
-            _check_words(sentence, sources[place].split(), f"{path}:{line}: sentence {number + 1}")
+            check_words(sentence, sources[place].split(), f"{path}:{line}: sentence {number + 1}")
         parses.append(Parse(sentence, [columns[5] for columns in _rows(block)], _confidence(block)))
     return parses
 
 
-def _check_words(sentence: Sentence, words: list[str], place: str) -> None:
+def check_words(sentence: Sentence, words: list[str], place: str) -> None:
     """Raise ValueError if the words of a tree are not those of the source; unknown ones (<unk>) may be any."""
     for forms in (sentence.forms, sentence.collapse_ranges().forms):
-        same = all(word.lower() == form.lower() or "<unk>" in word for word, form in zip(words, forms, strict=False))
+        pairs = zip(words, forms, strict=False)
+        same = all(word.lower() == form.lower() or "<unk>" in word + form for word, form in pairs)
         if same and len(words) == len(forms):
             return
+    if "<unk>" in "".join(words) and len(words) < len(sentence):
+        return  # in the output of fairseq, an unknown piece of sentencepiece sticks to the word before it
     raise ValueError(
         f"{place} is {quoted(' '.join(sentence.forms))} in the tree, but {quoted(' '.join(words))} in the source; give "
         "the trees of the source, and see --remove-bpe"
@@ -136,7 +139,7 @@ def has_relation(parse: Parse, relation: str) -> int:
 def attractors(parse: Parse) -> float:
     """Nouns between a subject and its verb that have another number than the subject (Linzen et al. 2016).
 
-    The verb is the first auxiliary or copula, if there is one; instead of a relative pronoun (`PronType=Rel`, or who,
+    The verb is the first auxiliary or copula, if there is one; instead of a relative pronoun (PronType Rel, or who,
     which, that) stands the noun that it is about. Of several pairs the one with most counts; NaN without one. Number is
     that of FEATS, or, in a sentence without, read off English words.
     """
@@ -156,10 +159,16 @@ def subjects_and_verbs(parse: Parse) -> list[tuple[int, int]]:
             for i, (above, label) in enumerate(zip(sentence.heads, sentence.deprels, strict=True))
             if above == head and label.split(":")[0] in ("aux", "cop")
         ]
-        relative = "PronType=Rel" in parse.features[word] or sentence.forms[word].lower() in _RELATIVE
+        relative = "Rel" in _values(parse.features[word], "PronType") or sentence.forms[word].lower() in _RELATIVE
         relative = relative and sentence.deprels[head] == "acl:relcl" and sentence.heads[head] >= 0
         pairs.append((sentence.heads[head] if relative else word, min(helpers, default=head)))
     return pairs
+
+
+def _values(features: str, name: str) -> tuple[str, ...]:
+    """What FEATS says of one feature; several where it cannot tell, as in `PronType=Dem,Rel`."""
+    found = dict(feature.partition("=")[::2] for feature in features.split("|"))
+    return tuple(found[name].split(",")) if name in found else ()
 
 
 def attractors_between(parse: Parse, subject: int, verb: int) -> int | None:
@@ -167,9 +176,10 @@ def attractors_between(parse: Parse, subject: int, verb: int) -> int | None:
     sentence, by_form = parse.sentence, not any("Number=" in features for features in parse.features)
 
     def plural(word: int) -> bool | None:
-        features = parse.features[word].split("|")
-        known = True if "Number=Plur" in features else False if "Number=Sing" in features else None
-        return is_plural(sentence, word) if by_form else known
+        if by_form:
+            return is_plural(sentence, word)
+        number = _values(parse.features[word], "Number")
+        return number == ("Plur",) if number in (("Plur",), ("Sing",)) else None
 
     of_subject = plural(subject)
     if of_subject is None:

@@ -79,7 +79,7 @@ def tables(record: TreePairs, columns: dict[str, list[str]], form: str) -> str:
     rows = [(name, len(hits), int(hits.sum()), *share(hits)) for name, hits in measures.items()]
     shown = [format_table(["", "pairs", "number", "%", "low", "high"], rows, form)]
     both = [measures[BOTH_TRANSLATIONS], measures[BOTH_SCORES]]
-    for name, parts in groups_of(columns).items():
+    for name, parts in groups_of(columns, tell=True).items():
         header = [name, "pairs", BOTH_TRANSLATIONS, "low", "high", BOTH_SCORES, "low", "high"]
         by_group = [(label, len(part), *(x for hits in both for x in share(hits[part]))) for label, part in parts]
         shown.append(format_table(header, by_group, form))

@@ -18,6 +18,7 @@ releases. That L + R in DA exceeds UA by about the roots that the other baseline
 
 import hashlib
 import json
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -25,6 +26,8 @@ import numpy as np
 
 from ..trees.conllu import ROOT, Sentence
 from .flat_trees import flatten, left_branching, lengths_without, remove, right_branching
+
+logger = logging.getLogger(__name__)
 
 PUNCTUATION = "PUNCT"
 
@@ -84,6 +87,11 @@ class Treebank:
         tags = np.array([tag for sentence in kept for tag in sentence.upos], dtype=object)
         labels = np.array([label for sentence in kept for label in sentence.deprels], dtype=object)
         self._punctuation = tags == PUNCTUATION
+        if len(tags) and not self._punctuation.any():
+            logger.warning(
+                f"no word of the treebank has the UPOS {PUNCTUATION}, so punctuation counts as words; tag it, unless "
+                "there is none"
+            )
         self.upos, self.deprels = tags[~self._punctuation], labels[~self._punctuation]
         self.heads = remove(self._all_heads, self._punctuation)
         self.lengths = lengths_without(self._all_lengths, self._punctuation)

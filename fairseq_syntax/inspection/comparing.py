@@ -27,6 +27,7 @@ def compared(args: Namespace) -> tuple[Evaluation, dict]:
     """
     systems, records = systems_of(args)
     corpus = read_corpus(systems, args.reference, args.source, args.remove_bpe)
+    _check_records(args, corpus, records)
     baselines = list(dict.fromkeys(args.baseline or [corpus.systems[0].name]))
     for name in baselines:
         corpus.system(name)
@@ -37,7 +38,6 @@ def compared(args: Namespace) -> tuple[Evaluation, dict]:
         metrics.append(Comet(args.comet))
     evaluation = Evaluation(corpus, metrics, Chance(args.trials, args.bootstrap, args.seed))
     found = compare(evaluation, baselines)
-    _check_records(args, found, records)
     found["buckets"] = _buckets(args, evaluation, baselines[0])
     return evaluation, found
 
@@ -58,15 +58,13 @@ def systems_of(args: Namespace) -> tuple[dict, dict]:
     }
 
 
-def _check_records(args: Namespace, found: dict, records: dict) -> None:
+def _check_records(args: Namespace, corpus: Corpus, records: dict) -> None:
     """Raise ValueError if scores are not those that were recorded."""
-    for system in found["systems"]:
-        for metric in found["metrics"]:
-            scores = system["scores"][metric["name"]]["runs"]
-            for run, score in zip(system["runs"], scores, strict=True):
-                record = records.get(system["name"], {}).get(run)
-                if record:
-                    check_scores(record, args.split, metric["name"], metric["signature"], score, args.reference[0])
+    for system in corpus.systems:
+        for run, hypotheses in zip(system.runs, system.hypotheses, strict=True):
+            record = records.get(system.name, {}).get(run)
+            if record:
+                check_scores(record, args.split, hypotheses, corpus.references, args.reference[0])
 
 
 def _buckets(args: Namespace, evaluation: Evaluation, baseline: str) -> list[dict]:
@@ -91,7 +89,7 @@ def known_source(args: Namespace, corpus: Corpus) -> Source:
     if args.data:
         from .split_source import read_source
 
-        found = read_source(args.data, args.subset, corpus.numbers)
+        found = read_source(args.data, args.subset, corpus.numbers, corpus.sources)
     if corpus.sources is not None:
         found.words = np.array([len(text.split()) for text in corpus.sources])
         if not args.data:
@@ -101,5 +99,6 @@ def known_source(args: Namespace, corpus: Corpus) -> Source:
     if args.parse:
         found.parses = read_parses(args.parse, corpus.numbers, corpus.sources)
         if found.words is None:
-            found.words = np.array([len(parse.sentence) for parse in found.parses])
+            # as in a text, "im" is one word
+            found.words = np.array([len(parse.sentence.collapse_ranges()) for parse in found.parses])
     return found

@@ -12,8 +12,9 @@ from ..data.live_parsing import token_syntax
 from ..data.parsers import load_parser
 from ..trees.alignment import align_tree
 from ..trees.conllu import UNPARSED, Sentence, TreeFormatError, quoted, without_parse
-from .latent_trees import CutSentence, token_ids
+from .latent_trees import CutSentence
 from .loaded_model import load
+from .sentences import encode_line
 
 
 class GivenTrees:
@@ -63,7 +64,7 @@ class GivenTrees:
                 raise TreeFormatError(f"{source.place}: has no parse, and the model refuses such sentences; parse it")
             tree = without_parse([""] * source.words)
         task.learn_source_words([" ".join(source.pieces)])
-        ids = token_ids(task.source_dictionary, source)
+        ids = encode_line(task.source_dictionary, source.pieces)
         ids.syntax = token_syntax(tree, source.word_of_token, self._dictionaries)
         return ids
 

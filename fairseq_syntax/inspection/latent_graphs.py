@@ -17,7 +17,8 @@ from ..trees.conllu import Sentence
 from ..trees.well_formed import are_trees
 from .attachment import PUNCTUATION, directed_hits
 from .flat_trees import flatten
-from .latent_trees import CutSentence, TreeInducer, token_ids
+from .latent_trees import CutSentence, TreeInducer
+from .sentences import encode_line
 
 
 def edges(graph: np.ndarray, threshold: float) -> np.ndarray:
@@ -118,7 +119,7 @@ def own_labels(inducer: TreeInducer, source: CutSentence) -> list[str] | None:
     model = inducer.loaded.model
     if not isinstance(model, LatentGraphParserModel):
         return None
-    tokens = token_ids(inducer.loaded.task.source_dictionary, source)[None].to(inducer.loaded.device)
+    tokens = encode_line(inducer.loaded.task.source_dictionary, source.pieces)[None].to(inducer.loaded.device)
     graph = model(tokens, torch.tensor([tokens.shape[1]], device=tokens.device))
     starts = np.flatnonzero(np.diff(source.word_of_token, prepend=-1))
     of_words = np.add.reduceat(graph.labels[0, :-1].double().cpu().numpy(), starts, axis=0)

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 import numpy as np
 import torch
-from fairseq.data import Dictionary, data_utils
+from fairseq.data import data_utils
 from tqdm import tqdm
 
 from ..trees import word_scores
@@ -15,7 +15,7 @@ from ..trees.spanning import DECODERS
 from ..trees.subwords import split_words
 from .loaded_model import Loaded, architectures, load
 from .preparation import build_bpe
-from .sentences import check_lengths
+from .sentences import check_lengths, encode_line
 
 Evidence = StrEnum("Evidence", "scores marginals")
 """What the tree is made of."""
@@ -106,14 +106,6 @@ def load_with_trees(args: Namespace) -> Loaded:
     return loaded
 
 
-def token_ids(dictionary: Dictionary, source: CutSentence) -> torch.Tensor:
-    """(T + 1,) what the model reads, with EOS. Text such as `</s>` or `<pad>` is an unknown word, not a sign."""
-    signs = {dictionary.bos(), dictionary.pad(), dictionary.eos()}
-    ids = [dictionary.index(piece) for piece in source.pieces]
-    ids = [dictionary.unk() if token in signs else token for token in ids]
-    return torch.tensor([*ids, dictionary.eos()], dtype=torch.long)
-
-
 class TreeInducer:
     """Trees over words from the head selection of a model with `latent_heads`, by a `TreeDecoder` and `Evidence`.
 
@@ -163,7 +155,7 @@ class TreeInducer:
         order = sorted((i for i, s in enumerate(sources) if s.pieces), key=lambda i: -len(sources[i].pieces))
         for start in range(0, len(order), self.batch_size):
             chosen = order[start : start + self.batch_size]
-            ids = [token_ids(dictionary, sources[i]) for i in chosen]
+            ids = [encode_line(dictionary, sources[i].pieces) for i in chosen]
             self.tokens += sum(map(len, ids)) - len(ids)
             self.unknown += sum(int(((row == dictionary.unk()) | (row >= self.known)).sum()) for row in ids)
             yield chosen, self._latent_heads(ids)

@@ -6,6 +6,7 @@ import torch
 from fairseq import utils
 from fairseq.data import Dictionary, LanguagePairDataset
 from fairseq.dataclass.configs import GenerationConfig
+from fairseq.tokenizer import tokenize_line
 from torch import Tensor
 from tqdm import tqdm
 
@@ -33,9 +34,15 @@ def encode(loaded: Loaded, sources: Sequence[str]) -> list[Tensor]:
     return ids
 
 
-def encode_line(dictionary: Dictionary, text: str) -> Tensor:
-    """Token ids of pieces, EOS included."""
-    return dictionary.encode_line(text, add_if_not_exist=False).long()
+def encode_line(dictionary: Dictionary, line: str | Sequence[str]) -> Tensor:
+    """Token ids of a line or of its pieces, EOS included. Text such as `</s>` is an unknown word, not a sign.
+
+    A piece stays one, though it were a kind of space.
+    """
+    split = tokenize_line if isinstance(line, str) else list
+    ids = dictionary.encode_line(line, line_tokenizer=split, add_if_not_exist=False).long()
+    ids[:-1][ids[:-1] < dictionary.nspecial] = dictionary.unk()
+    return ids
 
 
 def check_lengths(loaded: Loaded, lengths: Sequence[tuple[int, int]], places: Sequence[str]) -> None:

@@ -9,20 +9,22 @@ from fairseq.data.data_utils import infer_language_pair
 from ..data.arrays import ArrayReader, split_prefix, tag_dictionary_path
 from ..data.token_files import load_dictionary, split_languages, token_reader
 from ..evaluate.buckets import Source
-from ..evaluate.tree_measures import Parse
+from ..evaluate.generated import check_count
+from ..evaluate.tree_measures import Parse, check_words
 from ..trees.conllu import Sentence
 
 
-def read_source(data: str, split: str, numbers: Sequence[int]) -> Source:
+def read_source(data: str, split: str, numbers: Sequence[int], sources: Sequence[str] | None = None) -> Source:
     """What a data directory knows of sentences.
 
     Args:
         data: the directory.
         split: as files are called, `test1`, say.
         numbers: of N sentences, from 0.
+        sources: see `read_parses`.
 
     Raises:
-        ValueError: there is no such split, it has too few sentences, or files are damaged.
+        ValueError: there is no such split, it has other sentences, or files are damaged.
         OSError: a file is missing.
     """
     source, target = infer_language_pair(data) if Path(data).is_dir() else (None, None)
@@ -30,11 +32,7 @@ def read_source(data: str, split: str, numbers: Sequence[int]) -> Source:
     reader = token_reader(prefix) if prefix else None
     if reader is None:
         raise ValueError(f"--data {data}: has no split {split} (or not in fairseq's mmap format); see --subset")
-    if len(reader) <= max(numbers):
-        raise ValueError(
-            f"--data {data}: {split} has {len(reader)} sentences, but sentence {max(numbers) + 1} was translated; see "
-            "--subset"
-        )
+    check_count(len(reader), numbers, f"--data {data}", f"sources in {split}", "see --subset")
     dictionary = load_dictionary(Path(data, f"dict.{source}.txt"))
     tokens = [reader[number][:-1] for number in numbers]
     found = Source(
@@ -53,6 +51,8 @@ def read_source(data: str, split: str, numbers: Sequence[int]) -> Source:
         )
         forms = words_of_pieces([dictionary[int(token)] for token in row], words[number].tolist(), len(labels))
         parse = Sentence(forms, heads[number].tolist(), labels, kinds)
+        if sources is not None:
+            check_words(parse, sources[len(found.parses)].split(), f"--data {data}: sentence {number + 1}")
         found.parses.append(Parse(parse, ["_"] * len(forms)))
     found.words = np.array([len(parse.sentence) for parse in found.parses])
     return found

@@ -17,7 +17,8 @@ def edited(sentence: Sentence, heads: Mapping[int, int], labels: Mapping[int, st
         labels: words -> their new labels.
 
     Raises:
-        TreeFormatError: there is no such word, or the result is not a tree with one root; the message names the words.
+        TreeFormatError: the sentence has no tree, there is no such word, or the result is not a tree with one root; the
+            message names the words.
     """
     named = [f"{number} {quoted(form)}" for number, form in enumerate(sentence.forms, 1)]
     size = len(named)
@@ -25,6 +26,8 @@ def edited(sentence: Sentence, heads: Mapping[int, int], labels: Mapping[int, st
         for word, value in numbers.items():
             if not 1 <= word <= size:
                 raise TreeFormatError(f"{option} {word}={value}: there is no word {word}; {_range(named)}")
+    if ROOT not in sentence.heads:
+        raise TreeFormatError("the sentence has no tree (HEAD is _) to be changed; parse it")
     new, deprels = list(sentence.heads), list(sentence.deprels)
     for word, head in heads.items():
         if not 0 <= head <= size:

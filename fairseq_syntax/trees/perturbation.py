@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
-from .conllu import ROOT, Sentence
+from .conllu import ROOT, Sentence, TreeFormatError
 from .random_trees import random_heads
 from .universal_dependencies import universal_labels
 
@@ -32,6 +32,15 @@ class Quota:
         return min(size, int(self.share * self.seen + 0.5) - self.taken)
 
 
+def root_of(heads: list[int], place: str) -> int:
+    """The root of a tree; TreeFormatError if there is none, or several."""
+    if heads.count(ROOT) != 1:
+        raise TreeFormatError(
+            f"{place}: the tree has {heads.count(ROOT)} roots, and perturbed trees have one; leave HEAD 0 to one word"
+        )
+    return heads.index(ROOT)
+
+
 def reattached_heads(heads: list[int], count: int, generator: random.Random) -> list[int]:
     """Heads of a tree with one root in which exactly `count` words, 0 to J, have another head.
 
@@ -42,11 +51,13 @@ def reattached_heads(heads: list[int], count: int, generator: random.Random) -> 
     others to their head; its steps without the loops are the tree (Wilson 1996).
 
     Of one word, and of two of which one is to change, the heads are those that were given: there is no such tree.
+
+    Raises TreeFormatError: there is no root, or several.
     """
     words = range(len(heads))
     if not count or len(heads) == 1 or (len(heads), count) == (2, 1):
         return list(heads)
-    root = heads.index(ROOT)
+    root = root_of(heads, f"heads {heads}")
     impossible = {root}, {word for word in words if heads[word] == root}
     while (chosen := set(generator.sample(words, count))) in impossible:
         pass
@@ -154,6 +165,8 @@ class Perturbation:
         """The sentence of this number, from 0, with a new tree; it has one root, or no parse, which it keeps.
 
         `other` says whose heads and labels, or which of `KINDS`, take the place of its own first; None leaves it.
+
+        Raises TreeFormatError: the tree, or that of `other`, has no root or several.
         """
         if not before.is_parsed or not before.forms:
             return before
@@ -161,7 +174,8 @@ class Perturbation:
         after = before
         if isinstance(other, Sentence):
             after = replace(before, heads=other.heads, deprels=other.deprels)
-        elif other:
+        root_of(after.heads, f"sentence {number}")
+        if isinstance(other, str):
             after = with_heads(before, KINDS[other](len(before), generator), generator)
         heads = after.heads
         after = reattached(after, self.reattach.due(len(before)), generator)

@@ -23,24 +23,22 @@ def quoted(text: str, most: int = SHOWN) -> str:
     return repr(text if len(text) <= most else f"{text[:most]}…")
 
 
-def open_text(path: str | Path) -> IO[str]:
+def open_text(path: str | Path, encoding: str = "utf-8-sig", newline: str | None = "\n") -> IO[str]:
     """Open a UTF-8 text file (with or without a byte order mark) for reading, gzipped if the name ends in `.gz`.
 
-    Only LF and CRLF end a line (U+2028 and friends are ordinary characters in real corpora).
+    Only LF and CRLF end a line (U+2028 and friends are ordinary characters in real corpora), unless `newline` is None.
 
     Raises TreeFormatError: the file does not exist or cannot be opened.
     """
     path = Path(path)
     try:
         if path.suffix == ".gz":
-            return gzip.open(path, "rt", encoding="utf-8-sig", newline="\n")
-        return open(path, encoding="utf-8-sig", newline="\n")
+            return gzip.open(path, "rt", encoding=encoding, newline=newline)
+        return open(path, encoding=encoding, newline=newline)
     except OSError as error:
-        raise _cannot_open(path, error) from None
-
-
-def _cannot_open(path: str | Path, error: OSError) -> TreeFormatError:
-    return TreeFormatError(f"{path}: cannot be opened ({error.strerror}); check the path and the permissions")
+        raise TreeFormatError(
+            f"{path}: cannot be opened ({error.strerror}); check the path and the permissions"
+        ) from None
 
 
 def token_lines(path: str | Path) -> Iterator[tuple[int, str]]:
@@ -48,16 +46,14 @@ def token_lines(path: str | Path) -> Iterator[tuple[int, str]]:
 
     Raises TreeFormatError: the file cannot be opened, or begins with a byte order mark; see also `numbered_lines`.
     """
-    try:
-        text = open(path, encoding="utf-8")
-    except OSError as error:
-        raise _cannot_open(path, error) from None
-    with text:
+    with open_text(path, "utf-8", None) as text:
         for number, line in numbered_lines(text, str(path)):
             if number == 1 and line.startswith("\ufeff"):
+                plain = str(path).removesuffix(".gz")
+                unpack = f"gunzip {path}; " if plain != str(path) else ""
                 raise TreeFormatError(
                     f"{path}: begins with a byte order mark, which fairseq takes for part of the first word; remove "
-                    f"it: sed -i '1s/^\\xEF\\xBB\\xBF//' {path}"
+                    f"it: {unpack}sed -i '1s/^\\xEF\\xBB\\xBF//' {plain}"
                 )
             yield number, line
 

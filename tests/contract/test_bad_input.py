@@ -44,6 +44,7 @@ from fairseq_syntax.data.length_table import length_table_path, write_length_tab
 from fairseq_syntax.data.live_parsing import LiveSyntax
 from fairseq_syntax.data.parsers import ParserOptions, load_parser
 from fairseq_syntax.evaluate.contrast import Record
+from fairseq_syntax.evaluate.minimal_pairs import Pairs
 from fairseq_syntax.pictures import figures
 from fairseq_syntax.pictures.attention_maps import draw_attention
 from fairseq_syntax.pictures.dependency_trees import draw_tree
@@ -199,6 +200,13 @@ def _(world):
     write_split(world.text / "test", words)
     world.preprocess("--overwrite", *world.dicts(), splits=["test"])
     return world.refused("--only-syntax", "--overwrite", "--subword-type", "none", destdir="bin", splits=["test"])
+
+
+@case("other words than in the binarized text", "test.en:1: ", "give the text that was binarized")
+def _(world):
+    for path in world.text.glob("test.en*"):
+        path.write_text(path.read_text().replace("w", "v"))
+    return world.refused("--only-syntax", "--overwrite", destdir="bin", splits=["test"])
 
 
 @case("are unknown (…): other splits have those of another parser", "100.0 % of the deprels of split 'train'")
@@ -547,6 +555,13 @@ def _(world):
     return record.getMessage()
 
 
+@case("without --rnng-forced-trees: no trees are given", "--rnng-action-xent 0.5 ", "give --rnng-forced-trees, too")
+def _(world):
+    character_task().build_criterion(ReinforceTreeConfig(_name="reinforce_tree", seed=1, rnng_action_xent=0.5))
+    (record,) = world.caplog.records
+    return record.getMessage()
+
+
 case("dictionary has no ▁, which separates words", "--rnng-forced-trees words: the source ")(
     lambda world: words_task(world, rnng_forced_trees="words").load_dataset("train")
 )
@@ -733,6 +748,13 @@ case("two systems are called …; give another --name", "'a'")(
 case("a record of other pairs than", "a: ", "source; give those")(
     lambda world: contrasted(world, "--beside", record(world, "a", "a"))
 )
+
+
+@case("details: no table by …; tables have … groups, and it would have", "'kind'", "would have 1")
+def _(world):
+    scored = record(world, "a", "a", pairs=Pairs(["a", "b"], ["c", "d"], ["e", "f"], {}).digest)
+    given = ("--beside", scored, "--details", world.folder / "details")
+    return contrasted(world, *given, details="kind\nx\nx\n", status=0)
 
 
 @case("scores no translations; give a model that translates", "lgp_parser_tiny ")

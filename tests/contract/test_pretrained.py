@@ -35,6 +35,13 @@ def test_by_name_raw_text_is_translated(name):
     assert model.translate([SENTENCE]) == [OTHERS.get(name, TRANSLATION)]
 
 
+@pytest.mark.parametrize("sentences", [SENTENCE, [SENTENCE]])
+def test_score_says_that_there_are_no_references(sentences):
+    model = PascalTransformerModel.from_pretrained("agreement-pascal")
+    with pytest.raises(ValueError, match="there are no reference translations; score those of binarized data"):
+        model.score(sentences)
+
+
 def test_a_tree_that_is_given_takes_the_place_of_the_parsers():
     model = PascalTransformerModel.from_pretrained("agreement-pascal")
     text = "the king called the student near the house that every mouse found ."

@@ -366,6 +366,8 @@ def test_an_interrupt_waits_for_nothing_and_starts_nothing(tmp_path):
         env={**os.environ, "PATH": f"{sleeper.parent}:{os.environ['PATH']}"},
         stderr=subprocess.PIPE,
         text=True,
+        # interrupts are ignored by whatever a script has started with `&`, these tests perhaps
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 60
     while not begun.exists() and time.monotonic() < deadline:

@@ -56,3 +56,19 @@ def test_all_systems_from_text_to_scores(repository, real_data, tmp_path):
         check=True,
     ).stdout
     assert len(re.findall(r"^H-\d+\t", output, re.MULTILINE)) == 500
+
+
+def test_more_pairs_than_there_are(repository, tmp_path):
+    for name in ("train", "dev", "test"):
+        for language in ("en", "ja"):
+            (tmp_path / f"{name}.{language}").write_text("a b\n" * 3)
+    done = subprocess.run(
+        ["bash", repository / "examples" / "recipe.sh", "prepare", "lgp"],
+        cwd=repository,
+        env={**os.environ, "OUT": str(tmp_path / "out"), "DATA": str(tmp_path), "PAIRS": "5"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 2, done.stderr
+    assert re.search(r"recipe.sh prepare lgp: PAIRS=5: .*/full/train.en has 3 lines$", done.stderr, re.MULTILINE)

@@ -61,7 +61,12 @@ def page(tmp_path_factory):
             (results / f"{name}-{seed}.json").write_text(json.dumps(record), encoding="utf8")
             text = "".join(line + "\n" for line in lines)
             (results / f"{name}-{seed}.test.txt.gz").write_bytes(gzip.compress(text.encode()))
-    for name, lines in (("source", SOURCES), ("reference", REFERENCES), ("mine", OUTPUTS[EVIL])):
+    for name, lines in (
+        ("source", SOURCES),
+        ("reference", REFERENCES),
+        ("mine", OUTPUTS[EVIL]),
+        ("again", OUTPUTS[EVIL]),
+    ):
         (folder / name).write_text("".join(line + "\n" for line in lines), encoding="utf8")
     contrast = {
         **{"format": 1, "name": EVIL, "digest": "0", "measure": "sum"},
@@ -102,7 +107,7 @@ def page(tmp_path_factory):
         "--system",
         EVIL,
         str(folder / "mine"),
-        str(folder / "mine"),
+        str(folder / "again"),
         "--contrast",
         str(folder / "contrast.json"),
     ]
@@ -359,6 +364,7 @@ def test_a_browser_shows_it(page, browser):
     ("options", "said"),
     [
         (["--output", "report.txt"], "give a name that ends in .html"),
+        (["--output", "r.html", "--system", "b", "b1", "--system", "b", "b2"], "--system b: is there twice; give all"),
         (["--output", "r.html", "--look", "a"], "--look a: give a picture, or CHECKPOINT DATA SUBSET"),
         (["--output", "r.html", "--look", "a", "b.gif"], "is no .svg or .png"),
     ],

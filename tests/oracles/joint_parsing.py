@@ -37,6 +37,8 @@ def scores(graphs: list, gold: list[dict], punctuation: list[list[bool]]) -> dic
                 right = head == sentence["heads"][word]
                 count("head_words", True, mark)
                 count("head_hits", right, mark)
+                if sentence["labels"][word] != -1:
+                    count("label_words", True, mark)
                 count("label_hits", right and label == sentence["labels"][word], mark)
     return found
 

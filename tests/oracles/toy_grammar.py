@@ -88,8 +88,8 @@ class ToyTranslator(nn.Module):
         self.trees = {}
         self.calls = []
 
-    def forward(self, src_tokens, src_lengths, target, trees, src_actions=None, tgt_actions=None, generator=None):
-        self.calls.append((trees, len(src_tokens), generator))
+    def forward(self, src_tokens, src_lengths, target, trees, src_actions=None, tgt_actions=None, seeds=None):
+        self.calls.append((trees, len(src_tokens), seeds))
         source_actions, target_actions = self.trees[trees]
         return self.pair(
             src_tokens,

@@ -2,11 +2,13 @@
 
 import fcntl
 import gzip
+import os
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 import pytest
 
-from fairseq_syntax.files import lock, refuse_existing, staged, staged_bytes
+from fairseq_syntax.files import checksum, lock, refuse_existing, staged, staged_bytes, written
 
 
 def test_a_file_gets_its_name_when_it_is_complete(tmp_path):
@@ -36,6 +38,30 @@ def test_several_may_write_one_file(tmp_path):
     assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [("x", "0")]  # the first to begin ends last
 
 
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_stays(tmp_path, there):
+    target, link = tmp_path / "target", tmp_path / "link.gz"
+    link.symlink_to(target)
+    if there:
+        target.touch()
+    with staged_bytes(link) as file:
+        file.write(b"text")
+    assert link.is_symlink() and gzip.decompress(target.read_bytes()) == b"text"
+    assert sorted(tmp_path.iterdir()) == [link, target]
+
+
+def test_a_fifo_is_written_to(tmp_path):
+    path = tmp_path / "fifo"
+    os.mkfifo(path)
+    refuse_existing([path], overwrite=False)
+    with ThreadPoolExecutor() as pool:
+        read = pool.submit(path.read_text)
+        with written(str(path)) as file:
+            file.write("text")
+        assert read.result(9) == "text"
+    assert path.is_fifo() and sorted(tmp_path.iterdir()) == [path]
+
+
 def test_the_same_content_is_the_same_bytes(tmp_path):
     for name in ("a.gz", "b.gz", "c"):
         with staged_bytes(tmp_path / name) as file:
@@ -46,12 +72,15 @@ def test_the_same_content_is_the_same_bytes(tmp_path):
     assert (tmp_path / "c").read_bytes() == b"text"
 
 
-def test_names_of_output_are_looked_at_first(tmp_path):
+def test_names_of_output_are_looked_at_first(tmp_path, monkeypatch):
     path = tmp_path / "x"
     refuse_existing([path, None, None, "-"], overwrite=False)
     for twice in (path, "-"):
         with pytest.raises(ValueError, match="two outputs have this name"):
             refuse_existing([twice, None, str(twice)], overwrite=True)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=r"\./x: two outputs have this name"):
+        refuse_existing(["./x", "x"], overwrite=True)
     path.touch()
     refuse_existing([path], overwrite=True)
     with pytest.raises(FileExistsError, match="give --overwrite"):
@@ -65,3 +94,8 @@ def test_a_locked_file_is_refused_with_the_message(tmp_path):
             lock(other, "wait")
         fcntl.flock(one, fcntl.LOCK_UN)
         lock(other, "wait")
+
+
+def test_checksum(tmp_path):
+    (tmp_path / "x").write_bytes(b"abc")
+    assert checksum(tmp_path / "x") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"

@@ -1,5 +1,6 @@
 """A verb of the program: its module's docstring is its help, and wrong data are one message and an exit status."""
 
+import io
 import logging
 import os
 import sys
@@ -43,6 +44,9 @@ class Verb:
 
     def __call__(self, argv: list[str] | None = None) -> int:
         """Entry point. Exit status: 0, 1 for bad data, 2 for bad usage, 130 when interrupted."""
+        # whatever the locale says; a StringIO has no encoding
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(encoding="utf-8")
         parser = self.build_parser()
         args = parser.parse_args(argv)
         self.check(parser, args)

@@ -15,7 +15,7 @@ from .moving_baselines import MovingBaselines
 from .rnng import RNNG, AttentionKey, Replay, TreePair, TreeScores
 from .stack_lstm import Memory
 from .transitions import Action, Limits
-from .tree_growing import given_text, grow_trees, left_justified
+from .tree_growing import Seeds, given_text, grow_trees, left_justified
 
 
 class RootInput(StrEnum):
@@ -136,7 +136,7 @@ class LatentTreeRNNG(BaseFairseqModel):
         trees: str = "sample",
         src_actions: Tensor | None = None,
         tgt_actions: Tensor | None = None,
-        generator: torch.Generator | None = None,
+        seeds: Seeds | None = None,
     ) -> TreePair:
         """Both sides of sentence pairs under trees that are sampled, greedy or given.
 
@@ -145,17 +145,17 @@ class LatentTreeRNNG(BaseFairseqModel):
             src_lengths: not used, the padding tells.
             trees: "sample" or "greedy".
             src_actions, tgt_actions: (B, T) of `Action`, trees that are given.
-            generator: to sample with.
+            seeds: of each sentence pair, of which alone its trees are then sampled; torch draws when not given.
 
         Raises ValueError: an action is not legal, or a sentence has no end; FloatingPointError: a probability is not a
         number.
         """
         # the loops over trees work in place, in one precision
         with torch.autocast(src_tokens.device.type, enabled=False):
-            return self._score(src_tokens, target, trees, src_actions, tgt_actions, generator)
+            return self._score(src_tokens, target, trees, src_actions, tgt_actions, seeds)
 
-    def _score(self, src_tokens, target, trees, src_actions, tgt_actions, generator) -> TreePair:
-        source, _, memory = self.encode(src_tokens, trees, src_actions, generator)
+    def _score(self, src_tokens, target, trees, src_actions, tgt_actions, seeds) -> TreePair:
+        source, _, memory = self.encode(src_tokens, trees, src_actions, seeds)
         text, lengths = left_justified(target, self.decoder.padding)
         roots = self.roots(memory)
         grown = None
@@ -168,7 +168,7 @@ class LatentTreeRNNG(BaseFairseqModel):
                 memory,
                 roots,
                 greedy=trees == "greedy",
-                generator=generator,
+                seeds=seeds and [(*seed, 1) for seed in seeds],  # other numbers than the source's
                 wait=self.wait,
                 longest=text.shape[1] - 1,
             )
@@ -185,7 +185,7 @@ class LatentTreeRNNG(BaseFairseqModel):
         src_tokens: Tensor,
         trees: str = "greedy",
         actions: Tensor | None = None,
-        generator: torch.Generator | None = None,
+        seeds: Seeds | None = None,
     ) -> tuple[TreeScores, Replay, Memory]:
         """Source sentences under their trees, and what a decoder attends to; see `forward`."""
         text, lengths = left_justified(src_tokens, self.encoder.padding)
@@ -197,7 +197,7 @@ class LatentTreeRNNG(BaseFairseqModel):
                 self.limits,
                 given_text(text, lengths),
                 greedy=trees == "greedy",
-                generator=generator,
+                seeds=seeds,
                 wait=self.wait,
                 longest=text.shape[1] - 1,
             )

@@ -91,8 +91,8 @@ class ReinforceTreeCriterion(FairseqCriterion):
     those per target symbol, and per sentence.
 
     Sides with given trees (`net_input` has src_actions or tgt_actions) are not taught by rewards but by
-    `--rnng-action-xent`. In validation there are no rewards; trees are drawn with a generator of the criterion's own,
-    whose seed is that of the sentences and `--seed`, so the same are drawn each time and training goes on undisturbed.
+    `--rnng-action-xent`. In validation there are no rewards; the trees of a sentence are drawn by its number and
+    `--seed` alone, so the same are drawn each time, in whatever batch, and training goes on undisturbed.
 
     Logged are, in bits, `loss` of target and `loss_src` of source symbols (the end counts as one) and `entropy_*` of an
     action; `att`, the coverage loss of a sentence; for both sides NTs (`nts_per_char_*`) and tree reward
@@ -151,7 +151,7 @@ class ReinforceTreeCriterion(FairseqCriterion):
                     reference = model(**inputs, trees="greedy")
             pair = model(**inputs, trees="sample")
         else:
-            pair = model(**inputs, trees=str(self.valid_trees), generator=self._generator(sample))
+            pair = model(**inputs, trees=str(self.valid_trees), seeds=self._seeds(sample))
         losses = self.losses(pair, model.baselines, _given(inputs), reference, learning=training)
         if not torch.isfinite(losses.total).all():
             raise FloatingPointError(_complaint(losses, sample, model, self.copies if training else 1))
@@ -310,12 +310,10 @@ class ReinforceTreeCriterion(FairseqCriterion):
             totals = {name: tuple(map(torch.zeros_like, parts)) for name, parts in totals.items()}
         baselines.update(**totals)
 
-    def _generator(self, sample) -> torch.Generator:
-        """Of random numbers that belong to the sentences, so that no other draws trees of them or disturbs training."""
-        first = int(sample["id"].min()) if "id" in sample else 0
-        # on the CPU, only 32 bits of a seed count
-        mixed = (int(self.seed) * 0x9E3779B1 + first) % 2**32
-        return torch.Generator(sample["target"].device).manual_seed(mixed)
+    def _seeds(self, sample) -> list[tuple[int, int]]:
+        """Of each sentence: validation neither depends on how sentences are batched nor disturbs training."""
+        ids = sample["id"].tolist() if "id" in sample else range(len(sample["target"]))
+        return [(self.seed % 2**32, i) for i in ids]
 
     @classmethod
     def reduce_metrics(cls, logging_outputs) -> None:

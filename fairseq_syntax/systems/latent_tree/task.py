@@ -200,11 +200,18 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
         if name in _WORD_BY_WORD:
             raise ValueError(f"--criterion {name}: does not learn trees; give --criterion reinforce_tree")
         self._criterion = super().build_criterion(cfg, from_checkpoint)
-        if self.cfg.rnng_forced_trees != ForcedTrees.none and not getattr(cfg, "rnng_action_xent", 1):
+        forced, weight = self.cfg.rnng_forced_trees != ForcedTrees.none, getattr(cfg, "rnng_action_xent", None)
+        if forced and weight == 0:
             logger.warning(
                 "--rnng-forced-trees %s without --rnng-action-xent: nothing teaches the policy, so the trees of "
                 "translations are those of chance; give --rnng-action-xent 1",
                 self.cfg.rnng_forced_trees,
+            )
+        elif weight and not forced:
+            logger.warning(
+                "--rnng-action-xent %g without --rnng-forced-trees: no trees are given, so it changes nothing; give "
+                "--rnng-forced-trees, too",
+                weight,
             )
         return self._criterion
 

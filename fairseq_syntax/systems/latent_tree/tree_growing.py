@@ -1,7 +1,8 @@
 """Making up trees by a policy: sampled, or greedily the most probable action each time."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -13,6 +14,9 @@ from .transitions import Action, Limits, Transitions
 # where rows are, and which of them generate (R,) -> their symbols (R,), and which of those are ends (R,)
 NextSymbols = Callable[[RNNGState, Tensor], tuple[Tensor, Tensor]]
 
+# of the random numbers of each sentence
+Seeds = Sequence[tuple[int, ...]]
+
 
 @torch.no_grad()
 def grow_trees(
@@ -23,7 +27,7 @@ def grow_trees(
     memory: Memory | None = None,
     roots: Tensor | None = None,
     greedy: bool = False,
-    generator: torch.Generator | None = None,
+    seeds: Seeds | None = None,
     wait: float = 0.5,
     longest: int | None = None,
     looking: bool | None = None,
@@ -40,7 +44,7 @@ def grow_trees(
         next_symbols: gives the symbols of GENs.
         memory, roots: see `RNNGState`.
         greedy: take the most probable action instead of drawing one.
-        generator: to draw with; torch's own when not given.
+        seeds: of each sentence, of which alone its tree is then drawn; torch draws when not given.
         wait: between 0 and 1.
         longest: the greatest of the lengths or more, if it is known.
         looking: see `RNNGState`; on a CPU alone when not given.
@@ -53,10 +57,11 @@ def grow_trees(
     transitions = state.transitions
     nothing = torch.full((state.rows,), int(Action.NOP), device=lengths.device)
     pending = torch.zeros_like(transitions.live)
+    draws = None if seeds is None else _draws(seeds, limits.max_actions(longest), state.rows).to(lengths.device)
     turns = []
     for _ in _turns(transitions, longest, looking):
         choosing = state.which(transitions.live & ~pending)
-        scored, actions = _choose(state, choosing, greedy, generator)
+        scored, actions = _choose(state, choosing, greedy, draws)
         actions = nothing.index_copy(0, choosing, actions)
         if not looking:
             actions[-1:] = int(Action.NOP)  # a slice: for one element, the host waits
@@ -103,7 +108,15 @@ def _turns(transitions: Transitions, longest: int, looking: bool) -> Iterator[No
         yield
 
 
-def _choose(state: RNNGState, rows: Tensor, greedy: bool, generator) -> tuple[Tensor, Tensor]:
+def _draws(seeds: Seeds, actions: int, rows: int) -> Tensor:
+    """(R, actions, 3) exponential numbers, those of a sentence from its seed; what is left of the rows is 1."""
+    draws = np.ones((rows, actions, len(Action) - 1))
+    for row, seed in zip(draws, seeds, strict=False):
+        row[:] = np.random.default_rng(seed).standard_exponential(row.shape)
+    return torch.from_numpy(draws)
+
+
+def _choose(state: RNNGState, rows: Tensor, greedy: bool, draws: Tensor | None) -> tuple[Tensor, Tensor]:
     """(n,) numbers that tell if probabilities are numbers, and (n,) actions of rows (n,); see `grow_trees`."""
     scores = state.grammar.policy_scores(state.hidden(rows))
     forbidden = ~state.transitions.structure(rows)
@@ -112,7 +125,11 @@ def _choose(state: RNNGState, rows: Tensor, greedy: bool, generator) -> tuple[Te
     if not greedy:
         # an action drawn is the largest of p / q with exponential q; what is not a number is still legal
         probable = scores.log_softmax(1).exp_()
-        scores = probable.div_(torch.empty_like(probable).exponential_(generator=generator))
+        if draws is None:
+            q = torch.empty_like(probable).exponential_()
+        else:
+            q = draws[rows, state.transitions.taken[rows].clamp(max=draws.shape[1] - 1)].to(probable)
+        scores = probable.div_(q)
         scores[:, :: Action.REDUCE].masked_fill_(forbidden, -1.0)
     return checked, scores.argmax(1)
 

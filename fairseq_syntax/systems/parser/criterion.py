@@ -22,16 +22,16 @@ from .treebank import MISSING
 _PERCENT = {
     "pos": ("pos_hits", "pos_words"),
     "uas": ("head_hits", "head_words"),
-    "las": ("label_hits", "head_words"),
+    "las": ("label_hits", "label_words"),
     "uas_no_punct": ("head_hits_np", "head_words_np"),
-    "las_no_punct": ("label_hits_np", "head_words_np"),
+    "las_no_punct": ("label_hits_np", "label_words_np"),
 }
 _PERCENT_DECODED = {
     "trees": ("trees", "sentences"),
     "uas_eisner": ("eisner_hits", "head_words"),
     "uas_eisner_no_punct": ("eisner_hits_np", "head_words_np"),
 }
-_LOSSES = {"pos_loss": "pos_words", "head_loss": "head_words", "label_loss": "head_words"}
+_LOSSES = {"pos_loss": "pos_words", "head_loss": "head_words", "label_loss": "label_words"}
 
 
 @dataclass
@@ -162,6 +162,7 @@ def _score(graph, sample: dict, decoded: bool) -> dict:
         counts["trees"] = are_trees(heads, lengths).sum()
         hits["eisner_hits"] = words & (_eisner(graph.head_log_probs, lengths) == gold)
     hits["head_words"] = words
+    hits["label_words"] = words & (sample["labels"] != MISSING)
     for name, hit in hits.items():
         counts[name] = hit.sum()
         counts[f"{name}_np"] = (hit & ~sample["punctuation"]).sum()

@@ -119,6 +119,14 @@ def test_text_is_aligned_as_the_split_is(arch, latent, trained, run):
     assert run(*given, *text, "--target", f"{latent.text}.de") == run(*given, "--subset", "test")
 
 
+def test_text_that_is_spelled_like_a_sign_is_an_unknown_word(latent, trained, run, tmp_path):
+    for name, text in (("signs", "</s> <pad> <s> a\n"), ("unknown", "<unk> <unk> <unk> a\n")):
+        (tmp_path / name).write_text(text)
+    given = [latent.data, "--path", trained("transformer_tiny"), "--cpu"]
+    found = [run(*given, "--source", tmp_path / name, "--target", tmp_path / name)[0] for name in ("signs", "unknown")]
+    assert found[0] == found[1] and len(found[0].split()) == 4
+
+
 @pytest.mark.parametrize("arch", ["pascal_transformer_tiny", "sa_nmt_shared_tiny"])
 def test_own_translations(arch, latent, trained, run, tmp_path):
     """They are those of fairseq-generate, and attention to them is what the beam search saw."""

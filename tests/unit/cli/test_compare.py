@@ -222,13 +222,40 @@ def test_trees(world, run, refused):
     assert labels[:6] == [["2"], ["present"], ["0-4"], ["1-1.5"], ["0"], ["0"]]
     assert labels[6] == ["<0.4", "0.4-0.6", ">=0.6"], "quarters, the first of which has 18 sentences"
     (base, _), shorter = world.pair(), world.text("short.conllu", [TREE.format(1)] * 119)
-    assert "119 trees, but sentence 120 was translated" in refused(*two(base, base, "--parse", shorter))
+    assert "short.conllu: 119 trees for 120 sentences; give each one" in refused(*two(base, base, "--parse", shorter))
+    longer = world.text("long.conllu", [TREE.format(1)] * 121)
+    assert "long.conllu: 121 trees for 120 sentences; give each one" in refused(*two(base, base, "--parse", longer))
     said = refused(*two(base, base, "--by", "depth"))
-    assert said == "--by depth: trees are needed; give --parse FILE.conllu, or --data"
+    assert said == "--by depth: trees are needed; give --parse FILE.conllu, or --data with trees"
     world.sources[0] = "cats bark"
     other = world.generated("other.generated", world.worse, 1)
     said = refused(*two(other, other, "--parse", path))
     assert ":1: sentence 1 is 'dogs bark' in the tree, but 'cats bark' in the source; give the trees of the" in said
+
+
+def test_a_multi_word_token_is_one_word(world, run):
+    rows = (("1-2\tim", "_\t_"), ("1\tin", "3\tcase"), ("2\tdem", "3\tdet"), ("3\tHaus", "0\troot"))
+    tree = "".join(f"{word}\t_\t_\t_\t_\t{arc}\t_\t_\n" for word, arc in rows)
+    world.sources = ["im Haus"] * 120
+    base, system = (
+        world.generated(name, texts, sources=False) for name, texts in (("a", world.worse), ("b", world.better))
+    )
+    options = two(base, system, "--metrics", "BLEU", "--buckets", "1", "--by", "length")
+    for source in (
+        ("--source", world.text("src", world.sources)),
+        ("--parse", world.text("src.conllu", [tree] * 120)),
+    ):
+        (table,) = run(*options, *source)["buckets"]
+        assert [group["label"] for group in table["groups"]] == ["2"]
+
+
+def test_another_source_is_told_of(world, run):
+    world.sources[2] = "ein <unk> wort"
+    files = two(*world.pair())
+    world.sources[:4] = ["Wort , Wort", world.sources[1].upper(), "ein anderes wort", "andere , Wörter"]
+    run(*files, "--source", world.text("src", world.sources))
+    assert "src:1: sentence 0 is 'Wort , Wort', but 'wort wort" in run.said
+    assert ", and 2 of 120 differ; give the source that was translated" in run.said
 
 
 def test_results(world, run, refused):
@@ -255,8 +282,9 @@ def test_results(world, run, refused):
     assert [system["name"] for system in own["systems"]] == ["a", "mine"]
     assert own["tests"][0]["delta"] == pytest.approx(means(own, "BLEU")[1] - means(own, "BLEU")[0])
     wrong = world.text("wrong", world.worse)
-    said = refused("--results", folder, "--split", "test", "--reference", wrong)
-    assert "wrong: BLEU of " in said and said.endswith("in its record; give the reference of --split test")
+    for more in ([], ["--metrics", "TER", "RIBES"], ["--lowercase", "--tokenize", "13a"]):
+        said = refused("--results", folder, "--split", "test", "--reference", wrong, *more)
+        assert "wrong: BLEU of " in said and said.endswith("in its record; give the reference of --split test")
     record = json.loads((folder / "a-1.json").read_text())
     record["scores"]["test"]["BLEU"]["signature"] = score["signature"].partition("|version:")[0] + "|version:2.4.0"
     (folder / "a-1.json").write_text(json.dumps(record))
@@ -265,8 +293,10 @@ def test_results(world, run, refused):
     assert "--system c: " in refused(*options, "--system", "c") and "choose among a, b" in refused(
         *options, "--system", "c"
     )
-    (folder / "a-1.json").write_text("{}")
-    assert "a-1.json: not a record of examples/leaderboard" in refused(*options)
+    del record["scores"]["test"]["BLEU"]["signature"]
+    for damaged in ({}, record):
+        (folder / "a-1.json").write_text(json.dumps(damaged))
+        assert "a-1.json: not a record of examples/leaderboard" in refused(*options)
     assert "holds no record" in refused("--results", world.folder, "--split", "test", "--reference", reference)
 
 
@@ -425,9 +455,10 @@ def test_a_system_with_fewer_seeds_has_dashes_for_the_sign_test(world, capsys):
 
 def test_formats(world, capsys):
     base, system = map(str, world.pair())
+    again = str(world.generated("again.generated", world.better))
 
     def output(form, *more):
-        files = ["--system", "ba_se", base, *more, "--system", "sys", system, *more]
+        files = ["--system", "ba_se", base, *more, "--system", "sys", again, *more]
         assert compare.main([*files, "--format", form, *QUICK]) == 0
         return capsys.readouterr().out
 
@@ -493,6 +524,8 @@ def test_files_that_do_not_fit(world, refused):
     )
     said = refused(*two(base, system, "--baseline", "chen17"))
     assert said == "--baseline chen17: no system has this name; give one of base, sys"
+    said = refused("--system", "base", base, base)
+    assert said == f"--system base: {base} is named twice; give the translations of each seed once"
     assert "nowhere" in refused(*two(base, world.folder / "nowhere"))
     assert "pip install 'unbabel-comet>=2'" in refused(*two(base, system, "--comet", "Unbabel/wmt22-comet-da"))
 

@@ -37,6 +37,17 @@ def test_words_of_the_training_text_then_others(texts, capsys):
     )
 
 
+@pytest.mark.parametrize("end, unpack", [("", ""), (".gz", "gunzip {}.gz; ")])
+def test_a_byte_order_mark_is_refused_as_in_preprocessing(texts, capsys, end, unpack):
+    plain = texts / "marked.en"
+    with (gzip.open if end else open)(f"{plain}{end}", "wb") as file:
+        file.write(b"\xef\xbb\xbfthe cat\n")
+    assert run(texts, "--extra", f"{plain}{end}") == 1
+    said = capsys.readouterr().err
+    assert f"{plain}{end}: begins with a byte order mark" in said
+    assert said.endswith(f"remove it: {unpack.format(plain)}sed -i '1s/^\\xEF\\xBB\\xBF//' {plain}\n")
+
+
 @given(st.lists(TEXTS, min_size=1, max_size=3), st.lists(TEXTS, max_size=3))
 def test_the_dictionary_equals_counting(tmp_path_factory, train, extra):
     folder = tmp_path_factory.mktemp("texts")

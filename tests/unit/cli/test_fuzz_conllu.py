@@ -6,6 +6,7 @@ A seeded tenth goes through all readers and two commands each; the slow test giv
 import functools
 import importlib.util
 import json
+import logging
 import re
 import shutil
 from pathlib import Path
@@ -77,6 +78,8 @@ class Case:
             whole: whether it reads the file to its end, so that a wrong one cannot be accepted.
         """
         self.capsys.readouterr()
+        # handlers of other tests write to what these have closed
+        logging.basicConfig(level="WARNING", format="%(message)s", force=True)
         try:
             status = main([str(part) for part in argv])
         except SystemExit as stopped:
@@ -86,6 +89,8 @@ class Case:
         assert status in (0, 1, None), error
         said = re.findall(r"(?:^|[\r\n])((?:fairseq-syntax [a-z]+|subjects\.py): [^\n]*)", error)
         if status == 1:
+            # a treebank may be told of before it is refused
+            said = [line for line in said if "no word of the treebank has the UPOS PUNCT" not in line]
             assert len(said) == 1, error
             self.judge(said[0].rstrip())
         elif whole:

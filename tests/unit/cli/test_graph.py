@@ -11,7 +11,8 @@ from subword_nmt.apply_bpe import BPE
 
 from fairseq_syntax.cli import attachment, graph
 from fairseq_syntax.inspection.latent_graphs import own_labels
-from fairseq_syntax.inspection.latent_trees import CutSentence, TreeInducer, load_with_trees, token_ids
+from fairseq_syntax.inspection.latent_trees import CutSentence, TreeInducer, load_with_trees
+from fairseq_syntax.inspection.sentences import encode_line
 from fairseq_syntax.trees.conllu import ROOT, find_cycle, read_conllu
 
 HEADER = ["sentence", "number", "word", "head_number", "head", "probability"]
@@ -236,7 +237,7 @@ def test_labels_of_words_in_pieces(treebank, parser):
     source = CutSentence(pieces, [0, 0, 1, 2, 3, 3, 4], 5, "here")
     inducer.graphs([source])
     model = inducer.loaded.model
-    ids = token_ids(inducer.loaded.task.source_dictionary, source)
+    ids = encode_line(inducer.loaded.task.source_dictionary, " ".join(pieces))
     of_pieces = model(ids[None], torch.tensor([8])).label_log_probs[0].exp()
     expected = []
     for members in ([0, 1], [2], [3], [4, 5], [6]):

@@ -288,6 +288,17 @@ def test_other_input_and_other_settings_are_noticed(fake, text, tmp_path, capsys
     assert part.read_bytes() == before and not (tmp_path / "out").exists()
 
 
+def test_another_parser_in_a_file_of_the_same_name_and_size_is_noticed(fake, text, tmp_path, monkeypatch, capsys):
+    model = tmp_path / "model.pt"
+    monkeypatch.setattr(parse, "load_parser", fake)
+    fake.fail_at = 2
+    arguments = [text, tmp_path / "out", "--chunk", 2, "--parser", "checkpoint", "--parser-model", model]
+    for content in ("one", "two"):
+        model.write_text(content)
+        message = failed(capsys, *arguments)
+    assert "was begun with other settings" in message
+
+
 def test_settings_may_change_before_the_first_tree(fake, text, tmp_path):
     """A model file that did not load must not be in the way of the right one."""
     part = begun(fake, text, tmp_path / "out", 2, 0)

@@ -145,6 +145,21 @@ def test_only_syntax_adds_what_the_whole_program_writes(tmp_path, corpus):
     assert not list((tmp_path / "bin").glob(".*"))
 
 
+def test_only_syntax_wants_the_text_that_was_binarized(capsys, tmp_path, corpus):
+    """As many tokens in each sentence are not enough."""
+    run(tmp_path)
+    text, trees = (tmp_path / "text" / f"test.en{end}" for end in ("", ".conllu"))
+    lines = text.read_text().splitlines(keepends=True)
+    item = corpus["test"][-1]
+    other = Item([[*pieces[:-1], "the"] for pieces in item.pieces], item.heads)
+    text.write_text("".join(lines[:-1]) + other.text() + "\n")
+    trees.write_text("".join(each.tree() + "\n" for each in [*corpus["test"][:-1], other]))
+    error = fails(capsys, tmp_path, "--only-syntax", "--overwrite", splits=["test"])
+    assert error.endswith(
+        f"{text}:{len(lines)}: other words than in the binarized text; give the text that was binarized"
+    )
+
+
 def test_trees_of_the_target_go_beside_those_of_the_source(tmp_path, corpus):
     directory = run(tmp_path)
     before = contents(directory)

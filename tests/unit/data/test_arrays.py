@@ -13,7 +13,6 @@ from fairseq_syntax.data.arrays import (
     ARRAY_TYPES,
     ArrayReader,
     ArrayWriter,
-    checksum,
     manifest_path,
     split_prefix,
     tag_dictionary_path,
@@ -101,8 +100,3 @@ def test_names_of_files(tmp_path):
     assert split_prefix(tmp_path, "valid", "en", "de") is None
     assert tag_dictionary_path("d", "en", "deprels").name == "dict.en.deprel.txt"
     assert manifest_path("d", "en", "de").name == "syntax-en-de.json"
-
-
-def test_checksum(tmp_path):
-    (tmp_path / "x").write_bytes(b"abc")
-    assert checksum(tmp_path / "x") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"

@@ -238,6 +238,11 @@ def test_every_epoch_is_divided_anew_and_the_same_way_after_a_restart(data):
     assert again == second[1:2]
 
 
+def test_every_seed_divides_epochs_in_another_way(data):
+    first, second = (parts_of(set_up(data / "bin-one", "--epoch-parts", 3, "--seed", seed), 3) for seed in (1, 2))
+    assert sorted(first[0]) != sorted(second[0])
+
+
 @pytest.mark.parametrize("split", ["valid", "train"])
 def test_data_of_an_evaluation_are_not_divided(data, split):
     task = set_up(data / "bin-one", "--epoch-parts", 3)

@@ -118,6 +118,9 @@ def test_what_is_not_known():
     for kind in KINDS:
         with pytest.raises(ValueError, match=f"--by {kind}: "):
             measure(kind, Source())
+    for kind in ("length", "subwords"):  # of a data directory without trees
+        with pytest.raises(ValueError, match=f"--by {kind}: --data has no trees, which .*; give --source, too"):
+            measure(kind, Source(pieces=np.array([2, 3])))
     assert measure("length", Source(words=np.array([0, 3]))).tolist() == [1, 3]
 
 
@@ -151,8 +154,14 @@ def test_data_directory(tmp_path):
     assert measure("subwords", found).tolist() == (found.pieces / found.words).tolist()
     with pytest.raises(ValueError, match="has no split dev"):
         read_source(str(data), "dev", numbers)
-    with pytest.raises(ValueError, match="has 30 sentences, but sentence 31"):
+    with pytest.raises(ValueError, match="30 sources in test for 31 sentences; see --subset"):
         read_source(str(data), "test", [30])
+    with pytest.raises(ValueError, match="30 sources in test for 29 sentences; see --subset"):
+        read_source(str(data), "test", range(29))
+    texts = [" ".join(items[i].words).upper() for i in numbers]
+    assert read_source(str(data), "test", numbers, texts).parses == found.parses
+    with pytest.raises(ValueError, match=r"--data .*: sentence 5 is '.*' in the tree, but 'other words' in the source"):
+        read_source(str(data), "test", numbers, ["other words", *texts[1:]])
 
 
 def test_picture():

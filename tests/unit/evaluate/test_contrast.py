@@ -88,6 +88,25 @@ def test_groups():
     }
 
 
+def test_columns_that_make_no_table_are_told_of(caplog):
+    columns = {
+        "shift": ["-3", "0", "5", "", "2", "1", "-1", "12"] * 2,
+        "change": ["-1", "", "1", "0", "-2", "1", "1", "1"] * 2,
+        "word": [*"abcdefghijklmnop"],
+        "far": [str(11 + i) for i in range(16)],
+        "source words": ["3"] * 16,
+    }
+    found = groups_of(columns, tell=True)
+    assert {name: [(label, len(part)) for label, part in parts] for name, parts in found.items()} == {
+        "shift": [("<0", 4), ("0", 2), ("1", 2), ("2-4", 2), ("5-7", 2), (">10", 2), ("none", 2)],
+        "change": [("-2", 2), ("-1", 2), ("0", 2), ("1", 8), ("none", 2)],
+    }
+    assert caplog.messages == [
+        "details: no table by 'word'; tables have 2 to 12 groups, and it would have 16",
+        "details: no table by 'far'; tables have 2 to 12 groups, and it would have 1",
+    ]
+
+
 def pair(number, **details):
     return {"source": f"s {number}", "correct": f"c {number}", "incorrect": f"i {number}", **details}
 

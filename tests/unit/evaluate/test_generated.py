@@ -94,6 +94,10 @@ def test_plain_text(write):
         ("H-4\t-1\tx\nD-5\t-1\tx\n", "out.generated:1: sentence 4 has a H- line, but no D- line"),
         ("S-4\tx\nH-4\t-1\ty\nS-4\tx\n", "out.generated:3: a second S- line of sentence 4, the first is line 1"),
         ("T-4\tx\nT-4\tx\n", "out.generated:2: a second T- line of sentence 4"),
+        (
+            "D-4\t-1\tx\nD-4\t-2\ty\nD-5\t-1\tx\nD-4\t-1\tz\n",
+            "out.generated:4: a D- line of sentence 4, which line 1 has already, after those of other sentences",
+        ),
         ("H-4\ta dog\n", "out.generated:1: H-4 must be followed by a score, but 'a dog' stands there"),
         ("H-4\tnan\ta\nH-4\t-1\tb\n", "out.generated:1: H-4 must be followed by a score, but 'nan' stands there"),
         (b"H-4\t-1\tx\nD-4\t-1\t\xff\n", "out.generated:2: not UTF-8"),

@@ -79,6 +79,12 @@ def test_a_relative_clause_has_the_number_of_its_noun():
     deprels, upos = ["root", "nmod", "nsubj", "acl:relcl"], ["NOUN", "NOUN", "PRON", "VERB"]
     found = parse([-1, 0, 3, 0], deprels, upos, ["man", "dogs", "who", "sleeps"])
     assert measures.subjects_and_verbs(found) == [(0, 3)] and measures.attractors(found) == 1
+    # German pronouns may be demonstrative or relative
+    number = ["Number=Sing", "Number=Plur", "Number=Sing|PronType=Dem,Rel", "_"]
+    found = parse([-1, 0, 3, 0], deprels, upos, ["mann", "hunde", "der", "schläft"], number)
+    assert measures.subjects_and_verbs(found) == [(0, 3)] and measures.attractors(found) == 1
+    found = parse([-1, 0, 3, 0], deprels, upos, ["mann", "hunde", "der", "schläft"], ["Number=Plur,Sing", *number[1:]])
+    assert math.isnan(measures.attractors(found))
 
 
 def test_agreement_corpus(repository, tmp_path):
@@ -116,8 +122,11 @@ def test_confidence_and_words(tmp_path):
     assert [each.confidence for each in found[:2]] == [0.75, 0.25] and math.isnan(found[2].confidence)
     with pytest.raises(ValueError, match=r"x\.conllu:4: sentence 2 is 'a b' in the tree, but 'a' in the source"):
         read_parses(path, [1], ["a"])
-    with pytest.raises(ValueError, match="3 trees, but sentence 4 was translated"):
-        read_parses(path, [3], None)
+    for numbers in ([3], [0, 1]):
+        with pytest.raises(ValueError, match=rf"x\.conllu: 3 trees for {max(numbers) + 1} sentences; give each one"):
+            read_parses(path, numbers, None)
+    # fairseq joins what sentencepiece has cut, and an unknown piece with the word before it
+    assert read_parses(path, [1], ["a<unk>"])[0].sentence.forms == ["a", "b"]
 
 
 def test_multi_word_tokens_may_be_one_word(tmp_path):

@@ -64,6 +64,15 @@ def test_sentences_that_cannot_be_scored_are_left_out():
     assert Treebank(sentences, min_words=2).kept.tolist() == [False, True, False, False, False]
 
 
+@pytest.mark.parametrize("tag", ["_", "."])
+def test_a_treebank_without_punctuation_is_told_of(caplog, tag):
+    Treebank([GOLD])
+    assert not caplog.messages
+    Treebank([sentence(GOLD.heads, [*GOLD.upos[:2], tag, "PRON", tag])])
+    (said,) = caplog.messages
+    assert said.startswith("no word of the treebank has the UPOS PUNCT, so punctuation counts as words")
+
+
 def test_nothing_to_score():
     bank = Treebank([sentence([])])
     assert bank.scored == 0

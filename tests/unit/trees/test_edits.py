@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles.forests import is_forest
 
-from fairseq_syntax.trees.conllu import ROOT, Sentence, TreeFormatError
+from fairseq_syntax.trees.conllu import ROOT, UNPARSED, Sentence, TreeFormatError
 from fairseq_syntax.trees.edits import edited
 from fairseq_syntax.trees.random_trees import random_heads
 
@@ -42,6 +42,13 @@ def test_an_old_and_a_new_root_exchange_their_labels():
 def test_what_makes_no_tree_is_refused_by_its_words(heads, labels, message):
     with pytest.raises(TreeFormatError, match=message):
         edited(TREE, heads, labels)
+
+
+@pytest.mark.parametrize("words", [WORDS, []])
+def test_a_sentence_without_a_tree_is_refused(words):
+    nothing = ["_"] * len(words)
+    with pytest.raises(TreeFormatError, match="the sentence has no tree"):
+        edited(Sentence(words, [UNPARSED] * len(words), nothing, nothing), {})
 
 
 @given(st.integers(0, 10**6), st.dictionaries(st.integers(1, 5), st.integers(0, 5), max_size=3))

@@ -13,8 +13,9 @@ from oracles.forests import is_forest
 from scipy.stats import chisquare
 from strategies import trees
 
-from fairseq_syntax.trees.conllu import ROOT, Sentence
+from fairseq_syntax.trees.conllu import ROOT, Sentence, TreeFormatError
 from fairseq_syntax.trees.perturbation import (
+    Perturbation,
     Quota,
     exchanged_labels,
     left_chain,
@@ -48,6 +49,19 @@ def test_exactly_so_many_words_have_another_head_and_the_rest_is_a_tree(heads, s
     possible = count if len(heads) > 2 else {(1, 1): 0, (2, 1): 0}.get((len(heads), count), count)
     assert len(changed(before, after)) == possible
     assert reattached_heads(heads, count, random.Random(seed)) == after
+
+
+@pytest.mark.parametrize("heads, roots", [([-1, 0, -1, 2], 2), ([1, 0, 1, 2], 0)])
+def test_a_tree_without_one_root_is_refused(heads, roots):
+    """A walk to its root might never end."""
+    message = f"the tree has {roots} roots, and perturbed trees have one"
+    with pytest.raises(TreeFormatError, match=message):
+        reattached_heads(heads, 2, random.Random(1))
+    good = sentence([-1, 0, 1, 2])
+    for other in (None, "random", good):
+        before, other = (good, sentence(heads)) if other is good else (sentence(heads), other)
+        with pytest.raises(TreeFormatError, match=f"sentence 7: {message}"):
+            Perturbation(0.5, 0.5, 1)(7, before, other)
 
 
 @pytest.mark.parametrize("words", [1, 2, 3, 4])

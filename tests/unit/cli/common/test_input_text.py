@@ -8,6 +8,7 @@ import pytest
 
 from fairseq_syntax.cli import program
 from fairseq_syntax.cli.common.input_text import input_lines
+from fairseq_syntax.cli.common.verb import Verb
 from fairseq_syntax.files import written
 from fairseq_syntax.trees.conllu import TreeFormatError
 
@@ -45,9 +46,14 @@ def test_what_is_not_utf_8_is_named(pipe):
 def test_stdout_is_utf_8(monkeypatch):
     out = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out, encoding="latin-1"))
-    with written("-") as file:
-        file.write("ä ▁\n")
-    assert out.getvalue().decode() == "ä ▁\n"
+
+    def run(args):
+        print("猫")
+        with written("-") as file:
+            file.write("ä ▁\n")
+
+    assert Verb("verb: it writes.", lambda parser: None, run, quiet=False)([]) == 0
+    assert out.getvalue().decode() == "猫\nä ▁\n"
 
 
 @pytest.mark.parametrize(

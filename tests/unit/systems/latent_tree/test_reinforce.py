@@ -327,6 +327,9 @@ def test_validation_draws_the_same_trees_and_leaves_training_alone():
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
     torch.rand(3)
     assert torch.equal(valid(model, sample_of())[0], first)
+    # whatever the batch
+    alone = [sample_of(SOURCES[i : i + 1], TARGETS[i : i + 1]) | {"id": sample_of()["id"][i : i + 1]} for i in range(3)]
+    assert float(sum(valid(model, each)[0] for each in alone)) == pytest.approx(float(first))
     # other sentences and seeds have other trees
     others = sample_of()
     others["id"] += 1

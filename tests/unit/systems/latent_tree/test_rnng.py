@@ -170,7 +170,7 @@ def test_operations_of_growing_are_of_steps_and_not_of_sentences():
         lengths = torch.full((sentences,), length)
         text = torch.from_numpy(random_text(lengths, generator))
         with Operations() as operations:
-            grow_trees(grammar, lengths, Limits(), given_text(text, lengths), generator=generator)
+            grow_trees(grammar, lengths, Limits(), given_text(text, lengths), seeds=[(i,) for i in range(sentences)])
         numbers.append(operations.number)
     few, many = numbers
     # the longest tree, and the largest constituents, of more sentences are larger
@@ -267,8 +267,32 @@ def test_greedy_trees_are_the_best_actions_of_the_replay_however_long_sentences_
         assert best.tolist() == actions[row, step].tolist()
 
 
+def test_trees_that_are_drawn_by_seeds_depend_on_them_alone():
+    """Not on other sentences, nor on how long they wait for them."""
+    sides = Sides(12, seed=3)
+    lengths, text = sides.lengths[0], torch.from_numpy(sides.texts[0])
+    seeds = [(5, i) for i in range(12)]
+
+    def grow(rows, **options):
+        given = given_text(text[rows], lengths[rows])
+        drawn = [seeds[row] for row in rows]
+        found = grow_trees(sides.encoder, lengths[rows], LIMITS, given, seeds=drawn, **options).actions
+        return [row[row != Action.NOP].tolist() for row in found]
+
+    rows = list(range(12))
+    trees = grow(rows)
+    assert len({tuple(tree) for tree in trees}) > 6
+    for wait, looking in ((0.0, True), (1.0, True), (0.5, False)):
+        assert grow(rows, wait=wait, looking=looking) == trees
+    assert [grow([row])[0] for row in rows] == trees
+    assert grow(rows[::-1]) == trees[::-1]
+    seeds = [(6, i) for i in range(12)]
+    assert grow(rows) != trees
+
+
+@pytest.mark.parametrize("seeded", [True, False])
 @pytest.mark.parametrize("looking", [True, False])
-def test_sampled_trees_follow_the_policy(looking):
+def test_sampled_trees_follow_the_policy(looking, seeded):
     """A chi-square test of 8,000 draws against the probabilities of all trees of two symbols."""
     limits = Limits(max_open=3, max_consecutive=2)
     torch.manual_seed(0)
@@ -284,8 +308,9 @@ def test_sampled_trees_follow_the_policy(looking):
     draws = 8000
     lengths = torch.full((draws,), 2)
     symbols = given_text(torch.from_numpy(text).expand(draws, -1), lengths)
-    generator = torch.Generator().manual_seed(1)
-    grown = grow_trees(grammar, lengths, limits, symbols, generator=generator, looking=looking).actions.numpy()
+    seeds = [(1, i) for i in range(draws)] if seeded else None
+    torch.manual_seed(1)
+    grown = grow_trees(grammar, lengths, limits, symbols, seeds=seeds, looking=looking).actions.numpy()
     counts = dict.fromkeys(trees, 0)
     for row in grown:
         counts[tuple(row[row != Action.NOP].tolist())] += 1
@@ -329,10 +354,9 @@ def test_numbers_that_are_none_are_reported_with_their_step_and_the_norms_of_wei
     text = torch.tensor([[3, 3, 3, 3, 10, 3, EOS]] + [[4] * 6 + [EOS]] * 5)
 
     def grow():
-        generator = torch.Generator().manual_seed(2)
         lengths = torch.full((6,), 6)
         return grow_trees(
-            sides.encoder, lengths, LIMITS, given_text(text, lengths), generator=generator, wait=1.0
+            sides.encoder, lengths, LIMITS, given_text(text, lengths), seeds=[(2, i) for i in range(6)], wait=1.0
         ).actions
 
     row = grow()[0].tolist()
