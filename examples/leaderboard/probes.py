@@ -118,7 +118,7 @@ class Question:
             found = {"scores": {s: self._scores(answer.with_suffix(f".{s}.generated"), s) for s in self.probe.inputs}}
         else:
             found = json.loads(answer.read_text(encoding="utf8"))
-        described = describe()
+        described = describe(self.run.device)
         record = {
             "corpus": self.run.board.name,
             "system": self.run.system.name,
@@ -126,7 +126,7 @@ class Question:
             "training": training_of(load(self.run.record)),
             "verb": self.probe.verb,
             "commands": [self.relative(command) for command, _ in commands],
-            **{key: described[key] for key in ("commit", "versions", "processor")},
+            **{key: described[key] for key in ("commit", "versions", "processor", "gpu") if key in described},
             **found,
         }
         with written(str(self.record)) as file:

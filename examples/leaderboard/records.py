@@ -91,12 +91,13 @@ def hashes(out: Path, hashed: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-def describe() -> dict:
-    """Commit, versions, processor and environment."""
+def describe(device: tuple[str, ...] = ("--cpu",)) -> dict:
+    """Commit, versions, processor, GPU unless `device` says --cpu, and environment."""
     return {
         "commit": commit(),
         "versions": {"python": platform.python_version(), **_versions()},
         "processor": _processor(),
+        **({} if "--cpu" in device else {"gpu": _gpu()}),
         "threads": int(environment()["OMP_NUM_THREADS"]),
         "environment": _tuning(),
     }
@@ -140,6 +141,13 @@ def _processor() -> str:
     except OSError:
         return platform.processor()
     return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+@cache
+def _gpu() -> str:
+    import torch  # takes a second, which nothing else here needs
+
+    return torch.cuda.get_device_name()
 
 
 @cache

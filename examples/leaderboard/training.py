@@ -260,7 +260,7 @@ class Run:
             "seed": self.seed,
             "trees": self.system.trees or "none",
             "commands": self.commands(chosen.stem),
-            **describe(),
+            **describe(self.device),
             "sha256": hashes(self.out, self.board.hashed),
             **log,
             "stopped": self._end(log["updates"]),

@@ -257,7 +257,9 @@ def test_records_name_what_speed_and_rounding_depend_on_but_no_folder(monkeypatc
     assert described["environment"]["LD_PRELOAD"] == "mkl.so:libjemalloc.so.2 other.so"
     assert described["environment"]["MALLOC_TOP_PAD_"] == environment()["MALLOC_TOP_PAD_"] == "7"
     assert described["environment"]["MALLOC_TRIM_THRESHOLD_"] == str(2**34)
-    assert "HOME" not in described["environment"]
+    assert "HOME" not in described["environment"] and "gpu" not in described
+    monkeypatch.setattr("torch.cuda.get_device_name", lambda: "Some H100")
+    assert describe(device=())["gpu"] == "Some H100"
 
 
 def test_commands_are_the_same_from_any_folder(tmp_path, monkeypatch):
