@@ -133,7 +133,7 @@ class System:
         trees: what it reads: gold, parser, random, or nothing.
         seeds: instead of the table's.
         paper: what its paper says it gains over the baseline, in BLEU, and where.
-        control: the system with trees that say nothing, which this one is tested against as well.
+        control: a system that lacks its syntax alone, such as one with random trees; it is tested against that as well.
     """
 
     name: str

@@ -27,7 +27,7 @@ def rivals(board: Board, records: list[dict]) -> dict[str, dict[str, list[dict]]
 
 
 def controlled(board: Board, records: list[dict]) -> dict[str, dict[str, list[dict]]]:
-    """The same of controls: systems with trees that say nothing."""
+    """The same of controls: systems that lack the syntax alone."""
     return _beside(board, records, lambda system: system.control)
 
 

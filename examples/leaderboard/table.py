@@ -121,7 +121,7 @@ def controls(split: str, comparisons: list[dict]) -> str:
         for (comparison, test), p in zip(tests, adjusted, strict=True)
     ]
     header = ["system", "control", *_TEST]
-    title = f"{split}: BLEU against the same system with random trees"
+    title = f"{split}: BLEU against controls"
     return f"{title}\n\n{format_table(header, rows, TableFormat.markdown)}"
 
 

@@ -283,7 +283,7 @@ def test_comparisons_are_tables_and_go_with_their_records(results, tmp_path):
         results.renewed(PAGE, tmp_path, tmp_path)
     write(compared("c", {"c": {2: 70.0}, "b": systems["b"]}, ("b", 11.96, 1 / 10001, 1 / 10001, None)))
     text = results.renewed(PAGE, tmp_path, tmp_path)
-    assert "test: BLEU against the same system with random trees" in text
+    assert "test: BLEU against controls" in text
     assert "| b | c | 81.0, 82.0 | +12.0 | -0.50 to +2.50 | ≤ 0.0001 | ≤ 0.0001 | – |" in text
 
     comparison["systems"][1]["scores"]["BLEU"]["runs"] = [81.0, 81.5]
