@@ -219,9 +219,8 @@ def test_what_the_tables_ask_is_accepted(table, tmp_path, monkeypatch):
                 asked.add((probe.name, system.name))
                 for command, _ in question.commands(tmp_path / "checkpoint_best.pt", tmp_path / "answer.json"):
                     commands.append(question.relative(command))
-    for probe in board.probes.values():
-        systems = probe.systems or tuple(board.systems)
-        assert systems and {(probe.name, name) for name in systems} <= asked
+    probes = board.probes.values()
+    assert asked == {(probe.name, name) for probe in probes for name in probe.systems or board.systems}
     assert len(commands) >= len(asked)
     assert not [said for said in commands if "/home/me" in said]
     for said in commands:
