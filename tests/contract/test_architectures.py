@@ -23,7 +23,10 @@ from fairseq_syntax.systems.transformer.model import SyntaxTransformerModel
 INPUT_FEEDING = {"sdatt_decoder": "input-feeding", "cell": "lstm"}
 # beside the settings of an architecture
 VARIANTS = {
-    "pascal_transformer_tiny": [{"pascal_heads": [4, 1], "pascal_learn_variance": True}],
+    "pascal_transformer_tiny": [
+        {"pascal_heads": [4, 1], "pascal_learn_variance": True},
+        {"pascal_heads": [2, 0], "encoder_normalize_before": True, "decoder_normalize_before": True},
+    ],
     "tag_transformer_tiny": [{"tag_inputs": "both"}],
     "sdatt_transformer_tiny": [
         {"sdatt_layers": "1", "sdatt_heads": 4, "sdatt_n": 1.0},
@@ -281,9 +284,11 @@ def test_trees_are_asked_for_where_they_are_used(arch, options):
 
 @pytest.mark.parametrize(("arch", "options"), OFF, ids=str)
 @pytest.mark.parametrize("left_pad", [False, True])
-def test_switched_off_it_is_the_stock_transformer_to_the_bit(arch, options, left_pad):
+@pytest.mark.parametrize("before", [False, True], ids=["post-norm", "pre-norm"])
+def test_switched_off_it_is_the_stock_transformer_to_the_bit(arch, options, before, left_pad):
     """Initialization, loss and every gradient, with dropout."""
     sizes = {"encoder_layers": 2, "decoder_layers": 2, "dropout": 0.2, "attention_dropout": 0.1}
+    sizes |= {"encoder_normalize_before": before, "decoder_normalize_before": before}
     model, stock = (build(name, 0, **sizes, **options).train() for name in (arch, "transformer"))
     assert list(model.state_dict()) == list(stock.state_dict())
     if arch == "pascal_transformer":  # which has no parameters of its own
