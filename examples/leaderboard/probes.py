@@ -18,6 +18,7 @@ from pathlib import Path
 from string import Template
 
 from board import USER_DIR, VERBS, BoardError, Probe, read_board
+from raw_text import detokenized
 from records import describe, scores
 from run import add_arguments, at_once, chosen_runs, leave, only_one
 from training import Run, RunError, load
@@ -134,7 +135,10 @@ class Question:
 
     def _scores(self, generated: Path, split: str) -> dict:
         hypotheses = read_output(generated).hypotheses
-        return scores([hypotheses[i].text for i in sorted(hypotheses)], self.run.out, self.run.board.splits[split])
+        board, lines = self.run.board, [hypotheses[i].text for i in sorted(hypotheses)]
+        if board.raw:
+            lines = detokenized(lines, board.raw)
+        return scores(lines, self.run.out, board.splits[split], board.tokenize)
 
 
 def _filled(text: str, out: Path) -> str:

@@ -164,12 +164,12 @@ def read_lines(path: Path) -> list[str]:
 # --- scores -----------------------------------------------------------------------------------------------------------
 
 
-def bleu(hypotheses: list[str], references: list[str]) -> dict:
-    """BLEU of text that is in tokens already: score and signature."""
-    return _score(sacrebleu.BLEU(tokenize="none", force=True), hypotheses, references)
+def bleu(hypotheses: list[str], references: list[str], tokenize: str) -> dict:
+    """BLEU with a tokenizer of sacrebleu, none for text that is in tokens already: score and signature."""
+    return _score(sacrebleu.BLEU(tokenize=tokenize, force=tokenize == "none"), hypotheses, references)
 
 
-def scores(hypotheses: list[str], out: Path, split: Split) -> dict:
+def scores(hypotheses: list[str], out: Path, split: Split, tokenize: str) -> dict:
     """BLEU and chrF with signatures, and agreement where the split has a challenge.
 
     Raises:
@@ -178,7 +178,7 @@ def scores(hypotheses: list[str], out: Path, split: Split) -> dict:
     references = read_lines(out / split.reference)
     if len(hypotheses) != len(references):
         raise BoardError(f"{out / split.reference}: {len(references)} lines, but {len(hypotheses)} translations")
-    result = {"BLEU": bleu(hypotheses, references), "chrF": _score(sacrebleu.CHRF(), hypotheses, references)}
+    result = {"BLEU": bleu(hypotheses, references, tokenize), "chrF": _score(sacrebleu.CHRF(), hypotheses, references)}
     if split.challenge:
         judge = _agreement()
         try:

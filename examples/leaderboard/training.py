@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from board import CHECKOUT, USER_DIR, Board, BoardError, Family, System
+from raw_text import detokenized
 from records import COMMIT, bleu, commit, describe, environment, hashes, read_lines, read_log, scores, uas, write_json
 
 from fairseq_syntax.evaluate.generated import read_output
@@ -193,8 +194,10 @@ class Run:
             generated = goal.with_suffix(".generated")
             self.call(command, self.folder / "generate.log", generated)
             hypotheses = read_output(generated).hypotheses
-            text = "".join(hypotheses[i].text + "\n" for i in sorted(hypotheses))
-            goal.with_suffix(".tokens").write_text(text, encoding="utf8")
+            lines = [hypotheses[i].text for i in sorted(hypotheses)]
+            if self.board.raw:
+                lines = detokenized(lines, self.board.raw)
+            goal.with_suffix(".tokens").write_text("".join(line + "\n" for line in lines), encoding="utf8")
             if self.family.characters:
                 join = ["fairseq-syntax", "characters", "--restore", "--input", str(goal.with_suffix(".tokens"))]
                 self.call([*join, "--output", str(goal), "--overwrite"], self.folder / "generate.log")
@@ -222,7 +225,7 @@ class Run:
         on_valid = {}
         for name, path in candidates.items():
             hypotheses = self._translate(valid.subset, path, self.folder / f"valid-{path.stem}.txt")
-            on_valid[name] = round(bleu(hypotheses, references)["score"], 2)
+            on_valid[name] = round(bleu(hypotheses, references, self.board.tokenize)["score"], 2)
         return candidates[max(on_valid, key=lambda name: on_valid[name])], on_valid
 
     def _follow_curve(self, chosen: Path) -> list[dict]:
@@ -234,7 +237,7 @@ class Run:
         for parses, subset in curve.parses.items():
             goal = self.folder / f"curve-{subset}.txt"
             hypotheses = self._translate(subset, chosen, goal, options)
-            scored = scores(hypotheses, self.out, self.board.splits[curve.split])
+            scored = scores(hypotheses, self.out, self.board.splits[curve.split], self.board.tokenize)
             points.append({"parses": parses, "UAS": uas(self.out / parses, self.out / curve.gold), **scored})
         return points
 
@@ -273,7 +276,7 @@ class Run:
         self.results.mkdir(parents=True, exist_ok=True)
         for name, split in self.board.splits.items():
             hypotheses = read_lines(self.folder / f"{name}.txt")
-            record["scores"][name] = scores(hypotheses, self.out, split)
+            record["scores"][name] = scores(hypotheses, self.out, split, self.board.tokenize)
             if name != "valid":
                 # no time of day inside: the same translations are the same bytes
                 packed = gzip.compress("".join(line + "\n" for line in hypotheses).encode(), mtime=0)

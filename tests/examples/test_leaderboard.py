@@ -302,7 +302,7 @@ def test_a_broken_challenge_is_named(tmp_path, monkeypatch):
     for name in ("test.de", "challenge.tsv"):
         (tmp_path / name).write_text("ein hund\n")
     with pytest.raises(BoardError, match=r"challenge\.tsv, line 1: not the header of a challenge set"):
-        scores(["ein hund"], tmp_path, Split("test", "test.de", challenge="challenge.tsv"))
+        scores(["ein hund"], tmp_path, Split("test", "test.de", challenge="challenge.tsv"), "none")
 
 
 @pytest.mark.parametrize(
