@@ -100,6 +100,7 @@ def compare_all(board: Board, out: Path, results: Path) -> None:
                 raise RunError(f"{out / file} is not there; give the --output that has it, or {again}")
         command = [sys.executable, "-m", "fairseq_syntax", "compare", "--results", str(results), "--split", name]
         command += ["--reference", str(out / split.reference), "--metrics", "BLEU", "--format", "json"]
+        command += ["--tokenize", board.tokenize]
         command += ["--source", str(out / split.source)] if "length" in kinds else []
         for kind in kinds:
             command += ["--by", kind.replace("label:", f"label:{out}/")]

@@ -98,7 +98,7 @@ def clean(prefix: str, source: str, target: str, longest: int) -> None:
     print(f"raw_text: {prefix}: {len(kept)} of {len(pairs)} pairs kept", file=sys.stderr)
 
 
-def unpack(treebank: str, words: str | None, trees: str | None, raw: str | None) -> None:
+def unpack(treebank: str | Path, words: str | None, trees: str | None, raw: str | None) -> None:
     """Write what is asked for of a treebank, a sentence a line: words, trees over them, the text as it was written."""
     sentences = [Sentence(s.forms, s.heads, s.deprels, s.upos, [], s.comments) for s in read_conllu(treebank)]
     texts = ([c.partition("=")[2].strip() for c in s.comments if c.startswith("# text =")] for s in sentences)

@@ -1,0 +1,68 @@
+"""examples/leaderboard/raw_text.py: from raw text to tokens and back."""
+
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[2] / "examples" / "leaderboard"
+
+
+@pytest.fixture
+def raw_text(monkeypatch):
+    monkeypatch.syspath_prepend(str(FOLDER))
+    import raw_text
+
+    return raw_text
+
+
+@pytest.mark.parametrize(
+    ("language", "raw", "tokens"),
+    [
+        ("en", "It's 5\u00a0km, isn't\tit?", "It 's 5 km , is n't it ?"),
+        ("de", "Er sagt: \u201eJa & nein\u201c, u.a. heute.\u200b", "Er sagt : \u201e Ja & nein \u201c , u.a. heute ."),
+        ("sw", "Ng'ombe wake, (wawili).", "Ng ' ombe wake , ( wawili ) ."),
+        ("ja", "十刹は禅林。", "十 刹 は 禅林 。"),
+    ],
+)
+def test_text_in_tokens(raw_text, language, raw, tokens):
+    assert [*raw_text.tokenized([raw, "", " "], language)] == [tokens, "", ""]
+
+
+@pytest.mark.parametrize(
+    ("language", "tokens", "raw"),
+    [
+        ("de", "Er sagt : „ Ja &amp; nein “ , heute .", "Er sagt: „Ja &amp; nein“, heute."),
+        ("ja", "これ は New York  5 km の 道 。", "これはNew York 5 kmの道。"),
+    ],
+)
+def test_text_again(raw_text, language, tokens, raw):
+    assert raw_text.detokenized([tokens, ""], language) == [raw, ""]
+
+
+def test_empty_and_long_pairs_are_left_out(raw_text, tmp_path, capsys):
+    (tmp_path / "train.en").write_text("a b\n\nc\nd e f\n", encoding="utf8")
+    (tmp_path / "train.de").write_text("A\nB\n\nD\n", encoding="utf8")
+    raw_text.clean(str(tmp_path / "train"), "en", "de", longest=2)
+    assert (tmp_path / "train.en").read_text(encoding="utf8") == "a b\n"
+    assert (tmp_path / "train.de").read_text(encoding="utf8") == "A\n"
+    assert "1 of 4 pairs kept" in capsys.readouterr().err
+    (tmp_path / "train.de").write_text("A\nB\n", encoding="utf8")
+    with pytest.raises(ValueError):
+        raw_text.clean(str(tmp_path / "train"), "en", "de", longest=2)
+
+
+def test_trees_get_the_case_of_the_text(raw_text, tmp_path):
+    tree = "# text = X\n1\tthe\t_\tDET\t_\t_\t2\tdet\t_\t_\n2\tcat\t_\tNOUN\t_\t_\t0\troot\t_\t_\n\n"
+    (tmp_path / "trees").write_text(tree, encoding="utf8")
+    (tmp_path / "text").write_text("The CAT\n", encoding="utf8")
+    raw_text.recase(tmp_path / "trees", tmp_path / "text", str(tmp_path / "cased"))
+    assert (tmp_path / "cased").read_text(encoding="utf8") == tree.replace("the", "The").replace("cat", "CAT")
+    (tmp_path / "text").write_text("The dog\n", encoding="utf8")
+    with pytest.raises(ValueError, match=r"trees:1: not the tree of 'The dog'"):
+        raw_text.recase(tmp_path / "trees", tmp_path / "text", str(tmp_path / "cased"))
+    raw_text.unpack(tmp_path / "trees", *(str(tmp_path / name) for name in ("words", "again", "raw")))
+    assert [(tmp_path / name).read_text(encoding="utf8") for name in ("words", "again", "raw")] == [
+        "the cat\n",
+        tree,
+        "X\n",
+    ]
