@@ -17,17 +17,18 @@ STDIO = "-"
 
 
 @contextmanager
-def staged(path: str | Path) -> Iterator[Path]:
+def staged(path: str | Path, follow: bool = True) -> Iterator[Path]:
     """Where to write a file, which gets its name when the block ends without an error; its folder is made.
 
     The name to write to has the same suffix, and is one of its own: several processes may write the same file. A device
-    or a FIFO is written to directly, and a link stays: what it leads to gets the new content.
+    or a FIFO is written to directly, and a link stays: what it leads to gets the new content, unless `follow` is False,
+    for names that the user has not given: a data folder of somebody else's may have links.
     """
     path = Path(path)
-    if _is_special(path):
+    if follow and _is_special(path):
         yield path
         return
-    final = Path(os.path.realpath(path))
+    final = Path(os.path.realpath(path)) if follow else path
     final.parent.mkdir(parents=True, exist_ok=True)
     partial = final.with_name(f".{path.stem}.{uuid.uuid4().hex[:8]}.partial{path.suffix}")
     try:

@@ -5,6 +5,7 @@ import os
 import pickle
 import random
 import zipfile
+from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 
@@ -94,6 +95,18 @@ def _with_tensor(change: Callable) -> Callable[[dict], dict]:
     return make
 
 
+def _with_code(shape: type) -> Callable[[dict, Path], bytes]:
+    """An option that fairseq evaluates, in a group of options of this type."""
+
+    def make(state: dict, victim: Path) -> bytes:
+        model = state["cfg"]["model"]
+        code = f"__import__('os').mkdir({str(victim)!r})"
+        options = {**(vars(model) if isinstance(model, Namespace) else model), "xformers_att_config": code}
+        return _saved(lambda state: _with_cfg(state, model=shape(**options)))(state, victim)
+
+    return make
+
+
 def _without_tensor(state: dict) -> dict:
     gone = next(name for name, value in state["model"].items() if value.is_floating_point() and value.dim() == 2)
     return {**state, "model": {name: value for name, value in state["model"].items() if name != gone}}
@@ -119,4 +132,6 @@ CHECKPOINTS: dict[str, Callable[[dict, Path], bytes]] = {
     "NaN": _saved(_with_tensor(lambda tensor: torch.full_like(tensor, float("nan")))),
     "a parameter of another shape": _saved(_with_tensor(lambda tensor: torch.zeros(3, 3))),
     "a parameter less": _saved(_without_tensor),
+    "code in a Namespace": _with_code(Namespace),
+    "code in a dict": _with_code(dict),
 }

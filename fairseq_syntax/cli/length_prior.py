@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> None:
         table = length_table(source, target, own, args.unseen, args.bin)
     options = {"smoothing": str(own), "unseen": args.unseen, "bin": args.bin}
     meta = {"source": languages[0], "target": languages[1], "pairs": len(source), **options}
-    write_length_table(output, table, meta)
+    write_length_table(output, table, meta, follow=args.output is not None)
 
     print(f"training pairs: {len(source)}")
     print(f"longest source: {source.max()} tokens")

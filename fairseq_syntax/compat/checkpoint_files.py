@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from pickle import UnpicklingError
 
+from .checkpoint_options import RefusedOption, check_options
+
 
 def reason(error: Exception) -> str:
     """What went wrong, for a message, in one line."""
@@ -27,7 +29,8 @@ def no_checkpoint(path: str | Path, error: Exception) -> ValueError:
 def open_checkpoint(path: str | Path) -> Mapping:
     """What a checkpoint holds, as fairseq wrote it; tensors that are not touched are not read.
 
-    Raises OSError: it cannot be read; ValueError: not a checkpoint of fairseq.
+    The gate: every checkpoint goes through it, before anything is built from its options. Raises OSError: it cannot be
+    read; ValueError: not a checkpoint of fairseq, or an option in it is more than a value.
     """
     import torch
 
@@ -40,6 +43,12 @@ def open_checkpoint(path: str | Path) -> Mapping:
         raise no_checkpoint(path, error) from None
     if not isinstance(state, Mapping):
         raise ValueError(f"{path}: not a checkpoint of fairseq (no model in it)")
+    try:
+        check_options(state)
+    except RefusedOption as refused:
+        raise ValueError(f"{path}: {refused}; do not use this file") from None
+    except Exception as error:  # a container that is damaged, or holds itself
+        raise no_checkpoint(path, error) from None
     return state
 
 

@@ -1,12 +1,15 @@
 """Repairs of what fairseq's programs look up, load, iterate over and print."""
 
 import argparse
+import ast
 import collections
 import os
+import shlex
 import sys
 import typing
 
-from .checkpoint_files import check_architecture, check_state, no_checkpoint, reason
+from .checkpoint_files import check_architecture, check_state, no_checkpoint, open_checkpoint, reason
+from .checkpoint_options import forget_places
 from .repair_registry import Differs, Replacement, expect, repair
 
 
@@ -203,6 +206,68 @@ def name_bad_checkpoints():
         Replacement(
             checkpoint_utils, "load_model_ensemble_and_task", "filenames arg_overrides task strict", load_by_name
         ),
+    ]
+
+
+@repair("checkpoint-options")
+def look_at_options():
+    """Look at the options in a checkpoint before anything is built from them: fairseq runs some as code.
+
+    Files that they would write or run are forgotten. Can go when fairseq evaluates literals only.
+    """
+    from fairseq import checkpoint_utils
+    from fairseq.file_io import PathManager
+
+    def load_values(load, path, arg_overrides=None, *rest, **options):
+        open_checkpoint(PathManager.get_local_path(path))
+        state = load(path, arg_overrides, *rest, **options)
+        if state.get("cfg") is not None:
+            forget_places(state["cfg"], arg_overrides or {})
+            # the same options, of old versions: fairseq would convert them again
+            state["args"] = None
+        return state
+
+    return [
+        Replacement(checkpoint_utils, "load_checkpoint_to_cpu", "path arg_overrides load_on_all_ranks", load_values)
+    ]
+
+
+@repair("data-as-code")
+def read_data():
+    """Keep data from being run: names of FASTA files by a shell, lines of a manifest of speech units by `eval`.
+
+    And keep the files of an archive, which `from_pretrained` unpacks, in one folder. Can go when fairseq does.
+    """
+    import tarfile
+
+    from fairseq import file_utils
+    from fairseq.data import codedataset
+    from fairseq.data.fasta_dataset import FastaDataset
+
+    expect(codedataset.parse_manifest, has="eval(line.strip())")
+    # found before the builtin
+    codedataset.eval = ast.literal_eval
+
+    def exists(found, path):
+        return shlex.quote(path) == path and found(path)
+
+    def unpack(load, archive_file):
+        try:
+            path = file_utils.cached_path(archive_file)
+        except OSError:
+            return load(archive_file)
+        if not os.path.isdir(path):
+            try:
+                with tarfile.open(path) as archive:
+                    for member in archive:
+                        tarfile.data_filter(member.replace(name=f"./{member.name}"), os.path.abspath("folder"))
+            except tarfile.TarError as error:
+                raise ValueError(f"{path}: neither a folder nor an archive to unpack ({reason(error)})") from None
+        return load(archive_file)
+
+    return [
+        Replacement(FastaDataset, "exists", "path", exists),
+        Replacement(file_utils, "load_archive_file", "archive_file", unpack),
     ]
 
 

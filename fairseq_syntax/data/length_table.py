@@ -55,9 +55,12 @@ def length_table_path(data_path: str | Path, source: str, target: str) -> Path:
     return Path(data_path, f"length_prior.{source}-{target}.npz")
 
 
-def write_length_table(path: str | Path, table: np.ndarray, meta: dict) -> None:
-    """Write a table (X, Y) of log-probabilities; `meta` has at least "source" and "target", the languages."""
-    with staged(path) as partial, open(partial, "wb") as file:
+def write_length_table(path: str | Path, table: np.ndarray, meta: dict, follow: bool = True) -> None:
+    """Write a table (X, Y) of log-probabilities; `meta` has at least "source" and "target", the languages.
+
+    `follow` is that of `files.staged`.
+    """
+    with staged(path, follow) as partial, open(partial, "wb") as file:
         np.savez_compressed(
             file,
             table=np.asarray(table, dtype=np.float32),

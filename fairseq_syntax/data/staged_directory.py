@@ -103,6 +103,9 @@ def _finish(staging: Path, destination: Path) -> None:
     try:
         plan = json.loads((staging / JOURNAL).read_text(encoding="utf-8"))
         manifest, stale = plan["manifest"], plan["stale"]
+        # a folder of somebody else's may have a journal, too
+        if any(name == ".." or Path(name).name != name for name in stale):
+            raise ValueError(stale)
     except (ValueError, KeyError, TypeError):
         raise TreeFormatError(
             f"{staging / JOURNAL}: damaged, so what a killed run began cannot be finished; delete {staging} and "

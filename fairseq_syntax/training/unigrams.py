@@ -88,7 +88,7 @@ def _kept(path: Path, prefixes: list[str], size: int, tokens: int) -> np.ndarray
 def _keep(path: Path, counts: np.ndarray) -> None:
     """Write counts, if the directory lets us; several processes may do so at once."""
     try:
-        with staged(path) as partial, open(partial, "wb") as file:
+        with staged(path, follow=False) as partial, open(partial, "wb") as file:
             np.save(file, counts, allow_pickle=False)
     except OSError as error:
         logger.info("%s: not kept (%s); the target words are counted again in the next run", path, error.strerror)

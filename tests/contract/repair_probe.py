@@ -20,6 +20,7 @@ import torch
 from fairseq import checkpoint_utils, utils
 from fairseq.criterions import label_smoothed_cross_entropy_with_rdrop
 from fairseq.data import FairseqDataset
+from fairseq.data.fasta_dataset import FastaDataset
 from fairseq.file_io import PathManager
 from fairseq.optim.lr_scheduler.reduce_lr_on_plateau import ReduceLROnPlateauLRSchedule
 from fairseq.tasks import TASK_REGISTRY, FairseqTask
@@ -55,12 +56,32 @@ def loads_namespaces(folder: Path) -> bool:
 
 
 def names_bad_checkpoints(folder: Path) -> bool:
-    (folder / "bad.pt").write_text("no checkpoint")
+    # what is no checkpoint at all is told by "checkpoint-options", too
+    options = {"_name": "transformer"}
+    return not loads(folder, {"cfg": {"model": options, "task": options}}, torch.tensor([float("nan")]), "NaN")
+
+
+def loads(folder: Path, state: dict, parameter: torch.Tensor, reason: str) -> bool:
+    """Whether a checkpoint loads, or is refused for this reason."""
+    history = {"num_updates": 5, "optimizer_name": "Adam", "lr_scheduler_state": {}}
+    state |= {"args": None, "model": {"x": parameter}, "optimizer_history": [history]}
+    torch.save({**state, "extra_state": {"train_iterator": {"epoch": 2}}}, folder / "bad.pt")
     try:
         checkpoint_utils.load_checkpoint_to_cpu(str(folder / "bad.pt"))
-    except Exception as error:
-        return "bad.pt: not a checkpoint" in str(error)
-    raise AssertionError("it was loaded")
+    except ValueError as error:
+        assert reason in str(error)
+        return False
+    return True
+
+
+def looks_at_options(folder: Path) -> bool:
+    options = {"_name": "transformer", "xformers_att_config": "print()"}
+    return not loads(folder, {"cfg": {"model": options, "task": options}}, torch.zeros(1), "Python code")
+
+
+def reads_data(folder: Path) -> bool:
+    (folder / "a b.fasta").write_text(">x")
+    return not FastaDataset.exists(str(folder / "a b"))
 
 
 def renames_options(folder: Path) -> bool:
@@ -189,6 +210,8 @@ def is_quiet(folder: Path) -> bool:
 PROBES = {
     "checkpoint-classes": loads_namespaces,
     "bad-checkpoints": names_bad_checkpoints,
+    "checkpoint-options": looks_at_options,
+    "data-as-code": reads_data,
     "renamed-options": renames_options,
     "whole-copies": renames_copies,
     "save-folder": refuses_another_system,

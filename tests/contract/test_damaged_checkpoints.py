@@ -59,6 +59,8 @@ COMMANDS = {
     ),
     "from_pretrained": (SYNTAX, None),
     "fairseq-syntax attention": (SYNTAX, f"attention {LOOK} --draw {{out}}.svg"),
+    "fairseq-syntax align": (SYNTAX, f"align {LOOK} --output {{out}}"),
+    "fairseq-syntax whatif": (SYNTAX, f"whatif {LOOK} --subset test --sentence 1 --head 1=2"),
     "fairseq-syntax gates": (LATENT, f"gates {LOOK} --output {{out}}"),
     "fairseq-syntax trees": (LATENT, f"trees {LOOK} --input {{text}} --output {{out}}"),
     "fairseq-syntax graph": (LATENT, f"graph {LOOK} --input {{text}} --output {{out}}"),
@@ -134,7 +136,13 @@ def test_every_damaged_checkpoint_by_every_command(command, kind, world, tmp_pat
     examine(command, kind, world, tmp_path, capsys)
 
 
-@pytest.mark.parametrize("kind", ["half", "payload", "no cfg"])
+@pytest.mark.parametrize("kind", ["code in a Namespace", "code in a dict"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_code_in_an_option(command, kind, world, tmp_path, capsys):
+    examine(command, kind, world, tmp_path, capsys)
+
+
+@pytest.mark.parametrize("kind", ["half", "payload", "no cfg", "code in a dict"])
 def test_a_run_is_not_resumed_from_a_damaged_checkpoint(kind, world, tmp_path):
     state = torch.load(world / SYNTAX / "checkpoint_last.pt", map_location="cpu", weights_only=True)
     path, victim = tmp_path / "checkpoint_last.pt", tmp_path / "executed"

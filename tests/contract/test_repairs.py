@@ -12,8 +12,10 @@ import fairseq.distributed.utils
 import pytest
 from contract.command_lines import REPOSITORY
 from contract.repair_probe import PROBES, resume
-from fairseq import checkpoint_utils, utils
+from fairseq import checkpoint_utils, file_utils, utils
 from fairseq.criterions import label_smoothed_cross_entropy_with_rdrop
+from fairseq.data import codedataset
+from fairseq.data.fasta_dataset import FastaDataset
 from fairseq.data.iterators import EpochBatchIterator
 from fairseq.file_io import PathManager
 from fairseq.optim.lr_scheduler.reduce_lr_on_plateau import ReduceLROnPlateauLRSchedule
@@ -75,6 +77,8 @@ PLACES = {
         (checkpoint_utils, "load_checkpoint_to_cpu"),
         (checkpoint_utils, "load_model_ensemble_and_task"),
     ],
+    "checkpoint-options": [(checkpoint_utils, "load_checkpoint_to_cpu")],
+    "data-as-code": [(FastaDataset, "exists"), (file_utils, "load_archive_file"), (codedataset, "parse_manifest")],
     "renamed-options": [(checkpoint_utils, "load_checkpoint_to_cpu")],
     "whole-copies": [(PathManager, "copy")],
     "save-folder": [(Trainer, "load_checkpoint")],

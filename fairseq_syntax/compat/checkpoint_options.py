@@ -1,0 +1,248 @@
+"""Options of checkpoints, looked at before anything is built from them: fairseq runs some strings as code.
+
+`weights_only=True` keeps pickles from running anything, but a checkpoint names its own model, and some of fairseq's
+models hand options to `eval`. Here are all places of fairseq that run what they are given; tests/contract compares the
+lists with the installed fairseq.
+"""
+
+import ast
+import re
+from argparse import Namespace
+from collections.abc import Mapping
+from enum import Enum
+from numbers import Number
+from pathlib import Path
+from typing import Any
+
+_EVALUATED = {
+    "criterions/ctc.py": "wer_args",
+    "data/audio/raw_audio_dataset.py": "feature_encoder_spec",
+    "data/multilingual/multilingual_data_manager.py": "left_pad_source left_pad_target",
+    "distributed/utils.py": "pipeline_balance pipeline_devices pipeline_encoder_devices pipeline_decoder_devices",
+    "model_parallel/models/pipeline_parallel_transformer/layers.py": "adaptive_softmax_cutoff",
+    "model_parallel/models/pipeline_parallel_transformer/model.py": (
+        "pipeline_balance pipeline_devices pipeline_encoder_balance pipeline_encoder_devices pipeline_decoder_balance "
+        "pipeline_decoder_devices"
+    ),
+    "models/fconv.py": "encoder_layers decoder_layers decoder_attention",
+    "models/fconv_lm.py": "decoder_layers decoder_attention adaptive_softmax_cutoff",
+    "models/fconv_self_att.py": (
+        "pretrained encoder_layers encoder_attention decoder_layers decoder_attention self_attention project_input "
+        "gated_attention downsample"
+    ),
+    "models/hubert/hubert.py": "conv_feature_layers",
+    "models/lightconv.py": "adaptive_softmax_cutoff",
+    "models/lightconv_lm.py": "character_filters adaptive_input_cutoff",
+    "models/lstm.py": "decoder_attention adaptive_softmax_cutoff",
+    "models/lstm_lm.py": "adaptive_softmax_cutoff",
+    "models/speech_to_text/s2t_wav_transformer.py": "conv_feature_layers",
+    "models/transformer/transformer_decoder.py": "adaptive_softmax_cutoff",
+    "models/transformer_lm.py": "character_filters adaptive_input_cutoff",
+    "models/wav2vec/wav2vec.py": "conv_feature_layers conv_aggregator_layers",
+    "models/wav2vec/wav2vec2.py": "conv_feature_layers",
+    "modules/multihead_attention.py": "xformers_att_config",
+    "optim/adafactor.py": "adafactor_eps",
+    "optim/adam.py": "adam_betas",
+    "optim/adamax.py": "adamax_betas",
+    "optim/cpu_adam.py": "adam_betas",
+    "optim/fused_lamb.py": "lamb_betas",
+    "tasks/multilingual_translation.py": "left_pad_source left_pad_target",
+    "tasks/online_backtranslation.py": "left_pad_source left_pad_target",
+    "fairseq_cli/eval_lm.py": "model_overrides",
+    "fairseq_cli/validate.py": "model_overrides",
+}
+"""File of fairseq -> options that it evaluates as Python, if they are strings."""
+
+_HARMLESS = {
+    # what is evaluated or imported is fairseq's own, or comes from whoever types the command
+    "utils.py eval": "the functions of which the callers are listed above",
+    "dataclass/utils.py eval_str_list": "another function of this name, for literals",
+    "utils.py importlib.import_module": "--user-dir, of the command line alone: see the next five",
+    **dict.fromkeys(
+        [f"{name}.py utils.import_user_module" for name in ("hub_utils", "options", "fairseq_cli/preprocess")]
+        + [f"fairseq_cli/{name}.py utils.import_user_module" for name in ("eval_lm", "generate", "hydra_validate")]
+        + [f"fairseq_cli/{name}.py utils.import_user_module" for name in ("interactive", "train", "validate")],
+        "--user-dir of the command line, or of a call of from_pretrained; never that of a checkpoint",
+    ),
+    **dict.fromkeys(
+        [
+            f"{folder}/__init__.py importlib.import_module"
+            for folder in (
+                *("criterions", "data/audio", "data/encoders", "model_parallel/criterions", "model_parallel/models"),
+                *("models", "models/ema", "models/huggingface", "optim", "optim/lr_scheduler", "scoring", "tasks"),
+            )
+        ],
+        "the files of that folder of fairseq, or of --user-dir",
+    ),
+    "models/__init__.py globals": "as above",
+    "tasks/__init__.py globals": "as above",
+    "modules/quantization/scalar/ops.py globals": "a name that is computed from a number of bits",
+    "optim/fused_adam.py importlib.import_module": "a fixed name",
+    "scoring/bleu.py ctypes.cdll.LoadLibrary": "a library of fairseq's",
+    "models/speech_to_text/hub_interface.py torch.hub.load": "a call of its own, get_prediction with speech",
+    # by name, but out of a closed set
+    "logging/meters.py globals": "a name of that file, called without arguments: a meter",
+    **dict.fromkeys(
+        [f"tasks/{name}.py getattr" for name in ("audio_classification", "audio_finetuning", "audio_pretraining")]
+        + ["tasks/nlu_finetuning.py getattr"],
+        "a member of an enum",
+    ),
+    "models/text_to_speech/vocoder.py getattr": "a function of torch that ends in _window",
+    # programs
+    "data/fasta_dataset.py subprocess.check_output": "the repair `data-as-code` lets no shell read a name",
+    "data/plasma_utils.py subprocess.Popen": "a fixed program, without a shell",
+    "distributed/utils.py subprocess.check_output": "a fixed program, without a shell; environment variables of Slurm",
+    "tasks/audio_pretraining.py subprocess.call": "post_save_script, which is refused below",
+    # data
+    "data/codedataset.py eval": "lines of a manifest; the repair `data-as-code` reads them as literals",
+    "data/audio/data_cfg.py yaml.load": "YAML that makes no objects (FullLoader)",
+    "quantization_utils.py yaml.safe_load": "YAML that makes no objects",
+    "distributed/utils.py pickle.loads": "what the processes of one training send each other",
+    "distributed/utils.py torch.load": "what the processes of one training send each other; weights_only",
+    "file_utils.py archive.extractall": "the repair `data-as-code` keeps an archive's files in its folder",
+    **dict.fromkeys(
+        [
+            *("data/audio/audio_utils.py np.load", "data/audio/feature_transforms/global_cmvn.py np.load"),
+            *("data/codedataset.py np.load", "data/fasta_dataset.py np.load", "speech_generator.py np.load"),
+            "tasks/text_to_speech.py np.load",
+        ],
+        "NumPy's allow_pickle is False unless it is asked for",
+    ),
+    **dict.fromkeys(
+        [
+            *("checkpoint_utils.py torch.load", "data/codedataset.py torch.load"),
+            *("models/speech_to_text/xm_transformer.py torch.load", "models/text_to_speech/vocoder.py torch.load"),
+            "modules/quantization/pq/em.py torch.load",
+        ],
+        "weights_only, by default; options are read in load_checkpoint_to_cpu alone, which is repaired",
+    ),
+}
+"""File of fairseq and what it calls there -> why no file of a stranger's makes it run anything."""
+
+_NAMES = "_name arch task criterion optimizer lr_scheduler scoring bpe tokenizer simul_type".split()
+_COMMANDS = {"post_save_script"}
+_PLAIN = {name for names in _EVALUATED.values() for name in names.split()}
+# a Transformer has options of its encoder and its decoder, in groups or by prefix
+_PLAIN |= {f"{side}_{name}" for side in ("encoder", "decoder") for name in _PLAIN}
+_DOWNLOADED = re.compile(r"(?!https://dl\.fbaipublicfiles\.com/)(https?|s3)://", re.IGNORECASE)
+_LONGEST = 2000
+
+
+class RefusedOption(ValueError):
+    """An option of a checkpoint that is no plain value; says which, what was found, and why it is refused."""
+
+
+def check_options(state: Mapping) -> None:
+    """Raise RefusedOption unless all options in a checkpoint are values: nothing in them is run, looked up or fetched.
+
+    `state` is what is in the file, before fairseq has looked at it.
+    """
+    for key in ("args", "cfg"):
+        options = state.get(key)
+        if options is not None and not isinstance(options, (Mapping, Namespace)):
+            raise RefusedOption(f"{key} is {type(options).__name__}, not a group of options")
+        _check(options, () if key == "cfg" else (key,))
+
+
+def _check(value: Any, place: tuple) -> None:
+    from omegaconf import DictConfig, ListConfig, OmegaConf
+
+    if isinstance(value, (DictConfig, ListConfig)):
+        value = OmegaConf.to_container(value, resolve=False)
+    if isinstance(value, Namespace):
+        value = vars(value)
+    if isinstance(value, Mapping):
+        for name, each in value.items():
+            _check(each, (*place, name))
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            _check(each, place)
+    elif isinstance(value, str):
+        reason = _danger(place[-1] if place else "", value)
+        if reason:
+            raise RefusedOption(f"option {_shown('.'.join(map(str, place)))} is '{_shown(value)}', {reason}")
+    elif value is not None and not isinstance(value, (Number, Enum)):
+        raise RefusedOption(f"option {_shown('.'.join(map(str, place)))} is of the type {type(value).__name__}")
+
+
+def _danger(option: str, text: str) -> str | None:
+    """What fairseq would do with the text of an option, if that is more than to read it."""
+    if "${" in text:
+        return "which OmegaConf would replace by something else, such as an environment variable"
+    if option in _PLAIN and text.strip() and not is_plain(text):
+        return "which fairseq would run as Python code; it takes plain values there, such as (512, 3)"
+    if option in _NAMES and not re.fullmatch(r"[\w.+-]*", text):
+        return "which is not a name, but perhaps a path"
+    if option in _COMMANDS:
+        return "which fairseq would run as a program"
+    if _DOWNLOADED.match(text):
+        return "which fairseq would download"
+    return None
+
+
+def _shown(text: str) -> str:
+    """The beginning of a text, for a message: one line without control characters."""
+    return ascii(text[:60])[1:-1] + "…" * (len(text) > 60)
+
+
+def is_plain(text: str) -> bool:
+    """Whether a text is a Python literal, or one with sums and multiples, such as `[(512, 3)] * 20`; of any sane size.
+
+    That is what stock options look like: `eval` of such a text runs nothing.
+    """
+    if len(text) > _LONGEST:
+        return False
+    try:
+        _value(ast.parse(text.strip(), mode="eval").body)
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def _value(node: ast.AST) -> Any:
+    match node:
+        case ast.Constant(value=bool() | int() | float() | str() | None as value):
+            return value
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            return [_value(part) for part in parts]
+        case ast.Dict(keys=keys, values=values):
+            return {_value(key): _value(value) for key, value in zip(keys, values, strict=True)}
+        case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
+            return +_value(operand)
+        case ast.BinOp(left=left, op=ast.Add() | ast.Mult(), right=right):
+            return _computed(_value(left), node.op, _value(right))
+    raise ValueError(type(node).__name__)
+
+
+def _computed(left: Any, operation: ast.operator, right: Any) -> Any:
+    if isinstance(operation, ast.Add):
+        if str in (type(left), type(right)):
+            raise TypeError(str)
+        return left + right
+    # a count first, or last
+    sequence, count = (right, left) if isinstance(right, list) else (left, right)
+    if isinstance(sequence, str) or isinstance(count, str):
+        raise TypeError(str)
+    if isinstance(sequence, list) and len(sequence) * count > _LONGEST:
+        raise ValueError(f"more than {_LONGEST} elements")
+    return sequence * count
+
+
+def forget_places(cfg: Any, given: Mapping) -> None:
+    """Forget files that the options of a checkpoint would write, or run: who wants them, names them again.
+
+    Args:
+        cfg: all options of a checkpoint, in groups.
+        given: those that the user gives, which stay.
+    """
+    task = cfg.get("task") if hasattr(cfg, "get") else None
+    options = vars(task) if isinstance(task, Namespace) else task
+    if not hasattr(options, "keys"):
+        return
+    places = {"rnng_tree_output", "parser_dir"}
+    # spaCy runs what is in a folder of a pipeline; a package is installed by whoever runs this
+    if options.get("parser") == "spacy" and Path(str(options.get("parser_model"))).exists():
+        places.add("parser_model")
+    for name in places - given.keys():
+        if options.get(name) is not None:
+            options[name] = None

@@ -1,0 +1,210 @@
+"""Nothing in a file of somebody else's runs, and nothing is written but what the user names.
+
+tests/contract/test_damaged_checkpoints.py gives checkpoints with code to every command that takes one.
+"""
+
+import io
+import json
+import tarfile
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+import torch
+from fairseq import checkpoint_utils, file_utils
+from fairseq.data import codedataset
+from fairseq.data.fasta_dataset import FastaDataset
+from omegaconf import OmegaConf
+
+from fairseq_syntax.compat.checkpoint_files import open_checkpoint
+from fairseq_syntax.compat.checkpoint_options import _EVALUATED, is_plain
+from fairseq_syntax.data.length_table import length_table_path, write_length_table
+from fairseq_syntax.data.staged_directory import JOURNAL, STAGING, finish_publishing
+from fairseq_syntax.training.unigrams import _keep
+from fairseq_syntax.trees.conllu import TreeFormatError
+
+SHAPES = {
+    "Namespace": lambda options: {"cfg": {"model": Namespace(**options), "task": {"_name": "translation"}}},
+    "dict": lambda options: {"cfg": {"model": dict(options), "task": {"_name": "translation"}}},
+    "nested": lambda options: {"cfg": {"model": {"_name": "x", "encoder": dict(options)}}},
+    "DictConfig": lambda options: {"cfg": OmegaConf.create({"model": dict(options)})},
+    "args": lambda options: {"args": Namespace(**options, arch="x", task="translation")},
+}
+OPTIONS = sorted({name for names in _EVALUATED.values() for name in names.split()})
+CODE = "__import__('os').mkdir({!r})"
+
+
+def saved(tmp_path, state) -> str:
+    history = [{"num_updates": 1, "optimizer_name": "x", "lr_scheduler_state": {}}]
+    state = {"model": {"x": torch.zeros(1)}, "args": None, "optimizer_history": history, **state}
+    state["extra_state"] = {"train_iterator": {"epoch": 1}}
+    torch.save(state, tmp_path / "given.pt")
+    return str(tmp_path / "given.pt")
+
+
+def message_of(path) -> str:
+    """What is said by both ways into a checkpoint: fairseq's own, and that of commands that need no model."""
+    said = []
+    for load in (open_checkpoint, checkpoint_utils.load_checkpoint_to_cpu):
+        with pytest.raises(ValueError) as caught:
+            load(path)
+        said.append(str(caught.value))
+    assert said[0] == said[1] and said[0].startswith(f"{path}: ")
+    assert said[0].isprintable() and len(said[0]) < 300 + len(path)
+    return said[0]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("option", OPTIONS)
+def test_no_option_that_fairseq_evaluates_is_code(option, shape, tmp_path):
+    path = saved(tmp_path, SHAPES[shape]({option: CODE.format(str(tmp_path / "PWNED"))}))
+    message = message_of(path)
+    assert option in message and "__import__" in message and "Python code" in message
+    assert not (tmp_path / "PWNED").exists()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    "options, reason",
+    [
+        ({"encoder_xformers_att_config": "print()"}, "Python code"),
+        ({"adaptive_softmax_cutoff": ["1", "print()"]}, "Python code"),
+        # a literal, until OmegaConf has put something else into it
+        ({"xformers_att_config": "'${task.data}'"}, "OmegaConf"),
+        ({"activation_fn": "${oc.env:HOME}"}, "OmegaConf"),
+        ({"tokenizer": "../../x"}, "not a name"),
+        ({"post_save_script": "touch PWNED"}, "a program"),
+        ({"gpt2_encoder_json": "https://example.org/x"}, "download"),
+        ({"activation_fn": {1, 2}}, "set"),
+        ({"xformers_att_config": b"print()"}, "bytes"),
+        ({"\x1b[2J": "${x}"}, r"\\x1b"),
+    ],
+)
+def test_what_else_is_refused(options, reason, shape, tmp_path):
+    if any(isinstance(value, (set, bytes)) for value in options.values()) and shape == "DictConfig":
+        pytest.skip("OmegaConf has no such values")
+    assert reason.replace("\\\\", "\\") in message_of(saved(tmp_path, SHAPES[shape](options)))
+
+
+PLAIN = {
+    **dict.fromkeys(["1000,5000", "[200, 1000]", "(512, 3)"]),
+    **dict.fromkeys(["[(512, 3)] * 20", "[(512, 10, 5)] + [(512, 3, 2)] * 4 + [(512,2,2)] * 2", "2 * [(1, 2)]"]),
+    **dict.fromkeys(["{'name': 'scaled_dot_product'}", '{"dropout": 0.1}', "True", "None", "-1", "(0.9, 0.999)", "''"]),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("text", PLAIN)
+def test_plain_values_of_stock_models_load(text, shape, tmp_path):
+    state = open_checkpoint(saved(tmp_path, SHAPES[shape]({"adaptive_softmax_cutoff": text})))
+    assert text in str(state)
+    # what was looked at is what eval makes of it
+    eval(text, {"__builtins__": {}})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("print()", "x", "x.y", "[x for x in ()]", "lambda: 0", "f'{1}'", "b'1'", "[1][0]", "{**{}}", "1 if 1 else 2"),
+        *(
+            "[0] * 10**10",
+            "[0] * 10000000000",
+            "[[0] * 2000] * 2001",
+            "'a' * 10",
+            "'a' + 'b'",
+            "1;2",
+            "1\0",
+            "1 #" * 999,
+        ),
+        *("(" * 999 + "1" + ")" * 999, "-" * 3000 + "1", "[1] * 0.5", "{[]: 1}"),
+    ],
+)
+def test_what_is_not_plain(text):
+    assert not is_plain(text)
+
+
+def test_a_container_that_holds_itself_is_no_checkpoint(tmp_path):
+    options = {"_name": "x"}
+    options["itself"] = options
+    assert "not a checkpoint" in message_of(saved(tmp_path, {"cfg": {"model": options}}))
+
+
+@pytest.mark.parametrize("shape", ["dict", "Namespace"])
+def test_files_that_a_checkpoint_would_write_or_run_are_forgotten(shape, tmp_path):
+    """Unless the user names them."""
+    task = {"_name": "x", "rnng_tree_output": "x", "parser_dir": "x", "parser": "spacy", "parser_model": str(tmp_path)}
+    kinds = {"dict": dict, "Namespace": Namespace}
+    cfg = {"model": {"_name": "transformer"}, "task": kinds[shape](**task)}
+    path = saved(tmp_path, {"cfg": cfg})
+    found = checkpoint_utils.load_checkpoint_to_cpu(path, {"parser_dir": "mine"})["cfg"]["task"]
+    get = found.get if shape == "dict" else vars(found).get
+    assert [get(name) for name in task] == ["x", None, "mine", "spacy", None]
+    (tmp_path / "given.pt").unlink()
+    task["parser_model"] = "en_core_web_sm"
+    found = checkpoint_utils.load_checkpoint_to_cpu(saved(tmp_path, {"cfg": {**cfg, "task": task}}))["cfg"]["task"]
+    assert found["parser_model"] == "en_core_web_sm"
+
+
+def test_no_name_of_a_file_is_read_by_a_shell(tmp_path):
+    name = f"{tmp_path}/train.$(mkdir PWNED)-de.de"
+    Path(f"{name}.fasta").write_text(">x\nABC\n")
+    assert not FastaDataset.exists(name)
+    Path(f"{tmp_path}/train.en-de.de.fasta").write_text(">x\nABC\n")
+    assert FastaDataset.exists(f"{tmp_path}/train.en-de.de")
+
+
+def test_no_line_of_a_manifest_is_code(tmp_path):
+    (tmp_path / "manifest").write_text(CODE.format(str(tmp_path / "PWNED")) + "\n")
+    with pytest.raises(ValueError, match="malformed"):
+        codedataset.parse_manifest(str(tmp_path / "manifest"), None)
+    assert not (tmp_path / "PWNED").exists()
+
+
+@pytest.mark.parametrize("name", ["../outside", "/tmp/outside", "a/../../outside"])
+def test_an_archive_stays_in_its_folder(name, tmp_path):
+    path = tmp_path / "model.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        archive.addfile(tarfile.TarInfo("model/x"), io.BytesIO(b""))
+        member = tarfile.TarInfo("model/link")
+        member.type, member.linkname = (tarfile.SYMTYPE, name)
+        archive.addfile(member)
+        archive.addfile(tarfile.TarInfo(name), io.BytesIO(b""))
+    with pytest.raises(ValueError, match=r"model\.tar\.gz: neither a folder nor an archive to unpack"):
+        file_utils.load_archive_file(str(path))
+    assert path.is_file()
+
+
+def test_an_archive_is_unpacked(tmp_path):
+    path = tmp_path / "model.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        for name in ("model", "model/x"):
+            member = tarfile.TarInfo(name)
+            member.type = tarfile.REGTYPE if "/" in name else tarfile.DIRTYPE
+            archive.addfile(member, io.BytesIO(b""))
+    assert [file.name for file in Path(file_utils.load_archive_file(str(path))).iterdir()] == ["x"]
+
+
+@pytest.mark.parametrize("stale", [["../outside"], ["{}/outside"], ["."], [".."], "../outside"])
+def test_a_journal_deletes_nothing_elsewhere(stale, tmp_path):
+    (tmp_path / "outside").write_text("x")
+    left = tmp_path / "data" / STAGING
+    left.mkdir(parents=True)
+    stale = [str(name).format(tmp_path) for name in stale]
+    (left / JOURNAL).write_text(json.dumps({"manifest": "m", "stale": stale}))
+    with pytest.raises(TreeFormatError, match="damaged"):
+        finish_publishing(tmp_path / "data")
+    assert (tmp_path / "outside").exists()
+
+
+def test_links_in_a_data_folder_lead_nowhere(tmp_path):
+    """What is kept beside data takes the place of a link; what a user names goes where the link leads."""
+    import numpy as np
+
+    (tmp_path / "outside").write_text("x")
+    table = length_table_path(tmp_path, "en", "de")
+    for path in (table, tmp_path / "counts.npy"):
+        path.symlink_to(tmp_path / "outside")
+    write_length_table(table, np.zeros((2, 2)), {"source": "en", "target": "de"}, follow=False)
+    _keep(tmp_path / "counts.npy", np.zeros(2))
+    assert (tmp_path / "outside").read_text() == "x"
+    assert not table.is_symlink() and not (tmp_path / "counts.npy").is_symlink()
