@@ -46,7 +46,7 @@ def open_checkpoint(path: str | Path) -> Mapping:
     try:
         check_options(state)
     except RefusedOption as refused:
-        raise ValueError(f"{path}: {refused}; do not use this file") from None
+        raise RefusedOption(f"{path}: {refused}; do not use this file") from None
     except Exception as error:  # a container that is damaged, or holds itself
         raise no_checkpoint(path, error) from None
     return state

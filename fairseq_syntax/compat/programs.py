@@ -9,7 +9,7 @@ import sys
 import typing
 
 from .checkpoint_files import check_architecture, check_state, no_checkpoint, open_checkpoint, reason
-from .checkpoint_options import forget_places
+from .checkpoint_options import RefusedOption, forget_places
 from .repair_registry import Differs, Replacement, expect, repair
 
 
@@ -217,6 +217,20 @@ def look_at_options():
     """
     from fairseq import checkpoint_utils
     from fairseq.file_io import PathManager
+
+    show = sys.excepthook
+
+    def show_message(kind, error, traceback):
+        told = error  # who needed the checkpoint may have added advice
+        while told is not None and not isinstance(told, RefusedOption):
+            told = told.__context__
+        if told is None:
+            show(kind, error, traceback)
+        else:
+            print(f"{os.path.basename(sys.argv[0])}: {error}", file=sys.stderr)
+
+    # fairseq's programs have nothing between this error and the user
+    sys.excepthook = show_message
 
     def load_values(load, path, arg_overrides=None, *rest, **options):
         open_checkpoint(PathManager.get_local_path(path))

@@ -5,6 +5,7 @@ tests/contract/test_damaged_checkpoints.py gives checkpoints with code to every 
 
 import io
 import json
+import sys
 import tarfile
 from argparse import Namespace
 from pathlib import Path
@@ -143,6 +144,28 @@ def test_files_that_a_checkpoint_would_write_or_run_are_forgotten(shape, tmp_pat
     task["parser_model"] = "en_core_web_sm"
     found = checkpoint_utils.load_checkpoint_to_cpu(saved(tmp_path, {"cfg": {**cfg, "task": task}}))["cfg"]["task"]
     assert found["parser_model"] == "en_core_web_sm"
+
+
+def test_what_the_user_gives_is_theirs_and_not_looked_at(tmp_path):
+    """Of checkpoints of old versions, too, of which fairseq converted the options once more."""
+    options = {"activation_fn": "relu", "data": "theirs", "arch": "transformer", "task": "translation"}
+    path = saved(tmp_path, {"args": Namespace(**options)})
+    state = checkpoint_utils.load_checkpoint_to_cpu(path, {"data": "mine", "xformers_att_config": "print()"})
+    assert state["args"] is None and state["cfg"].task.data == "mine"
+    assert state["cfg"].model.xformers_att_config == "print()"
+
+
+def test_programs_say_one_line(tmp_path, capsys):
+    """Also where somebody has added advice."""
+    try:
+        try:
+            open_checkpoint(saved(tmp_path, SHAPES["dict"]({"xformers_att_config": "print()"})))
+        except ValueError as error:
+            raise ValueError(f"{error}; advice") from None
+    except ValueError as error:
+        sys.excepthook(type(error), error, error.__traceback__)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"{tmp_path}/given.pt: option model.xformers_att_config is 'print()'" in line and line.endswith("; advice")
 
 
 def test_no_name_of_a_file_is_read_by_a_shell(tmp_path):
