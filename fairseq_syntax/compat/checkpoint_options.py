@@ -129,7 +129,7 @@ _LONGEST = 2000
 
 
 class RefusedOption(ValueError):
-    """An option of a checkpoint that is no plain value; says which, what was found, and why it is refused."""
+    """An option of a checkpoint that is not a plain value; says which, what was found, and why it is refused."""
 
 
 def check_options(state: Mapping) -> None:
