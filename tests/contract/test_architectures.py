@@ -19,6 +19,7 @@ from small_models import EOS, PAD, SENTENCES, TARGETS, TASK, batch, build
 from fairseq_syntax.data.collating import INPUTS
 from fairseq_syntax.systems.recurrent.model import RecurrentModel
 from fairseq_syntax.systems.transformer.model import SyntaxTransformerModel
+from fairseq_syntax.training.blackout import output_features
 
 INPUT_FEEDING = {"sdatt_decoder": "input-feeding", "cell": "lstm"}
 # beside the settings of an architecture
@@ -235,6 +236,7 @@ def test_features_are_what_the_output_layer_reads(arch, options):
     logits, _ = model(**batch(model))
     features, _ = model(**batch(model), features_only=True)
     torch.testing.assert_close(model.decoder.output_layer(features), logits)
+    assert torch.equal(output_features(model, batch(model)), features), "as --criterion blackout asks for them"
     if isinstance(model, RecurrentModel):
         assert torch.equal(model.extract_features(**batch(model))[0], features)
 

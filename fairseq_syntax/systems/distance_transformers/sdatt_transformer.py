@@ -149,11 +149,13 @@ class SyntaxDirectedTransformerModel(SyntaxTransformerModel):
         """Whether a sentence without a parse is an error."""
         return self.encoder.directs and self.encoder.cfg.sdatt_missing == MissingParse.error
 
-    def forward(self, src_tokens, src_lengths, prev_output_tokens, **kwargs):
+    def forward(self, src_tokens, src_lengths, prev_output_tokens, features_only: bool = False, **kwargs):
         """As in fairseq; outside training, it logs how much the predicted positions vary, and whether they are a clock.
 
         A predictor that has not learned anything has a spread near 0: it points at the same share of every sentence.
         """
+        # by name above: BlackOut asks by the signature
+        kwargs["features_only"] = features_only
         if self.training or not self.encoder.directs:
             return super().forward(src_tokens, src_lengths, prev_output_tokens, **kwargs)
         positions: list[Tensor] = []
