@@ -59,7 +59,7 @@ def pytest_collection_modifyitems(config, items):
         return
     skip = pytest.mark.skip(reason="slow: give --run-slow")
     for item in items:
-        if "slow" in item.keywords:
+        if item.get_closest_marker("slow"):  # not `keywords`, where the names of all folders above are, too
             item.add_marker(skip)
 
 
