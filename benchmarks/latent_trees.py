@@ -67,8 +67,8 @@ def one_side(size: int, sentences: int, characters: int, rounds: int) -> None:
         (scores.symbol_loss.sum() - scores.log_policy.sum()).backward()
 
     def draw_and_replay():
-        generator = torch.Generator().manual_seed(1)
-        replay(grow_trees(grammar, lengths, limits, given_text(text, lengths), generator=generator).actions.numpy())
+        torch.manual_seed(1)  # the same trees in every round, drawn as in training
+        replay(grow_trees(grammar, lengths, limits, given_text(text, lengths)).actions.numpy())
 
     def action_by_action():
         grammar.zero_grad()
