@@ -252,12 +252,12 @@ def run(quick: bool) -> None:
     Args:
         quick: tiny sizes, one round.
     """
-    size, characters = (16, 8) if quick else (384, 66)
-    for sentences in (3,) if quick else (10, 64):
+    size, characters = (16, 4) if quick else (384, 66)
+    for sentences in (2,) if quick else (10, 64):
         one_side(size, sentences, characters, 1 if quick else 3 if sentences > 10 else 7)
-    for sentences in (3,) if quick else (10, 64):
+    for sentences in (2,) if quick else (10, 64):
         whole_models(size, sentences, characters, 1 if quick else 5)
-    compare_memory(size, 3 if quick else 64, characters)
+    compare_memory(size, 2 if quick else 64, characters)
 
 
 if __name__ == "__main__":

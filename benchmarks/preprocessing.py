@@ -24,17 +24,15 @@ def run(quick: bool) -> None:
             check=True, stdout=subprocess.DEVNULL,
         )  # fmt: skip
         common = ["--source-lang", "en", "--target-lang", "de", "--trainpref", folder / "corpus/train"]
+        common += ["--destdir", folder / "data"]
 
         def stock():
-            shutil.rmtree(folder / "stock", ignore_errors=True)
-            command("fairseq_cli.preprocess", *common, "--destdir", folder / "stock")
+            shutil.rmtree(folder / "data", ignore_errors=True)
+            command("fairseq_cli.preprocess", *common)
 
-        def added():
-            command(
-                "fairseq_syntax.cli.preprocess", "--only-syntax", "--overwrite", *common, "--destdir", folder / "data"
-            )
+        def added():  # to what fairseq-preprocess made last
+            command("fairseq_syntax.cli.preprocess", "--only-syntax", "--overwrite", *common)
 
-        command("fairseq_cli.preprocess", *common, "--destdir", folder / "data")
         seconds = side_by_side({"fairseq-preprocess": stock, "adding the arrays": added}, rounds, warm_up)
         report(f"preprocessing {sentences} sentences", seconds, "fairseq-preprocess", ">= 1.0")
     finally:

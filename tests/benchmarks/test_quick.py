@@ -1,7 +1,8 @@
-"""Every part of `make bench --quick` by itself, and all of them in one run."""
+"""`make bench BENCH=--quick` to its end, what each part gives, and how ratios are kept."""
 
 import importlib
 import json
+import math
 import re
 import subprocess
 import sys
@@ -30,7 +31,6 @@ PARTS = {
     "memory": ["peak memory", "pascal_transformer", "1.000 x transformer"],
     "changes": ["latent_tree_rnng: translate", "1.000 x before", "how far it is", "0e+00"],
 }
-PROCESSES = ("preprocessing", "latent-trees", "memory", "changes")  # which they start, each of which loads fairseq
 
 
 @pytest.fixture(scope="module")
@@ -50,13 +50,53 @@ def test_all_parts_are_known(benchmarks):
     assert list(benchmarks("run").PARTS) == list(PARTS)
 
 
-@pytest.mark.parametrize("part", [pytest.param(p, marks=[pytest.mark.slow] * (p in PROCESSES)) for p in PARTS])
-def test_a_part(benchmarks, capsys, part):
-    choice = ["--before", str(FOLDER.parent)] if part == "changes" else ["--only", part]
-    benchmarks("run").main(["--quick", *choice])
-    output = capsys.readouterr().out
-    assert "torch" in output.splitlines()[0]
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """As `make bench` runs it, which has no other checkout: the process that ended, and figures by part."""
+    folder = tmp_path_factory.mktemp("whole")
+    command = [sys.executable, FOLDER / "run.py", "--quick", "--json", folder / "kept.json"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    return done, figures(folder / "kept.json")
+
+
+def figures(kept):
+    """Part -> what was measured; only parts that came to their end."""
+    parts = json.loads(kept.read_text()) if kept.exists() else {}
+    return {name: part["measured"] for name, part in parts.items()}
+
+
+def assert_ratios(measured):
+    """Of something, and all of them numbers; how fast does not matter."""
+    ratios = [ratio for one in measured for ratio in one.get("ratios", {}).values()]
+    assert ratios and all(0 < ratio < math.inf for ratio in ratios)
+
+
+@pytest.mark.parametrize("part", [name for name in PARTS if name != "changes"])
+def test_a_part(whole, part):
+    done, measured = whole
+    died = next((name for name in PARTS if name not in measured), None)
+    assert part in measured, f"died in {died}: {done.stderr[-2000:]}"
+    assert_ratios(measured[part])
     for said in PARTS[part]:
+        assert said in done.stdout
+
+
+def test_all_in_one_run(whole):
+    done, measured = whole
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert list(measured) == [name for name in PARTS if name != "changes"]
+    assert "torch" in done.stdout.splitlines()[0]
+    assert not any(said in done.stdout for said in PARTS["changes"])
+
+
+def test_changes(benchmarks, capsys, tmp_path):
+    """Of a checkout against itself."""
+    kept = tmp_path / "kept.json"
+    benchmarks("run").main(["--quick", "--before", str(FOLDER.parent), "--json", str(kept)])
+    output, measured = capsys.readouterr().out, figures(kept)
+    assert list(measured) == ["changes"]
+    assert_ratios(measured["changes"])
+    for said in PARTS["changes"]:
         assert said in output
 
 
@@ -108,7 +148,7 @@ def test_shapes_of_attention(benchmarks, capsys):
 
 
 def test_memory_is_measured_of_fairseqs_sizes(benchmarks, capsys, monkeypatch):
-    """After the parts with sizes of their own; the processes are those of the slow tests."""
+    """After the parts with sizes of their own; the processes themselves run above."""
     models, asked = benchmarks("models"), []
 
     def run(command, **options):
@@ -125,14 +165,3 @@ def test_memory_is_measured_of_fairseqs_sizes(benchmarks, capsys, monkeypatch):
     run_all.main([])
     assert all(command[0] == "--memory" and command[2] == "_iwslt_de_en" for command in asked) and len(asked) == 6
     assert "pascal_transformer                  100 MiB" in capsys.readouterr().out
-
-
-@pytest.mark.slow
-def test_all_in_one_run(tmp_path):
-    """As `make bench` runs it, which has no other checkout."""
-    command = [sys.executable, FOLDER / "run.py", "--quick"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-2000:]
-    for name, part in PARTS.items():
-        for said in part:
-            assert (said in done.stdout) == (name != "changes")
