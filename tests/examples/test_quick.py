@@ -40,11 +40,16 @@ def test_sa_nmt_scores_both_systems_and_looks_at_the_trees(tmp_path):
 def test_sdatt_scores_and_compares_all_systems(tmp_path):
     systems = ["global_att", "sdatt", "sdatt_centres", "global_plus_sdatt"]
     printed = quick_run("sdatt/quick.sh", tmp_path / "quick", systems)
-    # tables of the comparison: the baseline, then the others with their difference to it; and by length
-    row = r"^(\w+) +[\d.]+ +(?:-|-?[\d.]+) +[\d.]+ +[\d.]+(?: +(?:-|[\d.E+-]+)){4}$"
-    assert re.findall(row, printed, re.MULTILINE) == systems
-    buckets = re.findall(r"^(?:\d+-|>)\d+ +(\d+) +[\d.]+ ", printed, re.MULTILINE)
-    assert sum(map(int, buckets)) == 400
+    # tables of the comparison, whose cells are two spaces apart: the baseline, the others with their difference to it
+    rows = [re.split(" {2,}", line) for line in printed.splitlines()]
+    start = next(i for i, row in enumerate(rows) if row[:2] == ["BLEU", "score"])
+    header, *scored = rows[start : start + 1 + len(systems)]
+    assert [row[0] for row in scored] == systems and {len(row) for row in scored} == {len(header)}
+    tests = [row[header.index("delta") :] for row in scored]
+    assert set(tests[0]) == {"-"} and not any("-" in row for row in tests[1:])
+    # and by length
+    buckets = next(row for row in rows if row[0] == "sentences")[1:]
+    assert len(buckets) > 1 and sum(map(int, buckets)) == 400
     assert "<svg" in (tmp_path / "quick" / "lengths.svg").read_text()
 
 
