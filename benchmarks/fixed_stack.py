@@ -9,9 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from fairseq_syntax.systems.latent_tree.legality import legality
 from fairseq_syntax.systems.latent_tree.rnng import FORBIDDEN, RNNG
-from fairseq_syntax.systems.latent_tree.transitions import Action, Limits
+from fairseq_syntax.systems.latent_tree.transitions import Action, Limits, legality
 
 
 def _torch_order(weight: Tensor) -> Tensor:

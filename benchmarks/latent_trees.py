@@ -16,13 +16,12 @@ from torch.utils.flop_counter import FlopCounterMode
 
 import fairseq_syntax  # noqa: F401
 from fairseq_syntax.systems.latent_tree.generator import TreeGenerator
+from fairseq_syntax.systems.latent_tree.growing import given_text, grow_trees
 from fairseq_syntax.systems.latent_tree.model import LatentTreeOptions, LatentTreeRNNG
-from fairseq_syntax.systems.latent_tree.reinforce import ReinforceTreeCriterion
-from fairseq_syntax.systems.latent_tree.reinforce_options import ReinforceTreeConfig
+from fairseq_syntax.systems.latent_tree.reinforce import ReinforceTreeConfig, ReinforceTreeCriterion
 from fairseq_syntax.systems.latent_tree.rnng import RNNG
 from fairseq_syntax.systems.latent_tree.task import TreeTranslationConfig, TreeTranslationTask
 from fairseq_syntax.systems.latent_tree.transitions import Action, Limits, Transitions
-from fairseq_syntax.systems.latent_tree.tree_growing import given_text, grow_trees
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from oracles import rnng as naive

@@ -48,11 +48,9 @@ from fairseq_syntax.evaluate.minimal_pairs import Pairs
 from fairseq_syntax.pictures import figures
 from fairseq_syntax.pictures.attention_maps import draw_attention
 from fairseq_syntax.pictures.dependency_trees import draw_tree
-from fairseq_syntax.systems.latent_tree.legality import legality
-from fairseq_syntax.systems.latent_tree.reinforce import ReinforceTreeCriterion
-from fairseq_syntax.systems.latent_tree.reinforce_options import ReinforceTreeConfig
+from fairseq_syntax.systems.latent_tree.reinforce import ReinforceTreeConfig, ReinforceTreeCriterion
 from fairseq_syntax.systems.latent_tree.task import TreeTranslationConfig, TreeTranslationTask
-from fairseq_syntax.systems.latent_tree.transitions import Limits
+from fairseq_syntax.systems.latent_tree.transitions import Limits, legality
 from fairseq_syntax.systems.parser.task import DependencyParsingTask
 from fairseq_syntax.trees.conllu import UNPARSED, Sentence
 

@@ -18,8 +18,7 @@ from fairseq.optim.fairseq_optimizer import FairseqOptimizer
 
 import fairseq_syntax  # noqa: F401  registers the architectures
 from fairseq_syntax.options import check_range
-from fairseq_syntax.systems.latent_tree.reinforce import ReinforceTreeCriterion
-from fairseq_syntax.systems.latent_tree.reinforce_options import ReinforceTreeConfig
+from fairseq_syntax.systems.latent_tree.reinforce import ReinforceTreeConfig, ReinforceTreeCriterion
 from fairseq_syntax.systems.lgp.decayed_sgd import DecayedSGD, DecayedSGDConfig
 from fairseq_syntax.systems.lgp.halve_on_drop import HalveOnDrop, HalveOnDropConfig
 from fairseq_syntax.systems.parser.inverse_epoch import InverseEpoch, InverseEpochConfig

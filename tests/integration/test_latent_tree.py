@@ -12,7 +12,7 @@ from integration import commands
 from integration.commands import PACKAGE, TRAINING, hypotheses, records
 from seeds import seed
 
-from fairseq_syntax.systems.latent_tree.brackets import from_brackets
+from fairseq_syntax.systems.latent_tree.tree_files import from_brackets
 from fairseq_syntax.trees.characters import to_characters, to_text
 
 TRAIN, TEST = 603, 21

@@ -17,7 +17,7 @@ from golden import families
 from omegaconf import OmegaConf, open_dict
 from pretend_gpu import PretendGPU, RealGPU, WrongDevice
 
-from fairseq_syntax.systems.latent_tree.beam import _Search
+from fairseq_syntax.systems.latent_tree.generator import _Search
 
 GOLDEN = Path(families.__file__).resolve().parent
 TABLE = GOLDEN.parents[1] / "docs" / "gpu.md"

@@ -12,9 +12,8 @@ from oracles.rnng_trees import all_action_rows
 from oracles.transitions import legal_actions
 from torch import nn
 
-from fairseq_syntax.systems.latent_tree.constituents import NONE, constituents
-from fairseq_syntax.systems.latent_tree.moving_baselines import MovingBaselines
-from fairseq_syntax.systems.latent_tree.transitions import Action, Limits
+from fairseq_syntax.systems.latent_tree.reinforce import MovingBaselines
+from fairseq_syntax.systems.latent_tree.transitions import NONE, Action, Limits, constituents
 
 LIMITS = Limits(max_open=3, max_consecutive=2)
 PADDING, END, SYMBOLS = 1, 2, 8

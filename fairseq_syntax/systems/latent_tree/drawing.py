@@ -7,8 +7,7 @@ import numpy as np
 from ...pictures.arcs import text_widths
 from ...pictures.attention_maps import draw_heat_map
 from ...pictures.figures import plt, shown  # before the rest of matplotlib
-from .constituents import NONE, Constituents
-from .transitions import Action
+from .transitions import NONE, Action, Constituents
 from .tree_files import Tree, TreeRecord
 
 from matplotlib.collections import LineCollection  # isort: skip

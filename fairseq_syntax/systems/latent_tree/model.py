@@ -11,11 +11,11 @@ from fairseq.models import BaseFairseqModel, register_model
 from torch import Tensor
 
 from ...options import as_namespace, fill_defaults, option, register_presets, require_joined_dictionary
-from .moving_baselines import MovingBaselines
+from .growing import Seeds, given_text, grow_trees, left_justified
+from .layers import Memory
+from .reinforce import MovingBaselines
 from .rnng import RNNG, AttentionKey, Replay, TreePair, TreeScores
-from .stack_lstm import Memory
 from .transitions import Action, Limits
-from .tree_growing import Seeds, given_text, grow_trees, left_justified
 
 
 class RootInput(StrEnum):

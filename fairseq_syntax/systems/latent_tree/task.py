@@ -19,9 +19,9 @@ from ...data.token_files import load_dictionary
 from ...options import option
 from ...training.validation_bleu import ValidationBleu
 from ...trees.characters import Dedup, symbols_without_repeats, to_characters, to_text
-from .forced_trees import ForcedTreeDataset, ForcedTrees
 from .generator import TreeGenerator, TreeScorer
-from .tree_output import TreeFile, tree_lines
+from .growing import ForcedTreeDataset, ForcedTrees
+from .tree_files import TreeFile, tree_lines
 
 logger = logging.getLogger(__name__)
 

@@ -7,11 +7,19 @@ any depth: what is still open is then closed automatically, and constituents tha
 Everything is batched: B sentences are rows, and each row takes at most one action in a step (Dyer et al. 2016, Bradbury
 & Socher 2017, Sec. 2.1). What is legal never depends on how much text is left (a policy that could see the end of the
 text could not stop without it), with one exception: a budget of actions, that keeps every sentence able to end.
+
+What could have been done at each step of trees that are known; all steps at once.
+
+The constituents that the actions of a transition system build, as arrays.
+
+Closings that are automatic (see `transitions`) count like all others; constituents with nothing in them do not exist.
+No loop runs over sentences or actions: an action's constituent is found by sorting, see `_innermost`.
 """
 
 from dataclasses import dataclass
 from enum import IntEnum
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -134,3 +142,177 @@ class Transitions:
         """Go on with these rows, (R,): some may be dropped, others be there more than once."""
         for name in ("lengths", "budget", "_counts"):
             setattr(self, name, getattr(self, name).index_select(0, rows))
+
+
+# --- legality ---
+
+
+def legality(
+    actions: np.ndarray, lengths: np.ndarray, limits: Limits, most: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Which actions were legal when each was taken; the same as `Transitions.legal` says step by step.
+
+    Args:
+        actions: (B, T) of `Action`, filled up with NOP.
+        lengths: (B,) symbols of each sentence without its end.
+        most: (B,) symbols that the sentences might have had when the trees were built, if not `lengths`.
+
+    Returns (B, T, 3) bool, GEN alone for NOP; and (B,) bool, the sentences in which NT was forbidden somewhere by
+    nothing but the budget of actions. Raises ValueError: an action was not legal, or a sentence ends too early or not
+    at all; row and step are named.
+    """
+    unknown = (actions < Action.NT) | (actions > Action.NOP)
+    if unknown.any():
+        row, step = (int(index[0]) for index in unknown.nonzero())
+        names = ", ".join(f"{action.value} ({action.name})" for action in Action)
+        raise ValueError(f"row {row}, step {step}: {actions[row, step]} is not an action; {names} are")
+    rows, steps = actions.shape
+    nt, gen, reduce = (actions == action for action in (Action.NT, Action.GEN, Action.REDUCE))
+    real = actions != Action.NOP
+    opened = 1 + _before(nt) - _before(reduce)
+    step = np.arange(steps)
+    last_other = np.maximum.accumulate(np.where(nt, -1, step), axis=1)
+    consecutive = np.concatenate((np.zeros((rows, 1), dtype=int), (step - last_other)[:, :-1]), axis=1)
+    most = lengths if most is None else most
+    generated = _before(gen)
+    to_come = most[:, None] + 1 - generated
+    room = (opened < limits.max_open) & (consecutive < limits.max_consecutive) & real
+    affordable = limits.max_actions(most)[:, None] - step >= to_come + opened + 2
+    # nothing is in the innermost constituent only right after it was opened
+    filled = np.concatenate((np.zeros((rows, 1), dtype=bool), ~nt[:, :-1]), axis=1)
+    legal = np.stack((room & affordable, np.ones_like(nt), (opened > 1) & filled & real), axis=2)
+
+    taken = np.where(real, actions, Action.GEN)
+    wrong = ~np.take_along_axis(legal, taken[:, :, None], axis=2).squeeze(2)
+    wrong |= real & ((generated > lengths[:, None]) | np.logical_or.accumulate(~real, axis=1))
+    if wrong.any():
+        row, column = (int(index[0]) for index in wrong.nonzero())
+        raise ValueError(
+            f"row {row}, step {column}: {Action(actions[row, column]).name} is not legal there "
+            f"({opened[row, column]} constituents open, {consecutive[row, column]} NTs right before it, "
+            f"{generated[row, column]} of {lengths[row] + 1} symbols generated, the end among them)"
+        )
+    short = gen.sum(1) != lengths + 1
+    if short.any():
+        row = int(short.nonzero()[0][0])
+        raise ValueError(
+            f"row {row}: the actions generate {gen[row].sum()} of {lengths[row] + 1} symbols, the end among them"
+        )
+    return legal, (room & ~affordable).any(1)
+
+
+def _before(which: np.ndarray) -> np.ndarray:
+    """(B, T) how many there are before each step."""
+    return which.cumsum(1) - which
+
+
+# --- constituents ---
+
+
+NONE = -1  # no such constituent, or no such action
+
+
+@dataclass(frozen=True)
+class Constituents:
+    """C constituents of B sentences, in the order of sentences and, within them, of opening: roots come first."""
+
+    row: np.ndarray  # (C,) sentence
+    parent: np.ndarray  # (C,) constituent around it; `NONE` for roots
+    opened: np.ndarray  # (C,) step of the NT; `NONE` for roots
+    closed: np.ndarray  # (C,) step of the REDUCE; `NONE` where the closing was automatic, as that of roots always is
+    start: np.ndarray  # (C,) first symbol in it
+    end: np.ndarray  # (C,) the symbol behind the last in it
+    terminals: np.ndarray  # (C,) symbols that are children
+    nonterminals: np.ndarray  # (C,) constituents that are children
+    depth: np.ndarray  # (C,) constituents around it
+    height: np.ndarray  # (C,) 1 with no constituents in it, else one more than the highest of them
+    # (B, T) the innermost open constituent when each action was taken; `NONE` for NOP, and inside of constituents
+    # that were dropped
+    innermost: np.ndarray
+    closes: np.ndarray  # (B, T) the constituent that a REDUCE closes; `NONE` elsewhere
+    opens: np.ndarray  # (B, T) the constituent that an NT opens; `NONE` elsewhere and if it was dropped
+    empty: np.ndarray  # (B,) constituents of each sentence that were dropped
+    lengths: np.ndarray  # (B,) symbols without the end
+    actions: np.ndarray  # (B, T) that build them
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+
+def constituents(actions: np.ndarray) -> Constituents:
+    """What (B, T) actions build, which are legal and complete (see `legality`) and filled up with NOP."""
+    rows, steps = actions.shape
+    if not steps:
+        raise ValueError("a sentence has at least one action, that of its end")
+    nt, gen, reduce = (actions == action for action in (Action.NT, Action.GEN, Action.REDUCE))
+    symbols = gen.cumsum(1)
+    lengths = symbols[:, -1] - 1
+    ends = gen & (symbols == (lengths + 1)[:, None])
+    # The NTs right before the end open what will be dropped.
+    empty = _run_before(nt, ends)
+    dropped = nt & (symbols == lengths[:, None]) & (np.arange(steps) >= (ends.argmax(1) - empty)[:, None])
+
+    opener = _innermost(nt, reduce)
+    # constituents by number: the root of a sentence, then its NTs
+    kept = np.concatenate((np.ones((rows, 1), dtype=bool), nt & ~dropped), axis=1)
+    number = np.where(kept, kept.reshape(-1).cumsum().reshape(kept.shape) - 1, NONE)  # (B, 1 + T)
+    row, column = kept.nonzero()
+    opened = np.where(column == 0, NONE, column - 1)
+    real = actions != Action.NOP
+    innermost = np.where(real, np.take_along_axis(number, opener + 1, axis=1), NONE)
+    closes = np.where(reduce, innermost, NONE)
+    opens = number[:, 1:]
+
+    count = len(row)
+    parent = np.where(opened == NONE, NONE, innermost[row, opened])
+    closed = np.full(count, NONE)
+    where = reduce.nonzero()
+    closed[closes[where]] = where[1]
+    terminals = np.bincount(innermost[gen & ~ends], minlength=count)
+    nonterminals = np.bincount(parent[parent != NONE], minlength=count)
+    # symbols generated before the opening, and before the closing
+    start = np.where(opened == NONE, 0, symbols[row, opened])
+    end = np.where(closed == NONE, lengths[row], symbols[row, closed])
+
+    depth, height = _levels(parent)
+    tree = (row, parent, opened, closed, start, end, terminals, nonterminals, depth, height)
+    return Constituents(*tree, innermost, closes, opens, empty, lengths, actions)
+
+
+def _levels(parent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(C,) depth and height of constituents; no loop is longer than trees are deep."""
+    depth = np.zeros(len(parent), dtype=int)
+    height = np.ones(len(parent), dtype=int)
+    around = parent.copy()
+    while (inside := around != NONE).any():
+        depth[inside] += 1
+        around[inside] = parent[around[inside]]
+    for level in range(depth.max(initial=0), 0, -1):
+        here = depth == level
+        np.maximum.at(height, parent[here], height[here] + 1)
+    return depth, height
+
+
+def _run_before(nt: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """(B,) how many NTs stand right before the end of each sentence."""
+    steps = np.arange(nt.shape[1])
+    end = ends.argmax(1)
+    other = np.where(~nt & (steps < end[:, None]), steps, NONE).max(1, initial=NONE)
+    return end - 1 - other
+
+
+def _innermost(nt: np.ndarray, reduce: np.ndarray) -> np.ndarray:
+    """(B, T) step of the NT that opened the innermost constituent open before each action; `NONE` for the root.
+
+    The state before an action has a depth. In the order of row, depth and time, the states within a constituent follow
+    the one in which it was opened, and before that in which the next one of this depth is.
+    """
+    depth = (nt.astype(int) - reduce).cumsum(1)
+    depth = np.concatenate((np.zeros((len(nt), 1), dtype=int), depth[:, :-1]), axis=1)
+    opening = np.concatenate((np.ones((len(nt), 1), dtype=bool), nt[:, :-1]), axis=1)
+    row, step = (index.ravel() for index in np.indices(nt.shape))
+    order = np.lexsort((step, depth.ravel(), row))
+    first = np.maximum.accumulate(np.where(opening.ravel()[order], np.arange(order.size), 0))
+    result = np.empty(order.size, dtype=int)
+    result[order] = step[order[first]] - 1
+    return result.reshape(nt.shape)

@@ -1,22 +1,150 @@
-"""The trees of translations as they were written to a file (`--rnng-tree-output`).
+"""Trees over symbols as lines of brackets, from the actions of `transitions` and back.
+
+The text `E i n ▁ M a n n` with its second word a constituent is `(X E i n ▁ (X M a n n ) )`: the root is written too.
+Symbols are separated by spaces; brackets of the text are written -LRB- and -RRB-, as in treebanks.
+
+The trees of translations as they were written to a file (`--rnng-tree-output`).
 
 Three lines a sentence, tab-separated, the number of the sentence behind the hyphen: `TS-7` and `TT-7` with the trees of
 source and target in brackets (see `brackets`), and `TA-7` with JSON: "source_spans" and "target_spans" of the
 constituents in the order of opening, [start, end] in symbols, those of the source with the root and those of the
 target without; "attention", a row for each constituent of the target with a weight for each of the source; where it is
 known, "source_capped" and "target_capped": whether the budget of actions forbade to open a constituent.
+
+The trees of translations as lines of text, like those that fairseq prints; and the file that they go to.
 """
 
 import json
+import os
 import re
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from ...trees.conllu import TreeFormatError
-from .brackets import from_brackets
-from .constituents import NONE, Constituents, constituents
+from .transitions import NONE, Action, Constituents, constituents
+
+OPEN, CLOSE = "(X", ")"
+_ESCAPES = (("(", "-LRB-"), (")", "-RRB-"))
+
+
+def to_brackets(actions: np.ndarray, symbols: Sequence[Sequence[str]]) -> list[str]:
+    """The trees of B sentences as lines without a line break.
+
+    Args:
+        actions: (B, T) of `Action`, filled up with NOP; legal and complete (see `legality`). Constituents that the end
+            of the sentence closes are written, those that were dropped are not.
+        symbols: those of each sentence, without its end.
+
+    Raises ValueError if their number is not what the actions generate, or a symbol is empty or has a space in it.
+    """
+    if len(symbols) != len(actions):
+        raise ValueError(f"actions of {len(actions)} sentences, symbols of {len(symbols)}; as many were expected")
+    built = constituents(actions)
+    lines = []
+    for row, (sentence, length) in enumerate(zip(symbols, built.lengths.tolist(), strict=True)):
+        if len(sentence) != length:
+            raise ValueError(
+                f"sentence {row}: {len(sentence)} symbols, but its actions generate {length}; symbols are given "
+                "without the end of the sentence"
+            )
+        for symbol in sentence:
+            if symbol.split() != [symbol]:
+                raise ValueError(
+                    f"sentence {row}: {symbol!r} cannot stand in a line of brackets; symbols are not empty and have no "
+                    "spaces; write ▁ (U+2581) for the space"
+                )
+        text = iter(sentence)
+        tokens = [OPEN]
+        depth = 1
+        for action, opened in zip(actions[row].tolist(), built.opens[row].tolist(), strict=True):
+            if opened != NONE:
+                tokens.append(OPEN)
+                depth += 1
+            elif action == Action.REDUCE:
+                tokens.append(CLOSE)
+                depth -= 1
+            elif action == Action.GEN:
+                symbol = next(text, None)
+                if symbol is not None:  # else it is the end of the sentence
+                    tokens.append(escape(symbol))
+        lines.append(" ".join(tokens + [CLOSE] * depth))
+    return lines
+
+
+def from_brackets(line: str) -> tuple[list[int], list[str]]:
+    """The actions that build a bracketed tree, and its symbols: the inverse of `to_brackets`.
+
+    Every constituent but the root is closed by an action before the last, the GEN of the end of the sentence, which is
+    not among the symbols. A symbol -LRB- or -RRB- of the text itself becomes a bracket.
+
+    Raises TreeFormatError: no tree, with the place of the token (the first is 1) and what was expected.
+    """
+    actions: list[int] = []
+    symbols: list[str] = []
+    children: list[int] = []  # of every open constituent
+    tokens = line.split()
+    if not tokens:
+        raise TreeFormatError(f"no token: a tree was expected, such as '{OPEN} a b {CLOSE}'")
+    for place, token in enumerate(tokens, 1):
+        if place > 1 and not children:
+            raise TreeFormatError(
+                f"token {place}: {token!r} comes after the root was closed; one tree in a line was expected"
+            )
+        if token == OPEN:
+            if children:
+                actions.append(int(Action.NT))
+            children.append(0)
+        elif not children:
+            raise TreeFormatError(f"token {place}: {token!r} has no constituent around it; {OPEN!r} must come before")
+        elif token == CLOSE:
+            if len(children) > 1:
+                if not children[-1]:
+                    raise TreeFormatError(
+                        f"token {place}: {token!r} closes a constituent with nothing in it; a symbol or a constituent "
+                        "was expected"
+                    )
+                actions.append(int(Action.REDUCE))
+            children.pop()
+            if children:
+                children[-1] += 1
+        elif "(" in token or ")" in token:
+            raise TreeFormatError(
+                f"token {place}: {token!r} is neither {OPEN!r}, {CLOSE!r} nor a symbol; put spaces around brackets, "
+                "and write those of the text -LRB- and -RRB-"
+            )
+        else:
+            actions.append(int(Action.GEN))
+            symbols.append(unescape(token))
+            children[-1] += 1
+    if children:
+        raise TreeFormatError(
+            f"token {len(tokens)}: the line ends here, and constituents that are open: {len(children)}; "
+            f"as many {CLOSE!r} were expected"
+        )
+    actions.append(int(Action.GEN))
+    return actions, symbols
+
+
+def escape(symbol: str) -> str:
+    """A symbol of the text as it stands in a line of brackets."""
+    for bracket, name in _ESCAPES:
+        symbol = symbol.replace(bracket, name)
+    return symbol
+
+
+def unescape(token: str) -> str:
+    """The symbol of the text that a token of a line of brackets stands for."""
+    for bracket, name in _ESCAPES:
+        token = token.replace(name, bracket)
+    return token
+
+
+# --- tree files ---
+
 
 _RECORD = re.compile(r"(TS|TT|TA)-(\d+)(?:\t(.*))?", re.DOTALL)
 _ROUNDING = 5e-5  # numbers have four digits
@@ -129,3 +257,71 @@ def _attention(values, rows: int, columns: int, place: str) -> np.ndarray:
     if not ((weights >= 0) & (weights <= 1)).all() or (abs(weights.sum(axis=1) - 1) > 1e-4 + _ROUNDING * columns).any():
         raise TreeFormatError(f"{place}: the attention is not one of weights from 0 to 1 whose rows add up to 1")
     return weights
+
+
+# --- tree output ---
+
+
+STDOUT = "-"
+
+
+def tree_lines(number: int, hypothesis: dict) -> str:
+    """Three lines about a translation: trees of source and target in brackets, and their attention as JSON.
+
+    `hypothesis` has "src_tree", "tgt_tree" (str), "src_spans", "tgt_spans" (lists of (start, end)) and "node_attention"
+    (J, I), see `generator.TreeGenerator`; and, if it is known, "src_capped" and "tgt_capped" (bool).
+    """
+    attention = {
+        "source_spans": [list(span) for span in hypothesis["src_spans"]],
+        "target_spans": [list(span) for span in hypothesis["tgt_spans"]],
+        # rounded as float64: float32 would be written with all its digits
+        "attention": hypothesis["node_attention"].double().cpu().numpy().round(4).tolist(),
+    }
+    for name, key in (("src_capped", "source_capped"), ("tgt_capped", "target_capped")):
+        if name in hypothesis:
+            attention[key] = bool(hypothesis[name])
+    fields = {"TS": hypothesis["src_tree"], "TT": hypothesis["tgt_tree"], "TA": json.dumps(attention)}
+    return "".join(f"{name}-{number}\t{value}\n" for name, value in fields.items())
+
+
+class TreeFile:
+    """A file that has its name only while all sentences that were announced are in it; else it ends in `.part`.
+
+    So whatever stops the program, a file with the name is whole. It replaces an older one then, not before. `-` is
+    stdout.
+    """
+
+    def __init__(self, path: str):
+        if Path(path).is_dir():
+            raise IsADirectoryError(f"--rnng-tree-output {path}: is a folder; name a file")
+        self.path = path
+        self.missing = 0
+        self._file = None
+        self._whole = False
+
+    @property
+    def _part(self) -> str:
+        return f"{self.path}.part"
+
+    def expect(self, sentences: int) -> None:
+        """Announce sentences; those that have been announced before and are still missing will not come."""
+        self.missing = sentences
+        if self.path == STDOUT or not sentences:
+            return
+        if self._file is None:
+            Path(self.path).parent.mkdir(parents=True, exist_ok=True)
+            self._file = open(self._part, "w", encoding="utf-8", newline="\n")
+        elif self._whole:
+            # the open file goes on under either name
+            os.replace(self.path, self._part)
+            self._whole = False
+
+    def write(self, lines: str, sentences: int) -> None:
+        """Add the lines of sentences that were announced."""
+        file = sys.stdout if self.path == STDOUT else self._file
+        file.write(lines)
+        file.flush()
+        self.missing -= sentences
+        if self._file is not None and not self.missing:
+            os.replace(self._part, self.path)
+            self._whole = True

@@ -14,10 +14,9 @@ import torch
 from oracles import constituency as oracle
 
 from fairseq_syntax.cli import constituents as program
-from fairseq_syntax.systems.latent_tree.brackets import from_brackets, to_brackets
-from fairseq_syntax.systems.latent_tree.control_trees import pad, random_trees
-from fairseq_syntax.systems.latent_tree.tree_files import read_tree_file
-from fairseq_syntax.systems.latent_tree.tree_output import tree_lines as written_by_task
+from fairseq_syntax.systems.latent_tree.statistics import pad, random_trees
+from fairseq_syntax.systems.latent_tree.tree_files import from_brackets, read_tree_file, to_brackets
+from fairseq_syntax.systems.latent_tree.tree_files import tree_lines as written_by_task
 
 SPACE = oracle.SPACE
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from oracles import rnng_trees as oracle
 from oracles.transitions import legal_actions
 
-from fairseq_syntax.systems.latent_tree.brackets import escape, from_brackets, to_brackets, unescape
 from fairseq_syntax.systems.latent_tree.transitions import Action, Limits
+from fairseq_syntax.systems.latent_tree.tree_files import escape, from_brackets, to_brackets, unescape
 
 NT, GEN, REDUCE, NOP = (int(action) for action in Action)
 SYMBOLS = ["a", "▁", "(", ")", "X", "(X", "</s>", "<unk>", "漢", "'", "-", "a)b("]

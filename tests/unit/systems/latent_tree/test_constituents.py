@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import rnng_trees as oracle
 
-from fairseq_syntax.systems.latent_tree.constituents import NONE, constituents
-from fairseq_syntax.systems.latent_tree.transitions import Action
+from fairseq_syntax.systems.latent_tree.transitions import NONE, Action, constituents
 
 NT, GEN, REDUCE, NOP = (int(action) for action in Action)
 

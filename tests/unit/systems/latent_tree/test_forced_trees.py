@@ -7,7 +7,7 @@ from oracles.characters import actions_of_words
 from oracles.transitions import legal_actions
 from small_models import dictionary
 
-from fairseq_syntax.systems.latent_tree.forced_trees import ForcedTreeDataset, ForcedTrees, forced_actions
+from fairseq_syntax.systems.latent_tree.growing import ForcedTreeDataset, ForcedTrees, forced_actions
 from fairseq_syntax.systems.latent_tree.transitions import Action, Limits
 from fairseq_syntax.trees.characters import SPACE
 

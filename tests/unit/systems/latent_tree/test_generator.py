@@ -8,13 +8,11 @@ import torch
 from latent_trees import build, pairs, sample
 from oracles.rnng_trees import all_action_rows
 
-from fairseq_syntax.systems.latent_tree import rnng_state
-from fairseq_syntax.systems.latent_tree.beam import beam_search
-from fairseq_syntax.systems.latent_tree.brackets import from_brackets, to_brackets
-from fairseq_syntax.systems.latent_tree.constituents import NONE, constituents
-from fairseq_syntax.systems.latent_tree.generator import TreeGenerator, TreeScorer, symbol_attention
-from fairseq_syntax.systems.latent_tree.transitions import Action, Limits
-from fairseq_syntax.systems.latent_tree.tree_growing import grow_trees
+from fairseq_syntax.systems.latent_tree import rnng as rnng_state
+from fairseq_syntax.systems.latent_tree.generator import TreeGenerator, TreeScorer, beam_search, symbol_attention
+from fairseq_syntax.systems.latent_tree.growing import grow_trees
+from fairseq_syntax.systems.latent_tree.transitions import NONE, Action, Limits, constituents
+from fairseq_syntax.systems.latent_tree.tree_files import from_brackets, to_brackets
 
 
 def generator(task, **options):

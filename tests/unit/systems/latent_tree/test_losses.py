@@ -8,7 +8,7 @@ import torch
 from oracles import reinforce
 from oracles.rnng_trees import padded, random_actions
 
-from fairseq_syntax.systems.latent_tree.losses import (
+from fairseq_syntax.systems.latent_tree.reinforce import (
     CoverageRoot,
     GenCount,
     at_actions,

@@ -11,8 +11,7 @@ from fairseq.models.ema.ema import EMA
 from latent_trees import build, pairs
 from omegaconf import OmegaConf
 
-from fairseq_syntax.systems.latent_tree.reinforce import ReinforceTreeCriterion
-from fairseq_syntax.systems.latent_tree.reinforce_options import ReinforceTreeConfig
+from fairseq_syntax.systems.latent_tree.reinforce import ReinforceTreeConfig, ReinforceTreeCriterion
 from fairseq_syntax.systems.latent_tree.transitions import Action
 
 NT, GEN, REDUCE = (int(action) for action in (Action.NT, Action.GEN, Action.REDUCE))

@@ -8,7 +8,7 @@ import torch
 from oracles import reinforce
 from torch import nn
 
-from fairseq_syntax.systems.latent_tree.moving_baselines import SOURCE, TARGET, MovingBaselines
+from fairseq_syntax.systems.latent_tree.reinforce import SOURCE, TARGET, MovingBaselines
 
 
 def totals(batch, size):

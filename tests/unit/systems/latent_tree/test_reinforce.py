@@ -13,10 +13,16 @@ from oracles.rnng_trees import build
 from oracles.rnng_trees import rewards as tree_rewards
 from oracles.toy_grammar import END, LIMITS, PADDING, ToyTranslator
 
-from fairseq_syntax.systems.latent_tree.losses import coverage_loss
-from fairseq_syntax.systems.latent_tree.reinforce import ReinforceTreeCriterion
-from fairseq_syntax.systems.latent_tree.reinforce_options import PRESETS, Preset, ReinforceTreeConfig, TreePreset
-from fairseq_syntax.systems.latent_tree.rewards import ForcedClosings, RewardMode
+from fairseq_syntax.systems.latent_tree.reinforce import (
+    PRESETS,
+    ForcedClosings,
+    Preset,
+    ReinforceTreeConfig,
+    ReinforceTreeCriterion,
+    RewardMode,
+    TreePreset,
+    coverage_loss,
+)
 
 NT, GEN, REDUCE, NOP = range(4)
 SOURCES, TARGETS = [[4, 5, 4, 6], [7], []], [[5, 5], [6, 4, 7, 4, 5], [7]]

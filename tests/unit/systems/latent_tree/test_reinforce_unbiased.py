@@ -9,10 +9,12 @@ import torch
 from oracles.rnng_trees import rewards as tree_rewards
 from oracles.toy_grammar import END, LIMITS, PADDING, SYMBOLS, ToyTranslator, all_actions
 
-from fairseq_syntax.systems.latent_tree.losses import coverage_loss
-from fairseq_syntax.systems.latent_tree.moving_baselines import MovingBaselines
-from fairseq_syntax.systems.latent_tree.reinforce import ReinforceTreeCriterion
-from fairseq_syntax.systems.latent_tree.reinforce_options import ReinforceTreeConfig
+from fairseq_syntax.systems.latent_tree.reinforce import (
+    MovingBaselines,
+    ReinforceTreeConfig,
+    ReinforceTreeCriterion,
+    coverage_loss,
+)
 from fairseq_syntax.systems.latent_tree.transitions import Action
 
 WEIGHTS = {"rnng_source_weight": 0.7, "rnng_target_weight": 1.3, "rnng_coverage_weight": 2.1}

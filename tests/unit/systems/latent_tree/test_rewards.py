@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import rnng_trees as oracle
 
-from fairseq_syntax.systems.latent_tree.brackets import from_brackets, to_brackets
-from fairseq_syntax.systems.latent_tree.constituents import constituents
-from fairseq_syntax.systems.latent_tree.rewards import ForcedClosings, RewardMode, TreeRewards, tree_rewards
-from fairseq_syntax.systems.latent_tree.transitions import Action
+from fairseq_syntax.systems.latent_tree.reinforce import ForcedClosings, RewardMode, TreeRewards, tree_rewards
+from fairseq_syntax.systems.latent_tree.transitions import Action, constituents
+from fairseq_syntax.systems.latent_tree.tree_files import from_brackets, to_brackets
 
 NT, GEN, REDUCE, NOP = (int(action) for action in Action)
 OPTIONS = [TreeRewards(4.0, 9.0, *choice) for choice in product(RewardMode, ForcedClosings)] + [

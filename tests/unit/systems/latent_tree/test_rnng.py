@@ -7,11 +7,9 @@ from oracles import rnng as naive
 from oracles.rnng_trees import all_action_rows
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from fairseq_syntax.systems.latent_tree.legality import legality
-from fairseq_syntax.systems.latent_tree.rnng import RNNG, AttentionKey
-from fairseq_syntax.systems.latent_tree.rnng_state import RNNGState
-from fairseq_syntax.systems.latent_tree.transitions import Action, Limits, Transitions
-from fairseq_syntax.systems.latent_tree.tree_growing import given_text, grow_trees
+from fairseq_syntax.systems.latent_tree.growing import given_text, grow_trees
+from fairseq_syntax.systems.latent_tree.rnng import RNNG, AttentionKey, RNNGState
+from fairseq_syntax.systems.latent_tree.transitions import Action, Limits, Transitions, legality
 
 LIMITS = Limits(max_open=5, max_consecutive=3)
 VOCABULARY, PAD, EOS = 11, 1, 2

@@ -11,14 +11,15 @@ from oracles import constituency as oracle
 from scipy import stats
 
 from fairseq_syntax.systems.latent_tree import statistics as constituency
-from fairseq_syntax.systems.latent_tree.brackets import from_brackets, to_brackets
-from fairseq_syntax.systems.latent_tree.constituents import NONE, constituents
-from fairseq_syntax.systems.latent_tree.control_trees import left_branching, pad, random_trees, right_branching
 from fairseq_syntax.systems.latent_tree.statistics import (
     Counts,
     Text,
     attention_summary,
+    left_branching,
     mean_shape,
+    pad,
+    random_trees,
+    right_branching,
     segment_scores,
     segmentation,
     segments,
@@ -26,6 +27,8 @@ from fairseq_syntax.systems.latent_tree.statistics import (
     shuffled_segments,
     span_counts,
 )
+from fairseq_syntax.systems.latent_tree.transitions import NONE, constituents
+from fairseq_syntax.systems.latent_tree.tree_files import from_brackets, to_brackets
 
 SYMBOLS = st.sampled_from("ab\u2581\u2581")
 TREES = st.lists(

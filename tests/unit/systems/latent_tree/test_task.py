@@ -16,7 +16,7 @@ from sacrebleu.metrics import BLEU
 
 from fairseq_syntax.systems.latent_tree.task import TreeTranslationConfig, TreeTranslationTask
 from fairseq_syntax.systems.latent_tree.transitions import Action
-from fairseq_syntax.systems.latent_tree.tree_output import TreeFile, tree_lines
+from fairseq_syntax.systems.latent_tree.tree_files import TreeFile, tree_lines
 from fairseq_syntax.trees.characters import SPACE, to_characters
 
 TEXT = {

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from oracles import rnng_trees as oracle
 from oracles.transitions import legal_actions
 
-from fairseq_syntax.systems.latent_tree.legality import legality
-from fairseq_syntax.systems.latent_tree.transitions import NUM_ACTIONS, Action, Limits, Transitions
+from fairseq_syntax.systems.latent_tree.transitions import NUM_ACTIONS, Action, Limits, Transitions, legality
 
 NT, GEN, REDUCE, NOP = Action
 POLICIES = {

@@ -7,8 +7,7 @@ import torch
 from latent_trees import build, sample
 
 from fairseq_syntax.systems.latent_tree.generator import TreeGenerator
-from fairseq_syntax.systems.latent_tree.tree_files import read_tree_file
-from fairseq_syntax.systems.latent_tree.tree_output import tree_lines
+from fairseq_syntax.systems.latent_tree.tree_files import read_tree_file, tree_lines
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)

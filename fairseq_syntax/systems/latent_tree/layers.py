@@ -1,0 +1,649 @@
+"""In which order the networks of a recurrent neural network grammar run when all trees of a batch are known.
+
+Two facts make replaying a tree much cheaper than building it action by action. A phrase is composed of its children
+alone, so all phrases of one height are composed at once, whatever sentence they are in. A state of the stack is made
+from the one below it alone, so all states at one place of the stack are computed at once. Depths count, not lengths.
+
+Integers only, and no loop over sentences or actions.
+
+The step of an LSTM and its derivative, for loops whose backward pass is written out.
+
+Autograd would remember every small operation of such a loop, and fill a tensor of the whole batch with zeros for every
+slice of it. Gates stand in the order cell input, input, forget, output (g, i, f, o): that of the derivatives with
+respect to the cell, thrice, and to the hidden state.
+
+Phrases of trees, composed of their children by LSTMs in both directions (Dyer et al. 2016; unlabelled here).
+
+The states of a stack while trees are built, with structural attention where a nonterminal is opened.
+
+Every entry of the stack has the state of an LSTM that has read it after all entries below it; so the state to which a
+closed phrase returns is the one it was (StackLSTM, Dyer et al. 2015).
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+
+from .transitions import NONE, Action, Constituents
+
+
+@dataclass(frozen=True)
+class CompositionPlan:
+    """How C phrases are composed, in the order of their height and, within it, of falling numbers of children.
+
+    M children in all are packed by height, by step (the how-manieth child it is) and by phrase, as in a PackedSequence:
+    at each step of a height, the phrases that still have a child are the first ones.
+    """
+
+    slot: np.ndarray  # (constituents,) place of each constituent in this order; `NONE` for those that are not composed
+    phrases: list[int]  # number of phrases of each height, lowest first
+    steps: list[list[int]]  # for each height, how many phrases have a child at each step
+    # (M,) codes of the children from the first on: a symbol, or the number of symbols plus the slot of a phrase
+    forward: np.ndarray
+    backward: np.ndarray  # (M,) the same from the last child on
+    previous: np.ndarray  # (M,) where the child before each one is packed; M for first ones
+    last: np.ndarray  # (C,) where the last child of each phrase is packed; M for a phrase without children
+    used_forward: np.ndarray  # (C,) where each phrase is packed as a child; M for those that are nobody's
+    used_backward: np.ndarray  # (C,) the same backwards
+
+
+@dataclass(frozen=True)
+class StackPlan:
+    """How the N states of the stack are computed, in the order of their place on the stack.
+
+    There is one state for each action: the one on which it was decided. The first of a sentence is that of its root.
+    """
+
+    state: np.ndarray  # (B, T) number of the state before each action; `NONE` for NOP
+    sizes: list[int]  # number of states at each place of the stack, the roots' first
+    below: np.ndarray  # (N,) number of the state below; 0 for roots, which have none
+    # (N,) what is pushed: a symbol, the number of symbols for a new nonterminal, or that number plus 1 plus the
+    # slot of a phrase
+    code: np.ndarray
+    # numbers of the states that new nonterminals have pushed (without roots), for each place of the stack
+    attending: list[np.ndarray]
+    row: list[np.ndarray]  # their sentences
+    column: list[np.ndarray]  # which nonterminal of its sentence each is, in the order of opening
+    nonterminals: int  # the most that a sentence has
+
+
+def composition_plan(
+    trees: Constituents, actions: np.ndarray, symbols: np.ndarray, vocabulary: int, complete: bool
+) -> CompositionPlan:
+    """Plan the composition of phrases of B sentences, of (B, T) actions and the symbols that each GEN generates.
+
+    `complete`: compose all constituents, and not only those that a REDUCE has closed: no state of the stack sees the
+    others.
+    """
+    composed = np.full(len(trees), True) if complete else trees.closed != NONE
+    children = trees.terminals + trees.nonterminals
+    order = np.lexsort((-children, trees.height))
+    order = order[composed[order]]
+    slot = np.full(len(trees), NONE)
+    slot[order] = np.arange(len(order))
+    heights = np.bincount(trees.height[order], minlength=1)[1:]
+
+    # all children, with the constituent they are in and the time when they joined it
+    ends = trees.lengths[:, None] + 1 == (actions == Action.GEN).cumsum(1)
+    row, time = ((actions == Action.GEN) & ~ends).nonzero()
+    inner = (trees.parent != NONE).nonzero()[0]
+    parent = np.concatenate((trees.innermost[row, time], trees.parent[inner]))
+    code = np.concatenate((symbols[row, time], vocabulary + slot[inner]))
+    # of the children that join when the sentence ends, a constituent has one at most
+    time = np.concatenate((time, np.where(trees.closed[inner] == NONE, actions.shape[1], trees.closed[inner])))
+    child = np.concatenate((np.full(len(row), NONE), slot[inner]))
+    kept = composed[parent]
+    parent, code, time, child = slot[parent[kept]], code[kept], time[kept], child[kept]
+
+    in_time = np.lexsort((time, parent))
+    parent, code, child = parent[in_time], code[in_time], child[in_time]
+    number = children[order]
+    first = np.concatenate(([0], number.cumsum()[:-1])) if len(number) else number
+    step = np.arange(len(parent)) - first[parent]
+    height = trees.height[order][parent]
+    packed = np.lexsort((parent, step, height))
+    reverse = (number[parent] - 1 - step).astype(int)
+    packed_reverse = np.lexsort((parent, reverse, height))
+    place = np.empty(len(parent), dtype=int)
+    place[packed] = np.arange(len(parent))
+    last = np.full(len(order), len(parent))
+    last[parent[reverse == 0]] = place[reverse == 0]
+    return CompositionPlan(
+        slot=slot,
+        phrases=heights.tolist(),
+        steps=[np.bincount(step[height == level + 1]).tolist() for level in range(len(heights))],
+        forward=code[packed],
+        backward=code[packed_reverse],
+        previous=np.where(step > 0, np.roll(place, 1), len(parent))[packed],
+        last=last,
+        used_forward=_where_used(child[packed], len(order)),
+        used_backward=_where_used(child[packed_reverse], len(order)),
+    )
+
+
+def _where_used(child: np.ndarray, count: int) -> np.ndarray:
+    """(count,) where each number stands in `child`; its length for those that do not."""
+    result = np.full(count, len(child))
+    places = (child != NONE).nonzero()[0]
+    result[child[places]] = places
+    return result
+
+
+def stack_plan(
+    trees: Constituents, actions: np.ndarray, symbols: np.ndarray, vocabulary: int, slot: np.ndarray
+) -> StackPlan:
+    """Plan the states of the stack; as `composition_plan`, with the `slot` (constituents,) of its plan."""
+    rows, steps = actions.shape
+    row, step = (actions != Action.NOP).nonzero()
+    before = np.where(step == 0, Action.NT, actions[row, step - 1])  # the action that has pushed the state
+    closed = trees.closes[row, step - 1] * (step > 0)
+    is_phrase = before == Action.REDUCE
+    # What a REDUCE pushes stands where its nonterminal stood, which stood on the state before the NT.
+    below = np.where(is_phrase, trees.opened[closed], step - 1)
+    children = trees.terminals + trees.nonterminals
+    place = np.where(is_phrase, -children[closed], 1)
+    height = np.zeros((rows, steps), dtype=int)
+    height[row, step] = place
+    place = (height.cumsum(1) - 1)[row, step]
+
+    order = np.lexsort((step, row, place))
+    state = np.full((rows, steps), NONE)
+    state[row[order], step[order]] = np.arange(len(order))
+    code = np.where(is_phrase, vocabulary + 1 + slot[closed], vocabulary)
+    code = np.where((before == Action.GEN) & (step > 0), symbols[row, step - 1], code)
+    sizes = np.bincount(place)
+
+    opening = ((before == Action.NT) & (step > 0))[order].nonzero()[0]
+    column = (actions == Action.NT).cumsum(1)[row[order], step[order] - 1] - 1
+    cuts = np.searchsorted(opening, sizes.cumsum()[:-1])
+    return StackPlan(
+        state=state,
+        sizes=sizes.tolist(),
+        below=np.where(step > 0, state[row, below], 0)[order],
+        code=code[order],
+        attending=np.split(opening, cuts),
+        row=np.split(row[order][opening], cuts),
+        column=np.split(column[opening], cuts),
+        nonterminals=int((actions == Action.NT).sum(1).max(initial=0)),
+    )
+
+
+# --- lstm kernels ---
+
+
+def lstm_step_(gates: Tensor, previous_cells: Tensor | None, cells: Tensor, hidden: Tensor) -> None:
+    """One step: turns sums of inputs (..., 4H) into gates, in place, and writes cells and hidden states (..., H)."""
+    g, i, f, o = _split(gates)
+    g.tanh_()
+    gates[..., g.shape[-1] :].sigmoid_()
+    torch.mul(i, g, out=cells)
+    if previous_cells is not None:
+        cells.addcmul_(f, previous_cells)
+    torch.tanh(cells, out=hidden)
+    hidden.mul_(o)
+
+
+def derivatives(gates: Tensor, previous_cells: Tensor, cells: Tensor) -> tuple[Tensor, Tensor]:
+    """What the gradients of a step are multiplied by, for all steps of a loop at once.
+
+    Args:
+        gates: (..., 4H) activations.
+        previous_cells, cells: (..., H).
+
+    Returns (..., 4, H): the derivatives of g's, i's and f's inputs by the cell's gradient, of o's input by the hidden
+    state's; (..., H): that of the cell by the hidden state.
+    """
+    g, i, f, o = _split(gates)
+    squashed = cells.tanh()
+    by_input = torch.empty_like(gates)
+    to = _split(by_input)
+    sigmoid_slope, tanh_slope = torch.ops.aten.sigmoid_backward.grad_input, torch.ops.aten.tanh_backward.grad_input
+    tanh_slope(i, g, grad_input=to[0])  # i (1 - g²)
+    for factor, gate, out in ((g, i, to[1]), (previous_cells, f, to[2]), (squashed, o, to[3])):
+        sigmoid_slope(factor, gate, grad_input=out)
+    return by_input.unflatten(-1, (4, -1)), torch.ops.aten.tanh_backward(o, squashed)
+
+
+def backward_step_(d_hidden: Tensor, d_cells: Tensor, by_input: Tensor, through: Tensor, out: Tensor) -> None:
+    """The gradient of one step: writes that of the sums of inputs (..., 4H), and adds to that of the cells (..., H).
+
+    `d_cells` has what comes from later steps, and is complete afterwards; `by_input` and `through` are `derivatives`.
+    """
+    d_cells.addcmul_(d_hidden, through)
+    out = out.unflatten(-1, (4, -1))
+    torch.mul(by_input[..., :3, :], d_cells.unsqueeze(-2), out=out[..., :3, :])
+    torch.mul(by_input[..., 3, :], d_hidden, out=out[..., 3, :])
+
+
+def forget_gates(gates: Tensor) -> Tensor:
+    """(..., H): f of (..., 4H) activations."""
+    return _split(gates)[2]
+
+
+def _split(gates: Tensor) -> tuple[Tensor, ...]:
+    return gates.chunk(4, dim=-1)
+
+
+# --- composition ---
+
+
+class Composition(nn.Module):
+    """z = tanh(W [fwd; bwd] + b), where fwd and bwd are the last states of LSTMs over the children, in order and back.
+
+    Args:
+        size: H, of symbols, phrases and states.
+    """
+
+    def __init__(self, size: int):
+        super().__init__()
+        self.size = size
+        bound = size**-0.5
+        for name, *shape in (
+            ("input_weight", 2, 4 * size, size),
+            ("input_bias", 2, 4 * size),
+            ("recurrent_weight", 2, 4 * size, size),
+            ("output_weight", size, 2 * size),
+            ("output_bias", size),
+        ):
+            self.register_parameter(name, nn.Parameter(torch.empty(*shape).uniform_(-bound, bound)))
+
+    def project(self, inputs: Tensor) -> Tensor:
+        """(2, n, 4H): what n symbols or phrases, (n, H), add to the gates of either direction."""
+        return torch.baddbmm(self.input_bias[:, None], inputs.expand(2, -1, -1), self.input_weight.transpose(1, 2))
+
+    def forward(self, symbols: Tensor, plan: "DevicePlan") -> Tensor:
+        """(C, H) phrases of a batch, in the order of the plan, composed of embeddings (V, H) of all symbols."""
+        return _Compose.apply(
+            self.project(symbols),
+            self.input_weight,
+            self.input_bias,
+            self.recurrent_weight,
+            self.output_weight,
+            self.output_bias,
+            plan,
+        )
+
+    def read(
+        self, gates: Tensor, sizes: list[int], last: Tensor, recurrent: Tensor, before: Tensor | None = None
+    ) -> Tensor:
+        """(2, 2, n, H) hidden states and cells of both directions after the last children of n phrases; no gradients.
+
+        Args:
+            gates: (2, M, 4H) inputs of their children, packed; overwritten.
+            sizes: how many phrases have a child at each step.
+            last: (n,) where the last child of each phrase is packed.
+            recurrent: (2, H, 4H) weights.
+            before: the same of the children before these, if there are any.
+        """
+        states = gates.new_empty(2, *gates.shape[:2], self.size)
+        scan_(gates, states[1], states[0], sizes, recurrent, before)
+        return states.index_select(2, last)
+
+    def combine(self, ends: Tensor) -> Tensor:
+        """(n, H) phrases from the last hidden states of both directions, (2, n, H)."""
+        return torch.addmm(self.output_bias, ends.transpose(0, 1).flatten(1), self.output_weight.t()).tanh()
+
+
+@dataclass(frozen=True)
+class DevicePlan:
+    """The plan of compositions with its indices on the device of the model."""
+
+    plan: CompositionPlan
+    codes: Tensor  # (2, M)
+    previous: Tensor  # (M,)
+    last: Tensor  # (C,)
+    used: Tensor  # (2, C)
+
+    @classmethod
+    def of(cls, plan: CompositionPlan, device: torch.device) -> "DevicePlan":
+        """The plan on a device."""
+
+        codes = np.stack((plan.forward, plan.backward))
+        used = np.stack((plan.used_forward, plan.used_backward))
+        return cls(plan, *(torch.from_numpy(array).to(device) for array in (codes, plan.previous, plan.last, used)))
+
+
+def scan_(
+    gates: Tensor, cells: Tensor, hidden: Tensor, sizes: list[int], recurrent: Tensor, first: Tensor | None = None
+) -> None:
+    """Run LSTMs in both directions over the packed children of one height.
+
+    Args:
+        gates: (2, M, 4H) inputs; the gates' activations afterwards.
+        cells, hidden: (2, M, H), written.
+        sizes: how many phrases have a child at each step; M in all.
+        recurrent: (2, H, 4H) weights.
+        first: hidden states and cells before, (2, 2, N, H); zeros when None.
+    """
+    start = 0
+    previous_hidden, previous_cells = (None, None) if first is None else first
+    for size in sizes:
+        now = slice(start, start + size)
+        here, new_cells, new_hidden = gates[:, now], cells[:, now], hidden[:, now]
+        if previous_hidden is not None:
+            here.baddbmm_(previous_hidden[:, :size], recurrent)
+            previous_cells = previous_cells[:, :size]
+        lstm_step_(here, previous_cells, new_cells, new_hidden)
+        previous_hidden, previous_cells, start = new_hidden, new_cells, start + size
+
+
+class _Compose(Function):
+    """All compositions of a batch, height by height; `symbols` are projected already, (2, V, 4H)."""
+
+    @staticmethod
+    def forward(ctx, symbols, input_weight, input_bias, recurrent, output_weight, output_bias, plan):
+        count, vocabulary, size = len(plan.last), symbols.shape[1], output_bias.shape[0]
+        inputs = symbols.new_empty(2, vocabulary + count, 4 * size)
+        inputs[:, :vocabulary] = symbols
+        children = plan.codes.shape[1]
+        gates = symbols.new_empty(2, children, 4 * size)
+        cells, hidden = (symbols.new_zeros(2, children + 1, size) for _ in range(2))
+        ends = symbols.new_empty(count, 2 * size)
+        phrases = symbols.new_empty(count, size)
+        # products with few rows are faster
+        recurrent_t, input_t = (weight.transpose(1, 2).contiguous() for weight in (recurrent, input_weight))
+        last_height = len(plan.plan.phrases) - 1
+        done, packed = 0, 0
+        for height, (number, steps) in enumerate(zip(plan.plan.phrases, plan.plan.steps, strict=True)):
+            here = slice(packed, packed + sum(steps))
+            for direction in range(2):
+                torch.index_select(inputs[direction], 0, plan.codes[direction, here], out=gates[direction, here])
+            scan_(gates[:, here], cells[:, here], hidden[:, here], steps, recurrent_t)
+            new = slice(done, done + number)
+            ends[new] = hidden.index_select(1, plan.last[new]).transpose(0, 1).flatten(1)
+            torch.addmm(output_bias, ends[new], output_weight.t(), out=phrases[new]).tanh_()
+            if height < last_height:
+                torch.baddbmm(
+                    input_bias[:, None],
+                    phrases[new].expand(2, -1, -1),
+                    input_t,
+                    out=inputs[:, vocabulary + done : vocabulary + done + number],
+                )
+            done, packed = done + number, here.stop
+        ctx.save_for_backward(gates, cells, hidden, ends, phrases, input_weight, recurrent, output_weight)
+        ctx.plan, ctx.vocabulary = plan, vocabulary
+        return phrases
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, d_phrases):
+        gates, cells, hidden, ends, phrases, input_weight, recurrent, output_weight = ctx.saved_tensors
+        plan, sizes = ctx.plan, ctx.plan.plan
+        children, size = plan.codes.shape[1], phrases.shape[1]
+        factors, through = derivatives(gates, cells.index_select(1, plan.previous), cells[:, :children])
+        forget = forget_gates(gates)
+        d_gates = gates.new_zeros(2, children + 1, 4 * size)
+        d_sums = torch.empty_like(phrases)  # of tanh's inputs
+        d_inputs = gates.new_empty(2, len(phrases), 4 * size)  # of the phrases as children
+        slopes = 1 - phrases * phrases
+        done, packed = len(phrases), children
+        for number, steps in zip(reversed(sizes.phrases), reversed(sizes.steps), strict=True):
+            new = slice(done - number, done)
+            for direction in range(2):
+                torch.index_select(d_gates[direction], 0, plan.used[direction, new], out=d_inputs[direction, new])
+            d_phrase = torch.bmm(d_inputs[:, new], input_weight).sum(0).add_(d_phrases[new])
+            torch.mul(d_phrase, slopes[new], out=d_sums[new])
+            d_hidden = (d_sums[new] @ output_weight).unflatten(1, (2, -1)).transpose(0, 1).contiguous()
+            d_cells = torch.zeros_like(d_hidden)
+            stop = packed
+            for step in range(len(steps) - 1, -1, -1):
+                rows, now = slice(0, steps[step]), slice(stop - steps[step], stop)
+                backward_step_(d_hidden[:, rows], d_cells[:, rows], factors[:, now], through[:, now], d_gates[:, now])
+                if step:
+                    d_cells[:, rows].mul_(forget[:, now])
+                    torch.bmm(d_gates[:, now], recurrent, out=d_hidden[:, rows])
+                stop = now.start
+            done, packed = new.start, stop
+        d_gates = d_gates[:, :children]
+        leaf = plan.codes.masked_fill(plan.codes >= ctx.vocabulary, ctx.vocabulary)
+        d_symbols = torch.stack(
+            [
+                torch.ops.aten.embedding_dense_backward(
+                    d_gates[direction], leaf[direction], ctx.vocabulary + 1, ctx.vocabulary, False
+                )[:-1]
+                for direction in range(2)
+            ]
+        )
+        d_inputs = d_inputs.transpose(1, 2)
+        return (
+            d_symbols,
+            d_inputs @ phrases,
+            d_inputs.sum(2),
+            torch.bmm(d_gates.transpose(1, 2), hidden.index_select(1, plan.previous)),
+            d_sums.t() @ ends,
+            d_sums.sum(0),
+            None,
+        )
+
+
+# --- stack lstm ---
+
+
+class Memory(NamedTuple):
+    """What a decoder attends to: the I constituents of B source sentences, roots first."""
+
+    keys: Tensor  # (B, I, H)
+    values: Tensor  # (B, I, H)
+    mask: Tensor  # (B, I) bool, True where there is a constituent
+
+    def attend(self, rows: Tensor, queries: Tensor, scale: float) -> tuple[Tensor, Tensor]:
+        """Attention of some nonterminals (eq. 1): a weighted sum of phrases by normalized dot products, times `scale`.
+
+        Of states (n, H) of the stack in the sentences `rows` (n,): (n, I) weights, in float32 at least, and (n, H)
+        sums.
+        """
+        keys = precise(self.keys.index_select(0, rows))
+        scores = torch.bmm(keys, precise(queries).unsqueeze(2)).squeeze(2).mul_(scale)
+        weights = scores.masked_fill_(~self.mask.index_select(0, rows), float("-inf")).softmax(1)
+        values = self.values.index_select(0, rows)
+        return weights, torch.bmm(weights.to(values.dtype).unsqueeze(1), values).squeeze(1)
+
+
+class StackLSTM(nn.Module):
+    """One layer of an LSTM over stacks, of entries and states (H); `scale` is that of the dot products of attention."""
+
+    def __init__(self, size: int, scale: float = 1.0):
+        super().__init__()
+        self.size = size
+        self.scale = scale
+        bound = size**-0.5
+        for name, *shape in (
+            ("input_weight", 4 * size, size),
+            ("bias", 4 * size),
+            ("recurrent_weight", 4 * size, size),
+        ):
+            self.register_parameter(name, nn.Parameter(torch.empty(*shape).uniform_(-bound, bound)))
+
+    def project(self, entries: Tensor) -> Tensor:
+        """(n, 4H): what n entries, (n, H), add to the gates."""
+        return torch.addmm(self.bias, entries, self.input_weight.t())
+
+    @staticmethod
+    def step(gates: Tensor, hidden: Tensor, cells: Tensor, recurrent: Tensor) -> tuple[Tensor, Tensor]:
+        """(n, H) hidden states and cells of entries on others, without gradients.
+
+        `gates` (n, 4H) of `project` are overwritten; `recurrent` are (H, 4H) weights.
+        """
+        gates.addmm_(hidden, recurrent)
+        new_cells, new_hidden = torch.empty_like(cells), torch.empty_like(hidden)
+        lstm_step_(gates, cells, new_cells, new_hidden)
+        return new_hidden, new_cells
+
+    def forward(self, entries: Tensor, plan: "DeviceStackPlan", memory: Memory | None) -> tuple[Tensor, Tensor | None]:
+        """All states of a batch.
+
+        Args:
+            entries: (E, H) all that may be pushed; the plan's codes are rows of it.
+            plan: what is pushed on what.
+            memory: what new nonterminals attend to, which then are the sum of their entry and what attention gives.
+
+        Returns (N, H) states in the order of the plan, and (B, J, I) weights of attention by sentence, nonterminal
+        (root excluded) and source constituent, in float32 at least; None without a memory.
+        """
+        gates = nn.functional.embedding(plan.code, self.project(entries))
+        if memory is None:
+            return _Stack.apply(gates, self.recurrent_weight, plan), None
+        return _AttentiveStack.apply(
+            gates, self.recurrent_weight, self.input_weight, memory.keys, memory.values, memory.mask, self.scale, plan
+        )
+
+
+@dataclass(frozen=True)
+class DeviceStackPlan:
+    """The plan of the stack with its indices on the device of the model."""
+
+    plan: StackPlan
+    below: Tensor  # (N,)
+    code: Tensor  # (N,)
+    attending: tuple[Tensor, ...]
+    row: tuple[Tensor, ...]
+    column: tuple[Tensor, ...]
+
+    @classmethod
+    def of(cls, plan: StackPlan, device: torch.device) -> "DeviceStackPlan":
+        """The plan on a device."""
+        numbers = [len(level) for level in plan.attending]
+        # one copy for each kind, not one for each place of the stack
+        levels = np.stack([np.concatenate(parts) for parts in (plan.attending, plan.row, plan.column)])
+        below, code, levels = (torch.from_numpy(array).to(device) for array in (plan.below, plan.code, levels))
+        return cls(plan, below, code, *(part.split(numbers) for part in levels))
+
+    def levels(self):
+        """(slice of states, its number) of each place of the stack, from the bottom."""
+        start = 0
+        for level, size in enumerate(self.plan.sizes):
+            yield slice(start, start + size), level
+            start += size
+
+
+class _Stack(Function):
+    """All states of stacks, place by place; without attention."""
+
+    @staticmethod
+    def forward(ctx, gates, recurrent, plan):
+        gates, hidden, cells = _run(gates, recurrent, plan)
+        ctx.save_for_backward(gates, hidden, cells, recurrent)
+        ctx.plan = plan
+        return hidden
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, d_hidden):
+        gates, hidden, cells, recurrent = ctx.saved_tensors
+        d_gates = _run_back(gates, hidden, cells, recurrent, ctx.plan, d_hidden)
+        return d_gates, _recurrent_gradient(d_gates, hidden, ctx.plan), None
+
+
+class _AttentiveStack(Function):
+    """All states of stacks, place by place; nonterminals attend with the state below them."""
+
+    @staticmethod
+    def forward(ctx, gates, recurrent, input_weight, keys, values, mask, scale, plan):
+        memory = Memory(keys, values, mask)
+        # what a source constituent gets in all, and its square, are too much for half precision
+        attention = precise(keys.new_zeros(len(keys), plan.plan.nonterminals, keys.shape[1]))
+        inputs = keys.new_zeros(len(keys), plan.plan.nonterminals, keys.shape[2])
+
+        def attend(level, states):
+            rows, columns = plan.row[level], plan.column[level]
+            weights, sums = memory.attend(rows, states, scale)
+            attention[rows, columns] = weights
+            inputs[rows, columns] = sums
+            return sums @ input_weight.t()
+
+        gates, hidden, cells = _run(gates, recurrent, plan, attend)
+        ctx.save_for_backward(gates, hidden, cells, recurrent, input_weight, keys, values, attention, inputs)
+        ctx.plan, ctx.scale = plan, scale
+        return hidden, attention
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, d_hidden, d_attention):
+        gates, hidden, cells, recurrent, input_weight, keys, values, attention, inputs = ctx.saved_tensors
+        plan = ctx.plan
+        d_inputs = torch.zeros_like(inputs)
+        d_scores = torch.zeros_like(attention)
+        d_new = torch.zeros_like(inputs).repeat(1, 1, 4)  # of the gates of nonterminals
+        queries = torch.zeros_like(inputs)
+
+        def attend_back(level, d_gates):
+            rows, columns = plan.row[level], plan.column[level]
+            d_sums = d_gates @ input_weight
+            weights = attention[rows, columns]
+            d_weights = torch.bmm(precise(values.index_select(0, rows)), precise(d_sums).unsqueeze(2)).squeeze(2)
+            d_weights += d_attention[rows, columns]
+            d_scored = (d_weights - (d_weights * weights).sum(1, keepdim=True)).mul_(weights).mul_(ctx.scale)
+            d_inputs[rows, columns] = d_sums
+            d_scores[rows, columns] = d_scored
+            d_new[rows, columns] = d_gates
+            queries[rows, columns] = hidden.index_select(0, plan.below.index_select(0, plan.attending[level]))
+            return torch.bmm(d_scored.to(keys.dtype).unsqueeze(1), keys.index_select(0, rows)).squeeze(1)
+
+        d_gates = _run_back(gates, hidden, cells, recurrent, plan, d_hidden, attend_back)
+        return (
+            d_gates,
+            _recurrent_gradient(d_gates, hidden, plan),
+            d_new.flatten(0, 1).t() @ inputs.flatten(0, 1),
+            torch.bmm(d_scores.to(keys.dtype).transpose(1, 2), queries),
+            torch.bmm(attention.to(values.dtype).transpose(1, 2), d_inputs),
+            None,
+            None,
+            None,
+        )
+
+
+def _run(gates, recurrent, plan, attend=None):
+    """Activated gates (N, 4H), hidden states and cells (N, H); `attend` gives what attention adds to some gates."""
+    gates = gates.clone()
+    hidden, cells = (gates.new_empty(len(gates), recurrent.shape[1]) for _ in range(2))
+    recurrent_t = recurrent.t().contiguous()  # products with few rows are faster
+    for here, level in plan.levels():
+        if not level:
+            lstm_step_(gates[here], None, cells[here], hidden[here])
+            continue
+        below = plan.below[here]
+        gates[here].addmm_(hidden.index_select(0, below), recurrent_t)
+        attending = plan.attending[level]
+        if attend is not None and len(attending):
+            gates[attending] += attend(level, hidden.index_select(0, plan.below.index_select(0, attending)))
+        lstm_step_(gates[here], cells.index_select(0, below), cells[here], hidden[here])
+    return gates, hidden, cells
+
+
+def _run_back(gates, hidden, cells, recurrent, plan, d_hidden, attend_back=None):
+    """(N, 4H) gradient of the gates' sums."""
+    d_hidden = d_hidden.clone()
+    d_cells = torch.zeros_like(d_hidden)
+    d_gates = torch.empty_like(gates)
+    roots = slice(0, plan.plan.sizes[0])
+    below_cells = cells.index_select(0, plan.below)
+    below_cells[roots] = 0
+    factors, through = derivatives(gates, below_cells, cells)
+    forget = forget_gates(gates)
+    for here, level in reversed(list(plan.levels())):
+        backward_step_(d_hidden[here], d_cells[here], factors[here], through[here], d_gates[here])
+        if not level:
+            break
+        below = plan.below[here]
+        d_cells.index_add_(0, below, d_cells[here] * forget[here])
+        d_hidden.index_add_(0, below, d_gates[here] @ recurrent)
+        attending = plan.attending[level]
+        if attend_back is not None and len(attending):
+            d_queries = attend_back(level, d_gates.index_select(0, attending))
+            d_hidden.index_add_(0, plan.below.index_select(0, attending), d_queries)
+    return d_gates
+
+
+def _recurrent_gradient(d_gates, hidden, plan):
+    roots = plan.plan.sizes[0]
+    return d_gates[roots:].t() @ hidden.index_select(0, plan.below[roots:])
+
+
+def precise(values: Tensor) -> Tensor:
+    """In float32 at least, where half precision would not do."""
+    return values.to(torch.promote_types(values.dtype, torch.float32))
