@@ -9,7 +9,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 : "${TOKENIZE:=13a}"                # of sacreBLEU; none for text that is in tokens already
 DATA_BIN="$OUT/data-bin"
 URL=https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw
-SYSTEMS=(latent shallow paper pf literal flat words no_reward no_coverage head char_lstm lstm)
+SYSTEMS=(latent shallow paper literal flat words no_reward no_coverage head char_lstm lstm)
 SPLITS=(valid test test1)
 
 case "$SIZE" in
@@ -34,7 +34,7 @@ system_options() {
     TASK=(--task tree_translation)
     case "$1" in
     latent) SYSTEM_OPTIONS=("${trees[@]}") ;;
-    shallow | paper | pf | literal) SYSTEM_OPTIONS=("${trees[@]}" --rnng-preset "$1") ;;
+    shallow | paper | literal) SYSTEM_OPTIONS=("${trees[@]}" --rnng-preset "$1") ;;
     # the policy must learn the trees that are given: it builds them alone when it translates
     flat | words) SYSTEM_OPTIONS=("${trees[@]}" --rnng-forced-trees "$1" --rnng-action-xent 1) ;;
     no_reward) SYSTEM_OPTIONS=("${trees[@]}" --rnng-policy-weight 0) ;;

@@ -525,7 +525,7 @@ def tree_search_refused(_=None, broken=lambda model: None, **options):
 case(
     "the policy gave a probability that is not a number",
     "source side: the policy",
-    "at step 0; norms",
+    "; norms",
     "policy.bias nan",
 )(lambda world: tree_search_refused(broken=lambda model: model.encoder.policy.bias.data.fill_(float("nan"))))
 
@@ -577,12 +577,6 @@ def trained_trees(broken=lambda model: None, **options):
     broken(model)
     criterion = ReinforceTreeCriterion(task, ReinforceTreeConfig(seed=1, **options))
     return criterion, lambda: criterion(model.train(), latent_trees.pairs(task, ["abcabcabc"], ["cab"]))
-
-
-@case("the model has no value head; give --rnng-value-head, too", "--rnng-baseline value: ")
-def _(world):
-    _, step = trained_trees(rnng_baseline="value")
-    step()
 
 
 @case("not a finite number (sentence …); norms of the parameters", "source side, symbol loss: ", "lower --lr")

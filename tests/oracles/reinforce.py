@@ -75,15 +75,6 @@ def rewards(
     return [*result, at_end]
 
 
-def at_same_symbol(actions: list[int], other_actions: list[int], other_returns: list[float]) -> list[float]:
-    """For each action of a sentence, the reward to go of another tree of it from where it had as many symbols."""
-    first = {}
-    for step, number in enumerate(counts(other_actions)[:-1]):
-        if other_actions[step] != NOP:
-            first.setdefault(number, other_returns[step])
-    return [0.0 if action == NOP else first[number] for action, number in zip(actions, counts(actions), strict=False)]
-
-
 def move(averages: dict, batch: list[tuple], decay: float) -> dict:
     """Averages after a batch of (key, number): moved to the batch's mean of the key, or set to it."""
     result = dict(averages)

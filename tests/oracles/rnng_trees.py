@@ -215,7 +215,7 @@ def brackets(actions: list[int], symbols: list[str]) -> str:
     return write(tree_of(actions))
 
 
-def rewards(actions: list[int], c_t: float, c_n: float, additive: bool, forced_penalty: bool) -> tuple[list, float]:
+def rewards(actions: list[int], c_t: float, c_n: float, additive: bool) -> tuple[list, float]:
     """The tree reward of every action, and of what the end closes and drops, from the order of the closings."""
     built = build(actions)
     nodes = built["constituents"]
@@ -225,8 +225,6 @@ def rewards(actions: list[int], c_t: float, c_n: float, additive: bool, forced_p
         faults = (len(children) == 1) + after_closing
         terminals = children.count("t")
         earned = c_t * terminals if terminals == len(children) else c_n * math.sqrt(len(children) - terminals)
-        if forced_penalty and node["automatic"]:
-            earned = 0.0
         if additive:
             return earned - faults
         return -1.0 if faults else earned

@@ -38,7 +38,6 @@ class Side(nn.Module):
         self.recurrent = nn.Linear(size, size)
         self.policy = nn.Linear(size, 3)
         self.output = nn.Linear(size, SYMBOLS)
-        self.value = nn.Linear(size, 1)
 
     def forward(self, actions, text, begin):
         """TreeScores of (B, T) actions over (B, n + 1) symbols, and the (B, T + 1, H) states."""
@@ -63,7 +62,6 @@ class Side(nn.Module):
             log_policy=torch.where(real, taken, 0),
             entropy=torch.where(real, -(log_policy.exp() * log_policy).sum(2), 0),
             symbol_loss=torch.where(gen, losses, 0),
-            values=torch.where(real, self.value(before.detach()).squeeze(2), 0),
             capped=np.zeros(len(actions), dtype=bool),
         )
         return scores, states

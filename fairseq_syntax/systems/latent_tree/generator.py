@@ -1,12 +1,9 @@
-"""Which symbols a grammar may generate, and the most probable ones.
+"""Translation by grammars that build trees: greedy, as in the paper, or by beam search. For `fairseq-generate`.
 
-Beam search for text and tree together, in which hypotheses of equal numbers of symbols are compared.
-
-Hypotheses that have opened or closed more constituents have taken more actions, and are less probable for that alone.
-So they meet again only when each has generated its next symbol (as words in Stern et al. 2017). Sentences need not keep
-step: in a turn, hypotheses of some open or close constituents, and those of others generate.
-
-Translation by grammars that build trees: greedily, as the paper does, or by beam search. For `fairseq-generate`.
+Beam search finds text and tree together. Hypotheses with more constituents have taken more actions, and are less
+probable for that alone; so hypotheses are compared only when each has generated its next symbol (as words in Stern et
+al. 2017). Sentences need not keep step: in a turn, hypotheses of some open or close constituents, those of others
+generate.
 """
 
 from dataclasses import dataclass
@@ -24,20 +21,20 @@ from .tree_files import to_brackets
 
 @dataclass(frozen=True)
 class SymbolChoice:
-    """What generation allows."""
+    """The symbols that may be generated, and their scores."""
 
     never: tuple[int, ...]  # symbols that are not generated
-    pad: int  # what follows the end
+    pad: int  # fills up lines
     eos: int  # the end of the sentence
     unk: int  # the unknown symbol
-    min_symbols: int = 0  # how many must stand before the end
-    unkpen: float = 0  # taken from the score of the unknown symbol
-    temperature: float = 1  # that scores are divided by before they become probabilities
+    min_symbols: int = 0  # the least number of symbols before the end
+    unkpen: float = 0  # subtracted from the score of the unknown symbol
+    temperature: float = 1  # divides scores before they become probabilities
 
     def allowed_(self, scores: Tensor, generated: Tensor, most: Tensor) -> Tensor:
-        """Log probabilities (n, V) of symbols, in place; -inf for those that are not allowed.
+        """Set log probabilities (n, V) of symbols that are not allowed to -inf, in place, and subtract the penalty.
 
-        `generated` (n,) symbols stand before, and there may be `most` (n,), after which only the end is allowed.
+        `generated` (n,) symbols stand before, and after `most` (n,) symbols only the end is allowed.
         """
         # one by one: a list of indices would be copied to a device, for which the host waits
         for symbol in self.never:
@@ -51,7 +48,7 @@ class SymbolChoice:
         return scores
 
     def scores_of(self, grammar, hidden: Tensor, symbols: Tensor) -> Tensor:
-        """(n,) the same for symbols that were chosen, (n,)."""
+        """(n,) scores of symbols (n,) that were chosen in states (n, H), less the penalty."""
         scores = self.log_probabilities(grammar, hidden).gather(1, symbols[:, None]).squeeze(1)
         return torch.where(symbols == self.unk, scores - self.unkpen, scores)
 
@@ -59,41 +56,19 @@ class SymbolChoice:
         """(n, V) log probabilities of all symbols."""
         return (grammar.output(hidden).float() / self.temperature).log_softmax(1)
 
-    def greedy(self, grammar) -> "GreedySymbols":
-        """The most probable symbols, for `grow_trees`."""
-        return GreedySymbols(self, grammar)
-
-
-class GreedySymbols:
-    """Gives the most probable symbol each time."""
-
-    def __init__(self, choice: SymbolChoice, grammar):
-        self.choice = choice
-        self.grammar = grammar
-        self._seen = []  # of each turn: symbols that rows had before, and numbers that tell if scores are numbers
-
-    def __call__(self, state, generating: Tensor) -> tuple[Tensor, Tensor]:
+    def greedy(self, state: RNNGState, generating: Tensor) -> tuple[Tensor, Tensor]:
+        """The most probable symbols, as `NextSymbols` of `grow_trees`."""
         rows = state.which(generating)
         numbers = state.transitions.consumed, state.transitions.lengths
         before, most = (values.index_select(0, rows) for values in numbers)
-        scores = self.choice.log_probabilities(self.grammar, state.hidden(rows))
-        self._seen.append((before, scores.sum(1)))
-        best = self.choice.allowed_(scores, before, most).argmax(1)
-        symbols = torch.full_like(state.transitions.lengths, self.choice.pad).index_copy_(0, rows, best)
-        return symbols, symbols == self.choice.eos
-
-    def check(self) -> None:
-        """Complain if a probability was not a number.
-
-        Raises:
-            FloatingPointError: it was not.
-        """
-        before, sums = (torch.cat(parts) for parts in zip(*self._seen, strict=True))
-        self.grammar.checked(sums[:, None], before, "output")
+        scores = self.log_probabilities(state.grammar, state.hidden(rows))
+        state.note("output", scores)
+        best = self.allowed_(scores, before, most).argmax(1)
+        symbols = torch.full_like(state.transitions.lengths, self.pad).index_copy_(0, rows, best)
+        return symbols, symbols == self.eos
 
 
-# --- beam ---
-
+# --- beam search -----------------------------------------------------------------------------------------------------
 
 LOOKS_EVERY = 16  # turns; to look at values, the host waits for a device
 
@@ -112,10 +87,9 @@ def beam_search(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The best hypotheses of B sentences.
 
-    From one symbol to the next, the K best hypotheses of a sentence that still open or close constituents are kept, and
-    beside them the 2K best that have generated the symbol, until none of the former can get among the latter. Of these,
-    the K best that do not end go on, and those of the K best that end are finished. A sentence is done with K finished
-    hypotheses.
+    Until the next symbol, each sentence keeps the K best hypotheses that still open or close constituents, and a pool
+    of the 2K best that have generated the symbol. When none of the former can get into the pool, the K best of the pool
+    that do not end go on, and those among its K best that end are finished. A sentence is done with K finished ones.
 
     Args:
         most: (B,) symbols without the end that a hypothesis may have.
@@ -173,16 +147,11 @@ class _Search:
         # 2K - 1 may be finished, K - 1 of them before the last turn
         self.finished = {name: full(2 * beam, shapes[name], value=fillers[name]) for name in shapes}
         self.finished["scores"] = full(2 * beam, value=-torch.inf)
-        self._seen = {"policy": [], "output": []}  # choices before, and numbers that tell if probabilities are some
 
     def goes_on(self) -> bool:
         """Whether a sentence is not done; the host waits for it. FloatingPointError: a probability is not a number."""
-        seen = {head: [torch.cat(part) for part in zip(*turns, strict=True)] for head, turns in self._seen.items()}
-        finite = [numbers.isfinite().all() for _, numbers in filter(None, seen.values())]
-        going_on, *finite = torch.stack((self.going_on.any(), *finite)).tolist()
-        for head, (before, numbers) in seen.items() if not all(finite) else ():
-            self.state.grammar.checked(numbers[:, None], before, head)
-        self._seen = {"policy": [], "output": []}
+        going_on, *not_finite = torch.cat((self.going_on.any()[None], self.state.not_finite())).tolist()
+        self.state.complain(not_finite)
         return going_on
 
     def turn(self) -> None:
@@ -215,9 +184,7 @@ class _Search:
         self.pool_scores = self.pool_scores.masked_fill(ready, -torch.inf)
 
     def _choose(self) -> tuple[Tensor, ...]:
-        """What hypotheses stand in the columns next: scores, those of the pool and its symbols, actions, and columns in
-        which they stand now.
-        """
+        """The hypotheses of the next turn: scores, scores and symbols of the pool, actions, and present columns."""
         structure, symbols = self._continuations()
         pool = self.pool_scores.shape[1]
         found, index = symbols.flatten(1).topk(pool)
@@ -240,13 +207,13 @@ class _Search:
         live = scores > -torch.inf
         places = live.nonzero().squeeze(1) if state.looking else torch.arange(len(live), device=live.device)
         rows = self._rows(self.places).index_select(0, places)
-        numbers = state.transitions.taken, state.transitions.consumed, state.transitions.lengths
-        taken, before, most = (values.index_select(0, rows) for values in numbers)
+        numbers = state.transitions.consumed, state.transitions.lengths
+        before, most = (values.index_select(0, rows) for values in numbers)
         hidden, forbidden = state.hidden(rows), ~state.transitions.structure(rows)
         policy = grammar.policy_scores(hidden)
         text = self.choice.log_probabilities(grammar, hidden)
-        self._seen["policy"].append((taken, policy.sum(1)))
-        self._seen["output"].append((before, text.sum(1)))
+        state.note("policy", policy)
+        state.note("output", text)
         policy[:, :: Action.REDUCE].masked_fill_(forbidden, -torch.inf)
         policy = policy.log_softmax(1).to(scores) + scores.index_select(0, places)[:, None]
         text = policy[:, Action.GEN, None] + self.choice.allowed_(text, before, most).to(scores)
@@ -314,14 +281,14 @@ class _Search:
         self.lines = {name: lines.index_select(0, rows) for name, lines in self.lines.items()}
 
 
-# --- generator ---
+# --- generator -------------------------------------------------------------------------------------------------------
 
 
 class TreeGenerator:
-    """What `fairseq-generate` asks for translations, with the trees of both sides.
+    """Gives `fairseq-generate` translations and the trees of both sides.
 
-    The source has its most probable tree, action by action. With a beam of 1 so has the target, and its symbols are the
-    most probable ones (the paper's inference); wider beams compare hypotheses of equal numbers of symbols.
+    The source gets its most probable tree, action by action. So does the target with a beam of 1, and its symbols are
+    the most probable ones (the paper's inference); wider beams compare hypotheses with equal numbers of symbols.
 
     Args:
         src_dict, tgt_dict: dictionaries of both sides.
@@ -394,17 +361,14 @@ class TreeGenerator:
         return self._hypotheses(model, source, memory, roots, rows, actions, text, most, grown)
 
     def _targets(self, model, sample, memory, roots, lengths: Tensor):
-        """(N,) sentence of each hypothesis, (N, T) actions and (N, n + 1) symbols; (B,) the most symbols there may be;
-        and how the trees were made up, if not by beam search.
+        """Hypotheses for sources of these lengths, (B,).
 
-        Args:
-            lengths: (B,) of the source.
+        Returns (N,) sentence of each, (N, T) actions and (N, n + 1) symbols; (B,) the most symbols there may be; and
+        `Grown`, if not by beam search.
         """
         most = (self.max_len_a * (lengths + 1) + self.max_len_b).long().clamp(min=max(self.choice.min_symbols, 1))
         if self.beam == 1:
-            chosen = self.choice.greedy(model.decoder)
-            grown = grow_trees(model.decoder, most, model.limits, chosen, memory, roots, greedy=True, wait=model.wait)
-            chosen.check()
+            grown = grow_trees(model.decoder, most, model.limits, self.choice.greedy, memory, roots, greedy=True)
             symbols = grown.symbols.masked_fill(grown.actions != Action.GEN, self.choice.pad)
             text, _ = left_justified(symbols, self.choice.pad)
             return torch.arange(len(most), device=most.device), grown.actions, text, most, grown
@@ -412,17 +376,14 @@ class TreeGenerator:
         return *found, most, None
 
     def _hypotheses(self, model, source, memory, roots, rows, actions, text, most, grown) -> list[list[dict]]:
-        """Hypotheses of the sentences `rows`, with what a replay of their trees tells."""
+        """Hypotheses of the sentences `rows`, from a replay of their trees."""
         own = type(memory)(*(part.index_select(0, rows) for part in memory))
         own_roots = None if roots is None else roots.index_select(0, rows)
         actions, most = actions.cpu().numpy(), most.index_select(0, rows).cpu().numpy()
         scores, replay = model.decoder(actions, text.cpu().numpy(), model.limits, own, own_roots, most, grown)
         trees, sources = scores.constituents, source.constituents
-        src_actions = source.constituents.actions
-        src_symbols = generated(src_actions, source.symbols.cpu().numpy())
-        tgt_symbols = generated(actions, scores.symbols.cpu().numpy())
-        src_trees = to_brackets(src_actions, [[self.src_dict[i] for i in line[:-1]] for line in src_symbols])
-        tgt_trees = to_brackets(actions, [[self.tgt_dict[i] for i in line[:-1]] for line in tgt_symbols])
+        src_trees, _ = self._bracketed(source, self.src_dict)
+        tgt_trees, tgt_symbols = self._bracketed(scores, self.tgt_dict)
         generating = actions == Action.GEN
         states = replay.states[torch.from_numpy(replay.state[generating]).to(replay.states.device)]
         places = scores.actions == Action.GEN
@@ -430,31 +391,41 @@ class TreeGenerator:
         # symbols count as in the search
         step_scores[places] += self.choice.scores_of(model.decoder, states, scores.symbols[places])
         step_scores, attentions = step_scores.cpu(), replay.attention.cpu()
-        result = [[] for _ in range(len(src_actions))]
+        result = [[] for _ in src_trees]
         for number, row in enumerate(rows.tolist()):
-            at = TreeInBatch(trees, number), TreeInBatch(sources, row)
-            attention = attentions[number, : len(at[0].spans) - 1, : len(at[1].spans)]
+            root, spans = _spans(trees, number)
+            _, src_spans = _spans(sources, row)
+            attention = attentions[number, : len(spans) - 1, : len(src_spans)]
             # a symbol's score is that of all actions since the symbol before it
             until = step_scores[number].cumsum(0)[torch.from_numpy(generating[number])]
             positional = until.diff(prepend=until.new_zeros(1))
-            innermost = at[0].local(trees.innermost[number][generating[number]])
+            innermost = trees.innermost[number][generating[number]]
+            innermost = np.where(innermost == NONE, NONE, innermost - root)
             result[row].append(
                 {
                     "tokens": torch.tensor(tgt_symbols[number]),
                     "score": until[-1] / len(until) ** self.power,
                     "positional_scores": positional,
-                    "attention": symbol_attention(attention, innermost, at[1].spans),
+                    "attention": symbol_attention(attention, innermost, src_spans),
                     "alignment": torch.empty(0),
                     "src_tree": src_trees[row],
                     "tgt_tree": tgt_trees[number],
-                    "src_spans": at[1].spans,
-                    "tgt_spans": at[0].spans[1:],
+                    "src_spans": src_spans,
+                    "tgt_spans": spans[1:],
                     "node_attention": attention,
                     "src_capped": bool(source.capped[row]),
                     "tgt_capped": bool(scores.capped[number]),
                 }
             )
-        return [sorted(hypotheses, key=lambda one: -float(one["score"])) for hypotheses in result]
+        return [sorted(hyps, key=lambda hyp: -float(hyp["score"])) for hyps in result]
+
+    @staticmethod
+    def _bracketed(scores, dictionary) -> tuple[list[str], list[list[int]]]:
+        """The trees of TreeScores in brackets, and the symbols of each sentence, its end included."""
+        actions = scores.constituents.actions
+        symbols = scores.symbols.cpu().numpy()
+        lines = [row[taken == Action.GEN].tolist() for taken, row in zip(actions, symbols, strict=True)]
+        return to_brackets(actions, [[dictionary[i] for i in line[:-1]] for line in lines]), lines
 
 
 class TreeScorer(TreeGenerator):
@@ -471,26 +442,14 @@ class TreeScorer(TreeGenerator):
             raise ValueError("there are no reference translations; score those of binarized data: --score-reference")
         text, most = left_justified(sample["target"], self.choice.pad)
         symbols = given_text(text, most)
-        grown = grow_trees(model.decoder, most, model.limits, symbols, memory, roots, greedy=True, wait=model.wait)
+        grown = grow_trees(model.decoder, most, model.limits, symbols, memory, roots, greedy=True)
         return torch.arange(len(most), device=most.device), grown.actions, text, most, grown
 
 
-class TreeInBatch:
-    """The constituents of one sentence of a batch; `spans` are (start, end), in the order of opening, root first."""
-
-    def __init__(self, trees: Constituents, row: int):
-        self.first, stop = np.searchsorted(trees.row, [row, row + 1])
-        here = slice(self.first, stop)
-        self.spans = list(zip(trees.start[here].tolist(), trees.end[here].tolist(), strict=True))
-
-    def local(self, constituents: np.ndarray) -> np.ndarray:
-        """Numbers within the sentence; `NONE` stays."""
-        return np.where(constituents == NONE, NONE, constituents - self.first)
-
-
-def generated(actions: np.ndarray, symbols: np.ndarray) -> list[list[int]]:
-    """The symbols of each sentence, its end included."""
-    return [row[taken == Action.GEN].tolist() for taken, row in zip(actions, symbols, strict=True)]
+def _spans(trees: Constituents, row: int) -> tuple[int, list[tuple[int, int]]]:
+    """The number of a sentence's root, and the (start, end) of its constituents in the order of opening, root first."""
+    first, stop = np.searchsorted(trees.row, [row, row + 1])
+    return first, list(zip(trees.start[first:stop].tolist(), trees.end[first:stop].tolist(), strict=True))
 
 
 def symbol_attention(attention: Tensor, innermost: np.ndarray, spans: list[tuple[int, int]]) -> Tensor:

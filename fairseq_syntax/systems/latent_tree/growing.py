@@ -1,7 +1,4 @@
-"""Making up trees by a policy: sampled, or greedily the most probable action each time.
-
-Trees that are given, not found: actions made from the characters of a batch, for ablations that need no policy.
-"""
+"""Trees to train and translate with: drawn from a policy, its most probable ones, or given by the text."""
 
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
@@ -14,13 +11,15 @@ from ...data.dataset import SyntaxPairDataset
 from ...trees.characters import SPACE
 from .layers import Memory
 from .rnng import AT_A_TIME, FORBIDDEN, RNNG, Grown, RNNGState
-from .transitions import Action, Limits, Transitions
+from .transitions import NUM_ACTIONS, Action, Limits, Transitions
 
-# where rows are, and which of them generate (R,) -> their symbols (R,), and which of those are ends (R,)
+# the rows and which of them generate (R,) -> their symbols (R,), and which of those are ends (R,)
 NextSymbols = Callable[[RNNGState, Tensor], tuple[Tensor, Tensor]]
 
 # of the random numbers of each sentence
 Seeds = Sequence[tuple[int, ...]]
+
+WAIT = 0.5  # the part of the sentences that want to close a constituent before they do, on a CPU
 
 
 @torch.no_grad()
@@ -33,23 +32,23 @@ def grow_trees(
     roots: Tensor | None = None,
     greedy: bool = False,
     seeds: Seeds | None = None,
-    wait: float = 0.5,
+    wait: float = WAIT,
     longest: int | None = None,
     looking: bool | None = None,
 ) -> Grown:
     """Build the trees of B sentences.
 
-    Sentences need not keep step. To compose a phrase takes many small steps, so on a CPU, a sentence that wants to
-    close a constituent waits for others that want to, until they are a part `wait` of those that go on. On a GPU, it
-    reads a few children a turn while others go on, and the host seldom asks whether all have ended. The trees of greedy
-    decoding depend on neither.
+    Sentences need not keep step. Composing a phrase takes many small steps, so on a CPU, a sentence that wants to close
+    a constituent waits for others that want to, until they are the part `wait` of the sentences that go on. On a GPU,
+    it reads a few children a turn while others go on, and the host seldom asks whether all have ended. Greedy trees
+    depend on neither.
 
     Args:
         lengths: (B,) symbols of each sentence without its end, or the most it may have.
         next_symbols: gives the symbols of GENs.
         memory, roots: see `RNNGState`.
         greedy: take the most probable action instead of drawing one.
-        seeds: of each sentence, of which alone its tree is then drawn; torch draws when not given.
+        seeds: of each sentence, from which alone its tree is then drawn; torch draws when not given.
         wait: between 0 and 1.
         longest: the greatest of the lengths or more, if it is known.
         looking: see `RNNGState`; on a CPU alone when not given.
@@ -66,40 +65,27 @@ def grow_trees(
     turns = []
     for _ in _turns(transitions, longest, looking):
         choosing = state.which(transitions.live & ~pending)
-        scored, actions = _choose(state, choosing, greedy, draws)
-        actions = nothing.index_copy(0, choosing, actions)
+        actions = nothing.index_copy(0, choosing, _choose(state, choosing, greedy, draws))
         if not looking:
             actions[-1:] = int(Action.NOP)  # a slice: for one element, the host waits
         pending |= actions == Action.REDUCE
         closing = state.ready(pending, wait)
         pending &= ~closing
         symbols, ends = next_symbols(state, actions == Action.GEN)
-        turns.append((actions, symbols, state.on_top(), choosing, scored))
+        turns.append((actions, symbols, state.on_top()))
         now = actions.masked_fill(actions == Action.REDUCE, int(Action.NOP))
         state.advance(now.masked_fill_(closing, int(Action.REDUCE)), symbols, ends)
-    return _grown(state, turns, len(lengths))
-
-
-def _grown(state: RNNGState, turns: list[tuple], sentences: int) -> Grown:
-    """What came of turns.
-
-    Args:
-        state: of the rows.
-        turns: actions, symbols and states of all rows; rows that chose, and a number of each that tells if it could.
-        sentences: how many rows are some.
-    """
-    *columns, choosing, scored = zip(*turns, strict=True)
-    actions, symbols, states = (torch.stack(column, 1)[:sentences] for column in columns)
-    _check_numbers(state.grammar, actions, list(zip(choosing, scored, strict=True)))
+    state.complain(state.not_finite().tolist())
+    actions, symbols, states = (torch.stack(column, 1)[: len(lengths)] for column in zip(*turns, strict=True))
     order = (actions == Action.NOP).long().sort(dim=1, stable=True).indices
-    if state.looking:
-        order = order[:, : int(state.transitions.taken.max())]
+    if looking:
+        order = order[:, : int(transitions.taken.max())]
     actions, symbols, states = (column.gather(1, order) for column in (actions, symbols, states))
     return Grown(actions, symbols, state.all_hidden(), states)
 
 
 def _turns(transitions: Transitions, longest: int, looking: bool) -> Iterator[None]:
-    """Turns until all sentences have ended; without looking, twice at most is seen whether they have."""
+    """Turns until all sentences have ended; without looking, the host asks twice at most whether they have."""
     if looking:
         while transitions.live.any():
             yield
@@ -114,21 +100,21 @@ def _turns(transitions: Transitions, longest: int, looking: bool) -> Iterator[No
 
 
 def _draws(seeds: Seeds, actions: int, rows: int) -> Tensor:
-    """(R, actions, 3) exponential numbers, those of a sentence from its seed; what is left of the rows is 1."""
-    draws = np.ones((rows, actions, len(Action) - 1))
+    """(R, actions, 3) exponential numbers, those of each sentence from its seed; 1 in rows without a sentence."""
+    draws = np.ones((rows, actions, NUM_ACTIONS))
     for row, seed in zip(draws, seeds, strict=False):
         row[:] = np.random.default_rng(seed).standard_exponential(row.shape)
     return torch.from_numpy(draws)
 
 
-def _choose(state: RNNGState, rows: Tensor, greedy: bool, draws: Tensor | None) -> tuple[Tensor, Tensor]:
-    """(n,) numbers that tell if probabilities are numbers, and (n,) actions of rows (n,); see `grow_trees`."""
+def _choose(state: RNNGState, rows: Tensor, greedy: bool, draws: Tensor | None) -> Tensor:
+    """(n,) actions of rows (n,); see `grow_trees`."""
     scores = state.grammar.policy_scores(state.hidden(rows))
     forbidden = ~state.transitions.structure(rows)
     scores[:, :: Action.REDUCE].masked_fill_(forbidden, FORBIDDEN)
-    checked = scores.sum(1)
+    state.note("policy", scores)
     if not greedy:
-        # an action drawn is the largest of p / q with exponential q; what is not a number is still legal
+        # the largest of p / q with exponential q is drawn with probability p; what is not a number is still legal
         probable = scores.log_softmax(1).exp_()
         if draws is None:
             q = torch.empty_like(probable).exponential_()
@@ -136,27 +122,12 @@ def _choose(state: RNNGState, rows: Tensor, greedy: bool, draws: Tensor | None) 
             q = draws[rows, state.transitions.taken[rows].clamp(max=draws.shape[1] - 1)].to(probable)
         scores = probable.div_(q)
         scores[:, :: Action.REDUCE].masked_fill_(forbidden, -1.0)
-    return checked, scores.argmax(1)
-
-
-def _check_numbers(grammar: RNNG, actions: Tensor, scores: list[tuple[Tensor, Tensor]]) -> None:
-    """Complain of the first scores that are not numbers.
-
-    Args:
-        grammar: the side whose trees are built.
-        actions: (B, T) of each turn.
-        scores: of each turn, rows and a number that tells.
-    """
-    finite = torch.isfinite(torch.cat([numbers for _, numbers in scores]))
-    if not finite.all():
-        for turn, (rows, numbers) in enumerate(scores):
-            before = (actions[:, :turn] != Action.NOP).sum(1)
-            grammar.checked(numbers[:, None], before[rows], "policy")
+    return scores.argmax(1)
 
 
 def given_text(text: Tensor, lengths: Tensor) -> NextSymbols:
-    """The symbols of texts (B, n + 1) that are known, each followed by its end; lengths (B,) are without it."""
-    # for sentences that have ended, and a row of padding
+    """The symbols of known texts (B, n + 1), each followed by its end; lengths (B,) are without it."""
+    # for sentences that have ended, and the row of no sentence
     text, lengths = nn.functional.pad(text, (0, 1, 0, 1)), nn.functional.pad(lengths, (0, 1))
 
     def next_symbols(state, generating):
@@ -173,9 +144,6 @@ def left_justified(tokens: Tensor, padding: int) -> tuple[Tensor, Tensor]:
     return tokens.gather(1, order), (~blank).sum(1) - 1
 
 
-# --- forced trees ---
-
-
 class ForcedTrees(StrEnum):
     """Which trees a batch comes with."""
 
@@ -185,14 +153,14 @@ class ForcedTrees(StrEnum):
 
 
 def forced_actions(tokens: Tensor, inside: Tensor, pad: int, eos: int) -> Tensor:
-    """(B, T) actions, filled up with NOP, that build trees with a constituent for each run of some of the symbols.
+    """(B, T) actions, filled up with NOP, that build trees with a constituent for each run of the symbols `inside`.
 
     `a b ▁ c` with all but the space in runs -> NT GEN GEN REDUCE GEN NT GEN REDUCE GEN: (X (X a b ) ▁ (X c ) ) and the
     end of the sentence.
 
     Args:
         tokens: (B, N) ids of sentences, padded on either side, each with its end.
-        inside: (B, N) bool, the symbols that are in runs; ends and padding are not, whatever it says.
+        inside: (B, N) bool, the symbols that are in runs; it need not be False for ends and padding.
         pad, eos: ids of padding and end.
     """
     real = tokens != pad

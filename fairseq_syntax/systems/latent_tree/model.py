@@ -1,4 +1,16 @@
-"""Translation between latent constituency trees: two recurrent neural network grammars (Bradbury & Socher 2017)."""
+"""Translation between latent constituency trees by two recurrent neural network grammars (Bradbury & Socher 2017).
+
+How a training step goes, for the source and then for the target, which attends to the source's constituents:
+
+1. `grow_trees` draws trees from the policy, without gradients, for all sentences at once.
+2. On the host, `legality` checks every action, and `constituents` finds what the actions have built.
+3. `RNNG.replay` computes the phrases and states of the known trees again, with gradients: all phrases of one height at
+   once, all states at one place of the stack at once. Trees are less deep than long, so these are far fewer steps.
+4. `reinforce_tree` rewards the log probabilities of the drawn actions.
+
+That is sound because a drawn action has no gradient: REINFORCE needs only ∇ log π(action) at the trees that were drawn,
+with the weights that they were drawn with. Growing and replaying compute the same states, but for rounding.
+"""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -66,17 +78,10 @@ class LatentTreeOptions(FairseqDataclass):
     rnng_lm_grad: SymbolGradient = option(
         SymbolGradient.path, "weights that the losses of characters train", reading=True
     )
-    rnng_value_head: bool = option(False, "predict the reward to come, for --rnng-baseline value of reinforce_tree")
     rnng_max_open: int = option(16, "constituents open at a time, root included", "[1, inf)")
     rnng_max_consecutive: int = option(4, "constituents opened in a row", "[1, inf)")
     rnng_actions_per_symbol: int = option(
         3, "actions that a sentence may take: this many per character, plus twice --rnng-max-open", "[2, inf)"
-    )
-    rnng_wait: float = option(
-        0.5,
-        "on a CPU, close constituents of a batch together once this share of its sentences wants "
-        "to; affects speed and which trees are sampled, but not the most probable trees",
-        "[0, 1]",
     )
 
 
@@ -94,7 +99,6 @@ class LatentTreeRNNG(BaseFairseqModel):
         self.limits = limits
         self.root_input = RootInput(args.rnng_root_input)
         self.attn_key = AttentionKey(args.rnng_attn_key)
-        self.wait = args.rnng_wait
         self.baselines = MovingBaselines(encoder.vocabulary, decoder.vocabulary)
 
     @classmethod
@@ -115,7 +119,6 @@ class LatentTreeRNNG(BaseFairseqModel):
         shared = {
             "size": args.rnng_size,
             "scale": args.rnng_size**-0.5 if args.rnng_attn_scale == AttentionScale.sqrt else 1.0,
-            "value_head": args.rnng_value_head,
             "detach_policy": args.rnng_policy_grad == PolicyGradient.head,
             "detach_output": args.rnng_lm_grad == SymbolGradient.softmax,
         }
@@ -156,25 +159,9 @@ class LatentTreeRNNG(BaseFairseqModel):
 
     def _score(self, src_tokens, target, trees, src_actions, tgt_actions, seeds) -> TreePair:
         source, _, memory = self.encode(src_tokens, trees, src_actions, seeds)
-        text, lengths = left_justified(target, self.decoder.padding)
-        roots = self.roots(memory)
-        grown = None
-        if tgt_actions is None:
-            grown = grow_trees(
-                self.decoder,
-                lengths,
-                self.limits,
-                given_text(text, lengths),
-                memory,
-                roots,
-                greedy=trees == "greedy",
-                seeds=seeds and [(*seed, 1) for seed in seeds],  # other numbers than the source's
-                wait=self.wait,
-                longest=text.shape[1] - 1,
-            )
-            tgt_actions = grown.actions
-        scores, replay = self.decoder(*on_host(tgt_actions, text), self.limits, memory, roots, grown=grown)
-        kept = np.bincount(scores.constituents.row, minlength=len(text)) - 1
+        seeds = seeds and [(*seed, 1) for seed in seeds]  # other numbers than the source's
+        scores, replay = self._side(self.decoder, target, trees, tgt_actions, seeds, memory, self.roots(memory))
+        kept = np.bincount(scores.constituents.row, minlength=len(target)) - 1
         attending = torch.arange(replay.attention.shape[1]) < torch.from_numpy(kept)[:, None]
         attending = attending.to(memory.mask.device)
         attention = replay.attention * attending.unsqueeze(2)
@@ -188,22 +175,19 @@ class LatentTreeRNNG(BaseFairseqModel):
         seeds: Seeds | None = None,
     ) -> tuple[TreeScores, Replay, Memory]:
         """Source sentences under their trees, and what a decoder attends to; see `forward`."""
-        text, lengths = left_justified(src_tokens, self.encoder.padding)
+        scores, replay = self._side(self.encoder, src_tokens, trees, actions, seeds)
+        return scores, replay, self.encoder.memory(replay, scores.constituents, self.attn_key)
+
+    def _side(self, grammar, tokens, trees, actions, seeds, memory=None, roots=None) -> tuple[TreeScores, Replay]:
+        """One side under given actions, or trees that are grown."""
+        text, lengths = left_justified(tokens, grammar.padding)
         grown = None
         if actions is None:
-            grown = grow_trees(
-                self.encoder,
-                lengths,
-                self.limits,
-                given_text(text, lengths),
-                greedy=trees == "greedy",
-                seeds=seeds,
-                wait=self.wait,
-                longest=text.shape[1] - 1,
-            )
+            given, longest = given_text(text, lengths), text.shape[1] - 1
+            greedy = trees == "greedy"
+            grown = grow_trees(grammar, lengths, self.limits, given, memory, roots, greedy, seeds, longest=longest)
             actions = grown.actions
-        scores, replay = self.encoder(*on_host(actions, text), self.limits, grown=grown)
-        return scores, replay, self.encoder.memory(replay, scores.constituents, self.attn_key)
+        return grammar(*on_host(actions, text), self.limits, memory, roots, grown=grown)
 
     def roots(self, memory: Memory) -> Tensor | None:
         """(B, H) what the roots of the target are pushed as; None for a learned vector."""

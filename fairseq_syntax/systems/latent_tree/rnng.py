@@ -1,8 +1,7 @@
 """Recurrent neural network grammars with unlabelled constituents: one side of the latent-tree translator.
 
-Trees are known here (see `rnng_state` for how they are made up). Bradbury & Socher 2017, Sec. 2; Dyer et al. 2016.
-
-Trees that are being built: the stacks of many sentences or hypotheses, without gradients.
+`RNNG` computes with trees that are known, `RNNGState` builds trees without gradients. Bradbury & Socher 2017, Sec. 2;
+Dyer et al. 2016.
 """
 
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .layers import Composition, DevicePlan, DeviceStackPlan, Memory, StackLSTM, composition_plan, precise, stack_plan
+from .layers import Composition, Memory, StackLSTM, composition_plan, precise, stack_plan
 from .transitions import NONE, NUM_ACTIONS, Action, Constituents, Limits, Transitions, constituents, legality
 
 FORBIDDEN = -1e9  # added to the score of an action that is not legal; finite, so that its gradient is 0 and not NaN
@@ -36,24 +35,16 @@ class TreeScores:
     log_policy: Tensor  # (B, T) float32, log probability of each action; 0 for NOP
     entropy: Tensor  # (B, T) float32, of the policy when each action was taken; 0 for NOP
     symbol_loss: Tensor  # (B, T) float32, negative log probability of each symbol; 0 where there is no GEN
-    values: Tensor | None  # (B, T) float32, expected reward-to-go before each action, where the model has a head for it
     capped: np.ndarray  # (B,) bool, sentences whose budget of actions forbade an NT
 
 
 class Grown(NamedTuple):
-    """Trees of B sentences, that have been made up in T turns or fewer.
+    """Trees of B sentences that have been built in T turns or fewer, without gradients."""
 
-    Attributes:
-        actions: (B, T), filled up with NOP.
-        symbols: (B, T) what each GEN has generated; anything elsewhere.
-        states: (N, H) of the stack, without gradients.
-        state: (B, T) number of the state before each action; anything for NOP.
-    """
-
-    actions: Tensor
-    symbols: Tensor
-    states: Tensor
-    state: Tensor
+    actions: Tensor  # (B, T), filled up with NOP
+    symbols: Tensor  # (B, T) what each GEN has generated; anything elsewhere
+    states: Tensor  # (N, H) of the stack
+    state: Tensor  # (B, T) number of the state before each action; anything for NOP
 
 
 @dataclass(frozen=True)
@@ -88,7 +79,6 @@ class RNNG(nn.Module):
         size: H, of embeddings, phrases and states.
         own_nonterminal: new nonterminals (or the root alone, with attention) are pushed as a learned vector.
         scale: of the dot products of attention.
-        value_head: predict the rewards to come, for the `value` baseline.
         detach_policy: policy gradients train the policy's own weights alone.
         detach_output: losses of symbols train the output's own weights alone.
         side: which of the translator, "source" or "target", for messages.
@@ -101,7 +91,6 @@ class RNNG(nn.Module):
         size: int,
         own_nonterminal: bool = True,
         scale: float = 1.0,
-        value_head: bool = False,
         detach_policy: bool = False,
         detach_output: bool = False,
         side: str = "source",
@@ -119,14 +108,10 @@ class RNNG(nn.Module):
         self.stack = StackLSTM(size, scale)
         self.policy = nn.Linear(size, NUM_ACTIONS)
         self.output = nn.Linear(size, vocabulary)
-        self.value = None
-        if value_head:
-            self.value = nn.Sequential(nn.Linear(size, size), nn.Tanh(), nn.Linear(size, 1))
 
     def replay(
         self,
         trees: Constituents,
-        actions: np.ndarray,
         symbols: np.ndarray,
         memory: Memory | None = None,
         roots: Tensor | None = None,
@@ -134,33 +119,28 @@ class RNNG(nn.Module):
         """Compose all phrases and compute all states of given trees of B sentences.
 
         Args:
-            actions, symbols: (B, T) that built them, and what each GEN generates.
+            symbols: (B, T) that each GEN generates.
             memory: what new nonterminals attend to; without it they are the learned vector, and all phrases are
                 composed, also those closed automatically.
             roots: (B, H) what the roots are pushed as; the learned vector when not given.
         """
         device = self.embed.weight.device
-        composing = composition_plan(trees, actions, symbols, self.vocabulary, complete=memory is None)
-        phrases = self.composition(self.embed.weight, DevicePlan.of(composing, device))
-        stacking = stack_plan(trees, actions, symbols, self.vocabulary, composing.slot)
+        composing = composition_plan(trees, symbols, self.vocabulary, memory is None, device)
+        phrases = self.composition(self.embed.weight, composing)
         new = self.nonterminal[None] if memory is None else phrases.new_zeros(1, self.size)
         roots = self.nonterminal[None] if roots is None else roots
-        stacking.code[: stacking.sizes[0]] = (
-            self.vocabulary + 1 + len(phrases) + np.arange(stacking.sizes[0]) % len(roots)
-        )
+        stacking = stack_plan(trees, symbols, self.vocabulary, composing.slot, len(roots), device)
         entries = torch.cat((self.embed.weight, new, phrases, roots))
-        states, attention = self.stack(entries, DeviceStackPlan.of(stacking, device), memory)
+        states, attention = self.stack(entries, stacking, memory)
         return Replay(states, stacking.state, phrases, composing.slot, attention)
 
-    def remembered(
-        self, grown: Grown, trees: Constituents, actions: np.ndarray, symbols: np.ndarray, memory: Memory | None
-    ) -> Replay:
-        """The same as `replay` of trees that have just been made up, without gradients: their states are there."""
-        device = grown.states.device
+    def remembered(self, grown: Grown, trees: Constituents, symbols: np.ndarray, memory: Memory | None) -> Replay:
+        """The `replay` of trees that have just been grown, without gradients: their states are there already."""
+        device, actions = grown.states.device, trees.actions
         state = np.where(actions == Action.NOP, NONE, grown.state[:, : actions.shape[1]].cpu().numpy())
-        composing = composition_plan(trees, actions, symbols, self.vocabulary, complete=memory is None)
+        composing = composition_plan(trees, symbols, self.vocabulary, memory is None, device)
         if memory is None:
-            phrases = self.composition(self.embed.weight, DevicePlan.of(composing, device))
+            phrases = self.composition(self.embed.weight, composing)
             return Replay(grown.states, state, phrases, composing.slot, None)
         row, step = (actions == Action.NT).nonzero()
         column = ((actions == Action.NT).cumsum(1) - 1)[row, step]
@@ -199,13 +179,12 @@ class RNNG(nn.Module):
         self,
         replay: Replay,
         trees: Constituents,
-        actions: np.ndarray,
         symbols: np.ndarray,
         legal: np.ndarray,
         capped: np.ndarray,
     ) -> TreeScores:
-        """How probable actions and symbols are (Sec. 2.1), one product with each weight for all; see `legality`."""
-        states = replay.states
+        """Scores of actions and symbols (Sec. 2.1); one product with each weight for all of them; see `legality`."""
+        states, actions = replay.states, trees.actions
         device = states.device
 
         def there(array):
@@ -230,9 +209,6 @@ class RNNG(nn.Module):
         def spread(values, places):
             return values.new_zeros(actions.size).index_copy(0, places, values).view(actions.shape)
 
-        values = None
-        if self.value is not None:
-            values = spread(precise(self.value(states.detach().index_select(0, state)).squeeze(1)), where)
         return TreeScores(
             actions=action,
             constituents=trees,
@@ -240,7 +216,6 @@ class RNNG(nn.Module):
             log_policy=spread(taken, where),
             entropy=spread(entropy, where),
             symbol_loss=spread(loss, generated),
-            values=values,
             capped=capped,
         )
 
@@ -251,22 +226,6 @@ class RNNG(nn.Module):
     def policy_scores(self, states: Tensor) -> Tensor:
         """(n, 3) float32 scores of the actions in (n, H) states."""
         return precise(self.policy(states))
-
-    def checked(self, log_probabilities: Tensor, before: Tensor, head: str) -> Tensor:
-        """Log probabilities (n, K) by which trees or texts are made up, which must be numbers.
-
-        `before` (n,) is how many choices each row has made, `head` which of the grammar's gave them, "policy" or
-        "output". Raises FloatingPointError: one is not finite; side, choice and the norms of all weights are named.
-        """
-        finite = torch.isfinite(log_probabilities)
-        if not finite.all():
-            first = int((~finite).any(1).long().argmax())
-            norms = (f"{self.side}.{name} {parameter.norm():.3g}" for name, parameter in self.named_parameters())
-            raise FloatingPointError(
-                f"{self.side} side: the {head} gave a probability that is not a number at step {int(before[first])}; "
-                f"norms of the parameters: {', '.join(norms)}"
-            )
-        return log_probabilities
 
     def forward(
         self,
@@ -284,7 +243,7 @@ class RNNG(nn.Module):
             actions: (B, T) of `Action`, filled up with NOP.
             text: (B, n + 1) symbols, each sentence followed by its end and padding.
             memory, roots, most: see `replay` and `legality`.
-            grown: the same trees, if they have just been made up.
+            grown: the same trees, if they have just been grown.
 
         Raises ValueError: an action is not legal, or the actions do not fit the text.
         """
@@ -292,23 +251,20 @@ class RNNG(nn.Module):
         trees = constituents(actions)
         symbols = generated_symbols(actions, text, self.padding)
         if grown is None or torch.is_grad_enabled():
-            replay = self.replay(trees, actions, symbols, memory, roots)
+            replay = self.replay(trees, symbols, memory, roots)
         else:
-            replay = self.remembered(grown, trees, actions, symbols, memory)
-        return self.scores(replay, trees, actions, symbols, legal, capped), replay
+            replay = self.remembered(grown, trees, symbols, memory)
+        return self.scores(replay, trees, symbols, legal, capped), replay
 
 
 def generated_symbols(actions: np.ndarray, text: np.ndarray, padding: int) -> np.ndarray:
-    """(B, T) the symbol of each GEN, of texts (B, n + 1) with their ends; padding elsewhere."""
+    """(B, T) the symbol of each GEN, from texts (B, n + 1) with their ends; padding elsewhere."""
     gen = actions == Action.GEN
     place = np.clip(gen.cumsum(1) - 1, 0, text.shape[1] - 1)
     return np.where(gen, np.take_along_axis(text, place, axis=1), padding)
 
 
-# --- rnng state ---
-
-
-AT_A_TIME = 4  # children that are read before others go on, where the host must not look how many there are
+AT_A_TIME = 4  # children that are read in a turn, where the host must not look how many there are
 
 
 class _Store:
@@ -326,7 +282,7 @@ class _Store:
 
     def _make_room(self, room: int) -> None:
         rows = self._rows.new_empty(*self._rows.shape[:-2], self.count + room, self._rows.shape[-1])
-        rows[..., : self.count, :] = self._rows[..., : self.count, :]
+        rows[..., : self.count, :] = self.all()
         self._rows = rows
 
     def append(self, rows: Tensor) -> Tensor:
@@ -346,32 +302,15 @@ class _Store:
         """All rows, (..., n, K)."""
         return self._rows[..., : self.count, :]
 
-    def of(self, part: int, numbers: Tensor) -> Tensor:
-        """Rows of one of several parts, (parts, n, K)."""
-        return self._rows[part].index_select(0, numbers)
-
-
-class _Weights:
-    """Those of a grammar, laid out for products with few rows, which on a CPU take up to twice as long otherwise."""
-
-    def __init__(self, grammar: RNNG):
-        stack, composition = grammar.stack, grammar.composition
-        self.recurrent = stack.recurrent_weight.t().contiguous()  # (H, 4H)
-        self.attended = stack.input_weight.t().contiguous()  # (H, 4H)
-        self.composition = composition.recurrent_weight.transpose(1, 2).contiguous()  # (2, H, 4H)
-        # what phrases add to the gates of the stack, and as children to those of either direction: (H, 12H)
-        self.phrase = torch.cat((stack.input_weight, *composition.input_weight)).t().contiguous()
-        self.bias = torch.cat((stack.bias, *composition.input_bias))
-
 
 class RNNGState:
-    """Where R rows are in building their trees.
+    """How far R rows have built their trees.
 
-    Stacks hold numbers of states, which are never overwritten: to drop rows, or to have one twice, numbers are moved.
+    Stacks hold numbers of states, which are never overwritten; so rows are dropped or duplicated by moving numbers.
 
-    A host that may look at values takes for each kind of action the rows that take it. One that must not, for it would
-    wait for the device, takes all rows for each kind, and those that do something else stand for a row more, the last,
-    which is nobody's.
+    If the host may look at values, each kind of action is done for the rows that take it. If it must not, because it
+    would wait for the device, each kind is done for all rows; rows that do something else are replaced by one more row,
+    the last, which belongs to no sentence.
 
     Args:
         grammar: the side whose trees are built.
@@ -384,8 +323,8 @@ class RNNGState:
     Attributes:
         transitions: what is legal.
         sentence: (R,) sentence of the memory that each row belongs to.
-        rows: how many there are; without looking, one more than are somebody's.
-        may: without looking, action -> rows that may take it: all of them, as long as nobody says otherwise.
+        rows: how many there are; without looking, the last included.
+        may: without looking, action -> rows that may take it; by default all of them.
     """
 
     @torch.no_grad()
@@ -406,13 +345,20 @@ class RNNGState:
         self.sentence = torch.arange(rows, device=device).clamp_(max=len(lengths) - 1)
         stack, embeddings = grammar.stack, grammar.embed.weight
         new = grammar.nonterminal[None] if memory is None else embeddings.new_zeros(1, grammar.size)
-        self._weights = _Weights(grammar)
+        # laid out for products with few rows, which on a CPU take up to twice as long otherwise
+        composition = grammar.composition
+        self._recurrent = stack.recurrent_weight.t().contiguous()  # (H, 4H)
+        self._attended = stack.input_weight.t().contiguous()  # (H, 4H)
+        self._composing = composition.recurrent_weight.transpose(1, 2).contiguous()  # (2, H, 4H)
+        # what phrases add to the gates of the stack, and as children to those of either direction: (H, 12H)
+        self._phrase = torch.cat((stack.input_weight, *composition.input_weight)).t().contiguous()
+        self._bias = torch.cat((stack.bias, *composition.input_bias))
         self._entry_gates = stack.project(torch.cat((embeddings, new)))
-        self._child_gates = _Store(grammar.composition.project(embeddings), 4 * rows)
+        self._child_gates = _Store(composition.project(embeddings), 4 * rows)
         zero = embeddings.new_zeros(1, grammar.size)
         roots = (grammar.nonterminal if roots is None else roots).expand(len(lengths), -1)
         nothing = zero.expand(len(lengths), -1)
-        root_states = stack.step(stack.project(roots), nothing, nothing, self._weights.recurrent)
+        root_states = stack.step(stack.project(roots), nothing, nothing, self._recurrent)
         # state 0 is below everything
         room = 2 * rows * (longest + 1)
         self._hidden, self._cells = (_Store(torch.cat((zero, states)), room) for states in root_states)
@@ -421,12 +367,35 @@ class RNNGState:
         self._top = torch.stack((torch.ones_like(self.sentence), self.sentence + 1), 1)  # its place, and its state
         # the place of the nonterminal of each open constituent, and the state below it; those of the root are not used
         self._open = torch.zeros(rows, limits.max_open + 1, 2, dtype=torch.long, device=device)
+        self._noted: dict[str, list[Tensor]] = {"policy": [], "output": []}
         if not looking:
             self.transitions.stop_last()
             self._number()
 
+    def note(self, head: str, scores: Tensor) -> None:
+        """Note scores (n, K) of the grammar's "policy" or "output", which must be finite; see `not_finite`."""
+        self._noted[head].append(scores.sum(1))
+
+    def not_finite(self) -> Tensor:
+        """(2,) bool, whether a score of policy and output that has been noted is not finite; forgets them."""
+        zero = self._bias.new_zeros(1)  # there may be none
+        found = [~torch.cat((zero, *sums)).isfinite().all() for sums in self._noted.values()]
+        self._noted = {head: [] for head in self._noted}
+        return torch.stack(found)
+
+    def complain(self, not_finite: list[bool]) -> None:
+        """Raise FloatingPointError if policy or output gave a score that is not finite; norms of weights are named."""
+        for head, wrong in zip(self._noted, not_finite, strict=True):
+            if wrong:
+                grammar = self.grammar
+                norms = (f"{grammar.side}.{name} {weight.norm():.3g}" for name, weight in grammar.named_parameters())
+                raise FloatingPointError(
+                    f"{grammar.side} side: the {head} gave a probability that is not a number; norms of the "
+                    f"parameters: {', '.join(norms)}"
+                )
+
     def _number(self) -> None:
-        """Number the rows, none of which is about to close a constituent; without looking."""
+        """Number the rows, none of which may be about to close a constituent; without looking."""
         self._everyone = torch.arange(self.rows, device=self.sentence.device)
         self._nobody = torch.full_like(self.sentence, self.rows - 1)
         self.may = dict.fromkeys((Action.NT, Action.GEN, Action.REDUCE), self._everyone)
@@ -435,7 +404,7 @@ class RNNGState:
         self._carried = self.all_hidden().new_zeros(2, 2, self.rows, self.grammar.size)
 
     def which(self, mask: Tensor) -> Tensor:
-        """The rows of a mask (R,); without looking, R of them, the last instead of those that are not meant."""
+        """The rows of a mask (R,); without looking, R of them, with the last row in place of those not in the mask."""
         return mask.nonzero().squeeze(1) if self.looking else self._everyone.where(mask, self._nobody)
 
     def hidden(self, rows: Tensor) -> Tensor:
@@ -447,14 +416,14 @@ class RNNGState:
         return self._top[:, 1].clone()
 
     def all_hidden(self) -> Tensor:
-        """(N, H) states that there have been, by their numbers."""
+        """(N, H) all states so far, by their numbers."""
         return self._hidden.all()
 
     @torch.no_grad()
     def advance(self, actions: Tensor, symbols: Tensor, ends: Tensor) -> None:
         """Let each row take an action (R,), NOP for none; a REDUCE has to be `ready`.
 
-        `symbols` are what GENs generate, `ends` those that end.
+        `symbols` (R,) are what GENs generate, `ends` (R,) bool the rows whose GEN is the end of the sentence.
         """
         order = actions.masked_fill(ends & (actions == Action.GEN), int(Action.NOP))
         nt, gen, reduce = self._by_action(order)
@@ -472,14 +441,14 @@ class RNNGState:
                 if self.memory is not None:
                     queries = self._hidden[below[: len(nt)]]
                     _, sums = self.memory.attend(self.sentence[nt], queries, self.grammar.stack.scale)
-                    gates[: len(nt)].addmm_(sums, self._weights.attended)
+                    gates[: len(nt)].addmm_(sums, self._attended)
             if len(reduce):
                 phrases = self._compose(reduce, opened[:, 0])
-                added = torch.addmm(self._weights.bias, phrases, self._weights.phrase).unflatten(1, (3, -1))
+                added = torch.addmm(self._bias, phrases, self._phrase).unflatten(1, (3, -1))
                 gates = torch.cat((gates, added[:, 0]))
                 codes = torch.cat((codes, self._child_gates.append(added[:, 1:].transpose(0, 1))))
             before = self._hidden[below], self._cells[below]
-            hidden, cells = self.grammar.stack.step(gates, *before, self._weights.recurrent)
+            hidden, cells = self.grammar.stack.step(gates, *before, self._recurrent)
             self._cells.append(cells)
             self._codes[rows, place] = codes
             self._top[rows] = torch.stack((place, self._hidden.append(hidden)), 1)
@@ -490,7 +459,6 @@ class RNNGState:
     def _by_action(self, order: Tensor) -> list[Tensor]:
         """Rows that take each of NT, GEN and REDUCE."""
         if not self.looking:
-            # of the last row, which is nobody's
             return [
                 rows.where(order.index_select(0, rows) == action, self.rows - 1) for action, rows in self.may.items()
             ]
@@ -498,14 +466,10 @@ class RNNGState:
         return order.argsort(stable=True)[: sum(numbers)].split(numbers)
 
     def ready(self, pending: Tensor, wait: float = 0.0) -> Tensor:
-        """Which of the rows that are to close a constituent can do it now.
+        """(R,) bool, which of the rows that are to close a constituent (`pending`, of the same shape) can do it now.
 
-        Looking, none or all of them: they wait for each other. Without, those whose children have all been read; each
-        call reads a few.
-
-        Args:
-            pending: (R,) bool, rows that are to close a constituent.
-            wait: the part of the sentences going on that has to be pending.
+        Looking, all of them or none: they wait until they are the part `wait` of the rows that go on. Without, the rows
+        whose children have all been read; each call reads a few.
         """
         if self.looking:
             return pending & (pending.sum() >= wait * self.transitions.live.sum())
@@ -517,7 +481,7 @@ class RNNGState:
         gates = self._child_inputs(rows, opened + 1 + step, (self._top[:, 0] - step).clamp(min=0))
         last = (now - 1).clamp(min=0) * self.rows + self._everyone
         read = self.grammar.composition.read(
-            gates.flatten(1, 2), [self.rows] * AT_A_TIME, last, self._weights.composition, self._carried
+            gates.flatten(1, 2), [self.rows] * AT_A_TIME, last, self._composing, self._carried
         )
         self._carried = torch.where((now > 0)[:, None], read, self._carried)
         self._read += now
@@ -539,20 +503,21 @@ class RNNGState:
         place = order[number]
         gates = self._child_inputs(rows[place], opened[place] + 1 + step, top[place] - step)
         last = (sizes.cumsum(0) - sizes)[children - 1] + torch.arange(len(rows), device=rows.device)
-        phrases = composition.combine(composition.read(gates, sizes.tolist(), last, self._weights.composition)[0])
+        phrases = composition.combine(composition.read(gates, sizes.tolist(), last, self._composing)[0])
         return torch.empty_like(phrases).index_copy_(0, order, phrases)
 
     def _child_inputs(self, rows: Tensor, forward: Tensor, backward: Tensor) -> Tensor:
         """(2, ..., 4H) of the children at these places of the stacks of some rows, read in either direction."""
         places = torch.stack((forward, backward)).clamp_(max=self._codes.shape[1] - 1)
         codes = self._codes.take(places.add_(rows * self._codes.shape[1]))
-        gates = [self._child_gates.of(direction, part.flatten()) for direction, part in enumerate(codes)]
+        gates = [of.index_select(0, part.flatten()) for of, part in zip(self._child_gates.all(), codes, strict=True)]
         return torch.stack(gates).unflatten(1, rows.shape)
 
     def select(self, rows: Tensor) -> None:
-        """Go on with these rows, (R',): some may be dropped, others be there more than once.
+        """Go on with these rows, (R',), in which some may be missing and others repeated.
 
-        Without looking, nobody's row stays the last; a row that is about to close a constituent must stay where it is.
+        Without looking, the row of no sentence stays the last one, and a row that is about to close a constituent must
+        keep its number.
         """
         if not self.looking:
             rows = nn.functional.pad(rows, (0, 1), value=self.rows - 1)

@@ -199,7 +199,8 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
         name = getattr(cfg, "_name", None)
         if name in _WORD_BY_WORD:
             raise ValueError(f"--criterion {name}: does not learn trees; give --criterion reinforce_tree")
-        self._criterion = super().build_criterion(cfg, from_checkpoint)
+        # as from a checkpoint: options that an older one has, and that are gone, are left out
+        self._criterion = super().build_criterion(cfg, from_checkpoint=True)
         forced, weight = self.cfg.rnng_forced_trees != ForcedTrees.none, getattr(cfg, "rnng_action_xent", None)
         if forced and weight == 0:
             logger.warning(

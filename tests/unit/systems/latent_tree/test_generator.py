@@ -73,7 +73,7 @@ def test_greedy_translations_are_the_most_probable_symbols():
     batch = sample(task, "abca", "ccb")
     _, _, memory = model.encode(batch["net_input"]["src_tokens"])
     roots, most = model.roots(memory), torch.tensor([12, 12])
-    chosen = generator(task).choice.greedy(model.decoder)
+    chosen = generator(task).choice.greedy
     grown = grow_trees(model.decoder, most, model.limits, chosen, memory, roots, greedy=True)
     actions, pad = grown.actions.numpy(), task.target_dictionary.pad()
     text = np.where(actions == Action.GEN, grown.symbols, pad)
@@ -205,9 +205,7 @@ def test_numbers_that_are_none_are_reported(beam, head, value):
     task, model = build()
     getattr(model.decoder, head).bias.data[0] = float(value)
     norm = value.removeprefix("-")
-    with pytest.raises(
-        FloatingPointError, match=rf"target side: the {head} .* at step 0;.*target\.{head}\.bias {norm}"
-    ):
+    with pytest.raises(FloatingPointError, match=rf"target side: the {head} .*; norms of.*target\.{head}\.bias {norm}"):
         generator(task, beam=beam).generate([model], sample(task, "ab"))
 
 

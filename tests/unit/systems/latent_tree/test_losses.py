@@ -11,12 +11,9 @@ from oracles.rnng_trees import padded, random_actions
 from fairseq_syntax.systems.latent_tree.reinforce import (
     CoverageRoot,
     GenCount,
-    at_actions,
     by_symbol_kind,
-    by_symbols,
     coverage_loss,
     generated,
-    mean_of_others,
     reward_to_go,
 )
 
@@ -135,26 +132,6 @@ def test_long_sentences(discount):
 def test_rewards_in_single_precision_are_summed_in_double():
     found = reward_to_go(torch.tensor([[1e8, 1.0, -1e8]]), torch.zeros(1, 3, dtype=torch.long), 1.0)
     assert found.dtype == torch.float64 and found.tolist() == [[1.0, 1.0 - 1e8, -1e8]]
-
-
-def test_other_trees_from_the_same_symbol():
-    """`by_symbols` of one tree, `at_actions` of another, for sentences of different lengths."""
-    draw = random.Random(6)
-    lengths = [0, 1, 5, 3]
-    rows = [[random_actions(draw, n, 4, 2, 3 * n + 8, (1.0, 1.0, 1.0)) for n in lengths] for _ in range(2)]
-    width = max(len(row) for side in rows for row in side)
-    ours, theirs = (torch.tensor([row + [3] * (width - len(row)) for row in side]) for side in rows)
-    returns = torch.rand(theirs.shape, dtype=torch.float64)
-    found = at_actions(by_symbols(returns, theirs), ours)
-    for row in range(4):
-        expected = reinforce.at_same_symbol(ours[row].tolist(), theirs[row].tolist(), returns[row].tolist())
-        assert found[row].tolist() == expected
-
-
-def test_mean_of_others():
-    values = torch.tensor([[1.0, 10], [2, 20], [6, 60], [0, 0], [3, 1], [6, 2]])
-    found = mean_of_others(values, 3)
-    assert found.tolist() == [[4.0, 40.0], [3.5, 35.0], [1.5, 15.0], [4.5, 1.5], [3.0, 1.0], [1.5, 0.5]]
 
 
 def test_losses_of_each_symbol():

@@ -146,17 +146,13 @@ def test_given_trees_are_taken():
         {"rnng_attn_key": "closed"},
         {"rnng_attn_scale": "sqrt"},
         {"share_all_embeddings": True},
-        {"rnng_value_head": True},
-        {"rnng_wait": 0.0},
     ],
     ids=lambda options: "-".join(map(str, *options.items())),
 )
 def test_options_train_all_weights(options):
     task, model = build(sharpness=1.0, **options)
     model.train()
-    criterion = ReinforceTreeCriterion(
-        task, ReinforceTreeConfig(seed=1, rnng_baseline="value" if "rnng_value_head" in options else "ema")
-    )
+    criterion = ReinforceTreeCriterion(task, ReinforceTreeConfig(seed=1))
     torch.manual_seed(4)
     loss, _, _ = criterion(model, pairs(task, SOURCES * 4, TARGETS * 4))
     loss.backward()

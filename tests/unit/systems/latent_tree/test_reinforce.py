@@ -15,11 +15,9 @@ from oracles.toy_grammar import END, LIMITS, PADDING, ToyTranslator
 
 from fairseq_syntax.systems.latent_tree.reinforce import (
     PRESETS,
-    ForcedClosings,
     Preset,
     ReinforceTreeConfig,
     ReinforceTreeCriterion,
-    RewardMode,
     TreePreset,
     coverage_loss,
 )
@@ -83,7 +81,7 @@ def in_loops(pair, baselines=None, cross=False):
         found = []
         for scores in sides:
             actions = [action for action in scores.actions[row].tolist() if action != NOP]
-            found.append((actions, *tree_rewards(actions, 4.0, 9.0, False, False)))
+            found.append((actions, *tree_rewards(actions, 4.0, 9.0, False)))
         totals.append([sum(tree) + at_end for _, tree, at_end in found])
         target_loss = float(pair.target.symbol_loss[row].sum())
         ahead = [-2.1 * coverages[-1] - 1.3 * target_loss + totals[-1][1], -2.1 * coverages[-1]]
@@ -186,115 +184,35 @@ def test_moving_averages_are_used_and_then_updated():
         assert {i: found[i] for i in loop[key]} == pytest.approx(loop[key], abs=1e-5)
 
 
-@pytest.mark.parametrize("where", ["reduce", "action"])
-def test_other_places_of_the_average_tree_reward(where):
+def test_averages_of_tree_rewards_at_reduce():
     model = toy()
     model.train()
-    criterion(rnng_tree_baseline=where)(model, sample_of())
+    criterion(rnng_tree_baseline="reduce")(model, sample_of())
     for side, scores in enumerate(model.trees["sample"]):
         total = count = 0
         for row in scores.tolist():
             actions = [action for action in row if action != NOP]
-            tree, at_end = tree_rewards(actions, 4.0, 9.0, False, False)
-            if where == "reduce":
-                total += sum(reward for action, reward in zip(actions, tree, strict=True) if action == REDUCE)
-                count += actions.count(REDUCE)
-            else:
-                total += sum(tree) + at_end
-                count += len(actions)
+            tree, _ = tree_rewards(actions, 4.0, 9.0, False)
+            total += sum(reward for action, reward in zip(actions, tree, strict=True) if action == REDUCE)
+            count += actions.count(REDUCE)
         assert count and float(model.baselines.tree[side]) == pytest.approx(total / count, rel=1e-6)
     # subtracted there and nowhere else: without discount, an action's share falls by one average at each place
     level = {"rnng_reward_discount": 1.0, "rnng_source_weight": 0.0, "rnng_target_weight": 0.0}
     pair = pair_of(model)
     plain = criterion(**level, rnng_baseline="none").losses(pair, model.baselines)
-    less = criterion(**level, rnng_tree_baseline=where).losses(pair, model.baselines)
+    less = criterion(**level, rnng_tree_baseline="reduce").losses(pair, model.baselines)
     for side, actions in enumerate(model.trees["sample"]):
-        there = actions == REDUCE if where == "reduce" else actions != NOP
-        to_come = there.long().flip(1).cumsum(1).flip(1) * (actions != NOP)
+        to_come = (actions == REDUCE).long().flip(1).cumsum(1).flip(1) * (actions != NOP)
         expected = plain.advantages[side] - model.baselines.tree[side].double() * to_come
         torch.testing.assert_close(less.advantages[side], expected, rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("baseline", ["none", "loo", "greedy", "value"])
-def test_other_baselines_leave_the_averages_alone(baseline):
-    model = toy(copies=3 if baseline == "loo" else 1)
+def test_without_baseline_the_averages_stay():
+    model = toy()
     before = {name: value.clone() for name, value in model.baselines.state_dict().items()}
     model.train()
-    criterion(rnng_baseline=baseline, rnng_loo_samples=3)(model, sample_of())
+    criterion(rnng_baseline="none")(model, sample_of())
     assert all(torch.equal(value, before[name]) for name, value in model.baselines.state_dict().items())
-
-
-def without_averages(model, copies, kind="sample"):
-    return in_loops(pair_of(model, kind, copies), None, cross=True)
-
-
-def test_other_samples_of_a_sentence():
-    model = toy(copies=3)
-    model.train()
-    advantages, _, coverages = without_averages(model, 3)
-    pair = pair_of(model, copies=3)
-    expected = []
-    for row, both in enumerate(advantages):
-        others = [other for other in range(row // 3 * 3, row // 3 * 3 + 3) if other != row]
-        expected.append([])
-        for side, scores in enumerate((pair.source, pair.target)):
-            actions = scores.actions.tolist()
-            theirs = [reinforce.at_same_symbol(actions[row], actions[o], advantages[o][side]) for o in others]
-            expected[-1].append([mine - (a + b) / 2 for mine, a, b in zip(both[side], *theirs, strict=True)])
-    totals = total_in_loops(pair, expected, coverages)
-    leave_one_out = criterion(**OPTIONS, rnng_baseline="loo", rnng_loo_samples=3, rnng_cross_reward="scg")
-    loss, size, log = leave_one_out(model, sample_of())
-    # a mean over the samples of each sentence
-    assert size == 3 and float(loss.detach()) == pytest.approx(sum(totals) / 3)
-    assert log["trees_src"] == 9 and log["nsentences"] == 3 and model.calls == [("sample", 9, None)]
-    model.eval()
-    model.trees["sample"] = toy().trees["sample"]
-    leave_one_out(model, sample_of())
-    assert [call[:2] for call in model.calls[1:]] == [("sample", 3)]
-
-
-def test_the_most_likely_trees_as_a_baseline():
-    model = toy()
-    model.train()
-    advantages, _, coverages = without_averages(model, 1)
-    there, _, _ = without_averages(model, 1, "greedy")
-    pair, greedy = pair_of(model), pair_of(model, "greedy")
-    expected = []
-    for row, both in enumerate(advantages):
-        expected.append([])
-        for side, (ours, theirs) in enumerate(((pair.source, greedy.source), (pair.target, greedy.target))):
-            lists = ours.actions[row].tolist(), theirs.actions[row].tolist(), there[row][side]
-            values = reinforce.at_same_symbol(*lists)
-            expected[-1].append([mine - value for mine, value in zip(both[side], values, strict=True)])
-    loss, _, _ = criterion(**OPTIONS, rnng_baseline="greedy", rnng_cross_reward="scg")(model, sample_of())
-    assert float(loss.detach()) == pytest.approx(sum(total_in_loops(pair, expected, coverages)))
-    assert model.calls == [("greedy", 3, None), ("sample", 3, None)]
-
-
-def test_the_value_head():
-    model = toy()
-    model.train()
-    advantages, _, coverages = without_averages(model, 1)
-    pair = pair_of(model)
-    squares, expected = [], []
-    for row, both in enumerate(advantages):
-        expected.append([])
-        for side, scores in enumerate((pair.source, pair.target)):
-            values = scores.values[row].tolist()
-            less = [mine - value for mine, value in zip(both[side], values, strict=True)]
-            squares += [value**2 for value in less]
-            expected[-1].append(less)
-    loss, _, _ = criterion(**OPTIONS, rnng_baseline="value", rnng_value_weight=0.6, rnng_cross_reward="scg")(
-        model, sample_of()
-    )
-    totals = total_in_loops(pair, expected, coverages)
-    assert float(loss.detach()) == pytest.approx(sum(totals) + 0.6 * sum(squares))
-    loss.backward()
-    assert model.source.value.weight.grad.abs().max() > 0
-
-    pair.source.values = None
-    with pytest.raises(ValueError, match="no value head; give --rnng-value-head"):
-        criterion(rnng_baseline="value").losses(pair, model.baselines)
 
 
 def test_given_trees_are_learned_and_not_reinforced():
@@ -361,11 +279,11 @@ def test_training_draws_from_the_random_numbers_of_torch():
     assert found[0] == found[1] != found[2]
 
 
-@pytest.mark.parametrize("baseline", ["ema", "none", "loo", "greedy", "value"])
+@pytest.mark.parametrize("baseline", ["ema", "none"])
 @pytest.mark.parametrize("cross", ["none", "scg"])
 def test_the_real_model_learns_by_every_baseline(baseline, cross):
-    model = real(rnng_value_head=baseline == "value").train()
-    loss, _, log = criterion(rnng_baseline=baseline, rnng_cross_reward=cross, rnng_loo_samples=2)(model, sample_of())
+    model = real().train()
+    loss, _, log = criterion(rnng_baseline=baseline, rnng_cross_reward=cross)(model, sample_of())
     loss.backward()
     missing = {name for name, parameter in model.named_parameters() if parameter.grad is None}
     assert not missing
@@ -478,28 +396,22 @@ def capped(pair):
 
 
 def test_presets_set_what_is_not_given():
-    assert criterion().weights == PRESETS[TreePreset.default] == Preset(1, 1, 1, 0.02, 4, 9, ForcedClosings.all)
-    assert criterion(rnng_preset="paper").weights == Preset(10, 1, 100, 0.02, 4, 9, ForcedClosings.all)
-    assert criterion(rnng_preset="shallow").weights == Preset(1, 1, 0.1, 0.02, 1, 0, ForcedClosings.all)
-    pf = criterion(rnng_preset="pf")
-    assert pf.weights == Preset(10, 10, 10, 0.02, 4, 10, ForcedClosings.penalty)
-    assert (pf.rewards.nonterminal_reward, pf.rewards.forced) == (10, ForcedClosings.penalty)
+    assert criterion().weights == PRESETS[TreePreset.default] == Preset(1, 1, 1, 0.02, 4, 9)
+    assert criterion(rnng_preset="paper").weights == Preset(10, 1, 100, 0.02, 4, 9)
+    assert criterion(rnng_preset="shallow").weights == Preset(1, 1, 0.1, 0.02, 1, 0)
     # 0 is given, too
-    mixed = criterion(rnng_preset="pf", rnng_target_weight=0.0, rnng_nonterminal_reward=3.0, rnng_reward_forced="all")
-    assert mixed.weights == Preset(10, 0, 10, 0.02, 4, 3, ForcedClosings.all)
+    mixed = criterion(rnng_preset="paper", rnng_target_weight=0.0, rnng_nonterminal_reward=3.0)
+    assert mixed.weights == Preset(10, 0, 100, 0.02, 4, 3)
 
 
 def test_the_literal_reading_is_a_preset():
     """Penalties and rewards add up, gens are counted up to an action, averages are subtracted where rewards are."""
-    literal = criterion(rnng_preset="literal")
-    assert literal.rewards.mode == RewardMode.additive
-    assert (literal.gen_count, literal.tree_baseline) == ("inclusive", "reduce")
-    assert literal.weights[:7] == PRESETS[TreePreset.default][:7]
-    for preset in ("default", "paper", "pf", "shallow"):
-        found = criterion(rnng_preset=preset)
-        assert (found.rewards.mode, found.gen_count, found.tree_baseline) == ("exclusive", "exclusive", "gen")
-    mixed = criterion(rnng_preset="literal", rnng_gen_count="exclusive")
-    assert (mixed.rewards.mode, mixed.gen_count, mixed.tree_baseline) == ("additive", "exclusive", "reduce")
+    literal = criterion(rnng_preset="literal").weights
+    assert literal[6:] == ("additive", "inclusive", "reduce") and literal[:6] == PRESETS[TreePreset.default][:6]
+    for preset in ("default", "paper", "shallow"):
+        assert criterion(rnng_preset=preset).weights[6:] == ("exclusive", "exclusive", "gen")
+    mixed = criterion(rnng_preset="literal", rnng_gen_count="exclusive").weights
+    assert mixed[6:] == ("additive", "exclusive", "reduce")
 
 
 @pytest.mark.parametrize(

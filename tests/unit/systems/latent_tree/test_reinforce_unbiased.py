@@ -43,7 +43,7 @@ TEXTS = ((4, 5), (6, 4))
 def real_model():
     """The latent-tree translator, in double precision."""
     limits = {"rnng_max_open": LIMITS.max_open, "rnng_max_consecutive": LIMITS.max_consecutive}
-    task, model = latent_trees.build(sharpness=1.0, symbols="abcd", rnng_value_head=True, **limits)
+    task, model = latent_trees.build(sharpness=1.0, symbols="abcd", **limits)
     words = task.source_dictionary
     assert (words.pad(), words.eos(), len(words)) == (PADDING, END, SYMBOLS)
     return model.double().train()
@@ -75,17 +75,17 @@ def costs(pair):
     total = 2.1 * coverage_loss(pair.attention, pair.attending, pair.attended)
     for scores, weight in ((pair.source, 0.7), (pair.target, 1.3)):
         rows = [tuple(action for action in row if action != Action.NOP) for row in scores.actions.tolist()]
-        known = {row: tree_rewards(list(row), 4.0, 9.0, False, False) for row in set(rows)}
+        known = {row: tree_rewards(list(row), 4.0, 9.0, False) for row in set(rows)}
         earned = [sum(known[row][0]) + known[row][1] for row in rows]
         total = total + weight * scores.symbol_loss.sum(1) - torch.tensor(earned, dtype=torch.float64)
     return total
 
 
 def gradient(loss, model):
-    """Of what does not belong to value heads or baselines, as one vector."""
-    names, parameters = zip(*[(n, p) for n, p in model.named_parameters() if ".value." not in n], strict=True)
+    """As one vector."""
+    parameters = list(model.parameters())
     parts = torch.autograd.grad(loss, parameters, retain_graph=True, allow_unused=True)
-    assert sum(part is not None for part in parts) >= len(names) - 2
+    assert sum(part is not None for part in parts) >= len(parts) - 2
     return torch.cat(
         [torch.zeros_like(p).flatten() if g is None else g.flatten() for p, g in zip(parameters, parts, strict=True)]
     )
@@ -104,10 +104,10 @@ def world(request):
     return model, pair, probability, gradient((probability * costs(pair)).sum(), model)
 
 
-def expected_gradient(world, baselines=None, reference=None, **options):
+def expected_gradient(world, baselines=None, **options):
     """What the criterion's gradient is on average."""
     model, pair, probability, _ = world
-    losses = criterion(**options).losses(pair, baselines or seen_baselines(), reference=reference)
+    losses = criterion(**options).losses(pair, baselines or seen_baselines())
     return gradient((probability.detach() * losses.total).sum(), model)
 
 
@@ -118,7 +118,7 @@ def test_all_trees_are_there(world):
     assert float(probability.min()) > 0
 
 
-@pytest.mark.parametrize("options", [{}, {"rnng_tree_baseline": "none"}, {"rnng_gen_count": "inclusive"}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"rnng_gen_count": "inclusive"}], ids=str)
 def test_with_moving_averages(world, options):
     """Whatever the averages are; without discount it does not matter how symbols are counted."""
     for seed in (3, 4):
@@ -128,41 +128,6 @@ def test_with_moving_averages(world, options):
 
 def test_without_baseline(world):
     assert difference(expected_gradient(world, rnng_baseline="none", **LEVEL), world[3]) < 1e-10
-
-
-def test_with_a_value_head(world):
-    assert difference(expected_gradient(world, rnng_baseline="value", **LEVEL), world[3]) < 1e-10
-
-
-def test_with_the_most_likely_trees(world):
-    """Any trees that are not drawn will do."""
-    model, pair, _, _ = world
-    trees = all_actions(2)
-    rows = len(pair.source.actions)
-    texts = [torch.tensor([[*text, END]]).expand(rows, -1) for text in TEXTS]
-    reference = pair_of(model, texts, trees[17].expand(rows, -1), trees[5].expand(rows, -1))
-    found = expected_gradient(world, rnng_baseline="greedy", reference=reference, **LEVEL)
-    assert difference(found, world[3]) < 1e-10
-
-
-@pytest.mark.parametrize("sentences", [((), (6,)), ((4,), ())], ids=str)
-def test_with_other_samples(sentences):
-    """All pairs of draws of a pair of very short sentences."""
-    model = ToyTranslator(seed=1)
-    one = everything(model, *sentences)
-    probability = probabilities(one)
-    expected = gradient((probability * costs(one)).sum(), model)
-    n = len(probability)
-    first, second = torch.arange(n).repeat_interleave(n), torch.arange(n).repeat(n)
-    rows = torch.stack((first, second), 1).flatten()
-    texts = [torch.tensor([[*text, END]]).expand(len(rows), -1) for text in sentences]
-    both = pair_of(model, texts, one.source.actions[rows], one.target.actions[rows])
-    losses = criterion(rnng_baseline="loo", rnng_loo_samples=2, **LEVEL).losses(both, seen_baselines())
-    weight = (probability[first] * probability[second]).detach().repeat_interleave(2) / 2
-    assert difference(gradient((weight * losses.total).sum(), model), expected) < 1e-10
-    # it is not the trees alone that are compared: without the others, the single losses are different
-    alone = criterion(rnng_baseline="none", **LEVEL).losses(both, seen_baselines())
-    assert not torch.allclose(alone.total, losses.total)
 
 
 def test_without_what_comes_later_on_the_other_side(world):
@@ -175,11 +140,9 @@ def test_without_what_comes_later_on_the_other_side(world):
     ("options", "biased"),
     [
         ({"rnng_tree_baseline": "gen"}, False),
-        ({"rnng_tree_baseline": "none"}, False),
         ({"rnng_tree_baseline": "gen", "rnng_cross_reward": "scg"}, False),
         ({"rnng_tree_baseline": "reduce"}, True),
-        ({"rnng_tree_baseline": "action"}, True),
-        ({"rnng_tree_baseline": "none", "rnng_gen_count": "inclusive"}, True),
+        ({"rnng_gen_count": "inclusive"}, True),
     ],
     ids=str,
 )

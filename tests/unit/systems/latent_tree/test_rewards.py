@@ -2,7 +2,6 @@
 
 import random
 from functools import cache
-from itertools import product
 
 import numpy as np
 import pytest
@@ -10,22 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import rnng_trees as oracle
 
-from fairseq_syntax.systems.latent_tree.reinforce import ForcedClosings, RewardMode, TreeRewards, tree_rewards
+from fairseq_syntax.systems.latent_tree.reinforce import RewardMode, tree_rewards
 from fairseq_syntax.systems.latent_tree.transitions import Action, constituents
 from fairseq_syntax.systems.latent_tree.tree_files import from_brackets, to_brackets
 
 NT, GEN, REDUCE, NOP = (int(action) for action in Action)
-OPTIONS = [TreeRewards(4.0, 9.0, *choice) for choice in product(RewardMode, ForcedClosings)] + [
-    TreeRewards(0.3, 10.0, RewardMode.additive, ForcedClosings.all)
-]
+OPTIONS = [(4.0, 9.0, RewardMode.exclusive), (4.0, 9.0, RewardMode.additive), (0.3, 10.0, RewardMode.additive)]
 
 
-def rewards(actions, options=None):
-    return tree_rewards(actions, constituents(actions), options)
+def rewards(actions, mode=RewardMode.exclusive):
+    return tree_rewards(constituents(actions), mode=mode)
 
 
-def total(actions, options=None):
-    each, last = rewards(actions, options)
+def total(actions, mode=RewardMode.exclusive):
+    each, last = rewards(actions, mode)
     return each.sum(1) + last
 
 
@@ -57,7 +54,7 @@ def of_shape(shape):
 def test_by_hand(shape, exclusive, additive):
     actions = oracle.padded([of_shape(shape)])
     assert total(actions).tolist() == pytest.approx([exclusive])
-    assert total(actions, TreeRewards(mode=RewardMode.additive)).tolist() == pytest.approx([additive])
+    assert total(actions, RewardMode.additive).tolist() == pytest.approx([additive])
 
 
 def test_each_action_has_its_own():
@@ -67,29 +64,25 @@ def test_each_action_has_its_own():
     assert each.dtype == last.dtype == np.float64
     assert each.tolist() == [[0, -1, 0, 0, 8, 0, 9, 0, 0, 0, 0, -1, 0, 0]]
     assert last.tolist() == [-1 - 2]  # one symbol alone, and two that were dropped
-    _, last = rewards(actions, TreeRewards(mode=RewardMode.additive))
+    _, last = rewards(actions, RewardMode.additive)
     assert last.tolist() == [4 - 1 - 2]
-    _, last = rewards(actions, TreeRewards(mode=RewardMode.additive, forced=ForcedClosings.penalty))
-    assert last.tolist() == [-1 - 2]
 
 
 @pytest.mark.parametrize(
-    ("actions", "all_of_it", "penalty"),
+    ("actions", "expected"),
     [
-        ([NT, GEN, GEN, GEN], 8, 0),  # [ab
-        ([NT, GEN, GEN], -1, -1),  # [a
-        ([NT, GEN, NT, GEN, GEN, GEN], 8 - 1, -1),  # [a[bc: the outer closing comes after one
-        ([NT, GEN, NT, GEN, GEN, REDUCE, GEN], -1, -1),  # [a[bc]: as if the end had not come between
-        ([NT, GEN, NT, GEN, GEN, REDUCE, NT, GEN], -1 - 1, -1 - 1),  # [a[bc][
-        ([NT, GEN, NT, GEN, GEN, REDUCE, GEN, GEN], 9, 0),  # [a[bc]d
-        ([GEN, NT, GEN], -1, -1),  # a[
-        ([NT, NT, GEN], -2, -2),
+        ([NT, GEN, GEN, GEN], 8),  # [ab
+        ([NT, GEN, GEN], -1),  # [a
+        ([NT, GEN, NT, GEN, GEN, GEN], 8 - 1),  # [a[bc: the outer closing comes after one
+        ([NT, GEN, NT, GEN, GEN, REDUCE, GEN], -1),  # [a[bc]: as if the end had not come between
+        ([NT, GEN, NT, GEN, GEN, REDUCE, NT, GEN], -1 - 1),  # [a[bc][
+        ([NT, GEN, NT, GEN, GEN, REDUCE, GEN, GEN], 9),  # [a[bc]d
+        ([GEN, NT, GEN], -1),  # a[
+        ([NT, NT, GEN], -2),
     ],
 )
-def test_what_the_end_closes(actions, all_of_it, penalty):
-    actions = np.array([actions])
-    assert rewards(actions)[1].tolist() == [all_of_it]
-    assert rewards(actions, TreeRewards(forced=ForcedClosings.penalty))[1].tolist() == [penalty]
+def test_what_the_end_closes(actions, expected):
+    assert rewards(np.array([actions]))[1].tolist() == [expected]
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
@@ -107,11 +100,9 @@ def test_random_trees(seed, options, weights):
 
 def compare(rows, options):
     actions = oracle.padded(rows)
-    each, last = rewards(actions, options)
-    additive, penalty = options.mode == RewardMode.additive, options.forced == ForcedClosings.penalty
-    amounts = options.terminal_reward, options.nonterminal_reward, additive, penalty
+    each, last = tree_rewards(constituents(actions), *options)
     for row, taken in enumerate(rows):
-        expected, expected_last = oracle.rewards(taken, *amounts)
+        expected, expected_last = oracle.rewards(taken, *options[:2], options[2] == RewardMode.additive)
         assert each[row, : len(taken)].tolist() == pytest.approx(expected, abs=1e-12)
         assert not each[row, len(taken) :].any()
         assert last[row] == pytest.approx(expected_last, abs=1e-12)
@@ -122,7 +113,7 @@ def test_who_closes_does_not_matter(mode):
     """A tree earns the same whether its last constituents are closed by the policy or by the end."""
     rows = [row for row in oracle.all_action_rows(3, 4, 3, 100) if row[-2:-1] != [NT]]
     found = {}
-    for row, reward in zip(rows, total(oracle.padded(rows), TreeRewards(mode=mode)), strict=True):
+    for row, reward in zip(rows, total(oracle.padded(rows), mode), strict=True):
         found.setdefault(oracle.tree_of(row), []).append(reward)
     assert set(found) == set(oracle.all_trees(3, 4, 3))
     assert sum(len(rewards) > 1 for rewards in found.values()) > 100
@@ -149,7 +140,7 @@ def all_trees_of_five():
 def test_best_of_all_trees_of_five_symbols(mode, most, trees, mean, maximum, best):
     """What a constituent with a fault earns decides whether chains of unary constituents are best, or trees."""
     actions, built, size = all_trees_of_five()
-    each, last = tree_rewards(actions, built, TreeRewards(mode=mode))
+    each, last = tree_rewards(built, mode=mode)
     assert not last.any()  # all is closed before the end
     chosen = (size <= most).nonzero()[0]
     found = each.sum(1)[chosen]
@@ -165,12 +156,3 @@ def test_best_of_all_trees_of_five_symbols(mode, most, trees, mean, maximum, bes
         assert all("(X (X" in line and ") ) )" in line for line in lines)
     flat = (size == 0).nonzero()[0]
     assert each[flat].sum() == 0
-
-
-def test_names_of_choices():
-    """As options of programs give them."""
-    actions = oracle.padded([of_shape("[a[bc]]d")])
-    assert total(actions, TreeRewards(mode="additive", forced="penalty")).tolist() == [16]
-    for wrong in ({"mode": "both"}, {"forced": "none"}):
-        with pytest.raises(ValueError, match=rf"'{next(iter(wrong.values()))}' is none of .*(exclusive|penalty)"):
-            TreeRewards(**wrong)

@@ -346,8 +346,6 @@ OPTIMIZER = SimpleNamespace(backward=lambda loss: loss.backward())
         ([], False, set()),
         (["--rnng-forced-trees", "flat", "--rnng-action-xent", "1"], False, set()),
         (["--rnng-forced-trees", "words"], False, {"policy"}),
-        (["--rnng-value-head", "--rnng-baseline", "value"], True, set()),
-        (["--rnng-value-head"], False, {"value"}),
     ],
 )
 def test_parameters_that_distributed_training_would_miss(data, more, flat, left_out):
