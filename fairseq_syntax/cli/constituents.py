@@ -22,9 +22,8 @@ from .common.verb import Verb
 
 _STATS = """\
 The root, which spans the whole sentence, does not count as a constituent. Sentences without symbols are left out. Rows
-"random" are trees with the same numbers of symbols and constituents, all of them equally probable; "right" is
-(a (b (c d))), "left" (((a b) c) d); "shuffled" has the segments of "found", and the symbols between them, in random
-order. Random rows are means, or sums, over several samples.
+"random" are trees with the same numbers of symbols and constituents, all of them equally probable, and are means, or
+sums, over several samples; "right" is (a (b (c d))), "left" (((a b) c) d).
 
 Shape:
   height, highest   mean and maximum height of a tree; the root alone has height 1
@@ -39,7 +38,6 @@ Words: gold words are sequences of characters without a space, or those of --wor
 contain no other, stripped of spaces.
   P, R, F1          segments against words, over all sentences
   any R             recall of words by all constituents
-  edge P, R, F1     positions where a segment starts or ends, against those where a word does
 Attention from constituents of the target to those of the source, without --side:
   max alpha         mean of the highest weight of a target constituent
   entropy           mean entropy of its weights, in nats

@@ -18,10 +18,8 @@ from ..systems.latent_tree.statistics import (
     pad,
     random_trees,
     right_branching,
-    segment_scores,
     segmentation,
     shape,
-    shuffled_segments,
     span_counts,
 )
 from ..systems.latent_tree.transitions import NONE, Constituents, constituents
@@ -43,7 +41,7 @@ def print_tables(pairs: Sequence[TreeRecord], args: Namespace) -> None:
     header = ["side", "trees", "height", "highest", "per symbol", "children", "% unary", "% flat"]
     _print([*header, "% right", "% left", "% capped"], sides, _Side.shapes, args)
     _print(["side", "trees", "right F1", "left F1", "random F1"], sides, _Side.agreement, args)
-    header = ["side", "segments", "P", "R", "F1", "any R", "edge P", "edge R", "edge F1"]
+    header = ["side", "segments", "P", "R", "F1", "any R"]
     _print(header, sides, _Side.words, args, last=bool(args.side))
     if not args.side:
         found = attention_summary(pair.attention for pair in pairs)
@@ -92,8 +90,8 @@ class _Side:
         self.found = constituents(pad([tree.actions for tree in self.trees]))
         self.right, self.left = (constituents(make(self.lengths)) for make in (right_branching, left_branching))
         counts = np.bincount(self.found.row[self.found.parent != NONE], minlength=len(self.trees))
-        self.random = np.random.default_rng(args.seed)
-        self.draws = [constituents(random_trees(self.lengths, counts, self.random)) for _ in range(args.samples)]
+        random = np.random.default_rng(args.seed)
+        self.draws = [constituents(random_trees(self.lengths, counts, random)) for _ in range(args.samples)]
 
     def shapes(self) -> list[list]:
         """Rows of the first table."""
@@ -120,22 +118,16 @@ class _Side:
 
     def words(self) -> list[list]:
         """Rows of the third table."""
-        shuffled = (segment_scores(shuffled_segments(self.found, self.random), self.text) for _ in self.draws)
         scores = {
             "found": segmentation(self.found, self.text),
-            "shuffled": sum(shuffled, Segmentation()),
             "random": sum((segmentation(draw, self.text) for draw in self.draws), Segmentation()),
             "right": segmentation(self.right, self.text),
             "left": segmentation(self.left, self.text),
         }
         return [
-            [name, *(_prf(score.words)), score.inside.recall, *(_prf(score.boundaries))]
+            [name, score.words.precision, score.words.recall, score.words.f1, score.inside.recall]
             for name, score in scores.items()
         ]
-
-
-def _prf(counts: Counts) -> tuple[float, float, float]:
-    return counts.precision, counts.recall, counts.f1
 
 
 def read_words(path: str, trees: dict[int, Tree], name: str) -> list[list[int]]:

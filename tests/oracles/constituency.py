@@ -5,7 +5,6 @@ A tree is what the root has in it: a tuple of children, each of them a symbol (s
 
 import math
 from functools import cache
-from itertools import combinations
 
 SPACE = "\u2581"
 
@@ -120,55 +119,23 @@ def segments(tree) -> list[tuple[int, int]]:
     ]
 
 
-def score(text, spans, lengths=None) -> list[tuple[int, int, int]]:
-    """Of spans: (hits, found, given) of words, and of the edges between symbols."""
+def score(text, spans, lengths=None) -> tuple[int, int, int]:
+    """(hits, found, given) of spans against words."""
     gold = words(text, lengths)
-    characters = [i for i, symbol in enumerate(text) if symbol != SPACE]
     found = {frozenset(i for i in range(*span) if text[i] != SPACE) for span in spans} - {frozenset()}
-
-    def edges(sets):
-        # an edge is named by the character behind it
-        behind = {min(one) for one in sets} | {min([i for i in characters if i > max(one)], default=-1) for one in sets}
-        return behind - {-1, *characters[:1]}
-
-    pairs = [(found, gold), (edges(found), edges(gold))]
-    return [(len(one & other), len(one), len(other)) for one, other in pairs]
+    return len(found & gold), len(found), len(gold)
 
 
 def segmentation(trees, lengths=None) -> list[tuple[int, int, int]]:
-    """(hits, found, given) of segments, of all constituents, and of the edges of segments."""
-    totals = [[0, 0, 0] for _ in range(3)]
+    """(hits, found, given) of segments, and of all constituents."""
+    totals = [[0, 0, 0] for _ in range(2)]
     for number, tree in enumerate(trees):
         text, own = leaves(tree), None if lengths is None else lengths[number]
-        of_words, of_edges = score(text, segments(tree), own)
-        of_all, _ = score(text, [node[:2] for node in nodes(tree)[1:]], own)
-        for total, counts in zip(totals, (of_words, of_all, of_edges), strict=True):
-            for i, count in enumerate(counts):
+        all_spans = [node[:2] for node in nodes(tree)[1:]]
+        for total, spans in zip(totals, (segments(tree), all_spans), strict=True):
+            for i, count in enumerate(score(text, spans, own)):
                 total[i] += count
     return [tuple(total) for total in totals]
-
-
-def arrangements(tree) -> set[tuple]:
-    """Every way to put the segments of a tree, and the symbols between, in an order: segments as (start, end)."""
-    text, spans = leaves(tree), segments(tree)
-    sizes = [end - start for start, end in spans]
-    pieces = len(text) - sum(sizes) + len(sizes)
-    found = set()
-
-    def place(left, at, spots, start, done):
-        if at == pieces:
-            found.add(tuple(done))
-        elif at in spots:
-            for size in set(left):
-                rest = list(left)
-                rest.remove(size)
-                place(rest, at + 1, spots, start + size, [*done, (start, start + size)])
-        else:
-            place(left, at + 1, spots, start + 1, done)
-
-    for spots in combinations(range(pieces), len(sizes)):
-        place(sizes, 0, spots, 0, [])
-    return found
 
 
 def attention(tables) -> dict:

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from .growing import given_text, grow_trees, left_justified
 from .layers import Memory
 from .rnng import RNNG, RNNGState
-from .transitions import NONE, Action, Constituents, Limits
+from .transitions import Action, Constituents, Limits
 from .tree_files import to_brackets
 
 
@@ -337,12 +337,12 @@ class TreeGenerator:
             models: one `latent_tree_rnng`.
             sample: with `net_input`.
 
-        Returns for each sentence hypotheses from the best on, on the CPU: tokens, score, positional_scores, attention
-        and alignment as fairseq has them, scores with penalty and temperature; src_tree and tgt_tree (str), src_spans
-        and tgt_spans (lists of (start, end)) of constituents in the order of opening, the source's root among them and
-        the target's not; node_attention (J, I) between them; src_capped and tgt_capped (bool), whether the budget of
-        actions forbade a constituent. Raises ValueError: several models, prefixes or constraints; FloatingPointError: a
-        probability is not a number.
+        Returns the hypotheses of each sentence, best first, on the CPU: tokens, score, positional_scores and alignment
+        as in fairseq, scores with penalty and temperature; src_tree and tgt_tree (str); src_spans and tgt_spans (lists
+        of (start, end)) of constituents in the order of opening, with the source's root and without the target's;
+        node_attention (J, I) between them; src_capped and tgt_capped (bool), whether the budget of actions forbade a
+        constituent. Raises ValueError: several models, prefixes or constraints; FloatingPointError: a probability is
+        not a number.
         """
         if len(models) != 1:
             raise ValueError(
@@ -393,20 +393,17 @@ class TreeGenerator:
         step_scores, attentions = step_scores.cpu(), replay.attention.cpu()
         result = [[] for _ in src_trees]
         for number, row in enumerate(rows.tolist()):
-            root, spans = _spans(trees, number)
-            _, src_spans = _spans(sources, row)
+            spans, src_spans = _spans(trees, number), _spans(sources, row)
             attention = attentions[number, : len(spans) - 1, : len(src_spans)]
             # a symbol's score is that of all actions since the symbol before it
             until = step_scores[number].cumsum(0)[torch.from_numpy(generating[number])]
             positional = until.diff(prepend=until.new_zeros(1))
-            innermost = trees.innermost[number][generating[number]]
-            innermost = np.where(innermost == NONE, NONE, innermost - root)
             result[row].append(
                 {
                     "tokens": torch.tensor(tgt_symbols[number]),
                     "score": until[-1] / len(until) ** self.power,
                     "positional_scores": positional,
-                    "attention": symbol_attention(attention, innermost, src_spans),
+                    "attention": None,  # of symbols
                     "alignment": torch.empty(0),
                     "src_tree": src_trees[row],
                     "tgt_tree": tgt_trees[number],
@@ -446,28 +443,7 @@ class TreeScorer(TreeGenerator):
         return torch.arange(len(most), device=most.device), grown.actions, text, most, grown
 
 
-def _spans(trees: Constituents, row: int) -> tuple[int, list[tuple[int, int]]]:
-    """The number of a sentence's root, and the (start, end) of its constituents in the order of opening, root first."""
-    first, stop = np.searchsorted(trees.row, [row, row + 1])
-    return first, list(zip(trees.start[first:stop].tolist(), trees.end[first:stop].tolist(), strict=True))
-
-
-def symbol_attention(attention: Tensor, innermost: np.ndarray, spans: list[tuple[int, int]]) -> Tensor:
-    """(n + 1, m + 1) attention of target symbols to source symbols, ends included, for pictures.
-
-    A symbol attends as its innermost constituent does, and what goes to a source constituent is shared by its symbols.
-    Symbols right in the root attend to all alike.
-
-    Args:
-        attention: (J, I) of constituents.
-        innermost: (m + 1,) constituent of each target symbol, 0 for the root, `NONE` for one that was dropped.
-        spans: of the I source constituents, root first.
-    """
-    length = spans[0][1]
-    place = torch.arange(length + 1)
-    start, end = torch.tensor(spans).T[:, :, None]
-    shares = ((place >= start) & (place < end)).double()
-    shares[:, length] = shares.sum(1) == 0  # nothing is in the root of an empty sentence
-    shares /= shares.sum(1, keepdim=True)
-    rows = torch.cat((torch.full((1, length + 1), 1 / (length + 1)), (attention.double() @ shares).float()))
-    return rows[torch.from_numpy(np.maximum(innermost, 0))].T
+def _spans(trees: Constituents, row: int) -> list[tuple[int, int]]:
+    """The (start, end) of the constituents of a sentence in the order of opening, root first."""
+    here = slice(*np.searchsorted(trees.row, [row, row + 1]))
+    return list(zip(trees.start[here].tolist(), trees.end[here].tolist(), strict=True))

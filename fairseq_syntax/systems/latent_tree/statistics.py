@@ -1,10 +1,8 @@
-"""Trees that learned ones are compared with, as actions: branching to one side, and random.
-
-Latent constituent trees over characters in numbers (Bradbury & Socher 2017, Sec. 4): their shape, how far they agree
+"""Latent constituent trees over characters in numbers (Bradbury & Socher 2017, Sec. 4): their shape, their agreement
 with branching and random trees, the words that are constituents, and the attention between constituents.
 
 The root, which no policy opens, is not counted as a constituent. Shares and scores are percentages; NaN where there is
-nothing to take them of.
+nothing to count.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,6 +13,8 @@ from scipy.special import entr
 
 from ...trees.characters import SPACE
 from .transitions import NONE, Action, Constituents
+
+# --- trees to compare with -------------------------------------------------------------------------------------------
 
 
 def pad(rows: Sequence[Sequence[int]]) -> np.ndarray:
@@ -41,12 +41,13 @@ def left_branching(lengths: np.ndarray) -> np.ndarray:
 
 
 def random_trees(lengths: np.ndarray, counts: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """(B, T) actions of random trees: all with (B,) `lengths` symbols and `counts` constituents are equally probable.
+    """(B, T) actions of random trees: all trees with (B,) `lengths` symbols and `counts` constituents are equally
+    probable.
 
-    A tree is the word of its numbers of children, in the order of opening, 0 for symbols. Among the rotations of a word
-    of n zeros and k + 1 positive numbers with the sum n + k, one is a tree (the cycle lemma of Dvoretzky & Motzkin
-    1947), so a tree is uniform if the word is. Chains of constituents of one child can be drawn, as by a policy; limits
-    of depth are not kept. `counts` are without the root, and 0 of a sentence without symbols.
+    A tree is written as the numbers of children of its nodes in the order of opening, 0 for symbols. Among the
+    rotations of n zeros and k + 1 positive numbers with the sum n + k, exactly one is a tree (the cycle lemma of
+    Dvoretzky & Motzkin 1947), so the tree is uniform if the numbers are. Constituents of one child can be drawn, as by
+    a policy; there is no limit of depth. `counts` are without the root, and 0 for a sentence without symbols.
     """
     return _actions([_random_children(int(n), int(k), random) for n, k in zip(lengths, counts, strict=True)])
 
@@ -72,9 +73,8 @@ def _actions(words: Sequence[np.ndarray]) -> np.ndarray:
     nodes = len(children)
     root = np.zeros(nodes, dtype=bool)
     root[sizes.cumsum() - sizes] = True
-    # Nodes still to come, before each node and after the last. The node's last descendant is the one after which there
-    # is one fewer than before the node, for the first time; it is found among the positions in the order of (to come,
-    # position).
+    # Nodes still to come, before each node and after the last. After the last descendant of a node, there is for the
+    # first time one fewer than before the node; this position is found in the order of (to come, position).
     to_come = np.append(0, (children - 1).cumsum()) + len(words)
     places = np.sort(to_come * (nodes + 1) + np.arange(nodes + 1))
     ends = places[np.searchsorted(places, (to_come[:-1] - 1) * (nodes + 1) + np.arange(nodes) + 1)] % (nodes + 1)
@@ -87,31 +87,26 @@ def _actions(words: Sequence[np.ndarray]) -> np.ndarray:
     return _rows(flat[flat != Action.NOP], 2 * sizes - symbols - 1)
 
 
-# --- statistics ---
-
-
-# --- shape --------------------------------------------------------------------------------------------------------
+# --- shape -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What trees look like."""
+    """The shape of the trees of some sentences."""
 
-    height: float  # mean over sentences of the height of the tree; 1 with the root alone
-    highest: int  # the greatest of them
+    height: float  # mean height of a tree; 1 with the root alone
+    highest: int  # the greatest height
     per_symbol: float  # constituents per symbol
     children: float  # mean number of children of a constituent, symbols and constituents
     unary: float  # share of constituents that have one child
     flat: float  # share of sentences with the root alone
-    # share, of the constituents in constituents (or roots) with two children or more, that are the last child
-    right: float
-    left: float  # the same of the first child
-    # share of sentences in which the budget of actions forbade to open a constituent; NaN if that is not known
-    capped: float
+    right: float  # share of constituents that are the last child, among those with a sibling
+    left: float  # the same for the first child
+    capped: float  # share of sentences in which the budget of actions forbade a constituent; NaN if not known
 
 
 def shape(found: Constituents, capped: Sequence[bool] | None = None) -> Shape:
-    """The shape of the trees of sentences; `capped` says of each whether the budget forbade a constituent, if known."""
+    """The shape of trees; `capped` says of each whether the budget of actions forbade a constituent, if known."""
     root = found.parent == NONE
     children = found.terminals + found.nonterminals
     inner = np.flatnonzero(~root)
@@ -150,40 +145,40 @@ def _ratio(part, whole) -> float:
 
 @dataclass(frozen=True)
 class Counts:
-    """What has been found of what should be; counts of several draws can be added."""
+    """Numbers of items found, expected, and both; counts of several samples can be added."""
 
-    hits: int = 0  # found and given
-    found: int = 0  # all that were found
-    given: int = 0  # all that should be
+    hits: int = 0  # found and expected
+    found: int = 0
+    given: int = 0  # expected
 
     def __add__(self, other: "Counts") -> "Counts":
         return Counts(self.hits + other.hits, self.found + other.found, self.given + other.given)
 
     @classmethod
     def of(cls, found: np.ndarray, given: np.ndarray) -> "Counts":
-        """Of two sets of numbers, each without repetitions."""
+        """Counts of two sets of numbers, each without repetitions."""
         return cls(int(np.isin(found, given, assume_unique=True).sum()), len(found), len(given))
 
     @property
     def precision(self) -> float:
-        """Percent of what was found."""
+        """Percentage of found items that are expected."""
         return 100 * _ratio(self.hits, self.found)
 
     @property
     def recall(self) -> float:
-        """Percent of what should be found."""
+        """Percentage of expected items that are found."""
         return 100 * _ratio(self.hits, self.given)
 
     @property
     def f1(self) -> float:
-        """Harmonic mean of both; 0 without hits, NaN if there is nothing on either side."""
+        """Harmonic mean of both; 0 without hits, NaN if both sets are empty."""
         return 200 * _ratio(self.hits, self.found + self.given)
 
 
 def span_counts(found: Constituents, given: Constituents) -> Counts:
-    """How many spans, of two symbols or more but not the whole sentence, two trees of the same sentences share.
+    """Spans of two symbols or more, but not of whole sentences, that two trees of the same sentences share.
 
-    Right-branching trees over n > 1 symbols have n - 2 of them.
+    A right-branching tree over n > 1 symbols has n - 2 of them.
     """
     return Counts.of(*(_pairs(_spans(trees, _nontrivial(trees))) for trees in (found, given)))
 
@@ -194,13 +189,13 @@ def _nontrivial(found: Constituents) -> np.ndarray:
 
 
 def _spans(found: Constituents, which: np.ndarray) -> np.ndarray:
-    """(K, 2) where these constituents start and end in the symbols of all sentences, one after the other."""
+    """(K, 2) starts and ends of these constituents in the concatenated symbols of all sentences."""
     offset = (found.lengths.cumsum() - found.lengths)[found.row]
     return np.stack((found.start + offset, found.end + offset), axis=1)[which]
 
 
 def _pairs(spans: np.ndarray) -> np.ndarray:
-    """A number for each span that occurs, in which start and end are together."""
+    """One number for each different span, made of start and end."""
     return np.unique((spans[:, 0].astype(np.int64) << 32) | spans[:, 1])
 
 
@@ -208,7 +203,7 @@ def _pairs(spans: np.ndarray) -> np.ndarray:
 
 
 class Text:
-    """Where the words of sentences are, in the symbols of all sentences that are not spaces, one after the other.
+    """Positions of words in the concatenated symbols of sentences, spaces left out.
 
     Args:
         sentences: the symbols of each.
@@ -219,7 +214,6 @@ class Text:
     Attributes:
         before: (N + 1,) symbols that are not spaces, before each symbol and at the end.
         words: (W,) where words start.
-        edges: where sentences start, and where the last one ends.
     """
 
     def __init__(self, sentences: Sequence[Sequence[str]], words: Sequence[Sequence[int]] | None = None):
@@ -227,82 +221,49 @@ class Text:
         space = np.array([symbol == SPACE for symbols in sentences for symbol in symbols], dtype=bool)
         self.before = np.append(0, (~space).cumsum())
         starts = np.append(0, lengths.cumsum())
-        self.edges = self.before[starts]
+        edges = self.before[starts]  # of sentences
+        self.total = int(edges[-1])
         if words is None:
             # a word starts after a space, or where its sentence does
             after = np.insert(space, 0, True)[:-1]
             after[starts[:-1][lengths > 0]] = True
             self.words = self.before[:-1][after & ~space]
         else:
-            for number, (given, size) in enumerate(zip(words, np.diff(self.edges), strict=True)):
+            for number, (given, size) in enumerate(zip(words, np.diff(edges), strict=True)):
                 if sum(given) != size or min(given, default=1) < 1:
                     raise ValueError(f"sentence {number}: words of {sum(given)} symbols, but it has {size}")
             flat = np.array([length for given in words for length in given], dtype=int)
             self.words = flat.cumsum() - flat
 
     def strip(self, spans: np.ndarray) -> np.ndarray:
-        """(K, 2) spans of all symbols as spans of those that are not spaces; those of spaces alone are left out."""
+        """(K, 2) spans of all symbols as spans without spaces; spans of nothing but spaces are left out."""
         stripped = self.before[spans]
         return stripped[stripped[:, 0] < stripped[:, 1]]
 
 
 @dataclass(frozen=True)
 class Segmentation:
-    """How far constituents are words. A segment is one without others in it, stripped of spaces at its ends."""
+    """How far constituents are words. A segment is a constituent without others in it, stripped of spaces."""
 
     words: Counts = Counts()  # segments against words
-    inside: Counts = Counts()  # constituents of all kinds against words; only `recall` is of use
-    # places between two symbols that are not spaces, where a segment starts or ends, against those where a word
-    # does
-    boundaries: Counts = Counts()
+    inside: Counts = Counts()  # all constituents against words; only `recall` is of use
 
     def __add__(self, other: "Segmentation") -> "Segmentation":
-        return Segmentation(self.words + other.words, self.inside + other.inside, self.boundaries + other.boundaries)
-
-
-def segments(found: Constituents) -> np.ndarray:
-    """(K, 2) starts and ends of the constituents without constituents in them, in the symbols of all sentences."""
-    return _spans(found, (found.parent != NONE) & (found.nonterminals == 0))
+        return Segmentation(self.words + other.words, self.inside + other.inside)
 
 
 def segmentation(found: Constituents, text: Text) -> Segmentation:
     """Score the constituents of the sentences of a text.
 
-    Right-branching trees have one segment, the last two symbols; so their segments find next to nothing, while their
+    A right-branching tree has one segment, the last two symbols; so its segments find next to nothing, while its
     constituents find the last word of each sentence.
     """
-    return segment_scores(segments(found), text, _spans(found, found.parent != NONE))
-
-
-def segment_scores(spans: np.ndarray, text: Text, others: np.ndarray | None = None) -> Segmentation:
-    """Score segments (K, 2), which do not overlap, and `others` (L, 2), all constituents, if these are not the same."""
-    words = _pairs(np.stack((text.words, np.append(text.words, text.edges[-1])[1:]), axis=1))
-    stripped = text.strip(spans)
-    boundaries = (np.setdiff1d(places, text.edges) for places in (stripped, text.words))
-    return Segmentation(
-        Counts.of(_pairs(stripped), words),
-        Counts.of(_pairs(stripped if others is None else text.strip(others)), words),
-        Counts.of(*boundaries),
+    words = _pairs(np.stack((text.words, np.append(text.words, text.total)[1:]), axis=1))
+    inner = found.parent != NONE
+    segments, all_spans = (
+        _pairs(text.strip(_spans(found, which))) for which in (inner & (found.nonterminals == 0), inner)
     )
-
-
-def shuffled_segments(found: Constituents, random: np.random.Generator) -> np.ndarray:
-    """(K, 2) segments of the same lengths at other places, in a random order with the symbols between them."""
-    spans = segments(found)
-    total = int(found.lengths.sum())
-    # each piece is known by its start: a segment, or a symbol that is in none
-    covered = np.zeros(total + 1, dtype=int)
-    np.add.at(covered, spans[:, 0], 1)
-    np.add.at(covered, spans[:, 1], -1)
-    size = (covered.cumsum() == 0)[:-1].astype(int)
-    size[spans[:, 0]] = spans[:, 1] - spans[:, 0]
-    segment = np.zeros(total, dtype=bool)
-    segment[spans[:, 0]] = True
-    sentence = np.repeat(np.arange(len(found.lengths)), found.lengths)
-    pieces = np.flatnonzero(size)
-    pieces = pieces[np.lexsort((random.random(len(pieces)), sentence[pieces]))]
-    ends = size[pieces].cumsum()
-    return np.stack((ends - size[pieces], ends), axis=1)[segment[pieces]]
+    return Segmentation(Counts.of(segments, words), Counts.of(all_spans, words))
 
 
 # --- attention ----------------------------------------------------------------------------------------------------
@@ -313,20 +274,19 @@ class Attention:
     """Attention of the constituents of one side over those of the other, as the coverage loss sees it (eq. 2)."""
 
     constituents: int  # that attend
-    highest: float  # mean greatest weight of a constituent that attends
+    highest: float  # mean of the highest weight of a constituent that attends
     entropy: float  # mean entropy of its weights, in nats
-    # mean over sentences of the loss of the sums over those that attend: the root, which the other root consumes,
-    # should get 0, and the others 1
+    # parts of the loss, mean over sentences: from the total weight of each source constituent, which should be 1 (0 for
+    # the root, which the target's root consumes); from the highest weight that each gets, and that each target
+    # constituent gives, the root left out
     total: float
-    # mean over sentences of the loss of the greatest weight that a constituent gets; the root is left out
     attended: float
-    # mean over sentences of the loss of the greatest weight that a constituent gives, the root left out
     attending: float
     covered: float  # share of attended constituents, the roots left out, whose sum is between 0.5 and 1.5
 
 
 def attention_summary(weights: Iterable[np.ndarray]) -> Attention:
-    """Numbers of the attention of sentences: of each, weights (J, I) whose rows add up to 1; column 0 is the root."""
+    """Numbers about attention: of each sentence, weights (J, I) whose rows add up to 1; column 0 is the root."""
     highest, entropy, losses, sums = [], [], [], []
     for alpha in weights:
         total = alpha.sum(axis=0)

@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 class CharacterText:
     """`--bpe syntax_char`, `--eval-bleu-detok syntax_char`: raw text outside, characters inside.
 
-    fairseq's own `characters` is not accepted on its command lines.
+    fairseq's command lines do not accept its own `characters`.
     """
 
     def __init__(self, cfg=None):
@@ -48,9 +48,9 @@ class CharacterText:
         return to_text(x)
 
 
-# criterions of fairseq that one may think of, which need scores of words
+# criterions of fairseq that a user may try, but need scores of words
 _WORD_BY_WORD = ("cross_entropy", "label_smoothed_cross_entropy")
-# options of generation: those that the generator has, too, and those that cannot be given, with what they are then
+# options of generation: those of the generator, and those that are refused, with their neutral values
 _FOR_TREES = ("beam", "max_len_a", "max_len_b", "min_len", "lenpen", "unnormalized", "unkpen", "temperature")
 _NOT_FOR_TREES = {
     "sampling": False,
@@ -69,7 +69,7 @@ _NOT_FOR_TREES = {
 
 @dataclass
 class TreeTranslationConfig(TranslationConfig):
-    """fairseq's options of `translation`, and what is done with the trees.
+    """fairseq's options of `translation`, and those about trees.
 
     Three defaults differ from fairseq's: the source is padded on the right (`--left-pad-source` switches left padding
     on), `--upsample-primary` is 1 (fairseq's -1 fails as soon as there is a `train1`), and `--eval-bleu` joins
@@ -167,7 +167,7 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
         return ForcedTreeDataset.for_inference(self, src_tokens, src_lengths, constraints)
 
     def get_batch_iterator(self, dataset, *args, **kwargs):
-        """As in fairseq; the file of trees is told how many sentences come."""
+        """As in fairseq; the file of trees learns how many sentences will come."""
         iterator = super().get_batch_iterator(dataset, *args, **kwargs)
         if self._trees is not None:
             batches = iterator.frozen_batches[iterator.shard_id :: iterator.num_shards]
@@ -175,9 +175,9 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
         return iterator
 
     def get_interactive_tokens_and_lengths(self, lines, encode_fn):
-        """As in fairseq; numbers of the lines are kept, which its batches do not have."""
+        """As in fairseq; keeps the numbers of the lines, which fairseq's batches do not have."""
         tokens, lengths = super().get_interactive_tokens_and_lengths(lines, encode_fn)
-        # a buffer is translated before the next is read; what is left of it was too long and skipped
+        # a buffer is translated before the next is read; lines left over were too long and skipped
         self._numbers.clear()
         for number, ids in enumerate(tokens, self._lines_read):
             self._numbers[tuple(ids.tolist())].append(number)
@@ -195,7 +195,7 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
         return model
 
     def build_criterion(self, cfg, from_checkpoint=False):
-        """Build the criterion; fairseq's default is one of those that cannot be."""
+        """Build the criterion; ValueError for fairseq's criterions, its default included."""
         name = getattr(cfg, "_name", None)
         if name in _WORD_BY_WORD:
             raise ValueError(f"--criterion {name}: does not learn trees; give --criterion reinforce_tree")
@@ -217,12 +217,12 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
         return self._criterion
 
     def begin_epoch(self, epoch, model):
-        """As in fairseq; the criterion tells of the trees of the epoch before."""
+        """As in fairseq; the criterion reports on the trees of the epoch before."""
         super().begin_epoch(epoch, model)
         self._report_trees()
 
     def begin_valid_epoch(self, epoch, model):
-        """As in fairseq; the criterion tells of the trees since the epoch began."""
+        """As in fairseq; the criterion reports on the trees since the epoch began."""
         super().begin_valid_epoch(epoch, model)
         self._report_trees()
 
@@ -231,7 +231,7 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
             self._criterion.report_trees()
 
     def train_step(self, sample, model, criterion, optimizer, update_num, ignore_grad=False):
-        """As in fairseq; the criterion learns which batches stand in, in processes that have run out of data."""
+        """As in fairseq; marks batches that stand in, in processes that have run out of data."""
         sample = {**sample, "stand_in": ignore_grad}
         return super().train_step(sample, model, criterion, optimizer, update_num, ignore_grad)
 
@@ -246,9 +246,9 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
     # --- translation --------------------------------------------------------------------------------------------
 
     def build_generator(self, models, args, seq_gen_cls=None, extra_gen_cls_kwargs=None, prefix_allowed_tokens_fn=None):
-        """A `TreeGenerator`, or a `TreeScorer`. Options of fairseq that mean nothing to it are refused.
+        """A `TreeGenerator`, or a `TreeScorer` for `--score-reference`.
 
-        Raises ValueError: such an option is given; or a model builds no trees.
+        Raises ValueError: an option of fairseq that they do not have; or a model builds no trees.
         """
         for model in models:
             self._check_model(model)
@@ -258,17 +258,17 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
         if given or prefix_allowed_tokens_fn is not None:
             option = f"--{given[0].replace('_', '-')}" if given else "prefix_allowed_tokens_fn"
             raise ValueError(f"{option}: not available with --task tree_translation; leave it out")
-        # --eval-bleu gives some of them only
+        # --eval-bleu gives only some of them
         options = {name: getattr(args, name) for name in _FOR_TREES if hasattr(args, name)}
         kind = TreeScorer if getattr(args, "score_reference", False) else TreeGenerator
         return kind(self.src_dict, self.tgt_dict, **options)
 
     def inference_step(self, generator, models, sample, prefix_tokens=None, constraints=None):
-        """Translate a batch; its trees go to the file, if there is one.
+        """Translate a batch and write its trees to the file, if there is one.
 
-        Trees are those that were built: --rnng-dedup takes words from the translation, not from its tree.
+        The trees are those that were built: --rnng-dedup removes words from translations, but not from trees.
         """
-        # what a translation is like must not depend on the trees that it would be trained on
+        # translations must not depend on the trees that are given in training
         net_input = {name: value for name, value in sample["net_input"].items() if not name.endswith("_actions")}
         result = super().inference_step(
             generator, models, {**sample, "net_input": net_input}, prefix_tokens, constraints
@@ -287,7 +287,7 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
         if "id" in sample:
             return sample["id"].tolist()
         rows = sample["net_input"]["src_tokens"]
-        # which of several equal sentences is which makes no difference
+        # equal sentences may be exchanged
         return [self._numbers[tuple(row[row != self.src_dict.pad()].tolist())].popleft() for row in rows]
 
     def _without_repeats(self, hypothesis: dict) -> dict:
@@ -297,6 +297,4 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
         places = tokens.new_tensor(places)
         result = {**hypothesis, "tokens": tokens[places]}
         result["positional_scores"] = hypothesis["positional_scores"][places.to(hypothesis["positional_scores"].device)]
-        if hypothesis.get("attention") is not None:
-            result["attention"] = hypothesis["attention"][:, places.to(hypothesis["attention"].device)]
         return result

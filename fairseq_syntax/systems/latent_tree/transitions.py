@@ -2,18 +2,14 @@
 
 A sentence of n symbols starts with the root open. NT opens a constituent in the innermost open one, GEN generates the
 next symbol into it, REDUCE closes it. GEN of the end of the sentence (the symbol after the n-th) ends the sentence from
-any depth: what is still open is then closed automatically, and constituents that have nothing in them are dropped.
+any depth: what is still open is then closed automatically, and constituents with nothing in them are dropped.
 
 Everything is batched: B sentences are rows, and each row takes at most one action in a step (Dyer et al. 2016, Bradbury
-& Socher 2017, Sec. 2.1). What is legal never depends on how much text is left (a policy that could see the end of the
-text could not stop without it), with one exception: a budget of actions, that keeps every sentence able to end.
+& Socher 2017, Sec. 2.1). Which actions are legal never depends on how much text is left (a policy that could see the
+end of the text could not stop without it), with one exception: a budget of actions, so that every sentence can end.
 
-What could have been done at each step of trees that are known; all steps at once.
-
-The constituents that the actions of a transition system build, as arrays.
-
-Closings that are automatic (see `transitions`) count like all others; constituents with nothing in them do not exist.
-No loop runs over sentences or actions: an action's constituent is found by sorting, see `_innermost`.
+`Transitions` follows trees that are being built; `legality` and `constituents` look at all steps of known trees at
+once, on the host and without loops over sentences or actions.
 """
 
 from dataclasses import dataclass
@@ -34,6 +30,7 @@ class Action(IntEnum):
 
 
 NUM_ACTIONS = 3  # those that a policy chooses among
+NONE = -1  # no such constituent, or no such action
 
 
 @dataclass(frozen=True)
@@ -49,79 +46,64 @@ class Limits:
         return self.actions_per_symbol * lengths + 2 * self.max_open
 
 
-# Of a row, what its actions change; it may open a constituent while the first three are positive, and close one while
-# the next three are.
+# The counts of a row; NT is legal while the first three are positive, REDUCE while the next three are.
 _DEPTH_LEFT, _ROW_LEFT, _BUDGET_LEFT, _INSIDE, _FILLED, _LIVE, _CONSUMED, _TAKEN = range(8)
 _END = len(Action)  # the GEN that ends a sentence, beside the actions
 
 
 class Transitions:
-    """Where B sentences are in their trees.
+    """How far B sentences are in their trees.
 
     Args:
         lengths: (B,) symbols of each sentence without its end; for text that is not known yet, the most it may have.
         limits: how large a tree may be.
-
-    Attributes:
-        open: (B,) constituents that are open, the root among them.
-        consumed: (B,) symbols generated, the end among them.
-        consecutive: (B,) NTs since the last other action.
-        taken: (B,) actions taken.
-        live: (B,) bool, sentences that have not ended.
     """
 
     def __init__(self, lengths: Tensor, limits: Limits):
-        self.limits = limits
         self.lengths = lengths
-        self.budget = limits.max_actions(lengths)
-        start = lengths.new_tensor([limits.max_open - 1, limits.max_consecutive, 0, 0, 1, 1, 0, 0])
+        self.limits = limits
+        row = limits.max_consecutive
+        start = lengths.new_tensor([limits.max_open - 1, row, 0, 0, 1, 1, 0, 0])
         self._counts = start.repeat(len(lengths), 1)
-        # NT and its REDUCE, that of all others and the symbols to come are affordable
-        self._counts[:, _BUDGET_LEFT] = self.budget - lengths - 3
-        self._kept, self._added = self._changes(lengths)
-
-    def _changes(self, like: Tensor) -> tuple[Tensor, Tensor]:
-        """(actions, counts) what a row's counts are multiplied by when it acts, and what is then added to them."""
-        row = self.limits.max_consecutive
-        added = like.new_tensor(
+        # affordable are an NT with its REDUCE, the REDUCEs of all open constituents, and the symbols to come
+        self._counts[:, _BUDGET_LEFT] = limits.max_actions(lengths) - lengths - 3
+        # An action multiplies the counts of its row by `kept` and adds `added`. The innermost constituent is empty
+        # only after an NT; an end leaves neither budget nor life.
+        self._kept = lengths.new_tensor(
             [
-                [-1, -1, -2, 1, 0, 0, 0, 1],  # NT
-                [0, row, 0, 0, 1, 0, 1, 1],  # GEN
-                [1, row, 0, -1, 1, 0, 0, 1],  # REDUCE
-                [0, 0, 0, 0, 0, 0, 0, 0],  # NOP
-                [0, row, 0, 0, 0, 0, 1, 1],  # the end
+                [1, 1, 1, 1, 0, 1, 1, 1],  # NT
+                [1, 0, 1, 1, 0, 1, 1, 1],  # GEN
+                [1, 0, 1, 1, 0, 1, 1, 1],  # REDUCE
+                [1, 1, 1, 1, 1, 1, 1, 1],  # NOP
+                [1, 0, 0, 1, 0, 0, 1, 1],  # the end
             ]
         )
-        # only after an NT, nothing is in the innermost constituent; of an end, neither budget nor life is left
-        kept = like.new_tensor(
+        self._added = lengths.new_tensor(
             [
-                [1, 1, 1, 1, 0, 1, 1, 1],
-                [1, 0, 1, 1, 0, 1, 1, 1],
-                [1, 0, 1, 1, 0, 1, 1, 1],
-                [1, 1, 1, 1, 1, 1, 1, 1],
-                [1, 0, 0, 1, 0, 0, 1, 1],
+                [-1, -1, -2, 1, 0, 0, 0, 1],
+                [0, row, 0, 0, 1, 0, 1, 1],
+                [1, row, 0, -1, 1, 0, 0, 1],
+                [0, 0, 0, 0, 0, 0, 0, 0],
+                [0, row, 0, 0, 0, 0, 1, 1],
             ]
         )
-        return kept, added
 
-    open = property(lambda self: self._counts[:, _INSIDE] + 1)
-    consumed = property(lambda self: self._counts[:, _CONSUMED])
-    consecutive = property(lambda self: self.limits.max_consecutive - self._counts[:, _ROW_LEFT])
-    taken = property(lambda self: self._counts[:, _TAKEN])
-    live = property(lambda self: self._counts[:, _LIVE] > 0)
     inside = property(lambda self: self._counts[:, _INSIDE], doc="(B,) open constituents without the root.")
+    consumed = property(lambda self: self._counts[:, _CONSUMED], doc="(B,) generated symbols, the end included.")
+    taken = property(lambda self: self._counts[:, _TAKEN], doc="(B,) actions taken.")
+    live = property(lambda self: self._counts[:, _LIVE] > 0, doc="(B,) bool, sentences that have not ended.")
 
     def legal(self) -> Tensor:
         """(B, 3) bool: which of NT, GEN and REDUCE each row may take now; GEN alone for sentences that have ended.
 
-        GEN is always legal, so no row is without an action. REDUCE needs an open constituent beside the root, with
-        something in it. NT needs room: a depth, a number in a row, and a budget that still lets all be closed.
+        GEN is always legal, so every row has a legal action. REDUCE needs an open constituent beside the root, with
+        something in it. NT must keep to the limits, with a budget in which all constituents can still be closed.
         """
         nt, reduce = self.structure().unbind(1)
         return torch.stack((nt, torch.ones_like(nt), reduce), dim=1)
 
     def structure(self, rows: Tensor | None = None) -> Tensor:
-        """(n, 2) bool: whether NT and REDUCE are legal, in some of the rows or all."""
+        """(n, 2) bool: whether NT and REDUCE are legal, in these rows or in all."""
         counts = self._counts if rows is None else self._counts.index_select(0, rows)
         return (counts[:, : _LIVE + 1] > 0).unflatten(1, (2, 3)).all(2)
 
@@ -139,27 +121,26 @@ class Transitions:
         self._counts[-1:] = 0
 
     def select(self, rows: Tensor) -> None:
-        """Go on with these rows, (R,): some may be dropped, others be there more than once."""
-        for name in ("lengths", "budget", "_counts"):
-            setattr(self, name, getattr(self, name).index_select(0, rows))
+        """Go on with these rows, (R,), in which some may be missing and others repeated."""
+        self.lengths, self._counts = (values.index_select(0, rows) for values in (self.lengths, self._counts))
 
 
-# --- legality ---
+# --- known trees -----------------------------------------------------------------------------------------------------
 
 
 def legality(
     actions: np.ndarray, lengths: np.ndarray, limits: Limits, most: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Which actions were legal when each was taken; the same as `Transitions.legal` says step by step.
+    """The actions that were legal when each action was taken, as `Transitions.legal` says step by step.
 
     Args:
         actions: (B, T) of `Action`, filled up with NOP.
         lengths: (B,) symbols of each sentence without its end.
         most: (B,) symbols that the sentences might have had when the trees were built, if not `lengths`.
 
-    Returns (B, T, 3) bool, GEN alone for NOP; and (B,) bool, the sentences in which NT was forbidden somewhere by
-    nothing but the budget of actions. Raises ValueError: an action was not legal, or a sentence ends too early or not
-    at all; row and step are named.
+    Returns (B, T, 3) bool, GEN alone for NOP; and (B,) bool, the sentences in which only the budget of actions forbade
+    an NT somewhere. Raises ValueError, naming row and step: an action was not legal, or a sentence ends too early or
+    not at all.
     """
     unknown = (actions < Action.NT) | (actions > Action.NOP)
     if unknown.any():
@@ -178,7 +159,7 @@ def legality(
     to_come = most[:, None] + 1 - generated
     room = (opened < limits.max_open) & (consecutive < limits.max_consecutive) & real
     affordable = limits.max_actions(most)[:, None] - step >= to_come + opened + 2
-    # nothing is in the innermost constituent only right after it was opened
+    # the innermost constituent is empty only right after it was opened
     filled = np.concatenate((np.zeros((rows, 1), dtype=bool), ~nt[:, :-1]), axis=1)
     legal = np.stack((room & affordable, np.ones_like(nt), (opened > 1) & filled & real), axis=2)
 
@@ -202,36 +183,33 @@ def legality(
 
 
 def _before(which: np.ndarray) -> np.ndarray:
-    """(B, T) how many there are before each step."""
+    """(B, T) number of True before each step."""
     return which.cumsum(1) - which
-
-
-# --- constituents ---
-
-
-NONE = -1  # no such constituent, or no such action
 
 
 @dataclass(frozen=True)
 class Constituents:
-    """C constituents of B sentences, in the order of sentences and, within them, of opening: roots come first."""
+    """C constituents of B sentences, in the order of sentences and, within them, of opening: roots come first.
+
+    Closings by the end of the sentence count like all others; constituents with nothing in them are left out.
+    """
 
     row: np.ndarray  # (C,) sentence
     parent: np.ndarray  # (C,) constituent around it; `NONE` for roots
     opened: np.ndarray  # (C,) step of the NT; `NONE` for roots
     closed: np.ndarray  # (C,) step of the REDUCE; `NONE` where the closing was automatic, as that of roots always is
     start: np.ndarray  # (C,) first symbol in it
-    end: np.ndarray  # (C,) the symbol behind the last in it
-    terminals: np.ndarray  # (C,) symbols that are children
-    nonterminals: np.ndarray  # (C,) constituents that are children
-    depth: np.ndarray  # (C,) constituents around it
-    height: np.ndarray  # (C,) 1 with no constituents in it, else one more than the highest of them
+    end: np.ndarray  # (C,) the symbol after the last in it
+    terminals: np.ndarray  # (C,) number of symbols that are children
+    nonterminals: np.ndarray  # (C,) number of constituents that are children
+    depth: np.ndarray  # (C,) number of constituents around it
+    height: np.ndarray  # (C,) 1 without constituents in it, else one more than the highest of them
     # (B, T) the innermost open constituent when each action was taken; `NONE` for NOP, and inside of constituents
     # that were dropped
     innermost: np.ndarray
     closes: np.ndarray  # (B, T) the constituent that a REDUCE closes; `NONE` elsewhere
     opens: np.ndarray  # (B, T) the constituent that an NT opens; `NONE` elsewhere and if it was dropped
-    empty: np.ndarray  # (B,) constituents of each sentence that were dropped
+    empty: np.ndarray  # (B,) number of constituents of each sentence that were dropped
     lengths: np.ndarray  # (B,) symbols without the end
     actions: np.ndarray  # (B, T) that build them
 
@@ -240,7 +218,7 @@ class Constituents:
 
 
 def constituents(actions: np.ndarray) -> Constituents:
-    """What (B, T) actions build, which are legal and complete (see `legality`) and filled up with NOP."""
+    """The constituents that (B, T) actions build, legal and complete (see `legality`) and filled up with NOP."""
     rows, steps = actions.shape
     if not steps:
         raise ValueError("a sentence has at least one action, that of its end")
@@ -248,9 +226,11 @@ def constituents(actions: np.ndarray) -> Constituents:
     symbols = gen.cumsum(1)
     lengths = symbols[:, -1] - 1
     ends = gen & (symbols == (lengths + 1)[:, None])
-    # The NTs right before the end open what will be dropped.
-    empty = _run_before(nt, ends)
-    dropped = nt & (symbols == lengths[:, None]) & (np.arange(steps) >= (ends.argmax(1) - empty)[:, None])
+    # the NTs right before the end open what will be dropped
+    end = ends.argmax(1)
+    steps_before_end = np.where(~nt & (np.arange(steps) < end[:, None]), np.arange(steps), NONE)
+    empty = end - 1 - steps_before_end.max(1, initial=NONE)
+    dropped = nt & (symbols == lengths[:, None]) & (np.arange(steps) >= (end - empty)[:, None])
 
     opener = _innermost(nt, reduce)
     # constituents by number: the root of a sentence, then its NTs
@@ -280,7 +260,7 @@ def constituents(actions: np.ndarray) -> Constituents:
 
 
 def _levels(parent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(C,) depth and height of constituents; no loop is longer than trees are deep."""
+    """(C,) depth and height of constituents, in loops over depths."""
     depth = np.zeros(len(parent), dtype=int)
     height = np.ones(len(parent), dtype=int)
     around = parent.copy()
@@ -293,19 +273,11 @@ def _levels(parent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return depth, height
 
 
-def _run_before(nt: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """(B,) how many NTs stand right before the end of each sentence."""
-    steps = np.arange(nt.shape[1])
-    end = ends.argmax(1)
-    other = np.where(~nt & (steps < end[:, None]), steps, NONE).max(1, initial=NONE)
-    return end - 1 - other
-
-
 def _innermost(nt: np.ndarray, reduce: np.ndarray) -> np.ndarray:
     """(B, T) step of the NT that opened the innermost constituent open before each action; `NONE` for the root.
 
-    The state before an action has a depth. In the order of row, depth and time, the states within a constituent follow
-    the one in which it was opened, and before that in which the next one of this depth is.
+    The state before each action has a depth. In the order of row, depth and time, the states within a constituent come
+    right after the state in which it was opened.
     """
     depth = (nt.astype(int) - reduce).cumsum(1)
     depth = np.concatenate((np.zeros((len(nt), 1), dtype=int), depth[:, :-1]), axis=1)

@@ -9,7 +9,7 @@ from latent_trees import build, pairs, sample
 from oracles.rnng_trees import all_action_rows
 
 from fairseq_syntax.systems.latent_tree import rnng as rnng_state
-from fairseq_syntax.systems.latent_tree.generator import TreeGenerator, TreeScorer, beam_search, symbol_attention
+from fairseq_syntax.systems.latent_tree.generator import TreeGenerator, TreeScorer, beam_search
 from fairseq_syntax.systems.latent_tree.growing import grow_trees
 from fairseq_syntax.systems.latent_tree.transitions import NONE, Action, Limits, constituents
 from fairseq_syntax.systems.latent_tree.tree_files import from_brackets, to_brackets
@@ -63,9 +63,6 @@ def test_hypotheses(beam):
             assert hypothesis["node_attention"].shape == (len(hypothesis["tgt_spans"]), len(hypothesis["src_spans"]))
             assert hypothesis["src_spans"][0] == (0, len(text))
             assert hypothesis["tgt_tree"].count("(X") == len(hypothesis["tgt_spans"]) + 1
-            attention = hypothesis["attention"]
-            assert attention.shape == (len(text) + 1, len(tokens))
-            torch.testing.assert_close(attention.sum(0), torch.ones(len(tokens)))
 
 
 def test_greedy_translations_are_the_most_probable_symbols():
@@ -175,16 +172,6 @@ def test_scores_and_their_order_are_those_of_the_search(options):
         theirs.append((text, *to_brackets(np.array([tree]), [symbols]), score))
     for one, other in zip(ours, sorted(theirs), strict=True):
         assert one == (*other[:2], pytest.approx(other[2], abs=1e-5))
-
-
-def test_attention_of_symbols():
-    attention = torch.tensor([[0.5, 0.25, 0.25]])
-    found = symbol_attention(attention, np.array([0, 1, -1]), [(0, 3), (0, 1), (1, 3)])
-    uniform = [0.25] * 4
-    shared = [0.5 / 3 + 0.25, 0.5 / 3 + 0.125, 0.5 / 3 + 0.125, 0.0]
-    torch.testing.assert_close(found.T, torch.tensor([uniform, shared, uniform]))
-    empty = symbol_attention(torch.ones(1, 1), np.array([1]), [(0, 0)])
-    assert empty.tolist() == [[1.0]]
 
 
 def test_what_is_refused():

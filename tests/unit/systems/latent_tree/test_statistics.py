@@ -20,11 +20,8 @@ from fairseq_syntax.systems.latent_tree.statistics import (
     pad,
     random_trees,
     right_branching,
-    segment_scores,
     segmentation,
-    segments,
     shape,
-    shuffled_segments,
     span_counts,
 )
 from fairseq_syntax.systems.latent_tree.transitions import NONE, constituents
@@ -149,7 +146,7 @@ def test_segmentation(trees, data):
             places = sorted({0, size, *(end for end in ends if end < size)})
             words.append(np.diff(places).tolist())
     found = segmentation(built(trees), text_of(trees, words))
-    assert [triple(found.words), triple(found.inside), triple(found.boundaries)] == oracle.segmentation(trees, words)
+    assert [triple(found.words), triple(found.inside)] == oracle.segmentation(trees, words)
 
 
 def test_segmentation_by_hand():
@@ -158,7 +155,6 @@ def test_segmentation_by_hand():
     found = segmentation(built(trees), text_of(trees))
     assert triple(found.words) == (1, 2, 3), "ab; not c; cd has a constituent in it, and e is in none"
     assert triple(found.inside) == (2, 3, 3)
-    assert triple(found.boundaries) == (1, 2, 2), "ab|c is right, c|d is not, d|e is missing"
     assert found.words.f1 == pytest.approx(40)
 
 
@@ -172,39 +168,6 @@ def test_right_branching_trees_find_the_last_word_only():
 def test_words_must_add_up():
     with pytest.raises(ValueError, match=r"sentence 1: words of 3 symbols, but it has 2"):
         Text([["a"], ["b", "\u2581", "c"]], [[1], [1, 2]])
-
-
-@given(CORPORA, st.integers(0))
-def test_shuffled_segments(trees, seed):
-    found, text = built(trees), text_of(trees)
-    spans = shuffled_segments(found, np.random.default_rng(seed))
-    at = 0
-    left = sorted(map(tuple, spans.tolist()))
-    for tree in trees:
-        size, count = len(oracle.leaves(tree)), len(oracle.segments(tree))
-        own, left = left[:count], left[count:]
-        # as long as the tree's own, within the sentence, and none in another: all that there are of its arrangements
-        assert sorted(end - start for start, end in own) == sorted(end - start for start, end in oracle.segments(tree))
-        edges = [at, *(edge for span in own for edge in span), at + size]
-        assert edges == sorted(edges)
-        at += size
-    assert not left
-    flat = [symbol for tree in trees for symbol in oracle.leaves(tree)]
-    # sets of positions in one text are those of several, but for edges
-    assert triple(segment_scores(spans, text).words)[1] == oracle.score(flat, spans.tolist())[0][1]
-    assert len(spans) == len(segments(found))
-
-
-def test_shuffled_segments_are_uniform():
-    tree = (("a", "b"), "c", (("d",), "e"))
-    expected = oracle.arrangements(tree)
-    assert len(expected) == 12
-    found, random = built([tree] * 2400), np.random.default_rng(3)
-    spans = np.sort(shuffled_segments(found, random).reshape(2400, 2, 2), axis=1) - 5 * np.arange(2400)[:, None, None]
-    spans = [tuple(sorted(map(tuple, pair))) for pair in spans.tolist()]
-    counts = Counter(spans)
-    assert counts.keys() == expected
-    assert stats.chisquare(list(counts.values())).pvalue > 0.001
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(1, 5)), max_size=5), st.integers(0, 99))

@@ -125,12 +125,10 @@ def test_command_lines_accept_the_encoding(data, program):
 def hypothesis(dictionary, text: str, nodes=(2, 3)) -> dict:
     """One that says which source it is of, in its tree."""
     tokens = ids(dictionary, text)
-    sizes = len(tokens), 4
     return {
         "tokens": tokens,
         "score": -1.0,
-        "positional_scores": -torch.arange(sizes[0], dtype=torch.float),
-        "attention": torch.arange(sizes[0], dtype=torch.float).expand(sizes[1], -1),
+        "positional_scores": -torch.arange(len(tokens), dtype=torch.float),
         "alignment": torch.empty(0),
         "src_tree": "(X a )",
         "tgt_tree": f"(X {text} )",
@@ -295,7 +293,6 @@ def test_repeated_words_are_removed_with_all_that_belongs_to_them(data, rule, le
     assert task.tgt_dict.string(found["tokens"]) == left
     assert found["tokens"][-1] == task.tgt_dict.eos()
     assert found["positional_scores"].tolist() == [-float(i) for i in places]
-    assert found["attention"].tolist() == [[float(i) for i in places]] * 4
     assert found["tgt_tree"] == f"(X {text} )"
 
 

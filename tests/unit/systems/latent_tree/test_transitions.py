@@ -73,8 +73,8 @@ def test_the_budget_always_lets_all_be_closed(policy):
         lengths = torch.randint(0, 14, (100,), generator=generator)
         state = Transitions(lengths, limits)
         while state.live.any():
-            left = state.budget - state.taken
-            assert (left >= lengths + 1 - state.consumed + state.open - 1)[state.live].all()
+            left = limits.max_actions(lengths) - state.taken
+            assert (left >= lengths + 1 - state.consumed + state.inside)[state.live].all()
             state.step(torch.where(state.live, draw(state.legal(), POLICIES[policy], generator), NOP))
 
 
@@ -158,7 +158,7 @@ def test_rows_that_wait(seed, share):
         goes = (torch.rand(16, generator=generator) < share) & (place < actions.shape[1])
         waiting.step(torch.where(goes, at, NOP))
         place += goes
-    names = ("open", "consumed", "consecutive", "taken", "live", "budget", "lengths")
+    names = ("inside", "consumed", "taken", "live", "lengths")
     for name in names:
         assert torch.equal(getattr(together, name), getattr(waiting, name)), name
     assert not waiting.live.any()
@@ -201,7 +201,7 @@ def test_ends_may_be_said():
     assert state.legal().tolist() == [[False, True, False], [True, True, True]]  # only the second has something in it
     state.step(torch.tensor([NOP, REDUCE]), ends=torch.tensor([False, True]))
     assert state.live.tolist() == [False, True]  # only GEN ends a sentence
-    assert state.open.tolist() == [2, 1]
+    assert state.inside.tolist() == [1, 0]
 
 
 @pytest.mark.parametrize(
