@@ -27,11 +27,11 @@ _COLOURS = ("tab:blue", "tab:orange")
 def draw_trees(pair: TreeRecord, title: str = ""):
     """A figure of the trees of a sentence and of its translation, one above the other.
 
-    Symbols are leaves; a bar is a constituent, as wide as its first and last child are apart, and a line leads up from
-    its middle to the bar around it. The bar of the root is thicker. Lines never cross.
+    Symbols are leaves; a bar is a constituent, from its first to its last child, and a line leads up from its middle to
+    the bar around it. The bar of the root is thicker. Lines never cross.
 
-    Its two axes are in points. The bars of a tree have the gid `source-bars` or `target-bars`, in the order of opening,
-    and its other lines `source-lines` or `target-lines`.
+    Both axes are in points. The bars of a tree have the gid `source-bars` or `target-bars`, in the order of opening,
+    and the other lines `source-lines` or `target-lines`.
     """
     sides = {"source": pair.source, "target": pair.target}
     centres = [_centres(tree.symbols) for tree in sides.values()]
@@ -80,7 +80,7 @@ def _draw(axis, side: str, tree: Tree, centres: np.ndarray, found: Constituents,
         return
     left, right = _bars(found, centres)
     above = found.height * _STEP
-    # a constituent of one child is a short bar, which would be none
+    # the bar of an only child would have no length
     short = np.where(right - left < 2 * _SHORT, _SHORT, 0.0)
     bars = np.stack((left - short, above, right + short, above), axis=1)
     width = np.where(found.parent == NONE, 2.0, 1.2)

@@ -457,36 +457,20 @@ class StackLSTM(nn.Module):
         (root excluded) and source constituent, in float32 at least; None without a memory.
         """
         gates = nn.functional.embedding(plan.code, self.project(entries))
-        if memory is None:
-            return _Stack.apply(gates, self.recurrent_weight, plan), None
-        return _AttentiveStack.apply(
-            gates, self.recurrent_weight, self.input_weight, memory.keys, memory.values, memory.mask, self.scale, plan
-        )
+        memory = (None, None, None) if memory is None else memory
+        return _Stack.apply(gates, self.recurrent_weight, self.input_weight, *memory, self.scale, plan)
 
 
 class _Stack(Function):
-    """All states of stacks without attention, place by place."""
-
-    @staticmethod
-    def forward(ctx, gates, recurrent, plan):
-        gates, hidden, cells = _run(gates, recurrent, plan)
-        ctx.save_for_backward(gates, hidden, cells, recurrent)
-        ctx.plan = plan
-        return hidden
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, d_hidden):
-        gates, hidden, cells, recurrent = ctx.saved_tensors
-        d_gates = _run_back(gates, hidden, cells, recurrent, ctx.plan, d_hidden)
-        return d_gates, _recurrent_gradient(d_gates, hidden, ctx.plan), None
-
-
-class _AttentiveStack(Function):
-    """All states of stacks, place by place; nonterminals attend with the state below them."""
+    """All states of stacks, place by place; with keys, new nonterminals attend with the state below them."""
 
     @staticmethod
     def forward(ctx, gates, recurrent, input_weight, keys, values, mask, scale, plan):
+        ctx.plan, ctx.scale = plan, scale
+        if keys is None:
+            gates, hidden, cells = _run(gates, recurrent, plan)
+            ctx.save_for_backward(gates, hidden, cells, recurrent)
+            return hidden, None
         memory = Memory(keys, values, mask)
         # what a source constituent gets in all, and its square, are too much for half precision
         attention = precise(keys.new_zeros(len(keys), plan.nonterminals, keys.shape[1]))
@@ -501,14 +485,17 @@ class _AttentiveStack(Function):
 
         gates, hidden, cells = _run(gates, recurrent, plan, attend)
         ctx.save_for_backward(gates, hidden, cells, recurrent, input_weight, keys, values, attention, inputs)
-        ctx.plan, ctx.scale = plan, scale
         return hidden, attention
 
     @staticmethod
     @once_differentiable
     def backward(ctx, d_hidden, d_attention):
-        gates, hidden, cells, recurrent, input_weight, keys, values, attention, inputs = ctx.saved_tensors
         plan = ctx.plan
+        gates, hidden, cells, recurrent, *attentive = ctx.saved_tensors
+        if not attentive:
+            d_gates = _run_back(gates, hidden, cells, recurrent, plan, d_hidden)
+            return d_gates, _recurrent_gradient(d_gates, hidden, plan), *[None] * 6
+        input_weight, keys, values, attention, inputs = attentive
         d_inputs = torch.zeros_like(inputs)
         d_scores = torch.zeros_like(attention)
         d_new = torch.zeros_like(inputs).repeat(1, 1, 4)  # of the gates of nonterminals

@@ -29,34 +29,16 @@ from .reinforce import MovingBaselines
 from .rnng import RNNG, AttentionKey, Replay, TreePair, TreeScores
 from .transitions import Action, Limits
 
-
-class RootInput(StrEnum):
-    """What the decoder's root is pushed as."""
-
-    encoder = "encoder"  # the phrase embedding of the source's root
-    attend = "attend"  # what attention gives without any context: the mean of all source constituents
-    learned = "learned"  # a vector of its own
-
-
-class AttentionScale(StrEnum):
-    """What dot products are multiplied by."""
-
-    none = "none"
-    sqrt = "sqrt"  # one over the root of their size
-
-
-class PolicyGradient(StrEnum):
-    """Which weights the policy's gradient trains."""
-
-    full = "full"  # all that the probabilities of actions depend on
-    head = "head"  # those of the layer that chooses actions
-
-
-class SymbolGradient(StrEnum):
-    """Which weights the losses of symbols train."""
-
-    path = "path"  # all that the probabilities of symbols depend on
-    softmax = "softmax"  # those of the output layer, the paper's words taken literally
+RootInput = StrEnum("RootInput", "encoder attend learned")
+"""What the decoder's root is pushed as: the phrase of the source's root; what attention gives without any context, the
+mean of all source constituents; or a vector of its own."""
+AttentionScale = StrEnum("AttentionScale", "none sqrt")
+"""What dot products are multiplied by: 1, or one over the root of their size."""
+PolicyGradient = StrEnum("PolicyGradient", "full head")
+"""Which weights the policy's gradient trains: all that the probabilities of actions depend on, or the policy's own."""
+SymbolGradient = StrEnum("SymbolGradient", "path softmax")
+"""Which weights the losses of symbols train: all that they depend on, or (the paper's words taken literally) those of
+the output layer."""
 
 
 @dataclass
@@ -103,7 +85,7 @@ class LatentTreeRNNG(BaseFairseqModel):
 
     @classmethod
     def add_args(cls, parser):
-        """Add the options, without defaults: presets would not have any effect."""
+        """Add the options, without defaults, which would hide those of presets."""
         gen_parser_from_dataclass(parser, cls.options(), delete_default=True)
 
     @classmethod

@@ -18,16 +18,14 @@ from .transitions import NONE, NUM_ACTIONS, Action, Constituents, Limits, Transi
 FORBIDDEN = -1e9  # added to the score of an action that is not legal; finite, so that its gradient is 0 and not NaN
 
 
-class AttentionKey(StrEnum):
-    """What of a source constituent is compared with the decoder's state."""
-
-    open = "open"  # the state of the stack when it had just been opened
-    closed = "closed"  # its phrase embedding
+AttentionKey = StrEnum("AttentionKey", "open closed")
+"""What of a source constituent is compared with the decoder's state: the state of the stack when the constituent had
+just been opened, or its phrase."""
 
 
 @dataclass(frozen=True)
 class TreeScores:
-    """One side of B sentences under given trees of at most T actions."""
+    """Scores of one side of B sentences under known trees of at most T actions."""
 
     actions: Tensor  # (B, T) of `Action`
     constituents: Constituents  # what they build

@@ -1,17 +1,13 @@
-"""Trees over symbols as lines of brackets, from the actions of `transitions` and back.
+"""Trees over symbols as lines of brackets, and files of translations with their trees (`--rnng-tree-output`).
 
 The text `E i n ▁ M a n n` with its second word a constituent is `(X E i n ▁ (X M a n n ) )`: the root is written too.
 Symbols are separated by spaces; brackets of the text are written -LRB- and -RRB-, as in treebanks.
 
-The trees of translations as they were written to a file (`--rnng-tree-output`).
-
-Three lines a sentence, tab-separated, the number of the sentence behind the hyphen: `TS-7` and `TT-7` with the trees of
-source and target in brackets (see `brackets`), and `TA-7` with JSON: "source_spans" and "target_spans" of the
-constituents in the order of opening, [start, end] in symbols, those of the source with the root and those of the
-target without; "attention", a row for each constituent of the target with a weight for each of the source; where it is
-known, "source_capped" and "target_capped": whether the budget of actions forbade to open a constituent.
-
-The trees of translations as lines of text, like those that fairseq prints; and the file that they go to.
+A file has three lines a sentence, tab-separated, the number of the sentence after the hyphen: `TS-7` and `TT-7` with
+the trees of source and target in brackets, and `TA-7` with JSON: "source_spans" and "target_spans" of constituents in
+the order of opening, [start, end] in symbols, with the source's root and without the target's; "attention", a row for
+each constituent of the target with a weight for each of the source; where it is known, "source_capped" and
+"target_capped": whether the budget of actions forbade a constituent.
 """
 
 import json
@@ -36,10 +32,10 @@ def to_brackets(actions: np.ndarray, symbols: Sequence[Sequence[str]]) -> list[s
 
     Args:
         actions: (B, T) of `Action`, filled up with NOP; legal and complete (see `legality`). Constituents that the end
-            of the sentence closes are written, those that were dropped are not.
+            of the sentence closes are written, empty ones are not.
         symbols: those of each sentence, without its end.
 
-    Raises ValueError if their number is not what the actions generate, or a symbol is empty or has a space in it.
+    Raises ValueError: their number is not what the actions generate, or a symbol is empty or has a space in it.
     """
     if len(symbols) != len(actions):
         raise ValueError(f"actions of {len(actions)} sentences, symbols of {len(symbols)}; as many were expected")
@@ -76,12 +72,10 @@ def to_brackets(actions: np.ndarray, symbols: Sequence[Sequence[str]]) -> list[s
 
 
 def from_brackets(line: str) -> tuple[list[int], list[str]]:
-    """The actions that build a bracketed tree, and its symbols: the inverse of `to_brackets`.
+    """The actions that build a bracketed tree, and its symbols without the end: the inverse of `to_brackets`.
 
-    Every constituent but the root is closed by an action before the last, the GEN of the end of the sentence, which is
-    not among the symbols. A symbol -LRB- or -RRB- of the text itself becomes a bracket.
-
-    Raises TreeFormatError: no tree, with the place of the token (the first is 1) and what was expected.
+    An action closes every constituent but the root, which the last action, the GEN of the end, closes. A symbol -LRB-
+    or -RRB- of the text itself becomes a bracket. Raises TreeFormatError, naming the token (the first is 1): no tree.
     """
     actions: list[int] = []
     symbols: list[str] = []
@@ -143,9 +137,6 @@ def unescape(token: str) -> str:
     return token
 
 
-# --- tree files ---
-
-
 _RECORD = re.compile(r"(TS|TT|TA)-(\d+)(?:\t(.*))?", re.DOTALL)
 _ROUNDING = 5e-5  # numbers have four digits
 
@@ -176,12 +167,11 @@ class TreeRecord:
 
 
 def read_tree_file(lines: Iterable[tuple[int, str]], name: str) -> list[TreeRecord]:
-    """All trees and attention of numbered lines, by number of sentence, whatever the order of the lines; one or more.
+    """All trees and attention in numbered lines, sorted by sentence; the lines may have any order.
 
-    Lines of other kinds are passed over: what was written to stdout stands between the lines of fairseq-generate.
-
-    Raises TreeFormatError, naming file (`name`) and line: no trees; a line that is missing, there twice or damaged; or
-    attention that is not between the constituents of the trees.
+    Lines of other kinds are skipped, for fairseq-generate writes its own between them on stdout. Raises
+    TreeFormatError, naming file (`name`) and line: no trees; a line is missing, repeated or damaged; or the attention
+    is not between the constituents of the trees.
     """
     found: dict[int, dict[str, tuple[int, str]]] = {}
     for line, text in lines:
@@ -253,24 +243,17 @@ def _attention(values, rows: int, columns: int, place: str) -> np.ndarray:
             "target and source"
         )
     weights = weights.reshape(rows, columns)
-    # each of the weights may be rounded
+    # every weight may be rounded
     if not ((weights >= 0) & (weights <= 1)).all() or (abs(weights.sum(axis=1) - 1) > 1e-4 + _ROUNDING * columns).any():
         raise TreeFormatError(f"{place}: the attention is not one of weights from 0 to 1 whose rows add up to 1")
     return weights
-
-
-# --- tree output ---
 
 
 STDOUT = "-"
 
 
 def tree_lines(number: int, hypothesis: dict) -> str:
-    """Three lines about a translation: trees of source and target in brackets, and their attention as JSON.
-
-    `hypothesis` has "src_tree", "tgt_tree" (str), "src_spans", "tgt_spans" (lists of (start, end)) and "node_attention"
-    (J, I), see `generator.TreeGenerator`; and, if it is known, "src_capped" and "tgt_capped" (bool).
-    """
+    """The three lines about a sentence and a hypothesis from `TreeGenerator`; its capped fields may be missing."""
     attention = {
         "source_spans": [list(span) for span in hypothesis["src_spans"]],
         "target_spans": [list(span) for span in hypothesis["tgt_spans"]],
@@ -285,10 +268,10 @@ def tree_lines(number: int, hypothesis: dict) -> str:
 
 
 class TreeFile:
-    """A file that has its name only while all sentences that were announced are in it; else it ends in `.part`.
+    """A file whose name ends in `.part` until all announced sentences are in it.
 
-    So whatever stops the program, a file with the name is whole. It replaces an older one then, not before. `-` is
-    stdout.
+    So whatever stops the program, a file with the final name is complete; only then does it replace an older one. `-`
+    is stdout.
     """
 
     def __init__(self, path: str):
@@ -304,7 +287,7 @@ class TreeFile:
         return f"{self.path}.part"
 
     def expect(self, sentences: int) -> None:
-        """Announce sentences; those that have been announced before and are still missing will not come."""
+        """Announce sentences, in place of those announced before that are still missing."""
         self.missing = sentences
         if self.path == STDOUT or not sentences:
             return
@@ -312,7 +295,7 @@ class TreeFile:
             Path(self.path).parent.mkdir(parents=True, exist_ok=True)
             self._file = open(self._part, "w", encoding="utf-8", newline="\n")
         elif self._whole:
-            # the open file goes on under either name
+            # the open file can be written under either name
             os.replace(self.path, self._part)
             self._whole = False
 
