@@ -1,7 +1,8 @@
-"""The criterion of latent trees: against loops, its baselines, validation, logs, options, what it refuses."""
+"""The criterion of latent trees: against loops, its formulas and averages, validation, logs, options."""
 
 import logging
 import math
+import multiprocessing
 import random
 
 import latent_trees
@@ -9,17 +10,24 @@ import pytest
 import torch
 from fairseq.logging import metrics
 from oracles import reinforce, rnng_trees
-from oracles.rnng_trees import build
+from oracles.rnng_trees import build, padded, random_actions
 from oracles.rnng_trees import rewards as tree_rewards
 from oracles.toy_grammar import END, LIMITS, PADDING, ToyTranslator
+from torch import nn
 
 from fairseq_syntax.systems.latent_tree.reinforce import (
     PRESETS,
+    CoverageRoot,
+    GenCount,
+    MovingBaselines,
     Preset,
     ReinforceTreeConfig,
     ReinforceTreeCriterion,
     TreePreset,
+    by_symbol_kind,
     coverage_loss,
+    generated,
+    reward_to_go,
 )
 
 NT, GEN, REDUCE, NOP = range(4)
@@ -279,18 +287,6 @@ def test_training_draws_from_the_random_numbers_of_torch():
     assert found[0] == found[1] != found[2]
 
 
-@pytest.mark.parametrize("baseline", ["ema", "none"])
-@pytest.mark.parametrize("cross", ["none", "scg"])
-def test_the_real_model_learns_by_every_baseline(baseline, cross):
-    model = real().train()
-    loss, _, log = criterion(rnng_baseline=baseline, rnng_cross_reward=cross)(model, sample_of())
-    loss.backward()
-    missing = {name for name, parameter in model.named_parameters() if parameter.grad is None}
-    assert not missing
-    assert log["taught_src"] > 0 and log["advantages_squared_tgt"] > 0
-    assert model.encoder.policy.weight.grad.abs().max() > 0
-
-
 # --- logs ---------------------------------------------------------------------------------------------------------
 
 
@@ -443,3 +439,217 @@ def test_a_loss_that_is_no_number_is_reported(part, message):
         criterion()(model, sample_of())
     assert "source.policy" in str(caught.value) and "target.output" in str(caught.value)
     assert all(torch.equal(value, before[name]) for name, value in model.baselines.state_dict().items())
+
+
+# --- losses ---
+
+
+ROOTS = {CoverageRoot.zero: 0.0, CoverageRoot.one: 1.0}
+
+
+def mask(sizes, width):
+    return torch.arange(width) < torch.tensor(sizes)[:, None]
+
+
+def trees(rows: int, seed: int, longest: int = 7) -> torch.Tensor:
+    """(rows, T) random trees of random lengths."""
+    draw = random.Random(seed)
+    found = []
+    for _ in range(rows):
+        symbols = draw.randint(0, longest)
+        found.append(random_actions(draw, symbols, 5, 3, 3 * symbols + 10, (1.0, 1.0, 1.0)))
+    return torch.from_numpy(padded(found))
+
+
+@pytest.mark.parametrize("root", ROOTS)
+def test_coverage_equals_loops(root):
+    torch.manual_seed(1)
+    targets, sources = [0, 3, 1, 4, 2, 0, 4], [1, 5, 1, 2, 5, 3, 4]
+    attending, attended = mask(targets, 4), mask(sources, 5)
+    scores = torch.randn(7, 4, 5, dtype=torch.float64).masked_fill(~attended[:, None], -math.inf)
+    attention = scores.softmax(2)
+    found = coverage_loss(attention, attending, attended, root)
+    expected = [
+        reinforce.coverage(attention[row, :j, :i].tolist(), i, ROOTS[root])
+        for row, (j, i) in enumerate(zip(targets, sources, strict=True))
+    ]
+    torch.testing.assert_close(found, torch.tensor(expected, dtype=torch.float64), rtol=0, atol=1e-12)
+    # what stands in padding is nobody's business
+    outside = ~(attending[:, :, None] & attended[:, None])
+    for rubbish in (7.0, math.nan):
+        polluted = attention.masked_fill(outside, rubbish).requires_grad_()
+        again = coverage_loss(polluted, attending, attended, root)
+        assert torch.equal(again, found)
+        again.sum().backward()
+        assert torch.isfinite(polluted.grad).all() and not polluted.grad[outside].any()
+
+
+def coverage_of(rows, root=CoverageRoot.zero):
+    attention = torch.tensor([rows], dtype=torch.float64)
+    exists = torch.ones(attention.shape, dtype=torch.bool)
+    return float(coverage_loss(attention, exists[:, :, 0], exists[:, 0], root))
+
+
+def test_coverage_by_hand():
+    # each of two target constituents attends to one of two in the source: nothing is left to be desired
+    assert coverage_of([[0, 1, 0], [0, 0, 1]]) == 0
+    assert coverage_of([[0, 1, 0], [0, 0, 1]], CoverageRoot.one) == pytest.approx(1 / 3)
+    # sums .5 (root), 1.3, .2; maxima of columns .8, .1, of rows .5, .8
+    expected = (0.25 + 0.09 + 0.64) / 3 + (0.04 + 0.81) / 2 + (0.25 + 0.04) / 2
+    assert coverage_of([[0.4, 0.5, 0.1], [0.1, 0.8, 0.1]]) == pytest.approx(expected)
+
+
+def test_the_first_of_equal_maxima_gets_the_gradient():
+    attention = torch.full((1, 2, 3), 0.25, dtype=torch.float64, requires_grad=True)
+    exists = torch.ones(1, 2, 3, dtype=torch.bool)
+    coverage_loss(attention, exists[:, :, 0], exists[:, 0]).sum().backward()
+    gradient = attention.grad[0]
+    assert gradient[0, 1] < gradient[1, 1] < gradient[1, 2]  # in a column and a row; in its row; in no maximum
+    assert gradient[0, 2] == pytest.approx(float(gradient[1, 1]))
+    assert gradient[0, 0] == gradient[1, 0] > 0
+
+
+@pytest.mark.parametrize("count", GenCount)
+def test_symbols_before_actions(count):
+    actions = trees(20, 3)
+    found = generated(actions, count)
+    for row, numbers in zip(actions.tolist(), found.tolist(), strict=True):
+        assert numbers == reinforce.counts(row, count == GenCount.inclusive)
+
+
+@pytest.mark.parametrize("count", GenCount)
+@pytest.mark.parametrize("discount", [0.0, 0.3, 0.95, 1.0])
+def test_rewards_to_go_equal_loops(discount, count):
+    actions = trees(12, 4)
+    torch.manual_seed(4)
+    rewards = torch.randn(*actions.shape, dtype=torch.float64).masked_fill(actions == 3, 0)
+    counts = generated(actions, count)[:, :-1]
+    found = reward_to_go(rewards, counts, discount)
+    expected = [reinforce.to_go(rewards[row].tolist(), counts[row].tolist(), discount) for row in range(len(actions))]
+    torch.testing.assert_close(found, torch.tensor(expected, dtype=torch.float64), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("discount", [0.0, 0.01, 0.5, 0.95, 1.0])
+def test_long_sentences(discount):
+    """1,001 symbols: γ to their number is below what a float64 can be, and its inverse above."""
+    actions = [1 if step % 2 else random.Random(step).choice((0, 2)) for step in range(2002)]
+    draw = random.Random(5)
+    rewards = [draw.uniform(-50, 50) for _ in actions]
+    counts = generated(torch.tensor([actions]))[:, :-1]
+    found = reward_to_go(torch.tensor([rewards], dtype=torch.float64), counts, discount)[0].tolist()
+    later, expected = 0.0, []
+    for action, reward in zip(reversed(actions), reversed(rewards), strict=True):
+        later = reward + (discount * later if action == 1 else later)
+        expected.insert(0, later)
+    assert found == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+def test_rewards_in_single_precision_are_summed_in_double():
+    found = reward_to_go(torch.tensor([[1e8, 1.0, -1e8]]), torch.zeros(1, 3, dtype=torch.long), 1.0)
+    assert found.dtype == torch.float64 and found.tolist() == [[1.0, 1.0 - 1e8, -1e8]]
+
+
+def test_losses_of_each_symbol():
+    symbols = torch.tensor([[1, 3, 1], [3, 0, 0]])
+    losses = torch.tensor([[1.0, 2.0, 4.0], [8.0, 16.0, 99.0]], requires_grad=True)
+    where = torch.tensor([[True, True, True], [True, True, False]])
+    sums, counts = by_symbol_kind(symbols, losses, where, 5)
+    assert sums.tolist() == [16.0, 5.0, 0.0, 10.0, 0.0] and counts.tolist() == [1.0, 2.0, 0.0, 2.0, 0.0]
+    assert sums.dtype == torch.float64 and not sums.requires_grad
+
+
+# --- moving baselines ---
+
+
+def totals(batch, size):
+    """Sums and counts of (key, number)."""
+    sums, counts = torch.zeros(size, dtype=torch.float64), torch.zeros(size, dtype=torch.float64)
+    for key, number in batch:
+        sums[key] += number
+        counts[key] += 1
+    return sums, counts
+
+
+def test_averages_equal_loops():
+    draw = random.Random(1)
+    baselines = MovingBaselines(7, 5, decay=0.9)
+    expected = {"source": {}, "target": {}, "tree": {}, "cross": {}}
+    sizes = {"source": 7, "target": 5, "tree": 2, "cross": 2}
+    for step in range(6):
+        batches = {
+            name: [(draw.randrange(size - (step < 3)), draw.uniform(-5, 5)) for _ in range(4)]
+            for name, size in sizes.items()
+        }
+        # used before they are updated; what has not been seen is its own baseline
+        for name in ("source", "target"):
+            symbols = torch.tensor([[key for key, _ in batches[name]]])
+            losses = torch.tensor([[number for _, number in batches[name]]], dtype=torch.float64, requires_grad=True)
+            found = baselines.of(name, symbols, losses)
+            assert not found.requires_grad and found.dtype == torch.float64
+            wanted = [expected[name].get(key, number) for key, number in batches[name]]
+            assert found[0].tolist() == pytest.approx(wanted, abs=1e-5)
+        for name in ("tree", "cross"):
+            for side in range(2):
+                own = torch.tensor([1.5, -7.0])
+                average = expected[name].get(side)
+                wanted = [1.5, -7.0] if average is None else [average, average]
+                assert baselines.of(name, side, own).tolist() == pytest.approx(wanted, abs=1e-5)
+        baselines.update(**{name: totals(batch, sizes[name]) for name, batch in batches.items()})
+        expected = {name: reinforce.move(expected[name], batches[name], 0.9) for name in sizes}
+    for name, size in sizes.items():
+        assert getattr(baselines, f"{name}_seen").tolist() == [key in expected[name] for key in range(size)]
+        wanted = [expected[name].get(key, 0.0) for key in range(size)]
+        assert getattr(baselines, name).tolist() == pytest.approx(wanted, abs=1e-5)
+
+
+@pytest.mark.parametrize("convert", [nn.Module.half, nn.Module.bfloat16, nn.Module.double])
+def test_precision_stays(convert):
+    model = nn.Sequential(nn.Linear(2, 2), MovingBaselines(3, 3))
+    third = (torch.tensor([0.0, 1.0, 0.0]), torch.tensor([0.0, 3.0, 0.0]))
+    model[1].update(source=third)
+    before = {name: value.clone() for name, value in model[1].state_dict().items()}
+    convert(model)
+    assert model[0].weight.dtype != torch.float32
+    for name, value in model[1].state_dict().items():
+        assert value.dtype == before[name].dtype and torch.equal(value, before[name])
+    model.to("meta")
+    assert all(value.is_meta for value in model[1].state_dict().values())
+
+
+def test_what_has_been_seen_by_a_part_of_averaged_models_has_been_seen():
+    baselines = MovingBaselines(3, 3)
+    baselines.source_seen[1] = 0.001
+    losses = torch.tensor([5.0, 5.0])
+    assert baselines.of("source", torch.tensor([0, 1]), losses).tolist() == [5, 0]
+
+
+BATCHES = [[(0, 1.0), (1, 5.0)], [(0, 4.0)], [(1, 1.0), (1, 2.0)], [(2, 7.0)]]
+
+
+def in_process(rank: int, folder: str, results) -> None:
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/group", rank=rank, world_size=2)
+    baselines = MovingBaselines(3, 3)
+    for batch in BATCHES[rank::2]:
+        baselines.update(source=totals(batch, 3), tree=totals([(rank, 1.0)], 2))
+    results.put((rank, {name: value.tolist() for name, value in baselines.state_dict().items()}))
+    torch.distributed.destroy_process_group()
+
+
+def test_two_processes_agree(tmp_path):
+    """Both have what one process has that sees the batches of both at once."""
+    context = multiprocessing.get_context("fork")
+    results = context.Queue()
+    processes = [context.Process(target=in_process, args=(rank, str(tmp_path), results)) for rank in range(2)]
+    for process in processes:
+        process.start()
+    found = dict(results.get(timeout=60) for _ in processes)
+    for process in processes:
+        process.join(60)
+        assert process.exitcode == 0
+    assert found[0] == found[1]
+    one = MovingBaselines(3, 3)
+    for first in range(0, len(BATCHES), 2):
+        one.update(source=totals(BATCHES[first] + BATCHES[first + 1], 3), tree=totals([(0, 1.0), (1, 1.0)], 2))
+    assert found[0] == {name: value.tolist() for name, value in one.state_dict().items()}
+    assert found[0]["source"] == pytest.approx([2.5, 0.95 * 5 + 0.05 * 1.5, 7.0])

@@ -344,12 +344,3 @@ def test_selected_rows_go_on_where_they_were():
                 other.advance(taken[order], symbols[order, step % 5], ends[order])
         rows = torch.arange(6)
         torch.testing.assert_close(other.hidden(torch.arange(4)), state.hidden(rows)[order])
-
-
-def test_a_probability_that_is_not_a_number_is_reported_with_the_norms_of_weights():
-    """A symbol without an embedding is in one sentence alone."""
-    grammar, lengths = Sides(1).encoder, torch.full((6,), 6)
-    text = torch.tensor([[3, 3, 3, 3, 10, 3, EOS]] + [[4] * 6 + [EOS]] * 5)
-    grammar.embed.weight.data[10, 0] = float("nan")
-    with pytest.raises(FloatingPointError, match=r"^source side: the policy .*embed\.weight nan"):
-        grow_trees(grammar, lengths, LIMITS, given_text(text, lengths))

@@ -375,24 +375,10 @@ def test_flat_trees_are_told_of_when_an_epoch_or_a_validation_begins(data, caplo
             caplog.clear()
 
 
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        (["--rnng-forced-trees", "words"], "--rnng-forced-trees words without --rnng-action-xent: nothing teaches"),
-        (
-            ["--rnng-forced-trees", "flat", "--rnng-action-xent", "0"],
-            "--rnng-forced-trees flat without --rnng-action-xent: nothing teaches",
-        ),
-        (["--rnng-forced-trees", "flat", "--rnng-action-xent", "0.1"], None),
-        (["--rnng-action-xent", "0.1"], "--rnng-action-xent 0.1 without --rnng-forced-trees: no trees are given"),
-        ([], None),
-    ],
-)
-def test_forced_trees_and_their_weight_go_together(data, caplog, options, told):
+@pytest.mark.parametrize("options", [["--rnng-forced-trees", "flat", "--rnng-action-xent", "0.1"], []])
+def test_forced_trees_and_their_weight_may_go_together(data, caplog, options):
     ready(data, *options)
-    found = [record.message for record in caplog.records if "without --rnng" in record.message]
-    assert len(found) == (told is not None)
-    assert told is None or found[0].startswith(told)
+    assert not any("without --rnng" in record.message for record in caplog.records)
 
 
 def test_file_of_no_sentences(tmp_path):
@@ -401,10 +387,6 @@ def test_file_of_no_sentences(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_data_that_are_not_there(data, tmp_path):
-    with pytest.raises(ValueError, match="no data directory is given"):
-        TreeTranslationTask.setup_task(TreeTranslationConfig())
-    with pytest.raises(FileNotFoundError, match=r"no dict\.\*\.txt; make the directory with fairseq-preprocess"):
-        task_of(tmp_path / "nowhere")
+def test_buckets_are_refused(data):
     with pytest.raises(ValueError, match="--num-batch-buckets"):
         task_of(data, num_batch_buckets=2)

@@ -1,13 +1,131 @@
-"""What the translator writes about trees is what the analysis reads."""
+"""Lines of brackets there and back, by hand and at random; what the translator writes about trees is read again."""
 
 import random
 
+import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from latent_trees import build, sample
+from oracles import rnng_trees as oracle
+from oracles.transitions import legal_actions
 
 from fairseq_syntax.systems.latent_tree.generator import TreeGenerator
-from fairseq_syntax.systems.latent_tree.tree_files import read_tree_file, tree_lines
+from fairseq_syntax.systems.latent_tree.transitions import Action, Limits
+from fairseq_syntax.systems.latent_tree.tree_files import (
+    escape,
+    from_brackets,
+    read_tree_file,
+    to_brackets,
+    tree_lines,
+    unescape,
+)
+
+NT, GEN, REDUCE, NOP = (int(action) for action in Action)
+SYMBOLS = ["a", "▁", "(", ")", "X", "(X", "</s>", "<unk>", "漢", "'", "-", "a)b("]
+
+
+@pytest.mark.parametrize(
+    ("actions", "symbols", "line"),
+    [
+        ([GEN], "", "(X )"),
+        ([GEN, GEN, GEN], "ab", "(X a b )"),
+        ([GEN, NT, GEN, GEN, REDUCE, GEN], "▁Ma", "(X ▁ (X M a ) )"),
+        ([NT, NT, GEN, REDUCE, REDUCE, GEN, GEN], "ab", "(X (X (X a ) ) b )"),
+        ([NT, GEN, NT, GEN, REDUCE, NT, GEN, GEN], "abc", "(X (X a (X b ) (X c ) ) )"),  # the end closes two
+        ([NT, GEN, NT, NT, GEN], "a", "(X (X a ) )"),  # and two have nothing in them
+        ([NT, GEN], "", "(X )"),
+        ([GEN, NT, GEN, GEN, GEN], "()x", "(X -LRB- (X -RRB- x ) )"),
+    ],
+)
+def test_by_hand(actions, symbols, line):
+    assert to_brackets(np.array([[*actions, NOP]]), [list(symbols)]) == [line]
+    assert oracle.brackets(actions, list(symbols)) == line
+    assert from_brackets(line)[1] == list(symbols)
+
+
+def test_closed_before_the_end():
+    assert from_brackets("(X (X a (X b ) (X c ) ) )")[0] == [*(NT, GEN, NT, GEN, REDUCE, NT, GEN, REDUCE, REDUCE, GEN)]
+    assert all(type(action) is int for action in from_brackets("(X (X a ) )")[0])
+
+
+@given(st.integers(0, 10**6), st.integers(1, 8), st.sampled_from([(1, 1, 1), (5, 1, 1), (1, 1, 5), (1, 5, 0)]))
+def test_random_trees_there_and_back(seed, rows, weights):
+    draw = random.Random(seed)
+    lengths = [draw.randrange(12) for _ in range(rows)]
+    actions = [oracle.random_actions(draw, n, 6, 4, 3 * n + 12, weights) for n in lengths]
+    symbols = [draw.choices(SYMBOLS, k=n) for n in lengths]
+    lines = to_brackets(oracle.padded(actions), symbols)
+    assert lines == [oracle.brackets(*pair) for pair in zip(actions, symbols, strict=True)]
+    back, text = zip(*map(from_brackets, lines), strict=True)
+    assert list(text) == symbols
+    # the same trees, of which all is closed before the end
+    assert list(back) == [oracle.actions_of(oracle.tree_of(taken)) for taken in actions]
+    assert to_brackets(oracle.padded(back), text) == lines
+    legal_actions(torch.from_numpy(oracle.padded(back)), torch.tensor(lengths), Limits(6, 4, 30))
+
+
+@given(st.text(st.sampled_from("()-LRBX a"), max_size=12).filter(lambda text: " " not in text))
+def test_escapes(symbol):
+    """A token stands for one symbol only; and a symbol without such names comes back."""
+    token = escape(symbol)
+    assert "(" not in token and ")" not in token
+    assert escape(unescape(token)) == token
+    if "LRB" not in symbol and "RRB" not in symbol:
+        assert unescape(token) == symbol
+
+
+def test_a_long_chain():
+    line = "(X " * 5000 + "a" + " )" * 5000
+    actions, symbols = from_brackets(line)
+    assert actions == [NT] * 4999 + [GEN] + [REDUCE] * 4999 + [GEN]
+    assert to_brackets(np.array([actions]), [symbols]) == [line]
+
+
+@pytest.mark.parametrize("line", ["  (X  a\t(X b )\n)\n", "(X a (X b ) )"])
+def test_spaces_do_not_matter(line):
+    assert from_brackets(line) == ([GEN, NT, GEN, REDUCE, GEN], ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("", "no token: a tree was expected"),
+        (" \n", "no token"),
+        ("a b", r"token 1: 'a' has no constituent around it; '\(X' must come before"),
+        (")", r"token 1: '\)' has no constituent around it"),
+        ("(X a ) )", r"token 4: '\)' comes after the root"),
+        ("(X a ) b", "token 4: 'b' comes after the root"),
+        ("(X a ) (X b )", r"token 4: '\(X' comes after the root"),
+        ("(X a (X ) )", r"token 4: '\)' closes a constituent with nothing in it"),
+        ("(X (X (X ) ) )", r"token 4: '\)' closes a constituent with nothing in it"),
+        ("(X a (X b )", "token 5: the line ends here, and constituents that are open: 1;"),
+        ("(X (X", "token 2: the line ends here, and constituents that are open: 2;"),
+        ("(X a (NP b ) )", r"token 3: '\(NP' is neither '\(X', '\)' nor a symbol"),
+        ("(X a b))", r"token 3: 'b\)\)' is neither"),
+        ("(X ( a ) )", r"token 2: '\(' is neither.*-LRB- and -RRB-"),
+        ("(NP a )", r"token 1: '\(NP' has no constituent around it"),
+    ],
+)
+def test_lines_that_are_no_trees(line, message):
+    with pytest.raises(ValueError, match=message):
+        from_brackets(line)
+
+
+def test_symbols_that_do_not_fit():
+    actions = np.array([[GEN, GEN, NOP], [GEN, GEN, GEN]])
+    with pytest.raises(ValueError, match="actions of 2 sentences, symbols of 1"):
+        to_brackets(actions, [["a"]])
+    for wrong in ([], ["a"], ["a", "b", "</s>"]):
+        with pytest.raises(ValueError, match=rf"sentence 1: {len(wrong)} symbols, but its actions generate 2"):
+            to_brackets(actions, [["a"], wrong])
+    for wrong in ("", " ", "a b", "\u00a0"):
+        with pytest.raises(ValueError, match=r"sentence 0: .* cannot stand in a line of brackets"):
+            to_brackets(actions, [[wrong], ["a", "b"]])
+
+
+# --- tree files ---
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
