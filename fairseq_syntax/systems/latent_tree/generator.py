@@ -115,9 +115,10 @@ def beam_search(
 
 
 class _Search:
-    """The hypotheses of B sentences: in columns, K that are to generate a symbol, and a pool of 2K that have chosen it.
+    """The hypotheses of B sentences, in columns: K that still build constituents, and a pool of 2K that have chosen
+    their next symbol.
 
-    Scores, (B, K) and (B, 2K), are log probabilities, that of the tree included; -inf where nothing stands.
+    Scores, (B, K) and (B, 2K), are log probabilities of text and tree; -inf in columns without a hypothesis.
     """
 
     def __init__(self, state: RNNGState, choice: SymbolChoice, beam: int, power: float, longest: int):
@@ -136,11 +137,11 @@ class _Search:
         self.scores, self.pool_scores = full(beam, value=-torch.inf), full(2 * beam, value=-torch.inf)
         self.scores[:, 0] = 0
         self.pool_symbols = full(2 * beam, value=choice.pad)
-        # where the K are, what they do next, and whether they wait until it can be done
+        # columns of the K, their next actions, and whether they wait until these can be done
         self.places, self.taken = self._columns[:, :beam], full(beam, value=int(Action.NOP))
         self.stalled = full(value=False)
-        self.going_on, self.generated, self.found = full(value=True), full(value=0), full(value=0)
-        # a column more than are used, for what does nothing
+        self.going_on, self.generated, self.ended = full(value=True), full(value=0), full(value=0)
+        # one more column than is used, for rows that do nothing
         shapes = {"actions": state.transitions.limits.max_actions(longest) + 1, "text": longest + 2}
         fillers = {"actions": int(Action.NOP), "text": choice.pad}
         self.lines = {name: full(self.width, shapes[name], value=fillers[name]).flatten(0, 1) for name in shapes}
@@ -172,12 +173,12 @@ class _Search:
             self._begin_anew(ready, generating & (self.pool_symbols == self.choice.eos))
 
     def _begin_anew(self, ready: Tensor, ends: Tensor) -> None:
-        """Go on from the pool in sentences (B,) whose pool has generated: some of it, (B, 2K), the end."""
+        """Go on from the pool in sentences (B,) that are `ready`; `ends` (B, 2K) are hypotheses that have ended."""
         self.generated += ready
         # scores are sorted
         self._finish(ends[:, : self.beam])
         scores, places = self.pool_scores.masked_fill(ends, -torch.inf).topk(self.beam)
-        self.going_on &= ~ready | ((self.found < self.beam) & (scores > -torch.inf).any(1))
+        self.going_on &= ~ready | ((self.ended < self.beam) & (scores > -torch.inf).any(1))
         ready = ready[:, None]
         self.scores = torch.where(ready, scores.masked_fill(~self.going_on[:, None], -torch.inf), self.scores)
         self.places = torch.where(ready, self.beam + places, self.places)
@@ -187,8 +188,8 @@ class _Search:
         """The hypotheses of the next turn: scores, scores and symbols of the pool, actions, and present columns."""
         structure, symbols = self._continuations()
         pool = self.pool_scores.shape[1]
-        found, index = symbols.flatten(1).topk(pool)
-        pool_scores, chosen = torch.cat((self.pool_scores, found), 1).topk(pool)
+        best, index = symbols.flatten(1).topk(pool)
+        pool_scores, chosen = torch.cat((self.pool_scores, best), 1).topk(pool)
         vocabulary = symbols.shape[2]
         pool_symbols = torch.cat((self.pool_symbols, index % vocabulary), 1).gather(1, chosen)
         pool_places = torch.cat((self._columns[:, self.beam :], self.places.gather(1, index // vocabulary)), 1)
@@ -222,11 +223,11 @@ class _Search:
             spread = values.new_full((len(live), values.shape[1]), -torch.inf)
             return spread.index_copy(0, places, values).unflatten(0, self.scores.shape)
 
-        # again, for a forbidden NaN would be the best of all
+        # again, because topk takes NaN for the greatest
         return spread(policy[:, :: Action.REDUCE].masked_fill(forbidden, -torch.inf)), spread(text)
 
     def _advance(self, pool_actions: Tensor) -> None:
-        """Let all hypotheses act that can, (B, 2K) of those in the pool."""
+        """Let all hypotheses act that can; (B, 2K) actions of the pool."""
         state = self.state
         actions = torch.cat((self.taken, pool_actions), 1)
         if not state.looking:
@@ -236,7 +237,7 @@ class _Search:
             actions = actions.masked_fill(self.stalled[:, None], int(Action.NOP))
         actions, symbols = actions.flatten(), torch.cat((self.taken, self.pool_symbols), 1).flatten()
         generating = actions == Action.GEN
-        # behind what is there; what fills lines up changes nothing
+        # append; fillers change nothing
         taken, consumed = (
             values[: len(actions), None] for values in (state.transitions.taken, state.transitions.consumed)
         )
@@ -250,8 +251,8 @@ class _Search:
 
     def _finish(self, ends: Tensor) -> None:
         """Keep hypotheses that end, among the K best of the pool: (B, K) bool."""
-        place = self.found[:, None] + ends.cumsum(1) - 1
-        self.found += ends.sum(1)
+        place = self.ended[:, None] + ends.cumsum(1) - 1
+        self.ended += ends.sum(1)
         # the last place is for those that do not end
         place = place.masked_fill(~ends, 2 * self.beam - 1)
         rows = self._rows(self._columns[:, self.beam : 2 * self.beam])

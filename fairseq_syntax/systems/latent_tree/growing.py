@@ -144,12 +144,9 @@ def left_justified(tokens: Tensor, padding: int) -> tuple[Tensor, Tensor]:
     return tokens.gather(1, order), (~blank).sum(1) - 1
 
 
-class ForcedTrees(StrEnum):
-    """Which trees a batch comes with."""
-
-    none = "none"
-    flat = "flat"  # all characters in the root
-    words = "words"  # a constituent for each run of characters other than the space
+ForcedTrees = StrEnum("ForcedTrees", "none flat words")
+"""Trees that a batch comes with: none; all characters in the root; or a constituent for each run of characters other
+than the space."""
 
 
 def forced_actions(tokens: Tensor, inside: Tensor, pad: int, eos: int) -> Tensor:
@@ -167,8 +164,8 @@ def forced_actions(tokens: Tensor, inside: Tensor, pad: int, eos: int) -> Tensor
     inside = inside & real & (tokens != eos)
     beside = torch.nn.functional.pad(inside, (1, 1))
     opens, closes = inside & ~beside[:, :-2], inside & ~beside[:, 2:]
-    behind = (real.long() + opens.long() + closes.long()).cumsum(dim=1)  # the actions up to and with a symbol's
-    # one more column takes everything else
+    behind = (real.long() + opens.long() + closes.long()).cumsum(dim=1)  # number of actions up to each symbol
+    # one more column, for everything else
     steps = int(behind[:, -1].max()) if tokens.numel() else 0
     actions = tokens.new_full((len(tokens), steps + 1), Action.NOP)
     generates = behind - 1 - closes.long()

@@ -39,7 +39,7 @@ class CompositionPlan:
     codes: Tensor
     previous: Tensor  # (M,) where the child before each one is packed; M for first ones
     last: Tensor  # (C,) where the last child of each phrase is packed; M for a phrase without children
-    used: Tensor  # (2, C) where each phrase is packed as a child, in both orders; M for phrases that are no child
+    used: Tensor  # (2, C) where each phrase is packed as a child, in both orders; M for others
 
 
 @dataclass(frozen=True)

@@ -60,12 +60,12 @@ class TreePair:
 
 @dataclass(frozen=True)
 class Replay:
-    """States and phrases of B sentences."""
+    """States of the stack and phrases of B sentences whose trees are known."""
 
     states: Tensor  # (N, H) of the stack, one for each action
     state: np.ndarray  # (B, T) number of the state before each action; `NONE` for NOP
     phrases: Tensor | None  # (C, H); None without gradients, with a memory
-    slot: np.ndarray  # (constituents,) each one's phrase; `NONE` where there is none
+    slot: np.ndarray  # (constituents,) number of the phrase of each constituent; `NONE` where there is none
     attention: Tensor | None  # (B, J, I), or None
 
 
@@ -75,11 +75,11 @@ class RNNG(nn.Module):
     Args:
         vocabulary, padding: V, number of symbols, and the one of them that is padding.
         size: H, of embeddings, phrases and states.
-        own_nonterminal: new nonterminals (or the root alone, with attention) are pushed as a learned vector.
+        own_nonterminal: with a learned vector, for new nonterminals or (with attention) for the root alone.
         scale: of the dot products of attention.
-        detach_policy: policy gradients train the policy's own weights alone.
-        detach_output: losses of symbols train the output's own weights alone.
-        side: which of the translator, "source" or "target", for messages.
+        detach_policy: policy gradients train only the weights of the policy layer.
+        detach_output: losses of symbols train only the weights of the output layer.
+        side: "source" or "target", for messages.
     """
 
     def __init__(
@@ -261,6 +261,8 @@ def generated_symbols(actions: np.ndarray, text: np.ndarray, padding: int) -> np
     place = np.clip(gen.cumsum(1) - 1, 0, text.shape[1] - 1)
     return np.where(gen, np.take_along_axis(text, place, axis=1), padding)
 
+
+# --- trees that are being built --------------------------------------------------------------------------------------
 
 AT_A_TIME = 4  # children that are read in a turn, where the host must not look how many there are
 
