@@ -40,10 +40,10 @@ FULL = (
         "contract/test_site.py",
         "contract/test_imports.py",
     ),
-    *("contract/test_repairs.py", "unit/cli/test_align.py", "unit/cli/test_attention.py"),
-    *("unit/cli/test_average.py", "unit/cli/test_whatif.py"),
-    *("unit/cli/test_fuzz_conllu.py", "unit/cli/test_graph.py", "unit/cli/test_parse.py", "unit/cli/test_parse_own.py"),
-    *("unit/cli/test_trees.py", "unit/data/test_missing_parses.py", "unit/pictures/test_figures.py"),
+    *("contract/test_repairs.py", "unit/tools/test_align.py", "unit/tools/test_attention.py"),
+    *("unit/tools/test_average.py", "unit/tools/test_whatif.py"),
+    *("unit/tools/test_fuzz_conllu.py", "unit/tools/test_graph.py", "unit/tools/test_parse.py", "unit/tools/test_parse_own.py"),
+    *("unit/tools/test_trees.py", "unit/data/test_missing_parses.py", "unit/pictures/test_figures.py"),
     "unit/systems/lgp/test_recipe.py",
 )
 # of these, what it runs: a tiny training and translation of every system

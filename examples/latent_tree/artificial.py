@@ -18,8 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
-from fairseq_syntax.cli.common.verb import exit_status
 from fairseq_syntax.files import refuse_existing, written
+from fairseq_syntax.tools.verb import exit_status
 from fairseq_syntax.trees.characters import to_characters
 
 LETTERS = {"src": "abcdefgh", "tgt": "ijklmnop"}

@@ -74,7 +74,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 def load(verb: str):
     """The module of a verb."""
-    return importlib.import_module(f".{verb.replace('-', '_')}", __package__)
+    return importlib.import_module(f"fairseq_syntax.tools.{verb.replace('-', '_')}")
 
 
 def print_completion(shell: str) -> int:

@@ -38,7 +38,6 @@ from torch.nn.parallel import DistributedDataParallel
 from training_options import configuration
 
 from fairseq_syntax import compat
-from fairseq_syntax.cli import constituents, parse, preprocess
 from fairseq_syntax.compat.checkpoint_files import check_state
 from fairseq_syntax.data.length_table import length_table_path, write_length_table
 from fairseq_syntax.data.live_parsing import LiveSyntax
@@ -52,6 +51,7 @@ from fairseq_syntax.systems.latent_tree.reinforce import ReinforceTreeConfig, Re
 from fairseq_syntax.systems.latent_tree.task import TreeTranslationConfig, TreeTranslationTask
 from fairseq_syntax.systems.latent_tree.transitions import Limits, legality
 from fairseq_syntax.systems.parser.task import DependencyParsingTask
+from fairseq_syntax.tools import constituents, parse, preprocess
 from fairseq_syntax.trees.conllu import UNPARSED, Sentence
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -144,7 +144,7 @@ class World:
 
     def program(self, name, *arguments, arch="sa_nmt_shared_tiny", path=None, data=None, model=True, status=1):
         """What a program that looks inside a model says when it refuses: one line, nothing written."""
-        main = importlib.import_module(f"fairseq_syntax.cli.{name}").main
+        main = importlib.import_module(f"fairseq_syntax.tools.{name}").main
         given = [data or self.bin, "--path", path or self.checkpoint(arch), "--cpu"] if model else []
         before = sorted(os.listdir(self.folder))
         self.capsys.readouterr()

@@ -8,8 +8,8 @@ from corpora import random_items, write_split
 from damage import KINDS, SIZES, damaged
 from integration import commands
 
-from fairseq_syntax.cli import check
 from fairseq_syntax.data.collating import INPUTS
+from fairseq_syntax.tools import check
 
 # architecture -> inputs it reads
 READ = {

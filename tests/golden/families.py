@@ -122,7 +122,7 @@ def parse(text: Path, checkpoint: Path) -> list[list[str]]:
         words.write_text((text / "test.en").read_text(encoding="utf-8").replace("@@ ", ""), encoding="utf-8")
         given = ["--input", str(words), "--output", str(trees), "--parser", "checkpoint", "--parser-model"]
         given.append(str(checkpoint))
-        assert not importlib.import_module("fairseq_syntax.cli.parse").main(given)
+        assert not importlib.import_module("fairseq_syntax.tools.parse").main(given)
         blocks = trees.read_text(encoding="utf-8").strip().split("\n\n")
     rows = [[row.split("\t") for row in block.splitlines() if row[0] != "#"] for block in blocks]
     # the label of a root was once what the parser thought; it is `root` since, and no other label is

@@ -45,7 +45,7 @@ def make_text(text: Path) -> None:
     sizes = [str(part) for split, size in SENTENCES.items() for part in (f"--{split}", size)]
     subprocess.run([sys.executable, script, "--output", "made", *sizes, "--challenge", "0", "--seed", "3"], check=True)
     text.mkdir()
-    characters = import_module("fairseq_syntax.cli.characters")
+    characters = import_module("fairseq_syntax.tools.characters")
     for split in SENTENCES:
         for language in ("en", "de"):
             lines = Path("made", f"{split}.{language}").read_text(encoding="utf-8").splitlines()

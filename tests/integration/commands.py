@@ -269,7 +269,7 @@ def binarize(prefixes: dict[str, Path], destination: Path, *options) -> Path:
     """Run fairseq-syntax preprocess in this process. `prefixes`: train, valid, test -> prefix."""
     splits = [part for split, prefix in prefixes.items() for part in (f"--{split}pref", str(prefix))]
     languages = ["--source-lang", "en", "--target-lang", "de"]
-    from fairseq_syntax.cli import preprocess
+    from fairseq_syntax.tools import preprocess
 
     preprocess.main([*languages, *splits, "--destdir", str(destination), *map(str, options)])
     return destination

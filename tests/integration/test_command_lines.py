@@ -9,7 +9,7 @@ from fairseq.models import ARCH_MODEL_REGISTRY
 from integration import commands
 from integration.commands import OPTIONS, PACKAGE, binarize, run_process
 
-from fairseq_syntax.cli import linearize
+from fairseq_syntax.tools import linearize
 
 SIZES = ["", "_tiny", "_iwslt_de_en", "_wmt_en_de", "_wmt_en_de_big"]
 CLASSES = {

@@ -14,7 +14,7 @@ from fairseq_cli import preprocess
 from integration import commands
 from integration.commands import KILLED, OPTIONS, PACKAGE, run_process
 
-from fairseq_syntax.cli import linearize
+from fairseq_syntax.tools import linearize
 
 PASCAL = "pascal_transformer_tiny"
 LISA = "lisa_transformer_tiny"

@@ -10,10 +10,10 @@ import treebanks
 from integration import commands
 from integration.commands import OPTIONS, assert_same_hypotheses, binarize
 
-from fairseq_syntax.cli import parse
 from fairseq_syntax.systems.lgp.model import LatentGraphModel
 from fairseq_syntax.systems.parser.model import LatentGraphParserModel
 from fairseq_syntax.systems.parser.treebank import encode_words
+from fairseq_syntax.tools import parse
 
 GRAPHS = ["latent", "seq", "dep", "uni"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from contract.command_lines import REPOSITORY
 
-from fairseq_syntax.cli import parse
+from fairseq_syntax.tools import parse
 
 SCRIPT = REPOSITORY / "examples" / "distributed" / "parse.sh"
 TEXT = "the dogs see the bird .\nthe cat sleeps .\n\nthe dogs near the cat see the bird .\nthe cat helps .\n"

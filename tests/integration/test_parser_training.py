@@ -10,8 +10,8 @@ import treebanks
 from fairseq import checkpoint_utils
 from integration import commands
 
-from fairseq_syntax.cli import attachment, trees
 from fairseq_syntax.systems.parser.parsers.checkpoint import OwnParser
+from fairseq_syntax.tools import attachment, trees
 from fairseq_syntax.trees.conllu import ROOT, read_conllu
 
 # three updates of tags and four of trees an epoch of the paper

@@ -8,7 +8,7 @@ from fairseq.models import ARCH_MODEL_REGISTRY
 from integration import commands
 from integration.commands import OPTIONS, PACKAGE, assert_same_hypotheses, binarize, cut
 
-from fairseq_syntax.cli import parse
+from fairseq_syntax.tools import parse
 from fairseq_syntax.trees.conllu import Sentence, TreeFormatError, format_sentence, read_conllu
 from fairseq_syntax.trees.subwords import join_subwords
 

@@ -8,8 +8,8 @@ from html.parser import HTMLParser
 import pytest
 import torch
 
-from fairseq_syntax.cli import report
-from fairseq_syntax.inspection.report import page as page_of_report
+from fairseq_syntax.tools import report
+from fairseq_syntax.tools.report_page import page as page_of_report
 
 EVIL = "<script>alert(1)</script> \"q\" 'a' & \x07 \u202eאבג </td></table>"
 SOURCES = ["the dog sees the cat", "a bird sings", f"the {EVIL}"]
@@ -213,7 +213,7 @@ def test_bad_files_are_said_before_anything_is_scored(small, tmp_path, monkeypat
 
 
 def test_parses_that_are_alone_in_their_folder_are_no_part_of_the_series():
-    from fairseq_syntax.inspection.report.curves import parse_points
+    from fairseq_syntax.tools.report_page.curves import parse_points
 
     def titles(*parses):
         curve = [{"parses": file, "UAS": uas} for file, uas in parses]
@@ -226,7 +226,7 @@ def test_parses_that_are_alone_in_their_folder_are_no_part_of_the_series():
 
 
 def test_parses_that_are_alone_are_beside_the_line():
-    from fairseq_syntax.inspection.report.curves import draw_parse_quality, parse_points
+    from fairseq_syntax.tools.report_page.curves import draw_parse_quality, parse_points
 
     curve = [{**point(uas), "parses": file} for file, uas in (("gold/t", 100), ("w/1", 60), ("w/2", 40), ("p/t", 81))]
     found = parse_points({"a": {"1": {"curve_of_parses": curve}}})
@@ -244,7 +244,7 @@ def test_parses_that_are_alone_are_beside_the_line():
 
 
 def test_words_that_the_reference_has_not_are_marked():
-    from fairseq_syntax.inspection.report.markup import marked
+    from fairseq_syntax.tools.report_page.markup import marked
 
     assert marked("a x c", "a b c") == "<bdi>a <mark>x</mark> c</bdi>"
     assert marked("", "a") == "<i>empty</i>" and marked("a <b>", "a <b>") == "<bdi>a &lt;b&gt;</bdi>"
@@ -257,7 +257,7 @@ def test_sentences_come_by_how_far_systems_are_apart():
     from fairseq_syntax.evaluate.corpus import Corpus, System
     from fairseq_syntax.evaluate.metrics import METRICS
     from fairseq_syntax.evaluate.tree_measures import Parse
-    from fairseq_syntax.inspection.report.sentences import most_different, sentences
+    from fairseq_syntax.tools.report_page.sentences import most_different, sentences
     from fairseq_syntax.trees import Sentence
 
     systems = [System(name, ["1", "2"], ["", ""], [lines, REFERENCES]) for name, lines in OUTPUTS.items()]
@@ -282,7 +282,7 @@ def test_sentences_of_two_words_differ_too():
     from fairseq_syntax.evaluate.comparison import Chance, Evaluation
     from fairseq_syntax.evaluate.corpus import Corpus, System
     from fairseq_syntax.evaluate.metrics import METRICS
-    from fairseq_syntax.inspection.report.sentences import most_different, sentences
+    from fairseq_syntax.tools.report_page.sentences import most_different, sentences
 
     systems = [System("right", ["1"], [""], [["guten tag"]]), System("wrong", ["1"], [""], [["schlechter tag"]])]
     corpus = Corpus(systems, [["guten tag"]], [0], None, None)
@@ -379,9 +379,9 @@ def test_what_a_model_looks_at(tmp_path):
     from fairseq.checkpoint_utils import load_checkpoint_to_cpu
 
     from fairseq_syntax import pretrained
-    from fairseq_syntax.cli import preprocess
-    from fairseq_syntax.inspection.report.looks import looks
     from fairseq_syntax.systems.parser.parsers.checkpoint import OwnParser
+    from fairseq_syntax.tools import preprocess
+    from fairseq_syntax.tools.report_page.looks import looks
     from fairseq_syntax.trees import format_sentence
 
     folder = pretrained.folder("agreement-pascal")

@@ -14,9 +14,9 @@ from corpora import Item, expected_arrays, random_heads, write_split
 from fairseq import tasks
 from training_options import configuration
 
-from fairseq_syntax.cli import preprocess
 from fairseq_syntax.data.collating import INPUTS
 from fairseq_syntax.data.dataset import SplitSyntax, SyntaxPairDataset
+from fairseq_syntax.tools import preprocess
 from fairseq_syntax.trees.conllu import TreeFormatError
 
 

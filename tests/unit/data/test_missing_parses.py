@@ -13,11 +13,11 @@ from fairseq import tasks
 from fairseq.data import Dictionary
 from training_options import configuration
 
-from fairseq_syntax.cli import preprocess
 from fairseq_syntax.data import binarize
 from fairseq_syntax.data.arrays import ArrayReader, manifest_path, read_manifest
 from fairseq_syntax.data.live_parsing import LiveSyntax
 from fairseq_syntax.data.parsers.conllu import ConlluParser
+from fairseq_syntax.tools import preprocess
 from fairseq_syntax.trees.conllu import Sentence, TreeFormatError, format_sentence, without_parse
 
 ARRAYS = ["words", "heads", "parents", "distances", "deprels", "upos"]

@@ -15,9 +15,9 @@ import training_options
 from corpora import random_items, write_split
 from fairseq.tasks.translation import TranslationTask
 
-from fairseq_syntax.cli import preprocess
 from fairseq_syntax.data.staged_directory import JOURNAL, STAGING, check_published, finish_publishing
 from fairseq_syntax.task import SyntaxTranslationTask
+from fairseq_syntax.tools import preprocess
 from fairseq_syntax.trees.conllu import TreeFormatError
 
 SPLITS = ("train", "valid")

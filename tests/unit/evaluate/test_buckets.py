@@ -23,7 +23,7 @@ from fairseq_syntax.evaluate.buckets import (
     title,
 )
 from fairseq_syntax.evaluate.tree_measures import read_parses
-from fairseq_syntax.inspection.split_source import read_source
+from fairseq_syntax.tools.split_source import read_source
 
 
 def as_lists(buckets):

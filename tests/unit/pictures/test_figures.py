@@ -13,9 +13,6 @@ from matplotlib import font_manager
 from matplotlib import pyplot as plt
 
 from fairseq_syntax.evaluate.bucket_pictures import draw_buckets
-from fairseq_syntax.inspection.gate_drawing import draw_gates
-from fairseq_syntax.inspection.gate_norms import GatedSentence
-from fairseq_syntax.inspection.graph_drawing import draw_graph
 from fairseq_syntax.pictures import figures
 from fairseq_syntax.pictures.attention_maps import draw_annotations, draw_attention, draw_heat_map, draw_positions
 from fairseq_syntax.pictures.dependency_trees import draw_tree
@@ -23,6 +20,9 @@ from fairseq_syntax.pictures.figures import save_figure
 from fairseq_syntax.systems.latent_tree.drawing import draw_trees
 from fairseq_syntax.systems.latent_tree.transitions import Action
 from fairseq_syntax.systems.latent_tree.tree_files import Tree, TreeRecord
+from fairseq_syntax.tools.gate_drawing import draw_gates
+from fairseq_syntax.tools.gate_norms import GatedSentence
+from fairseq_syntax.tools.graph_drawing import draw_graph
 
 SVG = "{http://www.w3.org/2000/svg}"
 

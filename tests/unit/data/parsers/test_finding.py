@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from fairseq_syntax.cli import parse
 from fairseq_syntax.data.parsers import ParserOptions, find_parsers, load_parser
 from fairseq_syntax.task import SyntaxTranslationConfig
+from fairseq_syntax.tools import parse
 from fairseq_syntax.trees.conllu import Sentence, TreeFormatError
 
 OURS = {

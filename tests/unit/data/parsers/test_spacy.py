@@ -2,9 +2,9 @@
 
 import pytest
 
-from fairseq_syntax.cli import parse
 from fairseq_syntax.data.parsers import spacy as ours
 from fairseq_syntax.data.parsers.spacy import SpacyParser
+from fairseq_syntax.tools import parse
 from fairseq_syntax.trees.conllu import find_cycle, read_conllu
 
 spacy = pytest.importorskip("spacy")

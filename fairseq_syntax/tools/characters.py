@@ -1,0 +1,69 @@
+"""fairseq-syntax characters: split text into characters, or join them again.
+
+Characters are separated by spaces, and the space itself is written ▁: "Eine Gruppe" becomes
+"E i n e ▁ G r u p p e". Any run of whitespace counts as one space, and as none at the ends of a line; a ▁ in the
+text becomes _. Every line stays one line.
+
+example:
+  fairseq-syntax characters --input train.de.gz --output characters/train.de
+  fairseq-preprocess -s de -t en --trainpref characters/train --validpref characters/valid --padding-factor 1 \\
+      --destdir data-bin
+  fairseq-syntax characters --restore --dedup adjacent < hypotheses > text
+"""
+
+import argparse
+
+from tqdm import tqdm
+
+from ..files import STDIO, refuse_existing, written
+from .verb import Verb, add_overwrite, input_lines
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "--input",
+        nargs="+",
+        default=[STDIO],
+        metavar="FILE",
+        help="text, one sentence per line, plain or .gz; several files are concatenated; - is stdin (default)",
+    )
+    add("--output", default=STDIO, metavar="FILE", help="text, gzipped if it ends in .gz; - is stdout (default)")
+    add("--restore", action="store_true", help="join characters into text")
+    add(
+        "--dedup",
+        choices=["none", "adjacent", "seen"],
+        default="none",
+        help="with --restore: remove repeated pairs of words: those right after the same pair (adjacent), or any that "
+        "occurred before (seen) (default: none)",
+    )
+    add_overwrite(parser)
+
+
+def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    if args.dedup != "none" and not args.restore:
+        parser.error("--dedup: of translations, so give --restore, too")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Write the lines."""
+    from ..trees.characters import to_characters
+
+    refuse_existing([args.output], args.overwrite)
+    with written(args.output) as file:
+        for path in args.input:
+            # a bar for people who wait for a file, not between the lines of a terminal
+            hidden = True if args.output == STDIO else None
+            for line in tqdm(input_lines(path), unit="line", desc=path, disable=hidden):
+                file.write(_restored(line, args.dedup) if args.restore else to_characters(line))
+                file.write("\n")
+
+
+def _restored(line: str, rule: str) -> str:
+    from ..trees.characters import remove_repeats, to_text
+
+    text = to_text(line)
+    return text if rule == "none" else remove_repeats(text, rule)
+
+
+main = Verb(__doc__, add_arguments, run, check)

@@ -1,0 +1,92 @@
+"""fairseq-syntax dictionary: build an open source dictionary, which keeps the spelling of every word.
+
+The parser inside LGP-NMT (Hashimoto & Tsuruoka 2017) reads character n-grams, also of rare and unseen words, so
+binarization must not turn them into <unk>. The dictionary has the words of the training text with their counts, most
+frequent first, then the words that only the other texts have, with count 0. The model decides which words are frequent
+enough for an embedding of their own.
+
+example:
+  fairseq-syntax dictionary --train train.en --extra valid.en test.en --output dict.en.txt
+  fairseq-preprocess -s en -t ja --trainpref train --validpref valid --testpref test --srcdict dict.en.txt \\
+      --thresholdtgt 2 --destdir data-bin
+"""
+
+import argparse
+import sys
+from collections import Counter
+
+from ..files import refuse_existing, written
+from ..trees.text import token_lines
+from .verb import Verb, add_overwrite
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "--train",
+        nargs="+",
+        required=True,
+        metavar="FILE",
+        help="training text, one sentence per line, words separated by spaces; plain or .gz",
+    )
+    add(
+        "--extra",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="texts to translate, such as validation and test sets; they do not change the counts",
+    )
+    add("--output", required=True, metavar="FILE", help="dictionary; - is stdout")
+    add_overwrite(parser)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Write the dictionary; its sizes on stderr."""
+    refuse_existing([args.output], args.overwrite)
+    dictionary = open_dictionary(args.train, args.extra)
+    with written(args.output) as file:
+        dictionary.save(file)
+    seen = sum(count > 0 for count in dictionary.count[dictionary.nspecial :])
+    unseen = len(dictionary) - dictionary.nspecial - seen
+    print(
+        f"fairseq-syntax dictionary: {args.output}: {seen} words of the training text, {unseen} others with count 0",
+        file=sys.stderr,
+    )
+
+
+def open_dictionary(train: list[str], extra: list[str]):
+    """Words of some files with their counts, the most frequent first, then new words of others with count 0.
+
+    The order is the same whatever the order of lines and training files. A further file of other words, given last,
+    changes no number of those before. ValueError if the training text has no word.
+    """
+    from fairseq.data import Dictionary
+
+    dictionary = Dictionary()
+    for path in train:
+        for word, count in count_words(path).items():
+            dictionary.add_symbol(word, count)
+    if len(dictionary) == dictionary.nspecial:
+        raise ValueError(f"{', '.join(train)}: no words; give the training text that will be binarized")
+    # fairseq would fill the dictionary up with words that it makes up, to a multiple of 8
+    dictionary.finalize(threshold=0, padding_factor=1)
+    for path in extra:
+        for word in sorted(count_words(path)):
+            dictionary.add_symbol(word, 0)
+    return dictionary
+
+
+def count_words(path: str) -> Counter:
+    """How often each word occurs in a text, words separated as fairseq separates them.
+
+    Raises TreeFormatError: see `token_lines`.
+    """
+    from fairseq.tokenizer import tokenize_line
+
+    counts = Counter()
+    for _, line in token_lines(path):
+        counts.update(tokenize_line(line))
+    return counts
+
+
+main = Verb(__doc__, add_arguments, run)

@@ -1,0 +1,133 @@
+"""fairseq-syntax length-prior: estimate target lengths, for the beam search of Hashimoto & Tsuruoka (2017).
+
+Lengths are counted over the training pairs, in tokens without EOS. The table goes into the data directory, as
+length_prior.SOURCE-TARGET.npz, where fairseq-generate --length-prior auto finds it (after --output: --length-prior
+FILE).
+
+A source length that training says nothing about gets no prior: shorter or longer than every training sentence or, with
+the kernel, more than 2 tokens away from any.
+
+Printed is the mean of -log p(target length | source length), in nats, over the validation sentences whose source length
+occurs in training; lower is better. There is none with --unseen author, whose rows need not sum to one.
+
+examples:
+  fairseq-syntax length-prior data-bin -s en -t ja
+  fairseq-syntax length-prior data-bin -s en -t ja --smoothing raw --unseen author --output raw.npz
+"""
+
+import argparse
+import itertools
+import sys
+from pathlib import Path
+
+from ..files import refuse_existing
+from .verb import Verb, add_overwrite, positive
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("data", metavar="DATA", help="data directory, or several joined with colons; the table goes into the first")
+    add("-s", "--source-lang", required=True, metavar="LANG", help="source language")
+    add("-t", "--target-lang", required=True, metavar="LANG", help="target language")
+    add(
+        "--smoothing",
+        choices=["kernel", "raw"],
+        default="kernel",
+        help="kernel: neighbouring source lengths count too, backed off to a log-normal distribution of length ratios; "
+        "raw: relative frequencies, as in the paper (default: kernel)",
+    )
+    add(
+        "--bin",
+        type=positive,
+        default=1,
+        metavar="N",
+        help="put source lengths into bins of N, for very small data (default: 1)",
+    )
+    add(
+        "--unseen",
+        choices=["floor", "author"],
+        default="floor",
+        help="target lengths that training does not have. floor: they are very improbable; author: they are forbidden "
+        "after a source length that was seen, and other source lengths have no prior (needs --smoothing raw) "
+        "(default: floor)",
+    )
+    add("--output", type=_table, metavar="FILE", help="table, .npz (default: where --length-prior auto finds it)")
+    add_overwrite(parser)
+
+
+def _table(path: str) -> Path:
+    if not path.endswith(".npz"):
+        raise argparse.ArgumentTypeError(f"{path}: give a name that ends in .npz")
+    return Path(path)
+
+
+def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    if args.unseen == "author" and args.smoothing != "raw":
+        parser.error("--unseen author needs --smoothing raw: the kernel leaves no length unseen")
+    if args.source_lang == args.target_lang:
+        parser.error("--source-lang and --target-lang are the same")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Write the table; print what was measured."""
+    import numpy as np
+    from fairseq import utils
+
+    from ..data.length_table import length_table_path, split_lengths, write_length_table
+    from ..decoding.length_prior import Smoothing, Unseen, length_table, log_probabilities
+
+    languages = args.source_lang, args.target_lang
+    paths = utils.split_paths(args.data)
+    output = args.output or length_table_path(paths[0], *languages)
+    refuse_existing([str(output)], args.overwrite)
+    reverse = not any(Path(paths[0]).glob(f"train.{'-'.join(languages)}.*"))
+    found = [lengths for path in paths for lengths in _train_lengths(path, *languages)]
+    source, target = (np.concatenate(side) for side in zip(*found, strict=True))
+    tables = {kind: length_table(source, target, kind, bin_size=args.bin) for kind in Smoothing}
+    own = Smoothing(args.smoothing)
+    table = tables[own]
+    if args.unseen == Unseen.author:
+        table = length_table(source, target, own, args.unseen, args.bin)
+    options = {"smoothing": str(own), "unseen": args.unseen, "bin": args.bin}
+    meta = {"source": languages[0], "target": languages[1], "pairs": len(source), **options}
+    write_length_table(output, table, meta, follow=args.output is not None)
+
+    print(f"training pairs: {len(source)}")
+    print(f"longest source: {source.max()} tokens")
+    print(f"longest target: {target.max()} tokens")
+    valid = split_lengths(paths[0], "valid", *languages)
+    if valid is not None and len(valid[0]):
+        # raw counts say nothing of other source lengths, and there are the kernel's numbers beside them
+        known = [lengths[np.isin(valid[0], source)] for lengths in valid]
+        for kind in Smoothing if len(known[0]) else ():
+            print(f"valid, {kind}: {-log_probabilities(tables[kind], *known).mean():.4f} nats a sentence")
+        unit = 1 + max(target.max(), valid[1].max())
+        unseen = ~np.isin(valid[0] * unit + valid[1], source * unit + target)
+        print(f"valid, unseen in training: {int(unseen.sum())} of {len(unseen)} pairs of lengths")
+    else:
+        print("no valid split: nothing was scored")
+    print(f"wrote {output}")
+    if reverse:
+        print(
+            f"fairseq-syntax length-prior: {paths[0]} is named for the other direction, and fairseq infers a direction "
+            "from any of its names: give -s and -t wherever you use it",
+            file=sys.stderr,
+        )
+
+
+def _train_lengths(path: str, source: str, target: str):
+    """Lengths of train, train1, … as fairseq trains on them."""
+    from ..data.length_table import split_lengths
+    from ..data.token_files import parts_of
+
+    parts = (split_lengths(path, name, source, target) for name in parts_of("train"))
+    found = list(itertools.takewhile(lambda lengths: lengths is not None, parts))
+    if not found:
+        raise ValueError(
+            f"{path}: no split train of {source} and {target}; give the directory that preprocessing wrote, and its "
+            "languages"
+        )
+    return found
+
+
+main = Verb(__doc__, add_arguments, run, check)

@@ -1,0 +1,141 @@
+"""fairseq-syntax linearize: make a multi-task corpus, to learn translation and parsing at once.
+
+One Transformer learns from pairs of both kinds (Currey & Heafield 2019),
+  <translate> source  ->  target
+  <parse> source      ->  parse of the source, as brackets without words
+and translates text that begins with <translate>. Every line pair of the input gives one <translate> pair, in the same
+order; a sentence without anything to parse (an empty line, or a tree without heads) gives no <parse> pair.
+
+examples:
+  fairseq-syntax linearize --input bpe/train --output multi/train --source-lang en --target-lang de
+  for set in valid test; do
+    fairseq-syntax linearize --input bpe/$set --output multi/$set --source-lang en \\
+      --target-lang de --translate-only
+  done
+
+The first one reads bpe/train.en, bpe/train.de and bpe/train.en.conllu or bpe/train.en.conllu.gz, and writes
+multi/train.en and multi/train.de.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from itertools import zip_longest
+from pathlib import Path
+
+from ..files import refuse_existing, staged
+from ..trees.alignment import align_tree, explain_misfit, find_trees, pair_examples
+from ..trees.conllu import TreeFormatError, parse_block
+from ..trees.linearization import linearize
+from ..trees.subwords import SubwordType, split_words
+from ..trees.text import read_lines
+from .verb import Verb, add_overwrite
+
+TRANSLATE = "<translate>"
+PARSE = "<parse>"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "--input",
+        required=True,
+        metavar="PREFIX",
+        help="prefix of the input: text is in PREFIX.SOURCE and PREFIX.TARGET",
+    )
+    add("--source-lang", required=True, metavar="SOURCE", help="suffix of the source text")
+    add("--target-lang", required=True, metavar="TARGET", help="suffix of the target text")
+    add("--output", required=True, metavar="PREFIX", help="prefix of the output, likewise")
+    add(
+        "--trees-suffix",
+        default="conllu",
+        metavar="SUFFIX",
+        help="trees are in PREFIX.SOURCE.SUFFIX or PREFIX.SOURCE.SUFFIX.gz (default: conllu)",
+    )
+    add(
+        "--parses", metavar="FILE", help="linearised parses instead of trees, one per line, such as constituency parses"
+    )
+    add("--translate-only", action="store_true", help="write no <parse> pairs: for validation and test sets")
+    add_overwrite(parser)
+    add(
+        "--subword-type",
+        default=SubwordType.subword_nmt.value,
+        choices=[kind.value for kind in SubwordType],
+        help="segmentation of the source, to match the trees (default: subword_nmt, which also fits plain words)",
+    )
+
+
+def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    if args.source_lang == args.target_lang:
+        parser.error(f"--source-lang and --target-lang are both {args.source_lang!r}")
+    if args.translate_only and args.parses:
+        parser.error("--parses does not go with --translate-only")
+    if Path(args.input).resolve() == Path(args.output).resolve():
+        parser.error(f"--input and --output are both {args.input!r}")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Write the two texts."""
+    languages = (args.source_lang, args.target_lang)
+    texts = [f"{args.input}.{language}" for language in languages]
+    outputs = [Path(f"{args.output}.{language}") for language in languages]
+    refuse_existing(outputs, args.overwrite)
+    counts = {TRANSLATE: 0, PARSE: 0}
+    with staged(outputs[0]) as sources, staged(outputs[1]) as targets:
+        with (
+            open(sources, "w", encoding="utf-8", newline="\n") as first,
+            open(targets, "w", encoding="utf-8", newline="\n") as other,
+        ):
+            for task, source, target in _read_pairs(args, *texts):
+                first.write(f"{task} {source}".rstrip() + "\n")
+                other.write(target + "\n")
+                counts[task] += 1
+        # a new one must never stand beside an old one, even if the program is killed here
+        for output in outputs:
+            output.unlink(missing_ok=True)
+    print(
+        f"fairseq-syntax linearize: {outputs[0]}, {outputs[1]}: {counts[TRANSLATE]} sentences to "
+        f"translate, {counts[PARSE]} to parse",
+        file=sys.stderr,
+    )
+
+
+def _read_pairs(args: argparse.Namespace, source_path: str, target_path: str) -> Iterator[tuple[str, str, str]]:
+    """(task, source, target) in the order of the output."""
+    sources = ((line, "") for line in read_lines(source_path))
+    streams = {source_path: sources, target_path: read_lines(target_path)}
+    if args.parses:
+        streams[args.parses] = read_lines(args.parses)
+    elif not args.translate_only:
+        streams[source_path] = _parsed_lines(args, source_path)
+    for number, row in enumerate(zip_longest(*streams.values()), 1):
+        if None in row:
+            shorter = list(streams)[row.index(None)]
+            longer = next(name for name, item in zip(streams, row, strict=True) if item is not None)
+            raise TreeFormatError(
+                f"{shorter}: ends after {number - 1} sentences but {longer} goes on; all files "
+                "must have one line for each sentence; make them of the same text"
+            )
+        (source, parse), target, *given = row
+        source, target, parse = (" ".join(text.split()) for text in (source, target, *given, parse)[:3])
+        yield TRANSLATE, source, target
+        # an empty target would teach the model to stop at once
+        if source and parse:
+            yield PARSE, source, parse
+
+
+def _parsed_lines(args: argparse.Namespace, source_path: str) -> Iterator[tuple[str, str]]:
+    """Each line of the source and its linearised parse, which is empty if there is nothing to parse."""
+    advice = "parse the source with fairseq-syntax parse, or give --parses or --translate-only"
+    trees = find_trees(f"{source_path}.{args.trees_suffix}", advice)
+    with explain_misfit(source_path):
+        for line, text, tree_line, block in pair_examples(source_path, trees):
+            place = f"{source_path}:{line}"
+            words = split_words(text.split(), args.subword_type, place)[0]
+            tree = align_tree(
+                parse_block(block, str(trees), tree_line), words, f"{place} (tree at {trees}:{tree_line})"
+            )
+            yield text, " ".join(linearize(tree)) if tree.is_parsed else ""
+
+
+main = Verb(__doc__, add_arguments, run, check)

@@ -1,0 +1,180 @@
+"""fairseq-syntax parse: parse tokenised text into CoNLL-U, one tree per line.
+
+Each line is a sentence, its tokens separated by spaces; an empty line gets an empty tree. Output is written to
+OUTPUT.part and renamed when it is complete. To resume an interrupted run, repeat the command; to start over, delete
+OUTPUT.part.
+
+In four processes, or on four machines:
+  for i in 0 1 2 3; do
+    fairseq-syntax parse --input train.en --output train.en.$i.conllu.gz --shard $i/4 &
+  done; wait
+  cat train.en.[0-3].conllu.gz > train.en.conllu.gz
+
+With Stanza models of your own, for text that is already segmented into subwords:
+  fairseq-syntax parse --input train.bpe.en --output train.bpe.en.conllu.gz \\
+    --subword-type subword_nmt --parser-tagger tagger.pt --parser-model parser.pt
+
+With a parser trained by fairseq-train (--task dependency_parsing --arch lgp_parser), and with spaCy:
+  fairseq-syntax parse --input train.en --output train.en.conllu.gz --parser checkpoint \\
+    --parser-model checkpoint_best.pt
+  fairseq-syntax parse --input train.en --output train.en.conllu.gz --parser spacy \\
+    --parser-model en_core_web_sm
+"""
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from itertools import islice
+from pathlib import Path
+
+from tqdm import tqdm
+
+from .. import systems as systems  # their parsers are found
+from ..data.parsers import Parser, load_parser
+from ..data.resumable_conllu import PartFile
+from ..files import STDIO, checksum, refuse_existing
+from ..trees.conllu import MAX_WORDS, Sentence, TreeFormatError, format_sentence, without_parse
+from ..trees.subwords import SubwordType, check_length, split_words
+from ..trees.text import read_lines
+from .verb import Verb, add_overwrite, add_parsers, input_name, positive
+
+PROGRAM = "fairseq-syntax parse"
+
+
+def shard_bounds(total: int, index: int, count: int) -> tuple[int, int]:
+    """First line of a shard, 0-based, and the line after its last.
+
+    The shards 0 … count-1 one after the other are all lines; their sizes differ by one at most.
+    """
+    return total * index // count, total * (index + 1) // count
+
+
+def _shard(text: str) -> tuple[int, int]:
+    try:
+        index, count = (int(part) for part in text.split("/"))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form i/n, such as 0/4") from None
+    if not 0 <= index < count:
+        raise argparse.ArgumentTypeError(f"{text!r} does not exist; shards of n are 0/n to n-1/n")
+    return index, count
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--input", default=STDIO, metavar="FILE", help="text, plain or .gz; - is stdin (default)")
+    add(
+        "--output",
+        default=STDIO,
+        metavar="FILE",
+        help="CoNLL-U, gzipped if it ends in .gz; - is stdout (default), which cannot be resumed",
+    )
+    add_parsers(parser)
+    add(
+        "--subword-type",
+        default=SubwordType.none.value,
+        choices=[kind.value for kind in SubwordType],
+        help="segmentation of the text; subwords are joined before parsing (default: none)",
+    )
+    add("--shard", type=_shard, default=(0, 1), metavar="I/N", help="parse part I of N, from 0")
+    add("--chunk", type=positive, default=2000, metavar="N", help="sentences per write (default: 2000)")
+    add(
+        "--max-words",
+        type=positive,
+        default=MAX_WORDS,
+        metavar="N",
+        help=f"longest sentence to accept, in words; a parser's memory grows with its square (default: {MAX_WORDS})",
+    )
+    add_overwrite(parser)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Parse, and say how to go on if it is stopped."""
+    # first of all, as reading the text may take a while
+    refuse_existing([args.output], args.overwrite)
+    output, name = Path(args.output), input_name(args.input)
+    if args.output != STDIO and output.exists() and args.input != STDIO and output.samefile(args.input):
+        raise TreeFormatError(f"{output}: is the input; give another --output")
+    parser = load_parser(args.parser, args)
+    with ExitStack() as stack:
+        source = stack.enter_context(_seekable(args.input))
+        total = 0
+        for total, line in enumerate(read_lines(source, name), 1):
+            check_length(line, args.subword_type, args.max_words, f"{name}:{total}")
+        start, end = shard_bounds(total, *args.shard)
+        words = (
+            split_words(line.split(), args.subword_type, f"{name}:{number}")[0]
+            for number, line in enumerate(islice(read_lines(source, name), start, end), start + 1)
+        )
+        bar = stack.enter_context(tqdm(total=end - start, unit="sent"))
+        if args.output == STDIO:
+            for trees in _parse(words, parser, args.chunk, bar, name, start + 1):
+                sys.stdout.buffer.write("".join(map(format_sentence, trees)).encode("utf-8"))
+                sys.stdout.buffer.flush()
+            return
+        part = stack.enter_context(closing(PartFile(output, _settings(args))))
+        done = part.resume(words, args.chunk, name)
+        if done:
+            bar.write(f"{PROGRAM}: {part.path}: {done} of {end - start} sentences are done", file=sys.stderr)
+            bar.update(done)
+        try:
+            for trees in _parse(words, parser, args.chunk, bar, name, start + done + 1):
+                part.append(trees)
+        except KeyboardInterrupt:
+            print(f"{PROGRAM}: {part.path} is kept, run the same command again to resume", file=sys.stderr)
+            raise
+        part.finish()
+
+
+@contextmanager
+def _seekable(path: str) -> Iterator[str]:
+    """A path that can be read twice, for counting first. Stdin and pipes are copied to disk."""
+    is_stdin = path == STDIO
+    if not is_stdin and (Path(path).is_file() or Path(path).is_dir() or not Path(path).exists()):
+        yield path
+        return
+    with ExitStack() as stack:
+        source = sys.stdin.buffer if is_stdin else stack.enter_context(open(path, "rb"))
+        copy = stack.enter_context(tempfile.NamedTemporaryFile(prefix="fairseq-syntax-parse."))
+        shutil.copyfileobj(source, copy)
+        copy.flush()
+        yield copy.name
+
+
+def _settings(args: argparse.Namespace) -> dict:
+    """What the trees depend on; files by name and content."""
+    names = ("parser_language", "parser_model", "parser_tagger", "parser_decoder")
+    given = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+    files = {name: [Path(path).name, checksum(path)] for name, path in given.items() if os.path.isfile(path)}
+    return {"parser": args.parser, "subword_type": args.subword_type, **given, **files}
+
+
+def _parse(
+    words: Iterator[list[str]], parser: Parser, chunk: int, bar: tqdm, name: str, line: int
+) -> Iterator[list[Sentence]]:
+    """The trees of `words`, from a line of the input on, a chunk at a time.
+
+    A sentence that is too long for the parser goes without one, with a warning.
+    """
+    longest, done = getattr(parser, "longest", sys.maxsize), bar.n
+    while group := list(islice(words, chunk)):
+        trees = parser.parse([words if len(words) <= longest else [] for words in group], bar)
+        for number, sentence in enumerate(group):
+            if len(sentence) > longest:
+                bar.write(
+                    f"{PROGRAM}: {name}:{line + number}: {len(sentence)} words, but the parser reads {longest}; "
+                    "written without a parse, which needs fairseq-syntax preprocess --allow-unparsed; or cut the "
+                    "sentence",
+                    file=sys.stderr,
+                )
+                trees[number] = without_parse(sentence)
+        yield trees
+        line += len(group)
+        done += len(group)
+        bar.update(done - bar.n)  # a parser need not have moved it
+
+
+main = Verb(__doc__, add_arguments, run)

@@ -1,0 +1,132 @@
+"""fairseq-syntax perturb: damage the trees of a CoNLL-U file on purpose, to see how much a model depends on them.
+
+Shares are exact over the whole file, to one word or sentence, as far as they can be reached: a one-word sentence has no
+other head. Trees keep exactly one root; words, UPOS, comments and multi-word ranges are kept, and sentences without a
+parse stay that way. The same input, options and seed give the same bytes. UAS and LAS against the input, punctuation
+included, are printed on stderr.
+
+  --reattach   all choices of words and new heads that give a tree are equally likely; labels stay with their words
+  --relabel    words of a sentence exchange labels, so that none of them keeps its own; the root keeps its label
+  --trees      random: all trees over the words are equally likely; left: the head of each word is the next one; right:
+               the previous one. Labels are shuffled
+  --trees-of   heads and labels of another parser's trees of the same words
+
+examples:
+  fairseq-syntax perturb --input test.en.conllu --output test-70.en.conllu --reattach 0.3 --relabel 0.1 --seed 1
+  fairseq-syntax perturb --input train.en.conllu.gz --output random/train.en.conllu.gz --trees random
+  fairseq-syntax perturb --input gold.conllu --output half.conllu --trees-of parser.conllu --share 0.5
+"""
+
+import argparse
+import random
+import sys
+from collections.abc import Iterator
+from itertools import islice
+
+from tqdm import tqdm
+
+from ..evaluate.tree_comparison import Comparison
+from ..files import refuse_existing, written
+from ..trees.alignment import align_tree
+from ..trees.conllu import Sentence, TreeFormatError, format_sentence, parse_block, read_blocks
+from ..trees.perturbation import KINDS, Perturbation, Quota, root_of
+from .verb import Verb, add_overwrite, input_name, number, open_input
+
+_BLOCK = 1000  # sentences: of each so many, the share of --share is exact
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--input", required=True, metavar="FILE", help="CoNLL-U, plain or .gz; - is stdin")
+    add("--output", required=True, metavar="FILE", help="CoNLL-U, gzipped if it ends in .gz; - is stdout")
+    ways = parser.add_mutually_exclusive_group()
+    ways.add_argument("--reattach", type=_share, metavar="P", help="share of words that get another head, 0 to 1")
+    ways.add_argument("--trees", choices=list(KINDS), help="replace the trees with these")
+    ways.add_argument("--trees-of", metavar="FILE", help="replace the trees with those of this CoNLL-U file")
+    add("--share", type=_share, metavar="P", help="share of sentences that --trees or --trees-of replaces (default: 1)")
+    add("--relabel", type=_share, metavar="P", help="share of words that get the label of another word")
+    add("--seed", type=int, default=1, help="random seed (default: 1)")
+    add_overwrite(parser)
+
+
+def _share(text: str) -> float:
+    return number(text, 1, "share from 0 to 1; 0.3 is 30 %")
+
+
+def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    if all(way is None for way in (args.reattach, args.relabel, args.trees, args.trees_of)):
+        parser.error("give --reattach, --relabel, --trees or --trees-of")
+    if args.share is not None and not (args.trees or args.trees_of):
+        parser.error("--share goes with --trees or --trees-of; the share of words is that of --reattach")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Write the trees; print UAS and LAS on stderr."""
+    refuse_existing([args.output], args.overwrite)
+    comparison = Comparison()
+    perturbation = Perturbation(args.reattach or 0.0, args.relabel or 0.0, args.seed)
+    with written(args.output) as out, tqdm(unit="sent", disable=None) as bar:
+        for number, (before, other) in enumerate(_chosen(args)):
+            after = perturbation(number, before, other)
+            comparison.add(before, after)
+            out.write(format_sentence(after))
+            bar.update()
+        if not comparison.sentences:
+            raise TreeFormatError(f"{input_name(args.input)}: no sentence in it; give a CoNLL-U file")
+    print(f"fairseq-syntax perturb: {comparison}", file=sys.stderr)
+    for name in ("reattach", "relabel"):
+        quota = getattr(perturbation, name)
+        if quota.taken + 1 < quota.share * quota.seen:  # one word alone cannot exchange its label
+            print(
+                f"fairseq-syntax perturb: --{name} {quota.share:g}: only {quota.taken / quota.seen:.4f} of the words "
+                "can; there are no trees with more",
+                file=sys.stderr,
+            )
+
+
+def _chosen(args: argparse.Namespace) -> Iterator[tuple[Sentence, Sentence | str | None]]:
+    """The sentences of the input, each with what takes the place of its tree, or None."""
+    sentences = _read(args.input)
+    others = _read(args.trees_of) if args.trees_of else None
+    quota = Quota((1.0 if args.share is None else args.share) if args.trees or args.trees_of else 0.0)
+    for start in range(0, sys.maxsize, _BLOCK):
+        block = list(islice(sentences, _BLOCK))
+        due = quota.due(len(block))
+        quota.taken += due
+        chosen = set(random.Random(f"{args.seed} sentences {start}").sample(range(len(block)), due))
+        for i, sentence in enumerate(block):
+            other = args.trees if others is None else _other(sentence, next(others, None), args)
+            yield sentence, other if i in chosen else None
+        if len(block) < _BLOCK:
+            break
+    if others is not None and next(others, None) is not None:
+        raise TreeFormatError(
+            f"{args.trees_of}: goes on after the sentences of {input_name(args.input)}; give trees of the same text"
+        )
+
+
+def _read(path: str) -> Iterator[Sentence]:
+    """The trees of a file, each with one root."""
+    name = input_name(path)
+    with open_input(path) as lines:
+        for start, block in read_blocks(lines, name):
+            sentence = parse_block(block, name, start)
+            if sentence.is_parsed and sentence.forms:
+                root_of(sentence.heads, f"{name}:{start}")
+            yield sentence
+
+
+def _other(sentence: Sentence, other: Sentence | None, args: argparse.Namespace) -> Sentence:
+    """The tree of the same words in the file of --trees-of."""
+    place = f"{input_name(args.input)}:{sentence.line}"
+    if other is None:
+        raise TreeFormatError(f"{args.trees_of}: ends before {place}; give trees of the same text")
+    other = align_tree(other, sentence.forms, f"{place} ({args.trees_of}:{other.line})")
+    if sentence.is_parsed and not other.is_parsed:
+        raise TreeFormatError(
+            f"{args.trees_of}:{other.line}: no parse that could take the place of the input's; parse the sentence"
+        )
+    return other
+
+
+main = Verb(__doc__, add_arguments, run, check)

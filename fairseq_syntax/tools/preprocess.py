@@ -1,0 +1,137 @@
+"""fairseq-syntax preprocess: binarize text as fairseq-preprocess does, together with its trees.
+
+It takes all options of fairseq-preprocess. For a prefix P and source language s, tokens are read from P.s and their
+trees from P.s.conllu or P.s.conllu.gz; the two must agree word for word.
+
+example:
+  fairseq-syntax preprocess --source-lang en --target-lang de --trainpref bpe/train --validpref bpe/valid \\
+      --testpref bpe/test --destdir data-bin --joined-dictionary --workers 2
+  fairseq-syntax preprocess --only-syntax --source-lang en --target-lang de --testpref bpe/test --destdir data-bin
+"""
+
+import argparse
+import logging
+import sys
+from collections.abc import Iterator
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+
+from fairseq import options as fairseq_options
+
+from ..data.preprocessing import Preprocessing
+from ..trees.conllu import MAX_WORDS
+from ..trees.subwords import SubwordType
+from .verb import Verb, add_overwrite
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("Syntax")
+    add = group.add_argument
+    add(
+        "--trees-suffix",
+        default="conllu",
+        metavar="SUFFIX",
+        help="trees are in P.s.SUFFIX or P.s.SUFFIX.gz (default: conllu)",
+    )
+    add(
+        "--subword-type",
+        choices=[str(kind) for kind in SubwordType],
+        default=str(SubwordType.subword_nmt),
+        help="segmentation of the text: subword_nmt (@@; also fits plain words), sentencepiece (▁) or none (default: "
+        "subword_nmt)",
+    )
+    add(
+        "--only-syntax",
+        action="store_true",
+        help="add trees to a --destdir that is already binarized, from the same text",
+    )
+    add(
+        "--no-distances",
+        action="store_true",
+        help="do not store tree distances; they are computed on loading instead, with the same result",
+    )
+    add(
+        "--syntax-dicts",
+        metavar="DIR",
+        help="take the dictionaries of labels and tags from this data directory (default: build them from --trainpref; "
+        "without it, use those in --destdir)",
+    )
+    add(
+        "--allow-unparsed",
+        action="store_true",
+        help="accept sentences without a parse (HEAD is _ throughout); they are counted and translated without syntax",
+    )
+    add(
+        "--allow-broken",
+        nargs="?",
+        type=float,
+        const=1.0,
+        default=0.0,
+        metavar="PERCENT",
+        help="accept up to PERCENT broken trees per split, or trees that do not fit their sentence; they are counted "
+        "and translated without syntax (default: 0; without a value: 1)",
+    )
+    add(
+        "--max-words",
+        type=int,
+        default=MAX_WORDS,
+        metavar="N",
+        help=f"longest sentence to accept, in words; tree distances grow with its square (default: {MAX_WORDS})",
+    )
+    add_overwrite(group)
+
+
+def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    if wrong := _wrong_usage(args):
+        parser.error(wrong)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Write the data directory."""
+    try:
+        with _log_to_stderr():
+            Preprocessing(args).run()
+    except BrokenProcessPool:
+        raise ChildProcessError("a worker was killed (out of memory?); lower --workers") from None
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(
+            "; nothing was written, or, if files were being moved to --destdir, the next run with it finishes that"
+        ) from None
+
+
+def _wrong_usage(args: argparse.Namespace) -> str | None:
+    """What is wrong with options, if anything is."""
+    known = [args.srcdict, args.only_source or args.tgtdict]
+    enough = args.trainpref or args.only_syntax or (any if args.joined_dictionary else all)(known)
+    checks = {
+        "give --source-lang and --target-lang": args.source_lang and (args.target_lang or args.only_source),
+        "give at least one of --trainpref, --validpref, --testpref": args.trainpref or args.validpref or args.testpref,
+        "--only-syntax and --dict-only exclude each other": not (args.only_syntax and args.dict_only),
+        f"--dataset-impl {args.dataset_impl}: choose mmap or raw": args.dataset_impl in ("mmap", "raw"),
+        f"--allow-broken {args.allow_broken:g}: give 0 to 100": 0 <= args.allow_broken <= 100,
+        f"--max-words {args.max_words}: give 1 or more": args.max_words >= 1,
+        f"--workers {args.workers}: give 1 or more": args.workers >= 1,
+        "--joined-dictionary: give --srcdict or --tgtdict, not both": not (
+            args.joined_dictionary and args.srcdict and args.tgtdict
+        ),
+        "without --trainpref, give the dictionaries of the training data: --srcdict and --tgtdict": enough,
+    }
+    return next((message for message, right in checks.items() if not right), None)
+
+
+@contextmanager
+def _log_to_stderr() -> Iterator[None]:
+    """In the place of the handlers that fairseq installs when it is imported, which write to stdout."""
+    root, handler = logging.getLogger(), logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s | %(message)s"))
+    handlers, level = root.handlers, root.level
+    root.handlers = [handler]
+    root.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        root.handlers = handlers
+        root.setLevel(level)
+
+
+main = Verb(__doc__, add_arguments, run, check, fairseq_options.get_preprocessing_parser, quiet=False)

@@ -1,0 +1,111 @@
+"""fairseq-syntax report: write an HTML page about a folder of results.
+
+The page is one file, readable offline, that can be searched, sorted and printed: scores and tests, training curves,
+scores by kind of sentence, minimal pairs, the cost of worse parses, the sentences in which systems differ most, what
+models attend to, and all settings.
+
+  --look NAME FILE                      a picture (.svg, .png) that another verb has drawn
+  --look NAME CHECKPOINT DATA SUBSET    all that `attention` can draw of the model, for the sentences of --sentence
+
+examples:
+  fairseq-syntax report docs/results/agreement --split test --reference corpus/test.de --source corpus/test.en \\
+      --parse corpus/test.en.conllu --by length --by depth --output report.html
+  fairseq-syntax report docs/results/agreement --split test --reference corpus/test.de --source corpus/test.en \\
+      --system transformer --system pascal --contrast transformer.json pascal.json \\
+      --look pascal checkpoints/pascal/checkpoint_best.pt data-bin test --sentence 3 17 --output report.html
+"""
+
+import argparse
+from pathlib import Path
+
+from ..files import refuse_existing, written
+from .compare import add_buckets, add_chance, add_scores, check_scored
+from .verb import Verb, add_overwrite, positive
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("results", metavar="RESULTS", help="folder of records and translations that examples/leaderboard wrote")
+    add("--output", required=True, metavar="FILE", help="page to write (.html)")
+    add_overwrite(parser)
+    add("--title", help="title of the page (default: corpus and split)")
+    group = parser.add_argument_group("systems").add_argument
+    group("--split", required=True, metavar="NAME", help="split of RESULTS, such as test")
+    group(
+        "--reference",
+        required=True,
+        action="append",
+        metavar="FILE",
+        help="reference text; may be repeated",
+    )
+    group("--source", metavar="FILE", help="source text")
+    group(
+        "--system",
+        action="append",
+        nargs="+",
+        default=[],
+        metavar=("NAME", "FILE"),
+        help="system of RESULTS, or another one and its translations, one file per seed (default: all of RESULTS)",
+    )
+    group(
+        "--baseline",
+        action="append",
+        metavar="NAME",
+        help="compare the others with this system; may be repeated (default: the first system)",
+    )
+    add_scores(parser)
+    add_buckets(parser.add_argument_group("breakdown"))
+    add_chance(parser.add_argument_group("tests and intervals"))
+    _add_more(parser.add_argument_group("more on the page"))
+
+
+def _add_more(group) -> None:
+    add = group.add_argument
+    add(
+        "--most",
+        type=positive,
+        default=50,
+        metavar="N",
+        help="show the N sentences in which systems differ most (default: 50)",
+    )
+    add(
+        "--contrast",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="records of minimal pairs that `contrast --output` wrote",
+    )
+    add(
+        "--look",
+        action="append",
+        nargs="+",
+        default=[],
+        metavar=("NAME", "FILE"),
+        help="show what a system attends to: a picture, or CHECKPOINT DATA SUBSET; may be repeated",
+    )
+    add("--sentence", nargs="+", type=int, default=[0], metavar="N", help="sentences for --look, from 0 (default: 0)")
+
+
+def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    """End with a usage message if options do not go together."""
+    if Path(args.output).suffix.lower() not in (".html", ".htm"):
+        parser.error(f"--output {args.output}: give a name that ends in .html")
+    for name, *rest in args.look:
+        if len(rest) not in (1, 3):
+            parser.error(f"--look {name}: give a picture, or CHECKPOINT DATA SUBSET")
+        if len(rest) == 1 and Path(rest[0]).suffix.lower() not in (".svg", ".png"):
+            parser.error(f"--look {name} {rest[0]}: is no .svg or .png; of a model, give CHECKPOINT DATA SUBSET")
+    check_scored(parser, args)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Write the page."""
+    from .report_page.page import report
+
+    refuse_existing([args.output], args.overwrite)
+    page = report(args)
+    with written(args.output) as file:
+        file.write(page)
+
+
+main = Verb(__doc__, add_arguments, run, check)

@@ -1,0 +1,359 @@
+"""A verb of the program: from a command line to an exit status, and the options and inputs that several verbs share.
+
+A verb is a module of this folder with a `main = Verb(…)`. Its docstring is its help. The work is a function with plain
+arguments; wrong data raise ValueError or OSError, which are one message and an exit status.
+"""
+
+import argparse
+import io
+import logging
+import os
+import sys
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import fields
+from pathlib import Path
+from typing import IO
+
+from .. import systems as systems  # their parsers are found
+from ..data.parsers import ParserOptions, find_parsers
+from ..evaluate.tables import TableFormat
+from ..files import STDIO
+from ..trees.decoders import TreeDecoder
+from ..trees.subwords import SubwordType
+from ..trees.text import numbered_lines, open_text
+
+PICTURES = (".svg", ".png", ".pdf")
+"""What names of pictures end in."""
+TOKENIZERS = ["13a", "char", "flores101", "flores200", "intl", "ja-mecab", "ko-mecab", "none", "spBLEU-1K", "spm", "zh"]
+"""sacrebleu's, which costs too much to import for a list of names."""
+
+
+class Verb:
+    """What runs when a verb is given, with the arguments behind it.
+
+    Args:
+        documentation: "fairseq-syntax VERB: what it does.", an empty line, and what --help says below the options.
+        add_arguments: to a parser.
+        run: does the work; raises ValueError or OSError for wrong data.
+        check: ends with a usage message if options do not go together.
+        new_parser: makes the parser, which may have options already.
+        quiet: whether warnings alone are logged; otherwise logging is left as it is.
+    """
+
+    def __init__(
+        self,
+        documentation: str,
+        add_arguments: Callable[[ArgumentParser], None],
+        run: Callable[[Namespace], None],
+        check: Callable[[ArgumentParser, Namespace], None] = lambda parser, args: None,
+        new_parser: Callable[[], ArgumentParser] = ArgumentParser,
+        quiet: bool = True,
+    ):
+        self.documentation, self.new_parser, self.quiet = documentation, new_parser, quiet
+        self.add_arguments, self.run, self.check = add_arguments, run, check
+
+    def build_parser(self) -> ArgumentParser:
+        """The parser of its options."""
+        parser = self.new_parser()
+        first, _, parser.epilog = self.documentation.partition("\n\n")
+        parser.prog, what = first.split(": ", 1)
+        parser.description = what[0].upper() + what[1:]
+        parser.formatter_class = RawDescriptionHelpFormatter
+        self.add_arguments(parser)
+        return parser
+
+    def __call__(self, argv: list[str] | None = None) -> int:
+        """Entry point. Exit status: 0, 1 for bad data, 2 for bad usage, 130 when interrupted."""
+        # whatever the locale says; a StringIO has no encoding
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(encoding="utf-8")
+        parser = self.build_parser()
+        args = parser.parse_args(argv)
+        self.check(parser, args)
+        if self.quiet:
+            logging.basicConfig(level="WARNING", format=f"{parser.prog}: %(message)s", force=True)
+        return exit_status(parser.prog, lambda: self.run(args))
+
+
+def exit_status(program: str, work: Callable[[], None]) -> int:
+    """0 after the work; 1 after one message on stderr, for a ValueError or OSError; 130 when interrupted."""
+    try:
+        work()
+    except BrokenPipeError:
+        # whoever read stdout has gone (`| head`); keep Python from complaining when it closes it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except (ValueError, OSError) as error:
+        print(f"{program}: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt as interrupt:
+        print(f"{program}: interrupted{interrupt}", file=sys.stderr)
+        return 130
+    return 0
+
+
+# --- what is read ---------------------------------------------------------------------------------------------------
+
+
+def input_name(path: str) -> str:
+    """What messages call an input."""
+    return "stdin" if path == STDIO else path
+
+
+@contextmanager
+def open_input(path: str) -> Iterator[IO[str]]:
+    """A text, or stdin (`-`), which stays open, as by `open_text`. Raises TreeFormatError: it cannot be opened."""
+    if path == STDIO:
+        sys.stdin.reconfigure(encoding="utf-8-sig", newline="\n")
+        yield sys.stdin
+        return
+    with open_text(path) as lines:
+        yield lines
+
+
+def input_lines(path: str) -> Iterator[str]:
+    """The lines of a text, or of stdin (`-`), without line ends (LF or CRLF). TreeFormatErrors name the line."""
+    with open_input(path) as lines:
+        for _, line in numbered_lines(lines, input_name(path)):
+            yield line.rstrip("\r\n")
+
+
+def is_conllu(path: str) -> bool:
+    """Whether this is the name of a file of trees, plain or gzipped."""
+    return path.removesuffix(".gz").endswith(".conllu")
+
+
+# --- options --------------------------------------------------------------------------------------------------------
+
+
+def is_picture(path: str) -> bool:
+    """Whether a picture can have this name."""
+    return Path(path).suffix.lower() in PICTURES
+
+
+def picture(path: str) -> str:
+    """Type of an option that names a picture to draw."""
+    if not is_picture(path):
+        raise argparse.ArgumentTypeError(f"{path}: give a name that ends in .svg, .png or .pdf")
+    return path
+
+
+def positive(text: str) -> int:
+    """Type of an option that is a number from 1."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+    return int(text)
+
+
+def add_tree_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of everything that induces trees: the model, how text is cut, how a tree is decoded."""
+    add_checkpoint_arguments(parser, required=False)
+    add = parser.add_argument
+    add(
+        "--bpe",
+        choices=["subword_nmt", "fastbpe", "sentencepiece"],
+        help="segment the text with this (default: leave it as it is)",
+    )
+    add("--bpe-codes", metavar="FILE", help="codes for --bpe subword_nmt or fastbpe")
+    add("--sentencepiece-model", metavar="FILE", help="model for --bpe sentencepiece")
+    add_subword_type(parser)
+    add("--lowercase", action="store_true", help="lowercase the words for the model; the output keeps their case")
+    add(
+        "--decoder",
+        choices=[str(kind) for kind in TreeDecoder],
+        default=str(TreeDecoder.mst),
+        help="mst: the best tree, possibly non-projective (Chu-Liu-Edmonds, as in the paper); eisner: the best "
+        "projective tree; greedy: the best head of every word, possibly with cycles or without a root (default: mst)",
+    )
+    add(
+        "--evidence",
+        dest="evidence",
+        choices=["scores", "marginals"],
+        default="scores",
+        help="what to sum over the subwords of a word and decode: arc scores (eq. 24 of the paper) or arc "
+        "probabilities (default: scores)",
+    )
+    add_batch_size(parser)
+
+
+def add_subword_type(parser: argparse.ArgumentParser) -> None:
+    """--subword-type."""
+    parser.add_argument(
+        "--subword-type",
+        choices=[str(kind) for kind in SubwordType],
+        help="segmentation of text that comes in subwords (default: that of DATA, else subword_nmt, which also fits "
+        "plain words)",
+    )
+
+
+def check_tree_arguments(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    """End with a usage message if options of `add_tree_arguments` do not go together."""
+    if (args.data is None) != (args.path is None):
+        parser.error("DATA and --path go together: give the data directory and the checkpoint")
+    check_preparation(parser, args)
+
+
+def add_checkpoint_arguments(parser: argparse.ArgumentParser, required: bool = True) -> None:
+    """DATA, --path and --cpu."""
+    parser.add_argument(
+        "data", nargs=None if required else "?", metavar="DATA", help="data directory with the model's dictionaries"
+    )
+    parser.add_argument("--path", required=required, metavar="CHECKPOINT", help="checkpoint of the model")
+    parser.add_argument("--cpu", action="store_true", help="run on the CPU even if there is a GPU")
+
+
+def add_treebank_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of what compares trees with a treebank, beyond `add_tree_arguments`."""
+    add = parser.add_argument
+    add("--gold", required=True, metavar="FILE", help="treebank (CoNLL-U, plain or .gz)")
+    add("--predicted", metavar="FILE", help="trees of the same words (CoNLL-U), instead of DATA and --path")
+    add(
+        "--collapse-ranges",
+        action="store_true",
+        help='read multi-word tokens of CoNLL-U as one word ("im" for "in" and "dem"), as models do',
+    )
+
+
+def check_treebank_arguments(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    """As `check_tree_arguments`, for the commands with a treebank."""
+    check_tree_arguments(parser, args)
+    if args.path and args.predicted:
+        parser.error("give DATA and --path, or --predicted, not both")
+
+
+def add_format(parser: argparse.ArgumentParser, *more: str) -> None:
+    """--format, with further ones that the verb has."""
+    forms = [*map(str, TableFormat), *more]
+    parser.add_argument(
+        "--format",
+        choices=forms,
+        default=str(TableFormat.text),
+        help=f"table format: text (aligned), {', '.join(forms[1:-1])} or {forms[-1]} (default: text)",
+    )
+
+
+def add_overwrite(parser: argparse.ArgumentParser) -> None:
+    """--overwrite."""
+    parser.add_argument("--overwrite", action="store_true", help="replace output that exists")
+
+
+def add_batch_size(parser: argparse.ArgumentParser) -> None:
+    """--batch-size."""
+    parser.add_argument(
+        "--batch-size", type=positive, default=64, metavar="N", help="sentences per batch (default: 64)"
+    )
+
+
+def add_input_arguments(parser: argparse.ArgumentParser) -> None:
+    """What a model is shown, of which one sentence may be drawn."""
+    add = parser.add_argument
+    add("--input", metavar="FILE", help="text, or CoNLL-U if it ends in .conllu, plain or .gz; - is text from stdin")
+    add("--subset", help="split of DATA, instead of --input")
+    add(
+        "--collapse-ranges",
+        action="store_true",
+        help='read multi-word tokens of CoNLL-U as one word ("im" for "in" and "dem"), as models do',
+    )
+    add("--sentence", type=int, metavar="N", help="sentence to draw, from 0 (default: 0)")
+
+
+def check_input_arguments(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    """End with a usage message if options of `add_input_arguments` do not go together."""
+    if args.sentence is not None and not args.draw:
+        parser.error("--sentence needs --draw")
+    check_subset(parser, args)
+
+
+def check_subset(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    """End with a usage message if a split is to be prepared like text."""
+    if args.subset and (args.bpe or args.lowercase):
+        parser.error("--bpe and --lowercase are for text; a --subset is already segmented")
+
+
+def add_scoring(parser: argparse.ArgumentParser) -> None:
+    """How translations are scored by BLEU: --tokenize and --remove-bpe."""
+    add = parser.add_argument
+    add(
+        "--tokenize",
+        choices=TOKENIZERS,
+        default="none",
+        metavar="NAME",
+        help=f"sacrebleu's tokenizer: {', '.join(TOKENIZERS)}; none for tokenised text, 13a for raw text "
+        "(default: none)",
+    )
+    add(
+        "--remove-bpe",
+        nargs="?",
+        const=str(SubwordType.subword_nmt),
+        choices=[str(kind) for kind in SubwordType if kind != SubwordType.none],
+        help="join subwords first; give it after file names (without a value: subword_nmt)",
+    )
+
+
+def add_preparation(parser: argparse.ArgumentParser, tokenizer: bool = True) -> None:
+    """How text becomes what a model reads, on both sides; without --tokenizer where words are given."""
+    add = parser.add_argument
+    if tokenizer:
+        add("--tokenizer", choices=["moses"], help="tokenise raw text, with normalised punctuation (sacremoses)")
+    add("--lowercase", action="store_true", help="lowercase both sides")
+    add(
+        "--bpe",
+        choices=["subword_nmt", "fastbpe", "sentencepiece", *(["syntax_char"] if tokenizer else [])],
+        help="segment the text with this (default: leave it as it is)",
+    )
+    add("--bpe-codes", nargs="+", metavar="FILE", help="codes for --bpe: one file for both sides, or one for each")
+    add("--sentencepiece-model", nargs="+", metavar="FILE", help="model for --bpe sentencepiece, likewise")
+
+
+def check_preparation(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    """End with a usage message if options of `add_preparation` or `add_tree_arguments` do not go together."""
+    needed = {"sentencepiece": "sentencepiece_model", "subword_nmt": "bpe_codes", "fastbpe": "bpe_codes"}.get(args.bpe)
+    if needed and not getattr(args, needed):
+        parser.error(f"--bpe {args.bpe} needs --{needed.replace('_', '-')}")
+    given = [files for files in (args.bpe_codes, args.sentencepiece_model) if files]
+    if given and not args.bpe:
+        parser.error("--bpe-codes and --sentencepiece-model need --bpe")
+    if any(isinstance(files, list) and len(files) > 2 for files in given):
+        parser.error("--bpe-codes and --sentencepiece-model: one file, or one for each side")
+
+
+def add_parsers(parser: argparse.ArgumentParser) -> None:
+    """What parses the source, if the model needs trees."""
+    add = parser.add_argument
+    add("--parser", choices=list(find_parsers()), default="stanza", help="parser of the source (default: stanza)")
+    for option in fields(ParserOptions):
+        add(f"--{option.name.replace('_', '-')}", **option.metadata)
+
+
+def add_max_tokens(parser: argparse.ArgumentParser) -> None:
+    """--max-tokens."""
+    parser.add_argument(
+        "--max-tokens", type=positive, default=4000, metavar="N", help="tokens per batch (default: 4000)"
+    )
+
+
+def add_search(parser: argparse.ArgumentParser, beam: int = 5, a: float = 0, b: int = 200) -> None:
+    """How the model searches for a translation: options of fairseq-generate, and by default its defaults."""
+    add = parser.add_argument
+    add("--beam", type=positive, default=beam, metavar="N", help=f"beam size (default: {beam})")
+    add(
+        "--max-len-a",
+        type=float,
+        default=a,
+        metavar="A",
+        help=f"longest translation: A × source length + B tokens (default: {a})",
+    )
+    add("--max-len-b", type=positive, default=b, metavar="B", help=f"see --max-len-a (default: {b})")
+
+
+def number(text: str, most: float, what: str) -> float:
+    """For types of options: a number from 0 to `most`, or an ArgumentTypeError that says what is wanted."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not 0 <= found <= most:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a {what}")
+    return found

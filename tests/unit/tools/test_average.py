@@ -1,0 +1,319 @@
+"""fairseq-syntax average against NumPy."""
+
+import re
+import resource
+import shutil
+from functools import partial
+from types import SimpleNamespace
+
+import numpy as np
+import programs
+import pytest
+import torch
+from corpora import easy_items, write_split
+from fairseq import checkpoint_utils
+from integration import commands
+from sacrebleu.metrics import BLEU
+
+from fairseq_syntax.tools import average
+from fairseq_syntax.tools.range_selection import Translator, candidate_starts
+from fairseq_syntax.training.averaging import Checkpoint
+
+refused = partial(programs.refused, average)
+
+OPTIONS = ["--eval-bleu", "--eval-bleu-args", '{"max_len_b": 12}', "--best-checkpoint-metric", "bleu"]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """A data directory; the test split has 17 sentences."""
+    folder = tmp_path_factory.mktemp("average")
+    for seed, (split, count) in enumerate((("train", 120), ("valid", 16), ("test", 17))):
+        write_split(folder / split, easy_items(count, seed))
+    return commands.binarize({split: folder / split for split in ("train", "valid", "test")}, folder / "bin")
+
+
+def train(data, directory, arch, *options):
+    """One checkpoint an epoch, all validated."""
+    left_out = ("--disable-validation", "--no-epoch-checkpoints")
+    training = [part for part in commands.TRAINING if part not in left_out]
+    metric = [*OPTIONS, "--maximize-best-checkpoint-metric"]
+    commands.run("fairseq-train", data, "--arch", arch, *training, *metric, "--save-dir", directory, *options)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def recurrent(data, tmp_path_factory):
+    """Folder with checkpoint1.pt to checkpoint9.pt of a small recurrent model with a tied softmax."""
+    directory = tmp_path_factory.mktemp("recurrent")
+    train(data, directory, "nmt_lstm_tiny", "--max-epoch", "9")
+    # means differ, whatever was learned
+    for number in range(1, 10):
+        commands.scatter(directory / f"checkpoint{number}.pt", number=number)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def stock(data, tmp_path_factory):
+    """Folder with checkpoint1.pt to checkpoint3.pt of fairseq's own Transformer."""
+    directory = tmp_path_factory.mktemp("stock")
+    options = ["--max-epoch", "3", "--share-decoder-input-output-embed", "--max-tokens", "300"]
+    return train(data, directory, "transformer_tiny", *options)
+
+
+def run(*arguments) -> int:
+    return average.main([str(argument) for argument in arguments])
+
+
+def read(path):
+    return torch.load(path, weights_only=True)
+
+
+def numpy_mean(paths) -> dict[str, np.ndarray]:
+    models = [commands.parameters(path) for path in paths]
+    return {name: np.mean([model[name].numpy().astype(np.float64) for model in models], axis=0) for name in models[0]}
+
+
+@pytest.mark.parametrize("family", ["recurrent", "stock"])
+def test_the_mean_is_that_of_numpy(request, tmp_path, family):
+    folder, output = request.getfixturevalue(family), tmp_path / "deep" / "average.pt"
+    assert run("--input", folder, "--from", 2, "--to", 3, "--output", output) == 0
+    paths = [folder / "checkpoint2.pt", folder / "checkpoint3.pt"]
+    found, last = read(output), read(paths[1])
+    expected = numpy_mean(paths)
+    assert found["model"].keys() == last["model"].keys()
+    for name, value in found["model"].items():
+        assert value.dtype == last["model"][name].dtype
+        assert np.array_equal(value.numpy(), expected[name].astype(value.numpy().dtype)), name
+    assert any(not torch.equal(value, last["model"][name]) for name, value in found["model"].items())
+    assert "last_optimizer_state" not in found and output.stat().st_size < 0.6 * paths[1].stat().st_size
+    assert found["extra_state"] == {
+        "train_iterator": last["extra_state"]["train_iterator"],
+        "averaged_checkpoints": ["checkpoint2.pt", "checkpoint3.pt"],
+    }
+    assert str(found["cfg"]) == str(last["cfg"])
+    assert [path.name for path in output.parent.iterdir()] == ["average.pt"]
+
+
+def test_tied_tensors_stay_tied(recurrent, stock, tmp_path):
+    names = ("decoder.embed_tokens.weight", "decoder.output_projection.weight")
+    for folder in (stock, recurrent):
+        output = tmp_path / f"{folder.name}.pt"
+        assert run("--input", folder, "--output", output) == 0
+        found = commands.parameters(output)
+        first, second = (found[name].data_ptr() for name in names)
+        assert first == second
+        # other tables were never one
+        assert found["encoder.embed_tokens.weight"].data_ptr() != first
+
+
+def edited(path, output, edit):
+    """A copy of a checkpoint with other parameters."""
+    state = read(path)
+    edit(state["model"])
+    torch.save(state, output)
+    return output
+
+
+def test_tied_in_one_file_only(stock, tmp_path):
+    """As after a move from a GPU, which makes two tensors of one."""
+
+    def part(model):
+        name = "decoder.output_projection.weight"
+        model[name] = model[name].clone() + 1
+
+    other = edited(stock / "checkpoint1.pt", tmp_path / "other.pt", part)
+    inputs = [other, stock / "checkpoint2.pt"]
+    assert run("--input", *inputs, "--output", tmp_path / "average.pt") == 0
+    found, expected = commands.parameters(tmp_path / "average.pt"), numpy_mean(inputs)
+    for name, value in found.items():
+        assert np.array_equal(value.numpy(), expected[name].astype(np.float32)), name
+
+
+def test_integers_are_not_averaged(recurrent, tmp_path, capsys):
+    """Equal ones are silently kept; others are the last checkpoint's, which is said."""
+    files = []
+    for number in (1, 2):
+
+        def edit(model, number=number):
+            model["encoder.steps"] = torch.tensor([number, 7])
+            model["encoder.flags"] = torch.tensor([True, False])
+            model["encoder.empty"] = torch.zeros(0)
+            model["encoder.none"] = torch.zeros(0)
+            model["encoder.half"] = torch.full((3,), 60000.0 if number == 1 else 2000.0, dtype=torch.float16)
+
+        files.append(edited(recurrent / f"checkpoint{number}.pt", tmp_path / f"{number}.pt", edit))
+    assert run("--input", *files, "--output", tmp_path / "average.pt") == 0
+    error = capsys.readouterr().err
+    found = commands.parameters(tmp_path / "average.pt")
+    assert found["encoder.steps"].tolist() == [2, 7] and found["encoder.flags"].tolist() == [True, False]
+    # the sum is beyond half precision, the mean (31000) is rounded to it
+    assert found["encoder.half"].tolist() == [31008.0] * 3
+    assert found["encoder.half"].dtype == torch.float16
+    assert re.search(rf"not the same everywhere: encoder.steps; taken from {files[1]}$", error, re.MULTILINE)
+
+
+def test_fairseq_generate_translates_with_the_mean(data, recurrent, tmp_path):
+    """As a real command. The mean of two copies translates as the model, that of different ones does not."""
+    output = tmp_path / "average.pt"
+    assert run("--input", recurrent, "--from", 4, "--output", output) == 0
+    command = ["fairseq-generate", data, "--user-dir", commands.PACKAGE, *commands.DECODING, "--path", output]
+    found = commands.hypotheses(commands.run_process(*command, cwd=tmp_path))
+    assert len(found) == 17
+    again = commands.generate(data, output)
+    commands.assert_same_hypotheses(found, again)
+    last = commands.generate(data, recurrent / "checkpoint9.pt")
+    assert any(found[number][0] != pytest.approx(last[number][0], abs=1e-3) for number in found)
+    copy = tmp_path / "copy.pt"
+    shutil.copy(recurrent / "checkpoint9.pt", copy)
+    assert run("--input", copy, recurrent / "checkpoint9.pt", "--output", output, "--overwrite") == 0
+    commands.assert_same_hypotheses(commands.generate(data, output), last)
+
+
+# --- choosing a range ---------------------------------------------------------------------------------------------
+
+
+def greedy_bleu(checkpoint, data, split) -> float:
+    """BLEU of a checkpoint, sentence by sentence, by sacrebleu on fairseq's generator."""
+    models, _, task = checkpoint_utils.load_model_ensemble_and_task([str(checkpoint)], {"data": str(data)})
+    task.load_dataset(split)
+    generator = task.build_generator(models, SimpleNamespace(beam=1, max_len_a=2, max_len_b=20))
+    dataset, dictionary = task.dataset(split), task.target_dictionary
+    hypotheses, references = [], []
+    for i in range(len(dataset)):
+        batch = dataset.collater([dataset[i]])
+        with torch.no_grad():
+            tokens = task.inference_step(generator, [models[0].eval()], batch)[0][0]["tokens"]
+        hypotheses.append(dictionary.string(tokens, "@@ "))
+        references.append(dictionary.string(dataset.tgt[i], "@@ ", escape_unk=True))
+    return BLEU(tokenize="none", force=True).corpus_score(hypotheses, [references]).score
+
+
+def test_the_range_with_the_highest_bleu_is_kept(data, recurrent, tmp_path, capsys):
+    output = tmp_path / "average.pt"
+    # one sentence a batch: lengths of translations do not depend on neighbours
+    options = ["--select-on", "valid", "--data", data, "--cpu", "--remove-bpe", "--batch-size", 1]
+    assert run("--input", recurrent, *options, "--output", output, "--format", "tsv") == 0
+    header, *rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert header == ["range", "files", "checkpoints", "BLEU valid"]
+    scores = {n: read(recurrent / f"checkpoint{n}.pt")["extra_state"]["val_loss"] for n in range(1, 10)}
+    best = max(scores, key=lambda n: (scores[n], n))
+    ranges = {"all": 1, "from best/2": -(-best // 2), "last 8": 2, "last 5": 5, "last 3": 7}
+    expected = {}
+    for name, first in ranges.items():
+        if first in [start for start, _ in expected.values()]:
+            continue
+        mean = tmp_path / f"{first}.pt"
+        assert run("--input", recurrent, "--from", first, "--output", mean) == 0
+        expected[name] = first, greedy_bleu(mean, data, "valid")
+    assert [row[0].removesuffix(" *") for row in rows] == list(expected)
+    for name, files, count, score in rows:
+        first, value = expected[name.removesuffix(" *")]
+        assert (files, count) == (f"checkpoint{first}.pt to checkpoint9.pt", str(10 - first))
+        assert float(score) == pytest.approx(value, abs=0.006)
+    assert len({round(value, 2) for _, value in expected.values()}) > 1
+    winner, _ = max(expected.values(), key=lambda entry: (entry[1], -entry[0]))
+    assert [row[0].endswith(" *") for row in rows] == [first == winner for first, _ in expected.values()]
+    found, mean = read(output), commands.parameters(tmp_path / f"{winner}.pt")
+    # summed in another order
+    assert all(torch.allclose(found["model"][name], value, rtol=1e-6, atol=0) for name, value in mean.items())
+    assert found["extra_state"]["averaged_checkpoints"] == [f"checkpoint{n}.pt" for n in range(winner, 10)]
+
+
+def test_of_equal_ranges_that_of_most_checkpoints_is_kept(data, recurrent, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(Translator, "bleu", lambda self, name: 7.0)
+    options = ["--select-on", "valid", "--data", data, "--cpu", "--format", "tsv"]
+    assert run("--input", recurrent, *options, "--output", tmp_path / "average.pt") == 0
+    assert [row.split("\t")[0] for row in capsys.readouterr().out.splitlines() if " *" in row] == ["all *"]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "best", "expected"),
+    [
+        (range(1, 13), 10, {"all": 0, "from best/2": 4, "last 8": 4, "last 5": 7, "last 3": 9}),
+        (range(1, 13), 9, {"all": 0, "from best/2": 4, "last 8": 4, "last 5": 7, "last 3": 9}),
+        (range(1, 13), 7, {"all": 0, "from best/2": 3, "last 8": 4, "last 5": 7, "last 3": 9}),
+        (range(1, 13), None, {"all": 0, "last 8": 4, "last 5": 7, "last 3": 9}),
+        (range(11, 18), 15, {"all": 0, "last 5": 2, "last 3": 4}),
+        (range(1, 4), 3, {"all": 0, "from best/2": 1}),
+        ([2, 4, 6], 6, {"all": 0, "from best/2": 1}),
+        ([5], 5, {"all": 0}),
+    ],
+)
+def test_ranges(tmp_path, numbers, best, expected):
+    found = candidate_starts([Checkpoint(n, tmp_path / f"checkpoint{n}.pt") for n in numbers], best)
+    assert {start: name for name, start in found.items()} == {start: name for name, start in reversed(expected.items())}
+
+
+def test_a_split_that_is_not_there(data, recurrent, tmp_path, capsys):
+    options = ["--input", recurrent, "--from", 9, "--data", data, "--output", tmp_path / "average.pt", "--cpu"]
+    assert "--subset dev: " in refused(capsys, *options, "--select-on", "dev")
+
+
+# --- what cannot be averaged --------------------------------------------------------------------------------------
+
+
+def test_wrong_inputs(recurrent, tmp_path, capsys):
+    output = ["--output", tmp_path / "average.pt"]
+    one = recurrent / "checkpoint1.pt"
+    assert refused(capsys, "--input", tmp_path / "no.pt", *output) == (
+        f"{tmp_path}/no.pt: no such checkpoint; give files that fairseq-train wrote"
+    )
+    assert refused(capsys, "--input", one, recurrent, *output) == (
+        f"{recurrent}: is a folder; give one folder, or files only"
+    )
+    assert refused(capsys, "--input", one, one, *output) == f"{one}: is named twice"
+    assert refused(capsys, "--input", recurrent, "--from", 12, *output) == (
+        f"{recurrent}: no checkpointN.pt with N from 12 to the last; there are 1 to 9"
+    )
+    (tmp_path / "text.pt").write_text("not a checkpoint\n")
+    (tmp_path / "empty.pt").touch()
+    (tmp_path / "dot.pt").write_text(". begins it\n")
+    torch.save({"model": {}}, tmp_path / "other.pt")
+    for name in ("text.pt", "empty.pt", "dot.pt", "other.pt"):
+        assert refused(capsys, "--input", one, tmp_path / name, *output).startswith(
+            f"{tmp_path}/{name}: not a checkpoint of fairseq ("
+        )
+    assert not (tmp_path / "average.pt").exists()
+
+
+def test_nan_is_not_averaged(recurrent, tmp_path, capsys):
+    state = torch.load(recurrent / "checkpoint1.pt", weights_only=True)
+    name = next(name for name, tensor in state["model"].items() if tensor.is_floating_point())
+    for value in (float("nan"), float("inf")):
+        state["model"][name].view(-1)[0] = value
+        torch.save(state, tmp_path / "failed.pt")
+        error = refused(
+            capsys, "--input", recurrent / "checkpoint2.pt", tmp_path / "failed.pt", "--output", tmp_path / "mean.pt"
+        )
+        assert error.startswith(f"{tmp_path}/failed.pt: {name} holds NaN or infinite numbers")
+    assert not (tmp_path / "mean.pt").exists()
+
+
+def test_a_full_disk_is_one_message(recurrent, tmp_path, capsys):
+    """As a limit on the size of files, which the system enforces where it would say that the disk is full."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limits[1]))
+    try:
+        error = refused(capsys, "--input", recurrent / "checkpoint1.pt", "--output", tmp_path / "mean.pt")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert error.startswith(f"{tmp_path}/mean.pt: cannot be written (")
+    assert not list(tmp_path.iterdir())
+
+
+def test_different_models(recurrent, stock, tmp_path, capsys):
+    one, output = recurrent / "checkpoint1.pt", ["--output", tmp_path / "average.pt"]
+    error = refused(capsys, "--input", stock / "checkpoint1.pt", one, *output)
+    assert error.startswith(f"{stock}/checkpoint1.pt: of another model than {one}: transformer_tiny, not nmt_lstm_tiny")
+
+    name = "decoder.embed_tokens.weight"
+    edits = {
+        "lacks decoder.embed_tokens.weight; average": lambda model: model.pop(name),
+        "has aaa (and 1 more); average": lambda model: model.update(aaa=torch.ones(1), bbb=torch.ones(1)),
+        f"{name} is (3, 4), not": lambda model: model.update({name: torch.ones(3, 4)}),
+        f"{name} is torch.float16, but torch.float32": lambda model: model.update({name: model[name].half()}),
+    }
+    for message, edit in edits.items():
+        other = edited(recurrent / "checkpoint2.pt", tmp_path / "other.pt", edit)
+        assert message in refused(capsys, "--input", other, one, *output)

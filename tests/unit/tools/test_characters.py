@@ -1,0 +1,61 @@
+"""fairseq-syntax characters."""
+
+import gzip
+import io
+import sys
+
+import pytest
+
+from fairseq_syntax.tools.characters import main
+
+TEXT = "Eine  Gruppe\r\n\n a▁b \n"
+CHARACTERS = "E i n e ▁ G r u p p e\n\na _ b\n"
+
+
+@pytest.fixture
+def text(tmp_path):
+    path = tmp_path / "text"
+    path.write_text(TEXT, encoding="utf-8", newline="")
+    return path
+
+
+def test_files_plain_and_packed(text, tmp_path):
+    packed = tmp_path / "more.gz"
+    packed.write_bytes(gzip.compress(b"noch eins"))
+    output = tmp_path / "new" / "characters"
+    assert main(["--input", str(text), str(packed), "--output", str(output)]) == 0
+    assert output.read_text(encoding="utf-8") == CHARACTERS + "n o c h ▁ e i n s\n"
+    again = tmp_path / "again.gz"
+    assert main(["--input", str(output), "--restore", "--output", str(again)]) == 0
+    assert gzip.decompress(again.read_bytes()).decode() == "Eine Gruppe\n\na_b\nnoch eins\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["again.gz", "more.gz", "new", "text"]
+
+
+def pipe(monkeypatch, capsys, data: bytes, *options):
+    """(status, stdout, stderr) with some bytes on stdin."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding="ascii"))
+    status = main(list(options))
+    return (status, *capsys.readouterr())
+
+
+def test_standard_streams(monkeypatch, capsys):
+    assert pipe(monkeypatch, capsys, TEXT.encode()) == (0, CHARACTERS, "")
+    assert pipe(monkeypatch, capsys, CHARACTERS.encode(), "--restore") == (0, "Eine Gruppe\n\na_b\n", "")
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"), [("none", "a b a b c a b"), ("adjacent", "a b c a b"), ("seen", "a b c")]
+)
+def test_repeated_pairs_of_words(monkeypatch, capsys, rule, expected):
+    characters = "a ▁ b ▁ a ▁ b ▁ c ▁ a ▁ b\n".encode()
+    status, out, _ = pipe(monkeypatch, capsys, characters, "--restore", "--dedup", rule)
+    assert (status, out) == (0, f"{expected}\n")
+
+
+def test_real_captions(real_data, tmp_path):
+    source = real_data / "multi30k" / "train.de.gz"
+    assert main(["--input", str(source), "--output", str(tmp_path / "characters")]) == 0
+    assert main(["--input", str(tmp_path / "characters"), "--restore", "--output", str(tmp_path / "text")]) == 0
+    with gzip.open(source, "rt", encoding="utf-8", newline="\n") as lines:
+        expected = [" ".join(line.split()) for line in lines]
+    assert (tmp_path / "text").read_text(encoding="utf-8").split("\n") == [*expected, ""]

@@ -1,0 +1,573 @@
+"""fairseq-syntax compare: what the program prints against sacrebleu, and what it says of files that do not fit."""
+
+import gzip
+import json
+import random
+import re
+import statistics
+import sys
+import xml.etree.ElementTree
+from functools import partial
+from types import ModuleType, SimpleNamespace
+
+import programs
+import pytest
+from sacrebleu.metrics import BLEU, CHRF, TER
+from scipy.stats import ttest_ind
+
+from fairseq_syntax.evaluate.ribes import sentence_ribes
+from fairseq_syntax.tools import compare
+
+LETTERS = "abcdefghijklmnopqrst"
+QUICK = ("--bootstrap", "100", "--trials", "200")
+
+
+def spoilt(sentences, share, seed):
+    rng = random.Random(seed)
+    return [" ".join("Quark" if rng.random() < share else word for word in text.split()) for text in sentences]
+
+
+class World:
+    """Text of 120 sentences and two translations; files of them."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        rng = random.Random(0)
+        self.references = [" ".join(rng.choices(LETTERS, k=rng.randint(4, 20))) for _ in range(120)]
+        self.sources = [" ".join(["wort"] * rng.choice([3, 10, 11, 20, 21, 51, 90])) for _ in range(120)]
+        self.worse = spoilt(self.references, 0.4, 1)
+        self.better = spoilt(self.references, 0.2, 2)
+
+    def text(self, name, sentences):
+        path = self.folder / name
+        path.write_text("".join(f"{sentence}\n" for sentence in sentences), encoding="utf-8")
+        return path
+
+    def generated(self, name, hypotheses, seed=0, references=True, sources=True, end="\n"):
+        """As fairseq-generate prints it, sentences in any order."""
+        order = list(range(len(hypotheses)))
+        random.Random(seed).shuffle(order)
+        lines = []
+        for i in order:
+            lines += [f"S-{i}\t{self.sources[i]}"] if sources else []
+            lines += [f"T-{i}\t{self.references[i]}"] if references else []
+            lines += [f"H-{i}\t-0.5\t{hypotheses[i]}", f"D-{i}\t-0.5\t{hypotheses[i]}", f"P-{i}\t-0.5 -0.5"]
+        path = self.folder / name
+        path.write_bytes("".join(line + end for line in lines).encode())
+        return path
+
+    def pair(self):
+        return self.generated("base.generated", self.worse, 1), self.generated("sys.generated", self.better, 2)
+
+
+@pytest.fixture
+def world(tmp_path):
+    return World(tmp_path)
+
+
+@pytest.fixture
+def run(capsys):
+    """Function: arguments -> what was found; stderr is in `run.said`."""
+
+    def call(*arguments):
+        status = compare.main([*map(str, arguments), "--format", "json", *QUICK])
+        output = capsys.readouterr()
+        call.said = output.err
+        assert status == 0, output.err
+        return json.loads(output.out)
+
+    return call
+
+
+def two(base, system, *options):
+    """Arguments for systems `base` and `sys`."""
+    return "--system", "base", base, "--system", "sys", system, *options
+
+
+@pytest.fixture
+def refused(capsys):
+    """Function: arguments -> the one message of the program."""
+    return partial(programs.refused, compare, capsys)
+
+
+def means(found, metric="BLEU"):
+    return [system["scores"][metric]["mean"] for system in found["systems"]]
+
+
+def figures(found):
+    """What does not depend on names and files."""
+    systems = [(system["length_ratio"], system["scores"]) for system in found["systems"]]
+    tests = [{**test, "baseline": "", "system": ""} for test in found["tests"]]
+    groups = [[(g["label"], g["size"], g["sentences"]) for g in table["groups"]] for table in found["buckets"]]
+    return systems, tests, groups, found["metrics"]
+
+
+def test_systems(world, run):
+    found = run(*two(*world.pair(), "--metrics", "BLEU", "chrF", "chrF++", "TER", "RIBES"))
+    theirs = [BLEU(tokenize="none", force=True), CHRF(), CHRF(word_order=2), TER()]
+    for metric, described in zip(theirs, found["metrics"], strict=False):
+        expected = [metric.corpus_score(h, [world.references]).score for h in (world.worse, world.better)]
+        assert means(found, described["name"]) == pytest.approx(expected)
+        assert described["signature"] == str(metric.get_signature())
+        assert described["higher_is_better"] == (described["name"] != "TER")
+        (test,) = [test for test in found["tests"] if test["metric"] == described["name"]]
+        assert test["delta"] == pytest.approx(expected[1] - expected[0])
+        assert test["interval"][0] < test["delta"] < test["interval"][1]
+        assert test["better"] > 2 * test["worse"] and max(test["p"].values()) < 0.01
+    ribes = [
+        statistics.mean(
+            sentence_ribes(hypothesis.lower().split(), [reference.split()])
+            for hypothesis, reference in zip(hypotheses, world.references, strict=True)
+        )
+        for hypotheses in (world.worse, world.better)
+    ]
+    assert means(found, "RIBES") == pytest.approx(ribes)
+    assert found["sentences"] == 120 and found["baselines"] == ["base"]
+    assert found["chance"] == {"trials": 200, "resamples": 100, "seed": 12345}
+    assert [system["length_ratio"] for system in found["systems"]] == [1, 1]
+
+
+def test_seeds(world, run):
+    """Files of a system are its seeds: statistics over their scores, and differences of the means of all."""
+    base = [world.text(f"b{k}", spoilt(world.references, 0.4, k)) for k in range(3)]
+    system = [world.text(f"s{k}", spoilt(world.references, 0.37, 10 + k)) for k in range(3)]
+    reference = ("--reference", world.text("ref", world.references), "--metrics", "BLEU")
+    found = run("--system", "base", *base, "--system", "sys", *system, *reference)
+    single = [[means(run("--system", "x", path, *reference))[0] for path in files] for files in (base, system)]
+    for summary, scores in zip((each["scores"]["BLEU"] for each in found["systems"]), single, strict=True):
+        assert summary["runs"] == scores and summary["mean"] == pytest.approx(statistics.mean(scores))
+        assert summary["sd"] == pytest.approx(statistics.stdev(scores))
+        assert (summary["minimum"], summary["maximum"]) == (min(scores), max(scores))
+    (test,) = found["tests"]
+    assert test["delta"] == pytest.approx(statistics.mean(single[1]) - statistics.mean(single[0]))
+    # a seed more of the baseline counts, too
+    fewer = run("--system", "base", *base, "--system", "sys", *system[:2], *reference)
+    assert [fewer["tests"][0][key] for key in ("better", "worse", "ties")] == [None] * 3
+    assert fewer["tests"][0]["p"]["sign"] is None is fewer["tests"][0]["holm"]["sign"] and test["p"]["sign"]
+    assert fewer["tests"][0]["delta"] == pytest.approx(statistics.mean(single[1][:2]) - statistics.mean(single[0]))
+    # the test over seeds takes all runs of both
+    for scored, runs in ((found, single), (fewer, [single[0], single[1][:2]])):
+        assert scored["tests"][0]["p_seeds"] == pytest.approx(ttest_ind(*runs, equal_var=False).pvalue)
+    alone = run("--system", "base", *base, "--system", "sys", system[0], *reference)
+    assert alone["tests"][0]["p_seeds"] is None
+
+
+def test_baselines_and_holm(world, run):
+    base, system = world.pair()
+    third = world.generated("third.generated", spoilt(world.references, 0.38, 4), 9)
+    files = ("--system", "base", base, "--system", "sys", system, "--system", "third", third, "--metrics", "BLEU")
+    found = run(*files, "--baseline", "third", "--baseline", "base", "--baseline", "third")
+    assert [(test["baseline"], test["system"]) for test in found["tests"]] == [
+        *(("third", "base"), ("third", "sys"), ("base", "sys"), ("base", "third"))
+    ]
+    assert found["tests"][0]["delta"] == -found["tests"][3]["delta"]
+    for first, second in (found["tests"][:2], found["tests"][2:]):
+        for name in ("randomization", "bootstrap", "sign"):
+            low, high = sorted((first["p"][name], second["p"][name]))
+            assert sorted((first["holm"][name], second["holm"][name])) == [min(1, 2 * low), max(high, min(1, 2 * low))]
+    alone = run(*two(base, system, "--metrics", "BLEU"))["tests"][0]
+    assert alone == {**found["tests"][2], "holm": alone["p"]}
+
+
+def test_buckets(world, run):
+    base, system = world.pair()
+    (table,) = run(*two(base, system, "--metrics", "BLEU", "TER", "--min-bucket", 1))["buckets"]
+    assert (table["by"], table["title"]) == ("length", "source words")
+    lengths = [len(source.split()) for source in world.sources]
+    assert [group["label"] for group in table["groups"]] == ["1-10", "11-20", "21-30", ">50"]
+    for group in table["groups"]:
+        low, high = (51, 1000) if group["label"] == ">50" else map(int, group["label"].split("-"))
+        chosen = [i for i, length in enumerate(lengths) if low <= length <= high]
+        assert group["sentences"] == chosen and group["size"] == len(chosen) and not group["merged"]
+        for name, metric in (("BLEU", BLEU(tokenize="none", force=True)), ("TER", TER())):
+            expected = [
+                metric.corpus_score([h[i] for i in chosen], [[world.references[i] for i in chosen]]).score
+                for h in (world.worse, world.better)
+            ]
+            scores = group["scores"][name]
+            assert [scores[each]["mean"] for each in ("base", "sys")] == pytest.approx(expected)
+            assert [scores[each]["runs"] for each in ("base", "sys")] == [[pytest.approx(score)] for score in expected]
+            assert all(score["interval"][0] < score["mean"] < score["interval"][1] for score in scores.values())
+            assert group["deltas"][name]["sys"]["mean"] == pytest.approx(expected[1] - expected[0])
+    (whole,) = run(*two(base, system))["buckets"]
+    assert all(group["size"] >= 50 for group in whole["groups"]) and any(group["merged"] for group in whole["groups"])
+    (other,) = run(*two(base, system, "--buckets", 5, "--longest", 20, "--min-bucket", 1))["buckets"]
+    assert [group["label"] for group in other["groups"]] == ["1-5", "6-10", "11-15", "16-20", ">20"]
+    labels = world.text("kind.txt", ["rare" if i < 50 else "usual" for i in range(120)])
+    (own,) = run(*two(base, system, "--by", f"label:{labels}"))["buckets"]
+    assert own["title"] == "kind"
+    assert [(group["label"], group["sentences"]) for group in own["groups"]] == [
+        *(("rare", [*range(50)]), ("usual", [*range(50, 120)]))
+    ]
+
+
+TREE = "1\tdogs\t_\tNOUN\t_\tNumber=Plur\t2\tnsubj\t_\t_\n2\tbark\t_\tVERB\t_\t_\t0\troot\t_\tScore=0.{}\n"
+
+
+def test_trees(world, run, refused):
+    world.sources = ["dogs bark"] * 120
+    path = world.text("trees.conllu", [TREE.format(i % 7 + 1) for i in range(120)])
+    kinds = (
+        "depth",
+        "relation:nsubj",
+        "longest-dependency",
+        "mean-dependency",
+        "crossings",
+        "attractors",
+        "confidence",
+    )
+    options = [word for kind in kinds for word in ("--by", kind)]
+    found = run(*two(*world.pair(), "--metrics", "BLEU", "--parse", path, *options, "--min-bucket", 20))
+    labels = [[group["label"] for group in table["groups"]] for table in found["buckets"]]
+    assert labels[:6] == [["2"], ["present"], ["0-4"], ["1-1.5"], ["0"], ["0"]]
+    assert labels[6] == ["<0.4", "0.4-0.6", ">=0.6"], "quarters, the first of which has 18 sentences"
+    (base, _), shorter = world.pair(), world.text("short.conllu", [TREE.format(1)] * 119)
+    assert "short.conllu: 119 trees for 120 sentences; give each one" in refused(*two(base, base, "--parse", shorter))
+    longer = world.text("long.conllu", [TREE.format(1)] * 121)
+    assert "long.conllu: 121 trees for 120 sentences; give each one" in refused(*two(base, base, "--parse", longer))
+    said = refused(*two(base, base, "--by", "depth"))
+    assert said == "--by depth: trees are needed; give --parse FILE.conllu, or --data with trees"
+    world.sources[0] = "cats bark"
+    other = world.generated("other.generated", world.worse, 1)
+    said = refused(*two(other, other, "--parse", path))
+    assert ":1: sentence 1 is 'dogs bark' in the tree, but 'cats bark' in the source; give the trees of the" in said
+
+
+def test_a_multi_word_token_is_one_word(world, run):
+    rows = (("1-2\tim", "_\t_"), ("1\tin", "3\tcase"), ("2\tdem", "3\tdet"), ("3\tHaus", "0\troot"))
+    tree = "".join(f"{word}\t_\t_\t_\t_\t{arc}\t_\t_\n" for word, arc in rows)
+    world.sources = ["im Haus"] * 120
+    base, system = (
+        world.generated(name, texts, sources=False) for name, texts in (("a", world.worse), ("b", world.better))
+    )
+    options = two(base, system, "--metrics", "BLEU", "--buckets", "1", "--by", "length")
+    for source in (
+        ("--source", world.text("src", world.sources)),
+        ("--parse", world.text("src.conllu", [tree] * 120)),
+    ):
+        (table,) = run(*options, *source)["buckets"]
+        assert [group["label"] for group in table["groups"]] == ["2"]
+
+
+def test_another_source_is_told_of(world, run):
+    world.sources[2] = "ein <unk> wort"
+    files = two(*world.pair())
+    world.sources[:4] = ["Wort , Wort", world.sources[1].upper(), "ein anderes wort", "andere , Wörter"]
+    run(*files, "--source", world.text("src", world.sources))
+    assert "src:1: sentence 0 is 'Wort , Wort', but 'wort wort" in run.said
+    assert ", and 2 of 120 differ; give the source that was translated" in run.said
+
+
+def test_results(world, run, refused):
+    """Records and translations of a leaderboard, and a system of one's own beside them."""
+    folder, bleu = world.folder / "results", BLEU(tokenize="none", force=True)
+    folder.mkdir()
+    for name, share, seeds in (("b", 0.4, (1, 2, 10)), ("a", 0.3, (1, 2, 10))):
+        for seed in seeds:
+            hypotheses = spoilt(world.references, share, seed)
+            score = {"score": bleu.corpus_score(hypotheses, [world.references]).score}
+            score["signature"] = str(bleu.get_signature())
+            record = {"system": name, "seed": seed, "scores": {"test": {"BLEU": score}}}
+            (folder / f"{name}-{seed}.json").write_text(json.dumps(record))
+            with gzip.open(folder / f"{name}-{seed}.test.txt.gz", "wt") as file:
+                file.writelines(f"{line}\n" for line in hypotheses)
+    reference = world.text("ref", world.references)
+    options = ("--results", folder, "--split", "test", "--reference", reference, "--metrics", "BLEU")
+    found = run(*options, "--baseline", "b")
+    assert [(system["name"], system["runs"]) for system in found["systems"]] == [
+        *(("b", ["1", "2", "10"]), ("a", ["1", "2", "10"]))
+    ]
+    mine = world.text("mine", world.better)
+    own = run(*options, "--system", "a", "--system", "mine", mine)
+    assert [system["name"] for system in own["systems"]] == ["a", "mine"]
+    assert own["tests"][0]["delta"] == pytest.approx(means(own, "BLEU")[1] - means(own, "BLEU")[0])
+    wrong = world.text("wrong", world.worse)
+    for more in ([], ["--metrics", "TER", "RIBES"], ["--lowercase", "--tokenize", "13a"]):
+        said = refused("--results", folder, "--split", "test", "--reference", wrong, *more)
+        assert "wrong: BLEU of " in said and said.endswith("in its record; give the reference of --split test")
+    record = json.loads((folder / "a-1.json").read_text())
+    record["scores"]["test"]["BLEU"]["signature"] = score["signature"].partition("|version:")[0] + "|version:2.4.0"
+    (folder / "a-1.json").write_text(json.dumps(record))
+    assert "wrong: BLEU of a-1 is" in refused("--results", folder, "--split", "test", "--reference", wrong)
+    assert "choose among test" in refused("--results", folder, "--split", "dev", "--reference", reference)
+    assert "--system c: " in refused(*options, "--system", "c") and "choose among a, b" in refused(
+        *options, "--system", "c"
+    )
+    del record["scores"]["test"]["BLEU"]["signature"]
+    for damaged in ({}, record):
+        (folder / "a-1.json").write_text(json.dumps(damaged))
+        assert "a-1.json: not a record of examples/leaderboard" in refused(*options)
+    assert "holds no record" in refused("--results", world.folder, "--split", "test", "--reference", reference)
+
+
+def test_identical_systems(world, run):
+    base, _ = world.pair()
+    found = run(*two(base, base))
+    for test in found["tests"]:
+        assert (test["delta"], test["interval"], test["better"], test["worse"]) == (0, [0, 0], 0, 0)
+        assert set(test["p"].values()) == {1}
+
+
+def test_order_and_ends_of_lines(world, run):
+    base, system = world.pair()
+    expected = figures(run(*two(base, system)))
+    other = world.generated("other.generated", world.better, 9, end="\r\n")
+    assert figures(run(*two(base, other))) == expected
+
+
+def test_text_is_as_good_as_generated(world, run):
+    expected = figures(run(*two(*world.pair())))
+    base, system = world.text("a.txt", world.worse), world.text("b.txt", world.better)
+    options = ("--reference", world.text("ref", world.references))
+    assert figures(run(*two(base, system, *options, "--source", world.text("src", world.sources)))) == expected
+    assert figures(run(*two(base, world.pair()[1], *options))) == expected, "the source is in the other file"
+    without = run(*two(base, system, *options))
+    assert without["buckets"] == [] and means(without) == means(run(*two(*world.pair())))
+
+
+def test_case_and_tokens(world, run):
+    world.references = ["He said: no, never!", "Yes."]
+    base = world.text("a", ["he said : no , never !", "yes ."])
+    system = world.text("b", ["He said: no, never!", "Yes."])
+    options = two(base, system, "--reference", world.text("ref", world.references))
+    found = run(*options, "--lowercase", "--tokenize", "13a")
+    assert means(found) == pytest.approx([100, 100])
+    assert means(found, "RIBES") == [1, 1], "RIBES is of the same words"
+    assert means(found, "chrF") == pytest.approx([100, 100])
+    assert "case:lc|eff:no|tok:13a" in found["metrics"][0]["signature"]
+    plain = means(run(*options))
+    assert plain[0] < 50 and plain[1] == pytest.approx(100)
+
+
+def test_several_references(world, run):
+    other = spoilt(world.references, 0.5, 5)
+    files = ("--reference", world.text("r0", other), "--reference", world.text("r1", world.references))
+    found = run(*two(*world.pair(), *files))
+    expected = BLEU(tokenize="none", force=True).corpus_score(world.worse, [other, world.references]).score
+    assert means(found)[0] == pytest.approx(expected)
+    assert found["references"] == 2 and found["metrics"][0]["signature"].startswith("nrefs:2|")
+
+
+@pytest.mark.parametrize(
+    ("kind", "cut"),
+    [
+        ("subword_nmt", lambda word: f"{word[:2]}@@ {word[2:]}" if len(word) > 2 else word),
+        ("sentencepiece", lambda word: f"▁{word[:2]} {word[2:]}" if len(word) > 2 else f"▁{word}"),
+    ],
+)
+def test_pieces(world, run, kind, cut):
+    expected = figures(run(*two(*world.pair())))
+    references, sources, better = world.references, world.sources, world.better
+
+    def pieces(texts):
+        return [" ".join(map(cut, text.split())) for text in texts]
+
+    world.references, world.sources = pieces(references), pieces(sources)
+    base = world.generated("base.generated", pieces(world.worse))
+    system = world.generated("sys.generated", pieces(better))
+    assert figures(run(*two(base, system, "--remove-bpe", kind))) == expected
+    # text of words stays as it is
+    reference = world.text("ref", references)
+    assert figures(run(*two(base, system, "--reference", reference, "--remove-bpe", kind))) == expected
+    assert "give --remove-bpe" not in run.said
+    (table,) = run(*two(base, system, "--remove-bpe", kind, "--by", "subwords"))["buckets"]
+    assert [(group["label"], group["size"]) for group in table["groups"]] == [("2-2.1", 120)]
+    assert figures(run(*two(base, system))) != expected
+    # the references have words of one letter, which sentencepiece marks, too
+    cut_files = ["source", str(base), str(system)] + ["reference"] * (kind == "sentencepiece")
+    warnings = [line for line in run.said.splitlines() if line.endswith("; give --remove-bpe")]
+    assert sorted(line.split(": ")[1] for line in warnings) == sorted(cut_files)
+
+
+def test_remove_bpe_alone(world, run):
+    base = world.text("a", ["a do@@ g ru@@ ns of@@"])
+    found = run(*two(base, base, "--reference", world.text("ref", ["a dog runs of"]), "--remove-bpe"))
+    assert found["sentences"] == 1 and "--remove-bpe" not in run.said
+
+
+def test_unknown_words(world, run, refused):
+    world.references[3], world.sources[5] = "a <<unk>> b", "ein <unk> wort"
+    base, system = world.pair()
+    (table,) = run(*two(base, system, "--by", "unknown", "--min-bucket", 1))["buckets"]
+    assert [group["size"] for group in table["groups"]] == [119, 1] and table["groups"][1]["sentences"] == [5]
+    assert "base.generated: 1 of 120 references have words that the model does not know (<<unk>>)" in run.said
+    run(*two(base, system, "--reference", world.text("ref", world.references)))
+    assert "unk" not in run.said
+    text = world.text("text", world.better)
+    said = refused(*two(text, text, "--reference", text, "--source", text, "--by", "unknown"))
+    assert "the source has no <unk>" in said
+
+
+def test_empty_translations(world, run):
+    base, _ = world.pair()
+    found = run(*two(base, world.generated("none.generated", [""] * 120)))
+    assert means(found)[1] == means(found, "RIBES")[1] == found["systems"][1]["length_ratio"] == 0
+    assert "none.generated: 120 of 120 translations are empty" in run.said
+
+
+def test_one_sentence(world, run):
+    world.references, world.sources = ["a b c d e"], ["eins zwei"]
+    base = world.generated("a.generated", ["a b c x e"])
+    found = run(*two(base, world.generated("b.generated", ["a b c d e"])))
+    assert means(found)[1] == pytest.approx(100)
+    assert (found["tests"][0]["better"], found["tests"][0]["p"]["sign"]) == (1, 1)
+    assert found["buckets"][0]["groups"][0]["label"] == "1-10"
+
+
+def test_seed(world, run):
+    base = world.generated("base.generated", world.worse)
+    other = world.generated("other.generated", spoilt(world.references, 0.4, 77))
+    found = {seed: run(*two(base, other, "--seed", seed))["tests"][0]["p"] for seed in (0, 1, 2)}
+    for name in ("randomization", "bootstrap"):
+        assert len({p[name] for p in found.values()}) > 1
+    assert run(*two(base, other, "--seed", 0))["tests"][0]["p"] == found[0]
+
+
+def test_picture(world, run, refused):
+    base, system = world.pair()
+    picture = world.folder / "new" / "lengths.svg"
+    options = ("--draw", picture, "--min-bucket", 1, "--metrics", "chrF")
+
+    def texts() -> set[str]:
+        root = xml.etree.ElementTree.parse(picture).getroot()
+        return {line for element in root.iter("{http://www.w3.org/2000/svg}text") for line in element.itertext()}
+
+    run("--system", "the base", base, "--system", "_a$b$", system, *options)
+    counts = [sum(low < len(s.split()) <= low + 10 for s in world.sources) for low in (0, 10, 20)]
+    axis = "chrF, 95 % intervals (bootstrap)"
+    assert {"the base", "_a$b$", axis, ">50", *(f"n = {count}" for count in counts)} <= texts()
+    assert f"{picture}: exists already; give --overwrite" in refused(*two(base, system), *options)
+    labels = world.text("labels", ["$x$" if i % 2 else "b_1$ $c" for i in range(len(world.sources))])
+    run(*two(base, system), *options, "--overwrite", "--by", f"label:{labels}")
+    assert {"$x$", "b_1$ $c"} <= texts()
+    assert [path.name for path in picture.parent.iterdir()] == ["lengths.svg"]
+
+
+def test_a_system_with_fewer_seeds_has_dashes_for_the_sign_test(world, capsys):
+    base = [world.text(f"b{k}", spoilt(world.references, 0.4, k)) for k in range(2)]
+    options = ["--system", "base", *base, "--system", "sys", base[0], "--reference", world.text("r", world.references)]
+    assert compare.main([*map(str, options), "--metrics", "BLEU", "--format", "tsv", *QUICK]) == 0
+    header, _, row = (line.split("\t") for line in capsys.readouterr().out.splitlines()[:3])
+    shown = dict(zip(header, row, strict=True))
+    assert {shown[name] for name in ("better", "worse", "p sign", "p seeds")} == {"-"}
+    assert float(shown["p AR"]) > 0 and shown["seeds"] == "1"
+
+
+def test_formats(world, capsys):
+    base, system = map(str, world.pair())
+    again = str(world.generated("again.generated", world.better))
+
+    def output(form, *more):
+        files = ["--system", "ba_se", base, *more, "--system", "sys", again, *more]
+        assert compare.main([*files, "--format", form, *QUICK]) == 0
+        return capsys.readouterr().out
+
+    text = output("text")
+    lines = text.splitlines()
+    assert lines[0].split()[:2] == ["BLEU", "score"] and lines[3] == "" and len({len(line) for line in lines[:3]}) == 1
+    assert re.search(
+        r"^source words \S+: .*, put together since some have fewer than 50 sentences$", text, re.MULTILINE
+    )
+    seeds = output("text", system).splitlines()
+    assert seeds[0].split()[:6] == ["BLEU", "seeds", "mean", "SD", "min", "max"] and seeds[2].split()[1:4] == [
+        *("2", lines[2].split()[1], "0.00")
+    ]
+    assert output("markdown").startswith("| BLEU | score | 95 % interval | length | delta |")
+    latex = output("latex")
+    assert latex.startswith("\\begin{tabular}{lr") and "ba\\_se & " in latex and "95 \\% interval" in latex
+    assert re.search(r"^% source words \S+: ", latex, re.MULTILINE)
+    assert re.search(r"^<p>source words \S+: .*</p>$", output("html"), re.MULTILINE)
+    assert latex.count("\\begin{tabular}") == latex.count("\\end{tabular}") == 6
+    # with more systems than fit side by side, buckets do
+    more = [argument for name in "abcd" for argument in ("--system", name, system)]
+    assert compare.main([*more, "--format", "tsv", "--min-bucket", "1", *QUICK]) == 0
+    table = capsys.readouterr().out.split("source words\t")[1].split("\n\n")[0].splitlines()
+    assert table[0].split("\t") == ["1-10", "11-20", "21-30", ">50"]
+    assert [row.split("\t")[0] for row in table[1:]] == ["sentences", *"abcd", "delta b", "delta c", "delta d"]
+
+
+# --- refusals -----------------------------------------------------------------------------------------------------
+
+
+def test_other_sentences(world, refused):
+    base, _ = world.pair()
+    short = world.generated("short.generated", world.better[:-2])
+    said = refused(*two(base, short))
+    assert "short.generated: no translation of sentence 118, 119, which " in said and "base.generated:" in said
+    assert "short.generated: no translation of sentence 118, 119" in refused(*two(short, base))
+
+
+def test_other_references(world, refused, run):
+    base, _ = world.pair()
+    world.references[7] = "quite another"
+    other = world.generated("other.generated", world.better, 0)
+    said = refused(*two(base, other))
+    line = other.read_text().splitlines().index("T-7\tquite another") + 1
+    assert f"other.generated:{line}: the reference of sentence 7 is 'quite another', but in " in said
+    run(*two(base, other, "--reference", world.text("ref", world.references)))
+
+
+def test_files_that_do_not_fit(world, refused):
+    base, system = world.pair()
+    bare = world.generated("a.generated", world.worse, references=False, sources=False)
+    assert "a.generated: no references (T- lines); give --reference" in refused(*two(bare, bare))
+    reference = world.text("ref", world.references)
+    picture = world.folder / "x.png"
+    said = refused(*two(bare, bare, "--reference", reference, "--draw", picture))
+    assert said == "--draw: the length of the source is not known; give --source" and not picture.exists()
+    short = world.text("short", world.references[:-3])
+    said = refused(*two(base, system, "--reference", short))
+    assert "short: no reference of sentence 117, 118, 119; it has 117 for 120 sentences" in said
+    long = world.text("src", [*world.sources, "more"])
+    assert "src:121: a source of sentence 120, which has no translation" in refused(
+        *two(base, system, "--source", long)
+    )
+    said = refused(*two(base, system, "--baseline", "chen17"))
+    assert said == "--baseline chen17: no system has this name; give one of base, sys"
+    said = refused("--system", "base", base, base)
+    assert said == f"--system base: {base} is named twice; give the translations of each seed once"
+    assert "nowhere" in refused(*two(base, world.folder / "nowhere"))
+    assert "pip install 'unbabel-comet>=2'" in refused(*two(base, system, "--comet", "Unbabel/wmt22-comet-da"))
+
+
+def test_tokenizer_that_is_not_installed(world, refused, monkeypatch):
+    monkeypatch.setitem(sys.modules, "MeCab", None)
+    monkeypatch.delitem(sys.modules, "sacrebleu.tokenizers.tokenizer_ja_mecab", raising=False)
+    said = refused(*two(*world.pair(), "--tokenize", "ja-mecab"))
+    assert said.startswith("--tokenize ja-mecab: ") and "sacrebleu[ja]" in said
+
+
+def test_comet(world, run, monkeypatch):
+    """As another metric, from a package with unbabel-comet's interface."""
+
+    class Model:
+        def predict(self, samples, **options):
+            return SimpleNamespace(scores=[len(sample["src"]) + len(sample["mt"]) for sample in samples])
+
+    package = ModuleType("comet")
+    package.download_model, package.load_from_checkpoint = str, lambda path: Model()
+    monkeypatch.setitem(sys.modules, "comet", package)
+    found = run(*two(*world.pair(), "--comet", "Unbabel/any", "--metrics", "BLEU"))
+    assert [metric["name"] for metric in found["metrics"]] == ["BLEU", "COMET"]
+    expected = [
+        statistics.mean(len(source) + len(text) for source, text in zip(world.sources, texts, strict=True))
+        for texts in (world.worse, world.better)
+    ]
+    assert means(found, "COMET") == pytest.approx(expected)
+    assert found["tests"][1]["metric"] == "COMET" and found["buckets"][0]["groups"][0]["scores"]["COMET"].keys()
+
+
+def keys_of(value):
+    """All names of fields of what was found, but not those that are names of systems, metrics and tests."""
+    if isinstance(value, dict):
+        named = {key for key in value if key not in ("base", "sys", "BLEU", "randomization", "bootstrap", "sign")}
+        return named.union(*map(keys_of, value.values()))
+    return set().union(*map(keys_of, value)) if isinstance(value, list) else set()
+
+
+def test_the_page_names_every_field(world, run, repository):
+    page = (repository / "docs" / "evaluation.md").read_text(encoding="utf8")
+    section = page.split("### JSON\n")[1].split("\n## ")[0]
+    found = run(*two(*world.pair(), "--metrics", "BLEU"))
+    assert keys_of(found) - set(re.findall(r"`(\w+)`", section)) == set()
+    assert {"randomization", "bootstrap", "sign"} <= set(re.findall(r"`(\w+)`", section))

@@ -1,0 +1,190 @@
+"""fairseq-syntax contrast: its scores are those of fairseq-generate --score-reference, alone and in any batch."""
+
+import json
+import math
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import programs
+import pytest
+from integration import commands
+
+from fairseq_syntax.evaluate.minimal_pairs import write_pairs
+from fairseq_syntax.tools import contrast, minimal_pair_scores
+from fairseq_syntax.tools.forced_scores import forced_scores
+from fairseq_syntax.tools.loaded_model import load
+from fairseq_syntax.tools.preparation import preparation
+
+ARCHITECTURES = ["transformer_tiny", "pascal_transformer_tiny", "chen17_tiny", "sa_nmt_shared_tiny"]
+
+
+@pytest.fixture(scope="module")
+def pairs(latent, tmp_path_factory):
+    """The test split in pieces, beside its references with a word too many, their trees, and where they lie."""
+    folder = tmp_path_factory.mktemp("pairs") / "test"
+    lines = {name: Path(f"{latent.text}.{name}").read_text().splitlines() for name in ("en", "de")}
+    rows = [
+        {"source": source, "correct": target, "incorrect": f"{target} dog", "attractors": str(i % 3)}
+        for i, (source, target) in enumerate(zip(lines["en"], lines["de"], strict=True))
+    ]
+    write_pairs(folder, "en", "de", rows)
+    return SimpleNamespace(
+        folder=folder, rows=rows, trees=["--parser", "conllu", "--parser-model", f"{latent.text}.en.conllu"]
+    )
+
+
+run = programs.runner(contrast)
+
+
+@pytest.fixture
+def scored(latent, trained, pairs, run, tmp_path):
+    """Function: architecture, further options -> the record."""
+
+    def call(arch, *options, folder=pairs.folder):
+        path = tmp_path / f"{arch}.json"
+        given = ["--path", trained(arch), "--cpu", "--pairs", folder, *pairs.trees, "--name", arch, "--output", path]
+        call.printed = run(latent.data, *given, "--overwrite", *options)
+        return json.loads(path.read_text())
+
+    return call
+
+
+def reference_scores(latent, checkpoint):
+    """Sentence -> (mean log-probability, tokens), as fairseq-generate prints them."""
+    output = commands.run(
+        *("fairseq-generate", latent.data, "--path", checkpoint, "--score-reference", "--cpu", "--batch-size", 4)
+    )
+    means = {int(n): float(score) for n, score in re.findall(r"^H-(\d+)\t(\S+)\t", output, re.MULTILINE)}
+    sizes = {int(n): len(scores.split()) for n, scores in re.findall(r"^P-(\d+)\t(.*)$", output, re.MULTILINE)}
+    # fairseq prints logarithms to the base 2
+    return {n: (mean * math.log(2), sizes[n]) for n, mean in means.items()}
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_scores_are_those_of_fairseq_generate(arch, latent, trained, pairs, scored):
+    expected = reference_scores(latent, trained(arch))
+    assert sorted(expected) == list(range(len(pairs.rows)))
+    means = [expected[n][0] for n in range(len(pairs.rows))]
+    np.testing.assert_allclose(scored(arch, "--score", "mean")["correct"], means, atol=2e-5)
+    sums = [mean * size for mean, size in (expected[n] for n in range(len(pairs.rows)))]
+    np.testing.assert_allclose(scored(arch)["correct"], sums, atol=1e-3)
+
+
+@pytest.mark.parametrize(("arch", "left"), zip(ARCHITECTURES, [True, True, False, True], strict=True))
+def test_a_batch_scores_as_one_sentence_does_on_either_padding_side(arch, left, latent, trained, pairs):
+    loaded = load(str(trained(arch)), str(latent.data), cpu=True)
+    cfg = loaded.task.cfg
+    cfg.parser, cfg.parser_model, cfg.left_pad_source = "conllu", pairs.trees[-1], left
+    members = [(row["correct"], row["incorrect"]) for row in pairs.rows]
+    places = [str(i) for i in range(len(members))]
+
+    def score(chosen, tokens):
+        chosen = list(chosen)
+        return forced_scores(
+            *(loaded, [pairs.rows[i]["source"] for i in chosen], [members[i] for i in chosen]),
+            *([places[i] for i in chosen], tokens),
+        ).total.reshape(-1, 2)
+
+    loaded.task._live = None
+    every = range(len(members))
+    together, small = score(every, 10000), score(every, 1)
+    alone = np.concatenate([score([i], 10000) for i in every])
+    np.testing.assert_allclose(together, small, atol=1e-4)
+    np.testing.assert_allclose(together, alone, atol=1e-4)
+    exchanged = [members[i][::-1] for i in every]
+    swapped = forced_scores(loaded, [row["source"] for row in pairs.rows], exchanged, places).total.reshape(-1, 2)
+    np.testing.assert_allclose(swapped[:, ::-1], together, atol=1e-4)
+
+
+def test_the_parse_is_used(latent, trained, pairs, scored, run, tmp_path):
+    """Another tree, another score; and without a tree, the message of fairseq-interactive."""
+    before = scored("pascal_transformer_tiny")
+    worse = tmp_path / "left.conllu"
+    from fairseq_syntax.tools import perturb
+
+    assert perturb.main(["--input", pairs.trees[-1], "--output", str(worse), "--trees", "left"]) == 0
+    after = scored("pascal_transformer_tiny", "--parser-model", worse)
+    assert np.abs(np.subtract(before["correct"], after["correct"])).max() > 1e-3
+    worse.write_text("")
+    given = ["--path", trained("pascal_transformer_tiny"), "--cpu", "--pairs", pairs.folder, "--parser", "conllu"]
+    run(latent.data, *given, "--parser-model", worse, status=1)
+    assert "no tree for the sentence" in run.said
+
+
+def test_tables_and_records(latent, trained, pairs, scored, run, tmp_path):
+    one = scored("transformer_tiny")
+    table = [
+        line.split("\t")
+        for line in run("--pairs", pairs.folder, "--beside", tmp_path / "transformer_tiny.json", "--format", "tsv")
+        .split("\n\n")[0]
+        .splitlines()
+    ]
+    right = sum(a > b for a, b in zip(one["correct"], one["incorrect"], strict=True))
+    assert table[0] == ["system", "pairs", "right", "accuracy", "low", "high", "ties"]
+    assert table[1][:4] == ["transformer_tiny", "17", str(right), f"{100 * right / 17:.1f}"]
+    scored("pascal_transformer_tiny", "--beside", tmp_path / "transformer_tiny.json")
+    assert "against transformer_tiny  it alone  this alone  p McNemar\n" in scored.printed
+    assert re.search(r"^attractors  pairs  transformer_tiny +low +high  pascal_transformer_tiny", scored.printed, re.M)
+    same = run(
+        *("--pairs", pairs.folder, "--beside", tmp_path / "transformer_tiny.json"),
+        tmp_path / "pascal_transformer_tiny.json",
+    )
+    assert same == scored.printed
+    given = ["--path", trained("transformer_tiny"), "--cpu", "--pairs", pairs.folder, "--name", "transformer_tiny"]
+    assert json.loads(run(latent.data, *given, "--output", "-")) == one
+
+
+def test_what_does_not_go_together_is_said_before_anything_is_scored(
+    latent, trained, pairs, scored, run, tmp_path, monkeypatch
+):
+    scored("transformer_tiny", "--name", "checkpoint_last.pt (transformer_tiny)")
+    beside = ["--beside", tmp_path / "transformer_tiny.json"]
+    write_pairs(tmp_path / "other", "en", "de", pairs.rows[:3])
+    run("data", "--path", "nowhere.pt", "--pairs", tmp_path / "other", *beside, status=1)
+    assert f"{beside[1]}: a record of other pairs than {tmp_path}/other/src.en" in run.said
+    monkeypatch.setattr(minimal_pair_scores, "forced_scores", None)
+    given = ["--path", trained("transformer_tiny"), "--cpu", "--pairs", pairs.folder, *beside]
+    run(latent.data, *given, status=1)
+    assert "two systems are called 'checkpoint_last.pt (transformer_tiny)'; give another --name" in run.said
+    run(latent.data, *given, "--name", "mean", "--score", "mean", status=1)
+    assert "have different --score" in run.said
+
+
+def test_raw_text_is_cut_as_the_model_reads_it(latent, trained, pairs, scored, tmp_path):
+    """Upper case, joined words, --lowercase and --bpe: the same as the pieces."""
+    rows = [{**row, "source": row["source"].replace("@@ ", "").upper()} for row in pairs.rows]
+    write_pairs(tmp_path / "raw", "en", "de", rows)
+    before = scored("pascal_transformer_tiny")
+    bpe = ["--bpe", "subword_nmt", "--bpe-codes", latent.codes, latent.codes]
+    after = scored("pascal_transformer_tiny", "--lowercase", *bpe, folder=tmp_path / "raw")
+    assert len(after["correct"]) == len(before["correct"])
+    loaded = load(str(trained("pascal_transformer_tiny")), str(latent.data), cpu=True)
+    prepare = preparation(
+        SimpleNamespace(tokenizer=None, lowercase=True, bpe="subword_nmt", bpe_codes=[str(latent.codes)] * 2,
+                        sentencepiece_model=None), 0, loaded.task.cfg.source_lang)  # fmt: skip
+    assert [prepare(row["source"]) for row in rows] == [row["source"] for row in pairs.rows]
+
+
+def test_moses():
+    options = SimpleNamespace(tokenizer="moses", lowercase=True, bpe=None, bpe_codes=None, sentencepiece_model=None)
+    pytest.importorskip("sacremoses", reason="--tokenizer moses needs sacremoses; it is no requirement of the package")
+    prepare = preparation(options, 1, "de")
+    assert (
+        prepare("„Der Zeitpunkt, in den USA (5,3)“, sagte er.") == '" der zeitpunkt , in den usa ( 5,3 ) " , sagte er .'
+    )
+
+
+def test_unknown_words_and_ties_are_told(latent, trained, run, tmp_path):
+    rows = [{"source": "the dog", "correct": "zzz", "incorrect": "yyy"}]
+    write_pairs(tmp_path / "unknown", "en", "de", rows)
+    given = ["--path", trained("transformer_tiny"), "--cpu", "--pairs", tmp_path / "unknown"]
+    assert run(latent.data, *given, "--format", "tsv").splitlines()[1].split("\t")[2:4] == ["0", "0.0"]
+    assert "50.0% of the tokens are unknown; 1 pairs have members of the same score" in run.said
+
+
+def test_a_sentence_that_is_too_long_is_named(latent, trained, run, tmp_path):
+    write_pairs(tmp_path / "long", "en", "de", [{"source": "the " * 1100, "correct": "dog", "incorrect": "tree"}])
+    run(latent.data, "--path", trained("transformer_tiny"), "--cpu", "--pairs", tmp_path / "long", status=1)
+    assert "src.en:1: the source has 1100 tokens and the end of the sentence, but the model reads 1024" in run.said

@@ -1,0 +1,351 @@
+"""3,000 damaged CoNLL-U files by everything that reads them: what a strict reader says, or one clear short message.
+
+A seeded tenth goes through all readers and two commands each; the slow test gives every file to every command.
+"""
+
+import functools
+import importlib.util
+import json
+import logging
+import re
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import mutations
+import numpy as np
+import pytest
+from corpora import read_tags
+from oracles import conllu_format as strict
+
+from fairseq_syntax.data.arrays import ArrayReader, tag_dictionary_path
+from fairseq_syntax.data.parsers import stanza
+from fairseq_syntax.data.parsers.conllu import ConlluParser
+from fairseq_syntax.systems.parser.treebank import TreebankFormat, read_treebank
+from fairseq_syntax.tools import (
+    attachment,
+    gates,
+    grammar,
+    graph,
+    latent_trees,
+    linearize,
+    loaded_model,
+    parse,
+    preprocess,
+    trees,
+)
+from fairseq_syntax.trees.conllu import TreeFormatError, read_conllu
+
+FILES = 3000
+TENTH = range(0, FILES, 10)
+PARTS = 10
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def heads_of(tree):
+    return [-2 if head == "_" else int(head) - 1 for head in tree.heads]
+
+
+def content(tree):
+    ranges = [(first - 1, last - 1, form) for first, last, form in tree.ranges]
+    return tree.forms, heads_of(tree), tree.deprels, tree.upos, ranges, tree.comments, tree.line
+
+
+class Case:
+    """One file, what it says, and a folder to work in."""
+
+    def __init__(self, seed, folder, capsys, world):
+        data, self.packed = mutations.file(seed)
+        self.seed, self.folder, self.root, self.capsys, self.world = seed, folder, folder, capsys, world
+        self.folder.mkdir()
+        self.path = folder / ("x.conllu.gz" if self.packed else "x.conllu")
+        self.path.write_bytes(data)
+        self.data = data
+        try:
+            self.trees = strict.read(data, self.packed)
+        except strict.Invalid:
+            self.trees = None
+
+    def judge(self, message):
+        """A message names the file, and the line if the file is no CoNLL-U; it is one line and short."""
+        assert str(self.root) in message, message
+        if self.trees is None:
+            assert re.search(re.escape(str(self.root)) + r"[^ ]*(:| .*(line|after) )\d+", message), message
+        assert "\n" not in message and "\r" not in message and "Traceback" not in message
+        assert len(message.replace(str(self.root), "")) < 600, message
+
+    def refused(self, function, *arguments):
+        """The result of a function of ours, or None after a message."""
+        try:
+            return function(*arguments)
+        except TreeFormatError as error:
+            self.judge(str(error))
+
+    def command(self, main, *argv, whole=True):
+        """Whether a command accepts the file; it may refuse a good one only with a message.
+
+        Args:
+            whole: whether it reads the file to its end, so that a wrong one cannot be accepted.
+        """
+        self.capsys.readouterr()
+        # handlers of other tests write to what these have closed
+        logging.basicConfig(level="WARNING", format="%(message)s", force=True)
+        try:
+            status = main([str(part) for part in argv])
+        except SystemExit as stopped:
+            status = stopped.code
+        error = self.capsys.readouterr().err
+        assert "Traceback" not in error
+        assert status in (0, 1, None), error
+        said = re.findall(r"(?:^|[\r\n])((?:fairseq-syntax [a-z]+|subjects\.py): [^\n]*)", error)
+        if status == 1:
+            # a treebank may be told of before it is refused
+            said = [line for line in said if "no word of the treebank has the UPOS PUNCT" not in line]
+            assert len(said) == 1, error
+            self.judge(said[0].rstrip())
+        elif whole:
+            assert self.trees is not None, f"seed {self.seed}: accepted"
+        return status != 1
+
+
+# --- readers --------------------------------------------------------------------------------------------------------
+
+
+def by_reader(case):
+    found = case.refused(lambda: list(read_conllu(case.path)))
+    assert (found is None) == (case.trees is None), case.seed
+    if found is not None:
+        ours = [(t.forms, t.heads, t.deprels, t.upos, t.ranges, t.comments, t.line) for t in found]
+        assert ours == [content(tree) for tree in case.trees], case.seed
+
+
+def by_treebank(case):
+    for collapse in (False, True):
+        form = TreebankFormat(pos_column="xpos", collapse_ranges=collapse)
+        found = case.refused(read_treebank, case.path, form)
+        good = case.trees is not None and all(tag and tag.split() == [tag] for tree in case.trees for tag in tree.xpos)
+        assert (found is not None) == (good and any(tree.forms for tree in case.trees)), case.seed
+        if found is not None and not collapse:
+            expected = [(tree.forms, tree.xpos, heads_of(tree)) for tree in case.trees if tree.forms]
+            assert [(s.words, s.tags, s.tree.heads) for s in found] == expected, case.seed
+
+
+def by_lookup(case):
+    found = case.refused(ConlluParser, case.path)
+    assert (found is None) == (case.trees is None), case.seed
+    if found is not None and len({tuple(tree.forms) for tree in case.trees}) == len(case.trees):
+        plain = [tree for tree in case.trees if tree.forms and not any(t.ranges for t in case.trees)]
+        assert [tree.heads for tree in found.parse([tree.forms for tree in plain])] == [heads_of(t) for t in plain]
+    # broken trees are left out; a file that cannot be read is refused still
+    case.refused(ConlluParser, case.path, True)
+
+
+READERS = [by_reader, by_treebank, by_lookup]
+
+# --- commands -------------------------------------------------------------------------------------------------------
+
+
+def sentences(case):
+    """Each sentence of the file or, where it is broken, None; none if the file cannot be read."""
+    found = []
+    try:
+        text = strict.text(case.data, case.packed)
+    except strict.Invalid:
+        return found
+    for begin, block in strict.blocks(text):
+        try:
+            found.append(strict.sentence(block, begin))
+        except strict.Invalid:
+            found.append(None)
+    return found
+
+
+def corpus(case):
+    """The text of a file that may be broken: two words where that is all that can be said."""
+    found = sentences(case)
+    words = [["a", "b"] if tree is None else tree.forms for tree in found]
+    for language in ("en", "de"):
+        lines = [" ".join(w for form in forms for w in form.split()) + "\n" for forms in words]
+        (case.folder / f"p.{language}").write_text("".join(lines), encoding="utf-8", newline="\n")
+    shutil.copy(case.path, case.folder / ("p.en." + case.path.name[2:]))
+    return found
+
+
+def by_preprocess(case):
+    found = corpus(case)
+    fits = [tree is not None and all(form.split() == [form] for form in tree.forms) for tree in found]
+    for options in ([], ["--allow-broken", "100"]):
+        data = case.folder / f"bin{len(options)}"
+        data.mkdir()
+        accepted = case.command(
+            preprocess.main,
+            *("-s", "en", "-t", "de", "--trainpref", case.folder / "p", "--destdir", data, "--allow-unparsed"),
+            *("--only-syntax", "--dataset-impl", "raw", "--subword-type", "none", *options),
+            whole=not options,
+        )
+        if not accepted:
+            assert not list(data.iterdir()) and not (case.trees is not None and all(fits)), case.seed
+            continue
+        assert all(fits) or options, case.seed
+        read = {name: ArrayReader(f"{data}/train.en-de.en.{name}") for name in ("heads", "upos", "deprels")}
+        tags = {name: read_tags(tag_dictionary_path(data, "en", name)) for name in ("upos", "deprels")}
+        for i, (tree, good) in enumerate(zip(found, fits, strict=True)):
+            if good:
+                assert np.array(read["heads"][i]).tolist() == heads_of(tree), case.seed
+                for name, of in tags.items():
+                    # a tag may be spelled like a special symbol of fairseq
+                    assert np.array(read[name][i]).tolist() == [of[tag] for tag in getattr(tree, name)], case.seed
+            else:
+                assert set(np.array(read["heads"][i]).tolist()) <= {-2}, case.seed
+
+
+def by_linearize(case):
+    found = corpus(case)
+    accepted = case.command(
+        *(linearize.main, "--input", case.folder / "p", "--output", case.folder / "out"),
+        *("--source-lang", "en", "--target-lang", "de", "--subword-type", "none"),
+    )
+    if accepted:
+        parsed = [tree for tree in found if tree.forms and tree.heads[0] != "_"]
+        parses = [line for line in (case.folder / "out.de").read_text().split("\n") if line.startswith("(")]
+        assert [sorted(re.findall(r"\((\S*)", line)) for line in parses] == [sorted(t.deprels) for t in parsed]
+
+
+def by_attachment(case):
+    case.command(attachment.main, "--gold", case.path)
+    case.command(attachment.main, "--gold", case.path, "--predicted", case.path)
+    case.command(attachment.main, "--gold", case.world.gold, "--predicted", case.path)
+
+
+def by_grammar(case):
+    case.command(grammar.main, "--gold", case.path, "--collapse-ranges")
+
+
+def by_subjects(case):
+    case.command(case.world.subjects.main, "--gold", case.path)
+
+
+def by_trees(case):
+    out = case.folder / "out.conllu"
+    case.command(trees.main, *case.world.model, "--input", case.path, "--output", out, "--decoder", "mst")
+    if out.exists():
+        written = strict.read(out.read_bytes())
+        assert [tree.forms for tree in written] == [tree.forms for tree in case.trees], case.seed
+        for tree in written:
+            if tree.forms:
+                strict.check_universal(tree)
+
+
+def by_graph(case):
+    case.command(graph.main, *case.world.model, "--gold", case.path)
+
+
+def by_gates(case):
+    case.command(gates.main, *case.world.model, "--target-conllu", case.path, "--subset", "valid")
+
+
+def by_resumed_parse(case):
+    """The file stands where the trees of an interrupted run were."""
+    found = [] if case.packed else corpus(case)
+    text, part = case.folder / "p.en", case.folder / "out.part"
+    if not found or not text.read_text(encoding="utf-8").strip():
+        return
+    argv = ["--input", text, "--output", case.folder / "out", "--chunk", 1]
+    settings = parse._settings(parse.main.build_parser().parse_args([str(part) for part in argv]))
+    part.write_bytes(f"# fairseq-syntax-parse {json.dumps(settings)}\n".encode() + case.data)
+    if case.command(parse.main, *argv, whole=False):
+        words = [line.split() for line in text.read_text(encoding="utf-8").split("\n")[:-1]]
+        assert [tree.forms for tree in strict.read((case.folder / "out").read_bytes())] == words, case.seed
+
+
+COMMANDS = [
+    *(by_preprocess, by_linearize, by_attachment, by_grammar, by_subjects),
+    *(by_trees, by_graph, by_gates, by_resumed_parse),
+]
+
+
+class EveryWordIsARoot:
+    """A parser for what is not there yet."""
+
+    def __init__(self, *_):
+        pass
+
+    def parse(self, sentences, progress=False):
+        return [
+            trees.Sentence(words, [-1] * len(words), ["root"] * len(words), ["X"] * len(words)) for words in sentences
+        ]
+
+
+@pytest.fixture
+def world(latent_model, monkeypatch, tmp_path):
+    """What the commands need beside the file; the model is loaded once."""
+    for module in (latent_trees, loaded_model):
+        monkeypatch.setattr(module, "load", latent_model.load)
+    monkeypatch.setattr(stanza, "StanzaParser", EveryWordIsARoot)
+    gold = tmp_path / "gold.conllu"
+    gold.write_bytes(mutations.whole(7).encode())
+    return SimpleNamespace(gold=gold, **vars(latent_model))
+
+
+@pytest.fixture(scope="module")
+def latent_model(request):
+    data = request.getfixturevalue("latent").data
+    checkpoint = request.getfixturevalue("trained")("sa_nmt_shared_tiny")
+    spec = importlib.util.spec_from_file_location("subjects", ROOT / "examples" / "sa_nmt" / "subjects.py")
+    subjects = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(subjects)
+    model = [data, "--path", checkpoint, "--cpu"]
+    return SimpleNamespace(model=model, subjects=subjects, load=functools.cache(latent_trees.load))
+
+
+def test_the_files_are_of_all_sorts():
+    cases = [mutations.file(seed) for seed in TENTH]
+    sorts = {True: 0, False: 0}
+    for data, packed in cases:
+        try:
+            strict.read(data, packed)
+            sorts[True] += 1
+        except strict.Invalid:
+            sorts[False] += 1
+    assert min(sorts.values()) > len(cases) / 4
+    assert len({data for data, _ in cases}) > 0.95 * len(cases)
+    assert 5 < sum(packed for _, packed in cases) < len(cases) / 5
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_tenth_of_the_files(part, world, tmp_path, capsys):
+    for number, seed in enumerate(TENTH[part::PARTS]):
+        case = Case(seed, tmp_path / str(seed), capsys, world)
+        commands = (COMMANDS[(number + part + shift) % len(COMMANDS)] for shift in (0, 4))
+        for check in (*READERS, *commands):
+            check(case)
+        shutil.rmtree(case.folder)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(PARTS))
+def test_all_files_by_all_commands(part, world, tmp_path, capsys):
+    wrong = []
+    for seed in range(part, FILES, PARTS):
+        case = Case(seed, tmp_path / str(seed), capsys, world)
+        for number, check in enumerate((*READERS, *COMMANDS)):
+            case.folder = tmp_path / str(seed) / str(number)
+            case.folder.mkdir()
+            try:
+                check(case)
+            except AssertionError as error:
+                wrong.append(f"file {seed}, {check.__name__}: {str(error)[:700]}")
+        shutil.rmtree(tmp_path / str(seed))
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_strict_reader_and_the_validator_find_what_is_wrong():
+    good = mutations.whole(3)
+    assert len(strict.read(good.encode())) == 6
+    for tree in strict.read(b"1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n2\tb\t_\tX\t_\t_\t1\tamod\t_\t_\n"):
+        strict.check_universal(tree)
+    for head, deprel in (("0", "amod"), ("0", "root"), ("1", "root"), ("1", "_")):
+        text = f"1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n2\tb\t_\tX\t_\t_\t{head}\t{deprel}\t_\t_\n"
+        (tree,) = strict.read(text.encode())
+        with pytest.raises(AssertionError):
+            strict.check_universal(tree)

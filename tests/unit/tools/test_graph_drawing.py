@@ -1,0 +1,136 @@
+"""Drawn graphs: every arc above the threshold is there, as wide as it is probable, and words can be read."""
+
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matplotlib import pyplot as plt
+
+from fairseq_syntax.pictures.arcs import levels
+from fairseq_syntax.pictures.figures import save_figure
+from fairseq_syntax.tools.graph_drawing import WIDEST, draw_graph
+
+SVG = "{http://www.w3.org/2000/svg}"
+WORDS = [*"a mm $5 and $6 Donaudampfschifffahrtsgesellschaft , i W_x^2 <b> & {x} \\frac \u00e4".split()] * 2
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
+
+
+def random_graph(size, seed=0):
+    graph = np.exp(2 * np.random.default_rng(seed).standard_normal((size, size + 1)))
+    graph[np.arange(size), np.arange(1, size + 1)] = 0.0
+    return graph / graph.sum(axis=1, keepdims=True)
+
+
+def gids(path, start):
+    """gid -> style of the line, of everything in an SVG file whose gid starts so."""
+    found = {}
+    for group in ElementTree.parse(path).getroot().iter(f"{SVG}g"):
+        if group.get("id", "").startswith(f"{start}-"):
+            line = group.find(f"{SVG}path")
+            styles = line.get("style", "") if line is not None else ""
+            found[group.get("id")] = dict(part.strip().split(": ") for part in styles.split(";") if part.strip())
+    return found
+
+
+ARCS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)).filter(lambda arc: arc[0] != arc[1]), max_size=25)
+
+
+@given(ARCS)
+def test_levels(arcs):
+    found = levels(arcs)
+    assert len(found) == len(arcs) and min(found, default=1) == 1
+    for i, arc in enumerate(arcs):
+        for j, other in enumerate(arcs):
+            (low, high), (left, right) = sorted(arc), sorted(other)
+            if i != j and low < right and left < high:
+                assert found[i] != found[j]
+            if low <= left and right <= high and right - left < high - low:
+                assert found[i] > found[j]
+
+
+@pytest.mark.parametrize("threshold", [0.02, 0.1, 0.45])
+def test_arcs_of_the_picture(tmp_path, threshold):
+    graph, path = random_graph(len(WORDS)), tmp_path / "graph.svg"
+    save_figure(draw_graph(WORDS, graph, threshold=threshold), path)
+    expected = {
+        f"arc-{word + 1}-{head}": graph[word, head]
+        for word in range(len(WORDS))
+        for head in range(len(WORDS) + 1)
+        if graph[word, head] > threshold
+    }
+    assert threshold > 0.4 or any(name.endswith("-0") for name in expected), "arcs of ROOT"
+    assert expected
+    found = gids(path, "arc")
+    assert set(found) == set(expected)
+    for name, probability in expected.items():
+        width = float(found[name].get("stroke-width", 1.0))
+        assert width == pytest.approx(WIDEST * probability, abs=1e-5)
+        assert "stroke-dasharray" not in found[name]
+    assert len(gids(path, "probability")) == len(expected)
+    assert set(gids(path, "word")) == {f"word-{i}" for i in range(len(WORDS) + 1)}
+    assert gids(path, "gold") == {}
+
+
+def test_where_arcs_are_and_what_they_say():
+    size = len(WORDS)
+    graph = random_graph(size, 1)
+    gold = [int(row.argmax()) - 1 if word % 2 else (word + 1) % size for word, row in enumerate(graph)]
+    options = dict(
+        tags=["PROPN"] * size, labels=["nsubj"] * size, gold=gold, gold_labels=["_", "acl:relcl"] * (size // 2)
+    )
+    figure = draw_graph(WORDS, graph, threshold=0.1, **options)
+    (axis,) = figure.axes
+    renderer = figure.canvas.get_renderer()
+    texts = {text.get_gid(): text for text in axis.texts if text.get_gid()}
+    boxes = [texts[f"word-{i}"].get_window_extent(renderer) for i in range(size + 1)]
+    assert [texts[f"word-{i}"].get_text() for i in range(size + 1)] == ["ROOT", *WORDS]
+    lines = [text for text in axis.texts if not (text.get_gid() or "").startswith("probability") and text.get_text()]
+    below = [text.get_window_extent(renderer) for text in lines]
+    assert not any(one.overlaps(other) for i, one in enumerate(below) for other in below[:i])
+    assert [text.get_text() for text in lines].count("nsubj") == size
+    centres = [(box.x0 + box.x1) / 2 for box in boxes]
+    arcs = {patch.get_gid(): patch for patch in axis.patches}
+    above = [(word + 1, head) for word, head in zip(*np.nonzero(graph > 0.1), strict=True)]
+    assert set(arcs) == {f"arc-{d}-{h}" for d, h in above} | {f"gold-{w + 1}-{h + 1}" for w, h in enumerate(gold)}
+    for name, arc in arcs.items():
+        kind, dependent, head = name.split("-")
+        path = arc._path_original
+        vertices = axis.transData.transform(path.vertices)
+        assert vertices[0][0] == pytest.approx(centres[int(head)], abs=6)
+        assert vertices[-1][0] == pytest.approx(centres[int(dependent)], abs=1)
+        assert (path.vertices[1][1] > path.vertices[0][1]) == (kind == "arc")
+        if kind == "arc":
+            right = gold[int(dependent) - 1] == int(head) - 1
+            assert (arc.get_linestyle() in ("-", "solid")) == right
+            said = texts[f"probability-{dependent}-{head}"].get_text()
+            assert float(said) == pytest.approx(graph[int(dependent) - 1, int(head)], abs=0.005 + 1e-9)
+    relations = {gid: text for gid, text in texts.items() if gid.startswith("label-gold")}
+    assert {gid: text.get_text() for gid, text in relations.items()} == {
+        f"label-gold-{word + 1}-{head + 1}": "acl:relcl" for word, head in enumerate(gold) if word % 2
+    }
+    numbers = [text.get_window_extent(renderer) for gid, text in texts.items() if gid.startswith("probability")]
+    assert not any(one.overlaps(other) for i, one in enumerate(numbers) for other in numbers[:i])
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(1, 6), st.integers(0, 100), st.floats(0, 1))
+def test_any_graph_can_be_drawn(size, seed, threshold):
+    graph = random_graph(size, seed)
+    figure = draw_graph(WORDS[:size], graph, threshold=threshold, gold=[-1] * size, title="$t")
+    assert len(figure.axes[0].patches) == int((graph > threshold).sum()) + size
+    plt.close(figure)
+
+
+@pytest.mark.parametrize("suffix", ["svg", "png", "pdf"])
+def test_formats(tmp_path, suffix):
+    path = tmp_path / "new" / f"graph.{suffix}"
+    save_figure(draw_graph(["$a$ <b>"], np.array([[1.0, 0.0]])), path)
+    start = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}[suffix]
+    assert path.read_bytes().startswith(start)

@@ -1,0 +1,84 @@
+"""What programs read from stdin, and write to stdout, in locales that are not UTF-8."""
+
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+from fairseq_syntax.cli import program
+from fairseq_syntax.files import written
+from fairseq_syntax.tools.verb import Verb, input_lines
+from fairseq_syntax.trees.conllu import TreeFormatError
+
+TEXT = "Grün ▁\r\n\n\u2028 a\rb\nEnde"
+LINES = ["Grün ▁", "", "\u2028 a\rb", "Ende"]
+
+
+@pytest.fixture(params=["latin-1", "ascii", "utf-8"])
+def pipe(request, monkeypatch):
+    """Function: bytes -> they are on stdin, under an encoding."""
+
+    def call(data):
+        # as Python opens them: ends of lines are translated, and in the C locale everything can be decoded
+        stream = io.TextIOWrapper(io.BytesIO(data), encoding=request.param, errors="surrogateescape")
+        monkeypatch.setattr(sys, "stdin", stream)
+
+    return call
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_lines_of_stdin_are_those_of_a_file(pipe, tmp_path, mark):
+    path = tmp_path / "text"
+    path.write_bytes(mark + TEXT.encode())
+    assert list(input_lines(str(path))) == LINES
+    pipe(path.read_bytes())
+    assert list(input_lines("-")) == LINES
+
+
+def test_what_is_not_utf_8_is_named(pipe):
+    pipe(b"a\n\xe4\n")
+    with pytest.raises(TreeFormatError, match="stdin:2: not UTF-8"):
+        list(input_lines("-"))
+
+
+def test_stdout_is_utf_8(monkeypatch):
+    out = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out, encoding="latin-1"))
+
+    def run(args):
+        print("猫")
+        with written("-") as file:
+            file.write("ä ▁\n")
+
+    assert Verb("verb: it writes.", lambda parser: None, run, quiet=False)([]) == 0
+    assert out.getvalue().decode() == "猫\nä ▁\n"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "characters --input text --output out",
+        "dictionary --train text --output out",
+        "perturb --input trees --output out --trees left",
+        "linearize --input in --output new --source-lang en --target-lang de --translate-only",
+        "parse --input text --output out --parser conllu --parser-model trees",
+        "constituents draw latent --sentence 0 --draw out.svg",
+    ],
+    ids=lambda line: line.split()[0],
+)
+def test_output_that_is_there_is_replaced_only_on_demand(line, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name, content in {"text": "a\n", "in.en": "a\n", "in.de": "b\n"}.items():
+        Path(name).write_text(content)
+    Path("trees").write_text("1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n\n")
+    attention = '{"source_spans": [[0, 1]], "target_spans": [], "attention": []}'
+    Path("latent").write_text(f"TS-0\t(X a )\nTT-0\t(X b )\nTA-0\t{attention}\n")
+    there = Path({"linearize": "new.de", "constituents": "out.svg"}.get(line.split()[0], "out"))
+    there.write_text("mine")
+    verb, *options = line.split()
+    assert program.load(verb).main(options) == 1
+    assert f"{there}: exists already; give --overwrite to replace it" in capsys.readouterr().err
+    assert there.read_text() == "mine"
+    assert program.load(verb).main([*options, "--overwrite"]) == 0
+    assert there.read_text() != "mine" and not list(tmp_path.glob("*.tmp"))

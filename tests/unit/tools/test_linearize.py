@@ -1,0 +1,162 @@
+"""fairseq-syntax linearize."""
+
+from pathlib import Path
+
+import pytest
+
+from fairseq_syntax.tools.linearize import main
+
+SOURCE = "a cat\n\nsleep@@ s !\n"
+TARGET = "eine Katze\nleer\nschläft !\n"
+TREES = """\
+1\ta\t_\tDET\t_\t_\t2\tdet\t_\t_
+2\tcat\t_\tNOUN\t_\t_\t0\troot\t_\t_
+
+# text =
+
+1\tsleeps\t_\tVERB\t_\t_\t0\troot\t_\t_
+2\t!\t_\tPUNCT\t_\t_\t1\tpunct\t_\t_
+
+"""
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    (tmp_path / "in.en").write_text(SOURCE, encoding="utf-8")
+    (tmp_path / "in.de").write_text(TARGET, encoding="utf-8")
+    (tmp_path / "in.en.conllu").write_text(TREES, encoding="utf-8")
+    return tmp_path
+
+
+def run(folder, *options):
+    paths = ["--input", str(folder / "in"), "--output", str(folder / "new" / "out")]
+    return main([*paths, "--source-lang", "en", "--target-lang", "de", *options])
+
+
+def output(folder):
+    return [(folder / "new" / f"out.{language}").read_text(encoding="utf-8").split("\n") for language in ("en", "de")]
+
+
+def failed(folder, capsys, *options):
+    """The message of a run that fails and leaves nothing behind."""
+    before = {path.name: path.read_bytes() for path in folder.glob("new/*")}
+    assert run(folder, *options) == 1
+    assert {path.name: path.read_bytes() for path in folder.glob("new/*")} == before
+    message = capsys.readouterr().err
+    assert message.startswith("fairseq-syntax linearize: ") and message.count("\n") == 1
+    return message
+
+
+def test_pairs_are_interleaved(corpus):
+    assert run(corpus) == 0
+    assert output(corpus) == [
+        [
+            "<translate> a cat", "<parse> a cat", "<translate>",
+            "<translate> sleep@@ s !", "<parse> sleep@@ s !", "",
+        ],
+        [
+            "eine Katze", "(root (det ) )", "leer", "schläft !", "(root (punct ) )", "",
+        ],
+    ]  # fmt: skip
+    assert sorted(path.name for path in (corpus / "new").iterdir()) == ["out.de", "out.en"]
+
+
+def test_an_empty_line_needs_no_tree(corpus):
+    assert run(corpus) == 0
+    expected = output(corpus)
+    (corpus / "in.en.conllu").write_text(TREES.replace("# text =\n\n", ""))
+    assert run(corpus, "--overwrite") == 0
+    assert output(corpus) == expected
+
+
+def test_translate_only_needs_no_trees(corpus):
+    (corpus / "in.en.conllu").unlink()
+    assert run(corpus, "--translate-only") == 0
+    assert output(corpus) == [
+        ["<translate> a cat", "<translate>", "<translate> sleep@@ s !", ""],
+        ["eine Katze", "leer", "schläft !", ""],
+    ]
+
+
+def test_given_parses_are_taken_as_they_are(corpus):
+    (corpus / "in.en.conllu").unlink()
+    (corpus / "parses").write_text("(NP DT NN )\n\n(S  (VP ) . )\r\n")
+    assert run(corpus, "--parses", str(corpus / "parses")) == 0
+    source, target = output(corpus)
+    parses = [t for s, t in zip(source, target, strict=True) if s.startswith("<parse>")]
+    assert parses == ["(NP DT NN )", "(S (VP ) . )"]
+
+
+def test_sentence_without_parse_is_translated_only(corpus):
+    (corpus / "in.en.conllu").write_text(TREES.replace("\t2\tdet", "\t_\t_").replace("\t0\troot", "\t_\t_", 1))
+    assert run(corpus) == 0
+    assert [line.split()[0] for line in output(corpus)[0][:-1]] == [
+        "<translate>", "<translate>", "<translate>", "<parse>",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name, content, parts",
+    [
+        ("in.en", "a dog\n\nsleep@@ s !\n", ["in.en:1", "in.en.conllu:1", "'dog'", "'cat'"]),
+        ("in.en", "a cat\n\nsleep s !\n", ["in.en:3", "in.en.conllu:6", "'sleep'", "'sleeps'"]),
+        ("in.en", "a cat\n\nsleep@@ s\n", ["in.en:3", "the end", "'!'"]),
+        ("in.en", "a cat\nx\nsleep@@ s !\n", ["in.en:2", "'x'", "the end"]),
+        ("in.en", "a cat\n\nsleep@@ s !@@\n", ["in.en:3", "inside a word"]),
+        ("in.en", "a cat\n\n", ["in.en.conllu:6: tree 3", "in.en has 2 lines"]),
+        ("in.en", "a cat\n\nsleep@@\rs !\n", ["in.en:3: holds a carriage return"]),
+        ("in.en", "\ufeffa cat\n\nsleep@@ s !\n", ["in.en: begins with a byte order mark"]),
+        ("in.de", "eine Katze\nleer\n", ["in.de: ends after 2", "in.en goes on"]),
+        ("in.de", TARGET + "mehr\n", ["in.en: ends after 3", "in.de goes on"]),
+        ("in.en.conllu", TREES[: TREES.index("1\tsleeps")], ["in.en:3: no parse", "in.en.conllu ends after 2"]),
+        ("in.en.conllu", TREES + TREES, ["in.en.conllu:9: tree 4", "in.en has 3 lines"]),
+        ("in.en.conllu", TREES.replace("\t2\tdet", "\t9\tdet"), ["in.en.conllu:1", "head 9"]),
+    ],
+)
+def test_what_does_not_fit_is_said_and_what_is_there_is_kept(corpus, capsys, name, content, parts):
+    assert run(corpus) == 0
+    capsys.readouterr()
+    (corpus / name).write_text(content, encoding="utf-8")
+    message = failed(corpus, capsys, "--overwrite")
+    for part in parts:
+        assert part in message
+
+
+def test_missing_and_doubtful_trees(corpus, capsys):
+    (corpus / "in.en.conllu.gz").write_bytes(b"")
+    assert "with and without .gz" in failed(corpus, capsys)
+    (corpus / "in.en.conllu.gz").unlink()
+    (corpus / "in.en.conllu").unlink()
+    assert "fairseq-syntax parse" in failed(corpus, capsys)
+
+
+def test_a_new_text_never_stands_beside_an_old_one(corpus, monkeypatch):
+    """Whenever the program is killed."""
+    assert run(corpus) == 0
+    old = output(corpus)
+    (corpus / "in.de").write_text(TARGET.upper(), encoding="utf-8")
+    (corpus / "in.en").write_text(SOURCE.replace("cat", "dog"), encoding="utf-8")
+    states = []
+    for name in ("replace", "unlink"):
+        original = getattr(Path, name)
+
+        def watched(path, *arguments, original=original, **options):
+            files = [corpus / "new" / f"out.{language}" for language in ("en", "de")]
+            states.append([f.read_text(encoding="utf-8").split("\n") if f.exists() else None for f in files])
+            return original(path, *arguments, **options)
+
+        monkeypatch.setattr(Path, name, watched)
+    assert run(corpus, "--translate-only", "--overwrite") == 0
+    monkeypatch.undo()
+    assert old in states and output(corpus) in states
+    assert all(state in (old, output(corpus)) or None in state for state in states)
+
+
+def test_interrupt(corpus, monkeypatch, capsys):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("fairseq_syntax.tools.linearize.linearize", stop)
+    assert run(corpus) == 130
+    assert capsys.readouterr().err == "fairseq-syntax linearize: interrupted\n"
+    assert not list(corpus.glob("new/*"))

@@ -1,0 +1,432 @@
+"""fairseq-syntax parse: one tree a line, whatever happens in between."""
+
+import fcntl
+import gzip
+import io
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from itertools import islice, pairwise
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import fairseq_syntax
+from fairseq_syntax.data import resumable_conllu
+from fairseq_syntax.data.parsers import stanza
+from fairseq_syntax.tools import parse
+from fairseq_syntax.tools.parse import main, shard_bounds
+from fairseq_syntax.trees.conllu import Sentence, TreeFormatError, format_sentence, read_conllu
+
+TEXT = "a cat sleeps .\n\nthe dog\nx\n  \na\u00a0b c\u2028d  e \nlast one !\n"
+WORDS = [line.split() for line in TEXT.split("\n")[:-1]]
+
+
+def chain(words):
+    """The tree of the parser below: every word hangs on the one before."""
+    return Sentence(words, list(range(-1, len(words) - 1)), ["dep"] * len(words), ["X"] * len(words))
+
+
+def expected(sentences):
+    return "".join(format_sentence(chain(words)) for words in sentences)
+
+
+class ChainParser:
+    """Parses at once; fails in the call number `fail_at`."""
+
+    fail_at = None
+    error = TreeFormatError("the parser failed")
+    arguments = None
+    calls = 0
+
+    def __init__(self, *arguments):
+        type(self).arguments = arguments
+
+    def parse(self, sentences, progress=False):
+        type(self).calls += 1
+        if self.calls == self.fail_at:
+            raise self.error
+        return [chain(words) for words in sentences]
+
+
+@pytest.fixture
+def fake(monkeypatch):
+    """Put a parser that needs no models in the place of Stanza."""
+    kind = type("Fake", (ChainParser,), {})
+    monkeypatch.setattr(stanza, "StanzaParser", kind)
+    return kind
+
+
+@pytest.fixture
+def text(tmp_path):
+    path = tmp_path / "text.en"
+    path.write_text(TEXT, encoding="utf-8", newline="\n")
+    return path
+
+
+def run(source, target, *options):
+    return main(["--input", str(source), "--output", str(target), *map(str, options)])
+
+
+def failed(capsys, *arguments):
+    assert run(*arguments) == 1
+    message = capsys.readouterr().err.splitlines()[-1]  # a progress bar may stand before
+    assert message.startswith("fairseq-syntax parse: ")
+    return message
+
+
+# --- what comes out ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("chunk", [1, 3, 1000])
+def test_one_tree_a_line(fake, text, tmp_path, chunk):
+    target = tmp_path / "new" / "trees.conllu"
+    assert run(text, target, "--chunk", chunk) == 0
+    assert target.read_text(encoding="utf-8") == expected(WORDS)
+    assert [tree.forms for tree in read_conllu(target)] == WORDS
+    assert os.listdir(target.parent) == ["trees.conllu"]
+    assert fake.calls == -(-len(WORDS) // chunk)
+
+
+def test_words_are_those_of_fairseq(fake, text, tmp_path):
+    tokenizer = pytest.importorskip("fairseq.tokenizer")
+    run(text, tmp_path / "out")
+    words = [tree.forms for tree in read_conllu(tmp_path / "out")]
+    assert words == [tokenizer.tokenize_line(line) for line in TEXT.split("\n")[:-1]]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda data: data.replace(b"\n", b"\r\n"), lambda data: data.rstrip(b"\n"), lambda data: b"\xef\xbb\xbf" + data],
+)
+def test_line_ends_and_byte_order_mark(fake, text, tmp_path, change):
+    text.write_bytes(change(text.read_bytes()))
+    assert run(text, tmp_path / "out") == 0
+    assert (tmp_path / "out").read_text(encoding="utf-8") == expected(WORDS)
+
+
+def test_gzip_in_and_out(fake, text, tmp_path):
+    packed = tmp_path / "text.gz"
+    packed.write_bytes(gzip.compress(text.read_bytes()))
+    assert run(packed, tmp_path / "a.conllu.gz") == 0
+    content = (tmp_path / "a.conllu.gz").read_bytes()
+    assert gzip.decompress(content).decode("utf-8") == expected(WORDS)
+    assert run(text, tmp_path / "b.conllu.gz", "--chunk", 2) == 0
+    assert (tmp_path / "b.conllu.gz").read_bytes() == content
+    assert content[4:8] == b"\0" * 4  # no time of writing, or the bytes differ a second later
+
+
+def test_empty_text(fake, tmp_path):
+    (tmp_path / "empty").write_text("")
+    assert run(tmp_path / "empty", tmp_path / "out") == 0
+    assert (tmp_path / "out").read_bytes() == b""
+    assert fake.calls == 0
+
+
+@pytest.mark.parametrize("count", [1, 3, 11])
+def test_shards_are_the_whole(fake, text, tmp_path, count):
+    whole = b""
+    for index in range(count):
+        target = tmp_path / f"{index}.gz"
+        assert run(text, target, "--shard", f"{index}/{count}", "--chunk", 2) == 0
+        whole += target.read_bytes()
+    assert gzip.decompress(whole).decode("utf-8") == expected(WORDS)  # as `cat` joins them
+
+
+def test_shards_are_of_one_size():
+    for total in range(30):
+        for count in range(1, 9):
+            bounds = [shard_bounds(total, index, count) for index in range(count)]
+            assert bounds[0][0] == 0 and bounds[-1][1] == total
+            assert all(a[1] == b[0] for a, b in pairwise(bounds))
+            sizes = [end - start for start, end in bounds]
+            assert max(sizes) - min(sizes) <= 1
+
+
+@pytest.mark.parametrize("kind, line", [("subword_nmt", "un@@ do it"), ("sentencepiece", "\u2581un do \u2581it")])
+def test_subwords_are_joined(fake, tmp_path, kind, line):
+    (tmp_path / "text").write_text(line + "\n", encoding="utf-8")
+    assert run(tmp_path / "text", tmp_path / "out", "--subword-type", kind) == 0
+    assert [tree.forms for tree in read_conllu(tmp_path / "out")] == [["undo", "it"]]
+
+
+def test_stdin_and_stdout(fake, text, monkeypatch, capfdbinary):
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(text.read_bytes())))
+    monkeypatch.setattr(sys, "stdout", open(os.dup(1), "w"))
+    assert main(["--shard", "1/2"]) == 0
+    start, end = shard_bounds(len(WORDS), 1, 2)
+    assert capfdbinary.readouterr().out.decode("utf-8") == expected(WORDS[start:end])
+
+
+def test_named_pipe_is_read_once(fake, text, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes(text.read_bytes()), daemon=True)
+    writer.start()
+    assert run(pipe, tmp_path / "out") == 0
+    writer.join(5)
+    assert (tmp_path / "out").read_text(encoding="utf-8") == expected(WORDS)
+
+
+def test_options_reach_the_parser(fake, text, tmp_path):
+    run(text, tmp_path / "o", "--parser-language", "de", "--parser-dir", "m", "--parser-device", "cuda:1")
+    assert fake.arguments == ("de", "m", None, None, "cuda:1")
+    run(text, tmp_path / "p", "--parser-tagger", "t", "--parser-model", "p")
+    assert fake.arguments == ("en", None, "t", "p", None)
+
+
+def test_the_bar_moves_with_every_batch_of_the_parser(fake, text, tmp_path, monkeypatch):
+    counts = []
+
+    class Bar(parse.tqdm):
+        def update(self, n=1):
+            super().update(n)
+            counts.append(self.n)
+
+    def by_pairs(self, sentences, progress):
+        for start in range(0, len(sentences), 2):
+            progress.update(len(sentences[start : start + 2]))
+        return [chain(words) for words in sentences]
+
+    monkeypatch.setattr(parse, "tqdm", Bar)
+    monkeypatch.setattr(fake, "parse", by_pairs)
+    assert run(text, tmp_path / "out", "--chunk", 1000) == 0
+    assert sorted(set(counts)) == [2, 4, 6, 7] and len(WORDS) == 7
+
+
+def test_a_long_sentence_is_refused_before_work_begins(fake, text, tmp_path, capsys):
+    text.write_text(TEXT + "w " * 4097 + "\n", encoding="utf-8")
+    message = failed(capsys, text, tmp_path / "out")
+    assert f"{text}:8: 4097 words; a sentence has at most 4096: split it, or give --max-words 4097" in message
+    assert fake.calls == 0 and not (tmp_path / "out.part").exists()
+    assert run(text, tmp_path / "out", "--max-words", 4097) == 0
+    # pieces are no words
+    text.write_text("w@@ " * 4097 + "w\n", encoding="utf-8")
+    assert run(text, tmp_path / "pieces", "--subword-type", "subword_nmt") == 0
+
+
+# --- stopping and resuming --------------------------------------------------------------------
+
+
+def begun(fake, text, target, chunk, calls):
+    """Leave a part file of `calls` chunks."""
+    fake.calls, fake.fail_at = 0, calls + 1
+    assert run(text, target, "--chunk", chunk) == 1
+    fake.calls, fake.fail_at = 0, None
+    return Path(f"{target}.part")
+
+
+def test_failing_run_leaves_no_output_and_resumes(fake, text, tmp_path, capsys):
+    target = tmp_path / "out"
+    part = begun(fake, text, target, 2, 2)
+    assert not target.exists() and part.exists()
+    assert "the parser failed" in capsys.readouterr().err
+    assert run(text, target, "--chunk", 2) == 0
+    assert fake.calls == 2  # sentences 5 to 7 only
+    assert f"4 of {len(WORDS)} sentences are done" in capsys.readouterr().err
+    assert target.read_text(encoding="utf-8") == expected(WORDS)
+    assert not part.exists()
+
+
+def test_resumes_from_a_part_file_cut_anywhere(fake, text, tmp_path):
+    """A killed process leaves any beginning of the file."""
+    target = tmp_path / "out"
+    part = begun(fake, text, target, 2, 3)
+    content = part.read_bytes()
+    ends = {end + near for end, byte in enumerate(content) if byte == ord("\n") for near in (0, 1, 2)}
+    for size in sorted(ends | {*range(0, len(content), 7), len(content)}):
+        part.write_bytes(content[:size])
+        assert run(text, target, "--chunk", 2, "--overwrite") == 0
+        assert target.read_text(encoding="utf-8") == expected(WORDS), size
+        assert not part.exists()
+
+
+def test_resumes_with_another_chunk(fake, text, tmp_path):
+    target = tmp_path / "out"
+    begun(fake, text, target, 2, 3)
+    assert run(text, target, "--chunk", 4) == 0
+    assert fake.calls == 1  # 6 trees were there, 4 of them are kept
+    assert target.read_text(encoding="utf-8") == expected(WORDS)
+
+
+def test_finished_part_file_needs_no_parser(fake, text, tmp_path):
+    """Killed after the last chunk, before the renaming."""
+    target = tmp_path / "out"
+    part = begun(fake, text, target, 1, len(WORDS) - 1)
+    with open(part, "a", encoding="utf-8") as file:
+        file.write(format_sentence(chain(WORDS[-1])))
+    assert run(text, target, "--chunk", 1) == 0
+    assert fake.calls == 0
+    assert target.read_text(encoding="utf-8") == expected(WORDS)
+
+
+FIRST = "".join(TEXT.splitlines(keepends=True)[:3])
+
+
+@pytest.mark.parametrize(
+    ("changed", "options", "said"),
+    [
+        *(
+            (TEXT.replace(*words, 1), [], ": sentence")
+            for words in (("dog", "cow"), ("the dog", "the"), ("\n\n", "\nnew\n\n"))
+        ),
+        (FIRST, [], "the end"),
+        (TEXT, ["--parser-language", "de"], "other settings"),
+        (TEXT, ["--subword-type", "subword_nmt"], "other settings"),
+    ],
+)
+def test_other_input_and_other_settings_are_noticed(fake, text, tmp_path, capsys, changed, options, said):
+    part = begun(fake, text, tmp_path / "out", 2, 2)
+    before = part.read_bytes()
+    text.write_text(changed, encoding="utf-8")
+    message = failed(capsys, text, tmp_path / "out", "--chunk", 2, *options)
+    assert str(part) in message and said in message
+    assert part.read_bytes() == before and not (tmp_path / "out").exists()
+
+
+def test_another_parser_in_a_file_of_the_same_name_and_size_is_noticed(fake, text, tmp_path, monkeypatch, capsys):
+    model = tmp_path / "model.pt"
+    monkeypatch.setattr(parse, "load_parser", fake)
+    fake.fail_at = 2
+    arguments = [text, tmp_path / "out", "--chunk", 2, "--parser", "checkpoint", "--parser-model", model]
+    for content in ("one", "two"):
+        model.write_text(content)
+        message = failed(capsys, *arguments)
+    assert "was begun with other settings" in message
+
+
+def test_settings_may_change_before_the_first_tree(fake, text, tmp_path):
+    """A model file that did not load must not be in the way of the right one."""
+    part = begun(fake, text, tmp_path / "out", 2, 0)
+    assert part.exists()
+    assert run(text, tmp_path / "out", "--parser-language", "de") == 0
+    assert (tmp_path / "out").read_text(encoding="utf-8") == expected(WORDS)
+
+
+def test_two_processes_do_not_write_one_file(fake, text, tmp_path, capsys):
+    with open(tmp_path / "out.part", "ab") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        assert "another process" in failed(capsys, text, tmp_path / "out")
+    assert run(text, tmp_path / "out") == 0
+
+
+def test_interrupt(fake, text, tmp_path, capsys):
+    fake.fail_at, fake.error = 2, KeyboardInterrupt()
+    assert run(text, tmp_path / "out", "--chunk", 2) == 130
+    assert f"{tmp_path / 'out.part'} is kept" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_output_is_there_only_when_complete(fake, text, tmp_path, monkeypatch):
+    target = tmp_path / "out.gz"
+
+    def fail(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(resumable_conllu.shutil, "copyfileobj", fail)
+    assert run(text, target) == 130
+    assert not target.exists()
+    monkeypatch.undo()
+    monkeypatch.setattr(stanza, "StanzaParser", fake)
+    assert run(text, target) == 0
+    assert gzip.decompress(target.read_bytes()).decode("utf-8") == expected(WORDS)
+
+
+# --- what is wrong ----------------------------------------------------------------------------
+
+
+def test_text_that_ends_inside_a_word(fake, text, tmp_path, capsys):
+    text.write_bytes(b"fine\nhalf@@\n")
+    assert "text.en:2: the text ends inside" in failed(capsys, text, tmp_path / "out", "--subword-type", "subword_nmt")
+    assert not (tmp_path / "out").exists()
+
+
+def test_input_is_never_overwritten(fake, text, capsys):
+    assert "is the input" in failed(capsys, text, text, "--overwrite")
+    assert text.read_text(encoding="utf-8") == TEXT
+
+
+# --- with Stanza, in processes of their own ---------------------------------------------------
+
+COUNT = 600
+
+
+def command(*arguments):
+    root = Path(fairseq_syntax.__file__).parent.parent
+    path = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
+    return dict(
+        args=[sys.executable, "-m", "fairseq_syntax", "parse", *map(str, arguments)],
+        env=dict(os.environ, PYTHONPATH=path),
+    )
+
+
+@pytest.fixture(scope="module")
+def real(real_data, tmp_path_factory):
+    """(text, options, what an uninterrupted run writes)."""
+    folder = tmp_path_factory.mktemp("real")
+    text = folder / "text.en"
+    with open(real_data / "multi30k" / "test_2016_flickr.en", encoding="utf-8") as lines:
+        text.write_text("".join(islice(lines, COUNT)), encoding="utf-8")
+    models = real_data / "stanza_en"
+    options = ["--parser-tagger", models / "tagger.pt", "--parser-model", models / "parser.pt"]
+    options += ["--parser-device", "cpu", "--chunk", 5]
+    assert run(text, folder / "out.conllu", *options) == 0
+    return text, options, (folder / "out.conllu").read_bytes()
+
+
+def test_real_text_gets_the_given_parses(real, real_data, tmp_path):
+    (tmp_path / "out").write_bytes(real[2])
+    trees = list(read_conllu(tmp_path / "out"))
+    path = real_data / "multi30k" / "test_2016_flickr.en.conllu.gz"
+    given = list(islice(read_conllu(path), COUNT))
+    assert [tree.forms for tree in trees] == [tree.forms for tree in given]
+    heads = [
+        ours == theirs
+        for tree, other in zip(trees, given, strict=True)
+        for ours, theirs in zip(tree.heads, other.heads, strict=True)
+    ]
+    # grouped otherwise than here, so a near tie may fall the other way
+    assert sum(heads) / len(heads) > 0.995
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_killed_run_resumes_to_the_same_trees(real, tmp_path, capsys, how):
+    text, options, uninterrupted = real
+    target = tmp_path / "out.conllu"
+    part = Path(f"{target}.part")
+    # what runs in the background of a shell ignores SIGINT, and so does what it starts
+    heeding = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
+    started = command("--input", text, "--output", target, *options) | heeding
+    process = subprocess.Popen(**started, stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 120
+    while not (part.exists() and part.read_bytes().count(b"\n\n") >= 10):
+        assert process.poll() is None and time.monotonic() < deadline, process.stderr.read()
+        time.sleep(0.002)
+    process.send_signal(how)
+    message = process.communicate(timeout=60)[1].decode()
+    assert not target.exists(), "the run was over before it was stopped"
+    if how == signal.SIGINT:
+        assert process.returncode == 130
+        assert f"{part} is kept" in message and "Traceback" not in message
+    else:
+        assert process.returncode == -signal.SIGKILL
+    kept = part.read_bytes().count(b"\n\n")
+    assert 10 <= kept < COUNT
+    assert run(text, target, *options) == 0
+    assert "sentences are done" in capsys.readouterr().err
+    assert target.read_bytes() == uninterrupted
+
+
+def test_closed_stdout_is_no_traceback(text, tmp_path):
+    """As `fairseq-syntax parse | head -1`."""
+    (tmp_path / "blank").write_text("\n" * 200_000)  # needs no model
+    process = subprocess.Popen(**command("--input", tmp_path / "blank"), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.readline()
+    process.stdout.close()
+    errors = process.stderr.read().decode()
+    assert process.wait(60) == 1
+    assert "Traceback" not in errors and "Exception" not in errors

@@ -1,0 +1,264 @@
+"""fairseq-syntax parse with a parser of the suite: any text, always a tree, no model but the checkpoint."""
+
+import os
+import shutil
+from types import SimpleNamespace
+
+import pytest
+import torch
+from oracles import conllu_format
+
+from fairseq_syntax.systems.parser.parsers import checkpoint as own_parser
+from fairseq_syntax.systems.parser.parsers.checkpoint import OwnParser
+from fairseq_syntax.tools.parse import main
+from fairseq_syntax.trees import spanning
+from fairseq_syntax.trees.conllu import ROOT, TreeFormatError, find_cycle, format_sentence, read_conllu
+from fairseq_syntax.trees.spanning import TreeDecoder
+
+TEXT = "the dog runs .\n\nthe big hound sees a tree .\nx\nZzz the <unk> </s> 10\u00a0000 , qqq the the a . runs\n"
+WORDS = [line.split() for line in TEXT.split("\n")[:-1]]
+
+
+@pytest.fixture
+def checkpoint(trained_parser):
+    return trained_parser()
+
+
+@pytest.fixture
+def text(tmp_path):
+    path = tmp_path / "text.en"
+    path.write_text(TEXT, encoding="utf-8")
+    return path
+
+
+def run(source, target, checkpoint, *options):
+    arguments = ["--input", source, "--output", target, "--parser", "checkpoint", "--parser-model", checkpoint]
+    arguments += ["--parser-device", "cpu", *options]
+    return main([str(argument) for argument in arguments])
+
+
+# --- the parser ---------------------------------------------------------------------------------------------------
+
+
+def alone(parser, words):
+    """Numbers of classes and probabilities of heads of a sentence by itself, by the model."""
+    words = [word.lower() for word in words] if parser.lowercase else words
+    known, added = parser._known, parser._added
+    tokens = torch.tensor([[*(known.get(word, added.get(word)) for word in words), parser._eos]])
+    with torch.no_grad():
+        return parser.model(tokens, torch.tensor([len(words) + 1]))
+
+
+@pytest.mark.parametrize("decoder", list(TreeDecoder))
+@pytest.mark.parametrize("batch_tokens", [1, 2000])
+def test_against_the_model(checkpoint, decoder, batch_tokens):
+    """Batches, unknown words and short cuts change nothing."""
+    parser = OwnParser(checkpoint, decoder, "cpu", batch_tokens)
+    sentences = [words * (1 + i % 2) for i, words in enumerate(WORDS * 2)]
+    found = parser.parse(sentences)
+    assert [tree.forms for tree in found] == sentences
+    for tree in found:
+        if not tree.forms:
+            assert tree.heads == []
+            continue
+        graph = alone(parser, tree.forms)
+        size = len(tree.forms)
+        assert tree.upos == [parser.model.pos[i] for i in graph.pos_log_probs.argmax(2)[0, :size]]
+        best = graph.label_log_probs[0, :size].clone()
+        best[:, parser.model.labels.index("root")] = -torch.inf
+        others = [parser.model.labels[i] for i in best.argmax(1)]
+        assert tree.deprels == [
+            "root" if head == ROOT else label for head, label in zip(tree.heads, others, strict=True)
+        ]
+        scores = graph.heads[0].clamp(min=1e-12).log().double().numpy()
+        decode = {"mst": spanning.chu_liu_edmonds, "eisner": spanning.eisner, "greedy": spanning.greedy}[decoder]
+        (expected,) = decode([scores[:size, :size]], [scores[:size, size]])
+        assert tree.heads == expected
+        if decoder != TreeDecoder.greedy:
+            assert find_cycle(tree.heads) is None and tree.heads.count(ROOT) == 1
+
+
+@pytest.mark.parametrize("label", ["amod", "root"])
+@pytest.mark.parametrize("decoder", ["mst", "eisner"])
+def test_the_root_and_no_other_word_is_labelled_root(checkpoint, decoder, label, monkeypatch):
+    """Whatever label the model finds best for every word: what is written is valid UD."""
+    parser = OwnParser(checkpoint, decoder, "cpu")
+    forward = parser.model.forward
+
+    def all_the_same(tokens, lengths):
+        graph = forward(tokens, lengths)
+        graph.label_log_probs[..., parser.model.labels.index(label)] = 1.0
+        return graph
+
+    monkeypatch.setattr(parser.model, "forward", all_the_same)
+    written = "".join(map(format_sentence, parser.parse([words for words in WORDS if words])))
+    found = conllu_format.read(written.encode())
+    for tree in found:
+        conllu_format.check_universal(tree)
+    others = {deprel for tree in found for deprel in tree.deprels} - {"root"}
+    assert others == {"amod"} if label == "amod" else others and "root" not in others
+
+
+def test_a_bar_that_is_given_moves_with_every_batch(checkpoint):
+    bar = SimpleNamespace(moves=[])
+    bar.update = bar.moves.append
+    OwnParser(checkpoint, device="cpu", batch_tokens=9).parse(
+        [["the", "dog", "runs", "."], [], *[["the", "dog"]] * 4], bar
+    )
+    assert sum(bar.moves) == 6 and len(bar.moves) > 2
+
+
+def test_greedy_heads_were_no_trees(checkpoint):
+    """Or else the test above would say nothing about decoding."""
+    sentences = [words * 3 for words in WORDS if words]
+    greedy = OwnParser(checkpoint, "greedy", "cpu").parse(sentences)
+    trees = OwnParser(checkpoint, "mst", "cpu").parse(sentences)
+    assert any(find_cycle(tree.heads) is not None or tree.heads.count(ROOT) != 1 for tree in greedy)
+    assert [tree.heads for tree in greedy] != [tree.heads for tree in trees]
+
+
+def test_unseen_words_are_read_by_their_spelling(checkpoint):
+    parser = OwnParser(checkpoint, device="cpu")
+    parser.parse([["the", "doghouses", "runs", "."], ["the", "qqq", "runs", "."]])
+    like, unlike = (alone(parser, ["the", word, "runs", "."]).pos_log_probs[0, 1] for word in ("doghouses", "qqq"))
+    assert not torch.equal(like, unlike)
+    # no n-gram is known of either
+    parser.parse([["the", "\u4e2d", "runs", "."]])
+    other = alone(parser, ["the", "\u4e2d", "runs", "."]).pos_log_probs[0, 1]
+    assert not torch.equal(like, other)
+
+
+class Unwalked(dict):
+    """A vocabulary that can be looked into only."""
+
+    def refuse(self, *_):
+        raise AssertionError("the whole vocabulary was walked through")
+
+    __iter__ = __or__ = __ror__ = keys = values = items = copy = refuse
+
+
+def test_the_vocabulary_is_not_walked_through(checkpoint):
+    parser, fresh = (OwnParser(checkpoint, device="cpu") for _ in range(2))
+    sentences = [["the", "houndss", "sees", "qqq", "."], ["the", "dog", "."]]
+    fresh._known, fresh._added = Unwalked(fresh._known), Unwalked()
+    for _ in range(2):
+        assert fresh.parse(sentences) == parser.parse(sentences)
+
+
+def test_the_vocabulary_does_not_grow_without_end(checkpoint, monkeypatch):
+    monkeypatch.setattr(own_parser, "_MOST_ADDED", 3)
+    parser = OwnParser(checkpoint, device="cpu")
+    fresh = OwnParser(checkpoint, device="cpu")
+    first = parser.parse([["the", "qqq", "sees", "rrr"], ["hounds", "ssss", "houndss", "."]])
+    assert len(parser._added) == 5
+    later = [["the", "houndss", "sees", "doghousess", "."], ["the", "dog", "qqq", "a", "rrr", "."]]
+    assert parser.parse(later) == fresh.parse(later)
+    assert len(parser._added) == 4 and len(parser.model.words.word_row) == parser._size + 4
+    assert parser.parse([first[0].forms, first[1].forms]) == first
+
+
+def test_lower_case(trained_parser):
+    path = trained_parser("--lgp-lowercase")
+    parser = OwnParser(path, device="cpu")
+    upper, lower = parser.parse([["THE", "Dog", "RUNS", "."], ["the", "dog", "runs", "."]])
+    assert upper.forms == ["THE", "Dog", "RUNS", "."]
+    assert (upper.heads, upper.upos, upper.deprels) == (lower.heads, lower.upos, lower.deprels)
+
+
+def test_tags_of_another_set_are_not_written(trained_parser):
+    path = trained_parser("--lgp-pos-column", "xpos")
+    parser = OwnParser(path, device="cpu")
+    assert "VBZ" in parser.model.pos
+    assert parser.parse([["the", "dog", "runs", "."]])[0].upos == ["_"] * 4
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["a", ""], "the word '' cannot be parsed"),
+        (["a\tb"], "cannot be parsed"),
+        (["a"] * 1024, "1024 words and the end of the sentence, but the parser reads 1024"),
+    ],
+)
+def test_what_cannot_be_parsed(checkpoint, words, message):
+    parser = OwnParser(checkpoint, device="cpu")
+    with pytest.raises(TreeFormatError, match=message):
+        parser.parse([["the"], words])
+    assert len(words) < 1024 or len(parser.parse([["a"] * 1023])[0]) == 1023
+
+
+def test_nothing_to_parse(checkpoint):
+    parser = OwnParser(checkpoint, device="cpu")
+    assert parser.parse([]) == [] and parser.parse([[]])[0].forms == []
+
+
+# --- the program --------------------------------------------------------------------------------------------------
+
+
+def test_program(checkpoint, text, tmp_path, monkeypatch):
+    moved = tmp_path / "elsewhere" / "parser.pt"
+    moved.parent.mkdir()
+    shutil.copy(checkpoint, moved)
+    monkeypatch.chdir(moved.parent)
+    assert run(text, tmp_path / "out.conllu", "parser.pt") == 0
+    found = list(read_conllu(tmp_path / "out.conllu"))
+    assert [tree.forms for tree in found] == WORDS
+    expected = OwnParser(checkpoint, device="cpu").parse(WORDS)
+    for name in ("heads", "upos", "deprels"):
+        assert [getattr(tree, name) for tree in found] == [getattr(tree, name) for tree in expected]
+    assert all(tree.heads.count(ROOT) == 1 for tree in found if tree.forms)
+    assert sorted(os.listdir(moved.parent)) == ["parser.pt"]
+
+
+def test_a_sentence_that_is_too_long_goes_without_a_parse(checkpoint, tmp_path, capsys):
+    (tmp_path / "text").write_text("x\nthe dog runs .\nthe dog .\n" + "a " * 1024 + "\n")
+    for chunk in (1, 100):
+        target = tmp_path / f"out{chunk}"
+        assert run(tmp_path / "text", target, checkpoint, "--shard", "1/2", "--chunk", chunk) == 0
+        said = [line for line in capsys.readouterr().err.splitlines() if "without a parse" in line]
+        assert len(said) == 1 and f"{tmp_path}/text:4: 1024 words, but the parser reads 1023; " in said[0]
+        short, long = read_conllu(target)
+        assert not long.is_parsed and long.forms == ["a"] * 1024 and short.is_parsed
+
+
+@pytest.mark.parametrize("decoder", ["mst", "greedy"])
+def test_resuming(checkpoint, tmp_path, monkeypatch, decoder, capsys):
+    text = tmp_path / "text"
+    text.write_text("".join(f"{' '.join(words * 3)}\n" for words in WORDS), encoding="utf-8")
+    options = ["--chunk", "2", "--parser-decoder", decoder]
+    assert run(text, tmp_path / "whole", checkpoint, *options) == 0
+    calls = 0
+    original = OwnParser.parse
+
+    def fail(self, sentences, progress=False):
+        nonlocal calls
+        calls += 1
+        if calls == 3:
+            raise TreeFormatError("stopped")
+        return original(self, sentences, progress)
+
+    monkeypatch.setattr(OwnParser, "parse", fail)
+    assert run(text, tmp_path / "out", checkpoint, *options) == 1
+    monkeypatch.undo()
+    capsys.readouterr()
+    other = {"mst": "eisner", "greedy": "mst"}[decoder]
+    assert run(text, tmp_path / "out", checkpoint, "--chunk", "2", "--parser-decoder", other) == 1
+    assert "other settings" in capsys.readouterr().err
+    assert run(text, tmp_path / "out", checkpoint, *options) == 0
+    assert "4 of 5 sentences are done" in capsys.readouterr().err
+    assert (tmp_path / "out").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+def test_a_file_of_something_else(text, tmp_path, capsys):
+    (tmp_path / "x.pt").write_text("x")
+    assert run(text, tmp_path / "out", tmp_path / "x.pt") == 1
+    message = capsys.readouterr().err
+    assert "x.pt: not a checkpoint of fairseq" in message and "--arch lgp_parser" in message
+    assert run(text, tmp_path / "out", tmp_path / "none.pt") == 1
+    assert "none.pt: no such checkpoint" in capsys.readouterr().err
+
+
+def test_wrong_device(checkpoint, text, tmp_path, capsys):
+    assert run(text, tmp_path / "out", checkpoint, "--parser-device", "meteor") == 1
+    message = capsys.readouterr().err
+    assert "device meteor" in message and "Traceback" not in message

@@ -1,0 +1,675 @@
+"""fairseq-syntax preprocess from end to end, on corpora of a few sentences."""
+
+import hashlib
+import itertools
+import json
+import logging
+import os
+import pickle
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import fairseq_cli.preprocess as fairseq_preprocess
+import numpy as np
+import pytest
+from corpora import Item, expected_arrays, random_items, read_tags, write_split
+from fairseq import options
+from fairseq.data import Dictionary
+from fairseq.data.indexed_dataset import MMapIndexedDataset
+
+from fairseq_syntax.data import binarize, preprocessing
+from fairseq_syntax.data.arrays import ARRAY_TYPES, ArrayReader, read_manifest, split_prefix
+from fairseq_syntax.data.checking import DataCheck
+from fairseq_syntax.tools import preprocess
+
+ARRAYS = ["words", "heads", "parents", "distances", "deprels", "upos"]
+SPLITS = {"train": 12, "valid": 5, "test": 4}
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch):
+    """Several chunks a split, so that chunks are joined and tags renumbered."""
+    monkeypatch.setattr(binarize, "CHUNK", 3)
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    """train, valid and test in a folder; the items of each."""
+    items = {name: random_items(count, seed) for seed, (name, count) in enumerate(SPLITS.items())}
+    for name, split in items.items():
+        write_split(tmp_path / "text" / name, split)
+    return items
+
+
+def arguments(folder, *extra, splits=("train", "valid", "test"), destdir="bin"):
+    prefixes = [part for s in splits for part in (f"--{s}pref", str(folder / "text" / s))]
+    return ["-s", "en", "-t", "de", *prefixes, "--destdir", str(folder / destdir), *map(str, extra)]
+
+
+def run(folder, *extra, **kwargs):
+    if status := preprocess.main(arguments(folder, *extra, **kwargs)):
+        sys.exit(status)
+    return folder / kwargs.get("destdir", "bin")
+
+
+def fails(capsys, folder, *extra, status=1, **kwargs):
+    """The one line that the program says when it refuses."""
+    with pytest.raises(SystemExit) as caught:
+        run(folder, *extra, **kwargs)
+    assert caught.value.code == status
+    error = capsys.readouterr().err
+    assert "Traceback" not in error
+    return next(line for line in error.splitlines() if line.startswith("fairseq-syntax preprocess: "))
+
+
+def binarize_plainly(argv):
+    """fairseq-preprocess, which leaves the handlers of its log file behind."""
+    handlers = list(fairseq_preprocess.logger.handlers)
+    fairseq_preprocess.main(options.get_preprocessing_parser().parse_args(argv))
+    for handler in set(fairseq_preprocess.logger.handlers) - set(handlers):
+        fairseq_preprocess.logger.removeHandler(handler)
+        handler.close()
+
+
+def contents(directory, suffixes=(".bin", ".idx", ".txt", ".json")):
+    """File name -> bytes, without the log."""
+    return {path.name: path.read_bytes() for path in Path(directory).iterdir() if path.suffix in suffixes}
+
+
+def check_split(directory, split, items, names=ARRAYS):
+    """The arrays of a split are those of the oracle."""
+    tags = [read_tags(directory / f"dict.en.{kind}.txt") for kind in ("deprel", "upos")]
+    readers = {name: ArrayReader(directory / f"{split}.en-de.en.{name}") for name in names}
+    assert {len(reader) for reader in readers.values()} == {len(items)}
+    for i, item in enumerate(items):
+        expected = expected_arrays(item, *tags)
+        for name, reader in readers.items():
+            assert reader[i].tolist() == expected[name], (split, i, name)
+
+
+# --- what is written --------------------------------------------------------------------------------------------
+
+
+def test_arrays_equal_the_loop_oracle(tmp_path, corpus):
+    directory = run(tmp_path)
+    for split, items in corpus.items():
+        check_split(directory, split, items)
+
+
+def test_most_frequent_tag_comes_first_and_ties_are_in_alphabetical_order(tmp_path):
+    items = [Item([["a"], ["b"], ["c"], ["d"]], [-1, 0, 0, 0], ["z", "z", "y", "x"])]
+    for split in SPLITS:
+        write_split(tmp_path / "text" / split, items)
+    directory = run(tmp_path)
+    assert (directory / "dict.en.deprel.txt").read_text() == "z 2\nx 1\ny 1\n"
+
+
+def test_token_files_are_those_of_fairseq_preprocess(tmp_path, corpus):
+    directory = run(tmp_path)
+    binarize_plainly(arguments(tmp_path, destdir="plain"))
+    plain = contents(tmp_path / "plain")
+    assert len(plain) == 14  # 3 splits, 2 languages, .bin and .idx; 2 dictionaries
+    ours = contents(directory)
+    assert {name: ours[name] for name in plain} == plain
+
+
+def test_options_of_fairseq_preprocess_reach_it(tmp_path, corpus):
+    directory = run(tmp_path, "--joined-dictionary", "--thresholdsrc", 2, "--nwordssrc", 12, "--padding-factor", 1)
+    source, target = (Dictionary.load(str(directory / f"dict.{lang}.txt")) for lang in ("en", "de"))
+    assert source.symbols == target.symbols and len(source) == 12
+
+
+def test_two_workers_write_the_same_bytes_as_one(tmp_path, corpus):
+    one, two = run(tmp_path, destdir="one"), run(tmp_path, "--workers", 2, destdir="two")
+    assert contents(one) == contents(two)
+
+
+def test_only_syntax_adds_what_the_whole_program_writes(tmp_path, corpus):
+    whole = run(tmp_path, destdir="whole")
+    binarize_plainly(arguments(tmp_path))
+    before = contents(tmp_path / "bin")
+    run(tmp_path, "--only-syntax")
+    after = contents(tmp_path / "bin")
+    assert {name: after[name] for name in before} == before
+    manifest = "syntax-en-de.json"
+    assert {n: b for n, b in after.items() if n != manifest} == {
+        n: b for n, b in contents(whole).items() if n != manifest
+    }
+    ours, theirs = (json.loads((tmp_path / d / manifest).read_text()) for d in ("bin", "whole"))
+    assert ours["splits"] == theirs["splits"]
+    assert not list((tmp_path / "bin").glob(".*"))
+
+
+def test_only_syntax_wants_the_text_that_was_binarized(capsys, tmp_path, corpus):
+    """As many tokens in each sentence are not enough."""
+    run(tmp_path)
+    text, trees = (tmp_path / "text" / f"test.en{end}" for end in ("", ".conllu"))
+    lines = text.read_text().splitlines(keepends=True)
+    item = corpus["test"][-1]
+    other = Item([[*pieces[:-1], "the"] for pieces in item.pieces], item.heads)
+    text.write_text("".join(lines[:-1]) + other.text() + "\n")
+    trees.write_text("".join(each.tree() + "\n" for each in [*corpus["test"][:-1], other]))
+    error = fails(capsys, tmp_path, "--only-syntax", "--overwrite", splits=["test"])
+    assert error.endswith(
+        f"{text}:{len(lines)}: other words than in the binarized text; give the text that was binarized"
+    )
+
+
+def test_trees_of_the_target_go_beside_those_of_the_source(tmp_path, corpus):
+    directory = run(tmp_path)
+    before = contents(directory)
+    turned = {}
+    for split, items in corpus.items():
+        words = [[[word] for word in reversed(item.words)] for item in items]
+        turned[split] = [Item(each, range(-1, len(each) - 1)) for each in words]
+        trees = "".join(item.tree() + "\n" for item in turned[split])
+        (tmp_path / "text" / f"{split}.de.conllu").write_text(trees)
+    for extra in ([], ["--overwrite"]):
+        assert preprocess.main([*arguments(tmp_path, "--only-syntax", *extra), "-s", "de", "-t", "en"]) == 0
+        assert before.items() < contents(directory).items()
+        for split, items in turned.items():
+            heads = ArrayReader(f"{split_prefix(directory, split, 'de', 'en')}.heads")
+            assert [heads[i].tolist() for i in range(len(heads))] == [item.heads for item in items]
+    for pair in (("en", "de"), ("de", "en")):
+        check = DataCheck(directory, *pair)
+        check.run()
+        assert not check.faults
+
+
+def test_no_distances_writes_none(tmp_path, corpus):
+    directory = run(tmp_path, "--no-distances")
+    assert not list(directory.glob("*.distances.*"))
+    check_split(directory, "train", corpus["train"], [name for name in ARRAYS if name != "distances"])
+    assert read_manifest(directory, "en", "de")["splits"]["train"]["distances"] is False
+
+
+def test_gzipped_trees_and_another_suffix(tmp_path, corpus):
+    plain = run(tmp_path)
+    for split, items in corpus.items():
+        (tmp_path / "text" / f"{split}.en.conllu").unlink()
+        write_split(tmp_path / "text" / split, items, packed=True, suffix="ud")
+        (tmp_path / "text" / f"{split}.en.conllu").write_text("not a tree\n")  # not to be read
+    packed = run(tmp_path, "--trees-suffix", "ud", destdir="packed")
+    (plain / "syntax-en-de.json").unlink()
+    manifest = json.loads((packed / "syntax-en-de.json").read_text())
+    assert manifest["splits"]["train"]["trees"].endswith("train.en.ud.gz")
+    (packed / "syntax-en-de.json").unlink()
+    assert contents(packed) == contents(plain)
+
+
+@pytest.mark.parametrize("subword_type", ["sentencepiece", "none"])
+def test_other_subwords(tmp_path, subword_type):
+    items = random_items(6, pieces=1 if subword_type == "none" else 3)
+    for split in SPLITS:
+        write_split(tmp_path / "text" / split, items, subword_type)
+    directory = run(tmp_path, "--subword-type", subword_type)
+    check_split(directory, "train", items)
+    assert read_manifest(directory, "en", "de")["subword_type"] == subword_type
+
+
+# --- odd text ---------------------------------------------------------------------------------------------------
+
+
+FULL, EMPTY = random_items(4), Item([], [])
+CHAIN = Item([[f"w{i}", "x"] for i in range(300)], [*range(1, 300), -1])
+ODD = {
+    "empty lines": ([EMPTY, FULL[0], EMPTY, EMPTY, *FULL[1:], EMPTY], "subword_nmt"),
+    "empty lines only": ([EMPTY] * 3, "subword_nmt"),
+    "no line": ([], "subword_nmt"),
+    "one word and 300": ([Item([["a"]], [-1]), CHAIN], "subword_nmt"),
+    "a word that ends in at signs": ([Item([["a@@"], ["b"]], [1, -1])], "none"),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_text(tmp_path, name):
+    items, subword_type = ODD[name]
+    for split in SPLITS:
+        write_split(tmp_path / "text" / split, items if split == "test" else random_items(3, pieces=1), subword_type)
+    directory = run(tmp_path, "--subword-type", subword_type)
+    check_split(directory, "test", items)
+    # distances saturate: the first word is 300 arcs from the virtual root
+    assert name != "one word and 300" or ArrayReader(directory / "test.en-de.en.distances")[1].max() == 254
+
+
+def test_empty_lines_need_no_tree(tmp_path, corpus):
+    write_split(tmp_path / "text" / "test", ODD["empty lines"][0])
+    trees = "".join(item.tree() + "\n" for item in FULL)
+    (tmp_path / "text" / "test.en.conllu").write_text(trees)
+    check_split(run(tmp_path), "test", ODD["empty lines"][0])
+
+
+def test_carriage_returns(tmp_path, corpus):
+    plain = contents(run(tmp_path, destdir="plain"), (".bin", ".idx"))
+    for split, items in corpus.items():
+        write_split(tmp_path / "text" / split, items, newline="\r\n")
+    assert contents(run(tmp_path), (".bin", ".idx")) == plain
+
+
+@pytest.mark.parametrize("name", ["train.en", "test.de"])
+def test_a_byte_order_mark_is_refused(tmp_path, corpus, capsys, name):
+    path = tmp_path / "text" / name
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    error = fails(capsys, tmp_path)
+    assert f"{path}: begins with a byte order mark" in error
+    command = error.partition("remove it: ")[2]
+    subprocess.run(command, shell=True, check=True)
+    check_split(run(tmp_path), "train", corpus["train"])
+
+
+@pytest.mark.parametrize("name", ["en", "de"])
+def test_a_carriage_return_inside_a_line_is_named(tmp_path, corpus, capsys, name):
+    """In the source alone, in the target alone, and in both, where the trees do not fit."""
+    path = tmp_path / "text" / f"train.{name}"
+    text = path.read_bytes()
+    path.write_bytes(text.replace(b" ", b"\r", 1))
+    line = text[: text.index(b" ")].count(b"\n") + 1
+    assert f"{path}:{line}: holds a carriage return" in fails(capsys, tmp_path)
+    other = path.with_suffix(".en" if name == "de" else ".de")
+    other.write_bytes(other.read_bytes().replace(b" ", b"\r", 1))
+    assert "holds a carriage return" in fails(capsys, tmp_path)
+    for each in (path, other):
+        each.write_bytes(each.read_bytes().replace(b"\r", b" "))
+    check_split(run(tmp_path), "train", corpus["train"])
+
+
+@pytest.mark.parametrize("space", ["\xa0", "\u2028", "\u3000", "\x85"])
+def test_fairseq_cuts_at_every_kind_of_space_and_so_do_the_arrays(tmp_path, corpus, space):
+    item = corpus["test"][0]
+    path = tmp_path / "text" / "test.en"
+    path.write_text(path.read_text().replace(" ", space), encoding="utf-8")
+    assert item.text().replace(" ", space) in path.read_text()
+    directory = run(tmp_path)
+    check_split(directory, "test", corpus["test"])
+
+
+def test_a_space_of_unicode_inside_a_word_of_the_tree_is_a_mismatch(tmp_path, corpus, capsys):
+    (tmp_path / "text" / "test.en").write_text("10\xa0000 apples\n", encoding="utf-8")
+    (tmp_path / "text" / "test.de").write_text("a\n")
+    (tmp_path / "text" / "test.en.conllu").write_text(
+        Item([["10\xa0000"], ["apples"]], [1, -1]).tree() + "\n", encoding="utf-8"
+    )
+    error = fails(capsys, tmp_path)
+    assert "test.en:1 " in error and "word 1 is '10' but the parse has '10\\xa0000' (3 and 2 words)" in error
+
+
+def test_surface_forms_of_multi_word_ranges(tmp_path, corpus):
+    (tmp_path / "text" / "test.en").write_text("ich bin im@@ mer im Haus\n")
+    (tmp_path / "text" / "test.de").write_text("x\n")
+    rows = [
+        ("1", "ich", "6", "nsubj"), ("2", "bin", "6", "cop"), ("3", "immer", "6", "advmod"),
+        ("4-5", "im", "_", "_"), ("4", "in", "6", "case"), ("5", "dem", "6", "det"), ("6", "Haus", "0", "root"),
+    ]  # fmt: skip
+    trees = "".join(f"{i}\t{form}\t_\tX\t_\t_\t{head}\t{label}\t_\t_\n" for i, form, head, label in rows)
+    (tmp_path / "text" / "test.en.conllu").write_text(trees + "\n")
+    directory = run(tmp_path)
+    assert ArrayReader(directory / "test.en-de.en.words")[0].tolist() == [0, 1, 2, 2, 3, 4, 5]
+    assert ArrayReader(directory / "test.en-de.en.heads")[0].tolist() == [4, 4, 4, 4, -1]
+    assert ArrayReader(directory / "test.en-de.en.parents")[0].tolist() == [10, 10, 10, 10, 10, 10, 12]
+
+
+def test_labels_that_training_does_not_have_are_unknown(tmp_path, corpus, capsys):
+    item = Item([["w1"], ["w2"]], [1, -1], ["new", corpus["train"][0].deprels[0]])
+    write_split(tmp_path / "text" / "valid", [item])
+    directory = run(tmp_path)
+    error = capsys.readouterr().err
+    assert "[en] 50.0 % of the deprels of split 'valid' are unknown (new)\n" in error
+    assert error.count("are unknown") == 1
+    unknown, known = ArrayReader(directory / "valid.en-de.en.deprels")[0].tolist()
+    assert unknown == Dictionary().unk() and known > unknown
+    assert "new" not in read_tags(directory / "dict.en.deprel.txt")
+
+
+def test_several_validation_and_test_sets(tmp_path, corpus):
+    more = {"valid1": random_items(3, 7), "test1": random_items(2, 8)}
+    for name, items in more.items():
+        write_split(tmp_path / "text" / name, items)
+    text = tmp_path / "text"
+    argv = [*arguments(tmp_path, splits=["train"]), "--validpref", f"{text}/valid,{text}/valid1"]
+    preprocess.main([*argv, "--testpref", f"{text}/test,{text}/test1"])
+    for split, items in {**corpus, **more}.items():
+        check_split(tmp_path / "bin", split, items)
+
+
+def test_source_only(tmp_path, corpus):
+    for split in SPLITS:
+        (tmp_path / "text" / f"{split}.de").unlink()
+    directory = run(tmp_path, "--only-source")
+    assert (directory / "dict.en.txt").exists() and not list(directory.glob("*.de.*"))
+    assert ArrayReader(directory / "train.en-de.en.heads")[0].tolist() == corpus["train"][0].heads
+
+
+def test_dictionaries_only(tmp_path, corpus):
+    assert set(contents(run(tmp_path, "--dict-only"))) == {"dict.en.txt", "dict.de.txt"}
+
+
+def test_the_longest_sentence_fits_into_the_types_on_disk():
+    last = binarize.MAX_TOKENS - 1
+    assert 2 * last < np.iinfo(ARRAY_TYPES["parents"]).max  # the greatest value means "no parent"
+    assert last <= np.iinfo(ARRAY_TYPES["words"]).max and last <= np.iinfo(ARRAY_TYPES["heads"]).max
+    assert binarize.MAX_TAGS + 4 <= np.iinfo(ARRAY_TYPES["deprels"]).max
+
+
+def test_text_copied_raw_has_arrays_beside_it(tmp_path, corpus):
+    directory = run(tmp_path, "--dataset-impl", "raw")
+    assert (directory / "train.en-de.en").read_bytes() == (tmp_path / "text" / "train.en").read_bytes()
+    check_split(directory, "train", corpus["train"])
+
+
+# --- dictionaries of tags ---------------------------------------------------------------------------------------
+
+
+def test_tag_dictionaries_of_other_data(tmp_path, corpus):
+    directory = run(tmp_path)
+    new = [Item([["w1"], ["w2"]], [-1, 0], ["never-seen", corpus["train"][0].deprels[0]])]
+    write_split(tmp_path / "text" / "train", new)
+    other = run(tmp_path, "--syntax-dicts", directory, destdir="other")
+    assert (other / "dict.en.deprel.txt").read_bytes() == (directory / "dict.en.deprel.txt").read_bytes()
+    check_split(other, "train", new)
+    check_split(other, "valid", corpus["valid"])
+
+
+def test_adding_a_split_later_leaves_the_indices_of_tags_alone(tmp_path, corpus):
+    directory = run(tmp_path, splits=("train", "valid"))
+    argv = arguments(tmp_path, "--srcdict", directory / "dict.en.txt", "--tgtdict", directory / "dict.de.txt")
+    binarize_plainly(argv)  # tokens of all three
+    before = contents(directory)
+    run(tmp_path, "--only-syntax", splits=["test"])
+    after = contents(directory)
+    changed = {name for name in before if after[name] != before[name]}
+    assert changed == {"syntax-en-de.json"}
+    for split, items in corpus.items():
+        check_split(directory, split, items)
+    manifest = read_manifest(directory, "en", "de")
+    assert set(manifest["splits"]) == set(SPLITS)
+    check_manifest(directory)
+
+
+def test_training_trees_made_again_keep_the_indices_of_the_other_splits(tmp_path, corpus):
+    directory = run(tmp_path)
+    reversed_labels = [
+        Item(item.pieces, item.heads, ["zz" if d == "d0" else d for d in item.deprels]) for item in corpus["train"]
+    ]
+    write_split(tmp_path / "text" / "train", reversed_labels)
+    run(tmp_path, "--only-syntax", "--overwrite", splits=["train"])
+    check_split(directory, "valid", corpus["valid"])
+    check_split(directory, "train", reversed_labels)  # zz is unknown
+    check_manifest(directory)
+
+
+def test_training_trees_of_another_parser_alone_are_refused(tmp_path, corpus, capsys):
+    directory = run(tmp_path)
+    before = contents(directory)
+    others = {
+        split: [Item(item.pieces, item.heads, [f"X{d}" for d in item.deprels]) for item in items]
+        for split, items in corpus.items()
+    }
+    for split, items in others.items():
+        write_split(tmp_path / "text" / split, items)
+    error = fails(capsys, tmp_path, "--only-syntax", "--overwrite", splits=["train"])
+    assert "train.en.conllu: 100.0 % of the deprels of split 'train' are unknown (Xd" in error
+    assert "give all splits at once" in error and contents(directory) == before
+    run(tmp_path, "--only-syntax", "--overwrite", splits=["test"])
+    assert "[en] 100.0 % of the deprels of split 'test' are unknown (Xd" in capsys.readouterr().err
+    run(tmp_path, "--only-syntax", "--overwrite")
+    assert "are unknown" not in capsys.readouterr().err
+    check_split(directory, "train", others["train"])
+
+
+# --- sentences without a parse ----------------------------------------------------------------------------------
+
+
+def test_unparsed_sentences_are_refused_or_counted(tmp_path, corpus, capsys):
+    items = [*corpus["test"], Item([["a", "b"], ["c"]], [-2, -2])]
+    write_split(tmp_path / "text" / "test", items)
+    error = fails(capsys, tmp_path)
+    assert "test.en:5 (" in error and "has no parse" in error and "--allow-unparsed" in error
+    directory = run(tmp_path, "--allow-unparsed")
+    assert "test.en.conllu: 20.0 % of the sentences have no parse" in "".join(capsys.readouterr())
+    check_split(directory, "test", items)
+    assert ArrayReader(directory / "test.en-de.en.parents")[4].tolist() == [65535, 65535, 65535, 65535]
+    splits = read_manifest(directory, "en", "de")["splits"]
+    assert splits["test"]["unparsed"] == 1 and splits["train"]["unparsed"] == 0
+
+
+# --- the manifest -----------------------------------------------------------------------------------------------
+
+
+def check_manifest(directory):
+    """Every file it names exists with that checksum, and every array on disk is named."""
+    manifest = json.loads((directory / "syntax-en-de.json").read_text(encoding="utf-8"))
+    for name, value in manifest["sha256"].items():
+        assert hashlib.sha256((directory / name).read_bytes()).hexdigest() == value, name
+    arrays = {p.name for name in ARRAYS for p in directory.glob(f"*.en.{name}.???")}
+    assert arrays and arrays <= set(manifest["sha256"])
+    return manifest
+
+
+def test_manifest_says_what_is_there(tmp_path, corpus):
+    manifest = check_manifest(run(tmp_path))
+    assert manifest["format_version"] == 1
+    assert (manifest["source_lang"], manifest["target_lang"]) == ("en", "de")
+    for split, items in corpus.items():
+        assert manifest["splits"][split] == {
+            "text": str(tmp_path / "text" / f"{split}.en"),
+            "trees": str(tmp_path / "text" / f"{split}.en.conllu"),
+            "distances": True,
+            "allow_unparsed": False,
+            "allow_broken": 0.0,
+            "sentences": len(items),
+            "tokens": sum(len(item.word_of_token) for item in items),
+            "words": sum(len(item.heads) for item in items),
+            "unparsed": 0,
+            "broken": 0,
+        }
+
+
+def test_logging_is_left_as_it_was_found(tmp_path, corpus, capsys):
+    loggers = [logging.getLogger(), fairseq_preprocess.logger]
+    before = [(list(logger.handlers), logger.level) for logger in loggers]
+    run(tmp_path)
+    assert [(list(logger.handlers), logger.level) for logger in loggers] == before
+    shown = capsys.readouterr()
+    assert shown.out == "" and "train.en.conllu: {'sentences': 12" in shown.err
+
+
+def test_messages_name_the_directory_that_is_there(tmp_path, corpus, capsys):
+    directory = run(tmp_path)
+    error = capsys.readouterr().err
+    assert error.splitlines()[-1].endswith(f"Wrote preprocessed data to {directory}")
+    assert error.count("Wrote preprocessed data") == 1
+    assert ".partial" not in error + (directory / "preprocess.log").read_text()
+
+
+# --- overwriting ------------------------------------------------------------------------------------------------
+
+
+def test_overwrite_leaves_no_stale_file(tmp_path, corpus, capsys):
+    directory = run(tmp_path)
+    (directory / "notes.md").write_text("mine")
+    fresh = random_items(8, seed=99)
+    write_split(tmp_path / "text" / "train", fresh)
+    write_split(tmp_path / "text" / "valid", corpus["valid"][:2])
+    for name in ("train.align.en-de.bin", "length_prior.en-de.npz", "length_prior.de-en.npz"):  # made of the old text
+        (directory / name).write_text("old")
+    run(tmp_path, "--overwrite", "--no-distances", splits=("train", "valid"))
+    assert "made with other dictionaries of words, removed: " in capsys.readouterr().err
+    assert not list(directory.glob("length_prior.*"))
+    run(tmp_path, "--no-distances", splits=("train", "valid"), destdir="clean")
+    clean, after = contents(tmp_path / "clean"), contents(directory)
+    # nothing is left of the split that was not made again: it was made with other dictionaries
+    assert after.keys() == clean.keys()
+    assert {name: after[name] for name in clean} == clean
+    assert (directory / "notes.md").read_text() == "mine"
+    assert split_prefix(directory, "test", "en", "de") is None
+
+
+def test_overwriting_one_split_with_the_same_dictionaries_keeps_the_others(tmp_path, corpus):
+    directory = run(tmp_path)
+    fresh = random_items(3, seed=99)
+    write_split(tmp_path / "text" / "test", fresh)
+    dicts = ["--srcdict", directory / "dict.en.txt", "--tgtdict", directory / "dict.de.txt"]
+    run(tmp_path, "--overwrite", *dicts, splits=["test"])
+    for split, items in {**corpus, "test": fresh}.items():
+        check_split(directory, split, items)
+    assert set(check_manifest(directory)["splits"]) == set(SPLITS)
+
+
+def test_only_syntax_without_distances_removes_the_old_ones(tmp_path, corpus):
+    directory = run(tmp_path)
+    run(tmp_path, "--only-syntax", "--overwrite", "--no-distances", splits=["valid"])
+    assert sorted(p.name.split(".")[0] for p in directory.glob("*.distances.bin")) == ["test", "train"]
+    check_manifest(directory)
+
+
+def test_destinations_of_all_shapes(tmp_path, corpus, capsys, monkeypatch):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "empty")
+    check_split(run(tmp_path, destdir="link"), "train", corpus["train"])
+    assert (tmp_path / "link").is_symlink()
+    check_split(run(tmp_path, destdir="a/b/c"), "train", corpus["train"])
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    preprocess.main([*arguments(tmp_path)[:-1], "."])
+    check_split(Path("."), "train", corpus["train"])
+    (tmp_path / "file").write_text("")
+    assert "is a file; name a directory" in fails(capsys, tmp_path, destdir="file")
+    assert not list(tmp_path.glob(".*.partial"))
+
+
+def test_data_can_be_moved(tmp_path, corpus):
+    directory = run(tmp_path)
+    reader = pickle.dumps(ArrayReader(directory / "train.en-de.en.heads"))
+    os.rename(directory, tmp_path / "moved")
+    shutil.rmtree(tmp_path / "text")
+    check_split(tmp_path / "moved", "train", corpus["train"])
+    with pytest.raises(FileNotFoundError):
+        pickle.loads(reader)
+    # the arrays are fairseq's own format
+    plain = MMapIndexedDataset(str(tmp_path / "moved" / "train.en-de.en.heads"))
+    assert plain[0].tolist() == corpus["train"][0].heads
+
+
+# --- errors leave nothing behind --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_bad_tree_in_the_last_split_leaves_nothing(tmp_path, corpus, capsys, workers):
+    path = tmp_path / "text" / "test.en.conllu"
+    path.write_text(path.read_text().replace("\t0\t", "\t99\t", 1))
+    assert "head 99" in fails(capsys, tmp_path, "--workers", workers)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["text"]
+
+
+def test_a_long_sentence_is_refused_before_work_begins(tmp_path, corpus, capsys, monkeypatch):
+    long = Item([["w", "x"]] * 4097, [-1] + [0] * 4096)
+    write_split(tmp_path / "text" / "test", [*random_items(2), long])
+    with monkeypatch.context() as patched:
+        patched.setattr(fairseq_preprocess, "main", lambda _: pytest.fail("the text was binarized"))
+        message = fails(capsys, tmp_path)
+    assert "test.en:3: 4097 words; a sentence has at most 4096: split it, or give --max-words 4097" in message
+    data = run(tmp_path, "--max-words", 4097)
+    distances = ArrayReader(f"{data}/test.en-de.en.distances")[2]
+    assert len(distances) == 4098 * 4097 // 2 and np.bincount(distances).tolist() == [0, 4097, 4096 * 4097 // 2]
+
+
+def test_long_sentences_come_in_smaller_chunks(monkeypatch):
+    monkeypatch.setattr(binarize, "CHUNK", 5)
+    monkeypatch.setattr(binarize, "CHUNK_ENTRIES", 250)
+    examples = [binarize.Example(i, "", i, ["w"] * size) for i, size in enumerate([10, 10, 10, 100, 1, 1, 1, 1, 1, 1])]
+    chunks = list(binarize._chunked(iter(examples)))
+    assert [len(chunk) for chunk in chunks] == [3, 1, 5, 1]
+    assert [example for chunk in chunks for example in chunk] == examples
+
+
+# --- killed and interrupted -------------------------------------------------------------------------------------
+
+MODULES = {"preprocessing": preprocessing, "binarize": binarize}
+
+
+def stop(where, after, argv, number):
+    """Run the program in a process of its own until a function is called for the n-th time, then send a signal.
+
+    Returns:
+        its exit status and stderr.
+    """
+    module, name = where.split(".")
+    original, calls = getattr(MODULES[module], name), itertools.count()
+    reading, writing = os.pipe()
+
+    def stalled(*args, **kwargs):
+        if next(calls) >= after:
+            os.write(writing, b"!")
+            time.sleep(60)
+        return original(*args, **kwargs)
+
+    with tempfile.TemporaryFile("w+") as error:
+        child = os.fork()
+        if child == 0:
+            os.setsid()
+            sys.stdout = sys.stderr = error
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            setattr(MODULES[module], name, stalled)
+            try:
+                sys.exit(preprocess.main(argv))
+            except SystemExit as end:
+                error.flush()
+                os._exit(end.code)
+            finally:
+                os._exit(1)
+        os.close(writing)
+        stopped = os.read(reading, 1)
+        os.close(reading)
+        time.sleep(0.1)
+        os.killpg(child, number)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        error.seek(0)
+        assert stopped, error.read()
+        return status, error.read()
+
+
+@pytest.mark.parametrize("where, after", [("binarize.convert", 3), ("preprocessing.publish", 0)])
+def test_killed_before_the_end_leaves_what_was_there_and_the_next_run_works(tmp_path, corpus, where, after):
+    directory = run(tmp_path)
+    before = contents(directory)
+    write_split(tmp_path / "text" / "train", random_items(9, 50))
+    status, _ = stop(where, after, arguments(tmp_path, "--overwrite"), signal.SIGKILL)
+    assert status == -signal.SIGKILL and contents(directory) == before
+    check_manifest(directory)
+    run(tmp_path, "--overwrite")
+    run(tmp_path, destdir="undisturbed")
+    assert contents(directory) == contents(tmp_path / "undisturbed")
+    assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_control_c_exits_130_and_leaves_nothing(tmp_path, corpus, workers):
+    argv = arguments(tmp_path, "--workers", workers)
+    status, error = stop("preprocessing.checksum" if workers == 2 else "binarize.convert", 0, argv, signal.SIGINT)
+    assert status == 130
+    assert "interrupted; nothing was written" in error and "Traceback" not in error
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["text"]
+
+
+# --- its help ---------------------------------------------------------------------------------------------------
+
+
+def test_the_example_in_its_help(tmp_path, corpus, monkeypatch, capsys):
+    with pytest.raises(SystemExit):
+        preprocess.main(["--help"])
+    shown = capsys.readouterr().out
+    example = shown[shown.index("example:") + len("example:") :].replace("\\\n", " ")
+    commands = [line.split() for line in example.strip().splitlines()]
+    assert [command[:2] for command in commands] == [["fairseq-syntax", "preprocess"]] * 2
+    os.rename(tmp_path / "text", tmp_path / "bpe")
+    first, second = (command[2:] for command in commands)
+    monkeypatch.chdir(tmp_path)
+    preprocess.main(first)
+    check_split(Path("data-bin"), "train", corpus["train"])
+    preprocess.main([*second, "--overwrite"])
+    check_split(Path("data-bin"), "test", corpus["test"])

@@ -1,0 +1,183 @@
+"""fairseq-syntax: the program and its verbs."""
+
+import argparse
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from sacrebleu.metrics.bleu import BLEU
+
+from fairseq_syntax import __version__
+from fairseq_syntax.cli import program
+from fairseq_syntax.decoding.length_prior import Smoothing, Unseen
+from fairseq_syntax.evaluate.buckets import KINDS
+from fairseq_syntax.evaluate.metrics import METRICS
+from fairseq_syntax.tools.attention_figures import Kind
+from fairseq_syntax.tools.compare import _KINDS
+from fairseq_syntax.tools.latent_trees import Evidence
+from fairseq_syntax.trees.characters import Dedup
+
+
+@pytest.mark.parametrize("verb", program.VERBS)
+def test_every_verb_has_a_module(verb):
+    assert callable(program.load(verb).main)
+
+
+def test_help_lists_the_verbs_in_groups(capsys):
+    with pytest.raises(SystemExit) as end:
+        program.main(["--help"])
+    assert end.value.code == 0
+    text = capsys.readouterr().out
+    for group, verbs in program.GROUPS.items():
+        listed = text.split(f"\n{group}:\n")[1]
+        assert [line.split()[0] for line in listed.splitlines()[: len(verbs)]] == list(verbs)
+    assert max(map(len, text.splitlines())) <= 120
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["pars"], "there is no verb 'pars'; did you mean parse?"),
+        (["atachment", "--help"], "there is no verb 'atachment'; did you mean attachment?"),
+        (["tree", "data"], "there is no verb 'tree'; did you mean trees?"),
+        (["zzz"], "there is no verb 'zzz'; fairseq-syntax --help lists them"),
+        ([], "the following arguments are required: VERB"),
+        (["--path"], "unrecognized arguments: --path"),
+    ],
+)
+def test_no_verb_is_one_message(arguments, message, capsys):
+    with pytest.raises(SystemExit) as end:
+        program.main(arguments)
+    assert end.value.code == 2
+    assert capsys.readouterr().err.splitlines()[1:] == [f"fairseq-syntax: error: {message}"]
+
+
+WRONG = tomllib.loads(Path(__file__).with_name("usage.toml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("verb", "line", "message"), [(verb, *row) for verb, rows in WRONG.items() for row in rows.items()]
+)
+def test_wrong_usage_of_a_verb(verb, line, message, capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as end:
+        program.load(verb).main(line.split())
+    assert end.value.code == 2
+    said = capsys.readouterr().err
+    assert message in said.splitlines()[-1] and f"fairseq-syntax {verb}" in said and "Traceback" not in said
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("start", [["fairseq-syntax"], [sys.executable, "-m", "fairseq_syntax"]])
+def test_both_ways_to_start_it(start, repository):
+    def run(*arguments):
+        return subprocess.run([*start, *arguments], cwd=repository, capture_output=True, text=True, timeout=60)
+
+    assert run("--version").stdout == f"fairseq-syntax {__version__}\n"
+    assert Path(run("dir").stdout.strip()) == Path(program.__file__).resolve().parent.parent
+    done = run("check", "nowhere")
+    assert done.returncode == 1 and done.stderr.count("\n") == 1
+
+
+HEAVY = """
+import contextlib, io, sys
+from fairseq_syntax.cli import program
+heavy = {"torch", "fairseq", "numpy", "scipy", "matplotlib", "sacrebleu", "stanza", "spacy", "omegaconf"}
+for line in sys.argv[1:]:
+    with contextlib.redirect_stdout(out := io.StringIO()), contextlib.suppress(SystemExit):
+        program.main(line.split())
+    assert out.getvalue(), line
+    assert not (found := heavy & {name.split(".")[0] for name in sys.modules}), (line, found)
+"""
+
+
+def test_help_loads_nothing_heavy(repository):
+    """All but that of preprocess, whose options are those of fairseq-preprocess."""
+    lines = ["--help", "--version", "dir", *(f"{verb} --help" for verb in program.VERBS if verb != "preprocess")]
+    done = subprocess.run([sys.executable, "-c", HEAVY, *lines], cwd=repository, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("script", "verb"), [("binarize", "preprocess"), ("linearize", "linearize"), ("parse", "parse")]
+)
+def test_scripts_of_a_checkout_run_from_anywhere(script, verb, repository, tmp_path):
+    """And leave somebody else's modules of their names importable."""
+    (tmp_path / f"{script}.py").touch()
+    (tmp_path / "sitecustomize.py").write_text(
+        f"import atexit, importlib.util\natexit.register(lambda: print(importlib.util.find_spec('{script}').origin))\n"
+    )
+    command = [sys.executable, repository / "preprocess" / f"{script}.py", "--help"]
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(command, cwd="/", env=environment, capture_output=True, text=True)
+    assert done.returncode == 0 and f"usage: fairseq-syntax {verb}" in done.stdout, done.stderr
+    assert done.stdout.splitlines()[-1] == str(tmp_path / f"{script}.py")
+
+
+def test_completion_knows_the_verbs_and_their_options(capsys):
+    pytest.importorskip("shtab")
+    assert program.main(["--completion", "bash"]) == 0
+    script = capsys.readouterr().out
+    assert f"=({' '.join(program.VERBS)})" in script.replace("'", "") and "--smoothing" in script
+    done = subprocess.run(["bash", "-n"], input=script, text=True, capture_output=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_completion_names_the_package_that_it_needs(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    assert program.main(["--completion", "bash"]) == 1
+    said = "fairseq-syntax --completion: needs shtab, which is not installed; pip install shtab\n"
+    assert capsys.readouterr().err == said
+
+
+def parsers(parser):
+    """A parser and those of its commands."""
+    yield parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                yield from parsers(command)
+
+
+def test_an_option_is_called_the_same_in_every_verb():
+    """One name, one place in the program's code, and for those that every verb may have one kind of value."""
+    found = {}
+    for verb in program.VERBS:
+        if verb == "preprocess":
+            continue
+        for parser in parsers(program.load(verb).main.build_parser()):
+            for action in parser._actions:
+                for name in action.option_strings:
+                    found.setdefault(name, {}).setdefault(action.dest, set()).add(verb)
+    assert [name for name, dests in found.items() if len(dests) > 1] == []
+    gone = ("ids", "sentences", "plot", "pictures", "edges", "inputs", "draws")
+    assert not found.keys() & {f"--{name}" for name in gone}
+    assert set(found["--draw"]["draw"]) == {
+        *("trees", "attention", "gates", "graph", "constituents", "compare", "whatif")
+    }
+    assert set(found["--from"]["first"]) == {"average"} and "--evidence" in found
+
+
+def test_choices_are_those_of_the_code():
+    """Options name them themselves, as importing them would take seconds."""
+    options = {
+        (verb, name): action.choices
+        for verb in ("trees", "characters", "length-prior", "attention", "compare", "average")
+        for action in program.load(verb).main.build_parser()._actions
+        for name in action.option_strings
+    }
+    expected = {
+        ("trees", "--evidence"): Evidence,
+        ("characters", "--dedup"): Dedup,
+        ("length-prior", "--smoothing"): Smoothing,
+        ("length-prior", "--unseen"): Unseen,
+        ("attention", "--kind"): Kind,
+        ("compare", "--tokenize"): sorted(BLEU.TOKENIZERS),
+        ("compare", "--metrics"): METRICS,
+        ("average", "--tokenize"): sorted(BLEU.TOKENIZERS),
+    }
+    assert {key: list(options[key]) for key in expected} == {key: [*map(str, found)] for key, found in expected.items()}
+    assert {*_KINDS} == {*KINDS, "label:FILE"}

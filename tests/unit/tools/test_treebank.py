@@ -1,0 +1,167 @@
+"""Attachment scores: small trees by hand, treebanks by an independent count."""
+
+import gzip
+
+import conllu
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import trees
+
+from fairseq_syntax.tools.treebank import Accuracy, Treebank, directed_hits, undirected_hits
+from fairseq_syntax.trees.conllu import Sentence, read_conllu
+
+
+def sentence(heads, upos=None, deprels=None):
+    words = [f"w{i}" for i in range(len(heads))]
+    return Sentence(words, list(heads), deprels or ["dep"] * len(heads), upos or ["X"] * len(heads))
+
+
+# I saw , her .  (saw is the root)
+GOLD = sentence(
+    [1, -1, 3, 1, 1], ["PRON", "VERB", "PUNCT", "PRON", "PUNCT"], ["nsubj", "root", "punct", "obj", "punct"]
+)
+
+
+@pytest.mark.parametrize(
+    ("predicted", "directed", "undirected", "uas"),
+    [
+        ([1, -1, 3, 1, 1], 3, 3, 5),
+        # the arc I -> saw is turned round; I is the root
+        ([-1, 0, 3, 1, 1], 1, 2, 3),
+        # her hangs on the comma, that on saw: moves to saw
+        ([1, -1, 1, 2, 1], 3, 3, 3),
+        # the full stop is the root, and its dependent saw becomes one
+        ([1, 4, 1, 1, -1], 3, 3, 2),
+        # everything hangs on the comma, the root: three roots, one of them right
+        ([2, 2, -1, 2, 2], 1, 1, 0),
+    ],
+)
+def test_scores_by_hand(predicted, directed, undirected, uas):
+    found = Treebank([GOLD]).accuracy([predicted])
+    assert found == Accuracy(*(pytest.approx(x) for x in (100 * directed / 3, 100 * undirected / 3, 100 * uas / 5)))
+
+
+def test_two_arcs_between_the_same_words_count_once():
+    gold = np.array([1, -1, 1])
+    assert undirected_hits(gold, np.array([1, 0, 1])).tolist() == [True, False, True]
+    # neither is the gold arc
+    assert undirected_hits(np.array([2, 2, -1]), np.array([1, 0, -1])).tolist() == [False, False, True]
+
+
+def test_sentences_that_cannot_be_scored_are_left_out():
+    unparsed = sentence([-2, -2])
+    marks = sentence([-1, 0], ["PUNCT", "PUNCT"])
+    empty = sentence([])
+    one = sentence([-1])
+    sentences = [unparsed, GOLD, marks, empty, one]
+    bank = Treebank(sentences)
+    assert bank.kept.tolist() == [False, True, False, False, True]
+    assert (bank.words, bank.scored) == (6, 4)
+    # what is predicted for the others does not matter
+    assert bank.accuracy([[-1, 0], GOLD.heads, [1, -1], [], [-1]]) == Accuracy(100, 100, 100)
+    assert Treebank(sentences, min_words=2).kept.tolist() == [False, True, False, False, False]
+
+
+@pytest.mark.parametrize("tag", ["_", "."])
+def test_a_treebank_without_punctuation_is_told_of(caplog, tag):
+    Treebank([GOLD])
+    assert not caplog.messages
+    Treebank([sentence(GOLD.heads, [*GOLD.upos[:2], tag, "PRON", tag])])
+    (said,) = caplog.messages
+    assert said.startswith("no word of the treebank has the UPOS PUNCT, so punctuation counts as words")
+
+
+def test_nothing_to_score():
+    bank = Treebank([sentence([])])
+    assert bank.scored == 0
+    assert bank.accuracy([[]]) == Accuracy(0, 0, 0)
+    assert bank.baseline_accuracy()["L"] == Accuracy(0, 0, 0)
+
+
+def test_trees_of_other_words_are_refused():
+    with pytest.raises(ValueError, match="2 trees for 1 sentences"):
+        Treebank([GOLD]).accuracy([GOLD.heads, GOLD.heads])
+    with pytest.raises(ValueError, match="not over the words"):
+        Treebank([GOLD]).accuracy([[-1]])
+
+
+def test_recall_by_relation():
+    gold = [GOLD, sentence([-1, 0], deprels=["root", "obj:x"])]
+    bank = Treebank(gold)
+    predicted = bank.without_punctuation([[1, -1, 3, 1, 1], [1, -1]])
+    assert bank.recall_by_relation(predicted) == {
+        "obj": (2, 50.0, 100.0),
+        "root": (2, 50.0, 50.0),
+        "nsubj": (1, 100.0, 100.0),
+    }
+
+
+@st.composite
+def pairs(draw):
+    gold = draw(trees())
+    return np.array(gold), np.array(draw(trees(min_words=len(gold), max_words=len(gold))))
+
+
+@given(pairs())
+def test_undirected_is_symmetric_for_trees_and_not_below_directed(pair):
+    gold, predicted = pair
+    directed, undirected = directed_hits(gold, predicted), undirected_hits(gold, predicted)
+    assert (undirected >= directed).all()
+    assert undirected.sum() == undirected_hits(predicted, gold).sum()
+    edges = [{frozenset((i, h)) if h >= 0 else (i,) for i, h in enumerate(tree.tolist())} for tree in pair]
+    assert undirected.sum() == len(edges[0] & edges[1])
+
+
+def independent_scores(path, predict):
+    """DA, UA and UAS in percent, counted word by word with the conllu package."""
+    right = reached = words = all_right = all_words = 0
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        for tokens in conllu.parse_incr(file):
+            nodes = {token["id"]: token for token in tokens if isinstance(token["id"], int)}
+            real = [i for i in nodes if nodes[i]["upos"] != "PUNCT"]
+            if not real:
+                continue
+
+            def nearest(i, nodes=nodes):
+                head = nodes[i]["head"]
+                while head and nodes[head]["upos"] == "PUNCT":
+                    head = nodes[head]["head"]
+                return head
+
+            gold = {i: nearest(i) for i in real}
+            guess = predict(real)
+            for i in real:
+                words += 1
+                right += gold[i] == guess[i]
+                reached += gold[i] == guess[i] or (guess[i] != 0 and gold[guess[i]] == i)
+            over_all = predict(list(nodes))
+            all_words += len(nodes)
+            all_right += sum(nodes[i]["head"] == over_all[i] for i in nodes)
+    return 100 * right / words, 100 * reached / words, 100 * all_right / all_words
+
+
+def next_word(ids):
+    return dict(zip(ids, [*ids[1:], 0], strict=True))
+
+
+def word_before(ids):
+    return dict(zip(ids, [0, *ids[:-1]], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("name", "left", "right"),
+    # as printed in Table 3 of the paper, for another release of the treebanks
+    [("en_ewt", (34.0, 40.5), (7.8, 40.9)), ("de_gsd", (34.4, 42.8), (8.6, 41.5))],
+)
+def test_baselines_agree_with_an_independent_count_and_with_the_paper(real_data, name, left, right):
+    path = real_data / "ud" / f"{name}.test.conllu.gz"
+    if not path.is_file():
+        pytest.skip(f"treebank not found at {path}")
+    found = Treebank(list(read_conllu(path))).baseline_accuracy()
+    for system, predict, printed in (("L", next_word, left), ("R", word_before, right)):
+        scores = found[system]
+        expected = independent_scores(path, predict)
+        assert (scores.directed, scores.undirected, scores.uas) == pytest.approx(expected, abs=1e-9)
+        assert (scores.directed, scores.undirected) == pytest.approx(printed, abs=2.5)

@@ -1,0 +1,244 @@
+"""fairseq-syntax whatif: translations and scores under a changed tree are those of fairseq-interactive under it."""
+
+import json
+import math
+import re
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from integration import commands
+from matplotlib import pyplot as plt
+
+from fairseq_syntax.evaluate.minimal_pairs import write_pairs
+from fairseq_syntax.pictures import figures
+from fairseq_syntax.tools import whatif
+from fairseq_syntax.trees.conllu import ROOT, format_sentence, read_conllu
+from fairseq_syntax.trees.edits import edited
+
+# architecture, with options of its training -> what fairseq-interactive needs besides
+READERS = {
+    "pascal_transformer_tiny": [],
+    "lisa_transformer_tiny": ["--lisa-gold-parses"],
+    "tag_transformer_tiny": [],
+    "chen17_tiny": [],
+    "dasa_transformer_tiny": [],
+    "sdatt_tiny": [],
+    "lgp_tiny --lgp-graph dep": [],
+}
+TRAINING = {
+    "lisa_transformer_tiny": ["--criterion", "label_smoothed_cross_entropy_with_heads"],
+    "tag_transformer_tiny": ["--tag-embed-dim", "40"],  # a single label makes a difference
+}
+LATENT = ["sa_nmt_shared_tiny", "fa_nmt_tiny", "lgp_tiny"]
+SEARCH = ["--beam", 3, "--max-len-b", 12]
+SENTENCE = 4
+
+
+@pytest.fixture
+def run(latent, trained, capsys):
+    """Function: architecture, options -> stdout; `run.said` is stderr."""
+
+    def call(arch, *options, status=0, training=()):
+        if "--input" in options and str(options[options.index("--input") + 1]).endswith(".conllu"):
+            options += ("--bpe", "subword_nmt", "--bpe-codes", latent.codes)  # words, which are still to be cut
+        given = [latent.data, "--path", trained(arch, *TRAINING.get(arch, ()), *training), "--cpu", *SEARCH]
+        found = whatif.main([*map(str, given), *map(str, options)])
+        output = capsys.readouterr()
+        call.said = output.err
+        assert found == status, output.err
+        return output.out
+
+    return call
+
+
+def tables(output):
+    """Rows of cells of each table, the header first."""
+    return [[line.split("\t") for line in table.split("\n")] for table in output.strip("\n").split("\n\n")]
+
+
+@pytest.fixture(scope="module")
+def changed(latent, tmp_path_factory):
+    """A sentence of the test split, an edit, and files of its tree and of the edited one."""
+    tree = list(read_conllu(f"{latent.text}.en.conllu"))[SENTENCE]
+    for word, head in ((w, h) for w in range(1, len(tree) + 1) for h in range(1, len(tree) + 1)):
+        if tree.heads[word - 1] not in (ROOT, head - 1):
+            try:
+                new = edited(tree, {word: head}, {word: "rel2"})
+            except ValueError:
+                continue
+            break
+    folder = tmp_path_factory.mktemp("trees")
+    for name, sentence in (("given", tree), ("new", new)):
+        (folder / f"{name}.conllu").write_text(format_sentence(sentence))
+    text = Path(f"{latent.text}.en").read_text().splitlines()[SENTENCE]
+    (folder / "text").write_text(f"{text}\n")
+    edits = ["--head", f"{word}={head}", "--label", f"{word}=rel2"]
+    return SimpleNamespace(tree=tree, new=new, word=word, folder=folder, edits=edits)
+
+
+def interactive(latent, checkpoint, changed, name, *options):
+    """(translation, log-probability) of the sentence under one of its trees."""
+    parser = ["--parser", "conllu", "--parser-model", changed.folder / f"{name}.conllu"]
+    given = ["--input", changed.folder / "text", "--cpu", *SEARCH, *parser, "--remove-bpe", *options]
+    output = commands.run("fairseq-interactive", latent.data, "--path", checkpoint, *given)
+    text = re.search(r"^H-0\t\S+\t(.*)$", output, re.MULTILINE)[1]
+    scores = re.search(r"^P-0\t(.*)$", output, re.MULTILINE)[1].split()
+    return text, sum(map(float, scores)) * math.log(2)
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_readers_translate_as_under_the_other_tree(reader, latent, trained, run, changed):
+    arch, *training = reader.split()
+    trees, found, looks = tables(
+        run(arch, "--subset", "test", "--sentence", SENTENCE, *changed.edits, "--format", "tsv", training=training)
+    )
+    checkpoint = trained(arch, *TRAINING.get(arch, ()), *training)
+    for number, (name, row) in enumerate(zip(("given", "new"), found[1:], strict=True)):
+        text, score = interactive(latent, checkpoint, changed, name, *READERS[reader])
+        assert row[3] == text and float(row[1 + number]) == pytest.approx(score, abs=0.02)
+    # with weights set by hand, the positions that SDAtt looks around are the ends of the sentence
+    assert found[1][1] != found[1][2] or arch == "sdatt_tiny", "the tree makes a difference"
+    starred = [row for row in trees[1:] if row[3].endswith("*")]
+    assert [row[0] for row in starred] == [str(changed.word)] and "(rel2)" in starred[0][3]
+    assert [row[0] for row in looks[1:] if row[0]] == found[1][3].split()
+    assert {row[1] for row in looks[1:]} <= {*changed.tree.forms, ""}
+
+
+def test_a_tree_comes_from_a_file_a_parser_or_nowhere(run, changed):
+    arch, form = "pascal_transformer_tiny", ["--format", "tsv"]
+    expected = tables(run(arch, "--input", changed.folder / "given.conllu", *changed.edits, *form))
+    given, new = changed.folder / "given.conllu", changed.folder / "new.conllu"
+    found = tables(run(arch, "--input", given, "--trees", new, "--no-parse", *form))
+    assert [row[:3] for row in found[1][1:3]] == [
+        [name, *row[1:3]] for name, row in zip(("given", "line 1"), expected[1][1:], strict=True)
+    ]
+    assert found[1][3][0] == "no parse" and {row[4] for row in found[0][1:]} == {"-"}
+    parsed = tables(run(arch, "--input", changed.folder / "text", "--parser", "conllu", "--parser-model", given, *form))
+    assert parsed[1][1][1] == expected[1][1][1]
+    run(arch, "--input", given, "--trees", given, status=1)
+    assert "only the given tree over the words" in run.said
+
+
+@pytest.mark.parametrize("arch", LATENT)
+def test_latent_heads_are_clamped(arch, latent, trained, run, changed):
+    _, found, _ = tables(run(arch, "--input", changed.folder / "given.conllu", *changed.edits[:2], "--format", "tsv"))
+    assert [row[0] for row in found[1:3]] == ["its own", "given"] and len(found) == 4
+    text, score = interactive(latent, trained(arch), changed, "given")
+    assert found[1][4] == text and float(found[1][1]) == pytest.approx(score, abs=0.02)
+    assert len(set(found[1][1:4])) == 3, "all three are different graphs"
+    assert run.said == ""
+    _, found, _ = tables(run(arch, "--input", changed.folder / "text", "--format", "tsv"))
+    assert [row[0] for row in found[1:]] == ["its own", "its own best"]
+
+
+@pytest.mark.parametrize(
+    ("arch", "options", "message"),
+    [
+        ("transformer_tiny", [], "transformer_tiny takes no dependency tree: it reads none"),
+        ("nmt_lstm_tiny", [], "nmt_lstm_tiny takes no dependency tree"),
+        ("lgp_tiny", [], "lgp_tiny takes no dependency tree"),
+        ("pascal_transformer_tiny", ["--head", "1=99"], "there is no word 99 to be the head of 1 '"),
+        ("pascal_transformer_tiny", ["--head", "1=1"], " cannot be its own head"),
+        ("pascal_transformer_tiny", ["--sentence", 99], "--sentence 99: there are 17 sentences"),
+    ],
+)
+def test_what_cannot_be_is_refused(arch, options, message, run):
+    training = ["--lgp-graph", "uni"] if arch == "lgp_tiny" else []
+    run(arch, "--subset", "test", *options, status=1, training=training)
+    assert message in run.said and run.said.count("\n") == 1
+
+
+def test_models_that_read_no_heads_or_no_labels_say_so(run, changed):
+    head, label = changed.edits[:2], changed.edits[2:]
+    text = run("tag_transformer_tiny", "--input", changed.folder / "given.conllu", *head, "--format", "tsv")
+    scores = tables(text)[1]
+    assert scores[1][1:] == scores[2][1:] and "labels and tags of words alone, so heads change nothing" in run.said
+    run("tag_transformer_tiny", "--input", changed.folder / "given.conllu", "--label", f"{changed.word}=odd")
+    assert "not seen in training: odd" in run.said
+    run("pascal_transformer_tiny", "--input", changed.folder / "given.conllu", *label)
+    assert "reads no labels, so --label changes nothing" in run.said
+
+
+def test_the_picture_has_both_trees_and_marks_the_arc(run, changed, tmp_path, monkeypatch):
+    kept = []
+    monkeypatch.setattr(plt, "close", kept.append)
+    picture = tmp_path / "whatif.png"
+    run("pascal_transformer_tiny", "--input", changed.folder / "given.conllu", *changed.edits, "--draw", picture)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    (figure,) = [f for f in kept if f is not None and f.findobj(lambda artist: artist.get_gid() == "arc-0-0")]
+    arcs = {
+        a.get_gid(): a.get_linestyle()
+        for a in figure.findobj(lambda artist: (artist.get_gid() or "").startswith("arc-"))
+    }
+    size = len(changed.tree)
+    assert set(arcs) == {f"arc-{panel}-{word}" for panel in (0, 1) for word in range(size)}
+    assert [gid for gid, style in arcs.items() if style != "-"] == [f"arc-1-{changed.word - 1}"]
+    run("pascal_transformer_tiny", "--subset", "test", "--draw", picture, status=1)
+    assert "--overwrite" in run.said
+    assert figures.plt is plt
+
+
+@pytest.fixture(scope="module")
+def pairs(latent, trained, tmp_path_factory):
+    """Pairs of which every second has the translations that PASCAL makes under the two trees."""
+    folder = tmp_path_factory.mktemp("pairs")
+    checkpoint, rows, kept = trained("pascal_transformer_tiny"), [], []
+    trees = list(read_conllu(f"{latent.text}.en.conllu"))
+    lines = Path(f"{latent.text}.en").read_text().splitlines()
+    others = []
+    for tree in trees:
+        chain = edited(tree, {w: w - 1 for w in range(1, len(tree) + 1)}) if len(tree) > 1 else tree
+        others.append(chain)
+    for name, sentences in (("trees", trees), ("other", others)):
+        (folder / f"{name}.conllu").write_text("".join(map(format_sentence, sentences)))
+    made = []
+    for name in ("trees", "other"):
+        parser = ["--parser", "conllu", "--parser-model", folder / f"{name}.conllu"]
+        given = ["--input", f"{latent.text}.en", "--cpu", *SEARCH, *parser]
+        found = commands.hypotheses(commands.run("fairseq-interactive", latent.data, "--path", checkpoint, *given))
+        made.append([found[number][1] for number in range(len(lines))])
+    for number, (source, one, other) in enumerate(zip(lines, *made, strict=True)):
+        if one != other:
+            other = other if len(kept) % 2 == 0 else f"{one} {one}"
+            rows.append({"source": source, "correct": one, "incorrect": other})
+            kept.append(number)
+    write_pairs(folder / "pairs", "en", "de", rows)
+    for name, sentences in (("trees", trees), ("other", others)):
+        chosen = "".join(format_sentence(sentences[number]) for number in kept)
+        (folder / "pairs" / f"{name}.en.conllu").write_text(chosen)
+    return SimpleNamespace(folder=folder / "pairs", size=len(kept))
+
+
+def test_counts_over_pairs(run, pairs, tmp_path):
+    assert pairs.size >= 3
+    kept = tmp_path / "record.json"
+    output = run("pascal_transformer_tiny", "--pairs", pairs.folder, "--format", "tsv", "--output", kept)
+    rows = {row[0]: row[1:3] for row in tables(output)[0][1:]}
+    half = (pairs.size + 1) // 2
+    assert rows["translation under the tree = its reference"] == [str(pairs.size)] * 2
+    assert rows["translation under the other tree = its reference"] == [str(pairs.size), str(half)]
+    assert rows["both translations"] == [str(pairs.size), str(half)]
+    assert rows["the same translation under both"] == [str(pairs.size), "0"]
+    # the record has what the table says, pair by pair
+    record = json.loads(kept.read_text(encoding="utf8"))
+    assert record["counts"] == {name: int(cells[1]) for name, cells in rows.items()} and record["pairs"] == pairs.size
+    right = [found == wanted for found, wanted in zip(record["translations"], record["references"], strict=True)]
+    assert right == [i % 2 == 0 for i in range(pairs.size)]
+    assert json.loads(run("pascal_transformer_tiny", "--pairs", pairs.folder, "--output", "-")) == record
+    run("pascal_transformer_tiny", "--pairs", pairs.folder, "--output", kept, status=1)
+    assert "--overwrite" in run.said
+    (pairs.folder / "other.en.conllu").rename(pairs.folder / "gone")
+    run("pascal_transformer_tiny", "--pairs", pairs.folder, status=1)
+    (pairs.folder / "gone").rename(pairs.folder / "other.en.conllu")
+    assert "0 files other.*.conllu; both trees of each pair have to be there" in run.said
+
+
+def test_the_page_shows_what_comes_out(repository, tmp_path):
+    page = (repository / "docs" / "evaluation.md").read_text(encoding="utf8")
+    code, shown = re.search(r"```bash\n(model=.*?whatif.*?)```\n\n```text\n(.*?)```", page, re.DOTALL).groups()
+    done = subprocess.run(["bash", "-euc", code], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0 and (tmp_path / "whatif.svg").exists(), done.stderr
+    lines = [line for line in shown.splitlines() if line != "…"]
+    assert len(lines) == 4 and set(lines) <= set(done.stdout.splitlines())
