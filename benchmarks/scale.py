@@ -1,4 +1,4 @@
-"""What corpora of growing size cost: `fairseq-syntax preprocess`, `check`, one pass of the loader, `parse`.
+"""What corpora of growing size cost: `fairseq-syntax preprocess`, its `--check`, one pass of the loader, `parse`.
 
     python benchmarks/scale.py 10000 100000 --json docs/results/scale.json
     python benchmarks/scale.py 1000 10000 --only parse --json docs/results/scale.json
@@ -33,7 +33,7 @@ LABELS = np.array(["nsubj", "obj", "case", "det", "amod", "punct", "obl", "conj"
 WMT16 = 4_500_966  # sentence pairs of WMT16 English-German
 STEPS = {
     "preprocess": "`fairseq-syntax preprocess`",
-    "check": "`fairseq-syntax check`",
+    "check": "`fairseq-syntax preprocess --check`",
     "loader": "one pass of the loader",
     "parse": f"`fairseq-syntax parse`, {SHARDS} shards",
 }
@@ -141,7 +141,7 @@ def measure(pairs: int, steps: list[str], folder: Path) -> dict:
     languages = ["--source-lang", "en", "--target-lang", "de", "--joined-dictionary"]
     commands = {
         "preprocess": [*program, "preprocess", *languages, "--trainpref", folder / "train", "--destdir", data],
-        "check": [*program, "check", data],
+        "check": [*program, "preprocess", "--check", data],
         "loader": [sys.executable, __file__, "--read", data],
     }
     for name, command in commands.items():

@@ -20,7 +20,7 @@ from fairseq.optim.lr_scheduler import LR_SCHEDULER_DATACLASS_REGISTRY, LR_SCHED
 from fairseq.tasks import TASK_DATACLASS_REGISTRY, TASK_REGISTRY
 
 from fairseq_syntax.cli import program
-from fairseq_syntax.tools.declared_options import field_defaults, new_actions, parser_of
+from fairseq_syntax.tools.options import field_defaults, new_actions, parser_of
 
 DOCS = Path(__file__).resolve().parent
 PAGE = DOCS / "options.md"

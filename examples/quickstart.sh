@@ -42,8 +42,8 @@ say "training and translating with ${systems[*]} at the same time, $UPDATES upda
 at_once train_and_translate "${systems[@]}"
 
 say "drawing what a parent-scaled head attends to"
-logged "$log" fairseq-syntax attention "$OUT/data-bin" --path "$OUT/pascal/checkpoint_last.pt" --subset test1 \
-    --sentence 250 --draw "$OUT/attention.png"
+logged "$log" fairseq-syntax look "$OUT/data-bin" --path "$OUT/pascal/checkpoint_last.pt" --subset test1 \
+    --sentence 250 --kind heads --draw "$OUT/attention.png"
 
 scores "${systems[@]}"
 say "done; picture: $OUT/attention.png, logs and outputs: $OUT/"

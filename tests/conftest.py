@@ -42,7 +42,12 @@ FULL = (
     ),
     *("contract/test_repairs.py", "unit/tools/test_align.py", "unit/tools/test_attention.py"),
     *("unit/tools/test_average.py", "unit/tools/test_whatif.py"),
-    *("unit/tools/test_fuzz_conllu.py", "unit/tools/test_graph.py", "unit/tools/test_parse.py", "unit/tools/test_parse_own.py"),
+    *(
+        "unit/tools/test_fuzz_conllu.py",
+        "unit/tools/test_graph.py",
+        "unit/tools/test_parse.py",
+        "unit/tools/test_parse_own.py",
+    ),
     *("unit/tools/test_trees.py", "unit/data/test_missing_parses.py", "unit/pictures/test_figures.py"),
     "unit/systems/lgp/test_recipe.py",
 )

@@ -55,8 +55,8 @@ built="$OUT/latent_tree_rnng.test.trees"
 # spaces tell what words are; where there are none, it is known of the source alone
 words=()
 [[ "$SPACES" != 0 ]] || words=(--side source --words "$OUT/corpus/test.src.words")
-logged_to "$log" "$OUT/trees.txt" fairseq-syntax constituents stats "$built" "${words[@]}"
-logged "$log" fairseq-syntax constituents draw "$built" --sentence 0 1 2 --draw "$OUT/trees"
+logged_to "$log" "$OUT/trees.txt" fairseq-syntax look --constituents "$built" "${words[@]}"
+logged "$log" fairseq-syntax look --constituents "$built" --sentence 0 1 2 --draw "$OUT/trees"
 [[ -n "$DRY_RUN" ]] || cat "$OUT/trees.txt"
 echo
 say "done; pictures: $OUT/trees, logs and outputs: $OUT/"

@@ -135,7 +135,7 @@ trees() {
     local ids name="$OUT/$system-$SEED.$subset"
     there "$name.trees" "run bash examples/recipe.sh evaluate latent_tree $system $subset"
     read -ra ids <<< "$IDS"
-    run_to "$name.stats" fairseq-syntax constituents stats "$name.trees"
+    run_to "$name.stats" fairseq-syntax look --constituents "$name.trees"
     [[ -n "$DRY_RUN" ]] || cat "$name.stats"
-    run fairseq-syntax constituents draw "$name.trees" --sentence "${ids[@]}" --draw "$name.trees.d" --overwrite
+    run fairseq-syntax look --constituents "$name.trees" --sentence "${ids[@]}" --draw "$name.trees.d" --overwrite
 }

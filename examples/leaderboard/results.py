@@ -20,11 +20,11 @@ from pictures import draw_differences
 from table import commits, controls, curves, differences, figures, learning, tables
 from training import load, read_records
 
+from fairseq_syntax.evaluate.curves import draw_parse_quality, draw_training
 from fairseq_syntax.evaluate.probes import read_probes
 from fairseq_syntax.evaluate.probes import tables as tables_of_probe
 from fairseq_syntax.evaluate.tables import TableFormat, format_table
 from fairseq_syntax.pictures.figures import save_figure
-from fairseq_syntax.tools.report_page.curves import draw_parse_quality, draw_training
 
 sys.path.append(str(CHECKOUT / "benchmarks"))
 import scale

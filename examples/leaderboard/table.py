@@ -7,9 +7,9 @@ from itertools import chain
 
 from board import Board
 
+from fairseq_syntax.evaluate.curves import MEASURES, Parses, in_order, parse_points
 from fairseq_syntax.evaluate.significance import holm
 from fairseq_syntax.evaluate.tables import TableFormat, format_table, mean_and_deviation
-from fairseq_syntax.tools.report_page.curves import MEASURES, Parses, in_order, parse_points
 
 
 def tables(board: Board, records: list[dict]) -> str:

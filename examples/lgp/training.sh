@@ -255,8 +255,7 @@ average() {
     graph_options "$system"
     folder="$(system_folder "$system")"
     there "$folder" "train $system first"
-    run fairseq-syntax average --input "$folder" --select-on valid --data "$DATA_BIN" --output "$folder/average.pt" \
-        --overwrite "${DEVICE[@]}" "${@:2}"
+    run fairseq-syntax average --input "$folder" --output "$folder/average.pt" --overwrite "${@:2}"
 }
 
 # --- what has been learned ----------------------------------------------------------------------------------------------
@@ -341,6 +340,7 @@ graph() {
     local model=("$data" --path "$checkpoint" "${DEVICE[@]}" ${LOWERCASE:+--lowercase} --decoder eisner)
     run_to "$name.attachment.txt" fairseq-syntax attachment "${model[@]}" --gold "$gold" "${@:2}"
     [[ -n "$DRY_RUN" ]] || cat "$name.attachment.txt"
-    run fairseq-syntax trees "${model[@]}" --input "$gold" --sentence "${SENTENCE:-3}" --draw "$name.tree.svg" --overwrite
+    run fairseq-syntax look "${model[@]}" --input "$gold" --sentence "${SENTENCE:-3}" --kind tree --draw "$name.tree.svg" \
+        --overwrite
     echo "picture: $name.tree.svg" >&2
 }

@@ -11,8 +11,9 @@ import sys
 from itertools import zip_longest
 from pathlib import Path
 
+from number_pairs import number_pairs
+
 from fairseq_syntax.evaluate.minimal_pairs import write_pairs
-from fairseq_syntax.evaluate.number_pairs import number_pairs
 from fairseq_syntax.trees.alignment import align_tree
 from fairseq_syntax.trees.conllu import read_conllu
 from fairseq_syntax.trees.text import TreeFormatError, read_lines

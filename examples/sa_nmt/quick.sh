@@ -33,14 +33,15 @@ at_once all_of_it "${systems[@]}"
 scores "${systems[@]}"
 say "the trees that sa_nmt_shared has found in the test sentences, against the gold trees"
 model=("$OUT/data-bin" --path "$OUT/sa_nmt_shared/checkpoint_last.pt" --cpu)
-logged "$log" fairseq-syntax trees "${model[@]}" --input "$OUT/corpus/test.en.conllu" --output "$OUT/trees.conllu"
+logged "$log" fairseq-syntax look "${model[@]}" --input "$OUT/corpus/test.en.conllu" --output "$OUT/trees.conllu"
 logged_to "$log" "$OUT/attachment.txt" fairseq-syntax attachment --predicted "$OUT/trees.conllu" \
     --gold "$OUT/corpus/test.en.conllu"
 logged_to "$log" "$OUT/subjects.txt" python "$EXAMPLES/sa_nmt/subjects.py" --gold "$OUT/corpus/test.en.conllu" \
     --predicted "$OUT/trees.conllu"
-logged "$log" fairseq-syntax trees "${model[@]}" --input "$OUT/corpus/test.en.conllu" --sentence "$SENTENCE" \
-    --draw "$OUT/tree.svg"
-logged "$log" fairseq-syntax attention "${model[@]}" --subset test --sentence "$SENTENCE" --draw "$OUT/heads.png"
+logged "$log" fairseq-syntax look "${model[@]}" --input "$OUT/corpus/test.en.conllu" --sentence "$SENTENCE" \
+    --kind tree --draw "$OUT/tree.svg"
+logged "$log" fairseq-syntax look "${model[@]}" --subset test --sentence "$SENTENCE" --kind heads \
+    --draw "$OUT/heads.png"
 for table in attachment subjects; do
     echo
     [[ -n "$DRY_RUN" ]] || cat "$OUT/$table.txt"

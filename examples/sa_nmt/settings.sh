@@ -66,11 +66,10 @@ evaluate() {
 # What trees a trained system has found, in $OUT/trees and printed as tables: trees SYSTEM
 #   UD_EN, UD_DE    treebank with which the trees of English and German source sentences are compared, such as the test
 #                   sets of UD English-EWT and German-GSD: CoNLL-U, plain or .gz; without it, nothing is compared
-#   TARGET_CONLLU   tags (UPOS) of the target side of the test set, CoNLL-U; without it, gates are not counted by tag
 #   SENTENCE        number of the sentence of the test set to draw
 trees() {
     local system="${1:-}" folder treebank words model
-    : "${UD_EN:=}" "${UD_DE:=}" "${TARGET_CONLLU:=}"
+    : "${UD_EN:=}" "${UD_DE:=}"
     : "${SENTENCE:=3}"
     : "${LOWERCASE=1}" # Multi30k is lower-cased; LOWERCASE= for models of text that is not
     check_system "$system"
@@ -86,20 +85,13 @@ trees() {
 
     run mkdir -p "$folder"
     if [[ -n "$treebank" ]]; then
-        run_to "$folder/attachment.txt" fairseq-syntax attachment "${model[@]}" --gold "$treebank" "${words[@]}" --by deprel
-        run_to "$folder/grammar.txt" fairseq-syntax grammar "${model[@]}" --gold "$treebank" "${words[@]}"
-        run fairseq-syntax trees "${model[@]}" --input "$treebank" "${words[@]}" --output "$folder/treebank.conllu" --overwrite
-        [[ -n "$DRY_RUN" ]] || cat "$folder/attachment.txt" "$folder/grammar.txt"
+        run_to "$folder/attachment.txt" fairseq-syntax attachment "${model[@]}" --gold "$treebank" "${words[@]}" \
+            --by deprel --grammar
+        run fairseq-syntax look "${model[@]}" --input "$treebank" "${words[@]}" --output "$folder/treebank.conllu" --overwrite
+        [[ -n "$DRY_RUN" ]] || cat "$folder/attachment.txt"
     else
         echo "no treebank for source language $SOURCE (UD_EN, UD_DE): trees are drawn, not compared" >&2
     fi
-    run fairseq-syntax trees "${model[@]}" --subset test --sentence "$SENTENCE" --draw "$folder/tree.svg" --overwrite
-    run fairseq-syntax attention "${model[@]}" --subset test --sentence "$SENTENCE" --draw "$folder/heads.png" --overwrite
-    if [[ "$system" == sa_nmt_1set ]]; then
-        echo "sa_nmt_1set has no gate on syntax" >&2
-    else
-        run fairseq-syntax gates "${model[@]}" --subset test --output "$folder/gates.tsv" --html "$folder/gates.html" \
-            --draw "$folder/gates.png" ${TARGET_CONLLU:+--target-conllu "$TARGET_CONLLU"} --overwrite
-    fi
+    run fairseq-syntax look "${model[@]}" --subset test --sentence "$SENTENCE" --draw "$folder" --overwrite
     echo "files: $folder" >&2
 }

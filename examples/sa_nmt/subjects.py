@@ -20,7 +20,7 @@ import sys
 import numpy as np
 
 from fairseq_syntax.evaluate.tables import format_table
-from fairseq_syntax.tools.treebank import Treebank
+from fairseq_syntax.evaluate.treebank import Treebank
 from fairseq_syntax.trees.conllu import ROOT, TreeFormatError, read_conllu
 
 RELATION = "nsubj"

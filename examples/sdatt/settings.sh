@@ -103,6 +103,6 @@ compare_kind() {
     compared+=" $1"
     run_to "$OUT/$1-$SEED.$subset.txt" fairseq-syntax compare "${systems[@]}" "${baselines[@]}" \
         --reference "$MULTI30K/text/$subset.$TARGET" --source "$MULTI30K/text/$subset.$SOURCE" \
-        --draw "$OUT/$1-$SEED.$subset.svg" --overwrite "${options[@]}"
+        --draw "$OUT/$1-$SEED.$subset.svg" --sign-test --overwrite "${options[@]}"
     [[ -n "$DRY_RUN" ]] || { echo "== $1, $subset" && cat "$OUT/$1-$SEED.$subset.txt" && echo; }
 }

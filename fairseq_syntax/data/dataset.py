@@ -62,8 +62,8 @@ class SplitSyntax:
         if "distances" in arrays:
             heads = arrays["heads"]
             distances = arrays["distances"] = unpack_distances(arrays["distances"], len(heads) + 1)
-            # what follows from the heads is computed by fairseq-syntax check only; a root, -1, is one arc from EOS, the
-            # last
+            # what follows from the heads is computed by fairseq-syntax preprocess --check only; a root, -1, is one arc
+            # from EOS, the last
             if not (distances[np.arange(len(heads)), heads] == (heads != UNPARSED)).all():
                 raise TreeFormatError(
                     f"{self.readers['distances'].prefix}.bin: damaged: a head that is not one arc away in sentence "

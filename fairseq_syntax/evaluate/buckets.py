@@ -3,24 +3,17 @@
 Buckets with fewer sentences than a minimum are put together with a neighbour, and say so.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from ..trees.conllu import Sentence
 from ..trees.text import read_lines
 from .comparison import Evaluation
 from .generated import check_count
-from .tree_measures import (
-    Parse,
-    attractors,
-    crossings,
-    depth,
-    has_relation,
-    longest_dependency,
-    mean_dependency,
-)
+from .tree_measures import depth, has_relation, longest_dependency
 
 RELATION = "relation:"
 LABEL = "label:"
@@ -28,23 +21,9 @@ KINDS = {
     "length": "source words",
     "depth": "tree depth",
     "longest-dependency": "longest dependency",
-    "mean-dependency": "mean dependency",
-    "crossings": "crossing arcs",
     RELATION + "NAME": "NAME",
-    "attractors": "attractors",
-    "subwords": "subwords a word",
-    "unknown": "unknown words",
-    "confidence": "parse confidence",
 }
 """What sentences can be put together by -> how tables call it."""
-_TREE_MEASURES: dict[str, Callable[[Parse], float]] = {
-    "depth": depth,
-    "longest-dependency": longest_dependency,
-    "mean-dependency": mean_dependency,
-    "crossings": crossings,
-    "attractors": attractors,
-    "confidence": lambda parse: parse.confidence,
-}
 
 
 @dataclass
@@ -52,16 +31,12 @@ class Source:
     """What is known of N source sentences; None where it is not.
 
     Attributes:
-        words: (N,) how many each has.
-        pieces: (N,) subwords.
-        unknown: (N,) tokens that the dictionary does not have.
-        parses: N of them.
+        words: N numbers of them.
+        parses: N trees.
     """
 
-    words: np.ndarray | None = None
-    pieces: np.ndarray | None = None
-    unknown: np.ndarray | None = None
-    parses: list[Parse] | None = None
+    words: Sequence[int] | None = None
+    parses: list[Sentence] | None = None
 
 
 @dataclass(frozen=True)
@@ -87,18 +62,14 @@ class Scale:
     """Where buckets begin, and what they are called.
 
     Attributes:
-        edges: ascending; bucket i holds the values from edge i to below edge i + 1.
-        whole: whether values are whole numbers.
+        edges: ascending whole numbers; bucket i holds the values from edge i to below edge i + 1.
         names: of buckets that are not ranges, each with its edge; empty otherwise.
         open: whether the last bucket has no end.
-        digits: significant ones of an edge in labels.
     """
 
-    edges: tuple[float, ...]
-    whole: bool = True
+    edges: tuple[int, ...]
     names: tuple[str, ...] = ()
     open: bool = False
-    digits: int = 6
 
     def label(self, first: int, last: int) -> str:
         """Of the buckets first to last together."""
@@ -107,14 +78,9 @@ class Scale:
             return "all" if 1 < len(together) == len(self.names) else ", ".join(together)
         low = self.edges[first]
         if self.open and last == len(self.edges) - 1:
-            return "all" if first == 0 else f">{self._shown(low - 1)}" if self.whole else f">={self._shown(low)}"
-        high = self.edges[last + 1] - self.whole
-        if low == -np.inf:
-            return f"<{self._shown(high)}"
-        return self._shown(low) if low == high else f"{self._shown(low)}-{self._shown(high)}"
-
-    def _shown(self, edge: float) -> str:
-        return f"{edge:.{self.digits}g}"
+            return "all" if first == 0 else f">{low - 1}"
+        high = self.edges[last + 1] - 1
+        return str(low) if low == high else f"{low}-{high}"
 
 
 def make_buckets(values: Sequence[float] | np.ndarray, scale: Scale, minimum: int) -> list[Bucket]:
@@ -147,21 +113,11 @@ def make_buckets(values: Sequence[float] | np.ndarray, scale: Scale, minimum: in
     ]
 
 
-def steps(values: np.ndarray, width: float, start: float, whole: bool = True, longest: float | None = None) -> Scale:
+def steps(values: np.ndarray, width: int, start: int, longest: int | None = None) -> Scale:
     """Buckets of one width from `start`, up to the largest value; above `longest` there is one, which is open."""
-    top = np.nanmax(values, initial=start) if longest is None else longest
-    count = max(int(np.floor(round((top - start) / width, 9))) + 1, 1)
-    edges = tuple(float(round(start + width * i, 9)) for i in range(count + (longest is None)))
-    return Scale(edges, whole) if longest is None else Scale((*edges, longest + 1), whole, open=True)
-
-
-def quartiles(values: np.ndarray) -> Scale:
-    """Four buckets of about as many sentences each."""
-    known = values[~np.isnan(values)]
-    inner = np.unique(np.quantile(known, [0, 0.25, 0.5, 0.75]))[1:].tolist() if len(known) else []
-    # 17 tell any two numbers apart
-    digits = next(n for n in range(3, 18) if len({f"{edge:.{n}g}" for edge in inner}) == len(inner))
-    return Scale((-np.inf, *inner), False, open=True, digits=digits)
+    top = int(np.nanmax(values, initial=start)) if longest is None else longest
+    edges = tuple(range(start, top + 1 + (width if longest is None else 0), width))
+    return Scale(edges) if longest is None else Scale((*edges, longest + 1), open=True)
 
 
 # --- what sentences are put together by ---------------------------------------------------------------------------
@@ -204,36 +160,15 @@ def measure(kind: str, source: Source) -> np.ndarray:
     Raises:
         ValueError: what is needed is not known.
     """
-    if kind in ("length", "subwords") and source.words is None and source.pieces is not None:
-        raise ValueError(f"--by {kind}: --data has no trees, which tell words from subwords; give --source, too")
     if kind == "length":
         if source.words is None:
-            raise ValueError("--by length: the source is not known; give --source, --parse or --data")
-        return np.maximum(source.words, 1.0)
-    if kind == "subwords":
-        if source.pieces is None or source.words is None or (source.pieces == source.words).all():
-            raise ValueError(
-                "--by subwords: how words are cut is not known; give outputs or a --source in pieces, with "
-                "--remove-bpe, or --data"
-            )
-        fewer = np.flatnonzero(source.pieces < source.words)
-        if len(fewer):
-            words, pieces = source.words[fewer[0]], source.pieces[fewer[0]]
-            raise ValueError(
-                f"--by subwords: {len(fewer)} sentences have more words than subwords (first: {words} and {pieces}); "
-                "--source is tokenized otherwise than what was translated: leave it out"
-            )
-        return np.maximum(source.pieces, 1) / np.maximum(source.words, 1)
-    if kind == "unknown":
-        if source.unknown is None:
-            raise ValueError(
-                "--by unknown: the source has no <unk>; give outputs of fairseq-generate, which have them, or --data"
-            )
-        return source.unknown.astype(np.float64)
+            raise ValueError("--by length: the source is not known; give --source or --parse")
+        return np.maximum(np.array(source.words), 1.0)
     if source.parses is None:
-        raise ValueError(f"--by {kind}: trees are needed; give --parse FILE.conllu, or --data with trees")
-    function = _TREE_MEASURES.get(kind) or (lambda parse: has_relation(parse, kind.removeprefix(RELATION)))
-    found = [function(parse) if parse.sentence.is_parsed else np.nan for parse in source.parses]
+        raise ValueError(f"--by {kind}: trees are needed; give --parse FILE.conllu")
+    measures = {"depth": depth, "longest-dependency": longest_dependency}
+    function = measures.get(kind) or (lambda tree: has_relation(tree, kind.removeprefix(RELATION)))
+    found = [function(tree) if tree.is_parsed else np.nan for tree in source.parses]
     if np.isnan(found).all():
         raise ValueError(f"--by {kind}: no sentence has one; see docs/evaluation.md for what the trees must say")
     return np.array(found, dtype=np.float64)
@@ -251,12 +186,6 @@ def scale_of(kind: str, values: np.ndarray, width: int = 10, longest: int = 50) 
         return steps(values, width, 1, longest=longest)
     if kind == "longest-dependency":
         return steps(values, 5, 0)
-    if kind == "mean-dependency":
-        return steps(values, 0.5, 0, whole=False)
-    if kind == "subwords":
-        return steps(values, 0.1, 1, whole=False)
-    if kind == "confidence":
-        return quartiles(values)
     if kind.startswith(RELATION):
         return Scale((0, 1), names=("absent", "present"))
     return steps(values, 1, 0)

@@ -10,7 +10,7 @@ from .metrics import Metric
 from .significance import approximate_randomization, holm, interval, paired_bootstrap, resampled, sign_test, welch
 
 FORMAT = 2
-TESTS = ("randomization", "bootstrap", "sign")
+TESTS = ("randomization", "bootstrap")
 
 
 @dataclass
@@ -49,8 +49,8 @@ class Difference:
         metric, baseline, system: names.
         delta: mean score of the system's runs less that of the baseline's.
         interval: 95 % of the deltas of resampled corpora.
-        better, worse, ties: sentences that raise, lower and do not change the quality of the baseline; None for
-            different numbers of runs, as `p` of the sign test is.
+        better, worse, ties: sentences that raise, lower and do not change the quality of the baseline; None without a
+            sign test, and of systems with different numbers of runs.
         p: name of a test -> its p.
         p_seeds: of Welch's t-test over the scores of the runs; None if these are too few to tell.
         holm: `p`, corrected for the number of systems that are compared with this baseline in this metric.
@@ -76,15 +76,18 @@ class Evaluation:
         corpus: what was scored.
         metrics: name -> metric.
         chance: of tests and intervals.
+        tests: `TESTS`, and `sign` if it is asked for (Collins et al. 2005).
 
     Args:
         corpus: of at least one sentence.
         metrics: in the order of the tables.
         chance: as the attribute.
+        sign_test: whether there is one.
     """
 
-    def __init__(self, corpus: Corpus, metrics: Sequence[Metric], chance: Chance):
+    def __init__(self, corpus: Corpus, metrics: Sequence[Metric], chance: Chance, sign_test: bool = False):
         self.corpus, self.chance = corpus, chance
+        self.tests = (*TESTS, *(["sign"] if sign_test else []))
         self.metrics = {metric.name: metric for metric in metrics}
         self._statistics = {metric.name: self._count(metric) for metric in metrics}
 
@@ -137,11 +140,11 @@ class Evaluation:
         delta, ends = self.delta(metric, baseline, system)
         one, other = (self.statistics(metric, each.name) for each in (baseline, system))
         scores, higher = self.metrics[metric].scores, self.metrics[metric].higher
-        sign = sign_test(one, other, scores)
+        sign = sign_test(one, other, scores) if "sign" in self.tests else None
         p = {
             "randomization": approximate_randomization(one, other, scores, self.chance.trials, self.chance.seed),
             "bootstrap": paired_bootstrap(one, other, scores, self.chance.resamples, self.chance.seed),
-            "sign": sign and sign.p,
+            **({"sign": sign and sign.p} if "sign" in self.tests else {}),
         }
         better, worse, ties, _ = sign or (None, None, None, None)
         counts = (better, worse, ties) if higher else (worse, better, ties)
@@ -152,7 +155,7 @@ class Evaluation:
         """All other systems beside a baseline, with Holm's correction."""
         one = self.corpus.system(baseline)
         found = [self.difference(metric, one, other) for other in self.corpus.systems if other is not one]
-        for test in TESTS:
+        for test in self.tests:
             known = {i: p for i, each in enumerate(found) if (p := each.p[test]) is not None}
             corrected = dict(zip(known, holm(list(known.values())).tolist(), strict=True))
             for i, each in enumerate(found):

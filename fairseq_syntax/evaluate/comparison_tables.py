@@ -5,7 +5,6 @@ import math
 from collections.abc import Iterable
 from decimal import Decimal
 
-from .comparison import TESTS
 from .tables import TableFormat, format_table
 
 _BESIDE = 3  # systems whose scores and differences fit side by side
@@ -74,8 +73,15 @@ def _several(found: dict) -> tuple[bool, bool]:
 
 def _test_header(found: dict) -> list[str]:
     runs, several = _several(found)
-    columns = [name for test in TESTS for name in (_HEADERS[test], "Holm")[: 1 + several]]
-    return ["delta", "its interval", "better", "worse", *columns, *(["p seeds"] if runs else [])]
+    tests = _tests_of(found)
+    columns = [name for test in tests for name in (_HEADERS[test], "Holm")[: 1 + several]]
+    counts = ["better", "worse"] if "sign" in tests else []
+    return ["delta", "its interval", *counts, *columns, *(["p seeds"] if runs else [])]
+
+
+def _tests_of(found: dict) -> list[str]:
+    """Names of the tests that were made."""
+    return list(found["tests"][0]["p"]) if found["tests"] else []
 
 
 def _test_cells(found: dict, metric: dict, baseline: str, system: str) -> list:
@@ -85,9 +91,10 @@ def _test_cells(found: dict, metric: dict, baseline: str, system: str) -> list:
     if test is None:
         return [math.nan] * len(_test_header(found))
     runs, several = _several(found)
-    columns = [_p(p) for name in TESTS for p in (test["p"][name], test["holm"][name])[: 1 + several]]
+    columns = [_p(p) for name in _tests_of(found) for p in (test["p"][name], test["holm"][name])[: 1 + several]]
     delta = _rounded(test["delta"], metric["digits"])
-    counts = (math.nan if test[key] is None else test[key] for key in ("better", "worse"))
+    counted = ("better", "worse") if "sign" in test["p"] else ()
+    counts = (math.nan if test[key] is None else test[key] for key in counted)
     seeds = [_p(test["p_seeds"])] if runs else []
     return [delta, _interval(test["interval"], metric["digits"]), *counts, *columns, *seeds]
 

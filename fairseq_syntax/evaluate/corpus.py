@@ -41,14 +41,12 @@ class Corpus:
         references: N times the references of the sentence.
         numbers: N numbers of sentences: lines of the text from 0.
         sources: N texts of the source; None where it is not known.
-        pieces: the same as it was before pieces were joined.
     """
 
     systems: list[System]
     references: list[list[str]]
     numbers: list[int]
     sources: list[str] | None
-    pieces: list[str] | None
 
     def __len__(self) -> int:
         return len(self.references)
@@ -86,11 +84,7 @@ def read_corpus(
         for path, file in zip(runs.values(), files, strict=True):
             if files.count(file) > 1:
                 raise ValueError(f"--system {name}: {path} is named twice; give the translations of each seed once")
-    uncut = [read_output(path) for runs in systems.values() for path in runs.values()]
-    outputs = [
-        replace(o, references=_join(o.references, remove_bpe), hypotheses=_join(o.hypotheses, remove_bpe))
-        for o in uncut
-    ]
+    outputs = [_joined(read_output(path), remove_bpe) for runs in systems.values() for path in runs.values()]
     first, *others = outputs
     numbers = sorted(first.hypotheses)
     for output in others:
@@ -106,7 +100,7 @@ def read_corpus(
         columns = [texts(_plain(path, remove_bpe), numbers, path, "reference") for path in references]
     else:
         columns = [_references(outputs, numbers)]
-    sources, pieces = _sources(uncut, numbers, source, remove_bpe)
+    sources = _sources(outputs, numbers, source, remove_bpe)
     for what, column in [("reference", column) for column in columns] + [("source", sources or [])]:
         _warn_of_pieces(what, column)
     found = iter(outputs)
@@ -115,7 +109,6 @@ def read_corpus(
         [list(row) for row in zip(*columns, strict=True)],
         numbers,
         sources,
-        pieces,
     )
 
 
@@ -124,22 +117,25 @@ def _system(name: str, runs: list[str], outputs: list[Output], numbers: list[int
     return System(name, runs, [output.path for output in outputs], hypotheses)
 
 
-def _sources(
-    outputs: list[Output], numbers: list[int], path: str | None, remove_bpe: str | None
-) -> tuple[list[str] | None, list[str] | None]:
-    """The source in words and in pieces: of the file, or of the first output that has S- lines."""
+def _joined(output: Output, subword_type: str | None) -> Output:
+    """Pieces joined to words."""
+    sources, references, hypotheses = (
+        _join(entries, subword_type) for entries in (output.sources, output.references, output.hypotheses)
+    )
+    return Output(output.path, sources, references, hypotheses)
+
+
+def _sources(outputs: list[Output], numbers: list[int], path: str | None, remove_bpe: str | None) -> list[str] | None:
+    """The source: of the file, or of the first output that has S- lines."""
     given = next((output for output in outputs if output.sources), None)
-    pieces = texts(given.sources, numbers, given.path, "source (S- line)") if given else None
     if path:
-        entries = _plain(path, None)
-        words = _join(entries, remove_bpe)
-        found = texts(words, numbers, path, "source")
+        entries = _plain(path, remove_bpe)
+        found = texts(entries, numbers, path, "source")
         if given:
-            _warn_of_other_sources(path, words, given.path, _join(given.sources, remove_bpe))
-        return found, pieces or texts(entries, numbers, path, "")
-    if given:
-        return texts(_join(given.sources, remove_bpe), numbers, given.path, "source (S- line)"), pieces
-    return None, None
+            texts(given.sources, numbers, given.path, "source (S- line)")
+            _warn_of_other_sources(path, entries, given.path, given.sources)
+        return found
+    return texts(given.sources, numbers, given.path, "source (S- line)") if given else None
 
 
 def _warn_of_other_sources(path: str, entries: dict[int, Entry], output: str, translated: dict[int, Entry]) -> None:

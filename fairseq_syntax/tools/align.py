@@ -16,8 +16,14 @@ examples:
 """
 
 import argparse
+import copy
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ..files import STDIO, refuse_existing, written
+from ..trees.text import TreeFormatError, read_lines
+from .preparation import Preparation
 from .verb import (
     Verb,
     add_checkpoint_arguments,
@@ -27,8 +33,144 @@ from .verb import (
     add_preparation,
     add_search,
     add_subword_type,
+    check_checkpoint_arguments,
     check_preparation,
+    parser_options,
+    preparation_of,
+    search_of,
 )
+
+
+@dataclass
+class Pairs:
+    """N sentences and their translations as a model reads them.
+
+    Attributes:
+        dataset: of fairseq.
+        sources, targets: N pieces of each; no targets if these are to be the model's own.
+        places: of each, for messages.
+    """
+
+    dataset: object
+    sources: list[list[str]]
+    targets: list[list[str]]
+    places: list[str]
+
+
+@dataclass
+class Alignment:
+    """Of N pairs.
+
+    Attributes:
+        links: a line each, in Pharaoh format.
+        translations: what was aligned, pieces joined to words.
+    """
+
+    links: list[str]
+    translations: list[str]
+
+
+def align(
+    loaded,
+    pairs: Pairs,
+    translate: bool = False,
+    subword_type: str | None = None,
+    layer: int | None = None,
+    head: int | None = None,
+    max_tokens: int = 4000,
+    **search,
+) -> Alignment:
+    """Align the words of pairs.
+
+    Args:
+        loaded: the model, see `models.load`.
+        translate: whether the model's own translations take the place of those of the pairs.
+        subword_type: None for that of the model's data.
+        layer, head: of a Transformer's decoder, from 0; None for the mean of all.
+        max_tokens: of a batch.
+        search: for `translate`, see `Loaded.translate`.
+
+    Raises ValueError: the model has no such attention, or a sentence is too long.
+    """
+    from .models import pieces_of, words_of
+    from .word_attention import word_attention
+
+    if loaded.task.target_dictionary is None:
+        raise ValueError(f"{loaded.path}: {loaded.architecture} translates nothing; give a model that translates")
+    subword_type = loaded.subword_type(subword_type)
+    dataset, sources, targets = pairs.dataset, pairs.sources, pairs.targets
+    if translate:
+        lengths = [len(dataset[i]["source"]) for i in range(len(dataset))]
+        loaded.check_lengths([(length, 0) for length in lengths], pairs.places)
+        found = loaded.translate(dataset, lengths, max_tokens, **search)
+        dataset = copy.copy(dataset)
+        dataset.tgt = [best["tokens"].cpu() for best in found]
+        targets = [pieces_of(loaded.task.target_dictionary, ids) for ids in dataset.tgt]
+    elif dataset.tgt is None:
+        raise ValueError("--subset: has no translations; give --translate FILE")
+    lengths = [(len(source) + 1, len(target) + 1) for source, target in zip(sources, targets, strict=True)]
+    loaded.check_lengths(lengths, pairs.places)
+    words = [[words_of(pieces, subword_type) for pieces in side] for side in (sources, targets)]
+    of_piece = tuple([numbers for _, numbers in side] for side in words)
+    links = [""] * len(sources)
+    for sample in loaded.batches(dataset, [max(pair) for pair in lengths], max_tokens):
+        for number, weights in word_attention(loaded, sample, of_piece, layer, head):
+            links[number] = pharaoh(weights)
+    return Alignment(links, [" ".join(text) for text, _ in words[1]])
+
+
+def pharaoh(weights) -> str:
+    """Links `i-j` of words, from 0, source first: every target word with the source word it attends to most.
+
+    Args:
+        weights: (I, J) of target words, over source words. Without one or the other there are no links.
+    """
+    if not weights.numel():
+        return ""
+    return " ".join(f"{i}-{j}" for j, i in enumerate(weights.argmax(dim=1).tolist()))
+
+
+def read_split(loaded, subset: str, translate: bool = False) -> Pairs:
+    """The pairs of a split of the model's data; `translate` as of `align`."""
+    from .models import pieces_of
+
+    dataset, task = loaded.load_split(subset), loaded.task
+    dictionaries = task.source_dictionary, task.target_dictionary
+    sides = [
+        [pieces_of(dictionary, row) for row in ids or ()]
+        for dictionary, ids in zip(dictionaries, (dataset.src, dataset.tgt), strict=True)
+    ]
+    for side, pieces, dictionary in zip(("source", "target"), sides, dictionaries, strict=True):
+        unknown = sum(row.count(dictionary.unk_word) for row in pieces)
+        if unknown and (side == "source" or not translate):
+            print(
+                f"fairseq-syntax align: {unknown} pieces of the {side} are unknown, and taken as ends of words; give "
+                "the text with --source for its own words",
+                file=sys.stderr,
+            )
+    return Pairs(dataset, *sides, [f"{subset}, sentence {i}" for i in range(len(dataset))])
+
+
+def read_files(loaded, source: str, target: str | None, preparation: Preparation) -> Pairs:
+    """The pairs of two files; without a second one, translations are to be the model's own.
+
+    Raises TreeFormatError: they have different numbers of lines, or a source cannot be parsed.
+    """
+    from .models import encode_line
+
+    cfg = loaded.task.cfg
+    texts: list[Sequence[str]] = []
+    for side, (path, language) in enumerate(((source, cfg.source_lang), (target, cfg.target_lang))):
+        prepare = preparation.of_side(side, language)
+        texts.append([prepare(line) for line in read_lines(path)] if path else [])
+    if target and len(texts[0]) != len(texts[1]):
+        raise TreeFormatError(
+            f"{source} has {len(texts[0])} lines and {target} {len(texts[1])}; give a translation for every line"
+        )
+    ids = [encode_line(loaded.task.target_dictionary, text) for text in texts[1]] if target else None
+    dataset = loaded.as_dataset(loaded.encode(texts[0]), ids)
+    places = [f"{source}:{number}" for number in range(1, len(texts[0]) + 1)]
+    return Pairs(dataset, *([text.split() for text in side] for side in texts), places)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,6 +192,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    check_checkpoint_arguments(parser, args)
     if args.subset and args.source:
         parser.error("give --subset or --source, not both")
     if bool(args.target) == bool(args.translate) if args.source else bool(args.target):
@@ -60,21 +203,29 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Write an alignment for each pair.
-
-    Raises:
-        ValueError: the model has no such attention, or texts do not fit it.
-        OSError: a file is missing.
-    """
-    from .alignment import align
+    from .models import load
 
     refuse_existing([args.output, args.translate], args.overwrite)
-    links, translations = align(args)
-    if args.translate:
-        with written(args.translate) as out:
-            out.writelines(f"{line}\n" for line in translations)
-    with written(args.output) as out:
-        out.writelines(f"{line}\n" for line in links)
+    loaded = load(args.path, args.data, args.cpu)
+    loaded.choose_parser(args.parser, parser_options(args))
+    if args.source:
+        pairs = read_files(loaded, args.source, args.target, preparation_of(args))
+    else:
+        pairs = read_split(loaded, args.subset or "test", bool(args.translate))
+    found = align(
+        loaded,
+        pairs,
+        bool(args.translate),
+        args.subword_type,
+        args.layer,
+        args.head,
+        args.max_tokens,
+        **search_of(args),
+    )
+    for path, lines in ((args.translate, found.translations), (args.output, found.links)):
+        if path:
+            with written(path) as out:
+                out.writelines(f"{line}\n" for line in lines)
 
 
 main = Verb(__doc__, add_arguments, run, check)

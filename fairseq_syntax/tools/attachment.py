@@ -9,31 +9,51 @@ nearest ancestor that is not, or becomes a root if there is no such ancestor.
   R    baseline: the head of each word is the previous one, and the first is the root
 Without DATA and --path, or --predicted, only the baselines are scored.
 
+--grammar adds which tags depend on which (Table 4): for VERB and NOUN, the percentage of nouns among the dependents of
+verbs. --sharpness adds how sure a model is of heads (Hashimoto & Tsuruoka 2017, Sec. 6.2):
+  entropy     mean entropy of a word's heads, in nats; 0 is certainty
+  % of log N  the same, as a percentage of its maximum in a sentence of N words
+  max p       mean probability of the most probable head
+  % trees     graphs whose most probable heads form a tree
+
 examples:
   fairseq-syntax attachment data-bin --path checkpoint_best.pt --gold en_ewt.test.conllu.gz --lowercase \\
       --bpe subword_nmt --bpe-codes codes.en
-  fairseq-syntax attachment --predicted trees.conllu --gold en_ewt.test.conllu.gz --by deprel
+  fairseq-syntax attachment --predicted trees.conllu --gold en_ewt.test.conllu.gz --by deprel --grammar
 """
 
 import argparse
 import sys
+from collections.abc import Iterable
 
 from ..files import refuse_existing, written
+from ..trees.conllu import Sentence, TreeFormatError, quoted, read_conllu
 from .verb import (
     Verb,
+    add_checkpoint_arguments,
+    add_collapse_ranges,
     add_format,
     add_overwrite,
+    add_preparation,
+    add_subword_type,
     add_tree_arguments,
-    add_treebank_arguments,
-    check_treebank_arguments,
+    check_checkpoint_arguments,
+    check_preparation,
     positive,
+    preparation_of,
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add_checkpoint_arguments(parser)
+    add_preparation(parser, tokenizer=False)
+    add_subword_type(parser)
     add_tree_arguments(parser)
-    add_treebank_arguments(parser)
-    parser.add_argument(
+    add("--gold", required=True, metavar="FILE", help="treebank (CoNLL-U, plain or .gz)")
+    add("--predicted", metavar="FILE", help="trees of the same words (CoNLL-U), instead of DATA and --path")
+    add_collapse_ranges(parser)
+    add(
         "--min-words",
         type=positive,
         default=1,
@@ -41,62 +61,148 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="leave out sentences of fewer words, punctuation not counted; one-word sentences are always right "
         "(default: 1)",
     )
-    parser.add_argument("--by", choices=["deprel"], help="also show the recall of each gold relation")
-    add_format(parser)
-    parser.add_argument(
-        "--output", metavar="FILE", help="record of the scores, as JSON; - is stdout, instead of the tables"
+    add("--by", choices=["deprel"], help="also show the recall of each gold relation")
+    add(
+        "--grammar",
+        type=positive,
+        nargs="?",
+        const=20,
+        metavar="N",
+        help="also show the N most frequent pairs of tags of a head and its dependent (without a value: 20)",
     )
+    add("--sharpness", action="store_true", help="also show how sure a model is of the heads of words")
+    add_format(parser)
+    add("--output", metavar="FILE", help="record of the scores, as JSON; - is stdout, instead of the tables")
     add_overwrite(parser)
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    check_treebank_arguments(parser, args)
+    check_checkpoint_arguments(parser, args, required=False)
+    check_preparation(parser, args)
+    if args.path and args.predicted:
+        parser.error("give DATA and --path, or --predicted, not both")
+    if args.sharpness and not args.path:
+        parser.error("--sharpness: is that of a model; give DATA and --path")
     if args.output and not (args.path or args.predicted):
         parser.error("--output: a record is of trees; give DATA and --path, or --predicted")
 
 
-def run(args: argparse.Namespace) -> None:
-    """Write the record, print the tables on stdout, the sizes on stderr."""
-    from .compared_trees import read_compared
-    from .treebank import Treebank
-
-    refuse_existing([args.output], args.overwrite)
-    compared = read_compared(args)
-    treebank = Treebank(compared.gold, args.min_words)
-    if not treebank.scored:
-        raise ValueError(f"{args.gold}: no sentence with a tree and {args.min_words} or more words; give a treebank")
-    if args.output:
-        with written(args.output) as out:
-            out.write(treebank.record(compared.predicted, f"{args.decoder} {args.evidence}" if args.path else "given"))
-    if args.output != "-":
-        print(_tables(compared, treebank, args))
-    kept = int(treebank.kept.sum())
-    short = f"fewer than {args.min_words} words" if args.min_words > 1 else "no word but punctuation"
-    print(
-        f"{kept} sentences, {treebank.words} words, {treebank.scored} of them not punctuation; "
-        f"{len(compared.gold) - kept} sentences left out (no tree, or {short})",
-        file=sys.stderr,
-    )
-    if compared.note:
-        print(f"fairseq-syntax attachment: {compared.note}", file=sys.stderr)
+def read_predicted(path: str, gold: list[Sentence], gold_path: str) -> list[list[int]]:
+    """Heads of the trees of a file, over the words of the treebank. Raises TreeFormatError: they are of others."""
+    trees = list(read_conllu(path))
+    if len(trees) != len(gold):
+        raise TreeFormatError(f"{path}: {len(trees)} sentences, but {gold_path} has {len(gold)}; parse this very text")
+    heads = []
+    for given, reference in zip(trees, gold, strict=True):
+        candidates = (given, given.collapse_ranges())
+        tree = next((tree for tree in candidates if _lower(tree.forms) == _lower(reference.forms)), None)
+        if tree is None:
+            raise TreeFormatError(
+                f"{path}:{given.line}: the words are {quoted(' '.join(given.forms))}, but at "
+                f"{gold_path}:{reference.line} {quoted(' '.join(reference.forms))}; parse the words of the treebank"
+            )
+        if reference.is_parsed and not tree.is_parsed:
+            raise TreeFormatError(f"{path}:{tree.line}: the sentence has no tree (HEAD is _); parse it")
+        heads.append(tree.heads)
+    return heads
 
 
-def _tables(compared, treebank, args: argparse.Namespace) -> str:
+def _lower(words: Iterable[str]) -> list[str]:
+    return [word.lower() for word in words]
+
+
+def induced_trees(inducer, cutter, gold: list[Sentence], path: str) -> list:
+    """What a model makes of the sentences of a treebank: a `latent_trees.WordGraph` of each."""
+    from tqdm import tqdm
+
+    sources = [cutter.of_words(sentence.forms, f"{path}:{sentence.line}") for sentence in gold]
+    with tqdm(total=len(gold), unit="sent") as bar:
+        return inducer.graphs(sources, bar)
+
+
+def attachment_tables(
+    treebank, name: str, predicted: list[list[int]] | None, by_relation: bool, form: str
+) -> list[str]:
+    """Attachment scores of predicted trees, if there are some, and of the baselines; if asked for, by gold relation."""
     from ..evaluate.tables import format_table
-    from .treebank import TREES
+    from ..evaluate.treebank import TREES
 
-    found = {compared.system if name == TREES else name: of for name, of in treebank.scores(compared.predicted).items()}
-    rows = [(name, *(scores[key] for key in ("DA", "UA", "UAS"))) for name, scores in found.items()]
-    tables = [format_table(["system", "DA", "UA", "UAS"], rows, args.format)]
-    if args.by:
-        header = ["relation", "words", *(f"{score} {name}" for name in found for score in ("DA", "UA"))]
+    found = {name if key == TREES else key: scores for key, scores in treebank.scores(predicted).items()}
+    rows = [(system, *(scores[key] for key in ("DA", "UA", "UAS"))) for system, scores in found.items()]
+    tables = [format_table(["system", "DA", "UA", "UAS"], rows, form)]
+    if by_relation:
+        header = ["relation", "words", *(f"{score} {system}" for system in found for score in ("DA", "UA"))]
         columns = [scores["relations"] for scores in found.values()]
         rows = [
             (relation, first["words"], *(of[relation][score] for of in columns for score in ("DA", "UA")))
             for relation, first in columns[0].items()
         ]
-        tables.append(format_table(header, rows, args.format))
-    return "\n\n".join(tables)
+        tables.append(format_table(header, rows, form))
+    return tables
+
+
+def grammar_table(treebank, name: str, predicted: list[list[int]] | None, most: int, form: str) -> str:
+    """Percentages of the most frequent rules of a treebank, there, in the baselines and in predicted trees."""
+    from ..evaluate.tables import format_table
+    from ..evaluate.treebank import Grammar
+
+    heads = {"gold": treebank.heads, **treebank.baselines()}
+    if predicted is not None:
+        heads[name] = treebank.without_punctuation(predicted)
+    grammars = {system: Grammar.of(of_system, treebank.upos) for system, of_system in heads.items()}
+    rules = grammars["gold"].frequent(most)
+    rows = [(*rule, *(grammar.share(*rule) for grammar in grammars.values())) for rule in rules]
+    return format_table(["head", "child", *grammars], rows, form)
+
+
+def sharpness_table(treebank, name: str, graphs: list, form: str) -> str:
+    """How sure a model is of heads in the sentences that are scored."""
+    from ..evaluate.tables import format_table
+    from ..evaluate.treebank import sharpness
+
+    found = sharpness([graph.probabilities for graph, kept in zip(graphs, treebank.kept, strict=True) if kept])
+    row = [name, f"{found.entropy:.3f}", found.share, f"{found.top:.3f}", found.trees]
+    return format_table(["system", "entropy", "% of log N", "max p", "% trees"], [row], form)
+
+
+def run(args: argparse.Namespace) -> None:
+    from ..evaluate.treebank import Treebank
+
+    refuse_existing([args.output], args.overwrite)
+    gold = list(read_conllu(args.gold))
+    if args.collapse_ranges:
+        gold = [sentence.collapse_ranges() for sentence in gold]
+    name, predicted, graphs, note = args.predicted, None, [], ""
+    if args.predicted:
+        predicted = read_predicted(args.predicted, gold, args.gold)
+    elif args.path:
+        from .latent_trees import Cutter, TreeInducer
+        from .models import load
+
+        loaded, preparation = load(args.path, args.data, args.cpu), preparation_of(args)
+        inducer = TreeInducer(loaded, args.decoder, args.evidence, args.batch_size)
+        graphs = induced_trees(inducer, Cutter(loaded, preparation, args.subword_type), gold, args.gold)
+        name, predicted, note = loaded.architecture, [graph.heads for graph in graphs], inducer.note(preparation)
+    treebank = Treebank(gold, args.min_words)
+    if not treebank.scored:
+        raise ValueError(f"{args.gold}: no sentence with a tree and {args.min_words} or more words; give a treebank")
+    if args.output:
+        with written(args.output) as out:
+            out.write(treebank.record(predicted, f"{args.decoder} {args.evidence}" if args.path else "given"))
+    if args.output != "-":
+        tables = attachment_tables(treebank, name, predicted, args.by == "deprel", args.format)
+        tables += [grammar_table(treebank, name, predicted, args.grammar, args.format)] if args.grammar else []
+        tables += [sharpness_table(treebank, name, graphs, args.format)] if args.sharpness else []
+        print("\n\n".join(tables))
+    kept = int(treebank.kept.sum())
+    short = f"fewer than {args.min_words} words" if args.min_words > 1 else "no word but punctuation"
+    print(
+        f"{kept} sentences, {treebank.words} words, {treebank.scored} of them not punctuation; "
+        f"{len(gold) - kept} sentences left out (no tree, or {short})",
+        file=sys.stderr,
+    )
+    if note:
+        print(f"fairseq-syntax attachment: {note}", file=sys.stderr)
 
 
 main = Verb(__doc__, add_arguments, run, check)

@@ -7,10 +7,10 @@ differ in their number. A folder of results knows its seeds.
   mean, SD, min, max  over seeds; SD is the sample standard deviation
   95 % interval       bootstrap interval of the mean
   length              words of the translations / words of the references
-  better/worse        sentences that make the baseline better/worse when the system's translations replace its own
   p AR                approximate randomization over sentences, two-sided; for one seed, sacrebleu --paired-ar
   p bootstrap         paired bootstrap, as in sacrebleu --paired-bs: one-tailed, about half of a two-sided p
-  p sign              sign test on better and worse (Collins et al. 2005), two-sided
+  p sign              with --sign-test (Collins et al. 2005), two-sided: on the sentences that make the baseline better
+                      or worse when the system's translations replace its own
   Holm                the preceding p, corrected for the number of systems
   p seeds             Welch's t-test over the scores of seeds, two-sided, not corrected
 
@@ -25,17 +25,184 @@ examples:
 
 import argparse
 import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from ..files import refuse_existing
 from .verb import Verb, add_format, add_overwrite, add_scoring, picture, positive
 
-_METRICS = ["BLEU", "chrF", "chrF++", "TER", "RIBES"]
-_KINDS = [
-    *("length", "depth", "longest-dependency", "mean-dependency", "crossings", "relation:NAME", "attractors"),
-    *("subwords", "unknown", "confidence", "label:FILE"),
-]
+METRICS = ("BLEU", "chrF", "chrF++", "TER", "RIBES")
+DEFAULT_METRICS = ("BLEU", "chrF", "TER", "RIBES")
+_KINDS = ("length", "depth", "longest-dependency", "relation:NAME", "label:FILE")
 _NAMED = ("relation:", "label:")
 _CLOSED_BUCKETS = 5
+
+
+@dataclass
+class Comparison:
+    """Systems beside each other.
+
+    Attributes:
+        evaluation: an `evaluate.comparison.Evaluation`: statistics of everything.
+        found: what docs/evaluation.md describes as the output of --format json.
+        parses: trees of the source; None where they are not known.
+    """
+
+    evaluation: object
+    found: dict
+    parses: list | None
+
+    def tables(self, form: str = "text") -> list[str]:
+        """Scores, tests and buckets of every metric."""
+        from ..evaluate.comparison_tables import tables
+
+        return tables(self.found, form)
+
+    def figure(self):
+        """The scores of the first metric by bucket, as a matplotlib figure. Raises ValueError: there are no buckets."""
+        from ..evaluate.bucket_pictures import draw_buckets
+
+        if not self.found["buckets"]:
+            raise ValueError("--draw: the length of the source is not known; give --source")
+        names = [system["name"] for system in self.found["systems"]]
+        return draw_buckets(self.found["buckets"], names, self.found["metrics"][0]["name"])
+
+
+def compare(
+    systems: Mapping[str, Mapping[str, str]],
+    reference: Sequence[str] | None = None,
+    source: str | None = None,
+    baselines: Sequence[str] = (),
+    *,
+    records: Mapping[str, Mapping[str, dict]] | None = None,
+    split: str | None = None,
+    metrics: Sequence[str] = DEFAULT_METRICS,
+    comet: str | None = None,
+    lowercase: bool = False,
+    tokenize: str = "none",
+    remove_bpe: str | None = None,
+    by: Sequence[str] | None = None,
+    parse: str | None = None,
+    width: int = 10,
+    longest: int = 50,
+    minimum: int = 50,
+    trials: int = 10000,
+    resamples: int = 1000,
+    seed: int = 12345,
+    sign_test: bool = False,
+) -> Comparison:
+    """Score systems and compare them.
+
+    Args:
+        systems: name -> label of a run -> its translations, see `evaluate.corpus.read_corpus`.
+        reference, source: files; None for the T- and the S- lines of the translations.
+        baselines: that others are compared with; the first system unless there are some.
+        records, split: of systems that have some, see `evaluate.results.read_results`; their scores are checked.
+        metrics: of `METRICS`; buckets use the first.
+        comet: a COMET model, which scores, too.
+        lowercase, tokenize, remove_bpe: how BLEU sees text.
+        by: kinds of buckets, see `evaluate.buckets`; None for the length of the source, if it is known.
+        parse: trees of the source (CoNLL-U).
+        width, longest, minimum: of buckets of lengths, in words; and their sentences.
+        trials, resamples, seed: of tests and intervals.
+        sign_test: whether there is one.
+
+    Raises ValueError: files that do not go together, or no references; OSError: a file is missing.
+    """
+    from ..evaluate import comparison
+    from ..evaluate import metrics as scores
+    from ..evaluate.comet import Comet
+    from ..evaluate.corpus import read_corpus
+
+    corpus = read_corpus(systems, reference, source, remove_bpe)
+    _check_records(corpus, records or {}, split, reference)
+    baselines = list(dict.fromkeys(baselines or [corpus.systems[0].name]))
+    for name in baselines:
+        corpus.system(name)
+    used = [scores.METRICS[name](lowercase, tokenize) for name in dict.fromkeys(metrics)]
+    used += [Comet(comet)] if comet else []
+    chance = comparison.Chance(trials, resamples, seed)
+    evaluation = comparison.Evaluation(corpus, used, chance, sign_test)
+    found = comparison.compare(evaluation, baselines)
+    known = _source(corpus, parse)
+    found["buckets"] = _buckets(evaluation, baselines[0], by, known, width, longest, minimum)
+    return Comparison(evaluation, found, known.parses)
+
+
+def _source(corpus, parse: str | None):
+    """What is known of the source: its lengths, and its trees (CoNLL-U)."""
+    from ..evaluate.buckets import Source
+    from ..evaluate.tree_measures import read_parses
+
+    parses = read_parses(parse, corpus.numbers, corpus.sources) if parse else None
+    if corpus.sources is not None:
+        return Source([len(text.split()) for text in corpus.sources], parses)
+    # as in a text, "im" is one word
+    return Source(parses and [len(tree.collapse_ranges()) for tree in parses], parses)
+
+
+def _check_records(corpus, records: Mapping, split: str | None, reference: Sequence[str] | None) -> None:
+    """Raise ValueError if scores are not those that were recorded."""
+    from ..evaluate.results import check_scores
+
+    for system in corpus.systems:
+        for run, hypotheses in zip(system.runs, system.hypotheses, strict=True):
+            record = records.get(system.name, {}).get(run)
+            if record:
+                check_scores(record, split, hypotheses, corpus.references, reference[0])
+
+
+def _buckets(
+    evaluation, baseline: str, by: Sequence[str] | None, source, width: int, longest: int, minimum: int
+) -> list[dict]:
+    from ..evaluate.buckets import LABEL, bucket_scores, labelled, make_buckets, measure, scale_of
+
+    found = []
+    for kind in dict.fromkeys(by or (["length"] if source.words is not None else [])):
+        if kind.startswith(LABEL):
+            values, scale = labelled(kind.removeprefix(LABEL), evaluation.corpus.numbers)
+        else:
+            values = measure(kind, source)
+            scale = scale_of(kind, values, width, longest)
+        buckets = make_buckets(values, scale, minimum)
+        found.append(bucket_scores(evaluation, baseline, kind, buckets, values, minimum))
+    return found
+
+
+def systems_of(
+    named: Sequence[Sequence[str]], results: str | None, split: str | None, baselines: Sequence[str] | None
+) -> tuple[dict, dict]:
+    """Translations of all systems by run, and the records of those that have some.
+
+    Args:
+        named: a name, and its translations; without these a system of the results.
+        results, split: a folder of results, see `evaluate.results.read_results`, all of whose systems are taken unless
+            some are named; None without one.
+        baselines: the first of which comes first where results have no order of their own.
+    """
+    from ..evaluate.results import read_results, translations
+
+    own = {name: {str(i + 1): path for i, path in enumerate(files)} for name, *files in named if files}
+    if not results:
+        return own, {}
+    records = read_results(results)
+    chosen = [name for name, *files in named if not files]
+    recorded = translations(results, records, split, chosen)
+    order = [name for name, *_ in named] if chosen else [*recorded, *own]
+    if not chosen and baselines:
+        order.sort(key=baselines[0].__ne__)
+    return {name: own.get(name) or recorded[name] for name in order}, {
+        name: records[name] for name in recorded if name not in own
+    }
+
+
+def scoring_of(args: argparse.Namespace) -> dict:
+    """What options of `add_scores`, `add_buckets` and `add_chance` say, for `compare`."""
+    same = ("reference", "source", "metrics", "comet", "lowercase", "tokenize", "remove_bpe", "by", "parse", "longest")
+    return {
+        **{name: getattr(args, name) for name in (*same, "split", "trials", "seed", "sign_test")},
+        **{"width": args.buckets, "minimum": args.min_bucket, "resamples": args.bootstrap},
+    }
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,10 +227,10 @@ def add_scores(parser: argparse.ArgumentParser) -> None:
     scores.add_argument(
         "--metrics",
         nargs="+",
-        choices=_METRICS,
-        default=["BLEU", "chrF", "TER", "RIBES"],
+        choices=METRICS,
+        default=[*DEFAULT_METRICS],
         metavar="NAME",
-        help=f"any of {', '.join(_METRICS)}; buckets use the first (default: all but chrF++)",
+        help=f"any of {', '.join(METRICS)}; buckets use the first (default: all but chrF++)",
     )
     scores.add_argument(
         "--comet",
@@ -114,8 +281,6 @@ def add_buckets(group) -> None:
         "own for each sentence, one a line; may be repeated (default: length, if the source is known)",
     )
     add("--parse", metavar="FILE", help="trees of the source (CoNLL-U, plain or .gz)")
-    add("--data", metavar="DIR", help="data directory, for its subwords, dictionary and trees")
-    add("--subset", metavar="NAME", help="split of --data, such as test")
     add("--buckets", type=positive, default=10, metavar="WORDS", help="width of the length buckets (default: 10)")
     add(
         "--longest",
@@ -149,6 +314,7 @@ def add_chance(group) -> None:
         help="trials of approximate randomization (default: 10000)",
     )
     add("--bootstrap", type=positive, default=1000, metavar="N", help="bootstrap resamples (default: 1000)")
+    add("--sign-test", action="store_true", help="also make a sign test, as Chen et al. (2018) do")
     add("--seed", type=_seed, default=12345, help="random seed (default: 12345, as in sacrebleu)")
 
 
@@ -180,32 +346,23 @@ def check_scored(parser: argparse.ArgumentParser, args: argparse.Namespace) -> N
             parser.error(f"--system {name}: is there twice; give all files of a system at once")
     if args.metrics != list(dict.fromkeys(args.metrics)):
         parser.error("--metrics: name each once")
-    if (args.data is None) != (args.subset is None):
-        parser.error("--data and --subset go together: give the data directory and the name of the split")
     args.longest = args.longest or _CLOSED_BUCKETS * args.buckets
     if args.longest < args.buckets or args.longest % args.buckets:
         parser.error(f"--longest {args.longest}: give a multiple of --buckets {args.buckets}")
 
 
 def run(args: argparse.Namespace) -> None:
-    """Print the tables on stdout, warnings on stderr; write the picture."""
-    from ..evaluate.comparison_tables import tables
-    from .comparing import compared
+    from ..pictures.figures import save_figure
 
     refuse_existing([args.draw], args.overwrite)
-    evaluation, found = compared(args)
+    systems, records = systems_of(args.system, args.results, args.split, args.baseline)
+    compared = compare(systems, baselines=args.baseline or (), records=records, **scoring_of(args))
     if args.draw:
-        from ..evaluate.bucket_pictures import draw_buckets
-        from ..pictures.figures import save_figure
-
-        if not found["buckets"]:
-            raise ValueError("--draw: the length of the source is not known; give --source")
-        names = [system.name for system in evaluation.corpus.systems]
-        save_figure(draw_buckets(found["buckets"], names, args.metrics[0]), args.draw)
+        save_figure(compared.figure(), args.draw)
     if args.format == "json":
-        print(json.dumps(found, ensure_ascii=False, indent=1))
+        print(json.dumps(compared.found, ensure_ascii=False, indent=1))
     else:
-        print("\n\n".join(tables(found, args.format)))
+        print("\n\n".join(compared.tables(args.format)))
 
 
 main = Verb(__doc__, add_arguments, run, check)

@@ -1,176 +1,161 @@
-"""fairseq-syntax constituents: statistics and pictures of latent constituent trees (Bradbury & Socher 2017, Sec. 4).
+"""Latent constituents in numbers: their shapes, what they agree with, and their attention."""
 
-The trees are those that fairseq-generate writes with --rnng-tree-output.
+from collections.abc import Callable, Sequence
 
-examples:
-  fairseq-generate data-bin --user-dir "$(fairseq-syntax dir)" --task tree_translation --path checkpoint_best.pt \\
-      --rnng-tree-output trees.txt
-  fairseq-syntax constituents stats trees.txt
-  fairseq-syntax constituents draw trees.txt --sentence 0 5 --draw pictures
-"""
+import numpy as np
 
-import argparse
-import sys
-from collections.abc import Callable
-from pathlib import Path
+from ..evaluate.tables import format_table
+from ..systems.latent_tree.constituents import NONE, Constituents, constituents
+from ..systems.latent_tree.control_trees import left_branching, pad, random_trees, right_branching
+from ..systems.latent_tree.statistics import (
+    Counts,
+    Segmentation,
+    Shape,
+    Text,
+    attention_summary,
+    mean_shape,
+    segmentation,
+    shape,
+    span_counts,
+)
+from ..systems.latent_tree.tree_files import Tree, TreeRecord
+from ..trees.characters import SPACE, to_characters
+from ..trees.conllu import TreeFormatError
+from ..trees.text import read_lines
 
-from ..files import refuse_existing
-from ..trees.text import TreeFormatError, numbered_lines
-from .verb import PICTURES, Verb, add_format, add_overwrite, input_name, is_picture, open_input, positive
-
-_STATS = """\
-The root, which spans the whole sentence, does not count as a constituent. Sentences without symbols are left out. Rows
-"random" are trees with the same numbers of symbols and constituents, all of them equally probable, and are means, or
-sums, over several samples; "right" is (a (b (c d))), "left" (((a b) c) d).
-
-Shape:
-  height, highest   mean and maximum height of a tree; the root alone has height 1
-  per symbol        constituents per symbol, spaces included
-  children          mean number of children of a constituent
-  % unary           constituents with one child
-  % flat            sentences with the root alone
-  % right, % left   constituents that are the last or the first child, where there are two children or more
-  % capped          sentences in which the budget of actions ruled out a constituent; - if the file does not say
-F1 of spans: against the trees of the column. A span has two symbols or more, and is not the whole sentence.
-Words: gold words are sequences of characters without a space, or those of --words. Segments are constituents that
-contain no other, stripped of spaces.
-  P, R, F1          segments against words, over all sentences
-  any R             recall of words by all constituents
-Attention from constituents of the target to those of the source, without --side:
-  max alpha         mean of the highest weight of a target constituent
-  entropy           mean entropy of its weights, in nats
-  total, attended, attending
-                    the parts of the coverage loss, mean over sentences: from the total weight that each source
-                    constituent gets (ideally 1; 0 for the root), from the highest weight that each gets, and from the
-                    highest that each target constituent gives; the last two leave out the root
-  % covered         source constituents, without roots, whose total weight is between 0.5 and 1.5
-
-examples:
-  fairseq-syntax constituents stats trees.txt
-  fairseq-syntax constituents stats trees.txt --side source --words words.ja --format markdown"""
-
-_DRAW = """\
-In a tree, a bar is a constituent, which reaches from its first child to its last; the thick bar is the root. The source
-is above the translation. Attention is a heat map with a row for each target constituent and a column for each source
-constituent, in the order in which they are opened.
-
-examples:
-  fairseq-syntax constituents draw trees.txt --sentence 0 5 --draw pictures
-  fairseq-syntax constituents draw trees.txt --sentence 5 --draw attention.pdf --kind attention"""
+UNKNOWN = "<unk>"
+"""What stands in a tree for a character that is not in the dictionary."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The two commands and their options."""
-    form = argparse.RawDescriptionHelpFormatter
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", help="stats or draw")
-
-    stats = commands.add_parser("stats", description="Statistics.", epilog=_STATS, formatter_class=form)
-    add = stats.add_argument
-    _add_trees(stats, _run_stats)
-    add(
-        "--side",
-        choices=["source", "target"],
-        help="trees of one side only (default: both, and the attention between them)",
-    )
-    add(
-        "--words",
-        metavar="FILE",
-        help="words of --side: text with spaces between words, plain or .gz; line N, from 0, has the characters of "
-        "sentence N, where <unk> is any character",
-    )
-    add("--samples", type=positive, default=5, metavar="N", help="samples of everything random (default: 5)")
-    add("--seed", type=int, default=1, help="random seed (default: 1)")
-    add_format(stats)
-
-    draw = commands.add_parser("draw", description="Pictures.", epilog=_DRAW, formatter_class=form)
-    add = draw.add_argument
-    _add_trees(draw, _run_draw)
-    add("--sentence", type=int, nargs="+", required=True, metavar="N", help="sentences to draw, numbered as in TS-N")
-    add(
-        "--draw",
-        required=True,
-        metavar="PATH",
-        help="one picture (.svg, .png or .pdf), or a folder, for pictures N-trees and N-attention",
-    )
-    add(
-        "--kind",
-        nargs="+",
-        choices=["trees", "attention"],
-        help="what to draw (default: trees in a picture, everything in a folder)",
-    )
-    add("--type", choices=[suffix[1:] for suffix in PICTURES], help="format of the pictures in a folder (default: svg)")
-    add_overwrite(draw)
+Table = Callable[[str], str]
+"""A table, as text of a `TableFormat`."""
 
 
-def _add_trees(parser: argparse.ArgumentParser, run: Callable) -> None:
-    # what is wrong beyond single options is said with the usage of the command, too
-    parser.set_defaults(refuse=parser.error, run=run)
-    parser.add_argument("trees", metavar="TREES", help="output of --rnng-tree-output, plain or .gz; - is stdin")
+def describe(
+    pairs: Sequence[TreeRecord], side: str | None, words: str | None, samples: int, seed: int, name: str
+) -> tuple[list[Table], list[str]]:
+    """Tables of shapes, agreement with control trees, words and attention; and what they are about.
+
+    Args:
+        pairs: trees of sentences and of their translations, with the attention between them.
+        side: `source` or `target`; None for both, and the attention.
+        words: a file with the words of the side, see `read_words`.
+        samples, seed: of random trees.
+        name: of the file of trees, for messages.
+
+    Raises:
+        ValueError: the trees or the words cannot be read, or are not of the same text.
+        OSError: a file is missing.
+    """
+    sides = [_Side(each, pairs, words, samples, seed, name) for each in ([side] if side else ["source", "target"])]
+    header = ["side", "trees", "height", "highest", "per symbol", "children", "% unary", "% flat"]
+    tables = [
+        _table([*header, "% right", "% left", "% capped"], sides, _Side.shapes),
+        _table(["side", "trees", "right F1", "left F1", "random F1"], sides, _Side.agreement),
+        _table(["side", "segments", "P", "R", "F1", "any R"], sides, _Side.words),
+    ]
+    if not side:
+        found = attention_summary(pair.attention for pair in pairs)
+        header = ["constituents", "max alpha", "entropy", "total", "attended", "attending", "% covered"]
+        numbers = (found.highest, found.entropy, found.total, found.attended, found.attending)
+        row = [found.constituents, *map(_exact, numbers), found.covered]
+        tables.append(lambda form: format_table(header, [row], form))
+    notes = [
+        f"{each.name}: {len(each.trees)} sentences, {each.lengths.sum()} symbols, "
+        f"{len(each.found) - len(each.trees)} constituents; {len(pairs) - len(each.trees)} sentences without a symbol "
+        "left out"
+        for each in sides
+    ]
+    return tables, notes
 
 
-def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    if args.command == "stats":
-        if args.words and not args.side:
-            args.refuse("--words: has the words of one side; say which with --side")
-        if args.seed < 0:
-            args.refuse(f"--seed {args.seed}: give a number from 0")
-    elif is_picture(args.draw):
-        args.kind = args.kind or ["trees"]
-        if len({*args.sentence}) * len({*args.kind}) > 1:
-            args.refuse(f"--draw {args.draw}: holds one picture; give a folder for several")
-        if args.type:
-            args.refuse(f"--type is for a folder of pictures; {args.draw} is one")
+def _table(header: list[str], sides: Sequence["_Side"], rows: Callable[["_Side"], list[list]]) -> Table:
+    content = [[side.name, *row] for side in sides for row in rows(side)]
+    return lambda form: format_table(header, content, form)
 
 
-def read_pairs(path: str) -> list:
-    """The trees in a file, which may be gzipped, or `-`; see `read_tree_file`."""
-    from ..systems.latent_tree.tree_files import read_tree_file
-
-    name = input_name(path)
-    with open_input(path) as lines:
-        return read_tree_file(numbered_lines(lines, name), name)
+def _exact(value: float) -> str:
+    """More digits than tables have, for what is small."""
+    return "-" if value != value else f"{value:.3f}"
 
 
-def _run_stats(args: argparse.Namespace) -> None:
-    from .constituent_tables import print_tables
+class _Side:
+    """The trees of source or target, and those that they are compared with."""
 
-    print_tables(read_pairs(args.trees), args)
+    def __init__(self, name: str, pairs: Sequence[TreeRecord], words: str | None, samples: int, seed: int, path: str):
+        all_trees = {pair.sentence: getattr(pair, name) for pair in pairs}
+        kept = {sentence: tree for sentence, tree in all_trees.items() if tree.symbols}
+        of_words = read_words(words, kept, path) if words else None
+        self.name = name
+        self.trees = list(kept.values())
+        if not self.trees:
+            raise ValueError(f"{path}: no tree of the {name} has a symbol; there is nothing to describe")
+        self.text = Text([tree.symbols for tree in self.trees], of_words)
+        self.lengths = np.array([len(tree.symbols) for tree in self.trees])
+        self.found = constituents(pad([tree.actions for tree in self.trees]))
+        self.right, self.left = (constituents(make(self.lengths)) for make in (right_branching, left_branching))
+        counts = np.bincount(self.found.row[self.found.parent != NONE], minlength=len(self.trees))
+        random = np.random.default_rng(seed)
+        self.draws = [constituents(random_trees(self.lengths, counts, random)) for _ in range(samples)]
+
+    def shapes(self) -> list[list]:
+        """Rows of the first table."""
+        capped = [tree.capped for tree in self.trees]
+        shapes = {
+            "found": shape(self.found, None if None in capped else capped),
+            "random": mean_shape([shape(draw) for draw in self.draws]),
+        }
+        return [[name, *self._shape(found)] for name, found in shapes.items()]
+
+    def _shape(self, found: Shape) -> list:
+        numbers = (found.unary, found.flat, found.right, found.left, found.capped)
+        return [found.height, found.highest, _exact(found.per_symbol), found.children, *numbers]
+
+    def agreement(self) -> list[list]:
+        """Rows of the second table; draws are not compared with one another."""
+        return [
+            ["found", *(self._f1([self.found], given) for given in ([self.right], [self.left], self.draws))],
+            ["random", *(self._f1(self.draws, [given]) for given in (self.right, self.left)), float("nan")],
+        ]
+
+    def _f1(self, found: Sequence[Constituents], given: Sequence[Constituents]) -> float:
+        return sum((span_counts(one, other) for one in found for other in given), Counts()).f1
+
+    def words(self) -> list[list]:
+        """Rows of the third table."""
+        scores = {
+            "found": segmentation(self.found, self.text),
+            "random": sum((segmentation(draw, self.text) for draw in self.draws), Segmentation()),
+            "right": segmentation(self.right, self.text),
+            "left": segmentation(self.left, self.text),
+        }
+        return [
+            [name, score.words.precision, score.words.recall, score.words.f1, score.inside.recall]
+            for name, score in scores.items()
+        ]
 
 
-def _run_draw(args: argparse.Namespace) -> None:
-    """Draw trees and attention of sentences."""
-    from ..pictures.figures import save_figure
-    from ..systems.latent_tree.drawing import draw_node_attention, draw_trees
+def read_words(path: str, trees: dict[int, Tree], name: str) -> list[list[int]]:
+    """Lengths in characters of the words of trees, from a text with spaces between words; line N is sentence N.
 
-    kinds = {"trees": draw_trees, "attention": draw_node_attention}
-    ids, pictures = list(dict.fromkeys(args.sentence)), list(dict.fromkeys(args.kind or kinds))
-    one = is_picture(args.draw)
-    paths = {
-        (number, picture): args.draw if one else Path(args.draw) / f"{number}-{picture}.{args.type or 'svg'}"
-        for number in ids
-        for picture in pictures
-    }
-    refuse_existing([str(path) for path in paths.values()], args.overwrite)
-    pairs = {pair.sentence: pair for pair in read_pairs(args.trees)}
-    for number in ids:
-        if number not in pairs:
+    Raises TreeFormatError: a line is missing, or its characters are not those of the tree.
+    """
+    lines = list(read_lines(path))
+    result = []
+    for sentence, tree in trees.items():
+        if sentence >= len(lines):
             raise TreeFormatError(
-                f"--sentence {number}: {args.trees} has no such sentence; it has {len(pairs)}, with numbers from "
-                f"{min(pairs)} to {max(pairs)}"
+                f"{path}: has {len(lines)} lines, but {name} has a sentence {sentence}; give the text that was "
+                "translated, with a line for every sentence"
             )
-    for (number, picture), path in paths.items():
-        pair = pairs[number]
-        if picture == "attention" and not len(pair.attention) and not args.kind:
-            # nobody asked for it
-            print(f"sentence {number}: the target has no constituent, so there is no attention", file=sys.stderr)
-            continue
-        save_figure(kinds[picture](pair, f"{Path(args.trees).name} {number}"), path)
-        print(path, file=sys.stderr)
-
-
-def run(args: argparse.Namespace) -> None:
-    """Print the tables, or draw trees and attention."""
-    args.run(args)
-
-
-main = Verb(__doc__, add_arguments, run, check)
+        # as in the text that was translated
+        words = ["".join(word.split()) for word in to_characters(lines[sentence]).split(SPACE)]
+        given = "".join(words)
+        own = [symbol for symbol in tree.symbols if symbol != SPACE]
+        if len(own) != len(given) or any(a not in (b, UNKNOWN) for a, b in zip(own, given, strict=True)):
+            raise TreeFormatError(
+                f"{path}:{sentence + 1}: {lines[sentence][:60]!r} does not have the characters of sentence {sentence} "
+                f"of {name}, {''.join(own)[:60]!r}; give the same text with spaces between words"
+            )
+        result.append([len(word) for word in words if word])
+    return result

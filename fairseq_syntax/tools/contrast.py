@@ -18,8 +18,10 @@ examples:
 """
 
 import argparse
+import sys
 
 from ..files import refuse_existing, written
+from .preparation import Preparation
 from .verb import (
     Verb,
     add_checkpoint_arguments,
@@ -28,14 +30,17 @@ from .verb import (
     add_overwrite,
     add_parsers,
     add_preparation,
+    check_checkpoint_arguments,
     check_preparation,
+    parser_options,
+    preparation_of,
 )
 
 _FILES = {"source": "sources", "correct": "correct translations", "incorrect": "incorrect translations"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_checkpoint_arguments(parser, required=False)
+    add_checkpoint_arguments(parser)
     add = parser.add_argument
     add("--pairs", metavar="FOLDER", help="folder of minimal pairs")
     for name, what in _FILES.items():
@@ -65,8 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    if (args.data is None) != (args.path is None):
-        parser.error("DATA and --path go together: give the data directory and the checkpoint")
+    check_checkpoint_arguments(parser, args, required=False)
     if not args.path and (not args.beside or args.output):
         parser.error("give DATA and --path; without a model there is only --beside, of records that are there")
     named = [getattr(args, name) for name in _FILES]
@@ -75,9 +79,54 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     check_preparation(parser, args)
 
 
+def contrast(
+    loaded,
+    pairs,
+    name: str | None = None,
+    score: str = "sum",
+    preparation: Preparation | None = None,
+    source_prefix: str = "",
+    max_tokens: int = 4000,
+):
+    """The `evaluate.contrast.Record` of a model's scores of minimal pairs.
+
+    Args:
+        loaded: the model, see `models.load`; it parses the sources.
+        pairs: see `evaluate.minimal_pairs.read_pairs`.
+        name: of the system.
+        score: `sum` or `mean` of the log-probabilities of tokens.
+        preparation: of both sides; None for text that is cut as the model reads it.
+        source_prefix: tokens to put before every source.
+        max_tokens: of a batch.
+
+    Raises ValueError: the model translates nothing, or a sentence is too long or cannot be parsed.
+    """
+    from ..evaluate.contrast import Record
+
+    cfg = loaded.task.cfg
+    if loaded.task.target_dictionary is None:
+        raise ValueError(f"{loaded.path}: {loaded.architecture} scores no translations; give a model that translates")
+    preparation = preparation or Preparation()
+    prepare = [preparation.of_side(side, language) for side, language in enumerate((cfg.source_lang, cfg.target_lang))]
+    found = loaded.forced_scores(
+        [f"{source_prefix} {prepare[0](source)}".strip() for source in pairs.sources],
+        [[prepare[1](text) for text in pair] for pair in zip(pairs.correct, pairs.incorrect, strict=True)],
+        [f"{pairs.source_path}:{number}" for number in range(1, len(pairs) + 1)],
+        max_tokens,
+    )
+    scores = (found.total if score == "sum" else found.mean).tolist()
+    record = Record(name or loaded.name, pairs.digest, score, scores[::2], scores[1::2], pairs.details)
+    # pairs that differ in what the model does not know say nothing
+    say = [f"{found.unknown.sum() / found.tokens.sum():.1%} of the tokens are unknown"] if found.unknown.any() else []
+    if record.ties:
+        say.append(f"{record.ties} pairs have members of the same score, and count as wrong")
+    if say:
+        print(f"fairseq-syntax contrast: {loaded.name}: {'; '.join(say)}", file=sys.stderr)
+    return record
+
+
 def run(args: argparse.Namespace) -> None:
-    """Score the pairs, write the record, print the tables."""
-    from ..evaluate.contrast import check_records, read_record, tables
+    from ..evaluate.contrast import Record, check_records, read_record, tables
     from ..evaluate.minimal_pairs import find_pairs, read_pairs
 
     refuse_existing([args.output], args.overwrite)
@@ -88,9 +137,15 @@ def run(args: argparse.Namespace) -> None:
     if records and records[0].digest != pairs.digest:
         raise ValueError(f"{args.beside[0]}: a record of other pairs than {pairs.source_path}; give those")
     if args.path:
-        from .minimal_pair_scores import score
+        from .models import load
 
-        records.append(score(args, pairs, records))
+        loaded = load(args.path, args.data, args.cpu)
+        name = args.name or loaded.name
+        # before anything is scored
+        check_records([*records, Record(name, pairs.digest, args.score, [], [], pairs.details)])
+        loaded.choose_parser(args.parser, parser_options(args))
+        preparation = preparation_of(args)
+        records.append(contrast(loaded, pairs, name, args.score, preparation, args.source_prefix, args.max_tokens))
     if args.output:
         with written(args.output) as out:
             out.write(records[-1].as_json())

@@ -1,21 +1,23 @@
 """Trees that a model has found by itself: from words to pieces, through the model, and back to trees over words."""
 
-from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 import torch
+from fairseq import utils
 from fairseq.data import data_utils
 from tqdm import tqdm
 
+from ..data.arrays import ArrayReader, split_prefix
 from ..trees import word_scores
+from ..trees.conllu import Sentence, read_conllu, without_parse
 from ..trees.spanning import DECODERS
 from ..trees.subwords import split_words
-from .loaded_model import Loaded, architectures, load
-from .preparation import build_bpe
-from .sentences import check_lengths, encode_line
+from .models import Loaded, NothingToShow, architectures, encode_line
+from .preparation import Preparation
+from .verb import input_lines, input_name, is_conllu
 
 Evidence = StrEnum("Evidence", "scores marginals")
 """What the tree is made of."""
@@ -51,16 +53,20 @@ class WordGraph:
 
 
 class Cutter:
-    """Cuts words into the pieces that a model knows, by options of `cli.common.arguments.add_tree_arguments`.
+    """Cuts words into the pieces that a model knows.
 
     A parser that was trained with `--lgp-lowercase` is shown words in lower case in any case. Raises ValueError,
     OSError: the codes or the model cannot be loaded.
+
+    Args:
+        preparation: of words; pieces of text that is cut already are joined as `subword_type` says.
+        subword_type: None for that of the model's data.
     """
 
-    def __init__(self, args: Namespace, loaded: Loaded):
-        self.lowercase = args.lowercase or getattr(loaded.task.cfg, "lgp_lowercase", False)
-        self.subword_type = loaded.subword_type(args.subword_type)
-        self.bpe = build_bpe(args.bpe, args.bpe_codes, args.sentencepiece_model)
+    def __init__(self, loaded: Loaded, preparation: Preparation, subword_type: str | None = None):
+        self.lowercase = preparation.lowercase or getattr(loaded.task.cfg, "lgp_lowercase", False)
+        self.subword_type = loaded.subword_type(subword_type)
+        self.bpe = preparation.build_bpe()
 
     def of_words(self, words: list[str], place: str) -> CutSentence:
         """Cut each word; without --bpe it is one piece."""
@@ -86,33 +92,86 @@ class Cutter:
         return words, CutSentence(pieces, word_of_token, len(words), place)
 
 
+def nth(items: Iterable, number: int):
+    """The item of this number, from 0; ValueError if there are not so many."""
+    count = 0
+    for count, item in enumerate(items, 1):
+        if count == number + 1:
+            return item
+    raise ValueError(f"--sentence {number}: there are {count} sentences, numbered from 0")
+
+
+def read_sentences(path: str, cutter: Cutter, collapse_ranges: bool = False) -> Iterator[tuple[Sentence, CutSentence]]:
+    """Sentences of a text, or of CoNLL-U (by its name), with what is shown to the model."""
+    if is_conllu(path):
+        for sentence in read_conllu(path):
+            sentence = sentence.collapse_ranges() if collapse_ranges else sentence
+            yield sentence, cutter.of_words(sentence.forms, f"{path}:{sentence.line}")
+    else:
+        for number, line in enumerate(input_lines(path), 1):
+            words, source = cutter.of_tokens(line.split(), f"{input_name(path)}:{number}")
+            yield without_parse(words), source
+
+
+def read_split(loaded: Loaded, subset: str, cutter: Cutter) -> Iterator[tuple[Sentence, CutSentence]]:
+    """The source side of a split. Its unknown pieces are written as `<unk>`.
+
+    Where words end is taken from the stored syntax, if the split has it: a piece that is unknown hides that.
+    """
+    split = loaded.load_split(subset)
+    cfg = loaded.task.cfg
+    prefix = split_prefix(utils.split_paths(cfg.data)[0], subset, cfg.source_lang, cfg.target_lang)
+    stored = None if prefix is None else ArrayReader(f"{prefix}.words")
+    dictionary = loaded.task.source_dictionary
+    for i in range(len(split)):
+        ids = [token for token in split.src[i].tolist() if token not in (dictionary.eos(), dictionary.bos())]
+        pieces = [dictionary[token] for token in ids]
+        place = f"{subset}, sentence {i}"
+        row = [] if stored is None else stored[i]
+        if len(row) == len(pieces) + 1:
+            of_token = row[:-1].tolist()
+            words = _words_of_pieces(pieces, of_token, int(row[-1]))
+            yield without_parse(words), CutSentence(pieces, of_token, len(words), place)
+        else:
+            words, source = cutter.of_tokens(pieces, place)
+            yield without_parse(words), source
+
+
+def _words_of_pieces(pieces: Sequence[str], word_of_piece: Sequence[int], count: int) -> list[str]:
+    """`count` words from their pieces, without the marks of either way to cut; further numbers of words are EOS's."""
+    forms = [""] * count
+    for piece, word in zip(pieces, word_of_piece, strict=False):
+        forms[word] += piece.removesuffix("@@").removeprefix("▁")
+    return forms
+
+
 # --- through the model --------------------------------------------------------------------------------------------
 
 
-def load_with_trees(args: Namespace) -> Loaded:
-    """The model of the options; as `checkpoints.load`. Raises ValueError: it finds no trees."""
-    loaded = load(args.path, args.data, args.cpu)
+def check_latent(loaded: Loaded) -> None:
+    """Raise NothingToShow if a model finds no trees."""
     model = loaded.model
     has_heads = getattr(model, "latent_heads", None) is not None
     if has_heads and not getattr(model, "has_latent_trees", True):
-        raise ValueError(
-            f"{args.path}: --lgp-graph {model.encoder.parser.graph} learns no heads of words; only latent does"
+        raise NothingToShow(
+            f"{loaded.path}: --lgp-graph {model.encoder.parser.graph} learns no heads of words; only latent does"
         )
     if not has_heads:
-        raise ValueError(
-            f"{args.path}: the architecture {loaded.architecture} has no latent trees; "
+        raise NothingToShow(
+            f"{loaded.path}: the architecture {loaded.architecture} has no latent trees; "
             f"those that have are {architectures('latent_heads')}"
         )
-    return loaded
 
 
 class TreeInducer:
     """Trees over words from the head selection of a model with `latent_heads`, by a `TreeDecoder` and `Evidence`.
 
-    It raises ValueError for a sentence that is longer than the model can read.
+    It raises ValueError for a sentence that is longer than the model can read, and at once for a model that finds no
+    trees.
     """
 
-    def __init__(self, loaded: Loaded, decoder: str, evidence: str, batch_size: int):
+    def __init__(self, loaded: Loaded, decoder: str = "mst", evidence: str = "scores", batch_size: int = 64):
+        check_latent(loaded)
         self.loaded = loaded
         self.decode = DECODERS[decoder]
         self.names = _NAMES[evidence]
@@ -147,7 +206,7 @@ class TreeInducer:
     def _through_model(self, sources: list[CutSentence], bar: tqdm | None) -> Iterator[tuple[list[int], dict]]:
         """Batches: which sentences, and the model's `latent_heads` of them as arrays."""
         dictionary = self.loaded.task.source_dictionary
-        check_lengths(self.loaded, [(len(s.pieces) + 1, 0) for s in sources], [s.place for s in sources])
+        self.loaded.check_lengths([(len(s.pieces) + 1, 0) for s in sources], [s.place for s in sources])
         # models that read words by their spelling should read unseen ones, too
         learn = getattr(self.loaded.task, "learn_source_words", None)
         if learn is not None:
@@ -183,13 +242,13 @@ class TreeInducer:
                 f"with it ({error})"
             ) from None
 
-    def note(self, args: Namespace) -> str:
+    def note(self, preparation: Preparation) -> str:
         """What the user should know about the text: nothing, or how much of it the model does not know."""
         if not self.unknown:
             return ""
         share = 100 * self.unknown / self.tokens
-        lowercase = args.lowercase or getattr(self.loaded.task.cfg, "lgp_lowercase", False)
-        left = [option for option, given in (("--bpe", args.bpe), ("--lowercase", lowercase)) if not given]
+        lowercase = preparation.lowercase or getattr(self.loaded.task.cfg, "lgp_lowercase", False)
+        left = [option for option, given in (("--bpe", preparation.bpe), ("--lowercase", lowercase)) if not given]
         return (
             f"{self.unknown} of {self.tokens} tokens ({share:.1f} %) are unknown to the model; the text must be cut "
             f"and cased as in training" + (f" ({', '.join(left)})" if left else "")

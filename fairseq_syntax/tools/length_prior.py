@@ -18,6 +18,7 @@ examples:
 import argparse
 import itertools
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from ..files import refuse_existing
@@ -68,51 +69,66 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
         parser.error("--source-lang and --target-lang are the same")
 
 
-def run(args: argparse.Namespace) -> None:
-    """Write the table; print what was measured."""
+@dataclass
+class LengthPrior:
+    """What was measured.
+
+    Attributes:
+        path: of the table.
+        pairs, longest_source, longest_target: of the training; tokens.
+        valid: smoothing -> mean of -log p(target length | source length) of the validation set, in nats a sentence.
+        unseen: (pairs of lengths that training does not have, all pairs) of the validation set; None without one.
+    """
+
+    path: Path
+    pairs: int
+    longest_source: int
+    longest_target: int
+    valid: dict[str, float]
+    unseen: tuple[int, int] | None
+
+
+def length_prior(
+    data: str,
+    source: str,
+    target: str,
+    smoothing: str = "kernel",
+    unseen: str = "floor",
+    bin_size: int = 1,
+    output: Path | None = None,
+) -> LengthPrior:
+    """Write the table of a data directory, or of several joined with colons; the arguments are those of the options.
+
+    Raises ValueError: there is no training set of these languages; OSError: the table cannot be written.
+    """
     import numpy as np
     from fairseq import utils
 
     from ..data.length_table import length_table_path, split_lengths, write_length_table
     from ..decoding.length_prior import Smoothing, Unseen, length_table, log_probabilities
 
-    languages = args.source_lang, args.target_lang
-    paths = utils.split_paths(args.data)
-    output = args.output or length_table_path(paths[0], *languages)
-    refuse_existing([str(output)], args.overwrite)
-    reverse = not any(Path(paths[0]).glob(f"train.{'-'.join(languages)}.*"))
-    found = [lengths for path in paths for lengths in _train_lengths(path, *languages)]
-    source, target = (np.concatenate(side) for side in zip(*found, strict=True))
-    tables = {kind: length_table(source, target, kind, bin_size=args.bin) for kind in Smoothing}
-    own = Smoothing(args.smoothing)
-    table = tables[own]
-    if args.unseen == Unseen.author:
-        table = length_table(source, target, own, args.unseen, args.bin)
-    options = {"smoothing": str(own), "unseen": args.unseen, "bin": args.bin}
-    meta = {"source": languages[0], "target": languages[1], "pairs": len(source), **options}
-    write_length_table(output, table, meta, follow=args.output is not None)
-
-    print(f"training pairs: {len(source)}")
-    print(f"longest source: {source.max()} tokens")
-    print(f"longest target: {target.max()} tokens")
-    valid = split_lengths(paths[0], "valid", *languages)
+    paths = utils.split_paths(data)
+    path = output or length_table_path(paths[0], source, target)
+    found = [lengths for each in paths for lengths in _train_lengths(each, source, target)]
+    sources, targets = (np.concatenate(side) for side in zip(*found, strict=True))
+    tables = {kind: length_table(sources, targets, kind, bin_size=bin_size) for kind in Smoothing}
+    table = tables[Smoothing(smoothing)]
+    if unseen == Unseen.author:
+        table = length_table(sources, targets, Smoothing(smoothing), unseen, bin_size)
+    options = {"smoothing": smoothing, "unseen": unseen, "bin": bin_size}
+    meta = {"source": source, "target": target, "pairs": len(sources), **options}
+    write_length_table(path, table, meta, follow=output is not None)
+    scores, new = {}, None
+    valid = split_lengths(paths[0], "valid", source, target)
     if valid is not None and len(valid[0]):
         # raw counts say nothing of other source lengths, and there are the kernel's numbers beside them
-        known = [lengths[np.isin(valid[0], source)] for lengths in valid]
+        known = [lengths[np.isin(valid[0], sources)] for lengths in valid]
         for kind in Smoothing if len(known[0]) else ():
-            print(f"valid, {kind}: {-log_probabilities(tables[kind], *known).mean():.4f} nats a sentence")
-        unit = 1 + max(target.max(), valid[1].max())
-        unseen = ~np.isin(valid[0] * unit + valid[1], source * unit + target)
-        print(f"valid, unseen in training: {int(unseen.sum())} of {len(unseen)} pairs of lengths")
-    else:
-        print("no valid split: nothing was scored")
-    print(f"wrote {output}")
-    if reverse:
-        print(
-            f"fairseq-syntax length-prior: {paths[0]} is named for the other direction, and fairseq infers a direction "
-            "from any of its names: give -s and -t wherever you use it",
-            file=sys.stderr,
-        )
+            scores[str(kind)] = float(-log_probabilities(tables[kind], *known).mean())
+        unit = 1 + max(targets.max(), valid[1].max())
+        is_new = ~np.isin(valid[0] * unit + valid[1], sources * unit + targets)
+        new = int(is_new.sum()), len(is_new)
+    return LengthPrior(path, len(sources), int(sources.max()), int(targets.max()), scores, new)
 
 
 def _train_lengths(path: str, source: str, target: str):
@@ -128,6 +144,33 @@ def _train_lengths(path: str, source: str, target: str):
             "languages"
         )
     return found
+
+
+def run(args: argparse.Namespace) -> None:
+    from fairseq import utils
+
+    from ..data.length_table import length_table_path
+
+    first, languages = utils.split_paths(args.data)[0], (args.source_lang, args.target_lang)
+    output = args.output or length_table_path(first, *languages)
+    refuse_existing([str(output)], args.overwrite)
+    found = length_prior(args.data, *languages, args.smoothing, args.unseen, args.bin, args.output)
+    print(f"training pairs: {found.pairs}")
+    print(f"longest source: {found.longest_source} tokens")
+    print(f"longest target: {found.longest_target} tokens")
+    for kind, score in found.valid.items():
+        print(f"valid, {kind}: {score:.4f} nats a sentence")
+    if found.unseen:
+        print("valid, unseen in training: {} of {} pairs of lengths".format(*found.unseen))
+    else:
+        print("no valid split: nothing was scored")
+    print(f"wrote {output}")
+    if not any(Path(first).glob(f"train.{'-'.join(languages)}.*")):
+        print(
+            f"fairseq-syntax length-prior: {first} is named for the other direction, and fairseq infers a direction "
+            "from any of its names: give -s and -t wherever you use it",
+            file=sys.stderr,
+        )
 
 
 main = Verb(__doc__, add_arguments, run, check)

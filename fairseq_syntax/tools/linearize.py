@@ -74,40 +74,52 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
         parser.error(f"--input and --output are both {args.input!r}")
 
 
-def run(args: argparse.Namespace) -> None:
-    """Write the two texts."""
-    languages = (args.source_lang, args.target_lang)
-    texts = [f"{args.input}.{language}" for language in languages]
-    outputs = [Path(f"{args.output}.{language}") for language in languages]
-    refuse_existing(outputs, args.overwrite)
+def linearize_corpus(
+    prefix: str,
+    output: str,
+    languages: tuple[str, str],
+    trees_suffix: str = "conllu",
+    parses: str | None = None,
+    translate_only: bool = False,
+    subword_type: str = SubwordType.subword_nmt,
+) -> dict[str, int]:
+    """Write the two texts; nothing of them is left if they cannot be completed.
+
+    Args:
+        prefix, output: of the files read and written, whose names end in the languages, source and target.
+        trees_suffix: of the file of trees.
+        parses: a file of linearised parses instead.
+        translate_only: whether parsing is left out.
+        subword_type: of the source.
+
+    Returns how many pairs were written of `TRANSLATE` and of `PARSE`. Raises TreeFormatError: files that do not go
+    together, or broken trees.
+    """
+    source, target = (f"{prefix}.{language}" for language in languages)
+    streams = {source: ((line, "") for line in read_lines(source)), target: read_lines(target)}
+    if parses:
+        streams[parses] = read_lines(parses)
+    elif not translate_only:
+        streams[source] = _parsed_lines(source, f"{source}.{trees_suffix}", subword_type)
+    outputs = [Path(f"{output}.{language}") for language in languages]
     counts = {TRANSLATE: 0, PARSE: 0}
     with staged(outputs[0]) as sources, staged(outputs[1]) as targets:
         with (
             open(sources, "w", encoding="utf-8", newline="\n") as first,
-            open(targets, "w", encoding="utf-8", newline="\n") as other,
+            open(targets, "w", encoding="utf-8", newline="\n") as second,
         ):
-            for task, source, target in _read_pairs(args, *texts):
-                first.write(f"{task} {source}".rstrip() + "\n")
-                other.write(target + "\n")
+            for task, source_text, target_text in _pairs(streams):
+                first.write(f"{task} {source_text}".rstrip() + "\n")
+                second.write(target_text + "\n")
                 counts[task] += 1
         # a new one must never stand beside an old one, even if the program is killed here
-        for output in outputs:
-            output.unlink(missing_ok=True)
-    print(
-        f"fairseq-syntax linearize: {outputs[0]}, {outputs[1]}: {counts[TRANSLATE]} sentences to "
-        f"translate, {counts[PARSE]} to parse",
-        file=sys.stderr,
-    )
+        for path in outputs:
+            path.unlink(missing_ok=True)
+    return counts
 
 
-def _read_pairs(args: argparse.Namespace, source_path: str, target_path: str) -> Iterator[tuple[str, str, str]]:
-    """(task, source, target) in the order of the output."""
-    sources = ((line, "") for line in read_lines(source_path))
-    streams = {source_path: sources, target_path: read_lines(target_path)}
-    if args.parses:
-        streams[args.parses] = read_lines(args.parses)
-    elif not args.translate_only:
-        streams[source_path] = _parsed_lines(args, source_path)
+def _pairs(streams: dict[str, Iterator]) -> Iterator[tuple[str, str, str]]:
+    """(task, source, target) in the order of the output, of files: (source, parse), target and parses if given."""
     for number, row in enumerate(zip_longest(*streams.values()), 1):
         if None in row:
             shorter = list(streams)[row.index(None)]
@@ -124,18 +136,31 @@ def _read_pairs(args: argparse.Namespace, source_path: str, target_path: str) ->
             yield PARSE, source, parse
 
 
-def _parsed_lines(args: argparse.Namespace, source_path: str) -> Iterator[tuple[str, str]]:
+def _parsed_lines(source_path: str, trees_path: str, subword_type: str) -> Iterator[tuple[str, str]]:
     """Each line of the source and its linearised parse, which is empty if there is nothing to parse."""
-    advice = "parse the source with fairseq-syntax parse, or give --parses or --translate-only"
-    trees = find_trees(f"{source_path}.{args.trees_suffix}", advice)
+    trees = find_trees(trees_path, "parse the source with fairseq-syntax parse, or give --parses or --translate-only")
     with explain_misfit(source_path):
         for line, text, tree_line, block in pair_examples(source_path, trees):
             place = f"{source_path}:{line}"
-            words = split_words(text.split(), args.subword_type, place)[0]
+            words = split_words(text.split(), subword_type, place)[0]
             tree = align_tree(
                 parse_block(block, str(trees), tree_line), words, f"{place} (tree at {trees}:{tree_line})"
             )
             yield text, " ".join(linearize(tree)) if tree.is_parsed else ""
+
+
+def run(args: argparse.Namespace) -> None:
+    languages = (args.source_lang, args.target_lang)
+    outputs = [f"{args.output}.{language}" for language in languages]
+    refuse_existing(outputs, args.overwrite)
+    counts = linearize_corpus(
+        args.input, args.output, languages, args.trees_suffix, args.parses, args.translate_only, args.subword_type
+    )
+    print(
+        f"fairseq-syntax linearize: {', '.join(outputs)}: {counts[TRANSLATE]} sentences to "
+        f"translate, {counts[PARSE]} to parse",
+        file=sys.stderr,
+    )
 
 
 main = Verb(__doc__, add_arguments, run, check)

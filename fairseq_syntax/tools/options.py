@@ -11,8 +11,102 @@ examples:
 """
 
 import argparse
+import dataclasses
+import difflib
+from enum import Enum
 
 from .verb import Verb
+
+
+def parser_of(add) -> argparse.ArgumentParser:
+    """A parser that `add` has put options into."""
+    parser = argparse.ArgumentParser(conflict_handler="resolve", add_help=False)
+    add(parser)
+    return parser
+
+
+def new_actions(parser: argparse.ArgumentParser, base: argparse.ArgumentParser | None) -> list[argparse.Action]:
+    """Options of a parser that `base` does not have, or has with another default."""
+    known = {a.dest: a.default for a in base._actions} if base else {}
+    return [
+        action
+        for action in parser._actions
+        if not isinstance(action, argparse._HelpAction | argparse._VersionAction)
+        and (action.dest not in known or known[action.dest] != action.default)
+    ]
+
+
+def field_defaults(dataclass: type) -> dict:
+    """Default of each field that has a plain one."""
+    return {f.name: f.default for f in dataclasses.fields(dataclass) if f.default is not dataclasses.MISSING}
+
+
+def architectures() -> list[str]:
+    """Names of all architectures of this package."""
+    from fairseq.models import ARCH_MODEL_REGISTRY
+
+    return sorted(name for name, cls in ARCH_MODEL_REGISTRY.items() if cls.__module__.startswith("fairseq_syntax."))
+
+
+def describe(arch: str, task: str | None = None, criterion: str | None = None) -> str:
+    """The options of an architecture, of its task and of its criterion, with the defaults of its preset.
+
+    Without names, task and criterion are those that the same system registers, and the suite's task if there is none.
+    Raises ValueError: there is no such name.
+    """
+    from fairseq.criterions import CRITERION_DATACLASS_REGISTRY
+    from fairseq.dataclass.utils import gen_parser_from_dataclass
+    from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
+    from fairseq.models.transformer import TransformerModel
+    from fairseq.tasks import TASK_DATACLASS_REGISTRY
+
+    model = _known("ARCH", arch, ARCH_MODEL_REGISTRY)
+    system = ".".join(model.__module__.split(".")[:3])
+    task = task or _of_system(TASK_DATACLASS_REGISTRY, system) or "syntax_translation"
+    criterion = criterion or _of_system(CRITERION_DATACLASS_REGISTRY, system)
+    preset = argparse.Namespace()
+    ARCH_CONFIG_REGISTRY[arch](preset)
+    options = getattr(model, "options", None)
+    defaults = (field_defaults(options) if options else {}) | vars(preset)
+    stock = parser_of(TransformerModel.add_args) if issubclass(model, TransformerModel) else None
+    parts = [(f"--arch {arch}", new_actions(parser_of(model.add_args), stock), defaults)]
+    for option, name, registry in (
+        ("--task", task, TASK_DATACLASS_REGISTRY),
+        ("--criterion", criterion, CRITERION_DATACLASS_REGISTRY),
+    ):
+        if name:
+            dataclass = _known(option, name, registry)
+            parser = parser_of(lambda p, d=dataclass: gen_parser_from_dataclass(p, d()))
+            parts.append((f"{option} {name}", parser._actions, {}))
+    whole = argparse.ArgumentParser(usage=argparse.SUPPRESS, add_help=False, conflict_handler="resolve")
+    for title, actions, values in parts:
+        group = whole.add_argument_group(title)
+        for action in actions:
+            _state_default(action, values.get(action.dest, action.default))
+            group._add_action(action)
+    return whole.format_help().strip()
+
+
+def _state_default(action: argparse.Action, default) -> None:
+    """Say the default in the help, unless it is there, or there is none."""
+    default = default.value if isinstance(default, Enum) else default
+    stated = action.help == argparse.SUPPRESS or "default" in (action.help or "")
+    if not stated and default not in (None, False, argparse.SUPPRESS):
+        action.help = f"{action.help or ''} (default: {str(default).replace('%', '%%')})".strip()
+
+
+def _of_system(registry: dict, system: str) -> str | None:
+    """The name that a system registers; None if it has none."""
+    found = (name for name, cls in registry.items() if name and cls.__module__.startswith(f"{system}."))
+    return next(found, None)
+
+
+def _known(what: str, name: str, registry: dict) -> type:
+    if name not in registry:
+        near = difflib.get_close_matches(name, filter(None, registry), 1)
+        hint = f"did you mean {near[0]}?" if near else "fairseq-syntax options lists the architectures"
+        raise ValueError(f"{what} {name}: there is none of this name; {hint}")
+    return registry[name]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,9 +116,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Print the options, or the names of architectures."""
-    from .declared_options import architectures, describe
-
     print(describe(args.arch, args.task, args.criterion) if args.arch else "\n".join(architectures()))
 
 

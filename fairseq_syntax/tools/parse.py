@@ -34,13 +34,13 @@ from pathlib import Path
 from tqdm import tqdm
 
 from .. import systems as systems  # their parsers are found
-from ..data.parsers import Parser, load_parser
+from ..data.parsers import Parser, ParserOptions, load_parser
 from ..data.resumable_conllu import PartFile
 from ..files import STDIO, checksum, refuse_existing
 from ..trees.conllu import MAX_WORDS, Sentence, TreeFormatError, format_sentence, without_parse
 from ..trees.subwords import SubwordType, check_length, split_words
 from ..trees.text import read_lines
-from .verb import Verb, add_overwrite, add_parsers, input_name, positive
+from .verb import Verb, add_overwrite, add_parsers, input_name, parser_options, positive
 
 PROGRAM = "fairseq-syntax parse"
 
@@ -72,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="CoNLL-U, gzipped if it ends in .gz; - is stdout (default), which cannot be resumed",
     )
-    add_parsers(parser)
+    add_parsers(parser, of_model=False)
     add(
         "--subword-type",
         default=SubwordType.none.value,
@@ -91,37 +91,53 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_overwrite(parser)
 
 
-def run(args: argparse.Namespace) -> None:
-    """Parse, and say how to go on if it is stopped."""
-    # first of all, as reading the text may take a while
-    refuse_existing([args.output], args.overwrite)
-    output, name = Path(args.output), input_name(args.input)
-    if args.output != STDIO and output.exists() and args.input != STDIO and output.samefile(args.input):
-        raise TreeFormatError(f"{output}: is the input; give another --output")
-    parser = load_parser(args.parser, args)
+def parse(
+    source: str,
+    output: str,
+    parser: Parser,
+    settings: dict | None = None,
+    subword_type: str = SubwordType.none,
+    shard: tuple[int, int] = (0, 1),
+    chunk: int = 2000,
+    max_words: int = MAX_WORDS,
+) -> None:
+    """Write the trees of a text, resuming what an earlier run has left.
+
+    Args:
+        source, output: files; `-` are stdin and stdout.
+        parser: of the words.
+        settings: what the trees depend on: a run with others does not resume.
+        subword_type: of the text.
+        shard: (i, n): the i-th of n parts, from 0.
+        chunk: sentences that are parsed, and written, at a time.
+        max_words: of a sentence.
+
+    Raises TreeFormatError: a sentence is too long or cannot be parsed; OSError: a file cannot be read or written.
+    """
+    name = input_name(source)
     with ExitStack() as stack:
-        source = stack.enter_context(_seekable(args.input))
+        path = stack.enter_context(_seekable(source))
         total = 0
-        for total, line in enumerate(read_lines(source, name), 1):
-            check_length(line, args.subword_type, args.max_words, f"{name}:{total}")
-        start, end = shard_bounds(total, *args.shard)
+        for total, line in enumerate(read_lines(path, name), 1):
+            check_length(line, subword_type, max_words, f"{name}:{total}")
+        start, end = shard_bounds(total, *shard)
         words = (
-            split_words(line.split(), args.subword_type, f"{name}:{number}")[0]
-            for number, line in enumerate(islice(read_lines(source, name), start, end), start + 1)
+            split_words(line.split(), subword_type, f"{name}:{number}")[0]
+            for number, line in enumerate(islice(read_lines(path, name), start, end), start + 1)
         )
         bar = stack.enter_context(tqdm(total=end - start, unit="sent"))
-        if args.output == STDIO:
-            for trees in _parse(words, parser, args.chunk, bar, name, start + 1):
+        if output == STDIO:
+            for trees in _parsed(words, parser, chunk, bar, name, start + 1):
                 sys.stdout.buffer.write("".join(map(format_sentence, trees)).encode("utf-8"))
                 sys.stdout.buffer.flush()
             return
-        part = stack.enter_context(closing(PartFile(output, _settings(args))))
-        done = part.resume(words, args.chunk, name)
+        part = stack.enter_context(closing(PartFile(Path(output), settings or {})))
+        done = part.resume(words, chunk, name)
         if done:
             bar.write(f"{PROGRAM}: {part.path}: {done} of {end - start} sentences are done", file=sys.stderr)
             bar.update(done)
         try:
-            for trees in _parse(words, parser, args.chunk, bar, name, start + done + 1):
+            for trees in _parsed(words, parser, chunk, bar, name, start + done + 1):
                 part.append(trees)
         except KeyboardInterrupt:
             print(f"{PROGRAM}: {part.path} is kept, run the same command again to resume", file=sys.stderr)
@@ -144,15 +160,15 @@ def _seekable(path: str) -> Iterator[str]:
         yield copy.name
 
 
-def _settings(args: argparse.Namespace) -> dict:
-    """What the trees depend on; files by name and content."""
+def parser_settings(parser: str, options: ParserOptions, subword_type: str = SubwordType.none) -> dict:
+    """What trees depend on; files by name and content."""
     names = ("parser_language", "parser_model", "parser_tagger", "parser_decoder")
-    given = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     files = {name: [Path(path).name, checksum(path)] for name, path in given.items() if os.path.isfile(path)}
-    return {"parser": args.parser, "subword_type": args.subword_type, **given, **files}
+    return {"parser": parser, "subword_type": subword_type, **given, **files}
 
 
-def _parse(
+def _parsed(
     words: Iterator[list[str]], parser: Parser, chunk: int, bar: tqdm, name: str, line: int
 ) -> Iterator[list[Sentence]]:
     """The trees of `words`, from a line of the input on, a chunk at a time.
@@ -175,6 +191,18 @@ def _parse(
         line += len(group)
         done += len(group)
         bar.update(done - bar.n)  # a parser need not have moved it
+
+
+def run(args: argparse.Namespace) -> None:
+    # first of all, as reading the text may take a while
+    refuse_existing([args.output], args.overwrite)
+    output = Path(args.output)
+    if args.output != STDIO and output.exists() and args.input != STDIO and output.samefile(args.input):
+        raise TreeFormatError(f"{output}: is the input; give another --output")
+    options = parser_options(args)
+    parser = load_parser(args.parser, options)
+    settings = parser_settings(args.parser, options, args.subword_type) if args.output != STDIO else None
+    parse(args.input, args.output, parser, settings, args.subword_type, args.shard, args.chunk, args.max_words)
 
 
 main = Verb(__doc__, add_arguments, run)

@@ -60,48 +60,50 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
         parser.error("--share goes with --trees or --trees-of; the share of words is that of --reattach")
 
 
-def run(args: argparse.Namespace) -> None:
-    """Write the trees; print UAS and LAS on stderr."""
-    refuse_existing([args.output], args.overwrite)
-    comparison = Comparison()
-    perturbation = Perturbation(args.reattach or 0.0, args.relabel or 0.0, args.seed)
-    with written(args.output) as out, tqdm(unit="sent", disable=None) as bar:
-        for number, (before, other) in enumerate(_chosen(args)):
-            after = perturbation(number, before, other)
-            comparison.add(before, after)
-            out.write(format_sentence(after))
-            bar.update()
-        if not comparison.sentences:
-            raise TreeFormatError(f"{input_name(args.input)}: no sentence in it; give a CoNLL-U file")
-    print(f"fairseq-syntax perturb: {comparison}", file=sys.stderr)
-    for name in ("reattach", "relabel"):
-        quota = getattr(perturbation, name)
-        if quota.taken + 1 < quota.share * quota.seen:  # one word alone cannot exchange its label
-            print(
-                f"fairseq-syntax perturb: --{name} {quota.share:g}: only {quota.taken / quota.seen:.4f} of the words "
-                "can; there are no trees with more",
-                file=sys.stderr,
-            )
+def perturb(
+    path: str,
+    reattach: float = 0.0,
+    relabel: float = 0.0,
+    trees: str | None = None,
+    trees_of: str | None = None,
+    share: float = 1.0,
+    seed: int = 1,
+) -> tuple[Iterator[tuple[Sentence, Sentence]], Perturbation]:
+    """Sentences before and after the damage, and what counts it while they are read.
+
+    Args:
+        path: of a CoNLL-U file; - is stdin.
+        reattach, relabel: shares of words.
+        trees: of `KINDS`; takes the place of the trees of a share of the sentences.
+        trees_of: a CoNLL-U file of the same words, whose trees take their place instead.
+        share: of sentences.
+        seed: of the random numbers.
+
+    Raises TreeFormatError, while they are read: other trees do not fit.
+    """
+    perturbation = Perturbation(reattach, relabel, seed)
+    chosen = _chosen(path, trees, trees_of, share if trees or trees_of else 0.0, seed)
+    return ((s, perturbation(number, s, other)) for number, (s, other) in enumerate(chosen)), perturbation
 
 
-def _chosen(args: argparse.Namespace) -> Iterator[tuple[Sentence, Sentence | str | None]]:
-    """The sentences of the input, each with what takes the place of its tree, or None."""
-    sentences = _read(args.input)
-    others = _read(args.trees_of) if args.trees_of else None
-    quota = Quota((1.0 if args.share is None else args.share) if args.trees or args.trees_of else 0.0)
+def _chosen(
+    path: str, trees: str | None, trees_of: str | None, share: float, seed: int
+) -> Iterator[tuple[Sentence, Sentence | str | None]]:
+    """The sentences, each with what takes the place of its tree, or None."""
+    sentences, others, quota = _read(path), _read(trees_of) if trees_of else None, Quota(share)
     for start in range(0, sys.maxsize, _BLOCK):
         block = list(islice(sentences, _BLOCK))
         due = quota.due(len(block))
         quota.taken += due
-        chosen = set(random.Random(f"{args.seed} sentences {start}").sample(range(len(block)), due))
+        chosen = set(random.Random(f"{seed} sentences {start}").sample(range(len(block)), due))
         for i, sentence in enumerate(block):
-            other = args.trees if others is None else _other(sentence, next(others, None), args)
+            other = trees if others is None else _other(sentence, path, next(others, None), trees_of)
             yield sentence, other if i in chosen else None
         if len(block) < _BLOCK:
             break
     if others is not None and next(others, None) is not None:
         raise TreeFormatError(
-            f"{args.trees_of}: goes on after the sentences of {input_name(args.input)}; give trees of the same text"
+            f"{trees_of}: goes on after the sentences of {input_name(path)}; give trees of the same text"
         )
 
 
@@ -116,17 +118,42 @@ def _read(path: str) -> Iterator[Sentence]:
             yield sentence
 
 
-def _other(sentence: Sentence, other: Sentence | None, args: argparse.Namespace) -> Sentence:
-    """The tree of the same words in the file of --trees-of."""
-    place = f"{input_name(args.input)}:{sentence.line}"
+def _other(sentence: Sentence, path: str, other: Sentence | None, trees_of: str) -> Sentence:
+    """The tree of the same words that takes the place."""
+    place = f"{input_name(path)}:{sentence.line}"
     if other is None:
-        raise TreeFormatError(f"{args.trees_of}: ends before {place}; give trees of the same text")
-    other = align_tree(other, sentence.forms, f"{place} ({args.trees_of}:{other.line})")
+        raise TreeFormatError(f"{trees_of}: ends before {place}; give trees of the same text")
+    other = align_tree(other, sentence.forms, f"{place} ({trees_of}:{other.line})")
     if sentence.is_parsed and not other.is_parsed:
         raise TreeFormatError(
-            f"{args.trees_of}:{other.line}: no parse that could take the place of the input's; parse the sentence"
+            f"{trees_of}:{other.line}: no parse that could take the place of the input's; parse the sentence"
         )
     return other
+
+
+def run(args: argparse.Namespace) -> None:
+    refuse_existing([args.output], args.overwrite)
+    share = 1.0 if args.share is None else args.share
+    pairs, perturbation = perturb(
+        args.input, args.reattach or 0.0, args.relabel or 0.0, args.trees, args.trees_of, share, args.seed
+    )
+    comparison = Comparison()
+    with written(args.output) as out, tqdm(unit="sent", disable=None) as bar:
+        for before, after in pairs:
+            comparison.add(before, after)
+            out.write(format_sentence(after))
+            bar.update()
+        if not comparison.sentences:
+            raise TreeFormatError(f"{input_name(args.input)}: no sentence in it; give a CoNLL-U file")
+    print(f"fairseq-syntax perturb: {comparison}", file=sys.stderr)
+    for name in ("reattach", "relabel"):
+        quota = getattr(perturbation, name)
+        if quota.taken + 1 < quota.share * quota.seen:  # one word alone cannot exchange its label
+            print(
+                f"fairseq-syntax perturb: --{name} {quota.share:g}: only {quota.taken / quota.seen:.4f} of the words "
+                "can; there are no trees with more",
+                file=sys.stderr,
+            )
 
 
 main = Verb(__doc__, add_arguments, run, check)

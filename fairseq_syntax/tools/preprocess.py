@@ -7,14 +7,22 @@ example:
   fairseq-syntax preprocess --source-lang en --target-lang de --trainpref bpe/train --validpref bpe/valid \\
       --testpref bpe/test --destdir data-bin --joined-dictionary --workers 2
   fairseq-syntax preprocess --only-syntax --source-lang en --target-lang de --testpref bpe/test --destdir data-bin
+  fairseq-syntax preprocess --check data-bin
+
+--check verifies a directory that is there: checksums and shapes of all files, that heads form trees, that parents and
+distances follow from the heads, the dictionaries, and that every sentence has a tree of its length; training does the
+cheap part of this by itself. It prints a line for every split, and one for every fault on stderr; the exit status is 1
+if there is a fault.
 """
 
 import argparse
+import json
 import logging
 import sys
 from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from pathlib import Path
 
 from fairseq import options as fairseq_options
 
@@ -78,6 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"longest sentence to accept, in words; tree distances grow with its square (default: {MAX_WORDS})",
     )
+    add("--check", metavar="DATA", help="write nothing: verify this data directory")
     add_overwrite(group)
 
 
@@ -87,7 +96,15 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Write the data directory."""
+    """Write the data directory, or print what is there and what is wrong."""
+    if args.check:
+        languages = (args.source_lang, args.target_lang) if args.source_lang else None
+        lines, faults = check_data(args.check, languages)
+        print(*lines, sep="\n", end="\n" if lines else "")
+        if faults:
+            raise ValueError("\nfairseq-syntax preprocess: ".join(faults))
+        print(f"{args.check}: all right")
+        return
     try:
         with _log_to_stderr():
             Preprocessing(args).run()
@@ -99,8 +116,52 @@ def run(args: argparse.Namespace) -> None:
         ) from None
 
 
+def check_data(data: str, languages: tuple[str, str] | None = None) -> tuple[list[str], list[str]]:
+    """Verify a data directory, of a pair of languages, or of all pairs that it has.
+
+    Returns a line about each split, and a message for each fault. Raises FileNotFoundError: no such directory, or one
+    without trees.
+    """
+    from ..data.checking import DataCheck
+
+    path = Path(data)
+    if not path.is_dir():
+        raise FileNotFoundError(f"{path}: no such data directory; name the one that preprocessing wrote")
+    pairs = [languages] if languages else [_languages(manifest) for manifest in sorted(path.glob("syntax-*-*.json"))]
+    if not pairs:
+        raise FileNotFoundError(
+            f"{path}: no syntax-*.json: not a directory that fairseq-syntax preprocess wrote, or one that it has not "
+            "finished"
+        )
+    lines, faults = [], []
+    for pair in pairs:
+        checked = DataCheck(path, *pair)
+        checked.run()
+        faults += checked.faults
+        lines += checked.summary
+    return lines, faults
+
+
+def _languages(manifest: Path) -> tuple[str, str | None]:
+    """Of which languages a manifest is; names of languages may have hyphens."""
+    from ..data.arrays import manifest_path
+
+    try:
+        content = json.loads(manifest.read_text(encoding="utf-8"))
+        languages = content["source_lang"], content["target_lang"]
+        if manifest_path("", *languages).name == manifest.name:
+            return languages
+    except (ValueError, KeyError, TypeError, RecursionError):
+        pass
+    source, target = manifest.stem.split("-", 2)[1:]
+    return source, target
+
+
 def _wrong_usage(args: argparse.Namespace) -> str | None:
     """What is wrong with options, if anything is."""
+    if args.check:
+        both = bool(args.source_lang) == bool(args.target_lang)
+        return None if both else "--source-lang and --target-lang go together"
     known = [args.srcdict, args.only_source or args.tgtdict]
     enough = args.trainpref or args.only_syntax or (any if args.joined_dictionary else all)(known)
     checks = {

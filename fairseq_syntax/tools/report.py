@@ -5,7 +5,7 @@ scores by kind of sentence, minimal pairs, the cost of worse parses, the sentenc
 models attend to, and all settings.
 
   --look NAME FILE                      a picture (.svg, .png) that another verb has drawn
-  --look NAME CHECKPOINT DATA SUBSET    all that `attention` can draw of the model, for the sentences of --sentence
+  --look NAME CHECKPOINT DATA SUBSET    all that `look` can draw of the model, for the sentences of --sentence
 
 examples:
   fairseq-syntax report docs/results/agreement --split test --reference corpus/test.de --source corpus/test.en \\
@@ -16,11 +16,55 @@ examples:
 """
 
 import argparse
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..files import refuse_existing, written
-from .compare import add_buckets, add_chance, add_scores, check_scored
+from .compare import add_buckets, add_chance, add_scores, check_scored, compare, scoring_of, systems_of
 from .verb import Verb, add_overwrite, positive
+
+
+def report(
+    results: str,
+    split: str,
+    systems: Sequence[Sequence[str]] = (),
+    baselines: Sequence[str] = (),
+    title: str | None = None,
+    contrast: Sequence[str] = (),
+    look: Sequence[Sequence[str]] = (),
+    sentences: Sequence[int] = (0,),
+    most: int = 50,
+    scoring: Mapping | None = None,
+) -> str:
+    """The page about a folder of results, as HTML.
+
+    Args:
+        results, split, systems, baselines: see `compare.systems_of`.
+        title: None for corpus and split.
+        contrast: files that `contrast --output` has written.
+        look, sentences: see `sections.looks`.
+        most: sentences in which systems differ, at most.
+        scoring: further arguments of `compare`, of which `reference` is needed.
+
+    Raises:
+        ValueError: files that do not go together; see `compare`.
+        OSError: a file is missing.
+    """
+    from . import markup, sections
+
+    # what can be refused at once is not refused after minutes
+    minimal_pairs = sections.read_minimal_pairs(contrast)
+    seen = list(sections.looks(look, sentences))
+    translations, recorded = systems_of(systems, results, split, baselines)
+    options = {**(scoring or {}), "split": split}
+    compared = compare(translations, baselines=baselines, records=recorded, **options)
+    records = {system["name"]: recorded.get(system["name"], {}) for system in compared.found["systems"]}
+    probes = sections.probes_of(results, records)
+    made = sections.sections(compared, records, probes, minimal_pairs, seen, most)
+    corpora = {record["corpus"] for runs in records.values() for record in runs.values() if "corpus" in record}
+    links = "".join(f'<li><a href="#{name}">{heading}</a></li>' for name, (heading, _) in made.items())
+    title = title or f"{', '.join(sorted(corpora)) or Path(results).name}: {split}"
+    return markup.frame(title, links, "\n".join(body for _, body in made.values()))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -99,11 +143,19 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Write the page."""
-    from .report_page.page import report
-
     refuse_existing([args.output], args.overwrite)
-    page = report(args)
+    page = report(
+        args.results,
+        args.split,
+        args.system,
+        args.baseline or (),
+        args.title,
+        args.contrast,
+        args.look,
+        args.sentence,
+        args.most,
+        scoring_of(args),
+    )
     with written(args.output) as file:
         file.write(page)
 

@@ -16,6 +16,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import IO
 
+from .. import pretrained
 from .. import systems as systems  # their parsers are found
 from ..data.parsers import ParserOptions, find_parsers
 from ..evaluate.tables import TableFormat
@@ -23,6 +24,7 @@ from ..files import STDIO
 from ..trees.decoders import TreeDecoder
 from ..trees.subwords import SubwordType
 from ..trees.text import numbered_lines, open_text
+from .preparation import Preparation
 
 PICTURES = (".svg", ".png", ".pdf")
 """What names of pictures end in."""
@@ -128,14 +130,9 @@ def is_conllu(path: str) -> bool:
 # --- options --------------------------------------------------------------------------------------------------------
 
 
-def is_picture(path: str) -> bool:
-    """Whether a picture can have this name."""
-    return Path(path).suffix.lower() in PICTURES
-
-
 def picture(path: str) -> str:
     """Type of an option that names a picture to draw."""
-    if not is_picture(path):
+    if Path(path).suffix.lower() not in PICTURES:
         raise argparse.ArgumentTypeError(f"{path}: give a name that ends in .svg, .png or .pdf")
     return path
 
@@ -148,18 +145,8 @@ def positive(text: str) -> int:
 
 
 def add_tree_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of everything that induces trees: the model, how text is cut, how a tree is decoded."""
-    add_checkpoint_arguments(parser, required=False)
+    """How trees over words are decoded from what a model finds."""
     add = parser.add_argument
-    add(
-        "--bpe",
-        choices=["subword_nmt", "fastbpe", "sentencepiece"],
-        help="segment the text with this (default: leave it as it is)",
-    )
-    add("--bpe-codes", metavar="FILE", help="codes for --bpe subword_nmt or fastbpe")
-    add("--sentencepiece-model", metavar="FILE", help="model for --bpe sentencepiece")
-    add_subword_type(parser)
-    add("--lowercase", action="store_true", help="lowercase the words for the model; the output keeps their case")
     add(
         "--decoder",
         choices=[str(kind) for kind in TreeDecoder],
@@ -169,7 +156,6 @@ def add_tree_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--evidence",
-        dest="evidence",
         choices=["scores", "marginals"],
         default="scores",
         help="what to sum over the subwords of a word and decode: arc scores (eq. 24 of the paper) or arc "
@@ -188,39 +174,23 @@ def add_subword_type(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def check_tree_arguments(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    """End with a usage message if options of `add_tree_arguments` do not go together."""
-    if (args.data is None) != (args.path is None):
-        parser.error("DATA and --path go together: give the data directory and the checkpoint")
-    check_preparation(parser, args)
-
-
-def add_checkpoint_arguments(parser: argparse.ArgumentParser, required: bool = True) -> None:
+def add_checkpoint_arguments(parser: argparse.ArgumentParser) -> None:
     """DATA, --path and --cpu."""
     parser.add_argument(
-        "data", nargs=None if required else "?", metavar="DATA", help="data directory with the model's dictionaries"
+        "data", nargs="?", metavar="DATA", help="data directory with the model's dictionaries, or a bundled model"
     )
-    parser.add_argument("--path", required=required, metavar="CHECKPOINT", help="checkpoint of the model")
+    parser.add_argument("--path", metavar="CHECKPOINT", help="checkpoint of the model, unless it is a bundled one")
     parser.add_argument("--cpu", action="store_true", help="run on the CPU even if there is a GPU")
 
 
-def add_treebank_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of what compares trees with a treebank, beyond `add_tree_arguments`."""
-    add = parser.add_argument
-    add("--gold", required=True, metavar="FILE", help="treebank (CoNLL-U, plain or .gz)")
-    add("--predicted", metavar="FILE", help="trees of the same words (CoNLL-U), instead of DATA and --path")
-    add(
-        "--collapse-ranges",
-        action="store_true",
-        help='read multi-word tokens of CoNLL-U as one word ("im" for "in" and "dem"), as models do',
-    )
-
-
-def check_treebank_arguments(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    """As `check_tree_arguments`, for the commands with a treebank."""
-    check_tree_arguments(parser, args)
-    if args.path and args.predicted:
-        parser.error("give DATA and --path, or --predicted, not both")
+def check_checkpoint_arguments(
+    parser: argparse.ArgumentParser, args: argparse.Namespace, required: bool = True
+) -> None:
+    """End with a usage message without a model; a bundled one gets its folder and its checkpoint."""
+    if args.data and not args.path and args.data in pretrained.names():
+        args.path, args.data = pretrained.checkpoint(args.data), str(pretrained.folder(args.data))
+    if (args.data is None) != (args.path is None) or (required and not args.path):
+        parser.error("DATA and --path go together: give the data directory and the checkpoint, or a bundled model")
 
 
 def add_format(parser: argparse.ArgumentParser, *more: str) -> None:
@@ -246,24 +216,13 @@ def add_batch_size(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_input_arguments(parser: argparse.ArgumentParser) -> None:
-    """What a model is shown, of which one sentence may be drawn."""
-    add = parser.add_argument
-    add("--input", metavar="FILE", help="text, or CoNLL-U if it ends in .conllu, plain or .gz; - is text from stdin")
-    add("--subset", help="split of DATA, instead of --input")
-    add(
+def add_collapse_ranges(parser: argparse.ArgumentParser) -> None:
+    """--collapse-ranges."""
+    parser.add_argument(
         "--collapse-ranges",
         action="store_true",
         help='read multi-word tokens of CoNLL-U as one word ("im" for "in" and "dem"), as models do',
     )
-    add("--sentence", type=int, metavar="N", help="sentence to draw, from 0 (default: 0)")
-
-
-def check_input_arguments(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    """End with a usage message if options of `add_input_arguments` do not go together."""
-    if args.sentence is not None and not args.draw:
-        parser.error("--sentence needs --draw")
-    check_subset(parser, args)
 
 
 def check_subset(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
@@ -297,34 +256,58 @@ def add_preparation(parser: argparse.ArgumentParser, tokenizer: bool = True) -> 
     add = parser.add_argument
     if tokenizer:
         add("--tokenizer", choices=["moses"], help="tokenise raw text, with normalised punctuation (sacremoses)")
-    add("--lowercase", action="store_true", help="lowercase both sides")
+    add("--lowercase", action="store_true", help="lowercase text for the model; output keeps its case")
     add(
         "--bpe",
         choices=["subword_nmt", "fastbpe", "sentencepiece", *(["syntax_char"] if tokenizer else [])],
         help="segment the text with this (default: leave it as it is)",
     )
-    add("--bpe-codes", nargs="+", metavar="FILE", help="codes for --bpe: one file for both sides, or one for each")
-    add("--sentencepiece-model", nargs="+", metavar="FILE", help="model for --bpe sentencepiece, likewise")
+    add(
+        "--bpe-codes",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="codes for --bpe: one file for both sides, or one for each",
+    )
+    add(
+        "--sentencepiece-model",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="model for --bpe sentencepiece, likewise",
+    )
 
 
 def check_preparation(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    """End with a usage message if options of `add_preparation` or `add_tree_arguments` do not go together."""
+    """End with a usage message if options of `add_preparation` do not go together."""
     needed = {"sentencepiece": "sentencepiece_model", "subword_nmt": "bpe_codes", "fastbpe": "bpe_codes"}.get(args.bpe)
     if needed and not getattr(args, needed):
         parser.error(f"--bpe {args.bpe} needs --{needed.replace('_', '-')}")
-    given = [files for files in (args.bpe_codes, args.sentencepiece_model) if files]
-    if given and not args.bpe:
+    if (args.bpe_codes or args.sentencepiece_model) and not args.bpe:
         parser.error("--bpe-codes and --sentencepiece-model need --bpe")
-    if any(isinstance(files, list) and len(files) > 2 for files in given):
+    if max(len(args.bpe_codes), len(args.sentencepiece_model)) > 2:
         parser.error("--bpe-codes and --sentencepiece-model: one file, or one for each side")
 
 
-def add_parsers(parser: argparse.ArgumentParser) -> None:
-    """What parses the source, if the model needs trees."""
+def preparation_of(args: argparse.Namespace) -> Preparation:
+    """What options of `add_preparation` say."""
+    tokenizer = getattr(args, "tokenizer", None)
+    return Preparation(tokenizer, args.lowercase, args.bpe, args.bpe_codes, args.sentencepiece_model)
+
+
+def add_parsers(parser: argparse.ArgumentParser, of_model: bool = True) -> None:
+    """What parses the source; unless it is said, a model that needs trees has the parser of its checkpoint."""
     add = parser.add_argument
-    add("--parser", choices=list(find_parsers()), default="stanza", help="parser of the source (default: stanza)")
+    default = None if of_model else "stanza"
+    help = "parser of the source (default: that of the model's checkpoint, or stanza)"
+    add("--parser", choices=list(find_parsers()), default=default, help=help)
     for option in fields(ParserOptions):
         add(f"--{option.name.replace('_', '-')}", **option.metadata)
+
+
+def parser_options(args: argparse.Namespace) -> ParserOptions:
+    """The options of a parser among those of a verb."""
+    return ParserOptions(**{option.name: getattr(args, option.name) for option in fields(ParserOptions)})
 
 
 def add_max_tokens(parser: argparse.ArgumentParser) -> None:
@@ -334,18 +317,23 @@ def add_max_tokens(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_search(parser: argparse.ArgumentParser, beam: int = 5, a: float = 0, b: int = 200) -> None:
-    """How the model searches for a translation: options of fairseq-generate, and by default its defaults."""
+def add_search(parser: argparse.ArgumentParser) -> None:
+    """How the model searches for a translation: options of fairseq-generate, with its defaults."""
     add = parser.add_argument
-    add("--beam", type=positive, default=beam, metavar="N", help=f"beam size (default: {beam})")
+    add("--beam", type=positive, default=5, metavar="N", help="beam size (default: 5)")
     add(
         "--max-len-a",
         type=float,
-        default=a,
+        default=0,
         metavar="A",
-        help=f"longest translation: A × source length + B tokens (default: {a})",
+        help="longest translation: A × source length + B tokens (default: 0)",
     )
-    add("--max-len-b", type=positive, default=b, metavar="B", help=f"see --max-len-a (default: {b})")
+    add("--max-len-b", type=positive, default=200, metavar="B", help="see --max-len-a (default: 200)")
+
+
+def search_of(args: argparse.Namespace) -> dict:
+    """What options of `add_search` say."""
+    return {"beam": args.beam, "max_len_a": args.max_len_a, "max_len_b": args.max_len_b}
 
 
 def number(text: str, most: float, what: str) -> float:

@@ -18,6 +18,7 @@ one): how often the translation under each tree is the reference for that tree, 
 reference.
 
 examples:
+  fairseq-syntax whatif agreement-pascal --text "some teachers had found the fields in the schools ." --head 9=4
   fairseq-syntax whatif data-bin --path pascal.pt --subset test --sentence 3 --head 8=5 --draw whatif.svg
   echo 'the dog saw the cat in the garden .' | fairseq-syntax whatif data-bin --path pascal.pt --input - --head 8=5 \\
       --label 8=nmod --bpe subword_nmt --bpe-codes codes
@@ -28,11 +29,21 @@ examples:
 
 import argparse
 import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+from pathlib import Path
 
+from ..data.parsers import ParserOptions, load_parser
 from ..files import refuse_existing, written
+from ..trees.alignment import align_tree
+from ..trees.conllu import UNPARSED, Sentence, TreeFormatError, quoted, read_conllu, without_parse
+from ..trees.edits import edited
+from .preparation import Preparation
 from .verb import (
     Verb,
     add_checkpoint_arguments,
+    add_collapse_ranges,
     add_format,
     add_max_tokens,
     add_overwrite,
@@ -40,16 +51,425 @@ from .verb import (
     add_preparation,
     add_search,
     add_subword_type,
+    check_checkpoint_arguments,
     check_preparation,
     check_subset,
+    parser_options,
     picture,
+    preparation_of,
+    search_of,
 )
+
+TREES = ("trees", "other")
+"""Names of the files of trees in a folder of pairs: of the correct translation, and of the other one."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One tree of a sentence, and what a model makes of the sentence under it.
+
+    Attributes:
+        name: what tables and pictures call it.
+        tree: over the words; of a model that is left to itself, its own best one; None without a parse.
+        free: the model does not get it: it has found it itself.
+        words: of the translation.
+        scores: log-probability of this translation under each of the trees; natural logarithms.
+        attention: (I, J) of the words of the translation, over those of the source, see `word_attention`.
+    """
+
+    name: str
+    tree: Sentence | None
+    free: bool = False
+    words: Sequence[str] = ()
+    scores: Sequence[float] = ()
+    attention: object = None
+
+
+@dataclass
+class WhatIf:
+    """A sentence under several trees, the first of which is the one that others are compared with.
+
+    Attributes:
+        title: the model, and where the sentence is from.
+        words: of the sentence.
+        readings: one for each tree.
+        notes: what a user should know who expects a change.
+    """
+
+    title: str
+    words: list[str]
+    readings: list[Reading]
+    notes: list[str] = field(default_factory=list)
+
+    def tables(self, form: str = "text") -> str:
+        """Trees, translations with their scores, and the source word that each word of a translation looks at most."""
+        from ..evaluate.tables import format_table
+
+        words, first = self.words, self.readings[0].tree
+        names = [reading.name for reading in self.readings]
+        rows = [
+            (str(number), word, *(_head(words, reading.tree, first, number - 1) for reading in self.readings))
+            for number, word in enumerate(words, 1)
+        ]
+        shown = [format_table(["", "word", *names], rows, form)]
+        header = ["tree", *(f"log p, {name}" for name in names), "translation"]
+        rows = [(r.name, *(f"{score:.2f}" for score in r.scores), " ".join(r.words)) for r in self.readings]
+        shown.append(format_table(header, rows, form))
+        looks = [_most(words, reading) for reading in self.readings]
+        rows = [tuple(cell for three in line for cell in three) for line in zip_longest(*looks, fillvalue=("", "", ""))]
+        shown.append(format_table([cell for name in names for cell in (name, "looks at", "weight")], rows, form))
+        return "\n\n".join(shown)
+
+    def figure(self):
+        """Trees and attention side by side, as a matplotlib figure."""
+        from ..pictures.tree_variants import Panel, draw_variants
+
+        panels = [
+            Panel(
+                f"{reading.name}: log p {reading.scores[number]:.2f}",
+                *((reading.tree.heads, reading.tree.deprels) if reading.tree else (None, None)),
+                reading.words,
+                reading.attention,
+            )
+            for number, reading in enumerate(self.readings)
+        ]
+        return draw_variants(self.words, panels, self.title)
+
+
+def _head(words: Sequence[str], tree: Sentence | None, first: Sentence | None, word: int) -> str:
+    """The head of a word and its label, with a star if they are others than in the first tree."""
+    if tree is None:
+        return "-"
+    head, label = tree.heads[word], tree.deprels[word]
+    star = "" if first is None or (head, label) == (first.heads[word], first.deprels[word]) else " *"
+    return f"{head + 1} {words[head] if head >= 0 else 'ROOT'}{'' if label == '_' else f' ({label})'}{star}"
+
+
+def _most(words: Sequence[str], reading: Reading) -> list[tuple[str, str, str]]:
+    """Of each word of the translation: itself, the source word it looks at most, and the weight."""
+    best = reading.attention.argmax(axis=1) if reading.attention.size else []
+    return [
+        (word, words[i], f"{reading.attention[row, i]:.2f}")
+        for row, (word, i) in enumerate(zip(reading.words, best, strict=True))
+    ]
+
+
+class GivenTrees:
+    """A model that follows trees which are given to it.
+
+    Those that read trees do so anyway, LISA as with `--lisa-gold-parses`; in those that find latent trees, the given
+    one takes the place of the distribution over heads (`clamped_by`).
+
+    Args:
+        path, data, cpu: see `models.load`.
+
+    Attributes:
+        loaded: the model.
+        latent: whether it finds trees of its own.
+        tags_only: whether it reads labels or tags of words, and no heads.
+
+    Raises:
+        ValueError: the model takes no dependency tree; see also `models.load`.
+    """
+
+    def __init__(self, path: str, data: str | None = None, cpu: bool = False):
+        from ..data.arrays import TAG_DICTIONARIES
+        from .models import load
+
+        self.loaded = load(path, data, cpu, lisa_gold_parses=True)
+        task, model = self.loaded.task, self.loaded.model
+        reads = set(getattr(model, "syntax_inputs", ()))
+        clamped = set(getattr(model, "clamped_by", ()))
+        if not (reads or clamped) or task.target_dictionary is None:
+            raise ValueError(
+                f"{path}: {self.loaded.architecture} takes no dependency tree: it reads none, and finds none that "
+                "another could take the place of; give PASCAL, LISA, tags, DASA, SDAtt, chen17, LGP-NMT or SA-NMT"
+            )
+        self.latent = not reads
+        self.tags_only = bool(reads) and reads <= TAG_DICTIONARIES.keys()
+        task.required_inputs |= clamped
+        self._dictionaries = {
+            name: task.syntax_dictionary(name) for name in TAG_DICTIONARIES.keys() & task.required_inputs
+        }
+
+    def encode(self, source, tree: Sentence | None):
+        """Token ids of a sentence (a `CutSentence`), EOS included, that carry its tree, or None of an unparsed one.
+
+        Raises:
+            TreeFormatError: the model refuses sentences without a parse, or has no name for a label.
+        """
+        from ..data.live_parsing import token_syntax
+        from .models import encode_line
+
+        task = self.loaded.task
+        if tree is None or not tree.is_parsed:
+            if task.refuses_unparsed:
+                raise TreeFormatError(f"{source.place}: has no parse, and the model refuses such sentences; parse it")
+            tree = without_parse([""] * source.words)
+        task.learn_source_words([" ".join(source.pieces)])
+        ids = encode_line(task.source_dictionary, source.pieces)
+        ids.syntax = token_syntax(tree, source.word_of_token, self._dictionaries)
+        return ids
+
+    def notes(self, heads: bool, labels: bool, trees: Sequence[Sentence]) -> list[str]:
+        """What a user should know who expects a change: of heads, of labels, or between trees."""
+        found = []
+        if heads and not labels and self.tags_only:
+            found.append("the model reads labels and tags of words alone, so heads change nothing; give --label, too")
+        if labels and "deprels" not in self._dictionaries:
+            found.append("the model reads no labels, so --label changes nothing")
+        unknown = {
+            tag
+            for name, dictionary in self._dictionaries.items()
+            for tree in trees
+            for tag in getattr(tree, name)
+            if dictionary.index(tag) == dictionary.unk()
+        }
+        if unknown:
+            found.append(f"labels or tags that the model has not seen in training: {', '.join(sorted(unknown))}")
+        return found
+
+    def parse(self, sentence: Sentence, parser: str | None, options: ParserOptions, place: str) -> Sentence:
+        """The tree of a sentence without one, by this parser, or by that of the model's checkpoint.
+
+        Raises:
+            TreeFormatError: it cannot be parsed.
+        """
+        self.loaded.choose_parser(parser, options)
+        cfg = self.loaded.task.cfg
+        parse = load_parser(str(cfg.parser), cfg, cfg.source_lang).parse
+        tree = align_tree(parse([sentence.forms])[0], sentence.forms, place)
+        if not tree.is_parsed:
+            raise TreeFormatError(f"{place}: {quoted(' '.join(sentence.forms))} has no parse; give one to be changed")
+        return tree
+
+    def stored_tree(self, subset: str, number: int, words: Sequence[str]) -> Sentence | None:
+        """The tree of a sentence of a split as it was binarized; None if it has none."""
+        from fairseq import utils
+
+        from ..data.arrays import ArrayReader, split_prefix
+
+        cfg = self.loaded.task.cfg
+        prefix = split_prefix(utils.split_paths(cfg.data)[0], subset, cfg.source_lang, cfg.target_lang)
+        if prefix is None:
+            return None
+        heads = ArrayReader(f"{prefix}.heads")[number].astype("int64").tolist()
+        if len(heads) != len(words) or UNPARSED in heads:
+            return None
+        tags = {}
+        for name in ("deprels", "upos"):
+            dictionary = self.loaded.task.syntax_dictionary(name)
+            tags[name] = [dictionary[i] for i in ArrayReader(f"{prefix}.{name}")[number].tolist()]
+        return Sentence(list(words), heads, tags["deprels"], tags["upos"])
+
+
+def whatif(
+    model: GivenTrees | str,
+    sentence: str | Sentence | tuple,
+    heads: Mapping[int, int] | None = None,
+    labels: Mapping[int, str] | None = None,
+    trees: str | None = None,
+    no_parse: bool = False,
+    subword_type: str | None = None,
+    parser: str | None = None,
+    options: ParserOptions | None = None,
+    **search,
+) -> WhatIf:
+    """What a change of the tree of a sentence changes: the translation, its score, what the decoder looks at.
+
+    Args:
+        model: that follows given trees, or the name of a bundled one, such as `agreement-pascal`.
+        sentence: text as the model reads it; or words with their tree; or a `Sentence` with its `CutSentence`, see
+            `latent_trees.read_sentences`.
+        heads: words -> their new heads, numbered from 1; 0 makes the root.
+        labels: words -> their new labels.
+        trees: CoNLL-U file: all its trees over the same words are compared, too.
+        no_parse: whether the sentence is also translated without a parse.
+        subword_type: None for that of the model's data.
+        parser, options: of a sentence without a tree; None for what the model's checkpoint says.
+        search: options of fairseq-generate: `beam`, `max_len_a`, `max_len_b`.
+
+    Raises:
+        ValueError: the model takes no tree, or the sentence is too long for it.
+        TreeFormatError: an edit makes no tree, or a file has none over these words.
+    """
+    from .latent_trees import Cutter
+
+    model = GivenTrees(model) if isinstance(model, str) else model
+    if isinstance(sentence, str):
+        words, source = Cutter(model.loaded, Preparation(), subword_type).of_tokens(sentence.split(), "the text")
+        sentence = without_parse(words)
+    elif isinstance(sentence, Sentence):
+        source = Cutter(model.loaded, Preparation(), subword_type).of_words(sentence.forms, "the sentence")
+    else:
+        sentence, source = sentence
+    if not len(sentence):
+        raise TreeFormatError(f"{source.place}: the sentence has no words; give another")
+    found = _readings(model, sentence, source, parser, options or ParserOptions())
+    given, heads, labels = found[-1].tree, heads or {}, labels or {}
+    if heads or labels:
+        name = ", ".join(f"{word}={value}" for word, value in (*heads.items(), *labels.items()))
+        found.append(Reading(name, edited(given, heads, labels)))
+    if trees:
+        found += _others(trees, given)
+    if no_parse and not model.latent:
+        found.append(Reading("no parse", None))
+    notes = model.notes(bool(heads), bool(labels), [reading.tree for reading in found if reading.tree])
+    title = f"{model.loaded.name}: {source.place}"
+    return WhatIf(title, sentence.forms, _translated(model, source, found, subword_type, search), notes)
+
+
+def _readings(model: GivenTrees, sentence: Sentence, source, parser: str | None, options: ParserOptions):
+    """The tree to be changed, last, after that of a model that finds its own."""
+    if not model.latent:
+        parsed = sentence if sentence.is_parsed else model.parse(sentence, parser, options, source.place)
+        return [Reading("given", parsed)]
+    from .latent_trees import TreeInducer
+
+    heads = TreeInducer(model.loaded)([source])[0]
+    own = replace(sentence, heads=heads, deprels=["_"] * len(heads))
+    given = Reading("given", sentence) if sentence.is_parsed else Reading("its own best", own)
+    return [Reading("its own", own, free=True), given]
+
+
+def _others(path: str, given: Sentence) -> list[Reading]:
+    """The trees of a file over the same words that differ from the given one."""
+    found, same = [], 0
+    for tree in read_conllu(path):
+        tree = tree if tree.forms == given.forms else tree.collapse_ranges()
+        if tree.forms != given.forms or not tree.is_parsed:
+            continue
+        known = [given, *(reading.tree for reading in found)]
+        if any((tree.heads, tree.deprels) == (one.heads, one.deprels) for one in known):
+            same += 1
+        else:
+            found.append(Reading(f"line {tree.line}", tree))
+    if not found:
+        which = "only the given tree" if same else "no tree"
+        raise TreeFormatError(f"{path}: {which} over the words {quoted(' '.join(given.forms))}; give another file")
+    return found
+
+
+def _translated(model: GivenTrees, source, trees: list[Reading], subword_type: str | None, search: dict):
+    """Each reading with what the model makes of it."""
+    from .models import pieces_of, words_of
+    from .word_attention import word_attention
+
+    loaded = model.loaded
+    encoded = [model.encode(source, None if reading.free else reading.tree) for reading in trees]
+    hyps = _hypotheses(loaded, encoded, [source.place] * len(trees), 10**6, search)
+    # every translation under every tree
+    pairs = [(tree, hyp) for hyp in hyps for tree in encoded]
+    scores = loaded.total_scores([tree for tree, _ in pairs], [hyp for _, hyp in pairs], 10**6)
+    subword_type = loaded.subword_type(subword_type)
+    target = [words_of(pieces_of(loaded.task.target_dictionary, ids), subword_type) for ids in hyps]
+    of_piece = [source.word_of_token] * len(encoded), [numbers for _, numbers in target]
+    dataset = loaded.as_dataset(encoded, hyps)
+    attention = {
+        number: weights.numpy()
+        for sample in loaded.batches(dataset, [len(ids) for ids in encoded], 10**6)
+        for number, weights in word_attention(loaded, sample, of_piece)
+    }
+    rows = scores.reshape(len(hyps), -1).tolist()
+    return [
+        replace(reading, words=target[i][0], scores=rows[i], attention=attention[i]) for i, reading in enumerate(trees)
+    ]
+
+
+def _hypotheses(loaded, encoded: Sequence, places: Sequence[str], max_tokens: int, search: dict) -> list:
+    """The best translation of each of some sentences with trees: token ids, EOS included."""
+    lengths = [len(ids) for ids in encoded]
+    loaded.check_lengths([(length, 0) for length in lengths], places)
+    best = loaded.translate(loaded.as_dataset(encoded), lengths, max_tokens, **search)
+    return [hypothesis["tokens"].cpu() for hypothesis in best]
+
+
+# --- over pairs ---------------------------------------------------------------------------------------------------
+
+
+def whatif_pairs(
+    model: GivenTrees,
+    folder: str,
+    preparation: Preparation | None = None,
+    subword_type: str | None = None,
+    max_tokens: int = 4000,
+    **search,
+):
+    """What a model makes of pairs under both trees of each, as `evaluate.tree_pairs.TreePairs`; and the pairs.
+
+    Args:
+        folder: of pairs, see `evaluate.minimal_pairs.find_pairs`, with their trees.
+        preparation: of both sides; None for text that is cut as the model reads it.
+        subword_type, search: see `whatif`.
+        max_tokens: of a batch.
+
+    Raises:
+        ValueError: files that do not go together, or do not fit the model.
+    """
+    from ..evaluate.minimal_pairs import find_pairs, read_pairs
+    from ..evaluate.tree_pairs import TreePairs
+    from .latent_trees import Cutter
+    from .models import encode_line, pieces_of, words_of
+
+    loaded, preparation = model.loaded, preparation or Preparation()
+    files, details = find_pairs(folder)
+    pairs = read_pairs(**files, details=details)
+    places = [f"{pairs.source_path}:{number}" for number in range(1, len(pairs) + 1)]
+    cutter, dictionary = Cutter(loaded, preparation, subword_type), loaded.task.target_dictionary
+    cut = [cutter.of_tokens(text.split(), place) for text, place in zip(pairs.sources, places, strict=True)]
+    both = _read_trees(folder, [words for words, _ in cut], places)
+    encoded = [model.encode(source, tree) for (_, source), trees in zip(cut, both, strict=True) for tree in trees]
+    prepare = preparation.of_side(1, loaded.task.cfg.target_lang)
+    members = [[prepare(text) for text in texts] for texts in zip(pairs.correct, pairs.incorrect, strict=True)]
+
+    def joined(pieces: list[str]) -> str:
+        return " ".join(words_of(pieces, loaded.subword_type(subword_type))[0])
+
+    twice = [place for place in places for _ in TREES]
+    hyps = [joined(pieces_of(dictionary, ids)) for ids in _hypotheses(loaded, encoded, twice, max_tokens, search)]
+    # both references under both trees; the four of a pair share a batch
+    sources = [ids for ids in encoded for _ in range(2)]
+    targets = [encode_line(dictionary, text) for texts in members for _ in TREES for text in texts]
+    scores = loaded.total_scores(sources, targets, max_tokens, 4).reshape(-1, 2, 2)
+    references = [[joined(text.split()) for text in texts] for texts in members]
+    hyps = [hyps[i : i + 2] for i in range(0, len(hyps), 2)]
+    return TreePairs(loaded.name, pairs.digest, references, hyps, scores.tolist(), pairs.details), pairs
+
+
+def _read_trees(folder: str, words: list[list[str]], places: list[str]) -> list[tuple[Sentence, Sentence]]:
+    """Both trees of every pair.
+
+    Args:
+        folder: of the pairs.
+        words, places: of their sources.
+
+    Raises:
+        TreeFormatError: a file is missing, has other words, or a sentence without a parse.
+    """
+    sides = []
+    for name in TREES:
+        files = sorted(Path(folder).glob(f"{name}.*.conllu*"))
+        if len(files) != 1:
+            raise TreeFormatError(
+                f"{folder}: {len(files)} files {name}.*.conllu; both trees of each pair have to be there, as "
+                "examples/agreement/pairs.py writes them for attachment"
+            )
+        trees = list(read_conllu(files[0]))
+        if len(trees) != len(words):
+            raise TreeFormatError(f"{files[0]}: {len(trees)} trees, but there are {len(words)} pairs; give one each")
+        for number, (tree, forms, place) in enumerate(zip(trees, words, places, strict=True)):
+            trees[number] = align_tree(tree, forms, f"{place} ({files[0]}:{tree.line})")
+            if not tree.is_parsed:
+                raise TreeFormatError(f"{files[0]}:{tree.line}: the sentence has no parse (HEAD is _); parse it")
+        sides.append(trees)
+    return list(zip(*sides, strict=True))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_checkpoint_arguments(parser)
     add = parser.add_argument
     add("--input", metavar="FILE", help="text, or CoNLL-U if it ends in .conllu, plain or .gz; - is text from stdin")
+    add("--text", help="one sentence, its tokens separated by spaces")
     add("--subset", help="split of DATA, instead of --input")
     add("--pairs", metavar="FOLDER", help="instead of one sentence, count over pairs of trees and translations")
     add("--sentence", type=int, default=0, metavar="N", help="sentence of the input, from 0 (default: 0)")
@@ -65,11 +485,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--trees", metavar="FILE", help="CoNLL-U: also all its trees over the same words")
     add("--no-parse", action="store_true", help="also translate without a parse")
     add("--draw", type=picture, metavar="PICTURE", help="draw trees and attention side by side (.svg, .png or .pdf)")
-    add(
-        "--collapse-ranges",
-        action="store_true",
-        help='read multi-word tokens of CoNLL-U as one word ("im" for "in" and "dem"), as models do',
-    )
+    add_collapse_ranges(parser)
     add_subword_type(parser)
     add_preparation(parser, tokenizer=False)
     add_parsers(parser)
@@ -97,8 +513,9 @@ def _label(text: str) -> tuple[int, str]:
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    if sum(given is not None for given in (args.input, args.subset, args.pairs)) != 1:
-        parser.error("give one of --input, --subset and --pairs")
+    check_checkpoint_arguments(parser, args)
+    if sum(given is not None for given in (args.text, args.input, args.subset, args.pairs)) != 1:
+        parser.error("give one of --text, --input, --subset and --pairs")
     if args.pairs and (args.head or args.label or args.trees or args.draw or args.no_parse):
         parser.error("--pairs names both trees of every sentence; leave --head, --label, --trees and --draw out")
     if args.output and not args.pairs:
@@ -113,45 +530,53 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Print the tables, draw the picture.
-
-    Raises:
-        ValueError: the model takes no tree, or edits make none.
-        OSError: a file is missing.
-    """
-    from .given_trees import GivenTrees
-    from .model_input import nth, read_text
-    from .preparation import of_source
-    from .whatif_work import draw, outcomes, readings, tables
+    from ..pictures.figures import save_figure
 
     refuse_existing([args.draw, args.output], args.overwrite)
-    model = GivenTrees(args)
+    model = GivenTrees(args.path, args.data, args.cpu)
     if args.pairs:
-        _count(model, args)
+        _run_pairs(model, args)
         return
-    sentence, source = nth(read_text(of_source(args), model.loaded), args.sentence)
-    if args.subset:
-        sentence = model.stored_tree(args.subset, args.sentence, sentence.forms) or sentence
-    found = readings(model, args, sentence, source)
-    for note in model.notes(bool(args.head), bool(args.label), [reading.tree for reading in found if reading.tree]):
+    found = whatif(
+        model,
+        _sentence(model, args),
+        dict(args.head),
+        dict(args.label),
+        args.trees,
+        args.no_parse,
+        args.subword_type,
+        args.parser,
+        parser_options(args),
+        **search_of(args),
+    )
+    for note in found.notes:
         print(f"fairseq-syntax whatif: {note}", file=sys.stderr)
-    results = outcomes(model, source, found, args)
-    print(tables(sentence.forms, found, results, args.format))
+    print(found.tables(args.format))
     if args.draw:
-        title = f"{model.loaded.name}: {args.subset or args.input} {args.sentence}"
-        draw(args.draw, title, sentence.forms, found, results)
+        save_figure(found.figure(), args.draw)
         print(args.draw, file=sys.stderr)
 
 
-def _count(model, args: argparse.Namespace) -> None:
-    from ..evaluate.contrast import known
-    from ..evaluate.minimal_pairs import find_pairs, read_pairs
-    from ..evaluate.tree_pairs import tables
-    from .whatif_pairs import count
+def _sentence(model: GivenTrees, args: argparse.Namespace) -> tuple:
+    """The sentence that the options name, with what is shown to the model."""
+    from .latent_trees import Cutter, nth, read_sentences, read_split
 
-    files, details = find_pairs(args.pairs)
-    pairs = read_pairs(**files, details=details)
-    record = count(model, args, pairs)
+    cutter = Cutter(model.loaded, preparation_of(args), args.subword_type)
+    if args.text is not None:
+        words, source = cutter.of_tokens(args.text.split(), "--text")
+        return without_parse(words), source
+    if args.input:
+        return nth(read_sentences(args.input, cutter, args.collapse_ranges), args.sentence)
+    sentence, source = nth(read_split(model.loaded, args.subset, cutter), args.sentence)
+    return model.stored_tree(args.subset, args.sentence, sentence.forms) or sentence, source
+
+
+def _run_pairs(model: GivenTrees, args: argparse.Namespace) -> None:
+    from ..evaluate.contrast import known
+    from ..evaluate.tree_pairs import tables
+
+    preparation, search = preparation_of(args), search_of(args)
+    record, pairs = whatif_pairs(model, args.pairs, preparation, args.subword_type, args.max_tokens, **search)
     if args.output:
         with written(args.output) as out:
             out.write(record.as_json())

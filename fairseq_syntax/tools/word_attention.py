@@ -7,8 +7,7 @@ import torch
 from torch import Tensor
 
 from ..systems.recurrent.rotation import Rotation
-from .loaded_model import Loaded, NothingToShow
-from .sentences import forced
+from .models import Loaded, NothingToShow
 
 
 def join_attention(weights: Tensor, of_source: Tensor, of_target: Tensor) -> Tensor:
@@ -51,6 +50,7 @@ def word_of_tokens(words: Sequence[Sequence[int]], tokens: Tensor, ends: set[int
     return found
 
 
+@torch.no_grad()
 def token_attention(loaded: Loaded, sample: dict, layer: int | None, head: int | None) -> Tensor:
     """(B, S, T) attention to the source of a decoder that is given the translations of a batch.
 
@@ -71,7 +71,7 @@ def token_attention(loaded: Loaded, sample: dict, layer: int | None, head: int |
         if given is not None and not 0 <= given < count:
             raise ValueError(f"--{name} {given}: the decoder has {name}s 0 to {count - 1}")
     with _recorded(layers if layer is None else [layers[layer]]) as found:
-        forced(loaded, sample)
+        loaded.model(**sample["net_input"])
     weights = torch.stack(found)  # (L, H, B, S, T)
     return (weights if head is None else weights[:, [head]]).float().mean(dim=(0, 1))
 
@@ -96,6 +96,7 @@ def _recorded(layers) -> Iterator[list[Tensor]]:
             handle.remove()
 
 
+@torch.no_grad()
 def source_attention(loaded: Loaded, sample: dict) -> dict:
     """What a decoder that is given the translations has found: "attn" (B, S, T), and more.
 
@@ -105,7 +106,7 @@ def source_attention(loaded: Loaded, sample: dict) -> dict:
     """
     if sample.get("target") is None:
         raise ValueError("the split has no target side; preprocess it with both languages")
-    extra = forced(loaded, sample)[1]
+    extra = loaded.model(**sample["net_input"])[1]
     if isinstance(extra, Tensor):
         # fairseq's LSTM returns the weights themselves, and has moved the padding to the right
         rotation = Rotation(sample["net_input"]["src_tokens"].eq(loaded.task.source_dictionary.pad()))
@@ -152,14 +153,3 @@ def word_attention(
     sizes = [(side.max(dim=1).values + 1).tolist() for side in sides]
     for number, source, target, weights in zip(numbers, *sizes, joined, strict=True):
         yield number, weights[:target, :source]
-
-
-def pharaoh(weights: Tensor) -> str:
-    """Links `i-j` of words, from 0, source first: every target word with the source word it attends to most.
-
-    Args:
-        weights: (I, J) of target words, over source words. Without one or the other there are no links.
-    """
-    if not weights.numel():
-        return ""
-    return " ".join(f"{i}-{j}" for j, i in enumerate(weights.argmax(dim=1).tolist()))

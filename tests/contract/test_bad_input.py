@@ -51,7 +51,7 @@ from fairseq_syntax.systems.latent_tree.reinforce import ReinforceTreeConfig, Re
 from fairseq_syntax.systems.latent_tree.task import TreeTranslationConfig, TreeTranslationTask
 from fairseq_syntax.systems.latent_tree.transitions import Limits, legality
 from fairseq_syntax.systems.parser.task import DependencyParsingTask
-from fairseq_syntax.tools import constituents, parse, preprocess
+from fairseq_syntax.tools import look, parse, preprocess
 from fairseq_syntax.trees.conllu import UNPARSED, Sentence
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -161,8 +161,8 @@ class World:
         return said[0]
 
     def check(self, data=None):
-        """What fairseq-syntax check says of the data."""
-        return self.program("check", data or self.bin, model=False)
+        """What fairseq-syntax preprocess --check says of the data."""
+        return self.program("preprocess", "--check", data or self.bin, model=False)
 
     def error(self, *extra, load=None, epoch=1, **kwargs):
         """The error of setting up a training, or of loading a split."""
@@ -374,7 +374,7 @@ def edited(world, change, arch="sa_nmt_shared_tiny"):
 def of_edited(change, data=None):
     """A case of a program that reads an edited checkpoint."""
     return lambda world: world.program(
-        "trees", "--subset", "test", path=edited(world, change), data=data and data(world)
+        "look", "--subset", "test", "--output", "-", path=edited(world, change), data=data and data(world)
     )
 
 
@@ -421,7 +421,7 @@ def _(world):
     for name in ("train", "valid", "test"):
         write_split(world.text / name, [Item([["only"], ["these"]], [-1, 0])] * 9)
     world.preprocess("--overwrite")
-    return world.program("trees", "--subset", "test", path=path)
+    return world.program("look", "--subset", "test", "--output", "-", path=path)
 
 
 # what --rnng-tree-output writes of "ab" and its translation "c"
@@ -432,11 +432,11 @@ TA-0\t{"source_spans": [[0, 2], [0, 2]], "target_spans": [[0, 1]], "attention": 
 """
 
 
-def constituents_refused(world, command, *arguments, content=GOOD_TREES):
-    """What fairseq-syntax constituents says of a file of trees."""
+def constituents_refused(world, *arguments, content=GOOD_TREES):
+    """What fairseq-syntax look --constituents says of a file of trees."""
     (world.folder / "trees.txt").write_text(content)
     with pytest.raises(SystemExit) as stopped:
-        sys.exit(constituents.main([command, str(world.folder / "trees.txt"), *map(str, arguments)]))
+        sys.exit(look.main(["--constituents", str(world.folder / "trees.txt"), *map(str, arguments)]))
     assert stopped.value.code in (1, 2)
     return world.capsys.readouterr().err.strip().splitlines()[-1]
 
@@ -472,13 +472,13 @@ def parser(world, *extra):
 def _(world):
     folder, path = parser(world)
     options = ["--subset", "valid", "--draw", world.folder / "graph.svg"]
-    return world.program("graph", *options, data=folder, path=path)
+    return world.program("look", *options, data=folder, path=path)
 
 
 @case("learns no heads of words; only latent does", "uni/checkpoint_last.pt: --lgp-graph uni ")
 def _(world):
     commands.train(world.bin, world.models / "uni", "lgp_tiny", "--max-update", 1, "--lgp-graph", "uni")
-    return world.program("trees", "--subset", "test", path=world.models / "uni" / "checkpoint_last.pt")
+    return world.program("look", "--subset", "test", "--output", "-", path=world.models / "uni" / "checkpoint_last.pt")
 
 
 @case("written without a parse, which needs …", "text:2: 40 words, but the parser reads 39; ", "--allow-unparsed")

@@ -58,20 +58,14 @@ COMMANDS = {
         f"{LIVE} --path {{bin}}/../{SYNTAX}/checkpoint_last.pt --parser checkpoint --parser-model {{given}}",
     ),
     "from_pretrained": (SYNTAX, None),
-    "fairseq-syntax attention": (SYNTAX, f"attention {LOOK} --draw {{out}}.svg"),
     "fairseq-syntax align": (SYNTAX, f"align {LOOK} --output {{out}}"),
     "fairseq-syntax whatif": (SYNTAX, f"whatif {LOOK} --subset test --sentence 1 --head 1=2"),
-    "fairseq-syntax gates": (LATENT, f"gates {LOOK} --output {{out}}"),
-    "fairseq-syntax trees": (LATENT, f"trees {LOOK} --input {{text}} --output {{out}}"),
-    "fairseq-syntax graph": (LATENT, f"graph {LOOK} --input {{text}} --output {{out}}"),
+    "fairseq-syntax look --draw": (SYNTAX, f"look {LOOK} --subset test --draw {{out}}.svg"),
+    "fairseq-syntax look --output": (LATENT, f"look {LOOK} --input {{text}} --output {{out}}"),
     "fairseq-syntax attachment": (LATENT, f"attachment {LOOK} --gold {{text}}.conllu"),
     "fairseq-syntax average": (
         LATENT,
         f"average --input {{bin}}/../{LATENT}/checkpoint_last.pt {{given}} --output {{out}}",
-    ),
-    "fairseq-syntax average --select-on": (
-        LATENT,
-        "average --input {given} --select-on test --data {bin} --cpu --output {out}",
     ),
     "fairseq-syntax parse": (
         PARSER,

@@ -9,7 +9,7 @@ from damage import KINDS, SIZES, damaged
 from integration import commands
 
 from fairseq_syntax.data.collating import INPUTS
-from fairseq_syntax.tools import check
+from fairseq_syntax.tools import preprocess
 
 # architecture -> inputs it reads
 READ = {
@@ -94,13 +94,13 @@ def examine(case, whole, model, tmp_path, capsys):
     if content is not None:
         path.write_bytes(content)
 
-    # everything is found by fairseq-syntax check
+    # everything is found by fairseq-syntax preprocess --check
     capsys.readouterr()
-    assert check.main([str(folder)]) == 1, (name, kind)
+    assert preprocess.main(["--check", str(folder)]) == 1, (name, kind)
     said = capsys.readouterr()
     assert "Traceback" not in said.err and "all right" not in said.out
     lines = said.err.splitlines()
-    assert lines and all(line.startswith("fairseq-syntax check: ") for line in lines)
+    assert lines and all(line.startswith("fairseq-syntax preprocess: ") for line in lines)
     assert any(str(folder) in line or "split" in line for line in lines), lines
     assert name.rsplit(".", 1)[0] in said.err or "sentence" in said.err, (name, kind, lines)
 
@@ -132,7 +132,7 @@ def test_every_damaged_data_directory(case, whole, model, tmp_path, capsys):
 
 
 def test_the_directory_itself_is_right(whole, capsys):
-    assert check.main([str(whole / "bin")]) == 0
+    assert preprocess.main(["--check", str(whole / "bin")]) == 0
     said = capsys.readouterr()
     assert said.err == "" and said.out.splitlines()[-1] == f"{whole / 'bin'}: all right"
     assert "train: 12 sentences, " in said.out

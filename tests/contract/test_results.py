@@ -315,7 +315,7 @@ def test_rivals_learn_in_one_panel(results, tmp_path):
     from board import read_board
     from table import learning
 
-    from fairseq_syntax.tools.report_page.curves import draw_training
+    from fairseq_syntax.evaluate.curves import draw_training
 
     families = (
         'characters = true\nbaseline = "a"\n[families.g]\nlike = "f"\n[systems]\nb = { family = "g", options = "" }\n'

@@ -15,7 +15,7 @@ from contract.command_lines import parse
 from fairseq_syntax import pretrained
 from fairseq_syntax.evaluate.contrast import read_record, wilson
 from fairseq_syntax.evaluate.probes import read_probes, tables, training_of
-from fairseq_syntax.tools.treebank import Treebank
+from fairseq_syntax.evaluate.treebank import Treebank
 from fairseq_syntax.trees.conllu import read_conllu
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "leaderboard"

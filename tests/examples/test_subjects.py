@@ -9,7 +9,7 @@ import pytest
 from corpora import random_heads
 from oracles.dependency_trees import all_trees
 
-from fairseq_syntax.tools.treebank import Treebank
+from fairseq_syntax.evaluate.treebank import Treebank
 from fairseq_syntax.trees.conllu import Sentence
 
 SCRIPT = Path(__file__).resolve().parents[2] / "examples" / "sa_nmt" / "subjects.py"

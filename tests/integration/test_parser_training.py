@@ -11,7 +11,7 @@ from fairseq import checkpoint_utils
 from integration import commands
 
 from fairseq_syntax.systems.parser.parsers.checkpoint import OwnParser
-from fairseq_syntax.tools import attachment, trees
+from fairseq_syntax.tools import attachment, look
 from fairseq_syntax.trees.conllu import ROOT, read_conllu
 
 # three updates of tags and four of trees an epoch of the paper
@@ -141,7 +141,7 @@ def test_programs_that_look_into_models(folder, trained, tmp_path, capsys):
         rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
         uas[decoder] = float(next(row for row in rows if row[0] == "lgp_parser_tiny")[3])
     assert abs(uas["eisner"] - values(records, "valid_uas_eisner")[-1]) < 0.1
-    assert trees.main([*options, "--input", str(gold), "--output", str(tmp_path / "out.conllu")]) == 0
+    assert look.main([*options, "--input", str(gold), "--output", str(tmp_path / "out.conllu")]) == 0
     found, expected = list(read_conllu(tmp_path / "out.conllu")), list(read_conllu(gold))
     assert [tree.forms for tree in found] == [tree.forms for tree in expected]
     right = sum(

@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from fairseq_syntax.tools import report
-from fairseq_syntax.tools.report_page import page as page_of_report
 
 EVIL = "<script>alert(1)</script> \"q\" 'a' & \x07 \u202eאבג </td></table>"
 SOURCES = ["the dog sees the cat", "a bird sings", f"the {EVIL}"]
@@ -197,7 +196,7 @@ def test_own_translations_have_no_record_of_the_same_name(small, tmp_path):
 def test_bad_files_are_said_before_anything_is_scored(small, tmp_path, monkeypatch):
     from fairseq_syntax import pretrained
 
-    monkeypatch.setattr(page_of_report, "compared", None)
+    monkeypatch.setattr(report, "compare", None)
     (tmp_path / "damaged.pt").touch()
     model = pretrained.folder("agreement-pascal") / "model.pt"
     for options, expected in (
@@ -213,7 +212,7 @@ def test_bad_files_are_said_before_anything_is_scored(small, tmp_path, monkeypat
 
 
 def test_parses_that_are_alone_in_their_folder_are_no_part_of_the_series():
-    from fairseq_syntax.tools.report_page.curves import parse_points
+    from fairseq_syntax.evaluate.curves import parse_points
 
     def titles(*parses):
         curve = [{"parses": file, "UAS": uas} for file, uas in parses]
@@ -226,7 +225,7 @@ def test_parses_that_are_alone_in_their_folder_are_no_part_of_the_series():
 
 
 def test_parses_that_are_alone_are_beside_the_line():
-    from fairseq_syntax.tools.report_page.curves import draw_parse_quality, parse_points
+    from fairseq_syntax.evaluate.curves import draw_parse_quality, parse_points
 
     curve = [{**point(uas), "parses": file} for file, uas in (("gold/t", 100), ("w/1", 60), ("w/2", 40), ("p/t", 81))]
     found = parse_points({"a": {"1": {"curve_of_parses": curve}}})
@@ -244,7 +243,7 @@ def test_parses_that_are_alone_are_beside_the_line():
 
 
 def test_words_that_the_reference_has_not_are_marked():
-    from fairseq_syntax.tools.report_page.markup import marked
+    from fairseq_syntax.tools.markup import marked
 
     assert marked("a x c", "a b c") == "<bdi>a <mark>x</mark> c</bdi>"
     assert marked("", "a") == "<i>empty</i>" and marked("a <b>", "a <b>") == "<bdi>a &lt;b&gt;</bdi>"
@@ -256,12 +255,11 @@ def test_sentences_come_by_how_far_systems_are_apart():
     from fairseq_syntax.evaluate.comparison import Chance, Evaluation
     from fairseq_syntax.evaluate.corpus import Corpus, System
     from fairseq_syntax.evaluate.metrics import METRICS
-    from fairseq_syntax.evaluate.tree_measures import Parse
-    from fairseq_syntax.tools.report_page.sentences import most_different, sentences
+    from fairseq_syntax.tools.sections import most_different, sentences
     from fairseq_syntax.trees import Sentence
 
     systems = [System(name, ["1", "2"], ["", ""], [lines, REFERENCES]) for name, lines in OUTPUTS.items()]
-    corpus = Corpus(systems, [[reference] for reference in REFERENCES], [0, 1, 2], None, None)
+    corpus = Corpus(systems, [[reference] for reference in REFERENCES], [0, 1, 2], None)
     evaluation = Evaluation(corpus, [METRICS["chrF"](False, None)], Chance(10, 10))
     found = most_different(evaluation, "chrF", 2)
     means = [evaluation.sentence_scores("chrF", system.name).mean(axis=0) for system in systems]
@@ -270,8 +268,8 @@ def test_sentences_come_by_how_far_systems_are_apart():
     assert [each.spread for each in found] == pytest.approx(np.sort(spread)[::-1][:2])
     # their trees are drawn; where all agree, there is nothing to show
     tree = Sentence(["a", "b"], [-1, 0], ["root", "dep"], ["X", "X"])
-    assert "".join(sentences(evaluation, "chrF", 2, [Parse(tree, [None, None])] * 3)).count("<img ") == 2
-    alike = Corpus([System("a", ["1"], [""], [REFERENCES])], corpus.references, [0, 1, 2], None, None)
+    assert "".join(sentences(evaluation, "chrF", 2, [tree] * 3)).count("<img ") == 2
+    alike = Corpus([System("a", ["1"], [""], [REFERENCES])], corpus.references, [0, 1, 2], None)
     assert not list(sentences(Evaluation(alike, [METRICS["chrF"](False, None)], Chance(10, 10)), "chrF", 2, None))
     # equal translations of several seeds stand once
     first = next(each for each in most_different(evaluation, "chrF", 3) if each.index == 0)
@@ -282,10 +280,10 @@ def test_sentences_of_two_words_differ_too():
     from fairseq_syntax.evaluate.comparison import Chance, Evaluation
     from fairseq_syntax.evaluate.corpus import Corpus, System
     from fairseq_syntax.evaluate.metrics import METRICS
-    from fairseq_syntax.tools.report_page.sentences import most_different, sentences
+    from fairseq_syntax.tools.sections import most_different, sentences
 
     systems = [System("right", ["1"], [""], [["guten tag"]]), System("wrong", ["1"], [""], [["schlechter tag"]])]
-    corpus = Corpus(systems, [["guten tag"]], [0], None, None)
+    corpus = Corpus(systems, [["guten tag"]], [0], None)
     evaluation = Evaluation(corpus, [METRICS[name](False, "none") for name in ("BLEU", "RIBES")], Chance())
     (found,) = most_different(evaluation, "BLEU", 5)
     right, wrong = found.translations
@@ -381,7 +379,7 @@ def test_what_a_model_looks_at(tmp_path):
     from fairseq_syntax import pretrained
     from fairseq_syntax.systems.parser.parsers.checkpoint import OwnParser
     from fairseq_syntax.tools import preprocess
-    from fairseq_syntax.tools.report_page.looks import looks
+    from fairseq_syntax.tools.sections import looks
     from fairseq_syntax.trees import format_sentence
 
     folder = pretrained.folder("agreement-pascal")
@@ -397,7 +395,7 @@ def test_what_a_model_looks_at(tmp_path):
     (group,) = looks([("pascal", str(folder / "model.pt"), str(data), "test")], [0])
     assert group.startswith("<h3>Sentence 0</h3>") and group.count("<img ") == 2
     assert "pascal: heads" in group and "pascal: translation" in group
-    with pytest.raises(ValueError, match="has sentences 0 to 0"):
+    with pytest.raises(ValueError, match="there are 1 sentences, numbered from 0"):
         list(looks([("pascal", str(folder / "model.pt"), str(data), "test")], [1]))
     # weights that are no numbers are said, not skipped
     damaged = load_checkpoint_to_cpu(str(folder / "model.pt"))

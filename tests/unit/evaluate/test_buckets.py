@@ -5,10 +5,8 @@ import math
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from corpora import random_items, write_split
 from hypothesis import given
 from hypothesis import strategies as st
-from integration.commands import binarize
 
 from fairseq_syntax.evaluate.bucket_pictures import draw_buckets
 from fairseq_syntax.evaluate.buckets import (
@@ -17,13 +15,10 @@ from fairseq_syntax.evaluate.buckets import (
     labelled,
     make_buckets,
     measure,
-    quartiles,
     scale_of,
     steps,
     title,
 )
-from fairseq_syntax.evaluate.tree_measures import read_parses
-from fairseq_syntax.tools.split_source import read_source
 
 
 def as_lists(buckets):
@@ -37,33 +32,11 @@ def test_edges():
     }
     few = np.array([3.0, 4, 6, 7])
     assert as_lists(make_buckets(few, scale_of("length", few, 3, 6), 1)) == {"1-3": [0], "4-6": [1, 2], ">6": [3]}
-    means = np.array([1.0, 1.49, 1.5, 2.7])
-    assert list(as_lists(make_buckets(means, scale_of("mean-dependency", means), 1))) == ["1-1.5", "1.5-2", "2.5-3"]
     depths = np.array([2.0, 2, 3, 5, np.nan])
     assert as_lists(make_buckets(depths, scale_of("depth", depths), 1)) == {"2": [0, 1], "3": [2], "5": [3]}
     present = np.array([1.0, 0, 1])
     assert as_lists(make_buckets(present, scale_of("relation:acl", present), 1)) == {"absent": [1], "present": [0, 2]}
     assert as_lists(make_buckets(present, scale_of("relation:acl", present), 2)) == {"all": [0, 1, 2]}
-    assert as_lists(make_buckets(np.arange(8.0), quartiles(np.arange(8.0)), 2)) == {
-        **{"<1.75": [0, 1], "1.75-3.5": [2, 3], "3.5-5.25": [4, 5], ">=5.25": [6, 7]}
-    }
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=40))
-def test_quartiles_hold_the_values_between_exact_edges(values):
-    values = np.array(values)
-    buckets = make_buckets(values, quartiles(values), 1)
-    assert len({bucket.label for bucket in buckets}) == len(buckets)
-    ends = np.unique(np.quantile(values, [0, 0.25, 0.5, 0.75]))
-    groups = [(values >= low) & (values < high) for low, high in zip(ends, [*ends[1:], np.inf], strict=True)]
-    assert [bucket.sentences.tolist() for bucket in buckets] == [np.flatnonzero(g).tolist() for g in groups if g.any()]
-
-
-def test_quartiles_of_confident_parses_stay_apart():
-    values = 1 - 4e-5 * np.arange(8.0)[::-1]
-    assert as_lists(make_buckets(values, quartiles(values), 1)) == {
-        **{"<0.99979": [0, 1], "0.99979-0.99986": [2, 3], "0.99986-0.99993": [4, 5], ">=0.99993": [6, 7]}
-    }
 
 
 def test_labels(tmp_path):
@@ -118,50 +91,7 @@ def test_what_is_not_known():
     for kind in KINDS:
         with pytest.raises(ValueError, match=f"--by {kind}: "):
             measure(kind, Source())
-    for kind in ("length", "subwords"):  # of a data directory without trees
-        with pytest.raises(ValueError, match=f"--by {kind}: --data has no trees, which .*; give --source, too"):
-            measure(kind, Source(pieces=np.array([2, 3])))
     assert measure("length", Source(words=np.array([0, 3]))).tolist() == [1, 3]
-
-
-def test_subwords_are_of_the_words():
-    values = measure("subwords", Source(words=np.array([2, 4, 0]), pieces=np.array([3, 4, 0])))
-    assert values.tolist() == [1.5, 1, 1]
-    with pytest.raises(ValueError, match=r"1 sentences have more words than subwords \(first: 5 and 4\); --source"):
-        measure("subwords", Source(words=np.array([2, 5]), pieces=np.array([3, 4])))
-
-
-def test_data_directory(tmp_path):
-    """Trees, subwords and unknown words of a data directory are those of its text."""
-    items = random_items(30, 1)
-    for name, some in (("train", items[:20]), ("test", items)):
-        write_split(tmp_path / name, some)
-    data = binarize({name: tmp_path / name for name in ("train", "test")}, tmp_path / "bin")
-    numbers = [4, 2, 29]
-    found = read_source(str(data), "test", numbers)
-    chosen = [items[i] for i in numbers]
-    assert found.words.tolist() == [len(item.words) for item in chosen]
-    assert found.pieces.tolist() == [sum(map(len, item.pieces)) for item in chosen]
-    vocabulary = {token for item in items[:20] for token in item.text().split()}
-    unknown = [sum(token not in vocabulary for token in item.text().split()) for item in chosen]
-    assert found.unknown.tolist() == unknown and sum(unknown) > 0
-    parses = read_parses(tmp_path / "test.en.conllu", numbers, None)
-    for kind in ("depth", "longest-dependency", "mean-dependency", "crossings", "relation:rel1"):
-        expected = measure(kind, Source(parses=parses))
-        np.testing.assert_array_equal(measure(kind, found), expected)
-    for one, other in zip(found.parses[:2], parses[:2], strict=True):
-        assert (one.sentence.forms, one.sentence.upos) == (other.sentence.forms, other.sentence.upos)
-    assert measure("subwords", found).tolist() == (found.pieces / found.words).tolist()
-    with pytest.raises(ValueError, match="has no split dev"):
-        read_source(str(data), "dev", numbers)
-    with pytest.raises(ValueError, match="30 sources in test for 31 sentences; see --subset"):
-        read_source(str(data), "test", [30])
-    with pytest.raises(ValueError, match="30 sources in test for 29 sentences; see --subset"):
-        read_source(str(data), "test", range(29))
-    texts = [" ".join(items[i].words).upper() for i in numbers]
-    assert read_source(str(data), "test", numbers, texts).parses == found.parses
-    with pytest.raises(ValueError, match=r"--data .*: sentence 5 is '.*' in the tree, but 'other words' in the source"):
-        read_source(str(data), "test", numbers, ["other words", *texts[1:]])
 
 
 def test_picture():

@@ -17,12 +17,11 @@ from fairseq_syntax.pictures import figures
 from fairseq_syntax.pictures.attention_maps import draw_annotations, draw_attention, draw_heat_map, draw_positions
 from fairseq_syntax.pictures.dependency_trees import draw_tree
 from fairseq_syntax.pictures.figures import save_figure
+from fairseq_syntax.pictures.gates import GatedSentence, draw_gates
+from fairseq_syntax.pictures.graphs import draw_graph
 from fairseq_syntax.systems.latent_tree.drawing import draw_trees
 from fairseq_syntax.systems.latent_tree.transitions import Action
 from fairseq_syntax.systems.latent_tree.tree_files import Tree, TreeRecord
-from fairseq_syntax.tools.gate_drawing import draw_gates
-from fairseq_syntax.tools.gate_norms import GatedSentence
-from fairseq_syntax.tools.graph_drawing import draw_graph
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -64,7 +63,7 @@ KINDS = {
         square(words)[None], np.ones((1, len(words))), words, words, title
     ),
     "annotations": lambda words, title: draw_annotations(square(words), words, title),
-    "gates": lambda words, title: draw_gates([GatedSentence(0, words, np.arange(len(words)), words)], title),
+    "gates": lambda words, title: draw_gates([GatedSentence(words, np.arange(len(words)), words)], title),
     "buckets": lambda words, title: draw_buckets([bucket_table(words, title)], words, "BLEU"),
     "constituents": lambda words, title: draw_trees(
         TreeRecord(0, flat_tree(words), flat_tree(words), np.zeros((0, 1))), title

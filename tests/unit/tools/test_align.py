@@ -5,13 +5,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from fairseq.dataclass.configs import GenerationConfig
 from integration import commands
 
-from fairseq_syntax.tools import align, alignment
-from fairseq_syntax.tools.loaded_model import load
-from fairseq_syntax.tools.sentences import translate
-from fairseq_syntax.tools.word_attention import join_attention, pharaoh, token_attention
+from fairseq_syntax.tools import align, models
+from fairseq_syntax.tools.align import pharaoh
+from fairseq_syntax.tools.models import load
+from fairseq_syntax.tools.word_attention import join_attention, token_attention
 
 # Transformers of fairseq's and of ours, one with an attention to the source of its own; recurrent models of both
 TRANSFORMERS = ["transformer_tiny", "pascal_transformer_tiny", "sdatt_transformer_tiny"]
@@ -97,7 +96,7 @@ def test_links_are_those_of_brute_force_on_either_padding_side(
     checkpoint = trained(arch, *SIZES.get(arch, ()))
     loaded = load(str(checkpoint), str(latent.data), cpu=True)
     loaded.task.cfg.left_pad_source = left
-    monkeypatch.setattr(alignment, "load", lambda *args: loaded)
+    monkeypatch.setattr(models, "load", lambda *args: loaded)
     options = ["--layer", layer, "--head", head] if layer is not None else []
     found = run(latent.data, "--path", checkpoint, "--cpu", *options)
     dataset = loaded.task.dataset("test")
@@ -139,8 +138,8 @@ def test_own_translations(arch, latent, trained, run, tmp_path):
 
     loaded = load(str(trained(arch)), str(latent.data), cpu=True)
     dataset = loaded.load_split("test")
-    config = GenerationConfig(beam=3, max_len_b=12)
-    best = translate(loaded, dataset, [len(dataset[i]["source"]) for i in range(len(dataset))], config, 100)
+    lengths = [len(dataset[i]["source"]) for i in range(len(dataset))]
+    best = loaded.translate(dataset, lengths, 100, beam=3, max_len_b=12)
     dataset.tgt = [hypothesis["tokens"] for hypothesis in best]
     last = len(loaded.model.decoder.layers) - 1 if arch in TRANSFORMERS else None
     for number, hypothesis in enumerate(best):

@@ -1,13 +1,16 @@
 """fairseq-syntax attachment: the table of a model is that of its trees, and the baselines stand beside it."""
 
 import json
+from collections import Counter
 from types import SimpleNamespace
 
 import programs
 import pytest
+import torch
 
-from fairseq_syntax.tools import attachment, trees
+from fairseq_syntax.tools import attachment, look
 from fairseq_syntax.tools.latent_trees import TreeInducer
+from fairseq_syntax.tools.preparation import Preparation
 from fairseq_syntax.trees.conllu import read_conllu
 
 PUNCTUATED = """\
@@ -92,7 +95,7 @@ def test_a_model_scores_as_its_trees(latent, trained, run, tmp_path, options, ca
     bpe = ["--bpe", "subword_nmt", "--bpe-codes", latent.codes]
     gold = f"{latent.text}.en.conllu"
     output = tmp_path / "trees.conllu"
-    assert trees.main([*map(str, [*model, *bpe, "--input", gold, "--output", output])]) == 0
+    assert look.main([*map(str, [*model, *bpe, "--input", gold, "--output", output])]) == 0
     capsys.readouterr()
     (by_model,) = run(*model, *bpe, "--gold", gold)
     (by_file,) = run("--gold", gold, "--predicted", output)
@@ -127,10 +130,10 @@ def test_text_that_is_cut_in_another_way_is_noticed(latent, trained, run):
 def test_the_hint_names_no_option_that_is_given():
     task = SimpleNamespace(cfg=SimpleNamespace(lowercase=False))
     inducer = SimpleNamespace(unknown=1, tokens=4, loaded=SimpleNamespace(task=task))
-    note = TreeInducer.note(inducer, SimpleNamespace(bpe="subword_nmt", lowercase=True))
+    note = TreeInducer.note(inducer, Preparation(bpe="subword_nmt", lowercase=True))
     assert note == "1 of 4 tokens (25.0 %) are unknown to the model; the text must be cut and cased as in training"
     task.cfg.lgp_lowercase = True  # a parser that was trained so reads everything in lower case
-    assert TreeInducer.note(inducer, SimpleNamespace(bpe=None, lowercase=False)).endswith("as in training (--bpe)")
+    assert TreeInducer.note(inducer, Preparation()).endswith("as in training (--bpe)")
 
 
 def test_collapsed_ranges(gold, run, tmp_path):
@@ -150,3 +153,78 @@ def test_short_sentences_can_be_left_out(gold, run, tmp_path):
     run("--gold", gold, "--min-words", "2")
     assert "(no tree, or fewer than 2 words)" in run.said
     assert run.said.startswith("1 sentences")
+
+
+# --- grammar, and how sure a model is -------------------------------------------------------------------------------
+
+
+def shares(gold, trees_of):
+    """(head tag, child tag) -> percent of the head's dependents, as text; punctuation removed one step at a time."""
+    arcs = Counter()
+    for sentence, heads in zip(gold, trees_of, strict=True):
+        for word, tag in enumerate(sentence.upos):
+            head = heads[word]
+            while head >= 0 and sentence.upos[head] == "PUNCT":
+                head = heads[head]
+            if tag != "PUNCT" and head >= 0:
+                arcs[sentence.upos[head], tag] += 1
+    totals = Counter()
+    for (head, _), count in arcs.items():
+        totals[head] += count
+    return lambda head, child: f"{100 * arcs[head, child] / totals[head]:.1f}" if totals[head] else "-", arcs
+
+
+def test_gold_baseline_and_model(latent, trained, run, tmp_path, capsys):
+    path = f"{latent.text}.en.conllu"
+    model = [latent.data, "--path", trained("sa_nmt_shared_tiny"), "--cpu"]
+    model += ["--bpe", "subword_nmt", "--bpe-codes", latent.codes]
+    output = tmp_path / "trees.conllu"
+    assert look.main([*map(str, [*model, "--input", path, "--output", output])]) == 0
+    capsys.readouterr()
+    gold = list(read_conllu(path))
+    of_gold, arcs = shares(gold, [tree.heads for tree in gold])
+    of_model, _ = shares(gold, [tree.heads for tree in read_conllu(output)])
+    table = run(*model, "--gold", path, "--grammar")[-1]
+    assert table[0] == ["head", "child", "gold", "L", "R", "sa_nmt_shared_tiny"]
+    assert [row[:3] for row in table[1:]] == [[head, child, of_gold(head, child)] for head, child, *_ in table[1:]]
+    assert [row[5] for row in table[1:]] == [of_model(head, child) for head, child, *_ in table[1:]]
+    assert [arcs[row[0], row[1]] for row in table[1:]] == [count for _, count in arcs.most_common(20)]
+    assert [row[2:] for row in run("--gold", path, "--predicted", output, "--grammar")[-1][1:]] == [
+        row[2:] for row in table[1:]
+    ]
+
+
+def test_how_sure_a_model_is(treebank, trained_parser, run):
+    from fairseq_syntax.evaluate.treebank import sharpness
+    from fairseq_syntax.tools.latent_trees import CutSentence
+    from fairseq_syntax.tools.models import load
+
+    gold = treebank / "valid.conllu"
+    shown = run(treebank, "--path", trained_parser(), "--cpu", "--gold", gold, "--sharpness")[-1]
+    assert shown[0] == ["system", "entropy", "% of log N", "max p", "% trees"]
+    sentences = [s for s in read_conllu(gold) if any(tag != "PUNCT" for tag in s.upos)]
+    inducer = TreeInducer(load(str(trained_parser()), str(treebank), True))
+    graphs = inducer.graphs([CutSentence(s.forms, [*range(len(s))], len(s), "x") for s in sentences])
+    expected = sharpness([graph.probabilities for graph in graphs])
+    assert shown[1][1:] == [
+        f"{expected.entropy:.3f}",
+        f"{expected.share:.1f}",
+        f"{expected.top:.3f}",
+        f"{expected.trees:.1f}",
+    ]
+
+
+def test_words_are_cased_as_the_parser_was_trained(treebank, trained_parser, run, tmp_path):
+    """Words of another case are read by their spelling, but are unknown: this is said."""
+    gold, upper, parser = treebank / "valid.conllu", tmp_path / "upper.conllu", trained_parser()
+    rows = [line.split("\t") for line in gold.read_text().splitlines()]
+    upper.write_text("".join("\t".join([*row[:1], *map(str.upper, row[1:2]), *row[2:]]) + "\n" for row in rows))
+    state = torch.load(parser, weights_only=True)
+    state["cfg"]["task"]["lgp_lowercase"] = True
+    torch.save(state, tmp_path / "lower.pt")
+    expected = run(treebank, "--path", parser, "--cpu", "--gold", gold)
+    assert "unknown to the model" not in run.said
+    found = run(treebank, "--path", tmp_path / "lower.pt", "--cpu", "--gold", upper)
+    assert found == expected and "unknown to the model" not in run.said
+    assert run(treebank, "--path", parser, "--cpu", "--gold", upper) != expected
+    assert "are unknown to the model; the text must be cut and cased as in training" in run.said

@@ -16,8 +16,6 @@ from integration import commands
 from sacrebleu.metrics import BLEU
 
 from fairseq_syntax.tools import average
-from fairseq_syntax.tools.range_selection import Translator, candidate_starts
-from fairseq_syntax.training.averaging import Checkpoint
 
 refused = partial(programs.refused, average)
 
@@ -187,67 +185,6 @@ def greedy_bleu(checkpoint, data, split) -> float:
         hypotheses.append(dictionary.string(tokens, "@@ "))
         references.append(dictionary.string(dataset.tgt[i], "@@ ", escape_unk=True))
     return BLEU(tokenize="none", force=True).corpus_score(hypotheses, [references]).score
-
-
-def test_the_range_with_the_highest_bleu_is_kept(data, recurrent, tmp_path, capsys):
-    output = tmp_path / "average.pt"
-    # one sentence a batch: lengths of translations do not depend on neighbours
-    options = ["--select-on", "valid", "--data", data, "--cpu", "--remove-bpe", "--batch-size", 1]
-    assert run("--input", recurrent, *options, "--output", output, "--format", "tsv") == 0
-    header, *rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
-    assert header == ["range", "files", "checkpoints", "BLEU valid"]
-    scores = {n: read(recurrent / f"checkpoint{n}.pt")["extra_state"]["val_loss"] for n in range(1, 10)}
-    best = max(scores, key=lambda n: (scores[n], n))
-    ranges = {"all": 1, "from best/2": -(-best // 2), "last 8": 2, "last 5": 5, "last 3": 7}
-    expected = {}
-    for name, first in ranges.items():
-        if first in [start for start, _ in expected.values()]:
-            continue
-        mean = tmp_path / f"{first}.pt"
-        assert run("--input", recurrent, "--from", first, "--output", mean) == 0
-        expected[name] = first, greedy_bleu(mean, data, "valid")
-    assert [row[0].removesuffix(" *") for row in rows] == list(expected)
-    for name, files, count, score in rows:
-        first, value = expected[name.removesuffix(" *")]
-        assert (files, count) == (f"checkpoint{first}.pt to checkpoint9.pt", str(10 - first))
-        assert float(score) == pytest.approx(value, abs=0.006)
-    assert len({round(value, 2) for _, value in expected.values()}) > 1
-    winner, _ = max(expected.values(), key=lambda entry: (entry[1], -entry[0]))
-    assert [row[0].endswith(" *") for row in rows] == [first == winner for first, _ in expected.values()]
-    found, mean = read(output), commands.parameters(tmp_path / f"{winner}.pt")
-    # summed in another order
-    assert all(torch.allclose(found["model"][name], value, rtol=1e-6, atol=0) for name, value in mean.items())
-    assert found["extra_state"]["averaged_checkpoints"] == [f"checkpoint{n}.pt" for n in range(winner, 10)]
-
-
-def test_of_equal_ranges_that_of_most_checkpoints_is_kept(data, recurrent, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(Translator, "bleu", lambda self, name: 7.0)
-    options = ["--select-on", "valid", "--data", data, "--cpu", "--format", "tsv"]
-    assert run("--input", recurrent, *options, "--output", tmp_path / "average.pt") == 0
-    assert [row.split("\t")[0] for row in capsys.readouterr().out.splitlines() if " *" in row] == ["all *"]
-
-
-@pytest.mark.parametrize(
-    ("numbers", "best", "expected"),
-    [
-        (range(1, 13), 10, {"all": 0, "from best/2": 4, "last 8": 4, "last 5": 7, "last 3": 9}),
-        (range(1, 13), 9, {"all": 0, "from best/2": 4, "last 8": 4, "last 5": 7, "last 3": 9}),
-        (range(1, 13), 7, {"all": 0, "from best/2": 3, "last 8": 4, "last 5": 7, "last 3": 9}),
-        (range(1, 13), None, {"all": 0, "last 8": 4, "last 5": 7, "last 3": 9}),
-        (range(11, 18), 15, {"all": 0, "last 5": 2, "last 3": 4}),
-        (range(1, 4), 3, {"all": 0, "from best/2": 1}),
-        ([2, 4, 6], 6, {"all": 0, "from best/2": 1}),
-        ([5], 5, {"all": 0}),
-    ],
-)
-def test_ranges(tmp_path, numbers, best, expected):
-    found = candidate_starts([Checkpoint(n, tmp_path / f"checkpoint{n}.pt") for n in numbers], best)
-    assert {start: name for name, start in found.items()} == {start: name for name, start in reversed(expected.items())}
-
-
-def test_a_split_that_is_not_there(data, recurrent, tmp_path, capsys):
-    options = ["--input", recurrent, "--from", 9, "--data", data, "--output", tmp_path / "average.pt", "--cpu"]
-    assert "--subset dev: " in refused(capsys, *options, "--select-on", "dev")
 
 
 # --- what cannot be averaged --------------------------------------------------------------------------------------

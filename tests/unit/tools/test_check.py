@@ -1,4 +1,4 @@
-"""fairseq-syntax check on directories of all sorts; damaged ones are in contract/test_damaged_data.py."""
+"""fairseq-syntax preprocess --check on directories of all sorts; damaged ones are in contract/test_damaged_data.py."""
 
 import json
 import shutil
@@ -7,7 +7,7 @@ import pytest
 from corpora import Item, random_items, write_split
 from integration.commands import binarize
 
-from fairseq_syntax.tools import check, preprocess
+from fairseq_syntax.tools import preprocess
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def data(tmp_path_factory):
 
 def run(capsys, *arguments):
     """Exit status, lines on stdout, lines on stderr."""
-    code = check.main([str(argument) for argument in arguments])
+    code = preprocess.main(["--check", *map(str, arguments)])
     said = capsys.readouterr()
     return code, said.out.splitlines(), said.err.splitlines()
 
@@ -70,7 +70,7 @@ def test_manifests_of_the_wrong_shape_are_one_message(data, capsys, tmp_path, co
         content = json.dumps({**json.loads(path.read_text()), **content})
     path.write_bytes(content.encode("utf-8", "surrogateescape"))
     code, _, (message,) = run(capsys, path.parent)
-    assert code == 1 and message.startswith(f"fairseq-syntax check: {path}: not a manifest (")
+    assert code == 1 and message.startswith(f"fairseq-syntax preprocess: {path}: not a manifest (")
     assert len(message) < 400 + len(str(path))
 
 
@@ -90,5 +90,7 @@ def test_every_fault_is_named_once(data, capsys, tmp_path):
     code, out, err = run(capsys, folder)
     assert code == 1 and f"{folder}: all right" not in out
     for name in ("train.en-de.en.deprels.bin", "test.en-de.de.idx", "dict.de.txt"):
-        assert len([line for line in err if line.startswith(f"fairseq-syntax check: {folder}/{name}: ")]) == 1, name
+        assert len([line for line in err if line.startswith(f"fairseq-syntax preprocess: {folder}/{name}: ")]) == 1, (
+            name
+        )
     assert len(err) == len(set(err))

@@ -19,7 +19,7 @@ from fairseq_syntax.evaluate.ribes import sentence_ribes
 from fairseq_syntax.tools import compare
 
 LETTERS = "abcdefghijklmnopqrst"
-QUICK = ("--bootstrap", "100", "--trials", "200")
+QUICK = ("--bootstrap", "100", "--trials", "200", "--sign-test")
 
 
 def spoilt(sentences, share, seed):
@@ -211,22 +211,17 @@ def test_trees(world, run, refused):
         "depth",
         "relation:nsubj",
         "longest-dependency",
-        "mean-dependency",
-        "crossings",
-        "attractors",
-        "confidence",
     )
     options = [word for kind in kinds for word in ("--by", kind)]
     found = run(*two(*world.pair(), "--metrics", "BLEU", "--parse", path, *options, "--min-bucket", 20))
     labels = [[group["label"] for group in table["groups"]] for table in found["buckets"]]
-    assert labels[:6] == [["2"], ["present"], ["0-4"], ["1-1.5"], ["0"], ["0"]]
-    assert labels[6] == ["<0.4", "0.4-0.6", ">=0.6"], "quarters, the first of which has 18 sentences"
+    assert labels == [["2"], ["present"], ["0-4"]]
     (base, _), shorter = world.pair(), world.text("short.conllu", [TREE.format(1)] * 119)
     assert "short.conllu: 119 trees for 120 sentences; give each one" in refused(*two(base, base, "--parse", shorter))
     longer = world.text("long.conllu", [TREE.format(1)] * 121)
     assert "long.conllu: 121 trees for 120 sentences; give each one" in refused(*two(base, base, "--parse", longer))
     said = refused(*two(base, base, "--by", "depth"))
-    assert said == "--by depth: trees are needed; give --parse FILE.conllu, or --data with trees"
+    assert said == "--by depth: trees are needed; give --parse FILE.conllu"
     world.sources[0] = "cats bark"
     other = world.generated("other.generated", world.worse, 1)
     said = refused(*two(other, other, "--parse", path))
@@ -370,8 +365,6 @@ def test_pieces(world, run, kind, cut):
     reference = world.text("ref", references)
     assert figures(run(*two(base, system, "--reference", reference, "--remove-bpe", kind))) == expected
     assert "give --remove-bpe" not in run.said
-    (table,) = run(*two(base, system, "--remove-bpe", kind, "--by", "subwords"))["buckets"]
-    assert [(group["label"], group["size"]) for group in table["groups"]] == [("2-2.1", 120)]
     assert figures(run(*two(base, system))) != expected
     # the references have words of one letter, which sentencepiece marks, too
     cut_files = ["source", str(base), str(system)] + ["reference"] * (kind == "sentencepiece")
@@ -385,17 +378,13 @@ def test_remove_bpe_alone(world, run):
     assert found["sentences"] == 1 and "--remove-bpe" not in run.said
 
 
-def test_unknown_words(world, run, refused):
+def test_unknown_words(world, run):
     world.references[3], world.sources[5] = "a <<unk>> b", "ein <unk> wort"
     base, system = world.pair()
-    (table,) = run(*two(base, system, "--by", "unknown", "--min-bucket", 1))["buckets"]
-    assert [group["size"] for group in table["groups"]] == [119, 1] and table["groups"][1]["sentences"] == [5]
+    run(*two(base, system))
     assert "base.generated: 1 of 120 references have words that the model does not know (<<unk>>)" in run.said
     run(*two(base, system, "--reference", world.text("ref", world.references)))
     assert "unk" not in run.said
-    text = world.text("text", world.better)
-    said = refused(*two(text, text, "--reference", text, "--source", text, "--by", "unknown"))
-    assert "the source has no <unk>" in said
 
 
 def test_empty_translations(world, run):

@@ -1,4 +1,4 @@
-"""fairseq-syntax constituents: tables against counting one by one, pictures, and what it says of bad files."""
+"""fairseq-syntax look --constituents: tables against counting one by one, pictures, and what it says of bad files."""
 
 import gzip
 import io
@@ -17,7 +17,7 @@ from fairseq_syntax.systems.latent_tree.brackets import from_brackets, to_bracke
 from fairseq_syntax.systems.latent_tree.control_trees import pad, random_trees
 from fairseq_syntax.systems.latent_tree.tree_files import read_tree_file
 from fairseq_syntax.systems.latent_tree.tree_output import tree_lines as written_by_task
-from fairseq_syntax.tools import constituents as program
+from fairseq_syntax.tools import look as program
 
 SPACE = oracle.SPACE
 
@@ -93,12 +93,12 @@ def check_side(name, sentences, tables, words=None):
     assert found[2:4] == [prf(oracle.common_spans(sentences, given))[2] for given in (right, left)]
     for system, own in (("found", sentences), ("right", right), ("left", left)):
         (found,) = [row for row in tables[2] if row[:2] == [name, system]]
-        of_words, of_all = oracle.segmentation(own, words)
+        of_words, of_all, _ = oracle.segmentation(own, words)
         assert found[2:] == [*prf(of_words), prf(of_all)[1]]
 
 
 def test_the_tables(corpus, trees, run):
-    tables = run("stats", trees, "--format", "tsv")
+    tables = run("--constituents", trees, "--format", "tsv")
     assert len(tables) == 4
     for side, name in enumerate(("source", "target")):
         check_side(name, [parts[side] for parts in corpus.values() if parts[side]], tables)
@@ -133,7 +133,7 @@ def nested(line):
 
 
 def test_the_rows_of_random_trees(corpus, trees, run):
-    tables = run("stats", trees, "--format", "tsv", "--side", "target", "--samples", "3", "--seed", "8")
+    tables = run("--constituents", trees, "--format", "tsv", "--side", "target", "--samples", "3", "--seed", "8")
     targets = [target for _, (_, target, *_) in sorted(corpus.items())]
     texts = [oracle.leaves(tree) for tree in targets]
     sizes = np.array([(len(text), len(oracle.nodes(tree)) - 1) for text, tree in zip(texts, targets, strict=True)])
@@ -169,7 +169,7 @@ def test_one_side_with_gold_words(corpus, trees, run, tmp_path):
     gold = tmp_path / "gold.gz"
     with gzip.open(gold, "wt") as file:
         file.writelines(f"{line}\n" for line in lines)
-    tables = run("stats", trees, "--side", "source", "--words", gold, "--format", "tsv")
+    tables = run("--constituents", trees, "--side", "source", "--words", gold, "--format", "tsv")
     assert len(tables) == 3, "no attention"
     assert {row[0] for table in tables for row in table[1:]} == {"source"}
     ordered = [parts[0] for _, parts in sorted(corpus.items()) if parts[0]]
@@ -178,9 +178,9 @@ def test_one_side_with_gold_words(corpus, trees, run, tmp_path):
 
 
 def test_draws(trees, run):
-    first = run("stats", trees, "--format", "tsv", "--samples", "2")
-    assert first == run("stats", trees, "--format", "tsv", "--samples", "2")
-    other = run("stats", trees, "--format", "tsv", "--samples", "2", "--seed", "2")
+    first = run("--constituents", trees, "--format", "tsv", "--samples", "2")
+    assert first == run("--constituents", trees, "--format", "tsv", "--samples", "2")
+    other = run("--constituents", trees, "--format", "tsv", "--samples", "2", "--seed", "2")
     assert first != other
     fixed = [[row for row in table if row[1] in ("found", "right", "left")] for table in (*first[:1], *first[2:])]
     assert fixed == [[row for row in table if row[1] in ("found", "right", "left")] for table in (other[0], *other[2:])]
@@ -191,7 +191,7 @@ def test_draws(trees, run):
 def test_capped_sentences(corpus, run, tmp_path, monkeypatch):
     text = "".join(tree_lines(number, *parts) for number, parts in corpus.items())
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
-    tables = run("stats", "-", "--format", "tsv")
+    tables = run("--constituents", "-", "--format", "tsv")
     assert [row[10] for row in tables[0][1:]] == ["25.0", "-", "0.0", "-"]
 
 
@@ -224,7 +224,7 @@ def test_unknown_characters_are_any(run, tmp_path):
     trees, gold = tmp_path / "trees", tmp_path / "gold"
     trees.write_text(tree_lines(0, (("a", "<unk>"), "_"), (), []))
     gold.write_text(f"a\u00e9 {SPACE}\n")
-    tables = run("stats", trees, "--side", "source", "--words", gold, "--format", "tsv")
+    tables = run("--constituents", trees, "--side", "source", "--words", gold, "--format", "tsv")
     assert tables[2][1][2:6] == ["100.0", "50.0", "66.7", "50.0"]
 
 
@@ -233,26 +233,18 @@ def test_unknown_characters_are_any(run, tmp_path):
 
 def test_a_folder_of_pictures(trees, run, tmp_path):
     folder = tmp_path / "new" / "pictures"
-    run("draw", trees, "--sentence", 4, 2, 4, "--draw", folder)
+    run("--constituents", trees, "--sentence", 4, 2, 4, "--draw", folder)
+    # the target of sentence 2 has no constituent
     assert sorted(path.name for path in folder.iterdir()) == ["2-trees.svg", "4-attention.svg", "4-trees.svg"]
-    assert "sentence 2: the target has no constituent" in run.said
     assert "source-bars" in (folder / "4-trees.svg").read_text()
-    run("draw", trees, "--sentence", 9, "--draw", folder, "--kind", "trees", "--type", "png")
-    assert (folder / "9-trees.png").read_bytes().startswith(b"\x89PNG")
-    assert not (folder / "9-attention.png").exists()
+    run("--constituents", trees, "--sentence", 77, "--draw", folder, status=1)
+    assert "such sentence; it has 5, with numbers from 0 to 9" in run.said
 
 
 def test_one_picture(trees, run, tmp_path):
     path = tmp_path / "picture.SVG"
-    run("draw", trees, "--sentence", 4, "--draw", path)
+    run("--constituents", trees, "--sentence", 4, "--draw", path)
     assert "source-bars" in path.read_text()
-    run("draw", trees, "--sentence", 4, "--draw", path, "--kind", "attention", "--overwrite")
-    assert "source-bars" not in path.read_text()
-
-
-def test_what_cannot_be_drawn(trees, run, tmp_path):
-    run("draw", trees, "--sentence", 2, "--draw", tmp_path / "x", "--kind", "attention", status=1)
-    assert "sentence 2: the target has no constituent" in run.said
 
 
 # --- bad files ----------------------------------------------------------------------------------------------------
@@ -288,6 +280,6 @@ GOOD = tree_lines(7, ("a", ("b",)), (("c",), "d"), [[0.5, 0.5]])
 def test_bad_trees(text, message, run, tmp_path):
     path = tmp_path / "trees"
     path.write_text(text)
-    run("stats", path, status=1)
-    assert f"fairseq-syntax constituents: {path}" in run.said
+    run("--constituents", path, status=1)
+    assert f"fairseq-syntax look: {path}" in run.said
     assert message in run.said

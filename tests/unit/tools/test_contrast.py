@@ -12,10 +12,9 @@ import pytest
 from integration import commands
 
 from fairseq_syntax.evaluate.minimal_pairs import write_pairs
-from fairseq_syntax.tools import contrast, minimal_pair_scores
-from fairseq_syntax.tools.forced_scores import forced_scores
-from fairseq_syntax.tools.loaded_model import load
-from fairseq_syntax.tools.preparation import preparation
+from fairseq_syntax.tools import contrast
+from fairseq_syntax.tools.models import Loaded, load
+from fairseq_syntax.tools.preparation import Preparation
 
 ARCHITECTURES = ["transformer_tiny", "pascal_transformer_tiny", "chen17_tiny", "sa_nmt_shared_tiny"]
 
@@ -82,8 +81,8 @@ def test_a_batch_scores_as_one_sentence_does_on_either_padding_side(arch, left, 
 
     def score(chosen, tokens):
         chosen = list(chosen)
-        return forced_scores(
-            *(loaded, [pairs.rows[i]["source"] for i in chosen], [members[i] for i in chosen]),
+        return loaded.forced_scores(
+            *([pairs.rows[i]["source"] for i in chosen], [members[i] for i in chosen]),
             *([places[i] for i in chosen], tokens),
         ).total.reshape(-1, 2)
 
@@ -94,7 +93,7 @@ def test_a_batch_scores_as_one_sentence_does_on_either_padding_side(arch, left, 
     np.testing.assert_allclose(together, small, atol=1e-4)
     np.testing.assert_allclose(together, alone, atol=1e-4)
     exchanged = [members[i][::-1] for i in every]
-    swapped = forced_scores(loaded, [row["source"] for row in pairs.rows], exchanged, places).total.reshape(-1, 2)
+    swapped = loaded.forced_scores([row["source"] for row in pairs.rows], exchanged, places).total.reshape(-1, 2)
     np.testing.assert_allclose(swapped[:, ::-1], together, atol=1e-4)
 
 
@@ -144,7 +143,7 @@ def test_what_does_not_go_together_is_said_before_anything_is_scored(
     write_pairs(tmp_path / "other", "en", "de", pairs.rows[:3])
     run("data", "--path", "nowhere.pt", "--pairs", tmp_path / "other", *beside, status=1)
     assert f"{beside[1]}: a record of other pairs than {tmp_path}/other/src.en" in run.said
-    monkeypatch.setattr(minimal_pair_scores, "forced_scores", None)
+    monkeypatch.setattr(Loaded, "forced_scores", None)
     given = ["--path", trained("transformer_tiny"), "--cpu", "--pairs", pairs.folder, *beside]
     run(latent.data, *given, status=1)
     assert "two systems are called 'checkpoint_last.pt (transformer_tiny)'; give another --name" in run.said
@@ -161,16 +160,13 @@ def test_raw_text_is_cut_as_the_model_reads_it(latent, trained, pairs, scored, t
     after = scored("pascal_transformer_tiny", "--lowercase", *bpe, folder=tmp_path / "raw")
     assert len(after["correct"]) == len(before["correct"])
     loaded = load(str(trained("pascal_transformer_tiny")), str(latent.data), cpu=True)
-    prepare = preparation(
-        SimpleNamespace(tokenizer=None, lowercase=True, bpe="subword_nmt", bpe_codes=[str(latent.codes)] * 2,
-                        sentencepiece_model=None), 0, loaded.task.cfg.source_lang)  # fmt: skip
+    prepare = Preparation(None, True, "subword_nmt", [str(latent.codes)] * 2).of_side(0, loaded.task.cfg.source_lang)
     assert [prepare(row["source"]) for row in rows] == [row["source"] for row in pairs.rows]
 
 
 def test_moses():
-    options = SimpleNamespace(tokenizer="moses", lowercase=True, bpe=None, bpe_codes=None, sentencepiece_model=None)
     pytest.importorskip("sacremoses", reason="--tokenizer moses needs sacremoses; it is no requirement of the package")
-    prepare = preparation(options, 1, "de")
+    prepare = Preparation("moses", True).of_side(1, "de")
     assert (
         prepare("„Der Zeitpunkt, in den USA (5,3)“, sagte er.") == '" der zeitpunkt , in den usa ( 5,3 ) " , sagte er .'
     )

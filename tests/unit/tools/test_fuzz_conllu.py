@@ -24,17 +24,14 @@ from fairseq_syntax.data.parsers.conllu import ConlluParser
 from fairseq_syntax.systems.parser.treebank import TreebankFormat, read_treebank
 from fairseq_syntax.tools import (
     attachment,
-    gates,
-    grammar,
-    graph,
-    latent_trees,
     linearize,
-    loaded_model,
+    look,
+    models,
     parse,
     preprocess,
-    trees,
+    verb,
 )
-from fairseq_syntax.trees.conllu import TreeFormatError, read_conllu
+from fairseq_syntax.trees.conllu import Sentence, TreeFormatError, read_conllu
 
 FILES = 3000
 TENTH = range(0, FILES, 10)
@@ -218,7 +215,7 @@ def by_attachment(case):
 
 
 def by_grammar(case):
-    case.command(grammar.main, "--gold", case.path, "--collapse-ranges")
+    case.command(attachment.main, "--gold", case.path, "--collapse-ranges", "--grammar")
 
 
 def by_subjects(case):
@@ -227,7 +224,7 @@ def by_subjects(case):
 
 def by_trees(case):
     out = case.folder / "out.conllu"
-    case.command(trees.main, *case.world.model, "--input", case.path, "--output", out, "--decoder", "mst")
+    case.command(look.main, *case.world.model, "--input", case.path, "--output", out, "--decoder", "mst")
     if out.exists():
         written = strict.read(out.read_bytes())
         assert [tree.forms for tree in written] == [tree.forms for tree in case.trees], case.seed
@@ -237,11 +234,7 @@ def by_trees(case):
 
 
 def by_graph(case):
-    case.command(graph.main, *case.world.model, "--gold", case.path)
-
-
-def by_gates(case):
-    case.command(gates.main, *case.world.model, "--target-conllu", case.path, "--subset", "valid")
+    case.command(attachment.main, *case.world.model, "--gold", case.path, "--sharpness")
 
 
 def by_resumed_parse(case):
@@ -251,7 +244,8 @@ def by_resumed_parse(case):
     if not found or not text.read_text(encoding="utf-8").strip():
         return
     argv = ["--input", text, "--output", case.folder / "out", "--chunk", 1]
-    settings = parse._settings(parse.main.build_parser().parse_args([str(part) for part in argv]))
+    args = parse.main.build_parser().parse_args([str(part) for part in argv])
+    settings = parse.parser_settings(args.parser, verb.parser_options(args), args.subword_type)
     part.write_bytes(f"# fairseq-syntax-parse {json.dumps(settings)}\n".encode() + case.data)
     if case.command(parse.main, *argv, whole=False):
         words = [line.split() for line in text.read_text(encoding="utf-8").split("\n")[:-1]]
@@ -260,7 +254,7 @@ def by_resumed_parse(case):
 
 COMMANDS = [
     *(by_preprocess, by_linearize, by_attachment, by_grammar, by_subjects),
-    *(by_trees, by_graph, by_gates, by_resumed_parse),
+    *(by_trees, by_graph, by_resumed_parse),
 ]
 
 
@@ -271,16 +265,13 @@ class EveryWordIsARoot:
         pass
 
     def parse(self, sentences, progress=False):
-        return [
-            trees.Sentence(words, [-1] * len(words), ["root"] * len(words), ["X"] * len(words)) for words in sentences
-        ]
+        return [Sentence(words, [-1] * len(words), ["root"] * len(words), ["X"] * len(words)) for words in sentences]
 
 
 @pytest.fixture
 def world(latent_model, monkeypatch, tmp_path):
     """What the commands need beside the file; the model is loaded once."""
-    for module in (latent_trees, loaded_model):
-        monkeypatch.setattr(module, "load", latent_model.load)
+    monkeypatch.setattr(models, "load", latent_model.load)
     monkeypatch.setattr(stanza, "StanzaParser", EveryWordIsARoot)
     gold = tmp_path / "gold.conllu"
     gold.write_bytes(mutations.whole(7).encode())
@@ -295,7 +286,7 @@ def latent_model(request):
     subjects = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(subjects)
     model = [data, "--path", checkpoint, "--cpu"]
-    return SimpleNamespace(model=model, subjects=subjects, load=functools.cache(latent_trees.load))
+    return SimpleNamespace(model=model, subjects=subjects, load=functools.cache(models.load))
 
 
 def test_the_files_are_of_all_sorts():

@@ -4,7 +4,7 @@ import programs
 import pytest
 
 from fairseq_syntax.tools import options
-from fairseq_syntax.tools.declared_options import architectures
+from fairseq_syntax.tools.options import architectures
 
 shown = programs.runner(options)
 

@@ -15,7 +15,6 @@ from fairseq_syntax.cli import program
 from fairseq_syntax.decoding.length_prior import Smoothing, Unseen
 from fairseq_syntax.evaluate.buckets import KINDS
 from fairseq_syntax.evaluate.metrics import METRICS
-from fairseq_syntax.tools.attention_figures import Kind
 from fairseq_syntax.tools.compare import _KINDS
 from fairseq_syntax.tools.latent_trees import Evidence
 from fairseq_syntax.trees.characters import Dedup
@@ -42,7 +41,7 @@ def test_help_lists_the_verbs_in_groups(capsys):
     [
         (["pars"], "there is no verb 'pars'; did you mean parse?"),
         (["atachment", "--help"], "there is no verb 'atachment'; did you mean attachment?"),
-        (["tree", "data"], "there is no verb 'tree'; did you mean trees?"),
+        (["tree", "data"], "there is no verb 'tree'; fairseq-syntax --help lists them"),
         (["zzz"], "there is no verb 'zzz'; fairseq-syntax --help lists them"),
         ([], "the following arguments are required: VERB"),
         (["--path"], "unrecognized arguments: --path"),
@@ -78,7 +77,7 @@ def test_both_ways_to_start_it(start, repository):
 
     assert run("--version").stdout == f"fairseq-syntax {__version__}\n"
     assert Path(run("dir").stdout.strip()) == Path(program.__file__).resolve().parent.parent
-    done = run("check", "nowhere")
+    done = run("preprocess", "--check", "nowhere")
     assert done.returncode == 1 and done.stderr.count("\n") == 1
 
 
@@ -155,9 +154,7 @@ def test_an_option_is_called_the_same_in_every_verb():
     assert [name for name, dests in found.items() if len(dests) > 1] == []
     gone = ("ids", "sentences", "plot", "pictures", "edges", "inputs", "draws")
     assert not found.keys() & {f"--{name}" for name in gone}
-    assert set(found["--draw"]["draw"]) == {
-        *("trees", "attention", "gates", "graph", "constituents", "compare", "whatif")
-    }
+    assert set(found["--draw"]["draw"]) == {"look", "compare", "whatif"} and len(program.VERBS) <= 18
     assert set(found["--from"]["first"]) == {"average"} and "--evidence" in found
 
 
@@ -165,19 +162,17 @@ def test_choices_are_those_of_the_code():
     """Options name them themselves, as importing them would take seconds."""
     options = {
         (verb, name): action.choices
-        for verb in ("trees", "characters", "length-prior", "attention", "compare", "average")
+        for verb in ("look", "characters", "length-prior", "compare")
         for action in program.load(verb).main.build_parser()._actions
         for name in action.option_strings
     }
     expected = {
-        ("trees", "--evidence"): Evidence,
+        ("look", "--evidence"): Evidence,
         ("characters", "--dedup"): Dedup,
         ("length-prior", "--smoothing"): Smoothing,
         ("length-prior", "--unseen"): Unseen,
-        ("attention", "--kind"): Kind,
         ("compare", "--tokenize"): sorted(BLEU.TOKENIZERS),
         ("compare", "--metrics"): METRICS,
-        ("average", "--tokenize"): sorted(BLEU.TOKENIZERS),
     }
     assert {key: list(options[key]) for key in expected} == {key: [*map(str, found)] for key, found in expected.items()}
     assert {*_KINDS} == {*KINDS, "label:FILE"}

@@ -1,7 +1,7 @@
-"""Attachment accuracy of trees against a treebank (Tran & Bisk 2018, Sec. 6.2 and Table 3).
+"""Trees against a treebank: attachment accuracy and tag grammar (Tran & Bisk 2018, Sec. 6.2, Tables 3 and 4).
 
 Punctuation (UPOS `PUNCT` of the treebank) is removed from the gold and from the predicted tree in the same way: a word
-whose head is punctuation moves to its nearest ancestor that is not; without one it becomes a root (`flat_trees`).
+whose head is punctuation moves to its nearest ancestor that is not; without one it becomes a root (`remove`).
 Of the K words that remain,
 
 - DA is the share whose predicted head is the gold head. Being the root counts like having a head: a gold root is right
@@ -14,6 +14,9 @@ Of the K words that remain,
 The paper does not define its scores. In this form, L and R on today's English EWT and German GSD test sets are
 33.5/41.2 10.3/41.7 and 34.1/41.3 7.8/40.4; the paper has 34.0/40.5 7.8/40.9 and 34.4/42.8 8.6/41.5, of earlier
 releases. That L + R in DA exceeds UA by about the roots that the other baseline hits shows that roots do count there.
+
+A corpus of N words is one array of heads: `heads[i]` is the position in the corpus of word i's head, `ROOT` (-1) for
+roots. Sentences stand one after the other; `lengths` says how many words each has.
 """
 
 import hashlib
@@ -23,9 +26,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import entr
 
-from ..trees.conllu import ROOT, Sentence
-from .flat_trees import flatten, left_branching, lengths_without, remove, right_branching
+from ..trees.conllu import ROOT, Sentence, find_cycle
 
 logger = logging.getLogger(__name__)
 
@@ -36,8 +39,53 @@ TREES = "trees"  # the name of the scored trees in a record
 _FORMAT = 1
 
 
+def flatten(trees: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
+    """Heads of many sentences, `ROOT` for roots, as one array (N,) counted from the first word of all; and lengths."""
+    lengths = np.array([len(heads) for heads in trees], dtype=np.int64)
+    heads = np.concatenate([np.asarray(heads, dtype=np.int64) for heads in trees]) if len(trees) else np.empty(0, int)
+    starts = np.repeat(np.cumsum(lengths) - lengths, lengths)
+    return np.where(heads == ROOT, ROOT, heads + starts), lengths
+
+
+def remove(heads: np.ndarray, removed: np.ndarray) -> np.ndarray:
+    """(K,) heads of the words that stay, counted among these, each attached to its nearest ancestor that stays.
+
+    A word without such an ancestor becomes a root. So if a removed word is the root of a sentence, all its dependents
+    that stay become roots, and a sentence may have several. A word that only leads into a cycle of removed words
+    (heads need not form a tree: a greedy prediction may have cycles) becomes a root as well. O(N log N).
+    """
+    removed = np.asarray(removed, dtype=bool)
+    # the entry after the last is the root, which -1 also finds
+    ancestor = np.append(np.where(removed, heads, np.arange(len(heads))), ROOT)
+    for _ in range(len(heads).bit_length()):  # every round doubles the steps that are skipped
+        ancestor = ancestor[ancestor]
+    head = ancestor[heads[~removed]]
+    number = np.append(np.where(removed, ROOT, np.cumsum(~removed) - 1), ROOT)
+    return number[head]
+
+
+def lengths_without(lengths: np.ndarray, removed: np.ndarray) -> np.ndarray:
+    """Words of each sentence that stay; shapes as in `flatten` and `remove`."""
+    sentence = np.repeat(np.arange(len(lengths)), lengths)
+    return np.bincount(sentence[~np.asarray(removed, dtype=bool)], minlength=len(lengths))
+
+
+def left_branching(lengths: np.ndarray) -> np.ndarray:
+    """Heads (N,) of the baseline L: the head of every word is the next one, the last word is the root."""
+    heads = np.arange(1, lengths.sum() + 1)
+    heads[np.cumsum(lengths)[lengths > 0] - 1] = ROOT
+    return heads
+
+
+def right_branching(lengths: np.ndarray) -> np.ndarray:
+    """Heads (N,) of the baseline R: the head of every word is the one before, the first word is the root."""
+    heads = np.arange(-1, lengths.sum() - 1)
+    heads[(np.cumsum(lengths) - lengths)[lengths > 0]] = ROOT
+    return heads
+
+
 def directed_hits(gold: np.ndarray, predicted: np.ndarray) -> np.ndarray:
-    """(K,) whether the head of each word is right; both (K,) heads as in `flat_trees`."""
+    """(K,) whether the head of each word is right; both (K,) heads of a corpus."""
     return gold == predicted
 
 
@@ -70,7 +118,7 @@ class Treebank:
         kept: (S,) whether each sentence takes part.
         words: number N of words of these, punctuation included.
         scored: number K of words without punctuation.
-        heads: (K,) gold heads without punctuation, as in `flat_trees`.
+        heads: (K,) gold heads without punctuation, of a corpus.
         upos, deprels: (K,) tags and labels of these words.
         digest: of the sentences that take part, with their trees.
     """
@@ -109,7 +157,7 @@ class Treebank:
         return remove(self._flat(trees), self._punctuation)
 
     def baselines(self) -> dict[str, np.ndarray]:
-        """Heads (K,) of L and R over the words that are not punctuation (see `flat_trees`)."""
+        """Heads (K,) of L and R over the words that are not punctuation."""
         return {"L": left_branching(self.lengths), "R": right_branching(self.lengths)}
 
     def accuracy(self, trees: Sequence[Sequence[int]]) -> Accuracy:
@@ -155,9 +203,10 @@ class Treebank:
         Returns:
             TREES, L and R -> `DA`, `UA`, `UAS`, and `relations`: relation -> `words`, `DA`, `UA`.
         """
-        given = predicted is not None
-        accuracy = ({TREES: self.accuracy(predicted)} if given else {}) | self.baseline_accuracy()
-        heads = ({TREES: self.without_punctuation(predicted)} if given else {}) | self.baselines()
+        accuracy, heads = self.baseline_accuracy(), self.baselines()
+        if predicted is not None:
+            accuracy = {TREES: self.accuracy(predicted), **accuracy}
+            heads[TREES] = self.without_punctuation(predicted)
         return {
             name: {
                 **{"DA": found.directed, "UA": found.undirected, "UAS": found.uas},
@@ -179,3 +228,75 @@ class Treebank:
         sizes = {"sentences": int(self.kept.sum()), "words": self.words, "scored": self.scored}
         content = {"format": _FORMAT, "digest": f"{self.digest} {found}", **sizes, "scores": self.scores(predicted)}
         return json.dumps(content, indent=1) + "\n"
+
+
+# --- tags of heads and dependents -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """Counts of arcs by the tags of head and child."""
+
+    tags: list[str]  # G tags in alphabetical order
+    # (G, G) number of arcs, [tag of the head, tag of the child]. Roots have no head and are not counted.
+    counts: np.ndarray
+
+    @classmethod
+    def of(cls, heads: np.ndarray, tags: Sequence[str]) -> "Grammar":
+        """Count arcs of (K,) heads of a corpus and K tags."""
+        names, number = np.unique(np.asarray(tags, dtype=str), return_inverse=True)
+        child = np.flatnonzero(np.asarray(heads) != ROOT)
+        pairs = number[np.asarray(heads)[child]] * len(names) + number[child]
+        counts = np.bincount(pairs, minlength=len(names) ** 2).reshape(len(names), len(names))
+        return cls([str(name) for name in names], counts)
+
+    def share(self, head: str, child: str) -> float:
+        """Percentage of the dependents of words tagged `head` that are tagged `child`; NaN if it has no dependent."""
+        if head not in self.tags:
+            return float("nan")
+        row = self.counts[self.tags.index(head)]
+        hits = row[self.tags.index(child)] if child in self.tags else 0
+        return 100 * float(hits / row.sum()) if row.sum() else float("nan")
+
+    def frequent(self, number: int) -> list[tuple[str, str]]:
+        """The `number` most frequent (head tag, child tag), the most frequent first."""
+        order = np.argsort(-self.counts.ravel(), kind="stable")[:number]
+        pairs = zip(*np.unravel_index(order, self.counts.shape), strict=True)
+        return [(self.tags[head], self.tags[child]) for head, child in pairs if self.counts[head, child]]
+
+
+# --- graphs ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Sharpness:
+    """How sure graphs are of the heads of words."""
+
+    entropy: float  # mean over the words of the entropy of their heads, in nats
+    # the same in percent of log N, of which N, the words of the sentence, are the possible heads: the others and
+    # ROOT. Sentences of one word, which leave no choice, are left out; NaN without others.
+    share: float
+    top: float  # mean probability of the most probable head
+    trees: float  # percentage of graphs of which the most probable heads form a tree with one root
+
+
+def sharpness(graphs: Sequence[np.ndarray]) -> Sharpness:
+    """Sharpness of graphs (Hashimoto & Tsuruoka 2017, Sec. 6.2), each with a word or more, of which there must be one.
+
+    A graph is an array (J, J + 1) of probabilities, [dependent, head]: column 0 is ROOT, column h is word h - 1.
+    """
+    lengths = np.array([len(graph) for graph in graphs])
+    entropies = np.concatenate([entr(graph).sum(axis=1) for graph in graphs])
+    most = np.repeat(np.log(lengths), lengths)
+    choice = most > 0
+    share = 100 * float((entropies[choice] / most[choice]).mean()) if choice.any() else float("nan")
+    top = np.concatenate([graph.max(axis=1) for graph in graphs])
+    trees = 100 * float(np.mean([_is_tree(graph) for graph in graphs]))
+    return Sharpness(float(entropies.mean()), share, float(top.mean()), trees)
+
+
+def _is_tree(graph: np.ndarray) -> bool:
+    """Whether the most probable heads form a tree with one root."""
+    best = np.roll(graph, -1, axis=1).argmax(axis=1)
+    heads = [ROOT if head == len(best) else head for head in best.tolist()]
+    return heads.count(ROOT) == 1 and find_cycle(heads) is None

@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from fairseq_syntax.tools.tag_grammar import Grammar
-from fairseq_syntax.tools.treebank import Treebank
+from fairseq_syntax.evaluate.treebank import Grammar, Treebank
 from fairseq_syntax.trees.conllu import read_conllu
 
 # the dog saw a big cat

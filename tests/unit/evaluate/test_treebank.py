@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import trees
 
-from fairseq_syntax.tools.treebank import Accuracy, Treebank, directed_hits, undirected_hits
+from fairseq_syntax.evaluate.treebank import Accuracy, Treebank, directed_hits, undirected_hits
 from fairseq_syntax.trees.conllu import Sentence, read_conllu
 
 

@@ -1,14 +1,19 @@
 """Pairs of English number: made where the parse says the number of the word, and nowhere else."""
 
 import gzip
+import importlib.util
 import tomllib
 from pathlib import Path
 
 import pytest
+from conftest import REPOSITORY
 
-from fairseq_syntax.evaluate.number_pairs import form_is_plural, number_pairs
 from fairseq_syntax.trees.conllu import Sentence, read_conllu
 
+_SPEC = importlib.util.spec_from_file_location("number_pairs", REPOSITORY / "examples/multi30k/number_pairs.py")
+_MODULE = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(_MODULE)
+form_is_plural, number_pairs = _MODULE.form_is_plural, _MODULE.number_pairs
 CASES = tomllib.loads(Path(__file__).with_name("number_pairs.toml").read_text(encoding="utf-8"))
 
 

@@ -1,74 +1,38 @@
 """Pictures of when a decoder asks for syntax: tokens coloured by the norm of its gate (Tran & Bisk 2018, Figure 6)."""
 
-import html
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from ..pictures.arcs import text_widths
-from ..pictures.figures import plt, shown
-from .gate_norms import GatedSentence
+from .arcs import text_widths
+from .figures import plt, shown
 
 from matplotlib.cm import ScalarMappable  # isort: skip
 from matplotlib.colors import LinearSegmentedColormap, Normalize  # isort: skip
 
 
-_PAGE = """\
-<!DOCTYPE html>
-<html>
-<head>
-<meta charset="utf-8">
-<title>{title}</title>
-<style>
-body {{ font-family: sans-serif; margin: 2em; line-height: 1.9; }}
-span {{ padding: 0.15em 0.3em; border-radius: 0.2em; }}
-td {{ vertical-align: top; padding: 0 0.6em 0.6em 0; }}
-td:first-child, .source {{ color: #777; }}
-td:first-child {{ text-align: right; }}
-.bar {{ padding: 0 6em; margin: 0 0.5em; background: linear-gradient(to right, {gradient}); }}
-</style>
-</head>
-<body>
-<h1>{title}</h1>
-<p>Norm of the gate when each token is predicted: {low:.3f}<span class="bar"></span>{high:.3f}; the highest of each
-sentence is bold. The source is above the translation.</p>
-<table>
-{rows}
-</table>
-</body>
-</html>
-"""
+@dataclass(frozen=True)
+class GatedSentence:
+    """A target sentence and how wide the gate was open when each of its tokens was predicted."""
 
+    tokens: list[str]  # S pieces, the end of the sentence last
+    norms: np.ndarray  # (S,) Euclidean norm of the gate before each token is predicted: 0 to the root of its width
+    source: list[str]  # pieces of the source sentence, without the end of the sentence
 
-def gates_page(sentences: Sequence[GatedSentence], title: str) -> str:
-    """An HTML page of its own with every token coloured by its norm (Figure 6).
-
-    Colours run from the lowest to the highest norm on the page, so that sentences can be compared.
-    """
-    low, high, darkness = _scale(sentences)
-    rows = []
-    for sentence in sentences:
-        spans = []
-        for i, (token, norm) in enumerate(zip(sentence.tokens, sentence.norms.tolist(), strict=True)):
-            text = html.escape(shown(token))
-            text = f"<b>{text}</b>" if i == sentence.highest else text
-            spans.append(f'<span style="{_style(darkness(norm))}" title="{norm:.3f}">{text}</span>')
-        source = html.escape(shown(" ".join(sentence.source)))
-        rows.append(f'<tr><td>{sentence.number}</td><td><div class="source">{source}</div>{" ".join(spans)}</td></tr>')
-    return _PAGE.format(
-        title=html.escape(shown(title)),
-        low=low,
-        high=high,
-        gradient=", ".join(f"rgb{_colour(darkness)}" for darkness in (0.0, 1.0)),
-        rows="\n".join(rows),
-    )
+    @property
+    def highest(self) -> int:
+        """Position of the highest norm, the first one of equals."""
+        return int(np.argmax(self.norms))
 
 
 _SIZE, _PAD, _ROW = 9.0, 3.0, 17.0  # points, of text, around tokens, and between lines
 
 
 def draw_gates(sentences: Sequence[GatedSentence], title: str, width: float = 620.0):
-    """The same as a picture, `width` points wide, with a bar of the colours; longer sentences are broken.
+    """Target sentences with every token coloured by its norm (Figure 6), and a bar of the colours.
+
+    The picture is `width` points wide; longer sentences are broken.
 
     The gid of the source of sentence N of the picture, from 0, begins with `source-N-`.
     """
@@ -137,9 +101,3 @@ def _scale(sentences: Sequence[GatedSentence]) -> tuple[float, float, Callable[[
 def _colour(darkness: float) -> tuple[int, ...]:
     """White to dark blue, 0 to 255."""
     return tuple(round(255 + darkness * (dark - 255)) for dark in (8, 48, 107))
-
-
-def _style(darkness: float) -> str:
-    """The colour in a page; the text stays readable."""
-    colour = ", ".join(map(str, _colour(darkness)))
-    return f"background: rgb({colour}); color: {'white' if darkness > 0.5 else 'black'}"

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import forests
 
-from fairseq_syntax.tools.flat_trees import flatten, left_branching, lengths_without, remove, right_branching
+from fairseq_syntax.evaluate.treebank import flatten, left_branching, lengths_without, remove, right_branching
 
 
 def climb(heads, removed):

@@ -1,59 +1,163 @@
-"""What a model attends to in one sentence, as a picture."""
+"""Pictures of what a model sees in one sentence, a function for each kind of `look.KINDS`."""
 
-import sys
-from argparse import Namespace
-from enum import StrEnum
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
+from fairseq import utils
 
 from ..pictures.attention_maps import draw_annotations, draw_attention, draw_heat_map, draw_positions
-from ..pictures.figures import save_figure
+from ..pictures.dependency_trees import draw_tree
+from ..pictures.figures import check_finite
+from ..pictures.gates import GatedSentence, draw_gates
+from ..pictures.graphs import draw_graph
 from ..systems.distance_transformers.cross_attention import SyntaxCrossAttention
+from ..systems.parser.model import LatentGraphParserModel
 from ..systems.sa_nmt.attention import SharedSyntaxAttention
 from ..systems.transformer.encoder import SyntaxEncoderLayer
-from .gate_drawing import draw_gates
-from .gate_norms import gate_norms
-from .loaded_model import Loaded, NothingToShow, load
+from ..trees.conllu import Sentence
+from .latent_trees import CutSentence, TreeInducer
+from .models import Loaded, NothingToShow, architectures, encode_line
 from .word_attention import source_attention
 
-Kind = StrEnum("Kind", "heads annotations translation syntax gate position")
-"""What is drawn."""
 
+@dataclass
+class Shown:
+    """A sentence that a model is shown.
 
-def run(args: Namespace) -> None:
-    """Load the model, run it on the sentence, draw its weights.
-
-    Raises NothingToShow: the model has no such weights; ValueError: the split no such sentence; OSError: a file is
-    missing.
+    Attributes:
+        title: what pictures say of it.
+        sentence: its words, with a tree if one is known.
+        source: what the model reads.
+        batch: the sentence alone, with a translation, as fairseq collates it; None of a parser.
     """
-    loaded = load(args.path, args.data, args.cpu)
-    save_figure(figure(loaded, args.subset, args.sentence, args.kind), args.draw)
-    print(args.draw, file=sys.stderr)
+
+    title: str
+    sentence: Sentence
+    source: CutSentence
+    batch: dict | None
+
+
+def show_split(loaded: Loaded, subset: str, place: int, sentence: Sentence, source: CutSentence) -> Shown:
+    """A sentence of a split, with its reference."""
+    dataset = loaded.load_split(subset)
+    batch = loaded.to_device(dataset.collater([dataset[place]]))
+    return Shown(f"{loaded.name}: {subset} {place}", sentence, source, batch)
+
+
+def show_sentence(loaded: Loaded, sentence: Sentence, source: CutSentence, title: str, **search) -> Shown:
+    """A sentence with the model's own translation; a model that reads trees gets its tree, or has it parsed."""
+    title = f"{loaded.name}: {title}"
+    if loaded.task.target_dictionary is None:
+        return Shown(title, sentence, source, None)
+    loaded.check_lengths([(len(source.pieces) + 1, 0)], [source.place])
+    reads = getattr(loaded.task, "required_inputs", ())
+    ids = loaded.encode([" ".join(source.pieces)], [sentence] if reads and sentence.is_parsed else None)
+    lengths = [len(ids[0])]
+    [hyp] = loaded.translate(loaded.as_dataset(ids), lengths, **search)
+    [batch] = loaded.batches(loaded.as_dataset(ids, [hyp["tokens"].cpu()]), lengths, 10**6)
+    return Shown(title, sentence, source, batch)
 
 
 @torch.no_grad()
-def figure(loaded: Loaded, subset: str, sentence: int, kind: str):
-    """A matplotlib figure of a `Kind`, of one sentence of a split.
+def draw(
+    loaded: Loaded, shown: Shown, kind: str, decoder: str = "mst", evidence: str = "scores", threshold: float = 0.1
+):
+    """A matplotlib figure of a kind of `look.KINDS`.
 
-    Raises:
-        NothingToShow: the model has no such weights.
-        ValueError: the split has no such sentence.
+    Raises NothingToShow: the model has nothing of this kind.
     """
-    dataset = loaded.load_split(subset)
-    if not 0 <= sentence < len(dataset):
-        raise ValueError(f"--sentence {sentence}: {subset} has sentences 0 to {len(dataset) - 1}")
-    title = f"{loaded.name}: {subset} {sentence}"
-    if kind == Kind.gate:
-        return draw_gates(gate_norms(loaded, dataset, subset, 1, [sentence]), title)
-    draw = {
-        Kind.heads: _heads(loaded),
-        Kind.annotations: _annotations,
-        Kind.translation: _translation,
-        Kind.syntax: _syntax,
-        Kind.position: _positions,
-    }[kind]
-    return draw(loaded, loaded.to_device(dataset.collater([dataset[sentence]])), title)
+    if kind == "tree":
+        return _tree(TreeInducer(loaded, decoder, evidence), shown)
+    if kind == "graph":
+        return _graph(TreeInducer(loaded, decoder, evidence), shown, threshold)
+    if shown.batch is None:
+        raise NothingToShow(f"{loaded.path}: {loaded.architecture} is a parser; draw --kind tree or graph")
+    views = {
+        "heads": _heads(loaded),
+        "annotations": _annotations,
+        "translation": _translation,
+        "syntax": _syntax,
+        "gate": _gate,
+        "position": _positions,
+    }
+    return views[kind](loaded, shown.batch, shown.title)
+
+
+def _given(shown: Shown) -> tuple[dict, str]:
+    """The tree that is known, below the words, and a title that says so."""
+    if not shown.sentence.is_parsed:
+        return {}, shown.title
+    below = {"gold": shown.sentence.heads, "gold_labels": shown.sentence.deprels}
+    return below, f"{shown.title}  (below: the given tree; dashed: not in it)"
+
+
+def _tags(sentence: Sentence) -> Sequence[str] | None:
+    return sentence.upos if any(tag != "_" for tag in sentence.upos) else None
+
+
+def _tree(inducer: TreeInducer, shown: Shown):
+    """The latent tree."""
+    below, title = _given(shown)
+    [heads] = inducer([shown.source])
+    return draw_tree(shown.sentence.forms, heads, tags=_tags(shown.sentence), title=title, **below)
+
+
+def _graph(inducer: TreeInducer, shown: Shown, threshold: float):
+    """The arcs of the latent graph; those of a parser have labels."""
+    below, title = _given(shown)
+    [graph] = inducer.graphs([shown.source])
+    return draw_graph(
+        shown.sentence.forms,
+        graph.probabilities,
+        threshold=threshold,
+        tags=_tags(shown.sentence),
+        labels=own_labels(inducer, shown.source),
+        title=title.replace(shown.title, f"{shown.title}, p > {threshold:g}"),
+        **below,
+    )
+
+
+@torch.no_grad()
+def own_labels(inducer: TreeInducer, source: CutSentence) -> list[str] | None:
+    """The most probable label of the arc of each word, or None of a model that has no names for them.
+
+    Of a word in pieces, the probabilities are summed over these. The inducer was given the words of the source before.
+    """
+    model = inducer.loaded.model
+    if not isinstance(model, LatentGraphParserModel):
+        return None
+    tokens = encode_line(inducer.loaded.task.source_dictionary, source.pieces)[None].to(inducer.loaded.device)
+    graph = model(tokens, torch.tensor([tokens.shape[1]], device=tokens.device))
+    starts = np.flatnonzero(np.diff(source.word_of_token, prepend=-1))
+    of_words = np.add.reduceat(graph.labels[0, :-1].double().cpu().numpy(), starts, axis=0)
+    return [model.labels[number] for number in of_words.argmax(axis=1)]
+
+
+def _gate(loaded: Loaded, batch: dict, title: str):
+    """The norm of the gate (Tran & Bisk 2018, eq. 23) when each token is predicted, the end included (Figure 6)."""
+    _check_target(batch)
+    extra = loaded.model(**batch["net_input"])[1]
+    norms = extra.get("gate_norm") if isinstance(extra, dict) else None
+    if norms is None:
+        raise NothingToShow(
+            f"{loaded.path}: the architecture {loaded.architecture} has no gate on syntax; "
+            f"those that have are {architectures('gated_architectures')}"
+        )
+    dictionary = loaded.task.target_dictionary
+    real = batch["target"][0] != dictionary.pad()
+    values = norms[0][real].float().cpu().numpy()
+    check_finite(values, f"{loaded.path}: the norms of the gate")
+    tokens = ["</s>" if i == dictionary.eos() else dictionary[i] for i in batch["target"][0][real].tolist()]
+    source = batch["net_input"]["src_tokens"][0]
+    source = utils.strip_pad(source, loaded.task.source_dictionary.pad()).tolist()[:-1]
+    return draw_gates([GatedSentence(tokens, values, [loaded.task.source_dictionary[i] for i in source])], title)
+
+
+def _check_target(batch: dict) -> None:
+    if batch.get("target") is None:
+        raise ValueError("the split has no target side; preprocess it with both languages")
 
 
 def _heads(loaded: Loaded):
@@ -165,8 +269,7 @@ def _positions(loaded: Loaded, batch: dict, title: str):
 
 def _directed_heads(loaded: Loaded, batch: dict, attention: SyntaxCrossAttention):
     """Weights (h, S, T) and positions (h, S) of the syntax-directed heads of a layer of a Transformer."""
-    if batch.get("target") is None:
-        raise ValueError("the split has no target side; preprocess it with both languages")
+    _check_target(batch)
     found = {}
     weigh = attention.weigh
 

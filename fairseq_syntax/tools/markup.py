@@ -1,13 +1,20 @@
-"""HTML of text, tables and figures. Every string goes through `text`, so that nothing in it is markup."""
+"""HTML of text, tables and figures, and the page that holds them.
+
+Every string goes through `text`, so that nothing in it is markup.
+"""
 
 import base64
 import difflib
 import html
 import io
 from collections.abc import Iterable, Sequence
+from importlib.resources import files
 
-from ...evaluate.tables import TableFormat, format_table
-from ...pictures.figures import NO_DATE, plt, settled, visible
+from ..evaluate.tables import TableFormat, format_table
+from ..pictures.figures import NO_DATE, plt, settled, visible
+from ..version import __version__
+
+_NOTHING_ELSE = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 
 
 def text(value: object) -> str:
@@ -72,3 +79,32 @@ def marked(hypothesis: str, reference: str) -> str:
         if words:
             parts.append(words if kind == "equal" else f"<mark>{words}</mark>")
     return f"<bdi>{' '.join(parts)}</bdi>" if parts else "<i>empty</i>"
+
+
+def frame(title: str, links: str, body: str) -> str:
+    """A page of its own: contents, sections, style and script."""
+    style, script = ((files(__package__) / name).read_text(encoding="utf8") for name in ("page.css", "page.js"))
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta http-equiv="Content-Security-Policy" content="{_NOTHING_ELSE}">
+<title>{text(title)}</title>
+<style>
+{style}</style>
+</head>
+<body>
+<a class="skip" href="#systems">Skip to the results</a>
+<header><h1>{isolated(title)}</h1>
+<nav aria-label="Contents"><ul>{links}</ul></nav></header>
+<main>
+{body}
+</main>
+<footer>Made by fairseq-syntax {__version__}, <code>fairseq-syntax report</code>.</footer>
+<script>
+{script}</script>
+</body>
+</html>
+"""

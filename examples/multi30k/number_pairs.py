@@ -8,7 +8,7 @@ none, nothing is made. With universal parts of speech alone, the number of a nou
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..trees.conllu import Sentence
+from fairseq_syntax.trees.conllu import Sentence
 
 _VERBS = {"is": "are", "are": "is", "was": "were", "were": "was"}
 _DETERMINERS = {"this": "these", "these": "this"}

@@ -7,7 +7,7 @@ from itertools import chain, cycle
 from pathlib import PurePath
 from typing import NamedTuple
 
-from ...pictures.figures import plt, shown
+from ..pictures.figures import plt, shown
 
 _MARKS = "os^vDPX*"
 

@@ -10,7 +10,7 @@ from matplotlib import pyplot as plt
 
 from fairseq_syntax.pictures.arcs import levels
 from fairseq_syntax.pictures.figures import save_figure
-from fairseq_syntax.tools.graph_drawing import WIDEST, draw_graph
+from fairseq_syntax.pictures.graphs import WIDEST, draw_graph, edges
 
 SVG = "{http://www.w3.org/2000/svg}"
 WORDS = [*"a mm $5 and $6 Donaudampfschifffahrtsgesellschaft , i W_x^2 <b> & {x} \\frac \u00e4".split()] * 2
@@ -134,3 +134,15 @@ def test_formats(tmp_path, suffix):
     save_figure(draw_graph(["$a$ <b>"], np.array([[1.0, 0.0]])), path)
     start = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}[suffix]
     assert path.read_bytes().startswith(start)
+
+
+def test_edges_are_those_above_the_threshold():
+    graph = random_graph(9, 1)
+    for threshold in (0.0, 0.05, 0.3, float(graph[4, 2]), 1.0):
+        expected = []
+        for word in range(9):
+            heads = [head for head in range(10) if graph[word, head] > threshold]
+            expected += [[word, head] for head in sorted(heads, key=lambda head: -graph[word, head])]
+        assert edges(graph, threshold).tolist() == expected
+    assert edges(graph, 0.0).shape == (9 * 9, 2)
+    assert edges(np.zeros((0, 1)), 0.1).shape == (0, 2)

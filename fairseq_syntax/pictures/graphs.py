@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..pictures.arcs import Arc, draw_arcs
-from ..pictures.figures import check_finite, shown
-from .latent_graphs import edges
+from .arcs import Arc, draw_arcs
+from .figures import check_finite, shown
 
 WIDEST = 2.0
 """Line width in points of an arc of probability 1; that of others is in proportion."""
@@ -26,7 +25,7 @@ def draw_graph(
     """All arcs above a probability, drawn from head to dependent above the words; ROOT stands before the first.
 
     Args:
-        graph: (J, J + 1) probabilities, [dependent, head], as in `latent_graphs`.
+        graph: (J, J + 1) probabilities, [dependent, head]; column 0 is ROOT, column h is word h - 1.
         threshold: arcs that are not above it are left out.
         tags: in small print under the words.
         labels: of the words' arcs, whichever they are, under these.
@@ -65,3 +64,10 @@ def draw_graph(
             gid = f"gold-{word + 1}-{head + 1}"
             below.append(Arc(word + 1, head + 1, relations[word], gid, f"label-{gid}"))
     return draw_arcs(lines, above, below, title)
+
+
+def edges(graph: np.ndarray, threshold: float) -> np.ndarray:
+    """(E, 2) dependents and heads, as indices of the graph, of arcs above the threshold; most probable heads first."""
+    dependents, heads = np.nonzero(graph > threshold)
+    order = np.lexsort((-graph[dependents, heads], dependents))
+    return np.stack((dependents[order], heads[order]), axis=1)

@@ -1,0 +1,357 @@
+"""fairseq-syntax look: draw what a model sees in a sentence: trees, heads, graphs, attention, gates, constituents.
+
+A picture for each thing that the model has, or for those of --kind:
+  tree         its latent tree, with that of the CoNLL-U below the words, if there is one
+  graph        its latent graph: the arcs above a probability
+  heads        the source side: parent-scaled heads of PASCAL and the parsing head of LISA, with the parent of every
+               token framed; for models with latent trees, the probability of every head for every dependent, root first
+  annotations  for these models, M: the syntactic annotation of every source token
+The other kinds show the decoder, which is given the reference of a split, or its own translation of a text:
+  translation  the source tokens that it attends to when it predicts each token
+  syntax       the same for its attention to syntax: sa_nmt and fa_nmt (the _shared ones attend to content with the same
+               weights), and SDAtt beside global attention
+  gate         how much it draws on syntax: tokens coloured by the norm of the gate (sa_nmt, fa_nmt)
+  position     the position that SDAtt and local attention predict, over the attention around it; for sdatt_transformer,
+               one per syntax-directed head, in the last layer that has such heads
+
+Tokens are separated by spaces. Without --bpe, they are what the model reads, and are joined into words as
+--subword-type says. With --output, the latent trees of all sentences are written, and nothing is drawn unless --draw is
+given; of CoNLL-U input, words, comments, multi-word ranges and UPOS are kept; the only labels are root and dep.
+
+The constituents of a latent_tree_rnng are in the file that fairseq-generate writes with --rnng-tree-output. Without
+--draw, --constituents prints statistics:
+  height, highest   mean and maximum height of a tree; the root alone has height 1
+  per symbol        constituents per symbol, spaces included; the root does not count as a constituent
+  children          mean number of children of a constituent
+  % unary           constituents with one child
+  % flat            sentences with the root alone
+  % right, % left   constituents that are the last or the first child, where there are two children or more
+  % capped          sentences in which the budget of actions ruled out a constituent; - if the file does not say
+  … F1              of spans, against right-branching, left-branching and random trees; a span has two symbols or more,
+                    and is not the whole sentence
+  P, R, F1          segments, which are constituents that contain no other, stripped of spaces, against words: sequences
+                    of characters without a space, or those of --words; any R: recall of words by all constituents
+  max alpha, entropy, total, attended, attending, % covered
+                    attention from constituents of the target to those of the source, without --side: mean of the
+                    highest weight, mean entropy in nats, the three parts of the coverage loss, and the percentage of
+                    source constituents whose total weight is between 0.5 and 1.5
+Rows "random" are trees with the same numbers of symbols and constituents, all of them equally probable.
+
+examples:
+  fairseq-syntax look agreement-dasa --text "the dogs near the cat see the bird ."
+  fairseq-syntax look data-bin --path checkpoint_best.pt --subset test --sentence 3 --kind heads --draw map.png
+  fairseq-syntax look data-bin --path sa_nmt.pt --input test.en --bpe subword_nmt --bpe-codes codes.en \\
+      --output test.en.conllu
+  fairseq-syntax look --constituents trees.txt --side source --words words.ja
+  fairseq-syntax look --constituents trees.txt --sentence 5 --draw pictures
+"""
+
+import argparse
+import dataclasses
+import sys
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+
+from ..files import refuse_existing, written
+from ..trees.conllu import Sentence, TreeFormatError, find_cycle, format_sentence, read_conllu, without_parse
+from ..trees.text import numbered_lines
+from ..trees.universal_dependencies import universal_labels
+from .preparation import Preparation
+from .verb import (
+    PICTURES,
+    Verb,
+    add_checkpoint_arguments,
+    add_collapse_ranges,
+    add_format,
+    add_overwrite,
+    add_parsers,
+    add_preparation,
+    add_search,
+    add_subword_type,
+    add_tree_arguments,
+    check_checkpoint_arguments,
+    check_preparation,
+    check_subset,
+    input_name,
+    is_conllu,
+    number,
+    open_input,
+    parser_options,
+    positive,
+    preparation_of,
+    search_of,
+)
+
+KINDS = ("heads", "tree", "graph", "annotations", "translation", "syntax", "gate", "position")
+
+
+def look(
+    model,
+    sentence: str | Sentence,
+    kinds: Sequence[str] | None = None,
+    decoder: str = "mst",
+    evidence: str = "scores",
+    threshold: float = 0.1,
+    **search,
+) -> dict:
+    """What a model sees in a sentence: kind -> a matplotlib figure.
+
+    Args:
+        model: see `models.load`, or the name of a bundled one, such as `agreement-dasa`.
+        sentence: text as the model reads it, or words with their tree, or a `views.Shown`, such as of a split.
+        kinds: of `KINDS`; None for all that the model has.
+        decoder, evidence: of its latent tree.
+        threshold: arcs of its graph are drawn if they are more probable.
+        search: of its translation, options of fairseq-generate.
+
+    Raises:
+        NothingToShow: the model has nothing of these kinds.
+        ValueError: the sentence cannot be parsed, or is too long.
+    """
+    from .latent_trees import Cutter
+    from .models import NothingToShow, load
+    from .views import Shown, draw, show_sentence
+
+    loaded = load(model) if isinstance(model, str) else model
+    shown = sentence
+    if not isinstance(sentence, Shown):
+        cutter = Cutter(loaded, Preparation())
+        words, source = (
+            cutter.of_tokens(sentence.split(), "the text")
+            if isinstance(sentence, str)
+            else (sentence.forms, cutter.of_words(sentence.forms, "the sentence"))
+        )
+        sentence = without_parse(words) if isinstance(sentence, str) else sentence
+        shown = show_sentence(loaded, sentence, source, source.place, **search)
+    figures, reasons = {}, []
+    for kind in kinds or KINDS:
+        try:
+            figures[kind] = draw(loaded, shown, kind, decoder, evidence, threshold)
+        except NothingToShow as error:
+            if kinds:
+                raise
+            reasons.append(error)
+    if not figures:
+        raise reasons[0]
+    return figures
+
+
+def write_trees(inducer, sentences, output: str) -> None:
+    """Write the latent trees of sentences, each a `Sentence` and a `CutSentence`, as CoNLL-U."""
+    from tqdm import tqdm
+
+    cyclic = total = 0
+    sentences = iter(sentences)
+    # many batches at once, so that sentences of one length meet
+    with written(output) as out, tqdm(unit="sent") as bar:
+        while chunk := list(islice(sentences, 64 * inducer.batch_size)):
+            trees = inducer([source for _, source in chunk], bar)
+            for (sentence, _), heads in zip(chunk, trees, strict=True):
+                cyclic += find_cycle(heads) is not None
+                labels = universal_labels(heads, ["dep"] * len(heads))
+                out.write(format_sentence(dataclasses.replace(sentence, heads=heads, deprels=labels)))
+            total += len(chunk)
+    if cyclic:
+        print(
+            f"fairseq-syntax look: {cyclic} of {total} sentences have cycles, so that programs which demand trees "
+            "will refuse them; --decoder mst has none",
+            file=sys.stderr,
+        )
+
+
+# --- the verb -----------------------------------------------------------------------------------------------------
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add_checkpoint_arguments(parser)
+    add("--text", help="one sentence, its tokens separated by spaces")
+    add("--input", metavar="FILE", help="text, or CoNLL-U if it ends in .conllu, plain or .gz; - is text from stdin")
+    add("--subset", help="split of DATA, instead of --input")
+    add("--constituents", metavar="FILE", help="output of --rnng-tree-output, plain or .gz; - is stdin")
+    add(
+        "--sentence",
+        type=int,
+        nargs="+",
+        metavar="N",
+        help="sentences to draw, from 0; of --constituents as in TS-N (default: 0)",
+    )
+    add(
+        "--kind",
+        nargs="+",
+        choices=KINDS,
+        help="what to draw (default: all that the model has; in one picture, the first)",
+    )
+    add(
+        "--draw",
+        metavar="PATH",
+        help="one picture (.svg, .png or .pdf), or a folder, for pictures N-KIND.svg (default: look)",
+    )
+    add(
+        "--output",
+        metavar="FILE",
+        help="latent trees of all sentences (CoNLL-U), gzipped if it ends in .gz; - is stdout",
+    )
+    add(
+        "--threshold",
+        type=lambda text: number(text, 1, "probability from 0 to 1"),
+        default=0.1,
+        metavar="P",
+        help="draw arcs of a graph that are more probable (default: 0.1)",
+    )
+    add_collapse_ranges(parser)
+    add_preparation(parser, tokenizer=False)
+    add_subword_type(parser)
+    add_tree_arguments(parser)
+    add_parsers(parser)
+    add_search(parser)
+    add_overwrite(parser)
+    group = parser.add_argument_group("statistics of constituents")
+    add = group.add_argument
+    add(
+        "--side",
+        choices=["source", "target"],
+        help="trees of one side only (default: both, and the attention between them)",
+    )
+    add(
+        "--words",
+        metavar="FILE",
+        help="words of --side: text with spaces between words, plain or .gz; line N, from 0, has the characters of "
+        "sentence N, where <unk> is any character",
+    )
+    add("--samples", type=positive, default=5, metavar="N", help="samples of everything random (default: 5)")
+    add("--seed", type=int, default=1, help="random seed (default: 1)")
+    add_format(group)
+
+
+def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    if sum(given is not None for given in (args.text, args.input, args.subset, args.constituents)) != 1:
+        parser.error("give one of --text, --input, --subset and --constituents")
+    without = args.constituents or (args.input and is_conllu(args.input) and args.draw and not args.output)
+    check_checkpoint_arguments(parser, args, required=not without)
+    check_subset(parser, args)
+    check_preparation(parser, args)
+    if args.words and not args.side:
+        parser.error("--words: has the words of one side; say which with --side")
+    if args.seed < 0:
+        parser.error(f"--seed {args.seed}: give a number from 0")
+    if _is_picture(args.draw) and max(len(args.sentence or ()), len(args.kind or ())) > 1:
+        parser.error(f"--draw {args.draw}: holds one picture; give a folder for several")
+    if args.draw and Path(args.draw).suffix and not _is_picture(args.draw):
+        parser.error(f"--draw: {args.draw}: give a name that ends in .svg, .png or .pdf, or a folder")
+
+
+def _is_picture(path: str | None) -> bool:
+    return bool(path) and Path(path).suffix.lower() in PICTURES
+
+
+def run(args: argparse.Namespace) -> None:
+    if args.constituents:
+        _run_constituents(args)
+    elif not args.path:
+        _draw_given_tree(args)
+    else:
+        _run_model(args)
+
+
+def _run_model(args: argparse.Namespace) -> None:
+    from ..systems.parser.task import DependencyParsingTask
+    from .latent_trees import Cutter, TreeInducer, nth, read_sentences, read_split
+    from .models import load
+    from .views import show_sentence, show_split
+
+    refuse_existing([args.output, args.draw if _is_picture(args.draw) else None], args.overwrite)
+    loaded, preparation = load(args.path, args.data, args.cpu), preparation_of(args)
+    if args.subset and isinstance(loaded.task, DependencyParsingTask):
+        raise ValueError(f"--subset {args.subset}: the data of {loaded.name} are treebanks; give --input FILE.conllu")
+    inducer = TreeInducer(loaded, args.decoder, args.evidence, args.batch_size) if args.output else None
+    cutter = Cutter(loaded, preparation, args.subword_type)
+    if args.text is not None:
+        words, source = cutter.of_tokens(args.text.split(), "--text")
+        sentences = iter([(without_parse(words), source)])
+    elif args.subset:
+        sentences = read_split(loaded, args.subset, cutter)
+    else:
+        sentences = read_sentences(args.input, cutter, args.collapse_ranges)
+    if args.draw or not args.output:
+        # these first: a number that does not exist should not take long
+        sentences = list(sentences)
+        loaded.choose_parser(args.parser, parser_options(args))
+        for place in dict.fromkeys(args.sentence or [0]):
+            sentence, source = nth(sentences, place)
+            if not len(sentence):
+                raise ValueError(f"--sentence {place}: has no words; give another")
+            title = f"{args.subset or args.input or '--text'} {place}"
+            if args.subset:
+                shown = show_split(loaded, args.subset, place, sentence, source)
+            else:
+                shown = show_sentence(loaded, sentence, source, title, **search_of(args))
+            kinds = args.kind or (None if not _is_picture(args.draw) else _first(loaded))
+            figures = look(loaded, shown, kinds, args.decoder, args.evidence, args.threshold)
+            _save(figures, args.draw or "look", place, args.overwrite)
+    if inducer:
+        write_trees(inducer, sentences, args.output)
+        if note := inducer.note(preparation):
+            print(f"fairseq-syntax look: {note}", file=sys.stderr)
+
+
+def _first(loaded) -> list[str]:
+    """What is drawn into one picture unless it is said."""
+    return ["heads" if loaded.task.target_dictionary is not None else "graph"]
+
+
+def _save(figures: dict, path: str, place: int, overwrite: bool) -> None:
+    """Into one picture, or into a folder as N-KIND.svg."""
+    from ..pictures.figures import save_figure
+
+    paths = {kind: path if _is_picture(path) else str(Path(path, f"{place}-{kind}.svg")) for kind in figures}
+    refuse_existing(list(paths.values()), overwrite)
+    for kind, figure in figures.items():
+        save_figure(figure, paths[kind])
+        print(paths[kind], file=sys.stderr)
+
+
+def _draw_given_tree(args: argparse.Namespace) -> None:
+    """The tree of a CoNLL-U file, without a model."""
+    from ..pictures.dependency_trees import draw_tree
+    from .latent_trees import nth
+
+    for place in dict.fromkeys(args.sentence or [0]):
+        tree = nth(read_conllu(args.input), place)
+        tree = tree.collapse_ranges() if args.collapse_ranges else tree
+        if not tree.is_parsed or not len(tree):
+            raise TreeFormatError(f"{args.input}:{tree.line}: the sentence has no tree (HEAD is _), or no words")
+        tags = tree.upos if any(tag != "_" for tag in tree.upos) else None
+        figure = draw_tree(tree.forms, tree.heads, labels=tree.deprels, tags=tags, title=f"{args.input} {place}")
+        _save({"tree": figure}, args.draw, place, args.overwrite)
+
+
+def _run_constituents(args: argparse.Namespace) -> None:
+    from ..systems.latent_tree.drawing import draw_node_attention, draw_trees
+    from ..systems.latent_tree.tree_files import read_tree_file
+    from .constituents import describe
+
+    name = input_name(args.constituents)
+    with open_input(args.constituents) as lines:
+        pairs = read_tree_file(numbered_lines(lines, name), name)
+    if not args.draw:
+        tables, notes = describe(pairs, args.side, args.words, args.samples, args.seed, name)
+        print("\n\n".join(table(args.format) for table in tables))
+        print("\n".join(notes), file=sys.stderr)
+        return
+    by_number = {pair.sentence: pair for pair in pairs}
+    for place in dict.fromkeys(args.sentence or [0]):
+        if place not in by_number:
+            raise TreeFormatError(
+                f"--sentence {place}: {name} has no such sentence; it has {len(by_number)}, with numbers from "
+                f"{min(by_number)} to {max(by_number)}"
+            )
+        pair, title = by_number[place], f"{Path(name).name} {place}"
+        figures = {"trees": draw_trees(pair, title)}
+        if len(pair.attention) and not _is_picture(args.draw):
+            figures["attention"] = draw_node_attention(pair, title)
+        _save(figures, args.draw, place, args.overwrite)
+
+
+main = Verb(__doc__, add_arguments, run, check)

@@ -1,0 +1,360 @@
+"""The sections of the page about a folder of results."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+
+from ..evaluate.bucket_pictures import draw_buckets
+from ..evaluate.comparison import Evaluation
+from ..evaluate.comparison_tables import bucket_table, notes, tables
+from ..evaluate.contrast import Record, check_records, mcnemar, read_record, wilson
+from ..evaluate.curves import MEASURES, draw_parse_quality, draw_training, in_order, parse_points
+from ..evaluate.probes import Answers, read_probes
+from ..evaluate.probes import tables as tables_of_probe
+from ..evaluate.tables import TableFormat
+from ..pictures.dependency_trees import draw_tree
+from ..pictures.figures import visible
+from . import markup
+from .look import look
+
+# of records, what other sections show
+_SHOWN = ("curve", "curve_of_parses", "scores", "correct", "incorrect", "details", "references", "translations")
+_TYPES = {".svg": "image/svg+xml", ".png": "image/png"}
+
+
+def sections(
+    compared,
+    records: Mapping[str, Mapping[str, dict]],
+    probes: Mapping[str, Answers],
+    minimal_pairs: Sequence[Sequence[Record]],
+    looks: Sequence[str],
+    most: int,
+) -> dict[str, tuple[str, str]]:
+    """Name -> (title, HTML) of each section that is not empty.
+
+    Args:
+        compared: a `compare.Comparison`.
+        records: of its systems, see `evaluate.results.read_results`.
+        probes: of these systems, see `probes_of`.
+        minimal_pairs: see `read_minimal_pairs`.
+        looks: HTML of what systems look at.
+        most: sentences at most.
+    """
+    found = compared.found
+
+    def answers(verb: str) -> Iterator[str]:
+        return _answers(probes, verb, records, found["baselines"][0])
+
+    parts = {
+        "systems": ("Systems", [_systems(found, records)]),
+        "scores": ("Scores and tests", _scores(found)),
+        "buckets": ("Where systems differ", _buckets(found)),
+        "contrast": ("Minimal pairs", chain(_contrast(minimal_pairs), answers("contrast"))),
+        "whatif": ("Two trees of a sentence", answers("whatif")),
+        "trees": ("Trees that models find", answers("attachment")),
+        "parses": ("Worse parses", chain(_parse_quality(records), answers("unparsed"))),
+        "training": ("Training", _training(records)),
+        "looks": ("What systems look at", looks),
+        "sentences": (
+            "Sentences",
+            sentences(compared.evaluation, found["metrics"][0]["name"], most, compared.parses),
+        ),
+        "settings": ("Settings", _settings(found, records, probes)),
+    }
+    made = {name: (title, markup.section(name, title, content)) for name, (title, content) in parts.items()}
+    return {name: (title, body) for name, (title, body) in made.items() if body}
+
+
+def _systems(found: dict, records: dict) -> str:
+    """A row a system: what it is, how long it was trained, its scores."""
+    metrics = found["metrics"]
+    header = ["system", "trees", "seeds", "updates", "unfinished", "minutes", *(metric["name"] for metric in metrics)]
+    rows = []
+    for system in found["systems"]:
+        runs = list(records[system["name"]].values())
+        trained = [run for run in runs if "updates" in run]
+        updates = f"{sum(run['updates'] for run in trained) / len(trained):.0f}" if trained else "-"
+        minutes = [sum(run["minutes"].values()) for run in runs if "minutes" in run]
+        row = [system["name"], ", ".join(sorted({run.get("trees", "-") for run in runs})) or "-", len(system["runs"])]
+        row += [updates, sum(run.get("stopped") == "cap" for run in runs)]
+        row += [f"{sum(minutes) / len(minutes):.0f}" if minutes else "-"]
+        rows.append(row + [_score(system["scores"][metric["name"]], metric["digits"]) for metric in metrics])
+    directions = "; ".join(f"{m['name']}: {'higher' if m['higher_is_better'] else 'lower'} is better" for m in metrics)
+    return markup.table(header, rows, "All systems, mean ± standard deviation over seeds") + markup.paragraph(
+        directions
+    )
+
+
+def _score(summary: dict, digits: int) -> str:
+    mean, sd = summary["mean"], summary["sd"]
+    return f"{mean:.{digits}f}" if sd is None else f"{mean:.{digits}f} ± {sd:.{digits}f}"
+
+
+def _scores(found: dict) -> Iterator[str]:
+    *parts, _ = tables({**found, "buckets": []}, TableFormat.html)
+    names = [metric["name"] for metric in found["metrics"] for _ in found["baselines"]]
+    for part, name in zip(parts, names, strict=True):
+        yield markup.framed(part, f"{name}: intervals, and differences from the baseline")
+
+
+def _buckets(found: dict) -> Iterator[str]:
+    names, metric = [system["name"] for system in found["systems"]], found["metrics"][0]["name"]
+    for buckets in found["buckets"]:
+        yield markup.figure(draw_buckets([buckets], names, metric), f"{metric} by {buckets['title']}")
+        content = bucket_table(found, buckets, TableFormat.html)
+        yield markup.framed(content, f"{metric} by {buckets['title']}, 95 % intervals")
+        yield from map(markup.paragraph, notes(buckets))
+
+
+def read_minimal_pairs(paths: Sequence[str]) -> list[list[Record]]:
+    """What `contrast --output` has written; records of the same pairs together."""
+    sets: dict[str, list[Record]] = {}
+    for path in paths:
+        record = read_record(path)
+        sets.setdefault(record.digest, []).append(record)
+    for records in sets.values():
+        check_records(records)
+    return list(sets.values())
+
+
+def _contrast(sets: Sequence[Sequence[Record]]) -> Iterator[str]:
+    """Accuracy, and the test of McNemar beside the first system."""
+    for number, records in enumerate(sets, start=1):
+        rows = []
+        for record in records:
+            right, size = int(record.right.sum()), len(record.correct)
+            low, high = wilson(right, size)
+            row = [record.name, size, 100 * right / size, f"[{100 * low:.1f}, {100 * high:.1f}]"]
+            if record is records[0]:
+                row += ["-", "-", "-"]
+            else:
+                test = mcnemar(records[0].right, record.right)
+                row += [str(test.second), str(test.first), f"{test.p:.2g}"]
+            rows.append(row)
+        header = ["system", "pairs", "right, %", "95 % interval", "it alone", f"{records[0].name} alone", "p McNemar"]
+        yield markup.table(header, rows, f"Set {number}: pairs of which the right translation has the higher score")
+
+
+def probes_of(results: str, records: dict) -> dict[str, Answers]:
+    """Probe -> its records, of the systems of the page."""
+    every = read_probes(results).items()
+    return {
+        probe: {name: answers[name] for name in records if records[name] and name in answers}
+        for probe, answers in every
+    }
+
+
+def _answers(probes: dict[str, Answers], verb: str, records: dict, baseline: str) -> Iterator[str]:
+    """The tables of all probes of a kind."""
+    for probe, answers in probes.items():
+        if any(record["verb"] == verb for runs in answers.values() for record in runs.values()):
+            for table in tables_of_probe(answers, records, baseline):
+                yield markup.table(table.header, table.rows, f"{probe}: {table.title}")
+
+
+def _parse_quality(records: dict) -> Iterator[str]:
+    found = parse_points(records)
+    if not found:
+        return
+    yield markup.figure(draw_parse_quality(found), "Scores over the UAS of the parses that systems translate with")
+    for title, score in MEASURES.items():
+        levels = in_order(chain.from_iterable(found.values()))
+        rows = [
+            [name, *(_mean([score(point) for point in points.get(parses, ())]) for parses in levels)]
+            for name, points in found.items()
+        ]
+        yield markup.table(["system", *map(str, levels)], rows, f"{title} by UAS, mean over seeds")
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values) if values else float("nan")
+
+
+def _training(records: dict) -> Iterator[str]:
+    drawing = draw_training(records)
+    if drawing is not None:
+        yield markup.figure(drawing, "Validation scores over updates, a line a run")
+
+
+def _settings(found: dict, records: dict, probes: dict[str, Answers]) -> Iterator[str]:
+    rows = [[metric["name"], metric["signature"]] for metric in found["metrics"]]
+    chance = found["chance"]
+    rows.append(["randomization", f"trials:{chance['trials']}|seed:{chance['seed']}"])
+    rows.append(["bootstrap", f"resamples:{chance['resamples']}|seed:{chance['seed']}"])
+    yield markup.table(["score or test", "signature"], rows, "How scores and tests were computed")
+    for name, runs in records.items():
+        for seed, record in runs.items():
+            asked = {probe: answers[name][seed] for probe, answers in probes.items() if seed in answers.get(name, {})}
+            parts = {"run": record, **asked}
+            kept = {part: {key: x for key, x in of.items() if key not in _SHOWN} for part, of in parts.items()}
+            written = json.dumps(kept, indent=1, ensure_ascii=False)
+            yield markup.folded(f"{markup.isolated(name)}, seed {markup.text(seed)}", f"<pre>{_lines(written)}</pre>")
+
+
+def _lines(content: str) -> str:
+    return "\n".join(markup.text(line) for line in content.split("\n"))
+
+
+# --- what systems look at -----------------------------------------------------------------------------------------
+
+
+def looks(given: Sequence[Sequence[str]], places: Sequence[int]) -> Iterator[str]:
+    """HTML of pictures, a group for each sentence, and a group of those that exist already.
+
+    Args:
+        given: (name, picture), or (name, checkpoint, data directory, subset), whose model draws all that it can.
+        places: sentences of the subset, from 0.
+
+    Raises:
+        NothingToShow: a model has nothing to draw.
+        ValueError: a subset has no such sentence, or weights are NaN.
+        OSError: a file is missing.
+    """
+    ready = [(name, Path(rest[0])) for name, *rest in given if len(rest) == 1]
+    models = [(name, *rest) for name, *rest in given if len(rest) == 3]
+    if models:
+        from .latent_trees import Cutter, nth, read_split
+        from .models import load
+        from .preparation import Preparation
+        from .views import show_split
+
+        loaded = {name: load(path, data) for name, path, data, _ in models}
+    for place in places if models else ():
+        pictures = []
+        for name, _, _, subset in models:
+            model = loaded[name]
+            shown = show_split(
+                model, subset, place, *nth(read_split(model, subset, Cutter(model, Preparation())), place)
+            )
+            figures = look(model, shown)
+            pictures += [markup.figure(drawing, f"{visible(name)}: {kind}") for kind, drawing in figures.items()]
+        yield f'<h3>Sentence {place}</h3><div class="beside">{"".join(pictures)}</div>'
+    if ready:
+        pictures = [markup.image(path.read_bytes(), _TYPES[path.suffix.lower()], name) for name, path in ready]
+        yield f'<div class="beside">{"".join(pictures)}</div>'
+
+
+# --- the sentences of which systems make translations of the most different quality, to be searched ---------------
+
+
+@dataclass
+class Translation:
+    """What some runs of a system made of a sentence.
+
+    Attributes:
+        system: its name.
+        runs: labels of the runs, which all made this.
+        text: of the translation.
+        score: of this sentence alone.
+    """
+
+    system: str
+    runs: list[str]
+    text: str
+    score: float
+
+
+@dataclass
+class Difference:
+    """A sentence.
+
+    Attributes:
+        index: among those that were scored, from 0.
+        number: line of the text, from 0.
+        spread: best less worst system, each the mean over its runs.
+        translations: of all systems in their order, equal ones of a system once.
+    """
+
+    index: int
+    number: int
+    spread: float
+    translations: list[Translation]
+
+
+def most_different(evaluation: Evaluation, metric: str, most: int) -> list[Difference]:
+    """The sentences with the largest spread, that one first; those on which all agree are left out.
+
+    Args:
+        evaluation: of S systems.
+        metric: its name; the score of a sentence alone is taken.
+        most: sentences at most.
+    """
+    corpus = evaluation.corpus
+    scores = {system.name: evaluation.sentence_scores(metric, system.name) for system in corpus.systems}
+    means = np.stack([runs.mean(axis=0) for runs in scores.values()])
+    spread = means.max(axis=0) - means.min(axis=0)
+    order = np.argsort(-spread, kind="stable")[:most]
+    found = []
+    for index in order[spread[order] > 0].tolist():
+        translations = []
+        for system in corpus.systems:
+            made: dict[str, list[int]] = {}
+            for run in range(len(system.runs)):
+                made.setdefault(system.hypotheses[run][index], []).append(run)
+            translations += [
+                Translation(
+                    system.name, [system.runs[k] for k in runs], made_text, float(scores[system.name][runs[0], index])
+                )
+                for made_text, runs in made.items()
+            ]
+        found.append(Difference(index, corpus.numbers[index], float(spread[index]), translations))
+    return found
+
+
+def sentences(evaluation: Evaluation, metric: str, most: int, parses: Sequence | None) -> Iterator[str]:
+    """HTML of the sentences, the first of which differs most.
+
+    Args:
+        evaluation: of S systems and N sentences.
+        metric: by which they differ.
+        most: sentences at most.
+        parses: N of the source; None if they are not known.
+    """
+    differences = most_different(evaluation, metric, most)
+    if not differences:
+        return
+    systems = [system.name for system in evaluation.corpus.systems]
+    boxes = "".join(
+        f'<label><input type="checkbox" checked value="{i}"> {markup.isolated(name)}</label>'
+        for i, name in enumerate(systems)
+    )
+    yield markup.paragraph(
+        f"The {len(differences)} sentences whose {metric} differs most between systems (each the mean of its seeds), "
+        "with the difference of the best from the worst. Words that the reference has not at that place are marked."
+    )
+    yield (
+        '<form class="filters" role="search"><label>Search <input type="search" id="search" autocomplete="off"></label>'
+        f"<fieldset><legend>Systems</legend>{boxes}</fieldset>"
+        '<output id="found" aria-live="polite"></output></form>'
+    )
+    for difference in differences:
+        yield _sentence(evaluation, difference, metric, systems, parses[difference.index] if parses else None)
+
+
+def _sentence(evaluation: Evaluation, difference: Difference, metric: str, systems: list[str], parse) -> str:
+    """A sentence that unfolds: its texts, and its tree."""
+    corpus, index, digits = evaluation.corpus, difference.index, evaluation.metrics[metric].digits
+    references = corpus.references[index]
+    source = corpus.sources[index] if corpus.sources is not None else None
+    rows = [] if source is None else [_row("source", "", markup.isolated(source))]
+    rows += [_row("reference", "", markup.isolated(reference)) for reference in references]
+    for made in difference.translations:
+        name = f"{markup.isolated(made.system)} <small>{markup.text(', '.join(made.runs))}</small>"
+        hidden = f' data-system="{systems.index(made.system)}"'
+        rows.append(_row(name, f"{made.score:.{digits}f}", markup.marked(made.text, references[0]), hidden))
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("system, seeds", markup.text(metric), "text"))
+    table = f'<table class="plain"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
+    body = f'<div class="frame" tabindex="0" role="region" aria-label="Translations">{table}</div>'
+    if parse is not None and parse.is_parsed:
+        body += markup.figure(draw_tree(parse.forms, parse.heads, labels=parse.deprels), "The parse of the source")
+    said = markup.isolated(references[0] if source is None else source)
+    title = f"{difference.number}: {said} <small>{markup.text(metric)} {difference.spread:.{digits}f}</small>"
+    return f'<div class="sentence">{markup.folded(title, body)}</div>'
+
+
+def _row(name: str, score: str, content: str, more: str = "") -> str:
+    return f'<tr{more}><th scope="row">{name}</th><td class="number">{score}</td><td>{content}</td></tr>'

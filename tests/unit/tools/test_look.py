@@ -1,0 +1,592 @@
+"""fairseq-syntax look: trees are those of the model's own scores, and every picture is of what the model computes."""
+
+import gzip
+import io
+import itertools
+import re
+from functools import partial
+
+import numpy as np
+import programs
+import pytest
+import torch
+from corpora import Item
+from fairseq import checkpoint_utils
+from matplotlib import pyplot as plt
+from oracles.dependency_trees import all_trees, is_projective, tree_score
+from subword_nmt.apply_bpe import BPE
+
+from fairseq_syntax.pictures import figures
+from fairseq_syntax.systems.distance_transformers.cross_attention import HeadPositions
+from fairseq_syntax.tools import look, views
+from fairseq_syntax.tools.latent_trees import CutSentence, TreeInducer
+from fairseq_syntax.tools.models import encode_line, load
+from fairseq_syntax.trees.conllu import TreeFormatError, read_conllu
+
+refused = partial(programs.refused, look)
+
+
+def found_in(path):
+    return [(tree.forms, tree.heads) for tree in read_conllu(path)]
+
+
+@pytest.fixture(scope="module")
+def checkpoint(trained):
+    return trained("sa_nmt_shared_tiny")
+
+
+@pytest.fixture
+def run(latent, checkpoint, tmp_path, capsys):
+    """Function: options -> the trees that the program writes; what it says is in `run.said`."""
+    numbers = itertools.count()
+
+    def call(*options, data=latent.data, path=checkpoint):
+        output = tmp_path / f"{next(numbers)}.conllu"
+        status = look.main([str(data), "--path", str(path), "--cpu", "--output", str(output), *map(str, options)])
+        call.said = capsys.readouterr().err
+        assert status == 0, call.said
+        call.output = output
+        return found_in(output)
+
+    return call
+
+
+# --- the trees ----------------------------------------------------------------------------------------------------
+
+
+def word_scores(checkpoint, data, item, names):
+    """Scores between words, nested lists, of one sentence by itself, its pieces summed one by one."""
+    (model,), _, task = checkpoint_utils.load_model_ensemble_and_task([str(checkpoint)], {"data": str(data)})
+    tokens = task.source_dictionary.encode_line(item.text(), add_if_not_exist=False).long()[None]
+    found = model.eval().latent_heads(tokens, torch.tensor([tokens.shape[1]]))
+    arcs, roots = (found[name][0].double().tolist() for name in names)
+    words, of = len(item.pieces), item.word_of_token[:-1]
+    of_words = [[0.0] * words for _ in range(words)]
+    of_roots = [0.0] * words
+    for d, word in enumerate(of):
+        for h, head in enumerate(of):
+            value = roots[d] if d == h else arcs[d][h]
+            if word == head:  # eq. 24 sums the whole block, where the paper has the root on the diagonal
+                of_roots[word] += value
+            else:
+                of_words[word][head] += value
+    return of_words, of_roots
+
+
+SCORES, MARGINALS = ("arc_scores", "root_scores"), ("arc_marginals", "root_marginals")
+
+
+@pytest.mark.parametrize(
+    ("arch", "options", "names", "allowed"),
+    [
+        ("sa_nmt_shared_tiny", [], SCORES, lambda heads: True),
+        ("sa_nmt_hard_tiny", ["--evidence", "marginals"], MARGINALS, lambda heads: True),
+        ("fa_nmt_tiny", ["--decoder", "eisner"], SCORES, is_projective),
+    ],
+    ids=["mst", "marginals", "eisner"],
+)
+def test_trees_are_the_best_of_all(latent, trained, run, arch, options, names, allowed):
+    path = trained(arch)
+    found = run("--input", f"{latent.text}.en", *options, path=path)
+    assert [forms for forms, _ in found] == [item.words for item in latent.items]
+    short = [i for i, item in enumerate(latent.items) if len(item.pieces) <= 5]
+    assert any(len(latent.items[i].word_of_token) > len(latent.items[i].pieces) + 1 for i in short), "pieces to sum"
+    for i in short:
+        arcs, roots = word_scores(path, latent.data, latent.items[i], names)
+        candidates = [tree for tree in all_trees(len(roots)) if allowed(tree)]
+        best = max(tree_score(tree, arcs, roots) for tree in candidates)
+        assert tuple(found[i][1]) in candidates
+        assert tree_score(found[i][1], arcs, roots) == pytest.approx(best, abs=1e-4)
+
+
+def test_greedy_takes_the_best_head_of_every_word(latent, checkpoint, run):
+    with pytest.raises(TreeFormatError, match="cycle"):  # which is what the program warns of
+        run("--input", f"{latent.text}.en", "--decoder", "greedy")
+    cyclic, total = map(int, re.search(r"(\d+) of (\d+) sentences have cycles", run.said).groups())
+    assert 0 < cyclic < total == len(latent.items)
+    blocks = run.output.read_text().split("\n\n")[:-1]
+    for item, block in zip(latent.items, blocks, strict=True):
+        arcs, roots = word_scores(checkpoint, latent.data, item, SCORES)
+        for word, line in enumerate(block.split("\n")):
+            scores = [roots[word], *arcs[word]]
+            scores[word + 1] = -np.inf
+            assert scores[int(line.split("\t")[6])] == pytest.approx(max(scores), abs=1e-4)
+
+
+@pytest.mark.parametrize("side", [[], ["--left-pad-source"]], ids=["right", "left"])
+def test_batches_and_padding_do_not_change_trees(latent, trained, run, side):
+    path = trained("sa_nmt_shared_tiny", *side)
+    text = ["--input", f"{latent.text}.en"]
+    one_by_one = run(*text, "--batch-size", "1", path=path)
+    assert run(*text, "--batch-size", "5", path=path) == one_by_one
+    assert run(*text, path=path) == one_by_one
+    assert len({tuple(heads) for _, heads in one_by_one}) > 5
+
+
+# --- where text comes from ----------------------------------------------------------------------------------------
+
+
+def test_text_pieces_words_treebank_and_split_are_the_same(latent, run, tmp_path, monkeypatch, capsys):
+    expected = run("--input", f"{latent.text}.en")
+    assert "unknown" not in run.said
+    words = tmp_path / "words.en"
+    words.write_text("".join(" ".join(item.words) + "\n" for item in latent.items))
+    bpe = ["--bpe", "subword_nmt", "--bpe-codes", latent.codes]
+    assert run("--input", words, *bpe) == expected
+    with gzip.open(f"{words}.gz", "wt") as packed:
+        packed.write(words.read_text())
+    assert run("--input", f"{words}.gz", *bpe) == expected
+    assert run("--input", f"{latent.text}.en.conllu", *bpe) == expected
+    assert run("--subset", "test") == expected
+    assert run("--subset", "test", data=latent.plain) == expected
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(words.read_bytes())))
+    assert run("--input", "-", *bpe) == expected
+
+
+def test_empty_lines_are_empty_sentences(latent, run, tmp_path):
+    lines = (latent.text.parent / "test.en").read_text().splitlines()[:3]
+    text = tmp_path / "gaps.en"
+    text.write_text(f"\n{lines[0]}\n\n \n{lines[1]}\n{lines[2]}\n\n")
+    found = run("--input", text)
+    assert [bool(forms) for forms, _ in found] == [False, True, False, False, True, True, False]
+    plain = tmp_path / "plain.en"
+    plain.write_text("\n".join(lines) + "\n")
+    assert [tree for tree in found if tree[0]] == run("--input", plain)
+    empty = tmp_path / "empty.en"
+    empty.write_text("")
+    assert run("--input", empty) == []
+
+
+def test_case_is_kept_in_the_output_only(latent, run, tmp_path):
+    expected = run("--input", f"{latent.text}.en")
+    shouted = tmp_path / "shouted.en"
+    shouted.write_text((latent.text.parent / "test.en").read_text().upper())
+    found = run("--input", shouted, "--lowercase")
+    assert [heads for _, heads in found] == [heads for _, heads in expected]
+    assert [forms for forms, _ in found] == [[word.upper() for word in forms] for forms, _ in expected]
+    run("--input", shouted)
+    assert re.search(r"\d+ of \d+ tokens \(\d+\.\d %\) are unknown .*--lowercase", run.said)
+
+
+TREEBANK = """\
+# sent_id = a
+# text = du dog
+1-2\tdu\t_\t_\t_\t_\t_\t_\t_\t_
+1\tthe\tthe\tDET\t_\t_\t2\tdet\t_\t_
+2\tdog\tdog\tNOUN\t_\t_\t0\troot\t_\t_
+2.1\tsees\t_\tVERB\t_\t_\t_\t_\t_\t_
+3\truns\trun\tVERB\t_\t_\t2\tacl\t_\t_
+
+"""
+
+
+def test_treebanks_keep_what_is_not_the_tree(latent, run, tmp_path):
+    path = tmp_path / "bank.conllu"
+    path.write_text(TREEBANK)
+    bpe = ["--bpe", "subword_nmt", "--bpe-codes", latent.codes]
+    ((forms, heads),) = run("--input", path, *bpe)
+    (tree,) = read_conllu(run.output)
+    assert (tree.comments, tree.ranges) == (["# sent_id = a", "# text = du dog"], [(0, 1, "du")])
+    assert (tree.forms, tree.upos, tree.deprels) == (
+        ["the", "dog", "runs"],
+        ["DET", "NOUN", "VERB"],
+        ["root" if head < 0 else "dep" for head in heads],
+    )
+    assert sorted(heads)[0] == -1 and len(forms) == 3
+    ((forms, _),) = run("--input", path, *bpe, "--collapse-ranges")
+    assert forms == ["du", "runs"]
+
+
+def test_words_with_spaces_stay_words(latent, run, tmp_path):
+    path = tmp_path / "bank.conllu"
+    path.write_text(TREEBANK.replace("\tdog\tdog", "\tdog house\tdog"))
+    ((forms, heads),) = run("--input", path, "--bpe", "subword_nmt", "--bpe-codes", latent.codes)
+    assert forms == ["the", "dog house", "runs"] and len(heads) == 3
+
+
+def test_sentencepiece(latent, run, tmp_path):
+    sentencepiece = pytest.importorskip("sentencepiece")
+    text = tmp_path / "words.en"
+    text.write_text("".join(" ".join(item.words) + "\n" for item in latent.items))
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(text), model_prefix=str(tmp_path / "spm"), vocab_size=40, hard_vocab_limit=False, minloglevel=2
+    )
+    found = run("--input", text, "--bpe", "sentencepiece", "--sentencepiece-model", tmp_path / "spm.model")
+    assert [forms for forms, _ in found] == [item.words for item in latent.items]
+    marked = tmp_path / "marked.en"
+    marked.write_text("".join(item.text("sentencepiece") + "\n" for item in latent.items))
+    found = run("--input", marked, "--subword-type", "sentencepiece")
+    assert [forms for forms, _ in found] == [item.words for item in latent.items]
+
+
+def test_unknown_pieces_of_a_split_keep_their_words(latent, checkpoint, run, tmp_path):
+    # z@@ is unknown, so the dictionary has no sign that the word goes on
+    from corpora import write_split
+    from integration.commands import binarize
+
+    write_split(tmp_path / "text" / "test", [Item([["z", "dog"], ["the"]], [1, -1])])
+    dictionaries = ["--srcdict", latent.data / "dict.en.txt", "--tgtdict", latent.data / "dict.de.txt"]
+    tags = ["--syntax-dicts", latent.data]
+    data = binarize({"test": tmp_path / "text" / "test"}, tmp_path / "bin", *dictionaries, *tags)
+    ((forms, heads),) = run("--subset", "test", data=data)
+    assert forms[0].startswith("<unk>") and len(forms) == len(heads) == 2
+
+
+def test_signs_of_the_dictionary_in_a_text_are_unknown_words(run, tmp_path):
+    lines = ["the </s> dog .", "<pad> dog", "</s>", "the <s> <pad>", "the dog ."]
+    given, unknown = tmp_path / "signs.en", tmp_path / "unknown.en"
+    given.write_text("".join(f"{line}\n" for line in lines))
+    unknown.write_text(re.sub("<[^>]*>", "<unk>", given.read_text()))
+    found = run("--input", given)
+    assert [forms for forms, _ in found] == [line.split() for line in lines]
+    assert [heads for _, heads in found] == [heads for _, heads in run("--input", unknown)]
+
+
+# --- pictures -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", ["svg", "png", "pdf"])
+def test_a_picture_alone(latent, checkpoint, tmp_path, capsys, suffix):
+    picture = tmp_path / f"tree.{suffix}"
+    source = [latent.data, "--path", checkpoint, "--cpu", "--input", f"{latent.text}.en.conllu"]
+    source += ["--bpe", "subword_nmt", "--bpe-codes", latent.codes, "--kind", "tree"]
+    assert look.main([str(a) for a in [*source, "--draw", picture, "--sentence", "2"]]) == 0
+    assert capsys.readouterr().out == ""
+    assert [path.name for path in tmp_path.iterdir()] == [picture.name]
+    if suffix == "svg":
+        names = re.findall(r'id="((?:arc|gold)-\d+)"', picture.read_text())
+        words = range(len(latent.items[2].words))
+        assert sorted(names) == sorted(f"{kind}-{i}" for kind in ("arc", "gold") for i in words)
+
+
+def test_a_treebank_is_drawn_without_a_model(tmp_path, capsys):
+    bank = tmp_path / "bank.conllu"
+    bank.write_text(TREEBANK)
+    picture = tmp_path / "tree.svg"
+    assert look.main(["--input", str(bank), "--draw", str(picture)]) == 0
+    assert len(re.findall(r'id="arc-\d+"', picture.read_text())) == 3
+    # every arc has its relation
+    (tree,) = read_conllu(bank)
+    labels = re.findall(r'id="label-arc-\d+".*?>([^<>\s]+)</text>', picture.read_text(), re.DOTALL)
+    assert labels == tree.deprels and "root" in labels
+    said = refused(capsys, "--input", bank, "--draw", tmp_path / "other.svg", "--sentence", "1")
+    assert "--sentence 1: there are 1 sentences" in said
+    bank.write_text(re.sub(r"\t[0-9]+\t(?=det|root|acl)", "\t_\t", TREEBANK))
+    assert "has no tree" in refused(capsys, "--input", bank, "--draw", tmp_path / "other.svg")
+
+
+# --- attention and gates ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def draw(latent, trained, tmp_path, capsys, monkeypatch):
+    """Function: architecture, options -> the figure that is saved."""
+    drawn = []
+    save = figures.save_figure
+
+    def keep(figure, path):
+        drawn.append(figure)
+        save(figure, path)
+
+    monkeypatch.setattr("fairseq_syntax.pictures.figures.save_figure", keep)
+
+    def call(arch, *options, training=()):
+        picture = tmp_path / "map.png"
+        arguments = [
+            latent.data,
+            "--path",
+            trained(arch, *training),
+            "--cpu",
+            "--draw",
+            picture,
+            "--overwrite",
+            *("--subset", "test"),
+            *options,
+        ]
+        assert look.main([str(argument) for argument in arguments]) == 0, capsys.readouterr().err
+        assert picture.read_bytes().startswith(b"\x89PNG")
+        return drawn[-1]
+
+    yield call
+    plt.close("all")
+
+
+def labels(axis):
+    return [[label.get_text() for label in a.get_ticklabels()] for a in (axis.yaxis, axis.xaxis)]
+
+
+@pytest.mark.parametrize("arch", ["sa_nmt_shared_tiny", "fa_nmt_tiny"])
+def test_heads_of_latent_trees(latent, draw, arch):
+    axis = draw(arch, "--sentence", "1").axes[0]
+    pieces = latent.items[1].text().split()
+    assert labels(axis) == [pieces, ["ROOT", *pieces]]
+    weights = np.asarray(axis.images[0].get_array())
+    assert weights.shape == (len(pieces), len(pieces) + 1)
+    assert weights.sum(1) == pytest.approx(1, abs=1e-4)
+    if arch == "sa_nmt_shared_tiny":
+        assert weights[:, 0].sum() == pytest.approx(1, abs=1e-4), "one root"
+
+
+@pytest.mark.parametrize(
+    "arch", ["nmt_lstm_tiny", "sa_nmt_shared_tiny", "sa_nmt_1set_tiny", "transformer_tiny", "pascal_transformer_tiny"]
+)
+def test_attention_to_the_source(latent, draw, arch):
+    axis = draw(arch, "--kind", "translation", "--sentence", "2").axes[0]
+    source = latent.items[2].text().split()
+    target = (latent.text.parent / "test.de").read_text().splitlines()[2].split()
+    assert labels(axis) == [[*target, "</s>"], [*source, "</s>"]]
+    weights = np.asarray(axis.images[0].get_array())
+    assert weights.shape == (len(target) + 1, len(source) + 1)
+    assert weights.sum(1) == pytest.approx(1, abs=1e-4)
+
+
+def test_the_lstm_of_fairseq(draw):
+    sizes = ["--encoder-embed-dim", "8", "--encoder-hidden-size", "8", "--decoder-embed-dim", "8"]
+    sizes += ["--decoder-hidden-size", "8", "--decoder-out-embed-dim", "8"]
+    weights = draw("lstm", "--kind", "translation", training=sizes).axes[0].images[0].get_array()
+    assert np.asarray(weights).sum(1) == pytest.approx(1, abs=1e-4)
+
+
+def test_syntactic_heads_of_a_transformer(latent, draw):
+    figure = draw("pascal_transformer_tiny")
+    assert labels(figure.axes[0])[0] == [*latent.items[0].text().split(), "</s>"]
+    assert len(figure.axes[0].patches) == len(latent.items[0].word_of_token), "every token's parent is framed"
+
+
+def found_by(checkpoint, data, sentence):
+    """The model, its batch of one sentence of the test set, and what its decoder finds with the reference."""
+    (model,), _, task = checkpoint_utils.load_model_ensemble_and_task([str(checkpoint)], {"data": str(data)})
+    task.load_dataset("test")
+    dataset = task.dataset("test")
+    batch = dataset.collater([dataset[sentence]])
+    with torch.no_grad():
+        return model.eval(), batch, model(**batch["net_input"])[1]
+
+
+def image_of(axis):
+    return np.asarray(axis.images[0].get_array())
+
+
+@pytest.mark.parametrize("arch", ["sa_nmt_tiny", "sa_nmt_shared_tiny", "global_plus_sdatt_tiny"])
+def test_attention_to_syntax(latent, draw, trained, arch):
+    axis = draw(arch, "--kind", "syntax", "--sentence", "2").axes[0]
+    _, _, extra = found_by(trained(arch), latent.data, 2)
+    expected = extra["attn"][0] if arch == "sa_nmt_shared_tiny" else extra["syntax_attn"]
+    assert image_of(axis) == pytest.approx(expected[0].numpy(), abs=1e-5)
+    assert axis.get_xlabel() == "attends to the syntax of"
+    assert arch == "sa_nmt_shared_tiny" or (expected - extra["attn"][0]).abs().max() > 1e-3
+    target = (latent.text.parent / "test.de").read_text().splitlines()[2].split()
+    assert labels(axis) == [[*target, "</s>"], [*latent.items[2].text().split(), "</s>"]]
+
+
+def test_norms_of_the_gate(latent, draw, trained):
+    figure = draw("sa_nmt_shared_tiny", "--kind", "gate", "--sentence", "2")
+    texts = figure.axes[0].texts
+    source = [text.get_text() for text in texts if (text.get_gid() or "").startswith("source")]
+    assert source == latent.items[2].text().split()
+    target = (latent.text.parent / "test.de").read_text().splitlines()[2].split()
+    tokens = [text for text in texts[1:] if not text.get_gid()]
+    assert [text.get_text() for text in tokens] == [*target, "</s>"]
+    norms = found_by(trained("sa_nmt_shared_tiny"), latent.data, 2)[2]["gate_norm"][0]
+    assert [text.get_weight() for text in tokens].index("bold") == int(norms.argmax())
+    assert figure.axes[1].get_xlim() == pytest.approx((float(norms.min()), float(norms.max())), abs=1e-4)
+
+
+@pytest.mark.parametrize("arch", ["sa_nmt_shared_tiny", "sa_nmt_1set_tiny"])
+def test_syntactic_annotations(latent, draw, trained, arch):
+    axis = draw(arch, "--kind", "annotations", "--sentence", "2").axes[0]
+    model, batch, _ = found_by(trained(arch), latent.data, 2)
+    with torch.no_grad():
+        encoder = model.encoder
+        source = encoder.source(batch["net_input"]["src_tokens"])
+        states, _ = encoder.annotate(source)
+        selection = encoder.memory.head_selection
+        heads, values = selection.heads(states, source), selection.value(states)[0]
+    # m_j by its equation: the values of the heads of j, weighted; its own for the root
+    own = torch.where(source.word_mask[0], heads["root_marginals"][0], 1.0)
+    expected = [
+        sum(weight * value for weight, value in zip(row, values, strict=True)) + share * values[j]
+        for j, (row, share) in enumerate(zip(heads["arc_marginals"][0], own, strict=True))
+    ]
+    assert image_of(axis) == pytest.approx(torch.stack(expected).numpy(), abs=1e-4)
+    assert labels(axis)[0] == [*latent.items[2].text().split(), "</s>"]
+    low, high = axis.images[0].get_clim()
+    assert low == -high and high == pytest.approx(np.abs(image_of(axis)).max())
+
+
+@pytest.mark.parametrize("arch", ["sdatt_tiny", "local_att_tiny", "global_plus_sdatt_tiny", "sdatt_transformer_tiny"])
+def test_predicted_positions(latent, draw, trained, arch):
+    heads = ["--sdatt-heads", "2"] if arch == "sdatt_transformer_tiny" else []
+    figure = draw(arch, "--kind", "position", "--sentence", "2", training=heads)
+    axes = [axis for axis in figure.axes if axis.images]
+    model, batch, extra = found_by(trained(arch, *heads), latent.data, 2)
+    if arch == "sdatt_transformer_tiny":
+        positions = []
+        (*_, last) = (module for module in model.modules() if isinstance(module, HeadPositions))
+        last.register_forward_hook(lambda _, inputs, output: positions.append(output))
+        with torch.no_grad():
+            model(**batch["net_input"])
+        expected = positions[0][0]
+        assert len(expected) == len(axes) == 2
+    else:
+        (axis,) = axes
+        expected = extra["position"]
+        weights = extra.get("syntax_attn", extra["attn"][0])[0]
+        assert image_of(axis) == pytest.approx(weights.numpy(), abs=1e-5)
+    for h, axis in enumerate(axes):
+        (line,) = axis.lines
+        assert line.get_gid() == f"position-{h}"
+        # a token owns what is around the middle of its cell
+        assert line.get_xdata() == pytest.approx(expected[h].numpy() - 0.5, abs=1e-4)
+        assert list(line.get_ydata()) == list(range(len(image_of(axis))))
+        assert image_of(axis).sum(1) == pytest.approx(1, abs=1e-4) or arch == "local_att_tiny"
+
+
+def test_heads_that_look_at_all_words_are_not_drawn(latent, trained, tmp_path, capsys):
+    arguments = [latent.data, "--path", trained("dasa_transformer_tiny"), "--cpu", "--draw", tmp_path / "map.png"]
+    arguments += ["--subset", "test"]
+    assert look.main([str(argument) for argument in arguments]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "dasa_transformer_tiny has no syntactic attention heads; give a model of" in line
+
+
+@pytest.mark.parametrize("kind", [kind for kind in look.KINDS if kind not in ("tree", "graph")])
+def test_numbers_that_are_nan_are_refused_whatever_they_come_of(latent, trained, tmp_path, capsys, monkeypatch, kind):
+    arch = "global_plus_sdatt_tiny" if kind == "position" else "sa_nmt_tiny"
+
+    def overflowing(*arguments):
+        loaded = load(*arguments)
+        # as in half precision: finite weights, infinite numbers
+        loaded.model.encoder.embed_tokens.register_forward_hook(lambda _, inputs, output: output * float("nan"))
+        return loaded
+
+    monkeypatch.setattr("fairseq_syntax.tools.models.load", overflowing)
+    arguments = [latent.data, "--path", trained(arch), "--cpu", "--draw", tmp_path / "map.png", "--kind", kind]
+    arguments += ["--subset", "test"]
+    assert look.main([str(argument) for argument in arguments]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "NaN" in line
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- graphs ----------------------------------------------------------------------------------------------------------
+
+
+def graphs_by_hand(data, checkpoint, sentences, codes=None):
+    """Rows of J + 1 probabilities, ROOT first, of each sentence by itself, its pieces summed one by one."""
+    (model,), _, task = checkpoint_utils.load_model_ensemble_and_task([str(checkpoint)], {"data": str(data)})
+    model.eval()
+    graphs = []
+    for words in sentences:
+        pieces, of = [], []
+        for number, word in enumerate(words):
+            cut = codes.process_line(word).split() if codes is not None else [word]
+            pieces += cut
+            of += [number] * len(cut)
+        dictionary = task.source_dictionary
+        tokens = torch.tensor([[*map(dictionary.index, pieces), dictionary.eos()]])
+        assert dictionary.unk() not in tokens.tolist()[0]
+        found = model.latent_heads(tokens, torch.tensor([tokens.shape[1]]))
+        arcs, roots = found["arc_marginals"][0].tolist(), found["root_marginals"][0].tolist()
+        rows = [[0.0] * (len(words) + 1) for _ in words]
+        for d, word in enumerate(of):
+            share = 1 / of.count(word)
+            rows[word][0] += share * roots[d]
+            for h, head in enumerate(of):
+                if h != d:
+                    rows[word][0 if head == word else head + 1] += share * arcs[d][h]
+        for row in rows:
+            assert sum(row) == pytest.approx(1, abs=1e-4)
+        graphs.append(rows)
+    return graphs
+
+
+@pytest.mark.parametrize("arch", ["lgp_tiny", "sa_nmt_shared_tiny"])
+def test_graphs_are_those_of_the_pieces(latent, trained, arch):
+    """Summed one by one; whatever is in the same batch."""
+    with open(latent.codes, encoding="utf-8") as file:
+        bpe = BPE(file)
+    words = [item.words for item in latent.items]
+    expected = graphs_by_hand(latent.data, trained(arch), words, bpe)
+    sources = [
+        CutSentence(item.text().split(), item.word_of_token[:-1], len(item.words), "here") for item in latent.items
+    ]
+    inducer = TreeInducer(load(str(trained(arch)), str(latent.data), True), batch_size=5)
+    for found, by_hand in zip(inducer.graphs(sources), expected, strict=True):
+        assert found.probabilities == pytest.approx(np.array(by_hand), abs=2e-4)
+
+
+def test_labels_are_the_parsers(treebank, trained_parser, latent, trained, tmp_path, monkeypatch):
+    parser, shown = trained_parser(), []
+    monkeypatch.setattr(views, "draw_graph", lambda words, found, **named: shown.append((words, found, named)))
+    monkeypatch.setattr("fairseq_syntax.pictures.figures.save_figure", lambda figure, path: None)
+    (sentence, *_) = read_conllu(treebank / "valid.conllu")
+
+    def draw(*arguments):
+        assert look.main([*map(str, arguments), "--cpu", "--kind", "graph"]) == 0
+        return shown.pop()
+
+    words, found, named = draw(
+        treebank, "--path", parser, "--input", treebank / "valid.conllu", "--draw", tmp_path / "a.svg"
+    )
+    (model,), _, task = checkpoint_utils.load_model_ensemble_and_task([str(parser)], {"data": str(treebank)})
+    ids = torch.tensor([[*map(task.source_dictionary.index, sentence.forms), task.source_dictionary.eos()]])
+    best = model.eval()(ids, torch.tensor([ids.shape[1]])).label_log_probs.argmax(2)[0, :-1].tolist()
+    assert words == sentence.forms
+    assert found == pytest.approx(np.array(graphs_by_hand(treebank, parser, [words])[0]), abs=2e-4)
+    assert named["labels"] == [model.labels[i] for i in best]
+    assert (named["gold"], named["tags"]) == (sentence.heads, sentence.upos)
+    assert named["gold_labels"] == sentence.deprels and "nsubj:outer" in sentence.deprels
+    # a translator's labels have no names; a split has no tree
+    model = latent.data, "--path", trained("lgp_tiny")
+    words, _, named = draw(*model, "--subset", "test", "--draw", tmp_path / "b.svg", "--sentence", "2")
+    assert words == latent.items[2].words
+    assert (named["labels"], named.get("gold"), named["tags"]) == (None, None, None)
+
+
+def test_labels_of_words_in_pieces(treebank, trained_parser):
+    """They are those of the sum, for which pieces are made by hand."""
+    inducer = TreeInducer(load(str(trained_parser()), str(treebank), True))
+    pieces = ["the", "big", "dog", "sees", "the", "tree", "."]
+    source = CutSentence(pieces, [0, 0, 1, 2, 3, 3, 4], 5, "here")
+    inducer.graphs([source])
+    model = inducer.loaded.model
+    ids = encode_line(inducer.loaded.task.source_dictionary, " ".join(pieces))
+    of_pieces = model(ids[None], torch.tensor([8])).label_log_probs[0].exp()
+    expected = []
+    for members in ([0, 1], [2], [3], [4, 5], [6]):
+        expected.append(model.labels[int(sum(of_pieces[i] for i in members).argmax())])
+    assert views.own_labels(inducer, source) == expected
+
+
+# --- text, and all that a model has -------------------------------------------------------------------------------
+
+
+def test_a_text_is_drawn_as_the_split_with_its_own_translation(latent, trained, tmp_path, capsys):
+    model = [latent.data, "--path", trained("sa_nmt_shared_tiny"), "--cpu"]
+    text = latent.items[2].text()
+    assert look.main([*map(str, model), "--text", text, "--draw", str(tmp_path / "new")]) == 0
+    kinds = ["heads", "tree", "graph", "annotations", "translation", "syntax", "gate"]
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == sorted(f"0-{kind}.svg" for kind in kinds)
+    figures = look.look(load(str(trained("sa_nmt_shared_tiny")), str(latent.data), True), text)
+    assert list(figures) == kinds and labels(figures["translation"].axes[0])[1] == [*text.split(), "</s>"]
+    plt.close("all")
+
+
+def test_bundled_models_have_names(tmp_path, capsys):
+    assert look.main(["agreement-pascal", "--text", "the dogs see the bird .", "--draw", str(tmp_path / "a.svg")]) == 0
+    assert "dogs" in (tmp_path / "a.svg").read_text()
+    figures = look.look("agreement-pascal", "the dogs see the bird .", kinds=["heads"])
+    assert list(figures) == ["heads"]
+    plt.close("all")
+
+
+# --- refusals -----------------------------------------------------------------------------------------------------
+
+
+def test_a_failure_leaves_no_file(latent, checkpoint, tmp_path, capsys):
+    text = tmp_path / "cut.en"
+    text.write_text("the dog\nthe do@@\n")
+    arguments = [latent.data, "--path", checkpoint, "--cpu", "--input", text, "--output", tmp_path / "out.conllu"]
+    assert f"{text}:2: the text ends inside a word" in refused(capsys, *arguments)
+    assert [path.name for path in tmp_path.iterdir()] == ["cut.en"]
