@@ -23,22 +23,8 @@ from dataclasses import dataclass
 
 from ..files import STDIO, refuse_existing, written
 from ..trees.text import TreeFormatError, read_lines
+from . import verb
 from .preparation import Preparation
-from .verb import (
-    Verb,
-    add_checkpoint_arguments,
-    add_max_tokens,
-    add_overwrite,
-    add_parsers,
-    add_preparation,
-    add_search,
-    add_subword_type,
-    check_checkpoint_arguments,
-    check_preparation,
-    parser_options,
-    preparation_of,
-    search_of,
-)
 
 
 @dataclass
@@ -174,7 +160,7 @@ def read_files(loaded, source: str, target: str | None, preparation: Preparation
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_checkpoint_arguments(parser)
+    verb.add_checkpoint_arguments(parser)
     add = parser.add_argument
     add("--subset", help="split of DATA (default: test, unless --source is given)")
     add("--source", metavar="FILE", help="source text, instead of a split")
@@ -183,23 +169,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--output", default=STDIO, metavar="FILE", help="alignments; - is stdout (default)")
     add("--layer", type=int, metavar="N", help="decoder layer of a Transformer, from 0 (default: mean of all)")
     add("--head", type=int, metavar="N", help="attention head of these layers, from 0 (default: mean of all)")
-    add_subword_type(parser)
-    add_preparation(parser)
-    add_parsers(parser)
-    add_search(parser)
-    add_max_tokens(parser)
-    add_overwrite(parser)
+    verb.add_subword_type(parser)
+    verb.add_preparation(parser)
+    verb.add_parsers(parser)
+    verb.add_search(parser)
+    verb.add_max_tokens(parser)
+    verb.add_overwrite(parser)
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    check_checkpoint_arguments(parser, args)
+    verb.check_checkpoint_arguments(parser, args)
     if args.subset and args.source:
         parser.error("give --subset or --source, not both")
     if bool(args.target) == bool(args.translate) if args.source else bool(args.target):
         parser.error("--target goes with --source, which needs it, or --translate instead")
     if not args.source and (args.bpe or args.tokenizer or args.lowercase):
         parser.error("--bpe, --tokenizer and --lowercase are for --source; a split is already segmented")
-    check_preparation(parser, args)
+    verb.check_preparation(parser, args)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -207,9 +193,9 @@ def run(args: argparse.Namespace) -> None:
 
     refuse_existing([args.output, args.translate], args.overwrite)
     loaded = load(args.path, args.data, args.cpu)
-    loaded.choose_parser(args.parser, parser_options(args))
+    loaded.choose_parser(args.parser, verb.parser_options(args))
     if args.source:
-        pairs = read_files(loaded, args.source, args.target, preparation_of(args))
+        pairs = read_files(loaded, args.source, args.target, verb.preparation_of(args))
     else:
         pairs = read_split(loaded, args.subset or "test", bool(args.translate))
     found = align(
@@ -220,7 +206,7 @@ def run(args: argparse.Namespace) -> None:
         args.layer,
         args.head,
         args.max_tokens,
-        **search_of(args),
+        **verb.search_of(args),
     )
     for path, lines in ((args.translate, found.translations), (args.output, found.links)):
         if path:
@@ -228,4 +214,4 @@ def run(args: argparse.Namespace) -> None:
                 out.writelines(f"{line}\n" for line in lines)
 
 
-main = Verb(__doc__, add_arguments, run, check)
+main = verb.Verb(__doc__, add_arguments, run, check)

@@ -28,34 +28,21 @@ from collections.abc import Iterable
 
 from ..files import refuse_existing, written
 from ..trees.conllu import Sentence, TreeFormatError, quoted, read_conllu
-from .verb import (
-    Verb,
-    add_checkpoint_arguments,
-    add_collapse_ranges,
-    add_format,
-    add_overwrite,
-    add_preparation,
-    add_subword_type,
-    add_tree_arguments,
-    check_checkpoint_arguments,
-    check_preparation,
-    positive,
-    preparation_of,
-)
+from . import verb
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add_checkpoint_arguments(parser)
-    add_preparation(parser, tokenizer=False)
-    add_subword_type(parser)
-    add_tree_arguments(parser)
+    verb.add_checkpoint_arguments(parser)
+    verb.add_preparation(parser, tokenizer=False)
+    verb.add_subword_type(parser)
+    verb.add_tree_arguments(parser)
     add("--gold", required=True, metavar="FILE", help="treebank (CoNLL-U, plain or .gz)")
     add("--predicted", metavar="FILE", help="trees of the same words (CoNLL-U), instead of DATA and --path")
-    add_collapse_ranges(parser)
+    verb.add_collapse_ranges(parser)
     add(
         "--min-words",
-        type=positive,
+        type=verb.positive,
         default=1,
         metavar="N",
         help="leave out sentences of fewer words, punctuation not counted; one-word sentences are always right "
@@ -64,21 +51,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--by", choices=["deprel"], help="also show the recall of each gold relation")
     add(
         "--grammar",
-        type=positive,
+        type=verb.positive,
         nargs="?",
         const=20,
         metavar="N",
         help="also show the N most frequent pairs of tags of a head and its dependent (without a value: 20)",
     )
     add("--sharpness", action="store_true", help="also show how sure a model is of the heads of words")
-    add_format(parser)
+    verb.add_format(parser)
     add("--output", metavar="FILE", help="record of the scores, as JSON; - is stdout, instead of the tables")
-    add_overwrite(parser)
+    verb.add_overwrite(parser)
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    check_checkpoint_arguments(parser, args, required=False)
-    check_preparation(parser, args)
+    verb.check_checkpoint_arguments(parser, args, required=False)
+    verb.check_preparation(parser, args)
     if args.path and args.predicted:
         parser.error("give DATA and --path, or --predicted, not both")
     if args.sharpness and not args.path:
@@ -179,7 +166,7 @@ def run(args: argparse.Namespace) -> None:
         from .latent_trees import Cutter, TreeInducer
         from .models import load
 
-        loaded, preparation = load(args.path, args.data, args.cpu), preparation_of(args)
+        loaded, preparation = load(args.path, args.data, args.cpu), verb.preparation_of(args)
         inducer = TreeInducer(loaded, args.decoder, args.evidence, args.batch_size)
         graphs = induced_trees(inducer, Cutter(loaded, preparation, args.subword_type), gold, args.gold)
         name, predicted, note = loaded.architecture, [graph.heads for graph in graphs], inducer.note(preparation)
@@ -205,4 +192,4 @@ def run(args: argparse.Namespace) -> None:
         print(f"fairseq-syntax attachment: {note}", file=sys.stderr)
 
 
-main = Verb(__doc__, add_arguments, run, check)
+main = verb.Verb(__doc__, add_arguments, run, check)

@@ -21,26 +21,14 @@ import argparse
 import sys
 
 from ..files import refuse_existing, written
+from . import verb
 from .preparation import Preparation
-from .verb import (
-    Verb,
-    add_checkpoint_arguments,
-    add_format,
-    add_max_tokens,
-    add_overwrite,
-    add_parsers,
-    add_preparation,
-    check_checkpoint_arguments,
-    check_preparation,
-    parser_options,
-    preparation_of,
-)
 
 _FILES = {"source": "sources", "correct": "correct translations", "incorrect": "incorrect translations"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_checkpoint_arguments(parser)
+    verb.add_checkpoint_arguments(parser)
     add = parser.add_argument
     add("--pairs", metavar="FOLDER", help="folder of minimal pairs")
     for name, what in _FILES.items():
@@ -61,22 +49,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="records of other systems to compare with; the first is the baseline",
     )
     add("--output", metavar="FILE", help="record of this system, as JSON; - is stdout, instead of the tables")
-    add_preparation(parser)
+    verb.add_preparation(parser)
     add("--source-prefix", default="", metavar="TOKENS", help="tokens to put before every source, such as <translate>")
-    add_parsers(parser)
-    add_max_tokens(parser)
-    add_format(parser)
-    add_overwrite(parser)
+    verb.add_parsers(parser)
+    verb.add_max_tokens(parser)
+    verb.add_format(parser)
+    verb.add_overwrite(parser)
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    check_checkpoint_arguments(parser, args, required=False)
+    verb.check_checkpoint_arguments(parser, args, required=False)
     if not args.path and (not args.beside or args.output):
         parser.error("give DATA and --path; without a model there is only --beside, of records that are there")
     named = [getattr(args, name) for name in _FILES]
     if (args.pairs is None) != all(named) or (args.pairs and any(named)):
         parser.error("give --pairs, or --source, --correct and --incorrect")
-    check_preparation(parser, args)
+    verb.check_preparation(parser, args)
 
 
 def contrast(
@@ -143,8 +131,8 @@ def run(args: argparse.Namespace) -> None:
         name = args.name or loaded.name
         # before anything is scored
         check_records([*records, Record(name, pairs.digest, args.score, [], [], pairs.details)])
-        loaded.choose_parser(args.parser, parser_options(args))
-        preparation = preparation_of(args)
+        loaded.choose_parser(args.parser, verb.parser_options(args))
+        preparation = verb.preparation_of(args)
         records.append(contrast(loaded, pairs, name, args.score, preparation, args.source_prefix, args.max_tokens))
     if args.output:
         with written(args.output) as out:
@@ -153,4 +141,4 @@ def run(args: argparse.Namespace) -> None:
         print(tables(records, pairs, args.format))
 
 
-main = Verb(__doc__, add_arguments, run, check)
+main = verb.Verb(__doc__, add_arguments, run, check)

@@ -57,31 +57,8 @@ from ..files import refuse_existing, written
 from ..trees.conllu import Sentence, TreeFormatError, find_cycle, format_sentence, read_conllu, without_parse
 from ..trees.text import numbered_lines
 from ..trees.universal_dependencies import universal_labels
+from . import verb
 from .preparation import Preparation
-from .verb import (
-    PICTURES,
-    Verb,
-    add_checkpoint_arguments,
-    add_collapse_ranges,
-    add_format,
-    add_overwrite,
-    add_parsers,
-    add_preparation,
-    add_search,
-    add_subword_type,
-    add_tree_arguments,
-    check_checkpoint_arguments,
-    check_preparation,
-    check_subset,
-    input_name,
-    is_conllu,
-    number,
-    open_input,
-    parser_options,
-    positive,
-    preparation_of,
-    search_of,
-)
 
 KINDS = ("heads", "tree", "graph", "annotations", "translation", "syntax", "gate", "position")
 
@@ -165,7 +142,7 @@ def write_trees(inducer, sentences, output: str) -> None:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add_checkpoint_arguments(parser)
+    verb.add_checkpoint_arguments(parser)
     add("--text", help="one sentence, its tokens separated by spaces")
     add("--input", metavar="FILE", help="text, or CoNLL-U if it ends in .conllu, plain or .gz; - is text from stdin")
     add("--subset", help="split of DATA, instead of --input")
@@ -195,18 +172,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--threshold",
-        type=lambda text: number(text, 1, "probability from 0 to 1"),
+        type=lambda text: verb.number(text, 1, "probability from 0 to 1"),
         default=0.1,
         metavar="P",
         help="draw arcs of a graph that are more probable (default: 0.1)",
     )
-    add_collapse_ranges(parser)
-    add_preparation(parser, tokenizer=False)
-    add_subword_type(parser)
-    add_tree_arguments(parser)
-    add_parsers(parser)
-    add_search(parser)
-    add_overwrite(parser)
+    verb.add_collapse_ranges(parser)
+    verb.add_preparation(parser, tokenizer=False)
+    verb.add_subword_type(parser)
+    verb.add_tree_arguments(parser)
+    verb.add_parsers(parser)
+    verb.add_search(parser)
+    verb.add_overwrite(parser)
     group = parser.add_argument_group("statistics of constituents")
     add = group.add_argument
     add(
@@ -220,18 +197,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="words of --side: text with spaces between words, plain or .gz; line N, from 0, has the characters of "
         "sentence N, where <unk> is any character",
     )
-    add("--samples", type=positive, default=5, metavar="N", help="samples of everything random (default: 5)")
+    add("--samples", type=verb.positive, default=5, metavar="N", help="samples of everything random (default: 5)")
     add("--seed", type=int, default=1, help="random seed (default: 1)")
-    add_format(group)
+    verb.add_format(group)
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     if sum(given is not None for given in (args.text, args.input, args.subset, args.constituents)) != 1:
         parser.error("give one of --text, --input, --subset and --constituents")
-    without = args.constituents or (args.input and is_conllu(args.input) and args.draw and not args.output)
-    check_checkpoint_arguments(parser, args, required=not without)
-    check_subset(parser, args)
-    check_preparation(parser, args)
+    without = args.constituents or (args.input and verb.is_conllu(args.input) and args.draw and not args.output)
+    verb.check_checkpoint_arguments(parser, args, required=not without)
+    verb.check_subset(parser, args)
+    verb.check_preparation(parser, args)
     if args.words and not args.side:
         parser.error("--words: has the words of one side; say which with --side")
     if args.seed < 0:
@@ -243,7 +220,7 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
 
 
 def _is_picture(path: str | None) -> bool:
-    return bool(path) and Path(path).suffix.lower() in PICTURES
+    return bool(path) and Path(path).suffix.lower() in verb.PICTURES
 
 
 def run(args: argparse.Namespace) -> None:
@@ -262,7 +239,7 @@ def _run_model(args: argparse.Namespace) -> None:
     from .views import show_sentence, show_split
 
     refuse_existing([args.output, args.draw if _is_picture(args.draw) else None], args.overwrite)
-    loaded, preparation = load(args.path, args.data, args.cpu), preparation_of(args)
+    loaded, preparation = load(args.path, args.data, args.cpu), verb.preparation_of(args)
     if args.subset and isinstance(loaded.task, DependencyParsingTask):
         raise ValueError(f"--subset {args.subset}: the data of {loaded.name} are treebanks; give --input FILE.conllu")
     inducer = TreeInducer(loaded, args.decoder, args.evidence, args.batch_size) if args.output else None
@@ -277,7 +254,7 @@ def _run_model(args: argparse.Namespace) -> None:
     if args.draw or not args.output:
         # these first: a number that does not exist should not take long
         sentences = list(sentences)
-        loaded.choose_parser(args.parser, parser_options(args))
+        loaded.choose_parser(args.parser, verb.parser_options(args))
         for place in dict.fromkeys(args.sentence or [0]):
             sentence, source = nth(sentences, place)
             if not len(sentence):
@@ -286,7 +263,7 @@ def _run_model(args: argparse.Namespace) -> None:
             if args.subset:
                 shown = show_split(loaded, args.subset, place, sentence, source)
             else:
-                shown = show_sentence(loaded, sentence, source, title, **search_of(args))
+                shown = show_sentence(loaded, sentence, source, title, **verb.search_of(args))
             kinds = args.kind or (None if not _is_picture(args.draw) else _first(loaded))
             figures = look(loaded, shown, kinds, args.decoder, args.evidence, args.threshold)
             _save(figures, args.draw or "look", place, args.overwrite)
@@ -332,8 +309,8 @@ def _run_constituents(args: argparse.Namespace) -> None:
     from ..systems.latent_tree.tree_files import read_tree_file
     from .constituents import describe
 
-    name = input_name(args.constituents)
-    with open_input(args.constituents) as lines:
+    name = verb.input_name(args.constituents)
+    with verb.open_input(args.constituents) as lines:
         pairs = read_tree_file(numbered_lines(lines, name), name)
     if not args.draw:
         tables, notes = describe(pairs, args.side, args.words, args.samples, args.seed, name)
@@ -354,4 +331,4 @@ def _run_constituents(args: argparse.Namespace) -> None:
         _save(figures, args.draw, place, args.overwrite)
 
 
-main = Verb(__doc__, add_arguments, run, check)
+main = verb.Verb(__doc__, add_arguments, run, check)

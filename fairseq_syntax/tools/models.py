@@ -176,11 +176,7 @@ class Loaded:
         return found
 
     def forced_scores(
-        self,
-        sources: Sequence[str],
-        targets: Sequence[Sequence[str]],
-        places: Sequence[str],
-        max_tokens: int = 4000,
+        self, sources: Sequence[str], targets: Sequence[Sequence[str]], places: Sequence[str], max_tokens: int = 4000
     ) -> ForcedScores:
         """Scores of the K translations of each of M sources, side by side; those of about one length share a batch.
 

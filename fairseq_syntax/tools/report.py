@@ -75,13 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--title", help="title of the page (default: corpus and split)")
     group = parser.add_argument_group("systems").add_argument
     group("--split", required=True, metavar="NAME", help="split of RESULTS, such as test")
-    group(
-        "--reference",
-        required=True,
-        action="append",
-        metavar="FILE",
-        help="reference text; may be repeated",
-    )
+    group("--reference", required=True, action="append", metavar="FILE", help="reference text; may be repeated")
     group("--source", metavar="FILE", help="source text")
     group(
         "--system",

@@ -59,10 +59,7 @@ def sections(
         "parses": ("Worse parses", chain(_parse_quality(records), answers("unparsed"))),
         "training": ("Training", _training(records)),
         "looks": ("What systems look at", looks),
-        "sentences": (
-            "Sentences",
-            sentences(compared.evaluation, found["metrics"][0]["name"], most, compared.parses),
-        ),
+        "sentences": ("Sentences", sentences(compared.evaluation, found["metrics"][0]["name"], most, compared.parses)),
         "settings": ("Settings", _settings(found, records, probes)),
     }
     made = {name: (title, markup.section(name, title, content)) for name, (title, content) in parts.items()}

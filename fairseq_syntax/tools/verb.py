@@ -269,13 +269,7 @@ def add_preparation(parser: argparse.ArgumentParser, tokenizer: bool = True) -> 
         metavar="FILE",
         help="codes for --bpe: one file for both sides, or one for each",
     )
-    add(
-        "--sentencepiece-model",
-        nargs="+",
-        default=[],
-        metavar="FILE",
-        help="model for --bpe sentencepiece, likewise",
-    )
+    add("--sentencepiece-model", nargs="+", default=[], metavar="FILE", help="model for --bpe sentencepiece, likewise")
 
 
 def check_preparation(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:

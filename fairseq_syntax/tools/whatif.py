@@ -39,26 +39,8 @@ from ..files import refuse_existing, written
 from ..trees.alignment import align_tree
 from ..trees.conllu import UNPARSED, Sentence, TreeFormatError, quoted, read_conllu, without_parse
 from ..trees.edits import edited
+from . import verb
 from .preparation import Preparation
-from .verb import (
-    Verb,
-    add_checkpoint_arguments,
-    add_collapse_ranges,
-    add_format,
-    add_max_tokens,
-    add_overwrite,
-    add_parsers,
-    add_preparation,
-    add_search,
-    add_subword_type,
-    check_checkpoint_arguments,
-    check_preparation,
-    check_subset,
-    parser_options,
-    picture,
-    preparation_of,
-    search_of,
-)
 
 TREES = ("trees", "other")
 """Names of the files of trees in a folder of pairs: of the correct translation, and of the other one."""
@@ -466,7 +448,7 @@ def _read_trees(folder: str, words: list[list[str]], places: list[str]) -> list[
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_checkpoint_arguments(parser)
+    verb.add_checkpoint_arguments(parser)
     add = parser.add_argument
     add("--input", metavar="FILE", help="text, or CoNLL-U if it ends in .conllu, plain or .gz; - is text from stdin")
     add("--text", help="one sentence, its tokens separated by spaces")
@@ -484,16 +466,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--label", type=_label, action="append", default=[], metavar="D=LABEL", help="label of word D; may be repeated")
     add("--trees", metavar="FILE", help="CoNLL-U: also all its trees over the same words")
     add("--no-parse", action="store_true", help="also translate without a parse")
-    add("--draw", type=picture, metavar="PICTURE", help="draw trees and attention side by side (.svg, .png or .pdf)")
-    add_collapse_ranges(parser)
-    add_subword_type(parser)
-    add_preparation(parser, tokenizer=False)
-    add_parsers(parser)
-    add_search(parser)
-    add_max_tokens(parser)
-    add_format(parser)
+    add(
+        "--draw",
+        type=verb.picture,
+        metavar="PICTURE",
+        help="draw trees and attention side by side (.svg, .png or .pdf)",
+    )
+    verb.add_collapse_ranges(parser)
+    verb.add_subword_type(parser)
+    verb.add_preparation(parser, tokenizer=False)
+    verb.add_parsers(parser)
+    verb.add_search(parser)
+    verb.add_max_tokens(parser)
+    verb.add_format(parser)
     add("--output", metavar="FILE", help="record of --pairs, as JSON; - is stdout, instead of the tables")
-    add_overwrite(parser)
+    verb.add_overwrite(parser)
 
 
 def _edit(text: str) -> tuple[int, int]:
@@ -513,7 +500,7 @@ def _label(text: str) -> tuple[int, str]:
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    check_checkpoint_arguments(parser, args)
+    verb.check_checkpoint_arguments(parser, args)
     if sum(given is not None for given in (args.text, args.input, args.subset, args.pairs)) != 1:
         parser.error("give one of --text, --input, --subset and --pairs")
     if args.pairs and (args.head or args.label or args.trees or args.draw or args.no_parse):
@@ -525,8 +512,8 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
         for word in words:
             if words.count(word) > 1:
                 parser.error(f"--{name}: word {word} is named twice")
-    check_subset(parser, args)
-    check_preparation(parser, args)
+    verb.check_subset(parser, args)
+    verb.check_preparation(parser, args)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -546,8 +533,8 @@ def run(args: argparse.Namespace) -> None:
         args.no_parse,
         args.subword_type,
         args.parser,
-        parser_options(args),
-        **search_of(args),
+        verb.parser_options(args),
+        **verb.search_of(args),
     )
     for note in found.notes:
         print(f"fairseq-syntax whatif: {note}", file=sys.stderr)
@@ -561,7 +548,7 @@ def _sentence(model: GivenTrees, args: argparse.Namespace) -> tuple:
     """The sentence that the options name, with what is shown to the model."""
     from .latent_trees import Cutter, nth, read_sentences, read_split
 
-    cutter = Cutter(model.loaded, preparation_of(args), args.subword_type)
+    cutter = Cutter(model.loaded, verb.preparation_of(args), args.subword_type)
     if args.text is not None:
         words, source = cutter.of_tokens(args.text.split(), "--text")
         return without_parse(words), source
@@ -575,7 +562,7 @@ def _run_pairs(model: GivenTrees, args: argparse.Namespace) -> None:
     from ..evaluate.contrast import known
     from ..evaluate.tree_pairs import tables
 
-    preparation, search = preparation_of(args), search_of(args)
+    preparation, search = verb.preparation_of(args), verb.search_of(args)
     record, pairs = whatif_pairs(model, args.pairs, preparation, args.subword_type, args.max_tokens, **search)
     if args.output:
         with written(args.output) as out:
@@ -584,4 +571,4 @@ def _run_pairs(model: GivenTrees, args: argparse.Namespace) -> None:
         print(tables(record, known(pairs), args.format))
 
 
-main = Verb(__doc__, add_arguments, run, check)
+main = verb.Verb(__doc__, add_arguments, run, check)
