@@ -23,7 +23,7 @@ from records import describe, scores
 from run import add_arguments, at_once, chosen_runs, leave, only_one
 from training import Run, RunError, load
 
-from fairseq_syntax.evaluate.generated import read_output
+from fairseq_syntax.evaluate.corpus import read_output
 from fairseq_syntax.evaluate.probes import training_of
 from fairseq_syntax.files import written
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import sacrebleu
 from board import CHECKOUT, EXAMPLES, BoardError, Split
 
-from fairseq_syntax.evaluate.tree_comparison import Comparison
+from fairseq_syntax.evaluate.treebank import Comparison
 from fairseq_syntax.files import written
 from fairseq_syntax.trees import read_conllu, text
 

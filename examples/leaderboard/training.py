@@ -21,7 +21,7 @@ from board import CHECKOUT, USER_DIR, Board, BoardError, Family, System
 from raw_text import detokenized
 from records import COMMIT, bleu, commit, describe, environment, hashes, read_lines, read_log, scores, uas, write_json
 
-from fairseq_syntax.evaluate.generated import read_output
+from fairseq_syntax.evaluate.corpus import read_output
 from fairseq_syntax.files import written
 
 _SHARED = "--num-workers 0 --log-format json --log-interval 50 --no-progress-bar".split()

@@ -54,7 +54,7 @@ class Comparison:
 
     def tables(self, form: str = "text") -> list[str]:
         """Scores, tests and buckets of every metric."""
-        from ..evaluate.comparison_tables import tables
+        from ..evaluate.comparison import tables
 
         return tables(self.found, form)
 
@@ -131,8 +131,7 @@ def compare(
 
 def _source(corpus, parse: str | None):
     """What is known of the source: its lengths, and its trees (CoNLL-U)."""
-    from ..evaluate.buckets import Source
-    from ..evaluate.tree_measures import read_parses
+    from ..evaluate.buckets import Source, read_parses
 
     parses = read_parses(parse, corpus.numbers, corpus.sources) if parse else None
     if corpus.sources is not None:

@@ -25,7 +25,7 @@ from itertools import islice
 
 from tqdm import tqdm
 
-from ..evaluate.tree_comparison import Comparison
+from ..evaluate.treebank import Comparison
 from ..files import refuse_existing, written
 from ..trees.alignment import align_tree
 from ..trees.conllu import Sentence, TreeFormatError, format_sentence, parse_block, read_blocks

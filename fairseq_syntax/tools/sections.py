@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ..evaluate.bucket_pictures import draw_buckets
-from ..evaluate.comparison import Evaluation
-from ..evaluate.comparison_tables import bucket_table, notes, tables
+from ..evaluate.comparison import Evaluation, bucket_table, notes, tables
 from ..evaluate.contrast import Record, check_records, mcnemar, read_record, wilson
 from ..evaluate.curves import MEASURES, draw_parse_quality, draw_training, in_order, parse_points
 from ..evaluate.probes import Answers, read_probes

@@ -120,7 +120,7 @@ def test_wrong_lengths_and_types_are_found(tmp_path, name):
 
 
 def test_distances_of_another_tree_are_found(tmp_path):
-    """By fairseq-syntax check at once; in training as soon as they are read."""
+    """By fairseq-syntax preprocess --check at once; in training as soon as they are read."""
     arrays = right()
     sizes = [len(item.heads) for item in ITEMS]
     one = max(range(9), key=lambda i: sizes[i])

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from fairseq_syntax.evaluate.generated import check_same_references, check_same_sentences, read_output, texts
+from fairseq_syntax.evaluate.corpus import check_same_references, check_same_sentences, read_output, texts
 
 GENERATED = """\
 2024-01-01 | INFO | fairseq_cli.generate | loading

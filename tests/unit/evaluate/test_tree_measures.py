@@ -5,7 +5,7 @@ from hypothesis import given
 from strategies import trees
 
 from fairseq_syntax.evaluate import tree_measures as measures
-from fairseq_syntax.evaluate.tree_measures import read_parses
+from fairseq_syntax.evaluate.buckets import read_parses
 from fairseq_syntax.trees.conllu import Sentence
 
 
