@@ -12,7 +12,7 @@ import numpy as np
 from ..trees.conllu import ROOT, Sentence, read_conllu
 from ..trees.text import quoted, read_lines
 from .comparison import Evaluation
-from .corpus import check_count
+from .corpus import Corpus, check_count
 
 RELATION = "relation:"
 LABEL = "label:"
@@ -196,6 +196,15 @@ def has_relation(tree: Sentence, relation: str) -> int:
     return int(any(deprel == relation or deprel.startswith(f"{relation}:") for deprel in tree.deprels))
 
 
+def known_source(corpus: Corpus, parse: str | None) -> Source:
+    """What is known of the source of a corpus: its lengths, and its trees, from a file (CoNLL-U)."""
+    parses = read_parses(parse, corpus.numbers, corpus.sources) if parse else None
+    if corpus.sources is not None:
+        return Source([len(text.split()) for text in corpus.sources], parses)
+    # as in a text, "im" is one word
+    return Source([len(tree.collapse_ranges()) for tree in parses] if parses else None, parses)
+
+
 def title(kind: str) -> str:
     """How tables call a kind: by the name of the relation, or of the file of labels up to its first dot."""
     if kind.startswith(LABEL):
@@ -280,3 +289,25 @@ def bucket_scores(
             for bucket in buckets
         ],
     }
+
+
+def breakdown(
+    evaluation: Evaluation,
+    baseline: str,
+    by: Sequence[str] | None,
+    source: Source,
+    width: int,
+    longest: int,
+    minimum: int,
+) -> list[dict]:
+    """The buckets of each kind of `by`, or of the length of the source, if it is known; see `bucket_scores`."""
+    found = []
+    for kind in dict.fromkeys(by or (["length"] if source.words is not None else [])):
+        if kind.startswith(LABEL):
+            values, scale = labelled(kind.removeprefix(LABEL), evaluation.corpus.numbers)
+        else:
+            values = measure(kind, source)
+            scale = scale_of(kind, values, width, longest)
+        buckets = make_buckets(values, scale, minimum)
+        found.append(bucket_scores(evaluation, baseline, kind, buckets, values, minimum))
+    return found

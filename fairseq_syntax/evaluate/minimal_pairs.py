@@ -78,7 +78,7 @@ def read_pairs(source: str, correct: str, incorrect: str, details: str | None = 
     if len(set(sizes.values())) > 1:
         shown = ", ".join(f"{path} has {size}" for path, size in sizes.items())
         raise TreeFormatError(
-            f"the files of the pairs have different numbers of lines: {shown}; give a line each a pair"
+            f"the files of the pairs have different numbers of lines: {shown}; every file needs one line per pair"
         )
     if not sizes[source]:
         raise TreeFormatError(f"{source}: no pairs; the file is empty")

@@ -1,7 +1,7 @@
 """A folder of results: for every run of a leaderboard its record, SYSTEM-SEED.json, and its translations."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from sacrebleu.metrics import BLEU
@@ -55,6 +55,31 @@ def translations(
     return found
 
 
+def systems_of(
+    named: Sequence[Sequence[str]], results: str | None, split: str | None, baselines: Sequence[str] | None
+) -> tuple[dict, dict]:
+    """Translations of all systems by run, and the records of those that have some.
+
+    Args:
+        named: a name, and its translations; without these a system of the results.
+        results, split: a folder of results, see `read_results`, all of whose systems are taken unless
+            some are named; None without one.
+        baselines: the first of which comes first where results have no order of their own.
+    """
+    own = {name: {str(i + 1): path for i, path in enumerate(files)} for name, *files in named if files}
+    if not results or not split:
+        return own, {}
+    records = read_results(results)
+    chosen = [name for name, *files in named if not files]
+    recorded = translations(results, records, split, chosen)
+    order = [name for name, *_ in named] if chosen else [*recorded, *own]
+    if not chosen and baselines:
+        order.sort(key=baselines[0].__ne__)
+    return {name: own.get(name) or recorded[name] for name in order}, {
+        name: records[name] for name in recorded if name not in own
+    }
+
+
 def check_scores(
     record: dict, split: str, hypotheses: Sequence[str], references: Sequence[Sequence[str]], path: str
 ) -> None:
@@ -85,3 +110,12 @@ def check_scores(
             f"{path}: BLEU of {record['system']}-{record['seed']} is {score:.2f} with it, but {said['score']:.2f} in "
             f"its record; give the reference of --split {split}"
         )
+
+
+def check_records(corpus, records: Mapping, split: str | None, references: Sequence[str] | None) -> None:
+    """Raise ValueError if the scores of a corpus are not those that were recorded of its systems on a split."""
+    for system in corpus.systems:
+        for run, hypotheses in zip(system.runs, system.hypotheses, strict=True):
+            record = records.get(system.name, {}).get(run)
+            if record and split and references:
+                check_scores(record, split, hypotheses, corpus.references, references[0])

@@ -21,7 +21,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..files import STDIO, refuse_existing, written
+from ..files import STDIO, written
 from ..trees.text import TreeFormatError, read_lines
 from . import verb
 from .preparation import Preparation
@@ -191,7 +191,6 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
 def run(args: argparse.Namespace) -> None:
     from .models import load
 
-    refuse_existing([args.output, args.translate], args.overwrite)
     loaded = load(args.path, args.data, args.cpu)
     loaded.choose_parser(args.parser, verb.parser_options(args))
     if args.source:
@@ -214,4 +213,4 @@ def run(args: argparse.Namespace) -> None:
                 out.writelines(f"{line}\n" for line in lines)
 
 
-main = verb.Verb(__doc__, add_arguments, run, check)
+main = verb.Verb(__doc__, add_arguments, run, check, outputs=("output", "translate"))

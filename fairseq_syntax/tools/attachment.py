@@ -26,7 +26,7 @@ import argparse
 import sys
 from collections.abc import Iterable
 
-from ..files import refuse_existing, written
+from ..files import written
 from ..trees.conllu import Sentence, TreeFormatError, quoted, read_conllu
 from . import verb
 
@@ -155,7 +155,6 @@ def sharpness_table(treebank, name: str, graphs: list, form: str) -> str:
 def run(args: argparse.Namespace) -> None:
     from ..evaluate.treebank import Treebank
 
-    refuse_existing([args.output], args.overwrite)
     gold = list(read_conllu(args.gold))
     if args.collapse_ranges:
         gold = [sentence.collapse_ranges() for sentence in gold]
@@ -192,4 +191,4 @@ def run(args: argparse.Namespace) -> None:
         print(f"fairseq-syntax attachment: {note}", file=sys.stderr)
 
 
-main = verb.Verb(__doc__, add_arguments, run, check)
+main = verb.Verb(__doc__, add_arguments, run, check, outputs=("output",))

@@ -12,7 +12,6 @@ import argparse
 import sys
 from pathlib import Path
 
-from ..files import refuse_existing
 from .verb import Verb, add_overwrite, positive
 
 
@@ -42,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         required=True,
         metavar="PATH",
-        help="checkpoints, oldest first; or a folder with checkpointN.pt, one per epoch",
+        help="checkpoints, oldest first, or a folder of checkpointN.pt",
     )
     add(
         "--from", dest="first", type=positive, metavar="N", help="first N of the folder's checkpointN.pt (default: all)"
@@ -58,10 +57,9 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    refuse_existing([args.output], args.overwrite)
     checkpoints = average(args.input, args.output, args.first, args.last)
     names = f"{checkpoints[0].path.name} to {checkpoints[-1].path.name}"
     print(f"{args.output}: mean of {len(checkpoints)} checkpoints, {names}", file=sys.stderr)
 
 
-main = Verb(__doc__, add_arguments, run, check)
+main = Verb(__doc__, add_arguments, run, check, outputs=("output",))

@@ -15,7 +15,7 @@ import argparse
 
 from tqdm import tqdm
 
-from ..files import STDIO, refuse_existing, written
+from ..files import STDIO, written
 from .verb import Verb, add_overwrite, input_lines
 
 
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=[STDIO],
         metavar="FILE",
-        help="text, one sentence per line, plain or .gz; several files are concatenated; - is stdin (default)",
+        help="text, plain or .gz; several files are concatenated; - is stdin (default)",
     )
     add("--output", default=STDIO, metavar="FILE", help="text, gzipped if it ends in .gz; - is stdout (default)")
     add("--restore", action="store_true", help="join characters into text")
@@ -49,7 +49,6 @@ def run(args: argparse.Namespace) -> None:
     """Write the lines."""
     from ..trees.characters import to_characters
 
-    refuse_existing([args.output], args.overwrite)
     with written(args.output) as file:
         for path in args.input:
             # a bar for people who wait for a file, not between the lines of a terminal
@@ -66,4 +65,4 @@ def _restored(line: str, rule: str) -> str:
     return text if rule == "none" else remove_repeats(text, rule)
 
 
-main = Verb(__doc__, add_arguments, run, check)
+main = Verb(__doc__, add_arguments, run, check, outputs=("output",))

@@ -28,7 +28,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ..files import refuse_existing
 from .verb import Verb, add_format, add_overwrite, add_scoring, picture, positive
 
 METRICS = ("BLEU", "chrF", "chrF++", "TER", "RIBES")
@@ -96,7 +95,7 @@ def compare(
     Args:
         systems: name -> label of a run -> its translations, see `evaluate.corpus.read_corpus`.
         reference, source: files; None for the T- and the S- lines of the translations.
-        baselines: that others are compared with; the first system unless there are some.
+        baselines: that others are compared with; the first system if empty.
         records, split: of systems that have some, see `evaluate.results.read_results`; their scores are checked.
         metrics: of `METRICS`; buckets use the first.
         comet: a COMET model, which scores, too.
@@ -104,18 +103,19 @@ def compare(
         by: kinds of buckets, see `evaluate.buckets`; None for the length of the source, if it is known.
         parse: trees of the source (CoNLL-U).
         width, longest, minimum: of buckets of lengths, in words; and their sentences.
-        trials, resamples, seed: of tests and intervals.
-        sign_test: whether there is one.
+        trials, resamples, seed, sign_test: of tests and intervals.
 
     Raises ValueError: files that do not go together, or no references; OSError: a file is missing.
     """
     from ..evaluate import comparison
     from ..evaluate import metrics as scores
+    from ..evaluate.buckets import breakdown, known_source
     from ..evaluate.comet import Comet
     from ..evaluate.corpus import read_corpus
+    from ..evaluate.results import check_records
 
     corpus = read_corpus(systems, reference, source, remove_bpe)
-    _check_records(corpus, records or {}, split, reference)
+    check_records(corpus, records or {}, split, reference)
     baselines = list(dict.fromkeys(baselines or [corpus.systems[0].name]))
     for name in baselines:
         corpus.system(name)
@@ -123,76 +123,9 @@ def compare(
     used += [Comet(comet)] if comet else []
     chance = comparison.Chance(trials, resamples, seed)
     evaluation = comparison.Evaluation(corpus, used, chance, sign_test)
-    found = comparison.compare(evaluation, baselines)
-    known = _source(corpus, parse)
-    found["buckets"] = _buckets(evaluation, baselines[0], by, known, width, longest, minimum)
+    found, known = comparison.compare(evaluation, baselines), known_source(corpus, parse)
+    found["buckets"] = breakdown(evaluation, baselines[0], by, known, width, longest, minimum)
     return Comparison(evaluation, found, known.parses)
-
-
-def _source(corpus, parse: str | None):
-    """What is known of the source: its lengths, and its trees (CoNLL-U)."""
-    from ..evaluate.buckets import Source, read_parses
-
-    parses = read_parses(parse, corpus.numbers, corpus.sources) if parse else None
-    if corpus.sources is not None:
-        return Source([len(text.split()) for text in corpus.sources], parses)
-    # as in a text, "im" is one word
-    return Source(parses and [len(tree.collapse_ranges()) for tree in parses], parses)
-
-
-def _check_records(corpus, records: Mapping, split: str | None, reference: Sequence[str] | None) -> None:
-    """Raise ValueError if scores are not those that were recorded."""
-    from ..evaluate.results import check_scores
-
-    for system in corpus.systems:
-        for run, hypotheses in zip(system.runs, system.hypotheses, strict=True):
-            record = records.get(system.name, {}).get(run)
-            if record:
-                check_scores(record, split, hypotheses, corpus.references, reference[0])
-
-
-def _buckets(
-    evaluation, baseline: str, by: Sequence[str] | None, source, width: int, longest: int, minimum: int
-) -> list[dict]:
-    from ..evaluate.buckets import LABEL, bucket_scores, labelled, make_buckets, measure, scale_of
-
-    found = []
-    for kind in dict.fromkeys(by or (["length"] if source.words is not None else [])):
-        if kind.startswith(LABEL):
-            values, scale = labelled(kind.removeprefix(LABEL), evaluation.corpus.numbers)
-        else:
-            values = measure(kind, source)
-            scale = scale_of(kind, values, width, longest)
-        buckets = make_buckets(values, scale, minimum)
-        found.append(bucket_scores(evaluation, baseline, kind, buckets, values, minimum))
-    return found
-
-
-def systems_of(
-    named: Sequence[Sequence[str]], results: str | None, split: str | None, baselines: Sequence[str] | None
-) -> tuple[dict, dict]:
-    """Translations of all systems by run, and the records of those that have some.
-
-    Args:
-        named: a name, and its translations; without these a system of the results.
-        results, split: a folder of results, see `evaluate.results.read_results`, all of whose systems are taken unless
-            some are named; None without one.
-        baselines: the first of which comes first where results have no order of their own.
-    """
-    from ..evaluate.results import read_results, translations
-
-    own = {name: {str(i + 1): path for i, path in enumerate(files)} for name, *files in named if files}
-    if not results:
-        return own, {}
-    records = read_results(results)
-    chosen = [name for name, *files in named if not files]
-    recorded = translations(results, records, split, chosen)
-    order = [name for name, *_ in named] if chosen else [*recorded, *own]
-    if not chosen and baselines:
-        order.sort(key=baselines[0].__ne__)
-    return {name: own.get(name) or recorded[name] for name in order}, {
-        name: records[name] for name in recorded if name not in own
-    }
 
 
 def scoring_of(args: argparse.Namespace) -> dict:
@@ -209,12 +142,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_scores(parser)
     buckets = parser.add_argument_group("breakdown")
     add_buckets(buckets)
-    buckets.add_argument(
-        "--draw",
-        type=picture,
-        metavar="PICTURE",
-        help="picture of the scores by bucket, with 95 %% bootstrap intervals (.svg, .png or .pdf)",
-    )
+    buckets.add_argument("--draw", type=picture, metavar="PICTURE", help="scores by bucket (.svg, .png or .pdf)")
     add_chance(parser.add_argument_group("tests and intervals"))
     add_format(parser, "json")
     add_overwrite(parser)
@@ -232,10 +160,7 @@ def add_scores(parser: argparse.ArgumentParser) -> None:
         help=f"any of {', '.join(METRICS)}; buckets use the first (default: all but chrF++)",
     )
     scores.add_argument(
-        "--comet",
-        metavar="MODEL",
-        help="also score with this COMET model: a checkpoint, or a name such as Unbabel/wmt22-comet-da, which is "
-        "downloaded; needs unbabel-comet and --source",
+        "--comet", metavar="MODEL", help="also this COMET model, a file or a name; needs unbabel-comet and --source"
     )
     scores.add_argument("--lowercase", action="store_true", help="ignore case in BLEU and chrF")
     add_scoring(scores)
@@ -257,14 +182,9 @@ def _add_systems(group) -> None:
         "--baseline",
         action="append",
         metavar="NAME",
-        help="compare the others with this system; may be repeated (default: the first system)",
+        help="baseline of the tests; may be repeated (default: the first system)",
     )
-    add(
-        "--reference",
-        action="append",
-        metavar="FILE",
-        help="reference text; may be repeated (default: the T- lines, which lose words that the model does not know)",
-    )
+    add("--reference", action="append", metavar="FILE", help="reference text; may be repeated (default: the T- lines)")
     add("--source", metavar="FILE", help="source text (default: the S- lines)")
 
 
@@ -281,19 +201,8 @@ def add_buckets(group) -> None:
     )
     add("--parse", metavar="FILE", help="trees of the source (CoNLL-U, plain or .gz)")
     add("--buckets", type=positive, default=10, metavar="WORDS", help="width of the length buckets (default: 10)")
-    add(
-        "--longest",
-        type=positive,
-        metavar="WORDS",
-        help=f"longer sources share the last bucket (default: {_CLOSED_BUCKETS} times --buckets)",
-    )
-    add(
-        "--min-bucket",
-        type=positive,
-        default=50,
-        metavar="N",
-        help="merge buckets of fewer sentences with a neighbour (default: 50)",
-    )
+    add("--longest", type=positive, metavar="WORDS", help="longer sources share a bucket (default: 5 × --buckets)")
+    add("--min-bucket", type=positive, default=50, metavar="N", help="merge buckets of fewer sentences (default: 50)")
 
 
 def _kind(text: str) -> str:
@@ -305,13 +214,7 @@ def _kind(text: str) -> str:
 def add_chance(group) -> None:
     """How often, and with which seed, tests and intervals draw."""
     add = group.add_argument
-    add(
-        "--trials",
-        type=positive,
-        default=10000,
-        metavar="N",
-        help="trials of approximate randomization (default: 10000)",
-    )
+    add("--trials", type=positive, default=10000, metavar="N", help="trials of the randomization (default: 10000)")
     add("--bootstrap", type=positive, default=1000, metavar="N", help="bootstrap resamples (default: 1000)")
     add("--sign-test", action="store_true", help="also make a sign test, as Chen et al. (2018) do")
     add("--seed", type=_seed, default=12345, help="random seed (default: 12345, as in sacrebleu)")
@@ -351,17 +254,18 @@ def check_scored(parser: argparse.ArgumentParser, args: argparse.Namespace) -> N
 
 
 def run(args: argparse.Namespace) -> None:
+    from ..evaluate.results import systems_of
     from ..pictures.figures import save_figure
 
-    refuse_existing([args.draw], args.overwrite)
     systems, records = systems_of(args.system, args.results, args.split, args.baseline)
     compared = compare(systems, baselines=args.baseline or (), records=records, **scoring_of(args))
-    if args.draw:
-        save_figure(compared.figure(), args.draw)
+    figure = compared.figure() if args.draw else None
     if args.format == "json":
         print(json.dumps(compared.found, ensure_ascii=False, indent=1))
     else:
         print("\n\n".join(compared.tables(args.format)))
+    if figure:
+        save_figure(figure, args.draw)
 
 
-main = Verb(__doc__, add_arguments, run, check)
+main = Verb(__doc__, add_arguments, run, check, outputs=("draw",))

@@ -20,7 +20,7 @@ examples:
 import argparse
 import sys
 
-from ..files import refuse_existing, written
+from ..files import written
 from . import verb
 from .preparation import Preparation
 
@@ -35,19 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         add(f"--{name}", metavar="FILE", help=f"without --pairs: text of the {what}")
     add("--details", metavar="FILE", help="TSV with a row of details per pair (default: details.tsv of the folder)")
     add("--name", help="name of the system (default: file and architecture)")
-    add(
-        "--score",
-        choices=["sum", "mean"],
-        default="sum",
-        help="sum or mean of the log-probabilities of tokens (default: sum)",
-    )
-    add(
-        "--beside",
-        nargs="+",
-        default=[],
-        metavar="FILE",
-        help="records of other systems to compare with; the first is the baseline",
-    )
+    add("--score", choices=["sum", "mean"], default="sum", help="of the log-probabilities of tokens (default: sum)")
+    add("--beside", nargs="+", default=[], metavar="FILE", help="records of other systems, the baseline first")
     add("--output", metavar="FILE", help="record of this system, as JSON; - is stdout, instead of the tables")
     verb.add_preparation(parser)
     add("--source-prefix", default="", metavar="TOKENS", help="tokens to put before every source, such as <translate>")
@@ -117,7 +106,6 @@ def run(args: argparse.Namespace) -> None:
     from ..evaluate.contrast import Record, check_records, read_record, tables
     from ..evaluate.minimal_pairs import find_pairs, read_pairs
 
-    refuse_existing([args.output], args.overwrite)
     files, details = find_pairs(args.pairs) if args.pairs else ({name: getattr(args, name) for name in _FILES}, None)
     pairs = read_pairs(**files, details=args.details or details)
     records = [read_record(path) for path in args.beside]
@@ -141,4 +129,4 @@ def run(args: argparse.Namespace) -> None:
         print(tables(records, pairs, args.format))
 
 
-main = verb.Verb(__doc__, add_arguments, run, check)
+main = verb.Verb(__doc__, add_arguments, run, check, outputs=("output",))

@@ -15,26 +15,20 @@ import argparse
 import sys
 from collections import Counter
 
-from ..files import refuse_existing, written
+from ..files import written
 from ..trees.text import token_lines
 from .verb import Verb, add_overwrite
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add(
-        "--train",
-        nargs="+",
-        required=True,
-        metavar="FILE",
-        help="training text, one sentence per line, words separated by spaces; plain or .gz",
-    )
+    add("--train", nargs="+", required=True, metavar="FILE", help="training text, one sentence per line, plain or .gz")
     add(
         "--extra",
         nargs="+",
         default=[],
         metavar="FILE",
-        help="texts to translate, such as validation and test sets; they do not change the counts",
+        help="texts to translate, such as test sets; they change no counts",
     )
     add("--output", required=True, metavar="FILE", help="dictionary; - is stdout")
     add_overwrite(parser)
@@ -42,7 +36,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Write the dictionary; its sizes on stderr."""
-    refuse_existing([args.output], args.overwrite)
     dictionary = open_dictionary(args.train, args.extra)
     with written(args.output) as file:
         dictionary.save(file)
@@ -89,4 +82,4 @@ def count_words(path: str) -> Counter:
     return counts
 
 
-main = Verb(__doc__, add_arguments, run)
+main = Verb(__doc__, add_arguments, run, outputs=("output",))

@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=positive,
         default=1,
         metavar="N",
-        help="put source lengths into bins of N, for very small data (default: 1)",
+        help="put source lengths into bins of N, for small data (default: 1)",
     )
     add(
         "--unseen",

@@ -37,12 +37,7 @@ PARSE = "<parse>"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add(
-        "--input",
-        required=True,
-        metavar="PREFIX",
-        help="prefix of the input: text is in PREFIX.SOURCE and PREFIX.TARGET",
-    )
+    add("--input", required=True, metavar="PREFIX", help="text is in PREFIX.SOURCE and PREFIX.TARGET")
     add("--source-lang", required=True, metavar="SOURCE", help="suffix of the source text")
     add("--target-lang", required=True, metavar="TARGET", help="suffix of the target text")
     add("--output", required=True, metavar="PREFIX", help="prefix of the output, likewise")
@@ -50,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--trees-suffix",
         default="conllu",
         metavar="SUFFIX",
-        help="trees are in PREFIX.SOURCE.SUFFIX or PREFIX.SOURCE.SUFFIX.gz (default: conllu)",
+        help="trees are in PREFIX.SOURCE.SUFFIX, plain or .gz (default: conllu)",
     )
     add(
         "--parses", metavar="FILE", help="linearised parses instead of trees, one per line, such as constituency parses"

@@ -147,29 +147,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--input", metavar="FILE", help="text, or CoNLL-U if it ends in .conllu, plain or .gz; - is text from stdin")
     add("--subset", help="split of DATA, instead of --input")
     add("--constituents", metavar="FILE", help="output of --rnng-tree-output, plain or .gz; - is stdin")
-    add(
-        "--sentence",
-        type=int,
-        nargs="+",
-        metavar="N",
-        help="sentences to draw, from 0; of --constituents as in TS-N (default: 0)",
-    )
-    add(
-        "--kind",
-        nargs="+",
-        choices=KINDS,
-        help="what to draw (default: all that the model has; in one picture, the first)",
-    )
-    add(
-        "--draw",
-        metavar="PATH",
-        help="one picture (.svg, .png or .pdf), or a folder, for pictures N-KIND.svg (default: look)",
-    )
-    add(
-        "--output",
-        metavar="FILE",
-        help="latent trees of all sentences (CoNLL-U), gzipped if it ends in .gz; - is stdout",
-    )
+    add("--sentence", type=int, nargs="+", metavar="N", help="sentences to draw, from 0, or as in TS-N (default: 0)")
+    add("--kind", nargs="+", choices=KINDS, help="what to draw (default: all that the model has)")
+    add("--draw", metavar="PATH", help="one picture (.svg, .png or .pdf), or a folder for N-KIND.svg (default: look)")
+    add("--output", metavar="FILE", help="latent trees of all sentences, CoNLL-U; - is stdout")
     add(
         "--threshold",
         type=lambda text: verb.number(text, 1, "probability from 0 to 1"),
@@ -186,11 +167,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verb.add_overwrite(parser)
     group = parser.add_argument_group("statistics of constituents")
     add = group.add_argument
-    add(
-        "--side",
-        choices=["source", "target"],
-        help="trees of one side only (default: both, and the attention between them)",
-    )
+    add("--side", choices=["source", "target"], help="trees of one side (default: both, and their attention)")
     add(
         "--words",
         metavar="FILE",

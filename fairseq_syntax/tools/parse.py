@@ -1,4 +1,4 @@
-"""fairseq-syntax parse: parse tokenised text into CoNLL-U, one tree per line.
+"""fairseq-syntax parse: parse tokenised text, one sentence per line, into CoNLL-U.
 
 Each line is a sentence, its tokens separated by spaces; an empty line gets an empty tree. Output is written to
 OUTPUT.part and renamed when it is complete. To resume an interrupted run, repeat the command; to start over, delete
@@ -36,7 +36,7 @@ from tqdm import tqdm
 from .. import systems as systems  # their parsers are found
 from ..data.parsers import Parser, ParserOptions, load_parser
 from ..data.resumable_conllu import PartFile
-from ..files import STDIO, checksum, refuse_existing
+from ..files import STDIO, checksum
 from ..trees.conllu import MAX_WORDS, Sentence, TreeFormatError, format_sentence, without_parse
 from ..trees.subwords import SubwordType, check_length, split_words
 from ..trees.text import read_lines
@@ -66,12 +66,7 @@ def _shard(text: str) -> tuple[int, int]:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--input", default=STDIO, metavar="FILE", help="text, plain or .gz; - is stdin (default)")
-    add(
-        "--output",
-        default=STDIO,
-        metavar="FILE",
-        help="CoNLL-U, gzipped if it ends in .gz; - is stdout (default), which cannot be resumed",
-    )
+    add("--output", default=STDIO, metavar="FILE", help="CoNLL-U; - is stdout (default), which cannot be resumed")
     add_parsers(parser, of_model=False)
     add(
         "--subword-type",
@@ -194,8 +189,6 @@ def _parsed(
 
 
 def run(args: argparse.Namespace) -> None:
-    # first of all, as reading the text may take a while
-    refuse_existing([args.output], args.overwrite)
     output = Path(args.output)
     if args.output != STDIO and output.exists() and args.input != STDIO and output.samefile(args.input):
         raise TreeFormatError(f"{output}: is the input; give another --output")
@@ -205,4 +198,4 @@ def run(args: argparse.Namespace) -> None:
     parse(args.input, args.output, parser, settings, args.subword_type, args.shard, args.chunk, args.max_words)
 
 
-main = Verb(__doc__, add_arguments, run)
+main = Verb(__doc__, add_arguments, run, outputs=("output",))

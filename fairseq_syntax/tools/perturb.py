@@ -25,8 +25,7 @@ from itertools import islice
 
 from tqdm import tqdm
 
-from ..evaluate.treebank import Comparison
-from ..files import refuse_existing, written
+from ..files import written
 from ..trees.alignment import align_tree
 from ..trees.conllu import Sentence, TreeFormatError, format_sentence, parse_block, read_blocks
 from ..trees.perturbation import KINDS, Perturbation, Quota, root_of
@@ -132,7 +131,8 @@ def _other(sentence: Sentence, path: str, other: Sentence | None, trees_of: str)
 
 
 def run(args: argparse.Namespace) -> None:
-    refuse_existing([args.output], args.overwrite)
+    from ..evaluate.treebank import Comparison
+
     share = 1.0 if args.share is None else args.share
     pairs, perturbation = perturb(
         args.input, args.reattach or 0.0, args.relabel or 0.0, args.trees, args.trees_of, share, args.seed
@@ -156,4 +156,4 @@ def run(args: argparse.Namespace) -> None:
             )
 
 
-main = Verb(__doc__, add_arguments, run, check)
+main = Verb(__doc__, add_arguments, run, check, outputs=("output",))

@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--trees-suffix",
         default="conllu",
         metavar="SUFFIX",
-        help="trees are in P.s.SUFFIX or P.s.SUFFIX.gz (default: conllu)",
+        help="trees are in P.s.SUFFIX, plain or .gz (default: conllu)",
     )
     add(
         "--subword-type",
@@ -48,16 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="segmentation of the text: subword_nmt (@@; also fits plain words), sentencepiece (▁) or none (default: "
         "subword_nmt)",
     )
-    add(
-        "--only-syntax",
-        action="store_true",
-        help="add trees to a --destdir that is already binarized, from the same text",
-    )
-    add(
-        "--no-distances",
-        action="store_true",
-        help="do not store tree distances; they are computed on loading instead, with the same result",
-    )
+    add("--only-syntax", action="store_true", help="add trees to a --destdir that is binarized already")
+    add("--no-distances", action="store_true", help="compute tree distances on loading instead of storing them")
     add(
         "--syntax-dicts",
         metavar="DIR",
@@ -67,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--allow-unparsed",
         action="store_true",
-        help="accept sentences without a parse (HEAD is _ throughout); they are counted and translated without syntax",
+        help="accept sentences without a parse (HEAD is _), to be translated without syntax",
     )
     add(
         "--allow-broken",

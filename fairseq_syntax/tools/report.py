@@ -19,8 +19,8 @@ import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ..files import refuse_existing, written
-from .compare import add_buckets, add_chance, add_scores, check_scored, compare, scoring_of, systems_of
+from ..files import written
+from .compare import add_buckets, add_chance, add_scores, check_scored, compare, scoring_of
 from .verb import Verb, add_overwrite, positive
 
 
@@ -39,7 +39,7 @@ def report(
     """The page about a folder of results, as HTML.
 
     Args:
-        results, split, systems, baselines: see `compare.systems_of`.
+        results, split, systems, baselines: see `evaluate.results.systems_of`.
         title: None for corpus and split.
         contrast: files that `contrast --output` has written.
         look, sentences: see `sections.looks`.
@@ -50,6 +50,7 @@ def report(
         ValueError: files that do not go together; see `compare`.
         OSError: a file is missing.
     """
+    from ..evaluate.results import systems_of
     from . import markup, sections
 
     # what can be refused at once is not refused after minutes
@@ -89,7 +90,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--baseline",
         action="append",
         metavar="NAME",
-        help="compare the others with this system; may be repeated (default: the first system)",
+        help="baseline of the tests; may be repeated (default: the first system)",
     )
     add_scores(parser)
     add_buckets(parser.add_argument_group("breakdown"))
@@ -104,15 +105,9 @@ def _add_more(group) -> None:
         type=positive,
         default=50,
         metavar="N",
-        help="show the N sentences in which systems differ most (default: 50)",
+        help="show N sentences in which systems differ most (default: 50)",
     )
-    add(
-        "--contrast",
-        nargs="+",
-        default=[],
-        metavar="FILE",
-        help="records of minimal pairs that `contrast --output` wrote",
-    )
+    add("--contrast", nargs="+", default=[], metavar="FILE", help="records that `contrast --output` wrote")
     add(
         "--look",
         action="append",
@@ -137,7 +132,6 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    refuse_existing([args.output], args.overwrite)
     page = report(
         args.results,
         args.split,
@@ -154,4 +148,4 @@ def run(args: argparse.Namespace) -> None:
         file.write(page)
 
 
-main = Verb(__doc__, add_arguments, run, check)
+main = Verb(__doc__, add_arguments, run, check, outputs=("output",))

@@ -10,7 +10,7 @@ import logging
 import os
 import sys
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
@@ -20,7 +20,7 @@ from .. import pretrained
 from .. import systems as systems  # their parsers are found
 from ..data.parsers import ParserOptions, find_parsers
 from ..evaluate.tables import TableFormat
-from ..files import STDIO
+from ..files import STDIO, refuse_existing
 from ..trees.decoders import TreeDecoder
 from ..trees.subwords import SubwordType
 from ..trees.text import numbered_lines, open_text
@@ -42,6 +42,7 @@ class Verb:
         check: ends with a usage message if options do not go together.
         new_parser: makes the parser, which may have options already.
         quiet: whether warnings alone are logged; otherwise logging is left as it is.
+        outputs: options that name files which are not replaced without --overwrite.
     """
 
     def __init__(
@@ -52,7 +53,9 @@ class Verb:
         check: Callable[[ArgumentParser, Namespace], None] = lambda parser, args: None,
         new_parser: Callable[[], ArgumentParser] = ArgumentParser,
         quiet: bool = True,
+        outputs: Sequence[str] = (),
     ):
+        self.outputs = outputs
         self.documentation, self.new_parser, self.quiet = documentation, new_parser, quiet
         self.add_arguments, self.run, self.check = add_arguments, run, check
 
@@ -76,7 +79,13 @@ class Verb:
         self.check(parser, args)
         if self.quiet:
             logging.basicConfig(level="WARNING", format=f"{parser.prog}: %(message)s", force=True)
-        return exit_status(parser.prog, lambda: self.run(args))
+
+        def work() -> None:
+            if self.outputs:
+                refuse_existing([getattr(args, name) for name in self.outputs], args.overwrite)
+            self.run(args)
+
+        return exit_status(parser.prog, work)
 
 
 def exit_status(program: str, work: Callable[[], None]) -> int:
@@ -262,13 +271,7 @@ def add_preparation(parser: argparse.ArgumentParser, tokenizer: bool = True) -> 
         choices=["subword_nmt", "fastbpe", "sentencepiece", *(["syntax_char"] if tokenizer else [])],
         help="segment the text with this (default: leave it as it is)",
     )
-    add(
-        "--bpe-codes",
-        nargs="+",
-        default=[],
-        metavar="FILE",
-        help="codes for --bpe: one file for both sides, or one for each",
-    )
+    add("--bpe-codes", nargs="+", default=[], metavar="FILE", help="codes for --bpe: one file, or one for each side")
     add("--sentencepiece-model", nargs="+", default=[], metavar="FILE", help="model for --bpe sentencepiece, likewise")
 
 

@@ -35,7 +35,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from ..data.parsers import ParserOptions, load_parser
-from ..files import refuse_existing, written
+from ..files import written
 from ..trees.alignment import align_tree
 from ..trees.conllu import UNPARSED, Sentence, TreeFormatError, quoted, read_conllu, without_parse
 from ..trees.edits import edited
@@ -466,12 +466,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--label", type=_label, action="append", default=[], metavar="D=LABEL", help="label of word D; may be repeated")
     add("--trees", metavar="FILE", help="CoNLL-U: also all its trees over the same words")
     add("--no-parse", action="store_true", help="also translate without a parse")
-    add(
-        "--draw",
-        type=verb.picture,
-        metavar="PICTURE",
-        help="draw trees and attention side by side (.svg, .png or .pdf)",
-    )
+    add("--draw", type=verb.picture, metavar="PICTURE", help="picture of trees and attention (.svg, .png or .pdf)")
     verb.add_collapse_ranges(parser)
     verb.add_subword_type(parser)
     verb.add_preparation(parser, tokenizer=False)
@@ -519,7 +514,6 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
 def run(args: argparse.Namespace) -> None:
     from ..pictures.figures import save_figure
 
-    refuse_existing([args.draw, args.output], args.overwrite)
     model = GivenTrees(args.path, args.data, args.cpu)
     if args.pairs:
         _run_pairs(model, args)
@@ -571,4 +565,4 @@ def _run_pairs(model: GivenTrees, args: argparse.Namespace) -> None:
         print(tables(record, known(pairs), args.format))
 
 
-main = verb.Verb(__doc__, add_arguments, run, check)
+main = verb.Verb(__doc__, add_arguments, run, check, outputs=("draw", "output"))

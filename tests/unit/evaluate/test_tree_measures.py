@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from strategies import trees
 
-from fairseq_syntax.evaluate import tree_measures as measures
+from fairseq_syntax.evaluate import buckets as measures
 from fairseq_syntax.evaluate.buckets import read_parses
 from fairseq_syntax.trees.conllu import Sentence
 
