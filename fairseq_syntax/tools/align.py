@@ -169,12 +169,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--output", default=STDIO, metavar="FILE", help="alignments; - is stdout (default)")
     add("--layer", type=int, metavar="N", help="decoder layer of a Transformer, from 0 (default: mean of all)")
     add("--head", type=int, metavar="N", help="attention head of these layers, from 0 (default: mean of all)")
-    verb.add_subword_type(parser)
+    verb.add_shared(parser, "--subword-type")
     verb.add_preparation(parser)
     verb.add_parsers(parser)
     verb.add_search(parser)
-    verb.add_max_tokens(parser)
-    verb.add_overwrite(parser)
+    verb.add_shared(parser, "--max-tokens", "--overwrite")
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:

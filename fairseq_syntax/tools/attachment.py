@@ -35,11 +35,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     verb.add_checkpoint_arguments(parser)
     verb.add_preparation(parser, tokenizer=False)
-    verb.add_subword_type(parser)
+    verb.add_shared(parser, "--subword-type")
     verb.add_tree_arguments(parser)
     add("--gold", required=True, metavar="FILE", help="treebank (CoNLL-U, plain or .gz)")
     add("--predicted", metavar="FILE", help="trees of the same words (CoNLL-U), instead of DATA and --path")
-    verb.add_collapse_ranges(parser)
+    verb.add_shared(parser, "--collapse-ranges")
     add(
         "--min-words",
         type=verb.positive,
@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--sharpness", action="store_true", help="also show how sure a model is of the heads of words")
     verb.add_format(parser)
     add("--output", metavar="FILE", help="record of the scores, as JSON; - is stdout, instead of the tables")
-    verb.add_overwrite(parser)
+    verb.add_shared(parser, "--overwrite")
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:

@@ -12,7 +12,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from .verb import Verb, add_overwrite, positive
+from .verb import Verb, add_shared, positive
 
 
 def average(inputs: list[str], output: str, first: int | None = None, last: int | None = None) -> list:
@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--to", dest="last", type=positive, metavar="N", help="last N of the folder's checkpointN.pt (default: all)")
     add("--output", required=True, metavar="FILE", help="checkpoint to write")
-    add_overwrite(parser)
+    add_shared(parser, "--overwrite")
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:

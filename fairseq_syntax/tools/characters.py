@@ -16,7 +16,7 @@ import argparse
 from tqdm import tqdm
 
 from ..files import STDIO, written
-from .verb import Verb, add_overwrite, input_lines
+from .verb import Verb, add_shared, input_lines
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --restore: remove repeated pairs of words: those right after the same pair (adjacent), or any that "
         "occurred before (seen) (default: none)",
     )
-    add_overwrite(parser)
+    add_shared(parser, "--overwrite")
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:

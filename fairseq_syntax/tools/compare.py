@@ -28,7 +28,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from .verb import Verb, add_format, add_overwrite, add_scoring, picture, positive
+from .verb import Verb, add_format, add_scoring, add_shared, picture, positive
 
 METRICS = ("BLEU", "chrF", "chrF++", "TER", "RIBES")
 DEFAULT_METRICS = ("BLEU", "chrF", "TER", "RIBES")
@@ -145,7 +145,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     buckets.add_argument("--draw", type=picture, metavar="PICTURE", help="scores by bucket (.svg, .png or .pdf)")
     add_chance(parser.add_argument_group("tests and intervals"))
     add_format(parser, "json")
-    add_overwrite(parser)
+    add_shared(parser, "--overwrite")
 
 
 def add_scores(parser: argparse.ArgumentParser) -> None:

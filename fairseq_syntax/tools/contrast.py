@@ -41,9 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verb.add_preparation(parser)
     add("--source-prefix", default="", metavar="TOKENS", help="tokens to put before every source, such as <translate>")
     verb.add_parsers(parser)
-    verb.add_max_tokens(parser)
+    verb.add_shared(parser, "--max-tokens")
     verb.add_format(parser)
-    verb.add_overwrite(parser)
+    verb.add_shared(parser, "--overwrite")
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:

@@ -17,7 +17,7 @@ from collections import Counter
 
 from ..files import written
 from ..trees.text import token_lines
-from .verb import Verb, add_overwrite
+from .verb import Verb, add_shared
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="texts to translate, such as test sets; they change no counts",
     )
     add("--output", required=True, metavar="FILE", help="dictionary; - is stdout")
-    add_overwrite(parser)
+    add_shared(parser, "--overwrite")
 
 
 def run(args: argparse.Namespace) -> None:

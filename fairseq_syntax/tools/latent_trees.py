@@ -80,6 +80,13 @@ class Cutter:
             word_of_token += [number] * len(cut)
         return CutSentence(pieces, word_of_token, len(words), place)
 
+    def of_sentence(self, sentence: str | Sentence, place: str = "the sentence") -> tuple[Sentence, CutSentence]:
+        """Text as `of_tokens` reads it, or words with their tree; with what is shown to the model."""
+        if isinstance(sentence, Sentence):
+            return sentence, self.of_words(sentence.forms, place)
+        words, source = self.of_tokens(sentence.split(), place)
+        return without_parse(words), source
+
     def of_tokens(self, tokens: list[str], place: str) -> tuple[list[str], CutSentence]:
         """The words of a line of text, and the line as the model reads it; TreeFormatError if it ends inside a word.
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..files import refuse_existing
-from .verb import Verb, add_overwrite, positive
+from .verb import Verb, add_shared, positive
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "(default: floor)",
     )
     add("--output", type=_table, metavar="FILE", help="table, .npz (default: where --length-prior auto finds it)")
-    add_overwrite(parser)
+    add_shared(parser, "--overwrite")
 
 
 def _table(path: str) -> Path:

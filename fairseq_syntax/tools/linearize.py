@@ -29,7 +29,7 @@ from ..trees.conllu import TreeFormatError, parse_block
 from ..trees.linearization import linearize
 from ..trees.subwords import SubwordType, split_words
 from ..trees.text import read_lines
-from .verb import Verb, add_overwrite
+from .verb import Verb, add_shared
 
 TRANSLATE = "<translate>"
 PARSE = "<parse>"
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--parses", metavar="FILE", help="linearised parses instead of trees, one per line, such as constituency parses"
     )
     add("--translate-only", action="store_true", help="write no <parse> pairs: for validation and test sets")
-    add_overwrite(parser)
+    add_shared(parser, "--overwrite")
     add(
         "--subword-type",
         default=SubwordType.subword_nmt.value,

@@ -54,7 +54,7 @@ from itertools import islice
 from pathlib import Path
 
 from ..files import refuse_existing, written
-from ..trees.conllu import Sentence, TreeFormatError, find_cycle, format_sentence, read_conllu, without_parse
+from ..trees.conllu import Sentence, TreeFormatError, find_cycle, format_sentence, read_conllu
 from ..trees.text import numbered_lines
 from ..trees.universal_dependencies import universal_labels
 from . import verb
@@ -93,14 +93,7 @@ def look(
     loaded = load(model) if isinstance(model, str) else model
     shown = sentence
     if not isinstance(sentence, Shown):
-        cutter = Cutter(loaded, Preparation())
-        words, source = (
-            cutter.of_tokens(sentence.split(), "the text")
-            if isinstance(sentence, str)
-            else (sentence.forms, cutter.of_words(sentence.forms, "the sentence"))
-        )
-        sentence = without_parse(words) if isinstance(sentence, str) else sentence
-        shown = show_sentence(loaded, sentence, source, source.place, **search)
+        shown = show_sentence(loaded, *Cutter(loaded, Preparation()).of_sentence(sentence), "the sentence", **search)
     figures, reasons = {}, []
     for kind in kinds or KINDS:
         try:
@@ -158,13 +151,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="P",
         help="draw arcs of a graph that are more probable (default: 0.1)",
     )
-    verb.add_collapse_ranges(parser)
+    verb.add_shared(parser, "--collapse-ranges")
     verb.add_preparation(parser, tokenizer=False)
-    verb.add_subword_type(parser)
+    verb.add_shared(parser, "--subword-type")
     verb.add_tree_arguments(parser)
     verb.add_parsers(parser)
     verb.add_search(parser)
-    verb.add_overwrite(parser)
+    verb.add_shared(parser, "--overwrite")
     group = parser.add_argument_group("statistics of constituents")
     add = group.add_argument
     add("--side", choices=["source", "target"], help="trees of one side (default: both, and their attention)")
@@ -222,8 +215,7 @@ def _run_model(args: argparse.Namespace) -> None:
     inducer = TreeInducer(loaded, args.decoder, args.evidence, args.batch_size) if args.output else None
     cutter = Cutter(loaded, preparation, args.subword_type)
     if args.text is not None:
-        words, source = cutter.of_tokens(args.text.split(), "--text")
-        sentences = iter([(without_parse(words), source)])
+        sentences = iter([cutter.of_sentence(args.text, "--text")])
     elif args.subset:
         sentences = read_split(loaded, args.subset, cutter)
     else:

@@ -40,7 +40,7 @@ from ..files import STDIO, checksum
 from ..trees.conllu import MAX_WORDS, Sentence, TreeFormatError, format_sentence, without_parse
 from ..trees.subwords import SubwordType, check_length, split_words
 from ..trees.text import read_lines
-from .verb import Verb, add_overwrite, add_parsers, input_name, parser_options, positive
+from .verb import Verb, add_parsers, add_shared, input_name, parser_options, positive
 
 PROGRAM = "fairseq-syntax parse"
 
@@ -83,7 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"longest sentence to accept, in words; a parser's memory grows with its square (default: {MAX_WORDS})",
     )
-    add_overwrite(parser)
+    add_shared(parser, "--overwrite")
 
 
 def parse(

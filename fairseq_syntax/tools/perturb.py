@@ -29,7 +29,7 @@ from ..files import written
 from ..trees.alignment import align_tree
 from ..trees.conllu import Sentence, TreeFormatError, format_sentence, parse_block, read_blocks
 from ..trees.perturbation import KINDS, Perturbation, Quota, root_of
-from .verb import Verb, add_overwrite, input_name, number, open_input
+from .verb import Verb, add_shared, input_name, number, open_input
 
 _BLOCK = 1000  # sentences: of each so many, the share of --share is exact
 
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--share", type=_share, metavar="P", help="share of sentences that --trees or --trees-of replaces (default: 1)")
     add("--relabel", type=_share, metavar="P", help="share of words that get the label of another word")
     add("--seed", type=int, default=1, help="random seed (default: 1)")
-    add_overwrite(parser)
+    add_shared(parser, "--overwrite")
 
 
 def _share(text: str) -> float:

@@ -29,7 +29,7 @@ from fairseq import options as fairseq_options
 from ..data.preprocessing import Preprocessing
 from ..trees.conllu import MAX_WORDS
 from ..trees.subwords import SubwordType
-from .verb import Verb, add_overwrite
+from .verb import Verb, add_shared
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -79,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"longest sentence to accept, in words; tree distances grow with its square (default: {MAX_WORDS})",
     )
     add("--check", metavar="DATA", help="write nothing: verify this data directory")
-    add_overwrite(group)
+    add_shared(group, "--overwrite")
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from ..files import written
 from .compare import add_buckets, add_chance, add_scores, check_scored, compare, scoring_of
-from .verb import Verb, add_overwrite, positive
+from .verb import Verb, add_shared, positive
 
 
 def report(
@@ -72,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("results", metavar="RESULTS", help="folder of records and translations that examples/leaderboard wrote")
     add("--output", required=True, metavar="FILE", help="page to write (.html)")
-    add_overwrite(parser)
+    add_shared(parser, "--overwrite")
     add("--title", help="title of the page (default: corpus and split)")
     group = parser.add_argument_group("systems").add_argument
     group("--split", required=True, metavar="NAME", help="split of RESULTS, such as test")

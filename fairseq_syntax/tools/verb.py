@@ -153,6 +153,28 @@ def positive(text: str) -> int:
     return int(text)
 
 
+_SHARED: dict[str, dict] = {
+    "--batch-size": dict(type=positive, default=64, metavar="N", help="sentences per batch (default: 64)"),
+    "--max-tokens": dict(type=positive, default=4000, metavar="N", help="tokens per batch (default: 4000)"),
+    "--overwrite": dict(action="store_true", help="replace output that exists"),
+    "--collapse-ranges": dict(
+        action="store_true",
+        help='read multi-word tokens of CoNLL-U as one word ("im" for "in" and "dem"), as models do',
+    ),
+    "--subword-type": dict(
+        choices=[str(kind) for kind in SubwordType],
+        help="segmentation of text that comes in subwords (default: that of DATA, else subword_nmt, which also fits "
+        "plain words)",
+    ),
+}
+
+
+def add_shared(parser: argparse.ArgumentParser, *names: str) -> None:
+    """Single options that several verbs have."""
+    for name in names:
+        parser.add_argument(name, **_SHARED[name])
+
+
 def add_tree_arguments(parser: argparse.ArgumentParser) -> None:
     """How trees over words are decoded from what a model finds."""
     add = parser.add_argument
@@ -170,17 +192,7 @@ def add_tree_arguments(parser: argparse.ArgumentParser) -> None:
         help="what to sum over the subwords of a word and decode: arc scores (eq. 24 of the paper) or arc "
         "probabilities (default: scores)",
     )
-    add_batch_size(parser)
-
-
-def add_subword_type(parser: argparse.ArgumentParser) -> None:
-    """--subword-type."""
-    parser.add_argument(
-        "--subword-type",
-        choices=[str(kind) for kind in SubwordType],
-        help="segmentation of text that comes in subwords (default: that of DATA, else subword_nmt, which also fits "
-        "plain words)",
-    )
+    add_shared(parser, "--batch-size")
 
 
 def add_checkpoint_arguments(parser: argparse.ArgumentParser) -> None:
@@ -210,27 +222,6 @@ def add_format(parser: argparse.ArgumentParser, *more: str) -> None:
         choices=forms,
         default=str(TableFormat.text),
         help=f"table format: text (aligned), {', '.join(forms[1:-1])} or {forms[-1]} (default: text)",
-    )
-
-
-def add_overwrite(parser: argparse.ArgumentParser) -> None:
-    """--overwrite."""
-    parser.add_argument("--overwrite", action="store_true", help="replace output that exists")
-
-
-def add_batch_size(parser: argparse.ArgumentParser) -> None:
-    """--batch-size."""
-    parser.add_argument(
-        "--batch-size", type=positive, default=64, metavar="N", help="sentences per batch (default: 64)"
-    )
-
-
-def add_collapse_ranges(parser: argparse.ArgumentParser) -> None:
-    """--collapse-ranges."""
-    parser.add_argument(
-        "--collapse-ranges",
-        action="store_true",
-        help='read multi-word tokens of CoNLL-U as one word ("im" for "in" and "dem"), as models do',
     )
 
 
@@ -305,13 +296,6 @@ def add_parsers(parser: argparse.ArgumentParser, of_model: bool = True) -> None:
 def parser_options(args: argparse.Namespace) -> ParserOptions:
     """The options of a parser among those of a verb."""
     return ParserOptions(**{option.name: getattr(args, option.name) for option in fields(ParserOptions)})
-
-
-def add_max_tokens(parser: argparse.ArgumentParser) -> None:
-    """--max-tokens."""
-    parser.add_argument(
-        "--max-tokens", type=positive, default=4000, metavar="N", help="tokens per batch (default: 4000)"
-    )
 
 
 def add_search(parser: argparse.ArgumentParser) -> None:

@@ -278,13 +278,9 @@ def whatif(
     from .latent_trees import Cutter
 
     model = GivenTrees(model) if isinstance(model, str) else model
-    if isinstance(sentence, str):
-        words, source = Cutter(model.loaded, Preparation(), subword_type).of_tokens(sentence.split(), "the text")
-        sentence = without_parse(words)
-    elif isinstance(sentence, Sentence):
-        source = Cutter(model.loaded, Preparation(), subword_type).of_words(sentence.forms, "the sentence")
-    else:
-        sentence, source = sentence
+    if not isinstance(sentence, tuple):
+        sentence = Cutter(model.loaded, Preparation(), subword_type).of_sentence(sentence)
+    sentence, source = sentence
     if not len(sentence):
         raise TreeFormatError(f"{source.place}: the sentence has no words; give another")
     found = _readings(model, sentence, source, parser, options or ParserOptions())
@@ -467,15 +463,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--trees", metavar="FILE", help="CoNLL-U: also all its trees over the same words")
     add("--no-parse", action="store_true", help="also translate without a parse")
     add("--draw", type=verb.picture, metavar="PICTURE", help="picture of trees and attention (.svg, .png or .pdf)")
-    verb.add_collapse_ranges(parser)
-    verb.add_subword_type(parser)
+    verb.add_shared(parser, "--collapse-ranges", "--subword-type")
     verb.add_preparation(parser, tokenizer=False)
     verb.add_parsers(parser)
     verb.add_search(parser)
-    verb.add_max_tokens(parser)
+    verb.add_shared(parser, "--max-tokens")
     verb.add_format(parser)
     add("--output", metavar="FILE", help="record of --pairs, as JSON; - is stdout, instead of the tables")
-    verb.add_overwrite(parser)
+    verb.add_shared(parser, "--overwrite")
 
 
 def _edit(text: str) -> tuple[int, int]:
@@ -544,8 +539,7 @@ def _sentence(model: GivenTrees, args: argparse.Namespace) -> tuple:
 
     cutter = Cutter(model.loaded, verb.preparation_of(args), args.subword_type)
     if args.text is not None:
-        words, source = cutter.of_tokens(args.text.split(), "--text")
-        return without_parse(words), source
+        return cutter.of_sentence(args.text, "--text")
     if args.input:
         return nth(read_sentences(args.input, cutter, args.collapse_ranges), args.sentence)
     sentence, source = nth(read_split(model.loaded, args.subset, cutter), args.sentence)
