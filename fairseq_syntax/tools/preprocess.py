@@ -3,16 +3,16 @@
 It takes all options of fairseq-preprocess. For a prefix P and source language s, tokens are read from P.s and their
 trees from P.s.conllu or P.s.conllu.gz; the two must agree word for word.
 
-example:
-  fairseq-syntax preprocess --source-lang en --target-lang de --trainpref bpe/train --validpref bpe/valid \\
-      --testpref bpe/test --destdir data-bin --joined-dictionary --workers 2
-  fairseq-syntax preprocess --only-syntax --source-lang en --target-lang de --testpref bpe/test --destdir data-bin
-  fairseq-syntax preprocess --check data-bin
-
 --check verifies a directory that is there: checksums and shapes of all files, that heads form trees, that parents and
 distances follow from the heads, the dictionaries, and that every sentence has a tree of its length; training does the
 cheap part of this by itself. It prints a line for every split, and one for every fault on stderr; the exit status is 1
 if there is a fault.
+
+examples:
+  fairseq-syntax preprocess --source-lang en --target-lang de --trainpref bpe/train --validpref bpe/valid \\
+      --testpref bpe/test --destdir data-bin --joined-dictionary --workers 2
+  fairseq-syntax preprocess --only-syntax --source-lang en --target-lang de --testpref bpe/test --destdir data-bin
+  fairseq-syntax preprocess --check data-bin
 """
 
 import argparse

@@ -663,13 +663,14 @@ def test_the_example_in_its_help(tmp_path, corpus, monkeypatch, capsys):
     with pytest.raises(SystemExit):
         preprocess.main(["--help"])
     shown = capsys.readouterr().out
-    example = shown[shown.index("example:") + len("example:") :].replace("\\\n", " ")
+    example = shown[shown.index("examples:") + len("examples:") :].replace("\\\n", " ")
     commands = [line.split() for line in example.strip().splitlines()]
-    assert [command[:2] for command in commands] == [["fairseq-syntax", "preprocess"]] * 2
+    assert [command[:2] for command in commands] == [["fairseq-syntax", "preprocess"]] * 3
     os.rename(tmp_path / "text", tmp_path / "bpe")
-    first, second = (command[2:] for command in commands)
+    first, second, third = (command[2:] for command in commands)
     monkeypatch.chdir(tmp_path)
     preprocess.main(first)
     check_split(Path("data-bin"), "train", corpus["train"])
     preprocess.main([*second, "--overwrite"])
     check_split(Path("data-bin"), "test", corpus["test"])
+    assert preprocess.main(third) == 0
