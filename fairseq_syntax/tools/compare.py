@@ -257,8 +257,9 @@ def run(args: argparse.Namespace) -> None:
     from ..evaluate.results import systems_of
     from ..pictures.figures import save_figure
 
+    scoring = scoring_of(args)
     systems, records = systems_of(args.system, args.results, args.split, args.baseline)
-    compared = compare(systems, baselines=args.baseline or (), records=records, **scoring_of(args))
+    compared = compare(systems, baselines=args.baseline or (), records=records, **scoring)
     figure = compared.figure() if args.draw else None
     if args.format == "json":
         print(json.dumps(compared.found, ensure_ascii=False, indent=1))

@@ -63,7 +63,7 @@ def test_stdout_is_utf_8(monkeypatch):
         "perturb --input trees --output out --trees left",
         "linearize --input in --output new --source-lang en --target-lang de --translate-only",
         "parse --input text --output out --parser conllu --parser-model trees",
-        "constituents draw latent --sentence 0 --draw out.svg",
+        "look --constituents latent --sentence 0 --draw out.svg",
     ],
     ids=lambda line: line.split()[0],
 )
@@ -74,7 +74,7 @@ def test_output_that_is_there_is_replaced_only_on_demand(line, tmp_path, monkeyp
     Path("trees").write_text("1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n\n")
     attention = '{"source_spans": [[0, 1]], "target_spans": [], "attention": []}'
     Path("latent").write_text(f"TS-0\t(X a )\nTT-0\t(X b )\nTA-0\t{attention}\n")
-    there = Path({"linearize": "new.de", "constituents": "out.svg"}.get(line.split()[0], "out"))
+    there = Path({"linearize": "new.de", "look": "out.svg"}.get(line.split()[0], "out"))
     there.write_text("mine")
     verb, *options = line.split()
     assert program.load(verb).main(options) == 1
