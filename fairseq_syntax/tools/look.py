@@ -208,7 +208,9 @@ def _run_model(args: argparse.Namespace) -> None:
     from .models import load
     from .views import show_sentence, show_split
 
-    refuse_existing([args.output, args.draw if _is_picture(args.draw) else None], args.overwrite)
+    places, drawn = list(dict.fromkeys(args.sentence or [0])), args.draw or (None if args.output else "look")
+    pictures = [_path(drawn, place, kind) for place in places for kind in args.kind or KINDS] if drawn else []
+    refuse_existing([args.output, *dict.fromkeys(pictures)], args.overwrite)
     loaded, preparation = load(args.path, args.data, args.cpu), verb.preparation_of(args)
     if args.subset and isinstance(loaded.task, DependencyParsingTask):
         raise ValueError(f"--subset {args.subset}: the data of {loaded.name} are treebanks; give --input FILE.conllu")
@@ -220,11 +222,11 @@ def _run_model(args: argparse.Namespace) -> None:
         sentences = read_split(loaded, args.subset, cutter)
     else:
         sentences = read_sentences(args.input, cutter, args.collapse_ranges)
-    if args.draw or not args.output:
+    if drawn:
         # these first: a number that does not exist should not take long
-        sentences = list(sentences)
+        sentences = list(sentences if args.output else islice(sentences, max(0, *places) + 1))
         loaded.choose_parser(args.parser, verb.parser_options(args))
-        for place in dict.fromkeys(args.sentence or [0]):
+        for place in places:
             sentence, source = nth(sentences, place)
             if not len(sentence):
                 raise ValueError(f"--sentence {place}: has no words; give another")
@@ -235,7 +237,7 @@ def _run_model(args: argparse.Namespace) -> None:
                 shown = show_sentence(loaded, sentence, source, title, **verb.search_of(args))
             kinds = args.kind or (None if not _is_picture(args.draw) else _first(loaded))
             figures = look(loaded, shown, kinds, args.decoder, args.evidence, args.threshold)
-            _save(figures, args.draw or "look", place, args.overwrite)
+            _save(figures, drawn, place, args.overwrite)
     if inducer:
         write_trees(inducer, sentences, args.output)
         if note := inducer.note(preparation):
@@ -247,11 +249,16 @@ def _first(loaded) -> list[str]:
     return ["heads" if loaded.task.target_dictionary is not None else "graph"]
 
 
+def _path(path: str, place: int, kind: str) -> str:
+    """Of a picture: this one, or N-KIND.svg in this folder."""
+    return path if _is_picture(path) else str(Path(path, f"{place}-{kind}.svg"))
+
+
 def _save(figures: dict, path: str, place: int, overwrite: bool) -> None:
-    """Into one picture, or into a folder as N-KIND.svg."""
+    """Write the pictures of a sentence."""
     from ..pictures.figures import save_figure
 
-    paths = {kind: path if _is_picture(path) else str(Path(path, f"{place}-{kind}.svg")) for kind in figures}
+    paths = {kind: _path(path, place, kind) for kind in figures}
     refuse_existing(list(paths.values()), overwrite)
     for kind, figure in figures.items():
         save_figure(figure, paths[kind])

@@ -211,7 +211,8 @@ def check_checkpoint_arguments(
     if args.data and not args.path and args.data in pretrained.names():
         args.path, args.data = pretrained.checkpoint(args.data), str(pretrained.folder(args.data))
     if (args.data is None) != (args.path is None) or (required and not args.path):
-        parser.error("DATA and --path go together: give the data directory and the checkpoint, or a bundled model")
+        bundled = ", ".join(pretrained.names())
+        parser.error(f"DATA and --path go together: give the data directory and the checkpoint, or one of {bundled}")
 
 
 def add_format(parser: argparse.ArgumentParser, *more: str) -> None:
