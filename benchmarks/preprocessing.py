@@ -30,10 +30,8 @@ def run(quick: bool) -> None:
             shutil.rmtree(folder / "data", ignore_errors=True)
             command("fairseq_cli.preprocess", *common)
 
-        def added():
-            command(
-                "fairseq_syntax.tools.preprocess", "--only-syntax", "--overwrite", *common, "--destdir", folder / "data"
-            )
+        def added():  # to what fairseq-preprocess made last
+            command("fairseq_syntax.tools.preprocess", "--only-syntax", "--overwrite", *common)
 
         seconds = side_by_side({"fairseq-preprocess": stock, "adding the arrays": added}, rounds, warm_up)
         report(f"preprocessing {sentences} sentences", seconds, "fairseq-preprocess", ">= 1.0")

@@ -5,19 +5,22 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..evaluate.tables import format_table
-from ..systems.latent_tree.constituents import NONE, Constituents, constituents
-from ..systems.latent_tree.control_trees import left_branching, pad, random_trees, right_branching
 from ..systems.latent_tree.statistics import (
     Counts,
     Segmentation,
     Shape,
     Text,
     attention_summary,
+    left_branching,
     mean_shape,
+    pad,
+    random_trees,
+    right_branching,
     segmentation,
     shape,
     span_counts,
 )
+from ..systems.latent_tree.transitions import NONE, Constituents, constituents
 from ..systems.latent_tree.tree_files import Tree, TreeRecord
 from ..trees.characters import SPACE, to_characters
 from ..trees.conllu import TreeFormatError

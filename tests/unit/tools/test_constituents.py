@@ -13,10 +13,9 @@ import pytest
 import torch
 from oracles import constituency as oracle
 
-from fairseq_syntax.systems.latent_tree.brackets import from_brackets, to_brackets
-from fairseq_syntax.systems.latent_tree.control_trees import pad, random_trees
-from fairseq_syntax.systems.latent_tree.tree_files import read_tree_file
-from fairseq_syntax.systems.latent_tree.tree_output import tree_lines as written_by_task
+from fairseq_syntax.systems.latent_tree.statistics import pad, random_trees
+from fairseq_syntax.systems.latent_tree.tree_files import from_brackets, read_tree_file, to_brackets
+from fairseq_syntax.systems.latent_tree.tree_files import tree_lines as written_by_task
 from fairseq_syntax.tools import look as program
 
 SPACE = oracle.SPACE
@@ -93,7 +92,7 @@ def check_side(name, sentences, tables, words=None):
     assert found[2:4] == [prf(oracle.common_spans(sentences, given))[2] for given in (right, left)]
     for system, own in (("found", sentences), ("right", right), ("left", left)):
         (found,) = [row for row in tables[2] if row[:2] == [name, system]]
-        of_words, of_all, _ = oracle.segmentation(own, words)
+        of_words, of_all = oracle.segmentation(own, words)
         assert found[2:] == [*prf(of_words), prf(of_all)[1]]
 
 
