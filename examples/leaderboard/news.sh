@@ -32,7 +32,7 @@ for split in "${SPLITS[@]}"; do
 done
 run cp "$TEXT/pud.en" "$TEXT/pud-gold.en"
 run cp "$TEXT/pud.de" "$TEXT/pud-gold.de"
-for kind in linear random; do # trees that are not of this sentence: gold or not is no question
+for kind in linear random; do # these read no gold trees
     run cp "$OUT/$kind/pud.en.conllu" "$OUT/$kind/pud-gold.en.conllu"
 done
 for folder in "$TEXT" "$OUT/ud"; do
