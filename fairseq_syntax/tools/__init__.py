@@ -2,7 +2,7 @@
 
 The functions take plain arguments, and return tables, pictures or dataclasses: `from fairseq_syntax.tools.whatif import
 whatif` works in a notebook. A new verb is a file here with a `main = Verb(…)`, see `verb`, and a line in
-`cli.program.GROUPS`. Files that are no verbs: `verb` has the options that verbs share; `preparation`, `models`,
+`cli.program.GROUPS`. Some files are not verbs: `verb` has the options that verbs share; `preparation`, `models`,
 `latent_trees`, `word_attention` and `views` load models and look inside; `constituents`, `markup` and `sections` belong
 to `look` and `report`.
 """
