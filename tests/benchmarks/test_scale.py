@@ -61,8 +61,8 @@ def test_the_table_goes_on_along_the_last_two_figures(scale, monkeypatch):
     }
     rows = scale.table({"runs": runs}).splitlines()
     assert rows[0] == "made 10; made 100."
-    assert "| `fairseq-syntax check`: CPU | 30 s | 20 s | 40 s | 3.3 min |" in rows
-    assert "| `fairseq-syntax check`: memory | 210 MB | 210 MB | 210 MB | 210 MB |" in rows
+    assert "| `fairseq-syntax preprocess --check`: CPU | 30 s | 20 s | 40 s | 3.3 min |" in rows
+    assert "| `fairseq-syntax preprocess --check`: memory | 210 MB | 210 MB | 210 MB | 210 MB |" in rows
     assert "| on disk: text, both languages | 10 MB | 100 MB | 200 MB | 1 GB |" in rows
 
 
