@@ -128,6 +128,35 @@ def test_hub_ids_of_several_batches_keep_their_trees(trained, data_bin, raw):
     assert_same_hypotheses(found, hub_hypotheses(alone, expected))
 
 
+@pytest.mark.parametrize("way", ["interactive", "hub", "generate"])
+def test_many_equal_sentences_of_a_buffer_keep_their_trees(trained, data_bin, raw, tmp_path, way):
+    """Of more than 16 rows of one length, torch's sort keeps no order: equal ids would get each other's trees."""
+    arch, count = "dasa_transformer_tiny", 40
+    model = trained(arch)
+    line = Path(f"{raw}.en").read_text(encoding="utf-8").splitlines()[3]
+    tree = [*read_conllu(f"{raw}.en.conllu")][3]
+    kinds = [tree, chain(tree.forms)]
+    turns = [i * i % 3 % 2 for i in range(count)]  # of no period that a sort could hit by luck
+    text, trees = tmp_path / "text.en", tmp_path / "text.en.conllu"
+    text.write_text(f"{line}\n" * count, encoding="utf-8")
+    (tmp_path / "text.de").write_text("ein vogel\n" * count, encoding="utf-8")
+    trees.write_text("".join(format_sentence(kinds[turn]) for turn in turns), encoding="utf-8")
+    given = ["--parser", "conllu", "--parser-model", trees]
+    checkpoint = model / "checkpoint_last.pt"
+    expected = commands.interactive(data_bin, checkpoint, text, *given, "--buffer-size", 1)
+    assert len({score for score, _ in expected.values()}) == 2
+    if way == "interactive":
+        found = commands.interactive(data_bin, checkpoint, text, *given, "--buffer-size", count, "--batch-size", count)
+    elif way == "hub":
+        hub = open_hub(arch, model, data_bin, parser="conllu", parser_model=str(trees))
+        found = hub_hypotheses(hub, hub.generate([hub.encode(line) for _ in range(count)], **SEARCH))
+    else:
+        dictionaries = ["--srcdict", data_bin / "dict.en.txt", "--tgtdict", data_bin / "dict.de.txt"]
+        binarize({"test": tmp_path / "text"}, tmp_path / "data", *dictionaries, "--syntax-dicts", data_bin)
+        found = commands.generate(tmp_path / "data", checkpoint, "--batch-size", count)
+    assert_same_hypotheses(found, expected)
+
+
 def test_a_failed_translation_leaves_no_tree_for_the_next(trained, data_bin, raw):
     """Regression: trees of sentences that were never translated went to others with the same token ids."""
     lines = Path(f"{raw}.en").read_text(encoding="utf-8").splitlines()
