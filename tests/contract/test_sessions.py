@@ -104,7 +104,7 @@ def test_transformers_are_trained_alike(recorded):
     ("session", "made"),
     [
         ("readme", {"checkpoints"}),
-        ("site", {"tree.svg", "gates.html", "heads.png", "graph.svg", "test.trees", "trees", "lengths.png", "map.png"}),
+        ("site", {"tree.svg", "pictures", "graph.svg", "test.trees", "trees", "lengths.png", "map.png"}),
     ],
 )
 def test_it_runs_from_top_to_bottom(session, made, tmp_path, real_data):
