@@ -13,6 +13,7 @@ from types import ModuleType, SimpleNamespace
 import programs
 import pytest
 from sacrebleu.metrics import BLEU, CHRF, TER
+from sacrebleu.tokenizers import tokenizer_ja_mecab
 from scipy.stats import ttest_ind
 
 from fairseq_syntax.evaluate.ribes import sentence_ribes
@@ -520,8 +521,7 @@ def test_files_that_do_not_fit(world, refused):
 
 
 def test_tokenizer_that_is_not_installed(world, refused, monkeypatch):
-    monkeypatch.setitem(sys.modules, "MeCab", None)
-    monkeypatch.delitem(sys.modules, "sacrebleu.tokenizers.tokenizer_ja_mecab", raising=False)
+    monkeypatch.setattr(tokenizer_ja_mecab, "MeCab", None)
     said = refused(*two(*world.pair(), "--tokenize", "ja-mecab"))
     assert said.startswith("--tokenize ja-mecab: ") and "sacrebleu[ja]" in said
 
