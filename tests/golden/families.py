@@ -46,7 +46,7 @@ FAMILIES = {
     "sa_nmt_hard": ("words", [*SYNTAX, *RECURRENT, "--sa-root-scores", "diagonal", "--sa-punctuation-never-heads"]),
     "sdatt": ("words", [*SYNTAX, *RECURRENT, "--sdatt-n", "2"]),
     "global_plus_chen17": ("words", [*SYNTAX, *RECURRENT, "--sdatt-sdr-unit-size", "10"]),
-    "global_plus_sdatt": ("words", [*SYNTAX, *RECURRENT, "--sdatt-position", "mix"]),
+    "global_plus_sdatt": ("words", [*SYNTAX, *RECURRENT, "--sdatt-position", "hard"]),
     "lgp_nmt": ("words", [*SYNTAX, *LGP, "--lgp-size", "12"]),
     "char_lstm": ("characters", [*SMOOTHED, *RECURRENT]),
     "latent_tree_rnng": (

@@ -1,11 +1,11 @@
 """Make the checkpoints, data and results that test_golden.py compares with, with the code of an older commit.
 
-    git worktree add ../older 59d80b3
-    PYTHONPATH=../older python tests/golden/make.py NEW_FOLDER
+    git worktree add ../older fc347e9
+    cd ../older && PYTHONPATH=$PWD python tests/golden/make.py NEW_FOLDER
 
 NEW_FOLDER then holds text, data folders, checkpoints and expected.json; they replace those beside this script. This is
-done once: the files stay what the older commit made. It had no greedy trees in validation: losses of latent_tree_rnng
-are those of commit f2f736e.
+done once: the files stay what the older commit made. That commit's own families gave global_plus_sdatt a position
+that has gone since; it was made with --sdatt-position hard.
 """
 
 import contextlib
