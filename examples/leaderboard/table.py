@@ -8,7 +8,7 @@ from itertools import chain
 from board import Board
 
 from fairseq_syntax.evaluate.curves import MEASURES, Parses, in_order, parse_points
-from fairseq_syntax.evaluate.significance import holm
+from fairseq_syntax.evaluate.significance import detectable_over_seeds, detectable_over_sentences, holm
 from fairseq_syntax.evaluate.tables import TableFormat, format_table, mean_and_deviation
 
 
@@ -125,12 +125,13 @@ def controls(split: str, comparisons: list[dict]) -> str:
     return f"{title}\n\n{format_table(header, rows, TableFormat.markdown)}"
 
 
-_TEST = ("BLEU by seed", "difference", "95 % interval", "p", "p, Holm", "p, seeds")
+_TEST = ("BLEU by seed", "difference", "95 % interval", "p", "p, Holm", "p, seeds", "detectable", "detectable, seeds")
 
 
 def _tested(comparison: dict, test: dict, adjusted: float) -> list[str]:
     """Cells of `_TEST`."""
     [own] = (system for system in comparison["systems"] if system["name"] == test["system"])
+    [other] = (system for system in comparison["systems"] if system["name"] == test["baseline"])
     p, trials = test["p"]["randomization"], comparison["chance"]["trials"]
     most = "≤ " if p <= 1 / (trials + 1) else ""  # no trial differed as much; there may be smaller p
     return [
@@ -139,11 +140,19 @@ def _tested(comparison: dict, test: dict, adjusted: float) -> list[str]:
         _interval(test["interval"]),
         *(f"{most}{value:.2g}" for value in (p, adjusted)),
         "–" if test["p_seeds"] is None else f"{test['p_seeds']:.2g}",
+        f"{detectable_over_sentences(test['interval']):.1f}",
+        "–"
+        if test["p_seeds"] is None
+        else f"{detectable_over_seeds(*(_bleu_of_runs(one) for one in (other, own))):.1f}",
     ]
 
 
+def _bleu_of_runs(system: dict) -> list[float]:
+    return system["scores"]["BLEU"]["runs"]
+
+
 def _by_seed(system: dict) -> str:
-    return ", ".join(f"{score:.1f}" for score in system["scores"]["BLEU"]["runs"])
+    return ", ".join(f"{score:.1f}" for score in _bleu_of_runs(system))
 
 
 def _signed(value: float, digits: int = 1) -> str:

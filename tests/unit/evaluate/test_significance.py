@@ -16,6 +16,8 @@ from fairseq_syntax.evaluate import significance
 from fairseq_syntax.evaluate.metrics import METRICS, Bleu
 from fairseq_syntax.evaluate.significance import (
     approximate_randomization,
+    detectable_over_seeds,
+    detectable_over_sentences,
     holm,
     interval,
     paired_bootstrap,
@@ -286,6 +288,25 @@ def test_welch_is_the_formula():
 def test_welch_needs_seeds_that_differ():
     assert welch([95.0], [96.0, 97.0]) is None and welch([95.0, 95.0], [96.0, 96.0]) is None
     assert welch([95.0, 95.0], [95.0, 96.0]) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(("first", "second"), [([1.0, 2.0, 3.0], [5.0, 7.0, 9.0]), ([1.0, 2.0], [3.0, 3.5, 4.0, 4.5])])
+def test_a_detectable_difference_is_found_four_times_in_five(first, second):
+    """Student's t-test of drawn runs; their deviation is the pooled one of those given."""
+    pooled = np.sqrt(
+        sum(((np.array(runs) - np.mean(runs)) ** 2).sum() for runs in (first, second)) / (len(first + second) - 2)
+    )
+    shift = detectable_over_seeds(first, second)
+    rng = np.random.default_rng(1)
+    drawn = (rng.normal(mean, pooled, (20000, len(runs))) for mean, runs in ((0, first), (shift, second)))
+    assert (scipy.stats.ttest_ind(*drawn, axis=1).pvalue <= 0.05).mean() == pytest.approx(0.8, abs=0.01)
+
+
+def test_a_detectable_difference_over_sentences():
+    """An interval ±1.96 wide has a standard error of 1; at 2.8, four draws in five are more than 1.96 from 0."""
+    shift = detectable_over_sentences([0.3 - 1.96, 0.3 + 1.96])
+    assert (np.random.default_rng(1).normal(shift, 1, 50000) > 1.96).mean() == pytest.approx(0.8, abs=0.01)
+    assert detectable_over_sentences([-1, 1], power=0.5) == pytest.approx(1)
 
 
 # --- several tests ------------------------------------------------------------------------------------------------
