@@ -272,7 +272,7 @@ def test_comparisons_are_tables_and_go_with_their_records(results, tmp_path):
     write(comparison)
     text = results.renewed(PAGE, tmp_path, tmp_path)
     assert "test: BLEU against a (80.0, 82.0)" in text
-    assert "| b | 81.0, 82.0 | +0.5 | -0.50 to +2.50 | 0.12 | 0.25 | 0.62 | +0.9 (C) |" in text
+    assert "| b | 81.0, 82.0 | +0.5 | -0.50 to +2.50 | 0.12 | 0.25 | 0.62 | 2.1 | 6.3 | +0.9 (C) |" in text
     assert "by source words (sentences)\n\n| system | 1-10 (7) |" in text
     assert "by kinds (sentences)\n\n| system | many (5) |" in text
     assert "| a | 80.0 ± 1.4 |\n| b | -1.0 (-2.00 to -0.04) |" in text and "random" not in text
@@ -284,7 +284,7 @@ def test_comparisons_are_tables_and_go_with_their_records(results, tmp_path):
     write(compared("c", {"c": {2: 70.0}, "b": systems["b"]}, ("b", 11.96, 1 / 10001, 1 / 10001, None)))
     text = results.renewed(PAGE, tmp_path, tmp_path)
     assert "test: BLEU against controls" in text
-    assert "| b | c | 81.0, 82.0 | +12.0 | -0.50 to +2.50 | ≤ 0.0001 | ≤ 0.0001 | – |" in text
+    assert "| b | c | 81.0, 82.0 | +12.0 | -0.50 to +2.50 | ≤ 0.0001 | ≤ 0.0001 | – | 2.1 | – |" in text
 
     comparison["systems"][1]["scores"]["BLEU"]["runs"] = [81.0, 81.5]
     write(comparison)
