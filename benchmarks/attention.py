@@ -45,8 +45,7 @@ def variants(width: int) -> dict[str, dict]:
     Left out are the systems with dependency units, which have the attention of the others.
     """
     systems = {name: options for name, options in models.directed(width).items() if not SYSTEMS[name].get("sdatt_sdr")}
-    for gradient in (PositionGradient.ste, PositionGradient.hard, PositionGradient.mix):
-        systems[f"sdatt, {gradient}"] = {**systems["sdatt"], "sdatt_position": str(gradient)}
+    systems["sdatt, hard"] = {**systems["sdatt"], "sdatt_position": str(PositionGradient.hard)}
     systems["sdatt, add"] = {**systems["sdatt"], "sdatt_combine": str(Combine.add)}
     return systems
 
@@ -97,7 +96,7 @@ def decoder_steps(model, encoder_out: dict, shape: Shape) -> tuple[Callable, Ten
 
 
 def forward(model, run: Callable, given: Tensor, memory: dict) -> Callable[[], None]:
-    """All steps as in generation: no gradients, and SDAtt with `ste` computes one row of distances."""
+    """All steps as in generation: no gradients, and SDAtt computes one row of distances."""
 
     def timed() -> None:
         model.eval()

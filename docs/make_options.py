@@ -1,12 +1,10 @@
-"""Write docs/options.md from the code: `python docs/make_options.py`. With --check: fail if the page is out of date."""
+"""The page of all options, made from the code; `make docs` puts it into the site."""
 
 import argparse
 import dataclasses
 import logging
-import sys
 from enum import Enum
 from functools import cache
-from pathlib import Path
 from unittest.mock import patch
 
 from fairseq import options as fairseq_options
@@ -21,9 +19,6 @@ from fairseq.tasks import TASK_DATACLASS_REGISTRY, TASK_REGISTRY
 
 from fairseq_syntax.cli import program
 from fairseq_syntax.tools.options import field_defaults, new_actions, parser_of
-
-DOCS = Path(__file__).resolve().parent
-PAGE = DOCS / "options.md"
 
 
 def console_scripts() -> list[str]:
@@ -156,8 +151,6 @@ def page() -> str:
     lines = [
         "# Options",
         "",
-        "Made by `python docs/make_options.py`; edit the code, not this page.",
-        "",
         "What is fairseq's own is not repeated here, unless its default differs. Every program prints all its options",
         "with `--help`; those of fairseq-train depend on `--arch`, `--task` and `--criterion`. Numbers have a range,",
         "such as `[0, 1)`, to which a bound in square brackets belongs. What a paper leaves open, or can be read",
@@ -211,19 +204,3 @@ def page() -> str:
                 for command, subparser in action.choices.items():
                     lines += [f"`{name} {command}`:", "", *table(new_actions(subparser, None))]
     return "\n".join(lines).rstrip() + "\n"
-
-
-def main(argv: list[str] | None = None) -> None:
-    """Entry point."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if the page is out of date")
-    args = parser.parse_args(argv)
-    content = page()
-    if not args.check:
-        PAGE.write_text(content, encoding="utf-8")
-    elif not PAGE.is_file() or PAGE.read_text(encoding="utf-8") != content:
-        sys.exit(f"{PAGE.name} is out of date; run: python docs/make_options.py")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""What mkdocs reads beside docs/: README as the home page, CHANGELOG, CONTRIBUTING, the notebook, and all recipes.
+"""What mkdocs reads beside docs/: README as the home page, CHANGELOG, CONTRIBUTING, the notebook, recipes and options.
 
 Pages link to each other as files of the checkout, so that their links work wherever the checkout is read. Here they
 become links of the site; where one leads to a file that is not a page, such as a script, its text stays.
@@ -6,6 +6,7 @@ become links of the site; where one leads to a file that is not a page, such as 
 
 import posixpath
 import re
+import sys
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -14,6 +15,9 @@ from mkdocs.structure.pages import Page
 from nbconvert import MarkdownExporter
 
 CHECKOUT = Path(__file__).resolve().parents[1]
+sys.path.append(str(CHECKOUT / "docs"))
+import make_options  # noqa: E402
+
 LINK = re.compile(r"\[(?P<text>(?:!\[[^]]*\]\([^)]*\)|[^][])*)\]\((?P<url>[^)\s]+)\)")
 CODE = re.compile(r"(^```(?s:.*?)^```$|^ {4}.*$)", re.MULTILINE)
 
@@ -43,6 +47,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
                 files.append(File.generated(config, name, content=picture))
         else:
             files.append(File.generated(config, page, abs_src_path=str(CHECKOUT / path)))
+    files.append(File.generated(config, "options.md", content=make_options.page()))
     return files
 
 

@@ -1,7 +1,7 @@
 """Options that are declared as dataclasses: defaults, presets, and which values they may have.
 
 A field's metadata holds, beside fairseq's "help", the "range" of a number as an interval, "[0, 1)" or "(0, inf]", and
-"reading", true if it chooses another reading of the paper; docs/options.md has both.
+"reading", true if it chooses another reading of the paper; `make docs` lists both.
 """
 
 import argparse

@@ -16,7 +16,7 @@ case "$SIZE" in
 cpu)
     : "${CRITERION:=cross_entropy}" # faster, and learns more in few epochs, with so few words
     : "${MAX_EPOCH:=20}"            # half epochs
-    : "${PRIOR:=off}"               # it lowers BLEU here (docs/small-budgets.md)
+    : "${PRIOR:=off}"               # it lowers BLEU here
     : "${PARSE_DEVICE:=cpu}"
     DEVICE=(--cpu)
     ;;

@@ -31,7 +31,6 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.distributed import ModuleProxyWrapper
 from fairseq.file_io import PathManager
 from fairseq.optim import build_optimizer
-from fairseq.optim.fp16_optimizer import FP16Optimizer
 from fairseq.optim.lr_scheduler import build_lr_scheduler
 from integration import commands
 from torch.nn.parallel import DistributedDataParallel
@@ -267,12 +266,6 @@ case("the tree that was given has no heads", "input 'a b'", "--parser-unparsed a
     lambda world: parsed(UNPARSED, UNPARSED)
 )
 case("that were given are not a tree; correct it", "input 'a b': the heads [1, 0] that")(lambda world: parsed(1, 0))
-
-
-@case("--sdatt-position-lr: does not work with --fp16 or --bf16", "--memory-efficient-fp16")
-def _(world):
-    task = world.set_up("--sdatt-position-lr", 0.1, arch="sdatt_tiny")
-    task.optimizer_step(FP16Optimizer.__new__(FP16Optimizer), world.model, update_num=0)
 
 
 @case("has no trees; use --task syntax_translation, or none", "LisaTransformerModel: the task TranslationTask")

@@ -286,7 +286,7 @@ def test_all_systems_of_a_recipe_have_one_budget(name, systems, own):
     [
         ("bash examples/quickstart.sh", 2, None),
         ("bash examples/sa_nmt/quick.sh", 2, ("sa_head_selection", "sa_context", "sa_hard_heads")),
-        ("bash examples/sdatt/quick.sh", 4, ("sdatt_attention", "sdatt_double_context", "sdatt_guide")),
+        ("bash examples/sdatt/quick.sh", 3, ("sdatt_attention", "sdatt_double_context")),
         ("bash examples/latent_tree/quick.sh", 2, None),
     ],
 )

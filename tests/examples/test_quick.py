@@ -38,7 +38,7 @@ def test_sa_nmt_scores_both_systems_and_looks_at_the_trees(tmp_path):
 
 @pytest.mark.slow
 def test_sdatt_scores_and_compares_all_systems(tmp_path):
-    systems = ["global_att", "sdatt", "sdatt_centres", "global_plus_sdatt"]
+    systems = ["global_att", "sdatt", "global_plus_sdatt"]
     printed = quick_run("sdatt/quick.sh", tmp_path / "quick", systems)
     # tables of the comparison, whose cells are two spaces apart: the baseline, the others with their difference to it
     rows = [re.split(" {2,}", line) for line in printed.splitlines()]

@@ -51,7 +51,7 @@ def test_interrupted_quick_run_leaves_no_training_behind(repository, with_progra
         # a shell that was started with the signal ignored could not be interrupted
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    wait_until(lambda: len(list(running.iterdir())) == 4)
+    wait_until(lambda: len(list(running.iterdir())) == 3)
     os.killpg(process.pid, signal.SIGINT)
     assert process.wait(timeout=60) == -signal.SIGINT
     wait_until(lambda: not any(is_running(int(path.name)) for path in running.iterdir()))

@@ -78,7 +78,7 @@ def row_weights(scores, distances, window, sigma, combine):
     return torch.stack(weights)
 
 
-def directed(scores, query, net, distances, *, window=4.0, sigma=None, combine="mul", gradient="smooth", guide="none"):
+def directed(scores, query, net, distances, *, window=4.0, sigma=None, combine="mul", gradient="smooth"):
     """Eqs. 5, 9-11; (weights, p)."""
     length = len(scores)
     sigma = window / 2 if sigma is None else sigma
@@ -86,34 +86,11 @@ def directed(scores, query, net, distances, *, window=4.0, sigma=None, combine="
     def of_row(scores, row):
         return row_weights(scores, distances[row], window, sigma, combine)
 
-    if guide == "centres":
-        plain = softmax(scores)
-        best = max(range(length), key=lambda j: float(scores[j]))
-        if gradient == "mix":
-            place = sum(weight * (j + 0.5) for j, weight in enumerate(plain))
-            return list(sum(weight * of_row(scores, j) for j, weight in enumerate(plain))), place
-        weights = of_row(scores, best)
-        if gradient != "hard":
-            mixed = sum(weight * of_row(scores, j).detach() for j, weight in enumerate(plain))
-            weights = weights + mixed - mixed.detach()
-        return list(weights), scores[best].detach() * 0 + best + 0.5
     place = predicted(part(net, "position."), query, length)
-
-    def mixture(scores):
-        middle = min(max(float(place) - 0.5, 0.0), length - 1.0)
-        low = min(math.floor(middle), max(length - 2, 0))
-        share = middle - low + place - place.detach()
-        return (1 - share) * of_row(scores, low) + share * of_row(scores, min(low + 1, length - 1))
-
-    if gradient == "mix":
-        return list(mixture(scores)), place
     weights = of_row(scores, min(math.floor(place), length - 1))
     fixed = [score.detach() for score in scores]
-    # of the mixtures, their gradient to the position only
-    if gradient == "ste":
-        mixed = mixture(fixed)
-        weights = weights + mixed - mixed.detach()
     if gradient == "smooth":
+        # of the mixture, its gradient to the position only
         heights = [torch.exp(-((j + 0.5 - place) ** 2) / (2 * 3.0**2)) for j in range(length)]
         mixed = sum(height / sum(heights) * of_row(fixed, j) for j, height in enumerate(heights))
         weights = weights + mixed - mixed.detach()

@@ -59,7 +59,7 @@ class RecurrentDecoder(FairseqIncrementalDecoder):
         """Run all steps, or with `incremental_state` those that are new.
 
         Returns (features (B, S, C); extra: "attn" [(B, S, T)] in eval mode, and what else the attention found, (B, S,
-        …); in training "guide_loss" only).
+        …)).
         """
         state = self.get_incremental_state(incremental_state, "cached_state")
         if state is None:
@@ -74,8 +74,6 @@ class RecurrentDecoder(FairseqIncrementalDecoder):
             findings.append(found)
         self.set_incremental_state(incremental_state, "cached_state", state)
         extra: Dict[str, object] = {"attn": [None]}
-        if "guide_loss" in findings[0]:
-            extra["guide_loss"] = torch.stack([found["guide_loss"] for found in findings], dim=1)
         if not self.training and self.need_attn:
             extra = {name: torch.stack([found[name] for found in findings], dim=1) for name in findings[0]}
             extra["attn"] = [extra["attn"]]

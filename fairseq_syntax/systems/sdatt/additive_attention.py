@@ -38,26 +38,17 @@ class AdditiveMemory(SourceMemory):
 
 
 class PositionNet(nn.Module):
-    """Position in the sentence that a state looks at: p = L sigmoid(v . tanh(W_p s)), in (0, L) (eq. 5).
-
-    Its learning rate is `step_share` of that of other parameters.
-    """
-
-    step_share = 1.0
+    """Position in the sentence that a state looks at: p = L sigmoid(v . tanh(W_p s)), in (0, L) (eq. 5)."""
 
     def __init__(self, query_size: int):
         super().__init__()
         self.hidden = nn.Linear(query_size, query_size, bias=False)
         self.output = nn.Linear(query_size, 1, bias=False)
 
-    def score(self, query: Tensor) -> Tensor:
-        """(B,) v . tanh(W_p s), in float32 at least, of states (B, H)."""
-        scores = self.output(torch.tanh(self.hidden(query))).squeeze(1)
-        return scores.to(torch.promote_types(scores.dtype, torch.float32))
-
     def forward(self, query: Tensor, length: Tensor) -> Tensor:
         """(B,) positions, in float32 at least, of states (B, H) in sentences of so many tokens (B,)."""
-        return length * torch.sigmoid(self.score(query))
+        scores = self.output(torch.tanh(self.hidden(query))).squeeze(1)
+        return length * torch.sigmoid(scores.to(torch.promote_types(scores.dtype, torch.float32)))
 
 
 class SourceWeights(nn.Module):

@@ -9,7 +9,7 @@ import torch
 from fairseq.models import register_model
 from torch import nn
 
-from ...options import option, register_presets, require_trees
+from ...options import option, register_presets
 from ..recurrent.cells import CellType, GRUCell, LSTMCell, RecurrentCell
 from ..recurrent.encoder import RecurrentEncoder
 from ..recurrent.model import RecurrentModel, RecurrentOptions
@@ -22,7 +22,6 @@ from .syntax_directed_attention import (
     Combine,
     MissingParse,
     PositionGradient,
-    PositionGuide,
     SyntaxDirectedMemory,
     SyntaxDirectedWeights,
 )
@@ -106,19 +105,6 @@ class SyntaxDirectedOptions(RecurrentOptions):
         reading=True,
     )
     sdatt_position: PositionGradient = option(PositionGradient.smooth, POSITION_HELP, reading=True)
-    sdatt_guide: PositionGuide = option(
-        PositionGuide.none,
-        "how plain attention, the softmax of the scores over the whole sentence, guides the "
-        "position (ours). none: not at all; loss: a term of the loss pulls the prediction to the "
-        "mean position of plain attention; centres: the word it finds strongest is the centre (with "
-        "--sdatt-position mix, a mixture of all centres), and nothing is predicted",
-    )
-    sdatt_guide_weight: float = option(
-        1.0, "weight of the term of --sdatt-guide loss, L KL(t/L || p/L) to where it looks, t", "[0, inf)"
-    )
-    sdatt_position_lr: float = option(
-        1.0, "learning rate of W_p and v_p, which predict the position, as a share of the others'", "[0, inf)"
-    )
     sdatt_missing: MissingParse = option(
         MissingParse.all_equal,
         "what a sentence without a parse gets. global: all words are equally near, and "
@@ -174,27 +160,16 @@ class SyntaxDirectedModel(RecurrentModel):
     def forward(self, src_tokens, src_lengths, prev_output_tokens, src_syntax=None, features_only=False):
         """As of the base; in validation, what the predicted positions are like goes into fairseq's log."""
         scores, extra = super().forward(src_tokens, src_lengths, prev_output_tokens, src_syntax, features_only)
-        if self.training and "guide_loss" in extra:
-            of_target = prev_output_tokens.ne(self.decoder.dictionary.pad())
-            extra["auxiliary_loss"] = extra["guide_loss"][of_target].sum()
         if not self.training and "position" in extra:
             source, target = self.encoder.dictionary.pad(), self.decoder.dictionary.pad()
             plain = extra["plain_attn"] if "plain_attn" in extra else extra["attn"][0]
             log_positions(extra["position"], plain, src_tokens.ne(source), prev_output_tokens.ne(target))
         return scores, extra
 
-    def step_shares(self) -> list[tuple[nn.Parameter, float]]:
-        """Parameters that the task has learn faster or slower than others, and what share of a step they take."""
-        nets = [module for module in self.modules() if getattr(module, "step_share", 1) != 1]
-        return [(parameter, net.step_share) for net in nets for parameter in net.parameters()]
-
     @classmethod
     def check_options(cls, args, task):
         super().check_options(args, task)
-        _check_guide(args)
         _warn_of_unused(args)
-        if args.sdatt_position_lr != 1:
-            require_trees(cls, task)  # other tasks step as fairseq does
         if args.sdatt_double_context and args.sdatt_attention == AttentionKind.plain:
             raise ValueError(
                 "--sdatt-double-context: the second context needs --sdatt-attention local, flexible or sdatt"
@@ -279,20 +254,6 @@ class SyntaxDirectedModel(RecurrentModel):
         return ConditionalGRUDecoder(task.target_dictionary, args, embed_tokens, attention, context_size, fed)
 
 
-def _check_guide(args) -> None:
-    guided = args.sdatt_guide != PositionGuide.none
-    predicts = args.sdatt_attention in (AttentionKind.local, AttentionKind.syntax) and args.sdatt_sdr != 2
-    if guided and args.sdatt_attention != AttentionKind.syntax:
-        raise ValueError(f"--sdatt-guide {args.sdatt_guide}: needs --sdatt-attention sdatt")
-    if args.sdatt_guide_weight != 1 and args.sdatt_guide != PositionGuide.loss:
-        raise ValueError(f"--sdatt-guide-weight {args.sdatt_guide_weight}: needs --sdatt-guide loss")
-    if args.sdatt_position_lr != 1 and (not predicts or args.sdatt_guide == PositionGuide.centres):
-        raise ValueError(f"--sdatt-position-lr {args.sdatt_position_lr}: the system predicts no position")
-    hard = args.sdatt_attention == AttentionKind.syntax and args.sdatt_position == PositionGradient.hard
-    if args.sdatt_position_lr != 1 and hard and not guided:
-        raise ValueError(f"--sdatt-position-lr {args.sdatt_position_lr}: --sdatt-position hard does not learn it")
-
-
 def _warn_of_unused(args) -> None:
     """Say which of the given options belong to other attentions."""
     local, flexible, syntax = (
@@ -322,28 +283,16 @@ def _check_units(args) -> None:
 
 def _weights(args, query: int) -> SourceWeights:
     if args.sdatt_attention == AttentionKind.local:
-        weights = LocalWeights(query, args.sdatt_local_window, args.sdatt_local_softmax, args.sdatt_local_renorm)
-    elif args.sdatt_attention == AttentionKind.flexible:
+        return LocalWeights(query, args.sdatt_local_window, args.sdatt_local_softmax, args.sdatt_local_renorm)
+    if args.sdatt_attention == AttentionKind.flexible:
         return FlexibleWeights(query, args.sdatt_flex_sigma, args.sdatt_flex_threshold)
-    elif args.sdatt_attention == AttentionKind.syntax:
+    if args.sdatt_attention == AttentionKind.syntax:
         combine = args.sdatt_combine
         if combine is None:
             published = args.sdatt_decoder == DecoderKind.conditional_gru
             combine = Combine.mul if published else Combine.add
-        weights = SyntaxDirectedWeights(
-            query,
-            args.sdatt_n,
-            args.sdatt_sigma,
-            combine,
-            args.sdatt_position,
-            args.sdatt_guide,
-            args.sdatt_guide_weight,
-        )
-    else:
-        return SourceWeights()
-    if weights.position is not None:
-        weights.position.step_share = args.sdatt_position_lr
-    return weights
+        return SyntaxDirectedWeights(query, args.sdatt_n, args.sdatt_sigma, combine, args.sdatt_position)
+    return SourceWeights()
 
 
 TINY = {"encoder_embed_dim": 64, "encoder_hidden_size": 32, "decoder_embed_dim": 64, "decoder_hidden_size": 64}

@@ -5,12 +5,11 @@ from enum import StrEnum
 from typing import Optional
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from ...data.collating import SourceSyntax
 from ...trees.distances import PAD_DISTANCE
-from .additive_attention import AdditiveMemory, PositionNet, SourceWeights, global_weights, positions_of
+from .additive_attention import AdditiveMemory, PositionNet, SourceWeights, global_weights
 from .window_attention import centre_row
 
 
@@ -25,26 +24,16 @@ class Combine(StrEnum):
 class PositionGradient(StrEnum):
     """How the predicted position, of which a row of distances is chosen, gets a gradient. The paper gives it none."""
 
-    smooth = "smooth"  # the row's weights, with the gradient of all rows, mixed by a Gaussian around the position
-    ste = "ste"  # the row's weights, with the gradient of `mix`
+    smooth = "smooth"  # that of the weights of all rows, mixed by a Gaussian around the position
     hard = "hard"  # none: the literal formula; the position is never learned
-    mix = "mix"  # the weights of the two nearest rows, mixed
 
 
 POSITION_HELP = (
     "gradient of the predicted position, of which the paper says nothing: smooth, from all words, those near it the "
-    "most; ste, from the words to its left and right; hard, none; mix: both neighbours' weights, even to translate"
+    "most; hard, none"
 )
 SMOOTH_SIGMA = 3.0
 """Standard deviation of the Gaussian of `PositionGradient.smooth`, in tokens."""
-
-
-class PositionGuide(StrEnum):
-    """What plain attention, the softmax of the same scores, has to say about the position; ours."""
-
-    none = "none"  # nothing, as published
-    loss = "loss"  # training pulls the predicted position to where plain attention looks
-    centres = "centres"  # the centre is where plain attention looks; nothing is predicted
 
 
 class MissingParse(StrEnum):
@@ -125,8 +114,7 @@ class SyntaxDirectedWeights(SourceWeights):
         window: n, in arcs; may be infinite.
         sigma: of the Gaussian, in arcs; may be infinite. None: n / 2.
         combine: how distance changes scores.
-        gradient, guide: how the position learns, where it comes from, and what else it learns from.
-        guide_weight: of the term of the loss, where there is one.
+        gradient: how the position learns.
     """
 
     def __init__(
@@ -136,18 +124,14 @@ class SyntaxDirectedWeights(SourceWeights):
         sigma: Optional[float] = None,
         combine: Combine = Combine.mul,
         gradient: PositionGradient = PositionGradient.smooth,
-        guide: PositionGuide = PositionGuide.none,
-        guide_weight: float = 1.0,
     ):
         super().__init__()
-        self.position = None if guide == PositionGuide.centres else PositionNet(query_size)
+        self.position = PositionNet(query_size)
         self.window = window
         self.combine = combine
         self.gradient = gradient
-        self.guide = guide
-        self.guide_weight = guide_weight
         self.sigma = window / 2 if sigma is None else sigma
-        if gradient == PositionGradient.hard and guide == PositionGuide.none:
+        if gradient == PositionGradient.hard:
             # training in several processes wants to know of parameters without a gradient
             self.position.requires_grad_(False)
 
@@ -170,64 +154,14 @@ class SyntaxDirectedWeights(SourceWeights):
         return self._around(scores.unsqueeze(1), memory["distances"].gather(1, index), memory["keep"].unsqueeze(1))
 
     def forward(self, scores, query, memory, state):
-        length = memory["length"]
-        if self.guide == PositionGuide.centres:
-            weights, position = self._around_plain(scores, memory)
-            return weights, {"position": position}, state
-        predicted = self.position.score(query)
-        position = length * torch.sigmoid(predicted)
-        shown = {"position": position}
-        if self.guide == PositionGuide.loss and self.training:
-            target = expected_position(scores.detach(), memory)
-            shown["guide_loss"] = self.guide_weight * guide_loss(predicted, target, length)
-        return self.weigh(scores, position, memory), shown, state
+        position = self.position(query, memory["length"])
+        return self.weigh(scores, position, memory), {"position": position}, state
 
     def weigh(self, scores: Tensor, position: Tensor, memory) -> Tensor:
         """Weights (B, T) of scores (B, T) around real-valued positions (B,)."""
         return weights_around(
             position, memory["length"], self.gradient, self.training, lambda rows: self._rows(scores, memory, rows)
         )
-
-    def _around_plain(self, scores: Tensor, memory) -> tuple[Tensor, Tensor]:
-        """Weights (B, T) around where plain attention is strongest, and that position (B,).
-
-        The weights of all centres, mixed by the plain attention to these, are the weights of `mix`, and what `ste` and
-        `smooth` have their gradient from: scores learn of all centres, not only of the neighbours in the sentence.
-        """
-        plain = global_weights(scores, memory["keep"])
-        if self.gradient == PositionGradient.mix:
-            return _mix(plain, self._all_rows(scores, memory)), expected_position(scores, memory)
-        row = plain.argmax(dim=1) - memory["start"]
-        weights = self._rows(scores, memory, row.unsqueeze(1)).squeeze(1)
-        if self.gradient != PositionGradient.hard and self.training:
-            with torch.no_grad():
-                rows = self._all_rows(scores, memory)
-            weights = weights + _mix(plain - plain.detach(), rows)
-        return weights, row + scores.new_tensor(0.5)
-
-    def _all_rows(self, scores: Tensor, memory) -> Tensor:
-        """Weights (B, T, T) with each token in the centre, whatever they are at padding."""
-        keep = memory["keep"]
-        # padding is nobody's centre, but its weights must be numbers
-        distances = memory["distances"].masked_fill(~keep.unsqueeze(2), 0)
-        return self._around(scores.unsqueeze(1), distances, keep.unsqueeze(1))
-
-
-def _mix(shares: Tensor, rows: Tensor) -> Tensor:
-    """(…, T) of shares (…, R) and rows (…, R, T)."""
-    return (shares.unsqueeze(-2) @ rows).squeeze(-2)
-
-
-def expected_position(scores: Tensor, memory) -> Tensor:
-    """(B,) where plain attention looks, on the average: token j is at j + 1/2."""
-    return (global_weights(scores, memory["keep"]) * (positions_of(memory) + 0.5)).sum(dim=1)
-
-
-def guide_loss(predicted: Tensor, target: Tensor, length: Tensor) -> Tensor:
-    """L KL(t/L || p/L) (B,) of p = L sigmoid(predicted): its gradient to `predicted` is the error in tokens, p - t."""
-    share = target / length
-    cross = F.binary_cross_entropy_with_logits(predicted, share, reduction="none")
-    return length * (cross + torch.xlogy(share, share) + torch.xlogy(1 - share, 1 - share))
 
 
 def weights_around(
@@ -238,7 +172,7 @@ def weights_around(
     weigh: Callable[[Tensor], Tensor],
     mix: Optional[Callable[[Tensor], Tensor]] = None,
 ) -> Tensor:
-    """(B, …, T) weights around a real-valued position: those around the token there, or around the two nearest ones.
+    """(B, …, T) weights around the token at a real-valued position.
 
     Args:
         position: (B, …), from 0 to the length of the sentence.
@@ -247,35 +181,18 @@ def weights_around(
         training: whether gradients are needed.
         weigh: long (B, …, R) -> weights (B, …, R, T) around each of these tokens, counted from the sentence's first.
         mix: shares (B, …, T) of the sentence's tokens, from its first -> the mean (B, …, T) of the weights around each,
-            which are constants; None: found with `weigh`.
+            which are constants; None: computed with `weigh`.
     """
-    row = centre_row(position, length)
-    if gradient != PositionGradient.mix:
-        weights = weigh(row.unsqueeze(-1)).squeeze(-2)
-        if gradient == PositionGradient.hard or not training:
-            return weights
-    if gradient == PositionGradient.smooth:
-        tokens = torch.arange(weights.shape[-1], device=position.device)
-        last = (length - 1).unsqueeze(-1)
-        log_gaussian = (tokens + 0.5 - position.unsqueeze(-1)).square() * (-0.5 / SMOOTH_SIGMA**2)
-        shares = torch.softmax(log_gaussian.masked_fill(tokens > last, float("-inf")), dim=-1)
-        shares = shares - shares.detach()
-        if mix is not None:
-            return weights + mix(shares)
-        with torch.no_grad():
-            rows = weigh(torch.minimum(tokens, last).expand_as(shares))
-        return weights + _mix(shares, rows)
-    # between the middles of two tokens; the clamp lets gradients through, or positions under 1/2 could not move
-    middle = position - 0.5
-    last = (length - 1).to(position)
-    inner = middle + (torch.minimum(middle.clamp(min=0), last) - middle).detach()
-    low = torch.minimum(inner.detach().floor(), (last - 1).clamp(min=0)).long().clamp(min=0)
-    high = torch.minimum(low + 1, length - 1)
-    high_share = inner - low
-    shares = torch.stack((1 - high_share, high_share), dim=-1)
-    neighbours = torch.stack((low, high), dim=-1)
-    if gradient == PositionGradient.mix:
-        return _mix(shares, weigh(neighbours))
+    weights = weigh(centre_row(position, length).unsqueeze(-1)).squeeze(-2)
+    if gradient == PositionGradient.hard or not training:
+        return weights
+    tokens = torch.arange(weights.shape[-1], device=position.device)
+    last = (length - 1).unsqueeze(-1)
+    log_gaussian = (tokens + 0.5 - position.unsqueeze(-1)).square() * (-0.5 / SMOOTH_SIGMA**2)
+    shares = torch.softmax(log_gaussian.masked_fill(tokens > last, float("-inf")), dim=-1)
+    shares = shares - shares.detach()  # zero, with a gradient
+    if mix is not None:
+        return weights + mix(shares)
     with torch.no_grad():
-        rows = weigh(neighbours)
-    return weights + _mix(shares - shares.detach(), rows)
+        rows = weigh(torch.minimum(tokens, last).expand_as(shares))
+    return weights + (shares.unsqueeze(-2) @ rows).squeeze(-2)

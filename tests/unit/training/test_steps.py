@@ -7,21 +7,12 @@ from types import SimpleNamespace
 import pytest
 import small_models
 import torch
-from fairseq.criterions.cross_entropy import CrossEntropyCriterion
 from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEntropyCriterion
 from fairseq.criterions.label_smoothed_cross_entropy_with_rdrop import RdropLabelSmoothedCrossEntropyCriterion
-from fairseq.logging import metrics
-from fairseq.models import BaseFairseqModel
 from fairseq.tasks.translation import TranslationTask
 from omegaconf import OmegaConf
 
 from fairseq_syntax.training.steps import TrainingSteps
-
-CRITERIONS = {
-    "cross_entropy": lambda task: CrossEntropyCriterion(task, False),
-    "label_smoothed_cross_entropy": lambda task: LabelSmoothedCrossEntropyCriterion(task, False, 0.1),
-}
-
 
 build = partial(small_models.build, "sdatt_tiny")
 
@@ -43,17 +34,6 @@ class Task(TrainingSteps, TranslationTask):
 @pytest.fixture
 def task():
     return Task()
-
-
-class Optimizer:
-    """Backward and a step, as fairseq's optimizers have them."""
-
-    def __init__(self, parameters=(), step=torch.optim.SGD, **options):
-        self.optimizer = step([torch.zeros(0), *parameters], **{"lr": 0.5, **options})
-        self.step = self.optimizer.step
-
-    def backward(self, loss):
-        loss.backward()
 
 
 @pytest.mark.parametrize("arch", ["lisa_transformer_tiny", "dasa_transformer_tiny"])
@@ -79,63 +59,3 @@ def test_r_drop_shows_each_sentence_twice_with_its_tree(task, arch):
     given = {**sample(), "net_input": small_models.batch(model)}
     expected = once(model, given)[0]
     torch.testing.assert_close(twice(model, given)[0].sum(), 2 * expected)
-
-
-@pytest.mark.parametrize("criterion", CRITERIONS)
-def test_a_term_of_the_model_joins_the_loss_of_any_criterion(task, criterion):
-    model, criterion = build(sdatt_guide="loss", sdatt_guide_weight=0.5), CRITERIONS[criterion](task)
-    own, size, log = criterion(model.train(), sample())
-    term = model(**sample()["net_input"])[1]["auxiliary_loss"]
-    expected = torch.autograd.grad(own + term, list(model.parameters()))
-    loss, found_size, found_log = task.train_step(sample(), model, criterion, Optimizer(), 0)
-    assert float(term) > 0.1 and found_size == size == 25
-    torch.testing.assert_close(loss, own + term)
-    for parameter, gradient in zip(model.parameters(), expected, strict=True):
-        torch.testing.assert_close(parameter.grad, gradient)
-    # what is printed as the loss can be compared with that of other systems
-    assert found_log.pop("auxiliary_loss") == term and found_log == log
-    with metrics.aggregate(new_root=True) as logged:
-        task.reduce_metrics([{**found_log, "auxiliary_loss": term.data, "nsentences": 2}] * 2, criterion)
-    assert logged.get_smoothed_values()["auxiliary_loss"] == round(float(term) / 25, 3)
-
-
-def test_other_models_are_trained_as_ever(task):
-    model, criterion = build(), CRITERIONS["cross_entropy"](task)
-    own, _, log = criterion(model.train(), sample())
-    loss, _, found = task.train_step(sample(), model, criterion, Optimizer(), 0)
-    assert torch.equal(loss, own) and found == log and not model._forward_hooks
-    with metrics.aggregate(new_root=True) as logged:
-        task.reduce_metrics([{**log, "nsentences": 2}], criterion)
-    assert "auxiliary_loss" not in logged.get_smoothed_values()
-
-
-@pytest.mark.parametrize("given", [torch.tensor([3.0]), {"loss": torch.tensor(3.0)}, (torch.tensor(3.0),)])
-def test_models_may_return_anything(task, given):
-    """As fairseq's non-autoregressive ones do."""
-
-    class Model(BaseFairseqModel):
-        def forward(self):
-            return given
-
-    def criterion(model, sample):
-        assert model() is given
-        return torch.zeros((), requires_grad=True), 1, {}
-
-    assert task.train_step(sample(), Model(), criterion, Optimizer(), 0)[1:] == (1, {})
-
-
-@pytest.mark.parametrize("step", [torch.optim.SGD, torch.optim.Adam])
-def test_some_parameters_take_a_share_of_the_step(task, step):
-    steps = {}
-    for share in (1.0, 0.25, 0.0, 2.0):
-        model = build(sdatt_position_lr=share)
-        before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
-        optimizer = Optimizer(model.parameters(), step)
-        task.train_step(sample(), model, CRITERIONS["cross_entropy"](task), optimizer, 0)
-        task.optimizer_step(optimizer, model=model, update_num=0)
-        steps[share] = {name: parameter.detach() - before[name] for name, parameter in model.named_parameters()}
-    for share, found in steps.items():
-        for name, moved in found.items():
-            factor = share if ".position." in name else 1.0
-            torch.testing.assert_close(moved, factor * steps[1.0][name], atol=1e-12, rtol=1e-9)
-            assert moved.any() or not factor or name.endswith("score.bias"), name

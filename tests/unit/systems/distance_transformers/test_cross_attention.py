@@ -51,7 +51,7 @@ def attend(attention, query, states, penalty, **options):
     )
 
 
-def loop_oracle(attention, query, states, keep, distances, n, sigma, mode):
+def loop_oracle(attention, query, states, keep, distances, n, sigma):
     """Weights (H, B, T, J) and output (T, B, C), one score at a time, from the equations."""
 
     def around(scores, row):
@@ -67,12 +67,7 @@ def loop_oracle(attention, query, states, keep, distances, n, sigma, mode):
         z = sum(a * c for a, c in zip(attention.position.output.weight[directed].tolist(), hidden, strict=True))
         length, rows = LENGTHS[b], distances[b, sorted(scores)]
         p = length / (1 + math.exp(-z))
-        if mode != "mix":
-            return around(scores, rows[min(int(p), length - 1)])
-        u = min(max(p - 0.5, 0.0), length - 1.0)
-        low = min(int(u), max(length - 2, 0))
-        left, right = (around(scores, rows[min(centre, length - 1)]) for centre in (low, low + 1))
-        return {j: (1 - u + low) * left.get(j, 0) + (u - low) * right.get(j, 0) for j in scores}
+        return around(scores, rows[min(int(p), length - 1)])
 
     out, weights = multihead.attend(attention, query, states, keep, weigh)
     return weights, out
@@ -80,13 +75,13 @@ def loop_oracle(attention, query, states, keep, distances, n, sigma, mode):
 
 @pytest.mark.parametrize("left_pad", [False, True])
 @pytest.mark.parametrize("n, sigma", [(1.0, 0.5), (2.0, 1.0), (INF, 2.0), (1.0, INF)])
-@pytest.mark.parametrize("mode", ["hard", "ste", "smooth", "mix"])
+@pytest.mark.parametrize("mode", ["hard", "smooth"])
 @pytest.mark.parametrize("heads", [1, 4])
 def test_equals_the_equations(heads, mode, n, sigma, left_pad):
     query, states, keep, distances = batch(left_pad)
     attention = build(heads, gradient=mode)
     with torch.no_grad():
-        expected, expected_out = loop_oracle(attention, query, states, keep, distances, n, sigma, mode)
+        expected, expected_out = loop_oracle(attention, query, states, keep, distances, n, sigma)
         for training in (False, True):
             out, weights = attend(attention.train(training), query, states, tree_penalty(distances, keep, n, sigma))
             torch.testing.assert_close(weights, expected, atol=1e-7, rtol=1e-6)  # the penalty is float32
@@ -106,7 +101,7 @@ def test_penalty_by_hand():
     assert tree_penalty(torch.full((1, 1, 1), 254).to(torch.uint8), keep[:, :1], INF, 1.0).item() == -(254**2) / 2
 
 
-@pytest.mark.parametrize("mode", ["hard", "ste", "smooth", "mix"])
+@pytest.mark.parametrize("mode", ["hard", "smooth"])
 @pytest.mark.parametrize("unparsed", [False, True], ids=["no window", "no parse"])
 def test_without_a_constraint_it_is_stock_attention(mode, unparsed):
     query, states, keep, distances = batch()
@@ -146,22 +141,6 @@ def random_scores(seed=2):
     return scores.requires_grad_(), (share * length).requires_grad_(), penalty
 
 
-def test_ste_is_hard_ahead_and_mix_in_the_gradient_of_the_position():
-    scores, position, penalty = random_scores()
-    toward = torch.randn(scores.shape, dtype=torch.double)
-    found, gradients = {}, {}
-    for mode in ("hard", "ste", "mix"):
-        weights = build(2, gradient=mode).train().weigh(scores, position, SourcePenalty.of(penalty))
-        found[mode] = weights.detach()
-        gradients[mode] = torch.autograd.grad((weights * toward).sum(), (scores, position), allow_unused=True)
-    assert torch.equal(found["ste"], found["hard"])
-    assert not torch.allclose(found["mix"], found["hard"])
-    assert torch.equal(gradients["ste"][0], gradients["hard"][0])
-    assert gradients["hard"][1] is None
-    torch.testing.assert_close(gradients["ste"][1], gradients["mix"][1])
-    assert gradients["ste"][1][0].count_nonzero() > 40
-
-
 def test_smooth_has_the_gradient_of_a_gaussian_mixture_of_all_rows():
     scores, position, penalty = random_scores()
     toward = torch.randn(scores.shape, dtype=torch.double)
@@ -179,21 +158,6 @@ def test_smooth_has_the_gradient_of_a_gaussian_mixture_of_all_rows():
     expected = torch.autograd.grad((mixture / total).sum(), position)[0]
     torch.testing.assert_close(found[1], expected, atol=1e-12, rtol=0)
     assert found[1][0].count_nonzero() > 40
-
-
-def test_gradients_of_mix_by_finite_differences():
-    scores, position, penalty = random_scores()
-    scores, position = scores[:, :, 5:9].detach().requires_grad_(), position[:, :, 5:9].detach().requires_grad_()
-    cell = (position.detach() - 0.5) % 1
-    assert ((cell > 1e-4) & (cell < 1 - 1e-4)).all()
-    inner = (position[0] > 0.5) & (position[0] < LENGTHS[0] - 0.5)  # the clamp is straight through outside
-    weigh = build(2, gradient="mix").weigh
-    assert inner.any()
-
-    def function(some, places):
-        return weigh(some, torch.where(inner, places, places.detach()), SourcePenalty.of(penalty[:1]))
-
-    assert torch.autograd.gradcheck(function, (scores[:1], position[:1]))
 
 
 def test_hard_positions_are_not_trained():

@@ -19,7 +19,7 @@ SDATT, DASA = "sdatt_transformer", "dasa_transformer"
 ON = [
     pytest.param(SDATT, {}, id="sdatt"),
     pytest.param(SDATT, {"sdatt_layers": "0,2", "sdatt_heads": 4, "sdatt_n": 1.0}, id="sdatt some layers"),
-    pytest.param(SDATT, {"sdatt_position": "mix", "decoder_normalize_before": True}, id="sdatt mix"),
+    pytest.param(SDATT, {"sdatt_position": "hard", "decoder_normalize_before": True}, id="sdatt hard"),
     pytest.param(DASA, {"dasa_layers": "1", "encoder_normalize_before": True}, id="dasa one layer"),
 ]
 build = partial(small_models.build, encoder_layers=3, decoder_layers=3)

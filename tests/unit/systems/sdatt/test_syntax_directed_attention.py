@@ -138,12 +138,6 @@ def test_equals_the_equations(left_pad, window, sigma, combine):
                 deviation = window / 2 if sigma is None else sigma
                 rows = [row_weights(own, distances, window, deviation, combine) for distances in tree_paths(heads)]
                 expected = rows[math.floor(positions[b])]
-                if gradient == "mix":
-                    middle = min(max(float(positions[b]) - 0.5, 0), len(own) - 1)
-                    low = math.floor(middle)
-                    expected = rows[low]
-                    if low < middle:
-                        expected = (low + 1 - middle) * rows[low] + (middle - low) * rows[low + 1]
                 torch.testing.assert_close(found[b, memory["keep"][b]], expected, atol=1e-12, rtol=0)
                 assert not found[b, ~memory["keep"][b]].any()
 
@@ -165,10 +159,7 @@ def test_the_ends_of_sentences(gradient, combine, dtype):
             assert place.grad is None or torch.isfinite(place.grad).all()
             assert not found[0, length:].any()
             row = min(int(float(place)), length - 1)
-            if gradient != "mix" or position in (0.5, length - 0.5, float(length), 0.0):
-                distances = memory["distances"][:, row]
-                # at the ends mixtures are of one row only
-                assert not found[(distances > 1) | ~memory["keep"]].any()
+            assert not found[(memory["distances"][:, row] > 1) | ~memory["keep"]].any()
 
 
 def test_far_words_are_not_wrapped_around():
@@ -192,39 +183,6 @@ def gradients(gradient, scores, positions, memory, combine, toward):
     found = build(2.0, combine=combine, gradient=gradient).train().weigh(scores, positions, memory)
     to_scores, to_positions = torch.autograd.grad((found * toward).sum(), (scores, positions), allow_unused=True)
     return found.detach(), to_scores, to_positions
-
-
-@pytest.mark.parametrize("dtype", [torch.double, torch.float])
-@pytest.mark.parametrize("combine", COMBINE)
-def test_straight_through_is_the_row_with_the_gradient_of_the_mixture(combine, dtype):
-    memory, toward = make_memory(), draw(6, 10, seed=5).to(dtype)
-    scores = draw(6, 10).to(dtype)
-    for seed in range(20):
-        positions = some_positions(seed).to(dtype)
-        arguments = scores, positions, memory, combine, toward
-        hard, hard_scores, none = gradients("hard", *arguments)
-        ste, ste_scores, ste_positions = gradients("ste", *arguments)
-        _, _, mix_positions = gradients("mix", *arguments)
-        assert none is None
-        assert torch.equal(ste, hard)
-        assert torch.equal(ste_scores, hard_scores)
-        torch.testing.assert_close(ste_positions, mix_positions, atol=1e-6 if dtype == torch.float else 1e-12, rtol=0)
-        decoding = build(2.0, combine=combine, gradient="ste").eval()
-        assert torch.equal(decoding.weigh(scores, positions, memory), hard)
-    assert ste_positions[:4].abs().min() > 0 and ste_positions[4] == 0
-
-
-@pytest.mark.parametrize("gradient", ["ste", "mix"])
-def test_the_gradient_is_the_difference_of_two_rows_everywhere(gradient):
-    """Also in the outer halves of a sentence, where clamping alone would leave the position stuck."""
-    memory, scores, toward = make_memory([HEADS]), draw(1, 10), draw(1, 10, seed=5)
-    rows = [build(2.0).weigh(scores, torch.tensor([row + 0.5]).double(), memory) for row in range(10)]
-    for position, low in [(0.01, 0), (0.4, 0), (0.9, 0), (1.4, 0), (1.6, 1), (8.6, 8), (9.45, 8), (9.6, 8), (10.0, 8)]:
-        place = torch.tensor([position], dtype=torch.double)
-        _, _, found = gradients(gradient, scores, place, memory, "mul", toward)
-        expected = ((rows[low + 1] - rows[low]) * toward).sum()
-        assert expected.abs() > 1e-3
-        torch.testing.assert_close(found[0], expected, atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize("left_pad", [False, True], ids=["right", "left"])
@@ -251,7 +209,7 @@ def test_smooth_is_the_row_with_the_gradient_of_a_gaussian_mixture_of_all(combin
     assert start.any() == left_pad and found[:4].abs().min() > 0
 
 
-@pytest.mark.parametrize("gradient, learns", [("ste", True), ("smooth", True), ("mix", True), ("hard", False)])
+@pytest.mark.parametrize("gradient, learns", [("smooth", True), ("hard", False)])
 def test_what_learns_the_position(gradient, learns):
     torch.manual_seed(0)
     weights = build(2.0, gradient=gradient).train()
