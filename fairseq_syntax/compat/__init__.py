@@ -9,7 +9,7 @@ docs/troubleshooting.md, because fairseq decides before a plug-in is asked: `--b
 without a GPU, `--replace-unk` without a value.
 """
 
-from . import renamed_options, saving_and_resuming  # noqa: F401  (register repairs, as do the next two)
+from . import saving_and_resuming  # noqa: F401  (registers repairs, as do the next two)
 from .programs import batches_without_loss
 from .quiet import import_quietly
 from .repair_registry import REPAIRS, apply

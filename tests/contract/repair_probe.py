@@ -84,29 +84,6 @@ def reads_data(folder: Path) -> bool:
     return not FastaDataset.exists(str(folder / "a b"))
 
 
-def renames_options(folder: Path) -> bool:
-    """Of our groups alone; overrides have the present names."""
-    task = {"_name": "syntax_translation", "max_words": 5, "stanza_device": "x", "syntax_conllu": "x"}
-    cfg = {
-        "model": {"_name": "sa_nmt", "hard_heads": True},
-        "task": {**task, "syntax_checkpoint": None},
-        "criterion": {"_name": "cross_entropy", "baseline": 1},
-    }
-    state = {"args": None, "cfg": cfg, "model": {"x": torch.zeros(1)}}
-    history = {"num_updates": 5, "optimizer_name": "Adam", "lr_scheduler_state": {}}
-    state |= {"optimizer_history": [history], "extra_state": {"train_iterator": {"epoch": 2}}}
-    torch.save(state, folder / "old.pt")
-    found = checkpoint_utils.load_checkpoint_to_cpu(str(folder / "old.pt"), {"parser_device": "y"})["cfg"]
-    assert found["criterion"] == cfg["criterion"]
-    if found["model"] == cfg["model"]:
-        assert found["task"] == cfg["task"]
-        return False
-    assert found["model"] == {"_name": "sa_nmt", "sa_hard_heads": True}
-    present = {"parser": "conllu", "parser_max_words": 5, "parser_device": "y", "parser_model": "x"}
-    assert found["task"] == {"_name": "syntax_translation", **present}
-    return True
-
-
 def renames_copies(folder: Path) -> bool:
     for name in ("from", "to"):
         (folder / name).write_text(name)
@@ -212,7 +189,6 @@ PROBES = {
     "bad-checkpoints": names_bad_checkpoints,
     "checkpoint-options": looks_at_options,
     "data-as-code": reads_data,
-    "renamed-options": renames_options,
     "whole-copies": renames_copies,
     "save-folder": refuses_another_system,
     "last-validation": steps_after_resuming,

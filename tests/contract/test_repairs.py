@@ -79,7 +79,6 @@ PLACES = {
     ],
     "checkpoint-options": [(checkpoint_utils, "load_checkpoint_to_cpu")],
     "data-as-code": [(FastaDataset, "exists"), (file_utils, "load_archive_file"), (codedataset, "parse_manifest")],
-    "renamed-options": [(checkpoint_utils, "load_checkpoint_to_cpu")],
     "whole-copies": [(PathManager, "copy")],
     "save-folder": [(Trainer, "load_checkpoint")],
     "last-validation": [(Trainer, "load_checkpoint")],
