@@ -76,8 +76,6 @@ class SyntaxCrossAttention(MultiheadAttention):
         gradient: PositionGradient = PositionGradient.smooth,
         **kwargs,
     ):
-        if not 0 <= syntax_heads <= num_heads:
-            raise ValueError(f"{syntax_heads} syntax-directed heads; give 0 to {num_heads} (attention heads)")
         super().__init__(embed_dim, num_heads, encoder_decoder_attention=True, **kwargs)
         self.syntax_heads = syntax_heads
         self.gradient = gradient

@@ -20,8 +20,6 @@ class ParentScaledAttention(HeadwiseAttention):
         learn_variance: whether each scaled head has a σ² of its own, beginning at `variance` (ours, not the paper's).
         variance: σ² in squared tokens.
         All others as in `MultiheadAttention`.
-
-    Raises ValueError: a number out of range.
     """
 
     def __init__(
@@ -35,10 +33,6 @@ class ParentScaledAttention(HeadwiseAttention):
         variance: float = 1.0,
         **kwargs,
     ):
-        if not 1 <= pascal_heads <= num_heads:
-            raise ValueError(f"{pascal_heads} PASCAL heads; give 1 to {num_heads} (attention heads)")
-        if not 0 <= parent_ignoring <= 1:
-            raise ValueError(f"--pascal-parent-ignoring {parent_ignoring}: a probability is wanted, 0 to 1")
         super().__init__(embed_dim, num_heads, self_attention=True, **kwargs)
         self.special_heads = pascal_heads
         self.parent_ignoring = parent_ignoring

@@ -177,9 +177,3 @@ def test_weights_drop_out_and_are_returned_whole():
     mean = attention.eval()(query, states, states, key_padding_mask=SourcePenalty.of(penalty))[1]
     torch.testing.assert_close(mean, still[1].mean(0))
     assert attention(query, states, states, key_padding_mask=SourcePenalty.of(penalty), need_weights=False)[1] is None
-
-
-def test_bad_numbers_of_heads_are_refused():
-    for heads in (-1, 5):
-        with pytest.raises(ValueError, match="give 0 to 4"):
-            SyntaxCrossAttention(C, H, syntax_heads=heads)
