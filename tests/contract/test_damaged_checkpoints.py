@@ -124,12 +124,6 @@ def test_a_damaged_checkpoint(command, kind, world, tmp_path, capsys):
     examine(command, kind, world, tmp_path, capsys)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("command", "kind"), CASES)
-def test_every_damaged_checkpoint_by_every_command(command, kind, world, tmp_path, capsys):
-    examine(command, kind, world, tmp_path, capsys)
-
-
 @pytest.mark.parametrize("kind", ["code in a Namespace", "code in a dict"])
 @pytest.mark.parametrize("command", COMMANDS)
 def test_code_in_an_option(command, kind, world, tmp_path, capsys):

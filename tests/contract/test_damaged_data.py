@@ -125,12 +125,6 @@ def test_a_damaged_data_directory(case, whole, model, tmp_path, capsys):
     examine(case, whole, model, tmp_path, capsys)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("case", range(CASES))
-def test_every_damaged_data_directory(case, whole, model, tmp_path, capsys):
-    examine(case, whole, model, tmp_path, capsys)
-
-
 def test_the_directory_itself_is_right(whole, capsys):
     assert preprocess.main(["--check", str(whole / "bin")]) == 0
     said = capsys.readouterr()

@@ -1,9 +1,6 @@
 """Latent trees over characters: the artificial language, and the recipe from beginning to end."""
 
 import importlib.util
-import os
-import re
-import subprocess
 from itertools import product
 from pathlib import Path
 
@@ -63,39 +60,3 @@ def test_the_same_seed_gives_the_same_files(artificial, tmp_path, capsys):
     with pytest.raises(SystemExit) as caught:
         artificial(tmp_path / "d", *sizes, "--longest", "1")
     assert caught.value.code == 2 and not (tmp_path / "d").exists()
-
-
-@pytest.mark.slow
-def test_recipe_from_text_to_scores_and_trees(repository, tmp_path):
-    """On a few pairs, with small models."""
-    text = tmp_path / "text"
-    text.mkdir()
-    pairs = [(f"Ein Hund ({i}) bellt .", f"A dog ({i}) barks .") for i in range(24)]
-    for split in ("train", "val", "test_2016_flickr", "test_2017_flickr"):
-        for place, language in enumerate(("de", "en")):
-            chosen = pairs if split == "train" else pairs[:5]
-            (text / f"{split}.{language}").write_text("".join(f"{pair[place]}\n" for pair in chosen), encoding="utf-8")
-    settings = {"OUT": str(tmp_path / "out"), "DATA": str(text), "HIDDEN": "16", "MAX_EPOCH": "1", "BATCH_SIZE": "8"}
-
-    def run(verb, *arguments):
-        done = subprocess.run(
-            ["bash", EXAMPLES / "recipe.sh", verb, "latent_tree", *arguments],
-            cwd=repository,
-            env={**os.environ, **settings},
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
-        assert done.returncode == 0, done.stderr[-2000:]
-        return done.stdout
-
-    run("prepare")
-    for system in ("latent", "words", "char_lstm", "lstm"):
-        run("train", system)
-        scores = run("evaluate", system)
-        for line in ("== (?:cased|lowercase), repeated pairs of words removed: ", "BLEU\\|", "chrF2\\|"):
-            assert len(re.findall(f"^ *{line}", scores, re.MULTILINE)) == 4
-    assert set(re.findall(r"^(source|target) +found ", run("trees", "latent"), re.MULTILINE)) == {"source", "target"}
-    # flat trees have no attention to draw
-    drawn = {path.name for path in (tmp_path / "out" / "latent-1.test.trees.d").iterdir()}
-    assert {f"{i}-trees.svg" for i in range(4)} <= drawn

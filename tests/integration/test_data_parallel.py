@@ -9,12 +9,8 @@ import sys
 import pytest
 import torch
 import treebanks
-from fairseq import options as fairseq_options
-from fairseq_cli import preprocess
 from integration import commands
 from integration.commands import KILLED, OPTIONS, PACKAGE, run_process
-
-from fairseq_syntax.tools import linearize
 
 PASCAL = "pascal_transformer_tiny"
 LISA = "lisa_transformer_tiny"
@@ -73,13 +69,11 @@ def test_two_processes_go_on_after_one_was_killed(launcher, data_bin, tmp_path, 
 BATCHES = ["--train-subset", "valid", "--batch-size", "13", "--required-batch-size-multiple", "1", "--max-update", "5"]
 # Adam divides by the size of a gradient, also of one that is nothing but rounding
 STEPS = ["--optimizer", "sgd", "--momentum", "0.9", "--lr", "0.1", "--clip-norm", "1"]
-FAMILIES = {arch: [arch, *options] for arch, options in OPTIONS.items() if arch != "lgp_tiny"}
-FAMILIES |= {f"lgp {graph}": ["lgp_tiny", "--lgp-graph", graph] for graph in ("latent", "seq", "dep", "uni")}
-SIZES = "--encoder-embed-dim 16 --encoder-hidden-size 16 --decoder-embed-dim 16 --decoder-hidden-size 16"
-FAMILIES["char_lstm"] = ["char_lstm", *SIZES.split()]
-FAMILIES["chen17_tiny"] = ["chen17_tiny", "--variational-dropout", "--recurrent-dropout", "0"]
 # the others have most of their code in common with one of these
-QUICK = ("pascal_transformer_tiny", "dasa_transformer_tiny", "sa_nmt_shared_tiny", "sdatt_tiny", "lgp latent")
+FAMILIES = {
+    name: [name, *OPTIONS[name]]
+    for name in ("pascal_transformer_tiny", "dasa_transformer_tiny", "sa_nmt_shared_tiny", "sdatt_tiny")
+} | {"lgp latent": ["lgp_tiny", "--lgp-graph", "latent"]}
 
 
 def assert_two_equal_one(folder, *arguments):
@@ -94,25 +88,12 @@ def assert_two_equal_one(folder, *arguments):
     assert losses[1] == pytest.approx(losses[0], abs=2e-3)  # three digits are kept
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in FAMILIES]
-)
+@pytest.mark.parametrize("name", FAMILIES)
 def test_two_processes_equal_two_batches_an_update(data_bin, tmp_path, name):
     """Of every family; without dropout, which draws other masks."""
     arguments = [part for part in commands.TRAINING if part != "--disable-validation"]
     options = [*FAMILIES[name], "--dropout", "0", *BATCHES, *STEPS]
     assert_two_equal_one(tmp_path, data_bin, *arguments, "--arch", *options)
-
-
-@pytest.mark.slow
-def test_two_processes_on_a_multi_task_corpus(corpus, tmp_path):
-    languages = ["--source-lang", "en", "--target-lang", "de"]
-    linearize.main(["--input", str(corpus / "valid"), "--output", str(tmp_path / "multi"), *languages])
-    parser = fairseq_options.get_preprocessing_parser()
-    data = [*languages, "--trainpref", tmp_path / "multi", "--validpref", tmp_path / "multi", "--destdir", tmp_path]
-    preprocess.main(parser.parse_args(list(map(str, data))))
-    arguments = [part for part in commands.TRAINING if part != "--disable-validation"]
-    assert_two_equal_one(tmp_path, tmp_path, *arguments, "--arch", "transformer_tiny", "--dropout", 0, *BATCHES, *STEPS)
 
 
 def test_two_processes_with_parse_loss(launcher, data_bin, tmp_path):

@@ -9,11 +9,7 @@ FAMILIES = {
     **{arch: (arch, OPTIONS[arch]) for arch in ("sdatt_tiny", "global_plus_chen17_tiny", "sdatt_transformer_tiny")},
     **{f"lgp {graph}": ("lgp_tiny", ["--lgp-graph", graph, "--lr", "0.02"]) for graph in ("latent", "dep")},
 }
-OTHERS = {arch: (arch, options) for arch, options in OPTIONS.items() if "sdatt" in arch or "_att" in arch}
-RUNS = [
-    pytest.param(*run, id=name, marks=[] if name in FAMILIES else pytest.mark.slow)
-    for name, run in {**OTHERS, **FAMILIES}.items()
-]
+RUNS = [pytest.param(*run, id=name) for name, run in FAMILIES.items()]
 
 
 @pytest.mark.parametrize(("arch", "options"), RUNS)

@@ -148,15 +148,3 @@ def test_programs_that_look_into_models(folder, trained, tmp_path, capsys):
         a == b for one, two in zip(found, expected, strict=True) for a, b in zip(one.heads, two.heads, strict=True)
     )
     assert uas["mst"] == pytest.approx(100 * right / sum(map(len, expected)), abs=0.051)
-
-
-@pytest.mark.slow
-def test_a_treebank(real_data, tmp_path):
-    """The first 2000 sentences of EWT, ten epochs of the paper."""
-    for split, name in (("train", "train"), ("valid", "dev")):
-        shutil.copy(real_data / "ud" / f"en_ewt.{name}.conllu.gz", tmp_path / f"{split}.conllu.gz")
-    options = ["--lgp-first-k", "2000", "--arch", "lgp_parser", "--lgp-strip-subtypes", "--max-epoch", "20"]
-    records = train(tmp_path, tmp_path / "run", *options, "--no-epoch-checkpoints", "--log-interval", "1000")
-    assert values(records, "valid_uas")[-1] >= 70
-    assert values(records, "valid_las")[-1] >= 62
-    assert values(records, "valid_pos")[-1] >= 80

@@ -623,14 +623,6 @@ def test_resumed_training_draws_the_same_noise(data_bin, tmp_path):  # noqa: F81
     assert all(torch.equal(first[name], second[name]) for name in first)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("arch", commands.OPTIONS)
-def test_every_model_of_the_suite_trains(arch, data_bin, tmp_path):  # noqa: F811
-    log = train(data_bin, tmp_path, arch, *commands.OPTIONS[arch], "--max-update", "2")
-    losses = [float(record["bo_loss"]) for record in log if "bo_loss" in record]
-    assert len(losses) >= 2 and all(map(math.isfinite, losses))
-
-
 # --- what is learnt ---------------------------------------------------------------------------------------------
 
 

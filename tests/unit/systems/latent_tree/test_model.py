@@ -1,7 +1,5 @@
 """The latent-tree translator as a model: padding, options, and its gradients against all trees there are."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -213,27 +211,6 @@ def test_what_the_target_sees_of_the_source():
             flat = torch.full((1, 3), int(Action.GEN))
             losses.append(scores(model, batch, tgt_actions=flat).target.symbol_loss)
         assert torch.equal(*losses) != sees
-
-
-@pytest.mark.slow
-def test_memory_is_flat():
-    """Between 50 and 500 updates."""
-    task, model = build(size=32, sharpness=1.0)
-    model.train()
-    criterion = ReinforceTreeCriterion(task, ReinforceTreeConfig(seed=1))
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
-    random = np.random.default_rng(0)
-    sizes = {}
-    for update in range(501):
-        texts = ["".join(random.choice(list("abc"), random.integers(1, 40))) for _ in range(16)]
-        loss, _, _ = criterion(model, pairs(task, texts, texts[::-1]))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        if update in (50, 500):
-            # pages that are in memory now; the greatest number of them would be that of other tests
-            sizes[update] = int(Path("/proc/self/statm").read_text().split()[1])
-    assert sizes[500] < 1.05 * sizes[50]
 
 
 def train(model, criterion, batches, updates, lr=3e-3):
