@@ -146,6 +146,7 @@ def dataclass_table(dataclass: type, base: type) -> list[str]:
     return table(new_actions(parser, known), field_defaults(dataclass), dataclass)
 
 
+@cache
 def page() -> str:
     """The whole page."""
     lines = [

@@ -15,7 +15,6 @@ _EXPORTS = {
     "collapse_to_words": "word_scores",
     "edited": "edits",
     "eisner": "spanning",
-    "entropy": "matrix_tree",
     "format_sentence": "conllu",
     "head_marginals": "matrix_tree",
     "join_subwords": "subwords",
@@ -25,7 +24,6 @@ _EXPORTS = {
     "random_heads": "random_trees",
     "read_conllu": "conllu",
     "reattached_heads": "perturbation",
-    "sample_trees": "matrix_tree",
     "tree_distances": "distances",
 }
 __all__ = list(_EXPORTS)

@@ -1,4 +1,4 @@
-"""Marginals, log-partition, entropy and samples of non-projective dependency trees with exactly one root.
+"""Marginals and log-partition of non-projective dependency trees with exactly one root.
 
 Matrix-Tree Theorem (Tutte 1984) as in Koo et al. (2007), Structured Prediction Models via the Matrix-Tree Theorem, and
 Tran & Bisk (2018), Inducing Grammars with and for NMT, eqs. 12-15. A tree's probability is proportional to the
@@ -12,10 +12,10 @@ Arcs more than `FORBIDDEN_BELOW` nats under the best that a word has, be it an a
 forbidden, so that -1e9 means the same as -inf; and so do root scores as far under the best root. Where every tree has a
 forbidden arc, the distribution is the one over the trees with the fewest of them, all forbidden arcs of a word being
 equally bad: marginals stay probabilities, as they should for a sentence all of whose words may not be heads. Only
-`log_partition` (-inf) and `sample_trees` (an error) tell.
+`log_partition` tells, by -inf.
 
 Scores above `LARGEST`, +inf among them, count as `LARGEST`; beside such scores, small differences of others may be lost
-in rounding. NaN makes results of its sentence NaN, and nothing of other sentences; only `sample_trees` raises an error.
+in rounding. NaN makes results of its sentence NaN, and nothing of other sentences.
 
 Two ways to the same result. The inverse of the Laplacian is fast: one batched operation. It subtracts, though, and when
 words strongly prefer each other as heads the Laplacian is nearly singular and nothing is left of the difference. So
@@ -24,8 +24,6 @@ sentences whose inverse is large are computed again by an elimination in the log
 
 import torch
 from torch import Tensor
-
-from .conllu import ROOT, UNPARSED
 
 FORBIDDEN_BELOW = 1e4
 """Nats under the best from which a score counts as -inf."""
@@ -58,60 +56,6 @@ def log_partition(arc_scores: Tensor, root_scores: Tensor, word_mask: Tensor) ->
     arcs, roots, shift = _prepare(arc_scores, root_scores, word_mask)
     log_z, possible = _log_partition(arcs, roots, word_mask)
     return torch.where(possible, log_z + shift, -torch.inf).to(arc_scores.dtype)
-
-
-def entropy(arc_scores: Tensor, root_scores: Tensor, word_mask: Tensor) -> Tensor:
-    """(B,) entropy of the distribution over trees, in nats: log Z minus the expected score.
-
-    0 for a sentence of one word or none. Differentiable.
-    """
-    arcs, roots, _ = _prepare(arc_scores, root_scores, word_mask)
-    arc_marginals, root_marginals = _marginals(arcs, roots, word_mask)
-    log_z, _ = _log_partition(arcs, roots, word_mask)
-    # a penalty instead of -inf: 0 * -inf is not a number, and where nothing else is possible, it is the score
-    arcs, roots, _ = _penalized(arcs, roots, word_mask)
-    expected = (arc_marginals * arcs).sum((-1, -2)) + (root_marginals * roots).sum(-1)
-    return (log_z - expected).to(arc_scores.dtype)
-
-
-@torch.no_grad()
-def sample_trees(
-    arc_scores: Tensor, root_scores: Tensor, word_mask: Tensor, generator: torch.Generator | None = None
-) -> Tensor:
-    """One exact sample of a tree for each sentence (Colbourn et al. 1996).
-
-    Word by word, a head is drawn from the marginals given the heads drawn before. These are computed again for each
-    word, rather than updated: T inverses, but no error piles up. `generator` is on the device of the scores.
-
-    Returns (B, T) long heads: positions, `ROOT`, or `UNPARSED` where there is no word. Raises ValueError: a sentence
-    has no possible tree, or scores that are NaN.
-    """
-    arcs, roots, _ = _prepare(arc_scores, root_scores, word_mask)
-    log_z, possible = _log_partition(arcs, roots, word_mask)
-    if log_z.isnan().any():
-        sentence = int(log_z.isnan().nonzero()[0])
-        raise ValueError(f"sentence {sentence} of the batch: scores are NaN; no tree can be drawn")
-    if not possible.all():
-        sentence = int(possible.logical_not().nonzero()[0])
-        raise ValueError(f"sentence {sentence} of the batch: the scores forbid every tree; allow some arcs and a root")
-    length = arcs.shape[-1]
-    heads = torch.full(roots.shape, UNPARSED, dtype=torch.long, device=arcs.device)
-    for word in range(length):
-        arc_marginals, root_marginals = _marginals(arcs, roots, word_mask)
-        # column T is the root; impossible arcs have probability 0, whatever rounding left of them
-        chances = torch.cat([arc_marginals[:, word], root_marginals[:, word, None]], dim=-1)
-        chances[chances < 1e-12] = 0
-        is_word = word_mask[:, word]
-        chances[~is_word] = 1
-        drawn = torch.multinomial(chances, 1, generator=generator)  # (B, 1)
-        # from here on the word has this one arc, or is the root; the best arc and the best root are 0 again
-        only = torch.full_like(chances, -torch.inf).scatter_(1, drawn, 0.0)
-        arcs[:, word] = torch.where(is_word[:, None], only[:, :length], arcs[:, word])
-        roots[:, word] = torch.where(is_word & (only[:, length] < 0), -torch.inf, roots[:, word])
-        roots -= _finite_maximum(roots)[:, None]
-        drawn = drawn.squeeze(1)
-        heads[:, word] = torch.where(is_word, drawn.masked_fill(drawn == length, ROOT), UNPARSED)
-    return heads
 
 
 def _prepare(arc_scores: Tensor, root_scores: Tensor, word_mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -55,13 +55,6 @@ def log_partition(arcs, roots) -> float:
     return float(probabilities(arcs, roots)[1])
 
 
-def entropy(arcs, roots) -> float:
-    """In nats."""
-    with mpmath.workdps(DIGITS):
-        chances = probabilities(arcs, roots)[0].values()
-        return float(-mpmath.fsum(p * mpmath.log(p) for p in chances if p))
-
-
 def marginals(arcs, roots) -> tuple[list[list[float]], list[float]]:
     """Probability of each arc and of each root."""
     return expectation(probabilities(arcs, roots)[0], lambda heads: 1)

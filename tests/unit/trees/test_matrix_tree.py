@@ -1,4 +1,4 @@
-"""Marginals, log-partition, entropy and samples of trees: enumeration in extended precision, laws, extreme scores."""
+"""Marginals and log-partition of trees: enumeration in extended precision, laws, extreme scores."""
 
 import math
 
@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from oracles import dependency_trees as oracle
 
 from fairseq_syntax.trees import matrix_tree
-from fairseq_syntax.trees.conllu import ROOT, UNPARSED
-from fairseq_syntax.trees.matrix_tree import entropy, head_marginals, log_partition, sample_trees
+from fairseq_syntax.trees.matrix_tree import head_marginals, log_partition
 
 INF = math.inf
 # words and scale of the scores: every number of words, every scale, and the extremes together
@@ -80,11 +79,10 @@ def test_marginals_and_their_gradient(words, scale, way):
 
 
 @pytest.mark.parametrize(("words", "scale"), SMALL)
-def test_log_partition_and_entropy(words, scale, way):
+def test_log_partition(words, scale, way):
     arcs, roots = random_scores(words, words, scale)
     listed = arcs[0].tolist(), roots[0].tolist()
     assert log_partition(arcs, roots, all_words(roots)).item() == pytest.approx(oracle.log_partition(*listed), abs=1e-9)
-    assert entropy(arcs, roots, all_words(roots)).item() == pytest.approx(oracle.entropy(*listed), abs=1e-7)
 
 
 @pytest.mark.parametrize(("words", "scale"), [(1, 5.0), (2, 100.0), (4, 0.0), (30, 1.0), (30, 20.0), (30, 100.0)])
@@ -96,7 +94,7 @@ def test_gradient_of_log_partition_is_the_marginals(words, scale, way):
     assert_close(root_gradient, root_marginals, 1e-7)
 
 
-@pytest.mark.parametrize("function", [head_marginals, log_partition, entropy])
+@pytest.mark.parametrize("function", [head_marginals, log_partition])
 def test_derivatives_of_first_and_second_order(function, way):
     arcs, roots = random_scores(0, 4, 1, batch=2)
     mask = torch.tensor([[True] * 4, [False, True, True, False]])
@@ -136,9 +134,8 @@ def test_no_nan_however_extreme_the_scores(words, scale):
     arguments = all_words(roots), arc_weights, root_weights
     # a covariance of values whose range is at most 2 * words * 4 and an indicator
     assert all(gradient.abs().max() <= 4 * words for gradient in gradients(weighted_marginals, arcs, roots, *arguments))
-    for function in (log_partition, entropy):
-        assert function(arcs, roots, all_words(roots)).isfinite().all()
-        assert all(gradient.isfinite().all() for gradient in gradients(function, arcs, roots, all_words(roots)))
+    assert log_partition(arcs, roots, all_words(roots)).isfinite().all()
+    assert all(gradient.isfinite().all() for gradient in gradients(log_partition, arcs, roots, all_words(roots)))
 
 
 @pytest.mark.parametrize(
@@ -218,7 +215,7 @@ def test_neighbours_and_padding_change_nothing(data, scale):
     arcs, roots = arcs.masked_fill(~is_arc, rubbish), roots.masked_fill(~mask, rubbish)
     actual = head_marginals(arcs, roots, mask)
     actual_gradient = gradients(weighted_marginals, arcs, roots, mask, *weights)
-    log_z, nats = log_partition(arcs, roots, mask), entropy(arcs, roots, mask)
+    log_z = log_partition(arcs, roots, mask)
     for values in (*actual, *actual_gradient):
         assert not values[~(is_arc if values.ndim == 3 else mask)].any()
     for b, words in enumerate(mask):
@@ -232,7 +229,6 @@ def test_neighbours_and_padding_change_nothing(data, scale):
             inside = inside[b][block][:, block] if inside.ndim == 3 else inside[b][block]
             torch.testing.assert_close(inside, outside[0], rtol=0, atol=1e-7)
         torch.testing.assert_close(log_z[b : b + 1], log_partition(*alone, full), rtol=0, atol=1e-9)
-        torch.testing.assert_close(nats[b : b + 1], entropy(*alone, full), rtol=0, atol=1e-7)
 
 
 def test_one_word_and_none():
@@ -241,9 +237,7 @@ def test_one_word_and_none():
     arc_marginals, root_marginals = head_marginals(arcs, roots, mask)
     assert not arc_marginals.any() and root_marginals.tolist() == [[0, 1, 0], [0, 0, 0]]
     assert log_partition(arcs, roots, mask).tolist() == [pytest.approx(roots[0, 1].item()), 0]
-    assert entropy(arcs, roots, mask).tolist() == pytest.approx([0, 0], abs=1e-12)
-    assert sample_trees(arcs, roots, mask).tolist() == [[UNPARSED, ROOT, UNPARSED], [UNPARSED] * 3]
-    for function in (log_partition, entropy, lambda *inputs: head_marginals(*inputs)[1]):
+    for function in (log_partition, lambda *inputs: head_marginals(*inputs)[1]):
         assert all(gradient.isfinite().all() for gradient in gradients(function, arcs, roots, mask))
 
 
@@ -252,8 +246,7 @@ def test_nothing_at_all(batch, length):
     arcs, roots = torch.zeros(batch, length, length), torch.zeros(batch, length)
     mask = all_words(roots)
     assert [part.shape for part in head_marginals(arcs, roots, mask)] == [arcs.shape, roots.shape]
-    assert log_partition(arcs, roots, mask).tolist() == entropy(arcs, roots, mask).tolist() == [0] * batch
-    assert sample_trees(arcs, roots, mask).shape == roots.shape
+    assert log_partition(arcs, roots, mask).tolist() == [0] * batch
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
@@ -263,7 +256,7 @@ def test_computed_in_float64_and_returned_as_given(dtype, scale):
     expected = head_marginals(arcs.double(), roots.double(), all_words(roots))
     for actual, exact in zip(head_marginals(arcs, roots, all_words(roots)), expected, strict=True):
         assert actual.dtype == dtype and torch.equal(actual, exact.to(dtype))
-    assert log_partition(arcs, roots, all_words(roots)).dtype == entropy(arcs, roots, all_words(roots)).dtype == dtype
+    assert log_partition(arcs, roots, all_words(roots)).dtype == dtype
     weights = (scores.to(dtype) for scores in random_scores(1, 6, 1, batch=4))
     for gradient in gradients(weighted_marginals, arcs, roots, all_words(roots), *weights):
         assert gradient.dtype == dtype and gradient.isfinite().all()
@@ -287,8 +280,6 @@ def test_without_gradients(mode, scale):
         arcs, roots = arcs * 1, roots * 1  # tensors made in this mode
         for actual, exact in zip(head_marginals(arcs, roots, all_words(roots)), expected, strict=True):
             assert torch.equal(actual, exact) and not actual.requires_grad
-        entropy(arcs, roots, all_words(roots))
-        sample_trees(arcs, roots, all_words(roots))
 
 
 def test_a_score_that_is_no_number_stays_one():
@@ -325,7 +316,6 @@ def test_some_words_never_are_heads(columns, scale, forbidden, way):
     assert not actual[0][:, :, columns].any()
     assert_both(actual, expected, 1e-8)
     assert log_partition(arcs, roots, all_words(roots)).item() == pytest.approx(oracle.log_partition(*listed), abs=1e-8)
-    assert entropy(arcs, roots, all_words(roots)).item() == pytest.approx(oracle.entropy(*listed), abs=1e-7)
     weights = random_scores(1, 5, 1)
     expected = oracle.marginals_gradient(*listed, *(w[0].tolist() for w in weights))
     actual = gradients(weighted_marginals, arcs, roots, all_words(roots), *weights)
@@ -361,8 +351,7 @@ def test_a_sentence_of_which_no_word_may_be_a_head():
     assert_close(root_marginals[1], [0.25] * 4, 1e-12)
     assert_close(arc_marginals[1], (1 - torch.eye(4)) / 4, 1e-12)
     assert log_partition(arcs, roots, mask)[1] == -INF
-    assert entropy(arcs, roots, mask)[1].item() == pytest.approx(math.log(64))
-    for function in (log_partition, entropy, lambda *inputs: head_marginals(*inputs)[1].square()):
+    for function in (log_partition, lambda *inputs: head_marginals(*inputs)[1].square()):
         assert all(gradient.isfinite().all() for gradient in gradients(function, arcs, roots, mask))
 
 
@@ -383,56 +372,6 @@ def test_everything_forbidden():
     _, root_marginals = head_marginals(arcs, roots, all_words(roots))
     assert_close(root_marginals[0], [1 / 3] * 3, 1e-7)
     assert log_partition(arcs, roots, all_words(roots)).item() == -INF
-    with pytest.raises(ValueError, match=r"sentence 0 .* forbid every tree"):
-        sample_trees(arcs, roots, all_words(roots))
-
-
-# --- samples ------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("scale", [0.0, 1.5])
-def test_frequencies_of_samples(scale):
-    """Pearson's statistic over all 64 trees stays below the quantile of one in a million."""
-    arcs, roots = random_scores(5, 4, scale)
-    chances, _ = oracle.probabilities(arcs[0].tolist(), roots[0].tolist())
-    count = 20000
-    generator = torch.Generator().manual_seed(0)
-    # words at positions 1, 2, 4 and 5 of 6
-    places = torch.tensor([1, 2, 4, 5])
-    mask = torch.zeros(count, 6, dtype=torch.bool)
-    mask[:, places] = True
-    wide_arcs, wide_roots = torch.zeros(count, 6, 6), torch.zeros(count, 6)
-    wide_arcs[:, places[:, None], places] = arcs.float()
-    wide_roots[:, places] = roots.float()
-    heads = sample_trees(wide_arcs, wide_roots, mask, generator)
-    assert (heads[:, [0, 3]] == UNPARSED).all()
-    place_of = {-1: -1, **{int(place): word for word, place in enumerate(places)}}
-    seen = dict.fromkeys(chances, 0)
-    for drawn in heads[:, places].tolist():
-        seen[tuple(place_of[head] for head in drawn)] += 1  # KeyError: no tree
-    statistic = sum((seen[tree] - count * float(p)) ** 2 / (count * float(p)) for tree, p in chances.items())
-    assert statistic < 133  # 63 degrees of freedom
-
-
-@pytest.mark.parametrize("scale", [1.0, 10.0, 50.0])
-def test_samples_are_trees_of_allowed_arcs(scale):
-    arcs, roots = random_scores(2, 12, scale, batch=16)
-    arcs[:, :, 3] = -INF
-    mask = all_words(roots)
-    mask[::2, 8:] = False
-    heads = sample_trees(arcs, roots, mask, torch.Generator().manual_seed(0))
-    assert ((heads == UNPARSED) == ~mask).all()
-    for drawn, words in zip(heads.tolist(), mask.sum(-1).tolist(), strict=True):
-        drawn = drawn[:words]
-        assert drawn.count(ROOT) == 1 and 3 not in drawn
-        assert all(oracle.climbs_out(drawn, word) for word in range(words))
-
-
-def test_samples_leave_the_scores_alone():
-    arcs, roots = random_scores(0, 4, 1, batch=2)
-    before = arcs.clone(), roots.clone()
-    sample_trees(arcs, roots, all_words(roots))
-    assert torch.equal(arcs, before[0]) and torch.equal(roots, before[1])
 
 
 @pytest.mark.gpu
@@ -450,11 +389,9 @@ def test_gpu_equals_cpu(scale):
             [
                 *head_marginals(*inputs),
                 log_partition(*inputs),
-                entropy(*inputs),
                 *gradients(weighted_marginals, *inputs, *(weight.to(device) for weight in weights)),
             ]
         )
-        assert (sample_trees(*inputs)[1, :7] == UNPARSED).all()
     for cpu, cuda in zip(*results, strict=True):
         torch.testing.assert_close(cuda.cpu(), cpu, rtol=1e-7, atol=1e-7)
 
@@ -474,8 +411,7 @@ def test_huge_scores_rule_out_all_other_trees(data, words):
     mask = all_words(inputs[1])
     arc_marginals, root_marginals = head_marginals(*inputs, mask)
     assert_close(arc_marginals.sum(-1) + root_marginals, torch.ones(1, words), 1e-9)
-    for function in (lambda *given: head_marginals(*given)[0], entropy):
-        assert all(part.isfinite().all() for part in gradients(function, *inputs, mask))
+    assert all(part.isfinite().all() for part in gradients(lambda *given: head_marginals(*given)[0], *inputs, mask))
     partition = log_partition(*inputs, mask)
     if partition == -INF:  # every tree has an arc that counts as forbidden
         return
@@ -502,8 +438,8 @@ def test_infinite_scores_are_great_ones(value, dtype):
     chance = 1.0 if value > 0 else 0.0
     assert arc_marginals[1, 0, 1] == chance and root_marginals[1, 2] == chance
     assert_close(arc_marginals.sum(-1) + root_marginals, torch.ones(3, 3), 1e-6)
-    assert not log_partition(arcs, roots, mask).isnan().any() and entropy(arcs, roots, mask).isfinite().all()
-    for function in (lambda *given: head_marginals(*given)[0], log_partition, entropy):
+    assert not log_partition(arcs, roots, mask).isnan().any()
+    for function in (lambda *given: head_marginals(*given)[0], log_partition):
         assert all(part.isfinite().all() for part in gradients(function, arcs, roots, mask))
 
 
@@ -511,11 +447,9 @@ def test_nan_stays_in_its_sentence(way):
     arcs, roots, mask = extreme(math.nan)
     others = [0, 2]
     alone = arcs[others], roots[others], mask[others]
-    for function in (lambda *given: head_marginals(*given)[0], log_partition, entropy):
+    for function in (lambda *given: head_marginals(*given)[0], log_partition):
         found = function(arcs, roots, mask)
         assert found[1].isnan().any()
         assert_close(found[others], function(*alone), 1e-12)
         for part, expected in zip(gradients(function, arcs, roots, mask), gradients(function, *alone), strict=True):
             assert_close(part[others], expected, 1e-12)
-    with pytest.raises(ValueError, match="sentence 1 of the batch: scores are NaN"):
-        sample_trees(arcs, roots, mask)
