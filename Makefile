@@ -3,12 +3,11 @@ SHELL := /bin/bash
 .ONESHELL:
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install demo leaderboard results docs test test-all test-slow coverage lint format bench clean
+.PHONY: help install demo docs test test-all lint bench
 
 PYTHON ?= python3
 VENV ?= .venv
 PYTEST_ARGS ?=
-TABLE ?= agreement
 # One thread a process: fairseq on two cores is faster that way, and tests run two at a time.
 export OMP_NUM_THREADS ?= 1
 BIN := $(abspath $(VENV))/bin
@@ -19,13 +18,9 @@ FAIRSEQ := fairseq-fixed==0.12.3.1
 help:
 	@echo "make install   set up $(VENV) (minutes the first time, seconds after)"
 	@echo "make demo      train, translate and score a syntax-aware Transformer (3 minutes)"
-	@echo "make leaderboard   train every system on the agreement corpus, three seeds (a day on two cores; resumes);"
-	@echo "                   TABLE=multi30k: those of examples/leaderboard/multi30k.toml"
-	@echo "make results   write the tables of docs/ and the figures of README from the records"
 	@echo "make docs      build the site into site/, to be opened from there"
 	@echo "make test      units and a tiny run of every system (4 minutes on two cores);  make test-all   all but the slow tests"
-	@echo "make test-slow   all tests (an hour);  make coverage   which lines make test-all runs"
-	@echo "make lint      check the style;  make format   fix it"
+	@echo "make lint      check the style"
 	@echo "make bench     print the speed and memory ratios; BENCH=\"--json NEW --compare OLD\""
 
 install: $(STAMP)
@@ -45,14 +40,6 @@ $(STAMP): setup.py pyproject.toml Makefile fairseq_syntax/version.py
 demo: install
 	PATH="$(BIN):$$PATH" bash examples/quickstart.sh
 
-leaderboard: install
-	export PATH="$(BIN):$$PATH"
-	python examples/leaderboard/run.py examples/leaderboard/$(TABLE).toml
-	python examples/leaderboard/probes.py examples/leaderboard/$(TABLE).toml
-
-results: install
-	$(BIN)/python examples/leaderboard/results.py
-
 docs: install
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
 	echo "site/index.html"
@@ -63,16 +50,6 @@ test: install
 test-all: install
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
 
-test-slow: install
-	$(BIN)/python -m pytest -n 2 --dist loadfile --run-slow $(PYTEST_ARGS)
-
-# of the programs that tests start, too
-coverage: install
-	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
-	$(BIN)/coverage combine --quiet
-	$(BIN)/coverage report
-
 lint: install
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -80,12 +57,5 @@ lint: install
 	$(BIN)/mypy
 	$(BIN)/shellcheck examples/*.sh examples/*/*.sh
 
-format: install
-	$(BIN)/ruff check --fix .
-	$(BIN)/ruff format .
-
 bench: install
 	PATH="$(BIN):$$PATH" $(BIN)/python benchmarks/run.py $(BENCH)
-
-clean:
-	rm -rf $(VENV) build site *.egg-info .coverage* .pytest_cache .hypothesis .ruff_cache .mypy_cache dist

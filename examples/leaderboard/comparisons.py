@@ -3,7 +3,7 @@
     python examples/leaderboard/comparisons.py examples/leaderboard/agreement.toml
 
 run.py does so at its end. A record is docs/results/CORPUS/comparisons/SPLIT.OTHER.json, as `fairseq-syntax compare`
-writes it. The references are not in the repository, so `make results` reads these.
+writes it. The references are not in the repository, so results.py reads these.
 """
 
 import argparse

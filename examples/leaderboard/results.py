@@ -1,4 +1,4 @@
-"""Write the tables of docs/ and the figures of README from the records in docs/results/: `make results`.
+"""Write the tables of docs/ and the figures of README from the records in docs/results/.
 
 A table stands between `<!-- records: NAME -->` and `<!-- end of records -->`; its systems are those of NAME.toml here.
 `<!-- records: NAME PROBE -->` is what the models were asked besides. `<!-- scale -->` and `<!-- speed -->` have figures
@@ -212,7 +212,9 @@ def main(argv: list[str] | None = None) -> int:
         return 2
     older = [str(path.relative_to(CHECKOUT)) for path in old if new[path] != old[path]]
     if args.check and older:
-        print(f"results: {', '.join(older)}: older than the records; run `make results`", file=sys.stderr)
+        print(
+            f"results: {', '.join(older)}: older than the records; run examples/leaderboard/results.py", file=sys.stderr
+        )
         return 1
     if not args.check:
         for path, text in new.items():

@@ -41,6 +41,8 @@ OPTION = re.compile(r"(?<![\w#-])--[a-z][\w-]*")
 
 # options of programs that are neither ours nor fairseq's
 FOREIGN = {
+    "ruff": ("--fix",),
+    "pytest": ("--dist",),
     "pip": ("--upgrade", "--no-build-isolation", "--no-deps", "--index-url", "--extra-index-url"),
     "sacrebleu": (
         *("--echo", "--input", "--metrics", "--tokenize", "--language-pair", "--format"),

@@ -74,7 +74,7 @@ def test_tables_are_those_of_the_records(results):
     for page in results.PAGES:
         text = (REPOSITORY / "docs" / page).read_text(encoding="utf8")
         shown |= {match.group(2, 3) for match in results._BLOCK.finditer(text)}
-        assert results.renewed(text, BOARDS, RESULTS) == text, "run `make results`"
+        assert results.renewed(text, BOARDS, RESULTS) == text, "run: python examples/leaderboard/results.py"
     boards = [results.read_board(path) for path in BOARDS.glob("*.toml")]
     assert shown == {(board.name, probe) for board in boards for probe in (None, *board.probes)}
 
@@ -84,7 +84,9 @@ def test_figures_of_readme_are_those_of_the_records(results, tmp_path):
     text = (REPOSITORY / "README.md").read_text(encoding="utf8")
     cells = results._CELL.findall(text)
     assert {"BLEU", "agreement"} == {cell[1] for cell in cells} and len(cells) > 30
-    assert results.with_figures(text, board, RESULTS / "agreement") == text, "run `make results`"
+    assert results.with_figures(text, board, RESULTS / "agreement") == text, (
+        "run: python examples/leaderboard/results.py"
+    )
     for seed, score in ((1, 80.0), (2, 82.0)):
         challenge = {"agreement": {"overall": {"accuracy": 0.9}}}
         scores = {"scores": {**RECORD["scores"], "challenge": challenge}}
