@@ -25,7 +25,7 @@ INPUT_FEEDING = {"sdatt_decoder": "input-feeding", "cell": "lstm"}
 # beside the settings of an architecture
 VARIANTS = {
     "pascal_transformer_tiny": [
-        {"pascal_heads": [4, 1], "pascal_learn_variance": True},
+        {"pascal_heads": [4, 1]},
         {"pascal_heads": [2, 0], "encoder_normalize_before": True, "decoder_normalize_before": True},
     ],
     "tag_transformer_tiny": [{"tag_inputs": "both"}],

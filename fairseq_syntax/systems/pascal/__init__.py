@@ -11,6 +11,6 @@ Architectures: `pascal_transformer`, `_tiny`, `_iwslt_de_en`, `_wmt_en_de`, `_wm
 
 from .attention import ParentScaledAttention
 from .model import PascalTransformerModel
-from .parent_kernel import ParentKernel, parent_offsets, parent_weights
+from .parent_kernel import ParentKernel, parent_weights
 
-__all__ = ["ParentKernel", "ParentScaledAttention", "PascalTransformerModel", "parent_offsets", "parent_weights"]
+__all__ = ["ParentKernel", "ParentScaledAttention", "PascalTransformerModel", "parent_weights"]

@@ -1,12 +1,9 @@
 """Parent-scaled self-attention, PASCAL (Bugliarello & Okazaki, ACL 2020)."""
 
-import math
-
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ..transformer.headwise_attention import HeadwiseAttention, masked_softmax
-from .parent_kernel import kernel_weights
 
 
 class ParentScaledAttention(HeadwiseAttention):
@@ -17,26 +14,13 @@ class ParentScaledAttention(HeadwiseAttention):
     Args:
         pascal_heads: how many heads are scaled, 1 to `num_heads`.
         parent_ignoring: probability q with which, in training, a row (sentence, head, token) of D becomes ones.
-        learn_variance: whether each scaled head has a σ² of its own, beginning at `variance` (ours, not the paper's).
-        variance: σ² in squared tokens.
         All others as in `MultiheadAttention`.
     """
 
-    def __init__(
-        self,
-        embed_dim: int,
-        num_heads: int,
-        *,
-        pascal_heads: int,
-        parent_ignoring: float = 0.0,
-        learn_variance: bool = False,
-        variance: float = 1.0,
-        **kwargs,
-    ):
+    def __init__(self, embed_dim: int, num_heads: int, *, pascal_heads: int, parent_ignoring: float = 0.0, **kwargs):
         super().__init__(embed_dim, num_heads, self_attention=True, **kwargs)
         self.special_heads = pascal_heads
         self.parent_ignoring = parent_ignoring
-        self.log_variance = nn.Parameter(torch.full((pascal_heads,), math.log(variance))) if learn_variance else None
 
     def extra_repr(self) -> str:
         return f"pascal_heads={self.special_heads}/{self.num_heads}, parent_ignoring={self.parent_ignoring}"
@@ -44,27 +28,16 @@ class ParentScaledAttention(HeadwiseAttention):
     def attend_to_parents(self, x: Tensor, padding_mask: Tensor | None, prior: Tensor) -> tuple[Tensor, Tensor]:
         """Self-attention on x (T, B, C) with scaled heads, and a padding mask (B, T) or None.
 
-        `prior` is D, (B, T, T) float32, shared by all heads; with `learn_variance` the offsets from the parents, NaN in
-        rows of tokens without a parse. Returns (output (T, B, C), weights of the scaled heads (B, h, T, T)).
+        `prior` is D, (B, T, T) float32, shared by all heads. Returns (output (T, B, C), weights of the scaled heads
+        (B, h, T, T)).
         """
 
         def weights(query: Tensor, key: Tensor) -> Tensor:
             scores = query @ key.transpose(-2, -1)  # (B, h, T, T)
-            scaled = scores * self._weights(prior)
+            scaled = scores * prior.unsqueeze(1)
             if self.training and self.parent_ignoring > 0:
                 kept = torch.rand(scores.shape[:-1], device=scores.device) >= self.parent_ignoring
                 scaled = torch.where(kept.unsqueeze(-1), scaled, scores.to(scaled.dtype))
             return masked_softmax(scaled, padding_mask)
 
         return self.attend(x, padding_mask, weights)
-
-    def _weights(self, prior: Tensor) -> Tensor:
-        """D for every head: (B, 1 or h, T, T)."""
-        prior = prior.unsqueeze(1)
-        if self.log_variance is None:
-            return prior
-        precision = torch.promote_types(self.log_variance.dtype, torch.float32)
-        variance = self.log_variance.to(precision).exp().view(1, -1, 1, 1)
-        no_parse = prior.isnan()
-        weights = kernel_weights(prior.masked_fill(no_parse, 0.0), "normal", variance)
-        return weights.masked_fill(no_parse, 1.0)

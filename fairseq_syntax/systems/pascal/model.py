@@ -13,7 +13,7 @@ from ..transformer.encoder import SyntaxEncoder, SyntaxEncoderLayer
 from ..transformer.layer_choice import kept_layers
 from ..transformer.model import SyntaxTransformerModel, register_sizes
 from .attention import ParentScaledAttention
-from .parent_kernel import ParentKernel, parent_offsets, parent_weights
+from .parent_kernel import ParentKernel, parent_weights
 
 
 @dataclass
@@ -23,9 +23,6 @@ class PascalOptions(FairseqDataclass):
     pascal_weight_fn: ParentKernel = option(ParentKernel.normal, "weight of a token by its distance from the parent")
     pascal_variance: float = option(1.0, "variance of the weight, in squared tokens", "(0, inf]")
     pascal_parent_ignoring: float = option(0.0, "probability that a token's parent is ignored in training", "[0, 1]")
-    pascal_learn_variance: bool = option(
-        False, "learn a variance for each head, starting at --pascal-variance (not in the paper)"
-    )
 
 
 class PascalEncoderLayer(SyntaxEncoderLayer):
@@ -38,8 +35,7 @@ class PascalEncoderLayer(SyntaxEncoderLayer):
         super().__init__(cfg)
 
     def attention_options(self, cfg):
-        options = {name: getattr(cfg, f"pascal_{name}") for name in ("parent_ignoring", "learn_variance", "variance")}
-        return {"pascal_heads": self._pascal_heads, **options}
+        return {"pascal_heads": self._pascal_heads, "parent_ignoring": cfg.pascal_parent_ignoring}
 
     def attend(self, x, encoder_padding_mask, syntax):
         output, weights = self.self_attn.attend_to_parents(x, encoder_padding_mask, syntax["prior"])
@@ -58,16 +54,12 @@ class PascalEncoder(SyntaxEncoder):
         return PascalEncoderLayer(cfg, heads) if heads else None
 
     def layer_syntax(self, src_syntax: SourceSyntax):
-        """D of the batch, once for all layers and heads (or the offsets, if variances are learned)."""
+        """D of the batch, once for all layers and heads."""
         if not self.scales:
             return None
         if self.training and self.cfg.pascal_parent_ignoring == 1:
             return None  # all rows of D are ones: the stock layer, to the bit
-        parents = src_syntax["parents"]
-        if self.cfg.pascal_learn_variance:
-            offsets = parent_offsets(parents)
-            return {"prior": offsets.masked_fill((parents < 0).unsqueeze(-1), float("nan"))}
-        return {"prior": parent_weights(parents, self.cfg.pascal_weight_fn, self.cfg.pascal_variance)}
+        return {"prior": parent_weights(src_syntax["parents"], self.cfg.pascal_weight_fn, self.cfg.pascal_variance)}
 
 
 @register_model("pascal_transformer")
@@ -75,7 +67,6 @@ class PascalTransformerModel(SyntaxTransformerModel):
     """Transformer with parent-scaled self-attention. With --pascal-heads 0 it is the stock Transformer."""
 
     options = PascalOptions
-    own_parameters = ("self_attn.log_variance",)
 
     @property
     def syntax_inputs(self):
@@ -106,8 +97,6 @@ class PascalTransformerModel(SyntaxTransformerModel):
             )
         if math.isinf(args.pascal_variance) and args.pascal_weight_fn == ParentKernel.normal:
             raise ValueError("--pascal-variance inf: this normal density is 0; give --pascal-weight-fn uniform, too")
-        if args.pascal_learn_variance and args.pascal_weight_fn != ParentKernel.normal:
-            raise ValueError("--pascal-learn-variance works with --pascal-weight-fn normal only")
         args.pascal_heads = heads + [0] * (layers - len(heads))
 
     @classmethod

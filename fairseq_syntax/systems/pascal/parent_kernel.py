@@ -25,19 +25,17 @@ def parent_offsets(parents: Tensor) -> Tensor:
     return columns - (parents.float() / 2).unsqueeze(-1)
 
 
-def kernel_weights(offsets: Tensor, kernel: str, variance: float | Tensor) -> Tensor:
+def kernel_weights(offsets: Tensor, kernel: str, variance: float) -> Tensor:
     """Weights of tokens by their offset from the parent; the matrix D of Bugliarello & Okazaki (2020), eq. 3.
 
     Args:
         offsets: in tokens, any shape.
         kernel: a `ParentKernel`.
-        variance: σ² in squared tokens, > 0; a number or a tensor that broadcasts.
+        variance: σ² in squared tokens, > 0.
 
-    Returns float32 of the broadcast shape, not negative. Raises ValueError: an unknown kernel.
+    Returns float32 of the same shape, not negative. Raises ValueError: an unknown kernel.
     """
     if kernel == ParentKernel.normal:
-        if isinstance(variance, Tensor):
-            return torch.exp(-offsets.square() / (2 * variance)) / torch.sqrt(2 * math.pi * variance)
         # in place: D is the largest tensor that is not an attention score
         weights = offsets.square().mul_(-1 / (2 * variance)).exp_()
         return weights.mul_(1 / math.sqrt(2 * math.pi * variance))

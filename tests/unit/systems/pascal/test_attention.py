@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from oracles import multihead
 
 from fairseq_syntax.systems.pascal.attention import ParentScaledAttention
-from fairseq_syntax.systems.pascal.parent_kernel import kernel_weights, parent_offsets, parent_weights
+from fairseq_syntax.systems.pascal.parent_kernel import kernel_weights, parent_weights
 from fairseq_syntax.systems.transformer import headwise_attention
 
 B, T, C, H = 3, 7, 16, 4
@@ -166,32 +166,20 @@ def test_parent_ignoring_switches_whole_rows_at_its_rate():
     torch.testing.assert_close(evaluated, scaled, atol=1e-5, rtol=0)
 
 
-@pytest.mark.parametrize("learn", [False, True])
-def test_gradients_by_finite_differences(learn, monkeypatch):
+def test_gradients_by_finite_differences(monkeypatch):
     # float32 is too coarse for differences
     monkeypatch.setattr(headwise_attention.F, "softmax", lambda s, dim, dtype: s.double().log_softmax(dim).exp())
-    attention = build(2, learn_variance=learn, variance=2.0)
+    attention = build(2)
     x, mask, parents = batch()
     x = x[:4, :2].clone().requires_grad_()
     mask, parents = mask[:2, :4], parents[:2, :4].clamp(max=6)
-    prior = parent_offsets(parents) if learn else parent_weights(parents, "normal", 2.0)
-    parameters = [p for n, p in attention.named_parameters() if n in ("log_variance", "q_proj.weight")]
+    prior = parent_weights(parents, "normal", 2.0)
+    parameters = [p for n, p in attention.named_parameters() if n == "q_proj.weight"]
 
     def function(inputs, *_):
         return attention.attend_to_parents(inputs, mask, prior)[0][:3]
 
     assert torch.autograd.gradcheck(function, (x, *parameters), eps=1e-4, atol=1e-4, rtol=1e-3)
-
-
-def test_learned_variance_begins_where_it_is_told_and_is_one_a_head():
-    x, mask, parents = batch()
-    fixed, learned = build(2, variance=4.0), build(2, learn_variance=True, variance=4.0)
-    learned.load_state_dict({**fixed.state_dict(), "log_variance": torch.full((2,), math.log(4.0))})
-    expected, _ = fixed.attend_to_parents(x, mask, parent_weights(parents, "normal", 4.0))
-    offsets = parent_offsets(parents).masked_fill((parents < 0).unsqueeze(-1), math.nan)
-    out, _ = learned.attend_to_parents(x, mask, offsets)
-    torch.testing.assert_close(out, expected, atol=1e-6, rtol=1e-5)
-    assert learned.log_variance.shape == (2,)
 
 
 @given(st.integers(0, 60), st.sampled_from(["normal", "uniform", "parent-only"]))
