@@ -42,7 +42,7 @@ class Node:
         self.dropped = False
 
 
-def run(grammar, limits, actions, text, keys=None, values=None, root=None, key_of="open"):
+def run(grammar, limits, actions, text, keys=None, values=None):
     """One sentence.
 
     Args:
@@ -50,8 +50,7 @@ def run(grammar, limits, actions, text, keys=None, values=None, root=None, key_o
         limits: of trees.
         actions: list of actions, the last one the GEN of the end.
         text: list of symbols, the end included.
-        keys, values: (I, H), of a decoder.
-        root: (H,) what its root is pushed as.
+        keys, values: (I, H), of a decoder, whose root is pushed as the first value.
 
     Returns:
         dict: states (list of (H,)), policies (what `log_policy` takes), both for each action; symbol_loss (list); keys
@@ -69,7 +68,7 @@ def run(grammar, limits, actions, text, keys=None, values=None, root=None, key_o
     def top():
         return stack[-1][1][0]
 
-    push(grammar.nonterminal if root is None else root)
+    push(grammar.nonterminal if keys is None else values[0])
     nodes = [Node(0, top())]
     open_nodes = [nodes[0]]
     result = {name: [] for name in ("states", "policies", "symbol_loss")}
@@ -88,7 +87,7 @@ def run(grammar, limits, actions, text, keys=None, values=None, root=None, key_o
             if keys is None:
                 entry = grammar.nonterminal
             else:
-                attention = torch.softmax(grammar.stack.scale * (keys @ state), dim=0)
+                attention = torch.softmax(keys @ state, dim=0)
                 entry = attention @ values
             push(entry)
             nodes.append(Node(len(stack) - 1, top()))
@@ -118,7 +117,7 @@ def run(grammar, limits, actions, text, keys=None, values=None, root=None, key_o
             open_nodes[-1].children.append(node.phrase)
     kept = [node for node in nodes if not node.dropped]
     result["values"] = torch.stack([node.phrase for node in kept])
-    result["keys"] = torch.stack([node.key for node in kept]) if key_of == "open" else result["values"]
+    result["keys"] = torch.stack([node.key for node in kept])
     result["attention"] = [node.attention for node in kept[1:]]
     return result
 

@@ -80,7 +80,6 @@ def beam_search(
     limits: Limits,
     choice: SymbolChoice,
     memory: Memory,
-    roots: Tensor | None,
     beam: int,
     power: float,
     looking: bool | None = None,
@@ -94,7 +93,7 @@ def beam_search(
     Args:
         most: (B,) symbols without the end that a hypothesis may have.
         choice: what may be generated.
-        memory, roots: see `RNNGState`.
+        memory: see `RNNGState`.
         beam: K.
         power: of the length, the end included, by which scores are divided when finished hypotheses are compared.
         looking: see `RNNGState`; on a CPU alone when not given.
@@ -104,7 +103,7 @@ def beam_search(
     """
     looking = most.device.type == "cpu" if looking is None else looking
     longest = int(most.max())
-    state = RNNGState(grammar, most, limits, memory, roots, longest, looking)
+    state = RNNGState(grammar, most, limits, memory, longest, looking)
     search = _Search(state, choice, beam, power, longest)
     while search.goes_on():
         for _ in range(LOOKS_EVERY):
@@ -356,12 +355,11 @@ class TreeGenerator:
         model.eval()
         tokens = sample["net_input"]["src_tokens"]
         source, _, memory = model.encode(tokens)
-        roots = model.roots(memory)
         lengths = torch.from_numpy(source.constituents.lengths).to(tokens.device)
-        rows, actions, text, most, grown = self._targets(model, sample, memory, roots, lengths)
-        return self._hypotheses(model, source, memory, roots, rows, actions, text, most, grown)
+        rows, actions, text, most, grown = self._targets(model, sample, memory, lengths)
+        return self._hypotheses(model, source, memory, rows, actions, text, most, grown)
 
-    def _targets(self, model, sample, memory, roots, lengths: Tensor):
+    def _targets(self, model, sample, memory, lengths: Tensor):
         """Hypotheses for sources of these lengths, (B,).
 
         Returns (N,) sentence of each, (N, T) actions and (N, n + 1) symbols; (B,) the most symbols there may be; and
@@ -369,19 +367,18 @@ class TreeGenerator:
         """
         most = (self.max_len_a * (lengths + 1) + self.max_len_b).long().clamp(min=max(self.choice.min_symbols, 1))
         if self.beam == 1:
-            grown = grow_trees(model.decoder, most, model.limits, self.choice.greedy, memory, roots, greedy=True)
+            grown = grow_trees(model.decoder, most, model.limits, self.choice.greedy, memory, greedy=True)
             symbols = grown.symbols.masked_fill(grown.actions != Action.GEN, self.choice.pad)
             text, _ = left_justified(symbols, self.choice.pad)
             return torch.arange(len(most), device=most.device), grown.actions, text, most, grown
-        found = beam_search(model.decoder, most, model.limits, self.choice, memory, roots, self.beam, self.power)
+        found = beam_search(model.decoder, most, model.limits, self.choice, memory, self.beam, self.power)
         return *found, most, None
 
-    def _hypotheses(self, model, source, memory, roots, rows, actions, text, most, grown) -> list[list[dict]]:
+    def _hypotheses(self, model, source, memory, rows, actions, text, most, grown) -> list[list[dict]]:
         """Hypotheses of the sentences `rows`, from a replay of their trees."""
         own = type(memory)(*(part.index_select(0, rows) for part in memory))
-        own_roots = None if roots is None else roots.index_select(0, rows)
         actions, most = actions.cpu().numpy(), most.index_select(0, rows).cpu().numpy()
-        scores, replay = model.decoder(actions, text.cpu().numpy(), model.limits, own, own_roots, most, grown)
+        scores, replay = model.decoder(actions, text.cpu().numpy(), model.limits, own, most, grown)
         trees, sources = scores.constituents, source.constituents
         src_trees, _ = self._bracketed(source, self.src_dict)
         tgt_trees, tgt_symbols = self._bracketed(scores, self.tgt_dict)
@@ -435,12 +432,12 @@ class TreeScorer(TreeGenerator):
     def __init__(self, src_dict, tgt_dict, **options):
         super().__init__(src_dict, tgt_dict, **{**options, "unkpen": 0, "temperature": 1})
 
-    def _targets(self, model, sample, memory, roots, lengths):
+    def _targets(self, model, sample, memory, lengths):
         if sample.get("target") is None:
             raise ValueError("there are no reference translations; score those of binarized data: --score-reference")
         text, most = left_justified(sample["target"], self.choice.pad)
         symbols = given_text(text, most)
-        grown = grow_trees(model.decoder, most, model.limits, symbols, memory, roots, greedy=True)
+        grown = grow_trees(model.decoder, most, model.limits, symbols, memory, greedy=True)
         return torch.arange(len(most), device=most.device), grown.actions, text, most, grown
 
 

@@ -29,7 +29,6 @@ def grow_trees(
     limits: Limits,
     next_symbols: NextSymbols,
     memory: Memory | None = None,
-    roots: Tensor | None = None,
     greedy: bool = False,
     seeds: Seeds | None = None,
     wait: float = WAIT,
@@ -46,7 +45,7 @@ def grow_trees(
     Args:
         lengths: (B,) symbols of each sentence without its end, or the most it may have.
         next_symbols: gives the symbols of GENs.
-        memory, roots: see `RNNGState`.
+        memory: see `RNNGState`.
         greedy: take the most probable action instead of drawing one.
         seeds: of each sentence, from which alone its tree is then drawn; torch draws when not given.
         wait: between 0 and 1.
@@ -57,7 +56,7 @@ def grow_trees(
     """
     looking = lengths.device.type == "cpu" if looking is None else looking
     longest = int(lengths.max()) if longest is None else longest
-    state = RNNGState(grammar, lengths, limits, memory, roots, longest, looking)
+    state = RNNGState(grammar, lengths, limits, memory, longest, looking)
     transitions = state.transitions
     nothing = torch.full((state.rows,), int(Action.NOP), device=lengths.device)
     pending = torch.zeros_like(transitions.live)

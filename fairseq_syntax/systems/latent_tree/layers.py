@@ -402,26 +402,23 @@ class Memory(NamedTuple):
     values: Tensor  # (B, I, H)
     mask: Tensor  # (B, I) bool, True where there is a constituent
 
-    def attend(self, rows: Tensor, queries: Tensor, scale: float) -> tuple[Tensor, Tensor]:
+    def attend(self, rows: Tensor, queries: Tensor) -> tuple[Tensor, Tensor]:
         """Attention of n nonterminals (eq. 1) of the sentences `rows`, from the states (n, H) of the stack below them.
 
-        Returns (n, I) weights, the softmax of dot products times `scale`, in float32 at least; and (n, H) weighted sums
-        of the values.
+        Returns (n, I) weights, the softmax of dot products, in float32 at least; and (n, H) sums of values, so weighted.
         """
         keys = precise(self.keys.index_select(0, rows))
-        scores = torch.bmm(keys, precise(queries).unsqueeze(2)).squeeze(2).mul_(scale)
+        scores = torch.bmm(keys, precise(queries).unsqueeze(2)).squeeze(2)
         weights = scores.masked_fill_(~self.mask.index_select(0, rows), float("-inf")).softmax(1)
         values = self.values.index_select(0, rows)
         return weights, torch.bmm(weights.to(values.dtype).unsqueeze(1), values).squeeze(1)
 
 
 class StackLSTM(nn.Module):
-    """One layer of an LSTM over stacks, of entries and states (H); `scale` is that of the dot products of attention."""
+    """One layer of an LSTM over stacks, of entries and states (H)."""
 
-    def __init__(self, size: int, scale: float = 1.0):
+    def __init__(self, size: int):
         super().__init__()
-        self.size = size
-        self.scale = scale
         bound = size**-0.5
         for name, *shape in (
             ("input_weight", 4 * size, size),
@@ -458,15 +455,15 @@ class StackLSTM(nn.Module):
         """
         gates = nn.functional.embedding(plan.code, self.project(entries))
         memory = (None, None, None) if memory is None else memory
-        return _Stack.apply(gates, self.recurrent_weight, self.input_weight, *memory, self.scale, plan)
+        return _Stack.apply(gates, self.recurrent_weight, self.input_weight, *memory, plan)
 
 
 class _Stack(Function):
     """All states of stacks, place by place; with keys, new nonterminals attend with the state below them."""
 
     @staticmethod
-    def forward(ctx, gates, recurrent, input_weight, keys, values, mask, scale, plan):
-        ctx.plan, ctx.scale = plan, scale
+    def forward(ctx, gates, recurrent, input_weight, keys, values, mask, plan):
+        ctx.plan = plan
         if keys is None:
             gates, hidden, cells = _run(gates, recurrent, plan)
             ctx.save_for_backward(gates, hidden, cells, recurrent)
@@ -478,7 +475,7 @@ class _Stack(Function):
 
         def attend(level, states):
             rows, columns = plan.row[level], plan.column[level]
-            weights, sums = memory.attend(rows, states, scale)
+            weights, sums = memory.attend(rows, states)
             attention[rows, columns] = weights
             inputs[rows, columns] = sums
             return sums @ input_weight.t()
@@ -494,7 +491,7 @@ class _Stack(Function):
         gates, hidden, cells, recurrent, *attentive = ctx.saved_tensors
         if not attentive:
             d_gates = _run_back(gates, hidden, cells, recurrent, plan, d_hidden)
-            return d_gates, _recurrent_gradient(d_gates, hidden, plan), *[None] * 6
+            return d_gates, _recurrent_gradient(d_gates, hidden, plan), *[None] * 5
         input_weight, keys, values, attention, inputs = attentive
         d_inputs = torch.zeros_like(inputs)
         d_scores = torch.zeros_like(attention)
@@ -507,7 +504,7 @@ class _Stack(Function):
             weights = attention[rows, columns]
             d_weights = torch.bmm(precise(values.index_select(0, rows)), precise(d_sums).unsqueeze(2)).squeeze(2)
             d_weights += d_attention[rows, columns]
-            d_scored = (d_weights - (d_weights * weights).sum(1, keepdim=True)).mul_(weights).mul_(ctx.scale)
+            d_scored = (d_weights - (d_weights * weights).sum(1, keepdim=True)).mul_(weights)
             d_inputs[rows, columns] = d_sums
             d_scores[rows, columns] = d_scored
             d_new[rows, columns] = d_gates
@@ -521,7 +518,6 @@ class _Stack(Function):
             d_new.flatten(0, 1).t() @ inputs.flatten(0, 1),
             torch.bmm(d_scores.to(keys.dtype).transpose(1, 2), queries),
             torch.bmm(attention.to(values.dtype).transpose(1, 2), d_inputs),
-            None,
             None,
             None,
         )

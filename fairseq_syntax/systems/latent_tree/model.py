@@ -22,23 +22,15 @@ from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.models import BaseFairseqModel, register_model
 from torch import Tensor
 
-from ...options import as_namespace, fill_defaults, option, register_presets, require_joined_dictionary
+from ...options import as_namespace, fill_defaults, option, register_presets
 from .growing import Seeds, given_text, grow_trees, left_justified
 from .layers import Memory
 from .reinforce import MovingBaselines
-from .rnng import RNNG, AttentionKey, Replay, TreePair, TreeScores
+from .rnng import RNNG, Replay, TreePair, TreeScores
 from .transitions import Action, Limits
 
-RootInput = StrEnum("RootInput", "encoder attend learned")
-"""What the decoder's root is pushed as: the phrase of the source's root; what attention gives without any context, the
-mean of all source constituents; or a vector of its own."""
-AttentionScale = StrEnum("AttentionScale", "none sqrt")
-"""What dot products are multiplied by: 1, or one over the root of their size."""
 PolicyGradient = StrEnum("PolicyGradient", "full head")
-"""Which weights the policy's gradient trains: all that the probabilities of actions depend on, or the policy's own."""
-SymbolGradient = StrEnum("SymbolGradient", "path softmax")
-"""Which weights the losses of symbols train: all that they depend on, or (the paper's words taken literally) those of
-the output layer."""
+"""Which weights the policy gradient trains: all that the probabilities of actions depend on, or the policy layer's."""
 
 
 @dataclass
@@ -46,19 +38,8 @@ class LatentTreeOptions(FairseqDataclass):
     """Options of the latent-tree translator; defaults are the paper's, or nearest to it."""
 
     rnng_size: int = option(384, "size of embeddings, phrases and states", "[1, inf)")
-    share_all_embeddings: bool = option(False, "one table of embeddings for both sides, with a joined dictionary")
-    rnng_root_input: RootInput = option(RootInput.encoder, "what the root of the target is begun with", reading=True)
-    rnng_attn_key: AttentionKey = option(
-        AttentionKey.open,
-        "compare the decoder with source constituents as opened (the paper) or as composed",
-        reading=True,
-    )
-    rnng_attn_scale: AttentionScale = option(AttentionScale.none, "scale of the dot products", reading=True)
     rnng_policy_grad: PolicyGradient = option(
-        PolicyGradient.full, "weights that the gradient of the policy trains", reading=True
-    )
-    rnng_lm_grad: SymbolGradient = option(
-        SymbolGradient.path, "weights that the losses of characters train", reading=True
+        PolicyGradient.full, "weights that the policy gradient trains", reading=True
     )
     rnng_max_open: int = option(16, "constituents open at a time, root included", "[1, inf)")
     rnng_max_consecutive: int = option(4, "constituents opened in a row", "[1, inf)")
@@ -74,13 +55,11 @@ class LatentTreeRNNG(BaseFairseqModel):
     options = LatentTreeOptions
     builds_trees = True
 
-    def __init__(self, args, encoder: RNNG, decoder: RNNG, limits: Limits):
+    def __init__(self, encoder: RNNG, decoder: RNNG, limits: Limits):
         super().__init__()
         self.encoder = encoder
         self.decoder = decoder
         self.limits = limits
-        self.root_input = RootInput(args.rnng_root_input)
-        self.attn_key = AttentionKey(args.rnng_attn_key)
         self.baselines = MovingBaselines(encoder.vocabulary, decoder.vocabulary)
 
     @classmethod
@@ -98,20 +77,12 @@ class LatentTreeRNNG(BaseFairseqModel):
         args = as_namespace(args)
         fill_defaults(args, LatentTreeOptions)
         limits = Limits(args.rnng_max_open, args.rnng_max_consecutive, args.rnng_actions_per_symbol)
-        shared = {
-            "size": args.rnng_size,
-            "scale": args.rnng_size**-0.5 if args.rnng_attn_scale == AttentionScale.sqrt else 1.0,
-            "detach_policy": args.rnng_policy_grad == PolicyGradient.head,
-            "detach_output": args.rnng_lm_grad == SymbolGradient.softmax,
-        }
-        source, target = task.source_dictionary, task.target_dictionary
-        encoder = RNNG(len(source), source.pad(), **shared)
-        learned_root = args.rnng_root_input == RootInput.learned
-        decoder = RNNG(len(target), target.pad(), own_nonterminal=learned_root, side="target", **shared)
-        if args.share_all_embeddings:
-            require_joined_dictionary(task)
-            decoder.embed = encoder.embed
-        return cls(args, encoder, decoder, limits)
+        size, detached = args.rnng_size, args.rnng_policy_grad == PolicyGradient.head
+        encoder, decoder = (
+            RNNG(len(dictionary), dictionary.pad(), size, side, detached)
+            for dictionary, side in ((task.source_dictionary, "source"), (task.target_dictionary, "target"))
+        )
+        return cls(encoder, decoder, limits)
 
     def forward(
         self,
@@ -142,7 +113,7 @@ class LatentTreeRNNG(BaseFairseqModel):
     def _score(self, src_tokens, target, trees, src_actions, tgt_actions, seeds) -> TreePair:
         source, _, memory = self.encode(src_tokens, trees, src_actions, seeds)
         seeds = seeds and [(*seed, 1) for seed in seeds]  # other numbers than the source's
-        scores, replay = self._side(self.decoder, target, trees, tgt_actions, seeds, memory, self.roots(memory))
+        scores, replay = self._side(self.decoder, target, trees, tgt_actions, seeds, memory)
         kept = np.bincount(scores.constituents.row, minlength=len(target)) - 1
         attending = torch.arange(replay.attention.shape[1]) < torch.from_numpy(kept)[:, None]
         attending = attending.to(memory.mask.device)
@@ -158,27 +129,18 @@ class LatentTreeRNNG(BaseFairseqModel):
     ) -> tuple[TreeScores, Replay, Memory]:
         """Source sentences under their trees, and what a decoder attends to; see `forward`."""
         scores, replay = self._side(self.encoder, src_tokens, trees, actions, seeds)
-        return scores, replay, self.encoder.memory(replay, scores.constituents, self.attn_key)
+        return scores, replay, self.encoder.memory(replay, scores.constituents)
 
-    def _side(self, grammar, tokens, trees, actions, seeds, memory=None, roots=None) -> tuple[TreeScores, Replay]:
+    def _side(self, grammar, tokens, trees, actions, seeds, memory=None) -> tuple[TreeScores, Replay]:
         """One side under given actions, or trees that are grown."""
         text, lengths = left_justified(tokens, grammar.padding)
         grown = None
         if actions is None:
             given, longest = given_text(text, lengths), text.shape[1] - 1
             greedy = trees == "greedy"
-            grown = grow_trees(grammar, lengths, self.limits, given, memory, roots, greedy, seeds, longest=longest)
+            grown = grow_trees(grammar, lengths, self.limits, given, memory, greedy, seeds, longest=longest)
             actions = grown.actions
-        return grammar(*on_host(actions, text), self.limits, memory, roots, grown=grown)
-
-    def roots(self, memory: Memory) -> Tensor | None:
-        """(B, H) what the roots of the target are pushed as; None for a learned vector."""
-        if self.root_input == RootInput.encoder:
-            return memory.values[:, 0]
-        if self.root_input == RootInput.attend:
-            # the state of an empty stack is zero, and so are all dot products with it
-            return memory.values.sum(1) / memory.mask.sum(1, keepdim=True)
-        return None
+        return grammar(*on_host(actions, text), self.limits, memory, grown=grown)
 
     def max_positions(self):
         """Characters of both sides; any number, the task has its own limit."""

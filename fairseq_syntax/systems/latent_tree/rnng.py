@@ -5,7 +5,6 @@ Dyer et al. 2016.
 """
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import NamedTuple
 
 import numpy as np
@@ -16,11 +15,6 @@ from .layers import Composition, Memory, StackLSTM, composition_plan, precise, s
 from .transitions import NONE, NUM_ACTIONS, Action, Constituents, Limits, Transitions, constituents, legality
 
 FORBIDDEN = -1e9  # added to the score of an action that is not legal; finite, so that its gradient is 0 and not NaN
-
-
-AttentionKey = StrEnum("AttentionKey", "open closed")
-"""What of a source constituent is compared with the decoder's state: the state of the stack when the constituent had
-just been opened, or its phrase."""
 
 
 @dataclass(frozen=True)
@@ -75,11 +69,8 @@ class RNNG(nn.Module):
     Args:
         vocabulary, padding: V, number of symbols, and the one of them that is padding.
         size: H, of embeddings, phrases and states.
-        own_nonterminal: with a learned vector, for new nonterminals or (with attention) for the root alone.
-        scale: of the dot products of attention.
+        side: "source", whose new nonterminals are a learned vector; or "target", where they attend to the source.
         detach_policy: policy gradients train only the weights of the policy layer.
-        detach_output: losses of symbols train only the weights of the output layer.
-        side: "source" or "target", for messages.
     """
 
     def __init__(
@@ -87,11 +78,8 @@ class RNNG(nn.Module):
         vocabulary: int,
         padding: int,
         size: int,
-        own_nonterminal: bool = True,
-        scale: float = 1.0,
-        detach_policy: bool = False,
-        detach_output: bool = False,
         side: str = "source",
+        detach_policy: bool = False,
     ):
         super().__init__()
         self.vocabulary = vocabulary
@@ -99,34 +87,26 @@ class RNNG(nn.Module):
         self.size = size
         self.side = side
         self.detach_policy = detach_policy
-        self.detach_output = detach_output
         self.embed = nn.Embedding(vocabulary, size)  # N(0, 1), as the paper's random vectors
-        self.nonterminal = nn.Parameter(torch.randn(size)) if own_nonterminal else None
+        self.nonterminal = nn.Parameter(torch.randn(size)) if side == "source" else None
         self.composition = Composition(size)
-        self.stack = StackLSTM(size, scale)
+        self.stack = StackLSTM(size)
         self.policy = nn.Linear(size, NUM_ACTIONS)
         self.output = nn.Linear(size, vocabulary)
 
-    def replay(
-        self,
-        trees: Constituents,
-        symbols: np.ndarray,
-        memory: Memory | None = None,
-        roots: Tensor | None = None,
-    ) -> Replay:
+    def replay(self, trees: Constituents, symbols: np.ndarray, memory: Memory | None = None) -> Replay:
         """Compose all phrases and compute all states of given trees of B sentences.
 
         Args:
             symbols: (B, T) that each GEN generates.
-            memory: what new nonterminals attend to; without it they are the learned vector, and all phrases are
-                composed, also those closed automatically.
-            roots: (B, H) what the roots are pushed as; the learned vector when not given.
+            memory: what new nonterminals attend to; roots are the phrase of the source's root. Without it, both are the
+                learned vector, and all phrases are composed, also those closed automatically.
         """
         device = self.embed.weight.device
         composing = composition_plan(trees, symbols, self.vocabulary, memory is None, device)
         phrases = self.composition(self.embed.weight, composing)
         new = self.nonterminal[None] if memory is None else phrases.new_zeros(1, self.size)
-        roots = self.nonterminal[None] if roots is None else roots
+        roots = self.nonterminal[None] if memory is None else memory.values[:, 0]
         stacking = stack_plan(trees, symbols, self.vocabulary, composing.slot, len(roots), device)
         entries = torch.cat((self.embed.weight, new, phrases, roots))
         states, attention = self.stack(entries, stacking, memory)
@@ -145,14 +125,17 @@ class RNNG(nn.Module):
         place = tuple(torch.from_numpy(index).to(device) for index in (row, column))
         queries = memory.keys.new_zeros(len(actions), int(column.max(initial=-1)) + 1, self.size)
         queries[place] = grown.states.index_select(0, torch.from_numpy(state[row, step]).to(device))
-        scores = torch.bmm(precise(queries), precise(memory.keys).transpose(1, 2)) * self.stack.scale
+        scores = torch.bmm(precise(queries), precise(memory.keys).transpose(1, 2))
         weights = scores.masked_fill_(~memory.mask[:, None], float("-inf")).softmax(2)
         attention = torch.zeros_like(weights)
         attention[place] = weights[place]
         return Replay(grown.states, state, None, composing.slot, attention)
 
-    def memory(self, replay: Replay, trees: Constituents, key: AttentionKey) -> Memory:
-        """What a decoder attends to (Sec. 2.2): all constituents of each sentence, in the order of opening."""
+    def memory(self, replay: Replay, trees: Constituents) -> Memory:
+        """What a decoder attends to (Sec. 2.2): all constituents of each sentence, in the order of opening.
+
+        The key is the state of the stack when the constituent had just been opened, the value its phrase.
+        """
         device = replay.states.device
         row = trees.row
         roots = (trees.parent == NONE).nonzero()[0]
@@ -160,11 +143,9 @@ class RNNG(nn.Module):
         shape = (len(roots), int(column.max(initial=-1)) + 1)
         place = torch.from_numpy(row * shape[1] + column).to(device)
         values = replay.phrases.index_select(0, torch.from_numpy(replay.slot).to(device))
-        keys = values
-        if key == AttentionKey.open:
-            # the state on which the action after the opening was decided
-            opened = replay.state[row, trees.opened + 1]
-            keys = replay.states.index_select(0, torch.from_numpy(opened).to(device))
+        # the state on which the action after the opening was decided
+        opened = replay.state[row, trees.opened + 1]
+        keys = replay.states.index_select(0, torch.from_numpy(opened).to(device))
         mask = torch.zeros(shape, dtype=torch.bool, device=device).flatten()
         mask[place] = True
 
@@ -200,8 +181,7 @@ class RNNG(nn.Module):
         entropy = -(log_policy.exp() * log_policy).sum(1)
 
         symbol, generated = there(symbols), there(generating)
-        output_states = states.detach() if self.detach_output else states
-        logits = precise(self.output(output_states.index_select(0, there(replay.state.ravel()[generating]))))
+        logits = precise(self.output(states.index_select(0, there(replay.state.ravel()[generating]))))
         loss = nn.functional.cross_entropy(logits, symbol.flatten()[generated], reduction="none")
 
         def spread(values, places):
@@ -231,7 +211,6 @@ class RNNG(nn.Module):
         text: np.ndarray,
         limits: Limits,
         memory: Memory | None = None,
-        roots: Tensor | None = None,
         most: np.ndarray | None = None,
         grown: Grown | None = None,
     ) -> tuple[TreeScores, Replay]:
@@ -240,7 +219,7 @@ class RNNG(nn.Module):
         Args:
             actions: (B, T) of `Action`, filled up with NOP.
             text: (B, n + 1) symbols, each sentence followed by its end and padding.
-            memory, roots, most: see `replay` and `legality`.
+            memory, most: see `replay` and `legality`.
             grown: the same trees, if they have just been grown.
 
         Raises ValueError: an action is not legal, or the actions do not fit the text.
@@ -249,7 +228,7 @@ class RNNG(nn.Module):
         trees = constituents(actions)
         symbols = generated_symbols(actions, text, self.padding)
         if grown is None or torch.is_grad_enabled():
-            replay = self.replay(trees, symbols, memory, roots)
+            replay = self.replay(trees, symbols, memory)
         else:
             replay = self.remembered(grown, trees, symbols, memory)
         return self.scores(replay, trees, symbols, legal, capped), replay
@@ -315,8 +294,7 @@ class RNNGState:
     Args:
         grammar: the side whose trees are built.
         lengths: (R,) symbols of each row without its end, or the most it may have.
-        memory: what new nonterminals attend to; the learned vector when not given.
-        roots: (R, H) what the roots are pushed as; the learned vector when not given.
+        memory: what new nonterminals attend to, see `RNNG.replay`.
         longest: the greatest of the lengths or more, if it is known.
         looking: the host may look at values.
 
@@ -334,7 +312,6 @@ class RNNGState:
         lengths: Tensor,
         limits: Limits,
         memory: Memory | None = None,
-        roots: Tensor | None = None,
         longest: int | None = None,
         looking: bool = True,
     ):
@@ -356,7 +333,7 @@ class RNNGState:
         self._entry_gates = stack.project(torch.cat((embeddings, new)))
         self._child_gates = _Store(composition.project(embeddings), 4 * rows)
         zero = embeddings.new_zeros(1, grammar.size)
-        roots = (grammar.nonterminal if roots is None else roots).expand(len(lengths), -1)
+        roots = (grammar.nonterminal if memory is None else memory.values[:, 0]).expand(len(lengths), -1)
         nothing = zero.expand(len(lengths), -1)
         root_states = stack.step(stack.project(roots), nothing, nothing, self._recurrent)
         # state 0 is below everything
@@ -440,7 +417,7 @@ class RNNGState:
                 self._open[nt, inside[nt] + 1] = torch.stack((place[: len(nt)], below[: len(nt)]), 1)
                 if self.memory is not None:
                     queries = self._hidden[below[: len(nt)]]
-                    _, sums = self.memory.attend(self.sentence[nt], queries, self.grammar.stack.scale)
+                    _, sums = self.memory.attend(self.sentence[nt], queries)
                     gates[: len(nt)].addmm_(sums, self._attended)
             if len(reduce):
                 phrases = self._compose(reduce, opened[:, 0])

@@ -69,13 +69,13 @@ def test_greedy_translations_are_the_most_probable_symbols():
     task, model = build(seed=2)
     batch = sample(task, "abca", "ccb")
     _, _, memory = model.encode(batch["net_input"]["src_tokens"])
-    roots, most = model.roots(memory), torch.tensor([12, 12])
+    most = torch.tensor([12, 12])
     chosen = generator(task).choice.greedy
-    grown = grow_trees(model.decoder, most, model.limits, chosen, memory, roots, greedy=True)
+    grown = grow_trees(model.decoder, most, model.limits, chosen, memory, greedy=True)
     actions, pad = grown.actions.numpy(), task.target_dictionary.pad()
     text = np.where(actions == Action.GEN, grown.symbols, pad)
     text = np.take_along_axis(text, (text == pad).argsort(1, kind="stable"), 1)
-    _, replay = model.decoder(actions, text, model.limits, memory, roots, most.numpy())
+    _, replay = model.decoder(actions, text, model.limits, memory, most.numpy())
     dictionary = task.target_dictionary
     for row, (hypothesis,) in enumerate(generator(task).generate([model], batch)):
         text = hypothesis["tokens"].tolist()
@@ -96,7 +96,6 @@ def all_translations(task, model, source, longest, power, unkpen=0.0, temperatur
     limits = SMALL
     dictionary = task.target_dictionary
     _, _, memory = model.encode(sample(task, source)["net_input"]["src_tokens"])
-    roots = model.roots(memory)
     allowed = [i for i in range(len(dictionary)) if i not in (dictionary.pad(), dictionary.bos(), dictionary.eos())]
     scored = []
     for length in range(longest + 1):
@@ -106,7 +105,7 @@ def all_translations(task, model, source, longest, power, unkpen=0.0, temperatur
             count = len(texts)
             own = type(memory)(*(part.expand(count, *part.shape[1:]) for part in memory))
             taken, most = np.array([tree] * count), np.full(count, longest)
-            scores, replay = model.decoder(taken, np.array(texts), limits, own, roots.expand(count, -1), most)
+            scores, replay = model.decoder(taken, np.array(texts), limits, own, most)
             for row, text in enumerate(texts):
                 states = replay.states[replay.state[row][taken[row] == Action.GEN]]
                 of_symbols = (model.decoder.output(states) / temperature).log_softmax(1)
@@ -122,7 +121,7 @@ def test_a_beam_that_nothing_falls_out_of_finds_the_best_of_all(seed, power):
     task, model = build(seed=seed, sharpness=2.0, **OPTIONS)
     _, _, memory = model.encode(sample(task, "ab")["net_input"]["src_tokens"])
     choice = generator(task, min_len=0).choice
-    given = choice, memory, model.roots(memory), 400, power
+    given = choice, memory, 400, power
     rows, actions, text = beam_search(model.decoder, torch.tensor([2]), SMALL, *given)
     assert (rows == 0).all()
     _, *best = max(all_translations(task, model, "ab", 2, power))
@@ -138,7 +137,7 @@ def test_a_search_that_does_not_look_at_values_finds_the_same(width, monkeypatch
     with torch.no_grad():
         model.decoder.policy.bias.add_(torch.tensor([2.0, 0.0, 1.0]))
     _, _, memory = model.encode(sample(task, "ab", "a", "abab")["net_input"]["src_tokens"])
-    given = generator(task, min_len=14).choice, memory, model.roots(memory), width, 1.0
+    given = generator(task, min_len=14).choice, memory, width, 1.0
     most, limits = torch.tensor([9, 2, 30]), Limits(4, 2, 3)
     found = [beam_search(model.decoder, most, limits, *given, looking=looking) for looking in (True, False)]
     for one, other in zip(*found, strict=True):
@@ -200,7 +199,7 @@ def test_numbers_that_are_none_in_a_constituent_are_reported(looking, limits):
         model.decoder.policy.bias.copy_(torch.tensor([5.0, 0.0, 0.0]))
     _, _, memory = model.encode(sample(task, "ab")["net_input"]["src_tokens"])
     unknown = memory._replace(values=torch.full_like(memory.values, torch.nan))
-    given = generator(task).choice, unknown, model.roots(memory), 2, 1.0
+    given = generator(task).choice, unknown, 2, 1.0
     with pytest.raises(FloatingPointError, match="target side"):
         beam_search(model.decoder, torch.tensor([6]), limits, *given, looking=looking)
 

@@ -124,19 +124,8 @@ def test_given_trees_are_taken():
     assert found.attention.shape == (1, 0, 2)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"rnng_root_input": "attend"},
-        {"rnng_root_input": "learned"},
-        {"rnng_attn_key": "closed"},
-        {"rnng_attn_scale": "sqrt"},
-        {"share_all_embeddings": True},
-    ],
-    ids=lambda options: "-".join(map(str, *options.items())),
-)
-def test_options_train_all_weights(options):
-    task, model = build(sharpness=1.0, **options)
+def test_all_weights_are_trained():
+    task, model = build(sharpness=1.0)
     model.train()
     criterion = ReinforceTreeCriterion(task, ReinforceTreeConfig(seed=1))
     torch.manual_seed(4)
@@ -161,14 +150,11 @@ POLICIES, OUTPUTS = ({f"{name}.{head}" for name in PATHS} for head in ("policy",
     [
         ("source", {}, PATHS["encoder"] | {"encoder.output"}),
         ("source", {"rnng_policy_grad": "head"}, PATHS["encoder"] | {"encoder.output"}),
-        ("source", {"rnng_lm_grad": "softmax"}, {"encoder.output"}),
         ("target", {}, BOTH | {"decoder.output"}),
         ("target", {"rnng_policy_grad": "head"}, BOTH | {"decoder.output"}),
-        ("target", {"rnng_lm_grad": "softmax"}, {"decoder.output"}),
         ("coverage", {}, BOTH),
-        ("coverage", {"rnng_policy_grad": "head", "rnng_lm_grad": "softmax"}, BOTH),
+        ("coverage", {"rnng_policy_grad": "head"}, BOTH),
         ("policy", {}, BOTH | POLICIES),
-        ("policy", {"rnng_lm_grad": "softmax"}, BOTH | POLICIES),
         ("policy", {"rnng_policy_grad": "head"}, POLICIES),
     ],
     ids=lambda value: "-".join(value.values()) if isinstance(value, dict) else value if isinstance(value, str) else "",
@@ -186,31 +172,26 @@ def test_which_weights_a_term_of_the_loss_trains(loss, options, trained):
     assert found == {name for name, _ in model.named_parameters() if ".".join(name.split(".")[:2]) in trained}
 
 
-@pytest.mark.parametrize(("option", "scale"), [("none", 1.0), ("sqrt", 6**-0.5)])
-def test_attention_is_a_softmax_of_dot_products(option, scale):
-    task, model = build(sharpness=1.0, rnng_attn_scale=option)
+def test_attention_is_a_softmax_of_dot_products():
+    task, model = build(sharpness=1.0)
     batch = pairs(task, ["abca"], ["cab"])
     trees = [[NT, GEN, NT, GEN, REDUCE, REDUCE, NT, GEN, GEN, REDUCE, GEN], [NT, GEN, NT, GEN, REDUCE, GEN, GEN]]
     source, target = (torch.tensor([tree]) for tree in trees)
     pair = scores(model, batch, src_actions=source, tgt_actions=target)
     _, _, memory = model.encode(batch["net_input"]["src_tokens"], actions=source)
     text = batch["target"].numpy()
-    _, replay = model.decoder(target.numpy(), text, model.limits, memory, model.roots(memory))
+    _, replay = model.decoder(target.numpy(), text, model.limits, memory)
     queries = replay.states[replay.state[0, [0, 2]]]  # before the NTs
-    expected = (queries @ memory.keys[0].T * scale).softmax(1)
+    expected = (queries @ memory.keys[0].T).softmax(1)
     torch.testing.assert_close(pair.attention[0], expected)
 
 
 def test_what_the_target_sees_of_the_source():
-    """The root alone, if the target opens no constituents; nothing, with a learned root."""
-    for root, sees in (("encoder", True), ("attend", True), ("learned", False)):
-        task, model = build(rnng_root_input=root)
-        losses = []
-        for source in ("ab", "ca"):
-            batch = pairs(task, [source], ["ab"])
-            flat = torch.full((1, 3), int(Action.GEN))
-            losses.append(scores(model, batch, tgt_actions=flat).target.symbol_loss)
-        assert torch.equal(*losses) != sees
+    """The phrase of the source's root, if the target opens no constituents."""
+    task, model = build()
+    flat = torch.full((1, 3), int(Action.GEN))
+    one, other = (scores(model, pairs(task, [source], ["ab"]), tgt_actions=flat) for source in ("ab", "ca"))
+    assert not torch.equal(one.target.symbol_loss, other.target.symbol_loss)
 
 
 def train(model, criterion, batches, updates, lr=3e-3):

@@ -8,7 +8,7 @@ from oracles.rnng_trees import all_action_rows
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from fairseq_syntax.systems.latent_tree.growing import given_text, grow_trees
-from fairseq_syntax.systems.latent_tree.rnng import RNNG, AttentionKey, RNNGState
+from fairseq_syntax.systems.latent_tree.rnng import RNNG, RNNGState
 from fairseq_syntax.systems.latent_tree.transitions import Action, Limits, Transitions, legality
 
 LIMITS = Limits(max_open=5, max_consecutive=3)
@@ -40,34 +40,31 @@ def random_text(lengths, generator):
 class Sides:
     """Both sides of random sentence pairs."""
 
-    def __init__(self, sentences, policy="even", size=6, seed=0, dtype=torch.float64, **options):
+    def __init__(self, sentences, policy="even", size=6, seed=0, dtype=torch.float64):
         self.generator = torch.Generator().manual_seed(seed)
         torch.manual_seed(seed)
-        self.encoder = RNNG(VOCABULARY, PAD, size, **options).to(dtype)
-        self.decoder = RNNG(VOCABULARY, PAD, size, own_nonterminal=False, scale=0.7, **options).to(dtype)
+        self.encoder = RNNG(VOCABULARY, PAD, size).to(dtype)
+        self.decoder = RNNG(VOCABULARY, PAD, size, "target").to(dtype)
         self.lengths = [torch.randint(0, 9, (sentences,), generator=self.generator) for _ in "st"]
         self.texts = [random_text(lengths, self.generator) for lengths in self.lengths]
         self.actions = [random_trees(lengths, POLICIES[policy], self.generator) for lengths in self.lengths]
 
-    def batched(self, rows=slice(None), key=AttentionKey.open):
+    def batched(self, rows=slice(None)):
         """Scores, replays and memory."""
         actions, texts = ([side[rows] for side in sides] for sides in (self.actions, self.texts))
         source, replayed = self.encoder(actions[0], texts[0], LIMITS)
-        memory = self.encoder.memory(replayed, source.constituents, key)
-        target, replayed_target = self.decoder(actions[1], texts[1], LIMITS, memory, memory.values[:, 0])
+        memory = self.encoder.memory(replayed, source.constituents)
+        target, replayed_target = self.decoder(actions[1], texts[1], LIMITS, memory)
         return (source, replayed), (target, replayed_target), memory
 
-    def naive(self, row, key="open"):
+    def naive(self, row):
         """Both sides of one sentence, an action at a time."""
         actions = [side[row][side[row] != Action.NOP].tolist() for side in self.actions]
         texts = [
             text[row, : int(lengths[row]) + 1].tolist() for text, lengths in zip(self.texts, self.lengths, strict=True)
         ]
-        source = naive.run(self.encoder, LIMITS, actions[0], texts[0], key_of=key)
-        target = naive.run(
-            self.decoder, LIMITS, actions[1], texts[1], source["keys"], source["values"], source["values"][0], key
-        )
-        return source, target
+        source = naive.run(self.encoder, LIMITS, actions[0], texts[0])
+        return source, naive.run(self.decoder, LIMITS, actions[1], texts[1], source["keys"], source["values"])
 
     def parameters(self):
         """Of both sides."""
@@ -185,15 +182,6 @@ def test_gradients_of_gradients_are_refused():
         gradient.sum().backward()
 
 
-@pytest.mark.parametrize("key", AttentionKey)
-def test_keys(key):
-    sides = Sides(4, "deep")
-    _, _, memory = sides.batched(key=key)
-    for row in range(4):
-        expected = sides.naive(row, str(key))[0]["keys"]
-        torch.testing.assert_close(memory.keys[row, : len(expected)], expected, atol=1e-12, rtol=0)
-
-
 def test_a_flat_tree_is_the_language_model_of_an_lstm():
     sides = Sides(3)
     grammar = sides.encoder
@@ -244,11 +232,9 @@ def test_greedy_trees_are_the_best_actions_of_the_replay_however_long_sentences_
         for grammar, lengths, text, given in zip(
             (sides.encoder, sides.decoder), sides.lengths, sides.texts, (None, memory), strict=True
         ):
-            roots = None if given is None else given.values[:, 0]
             symbols = given_text(torch.from_numpy(text), lengths)
-            found = grow_trees(
-                grammar, lengths, LIMITS, symbols, given, roots, greedy=True, wait=wait, looking=looking
-            ).actions
+            options = {"greedy": True, "wait": wait, "looking": looking}
+            found = grow_trees(grammar, lengths, LIMITS, symbols, given, **options).actions
             pair.append(found[:, : int((found != Action.NOP).sum(1).max())].numpy())
         grown.append(pair)
     for pair in grown[1:]:
@@ -256,7 +242,7 @@ def test_greedy_trees_are_the_best_actions_of_the_replay_however_long_sentences_
     for grammar, actions, text, given in zip(
         (sides.encoder, sides.decoder), grown[0], sides.texts, (None, memory), strict=True
     ):
-        _, replay = grammar(actions, text, LIMITS, given, None if given is None else given.values[:, 0])
+        _, replay = grammar(actions, text, LIMITS, given)
         # all alternatives, as probable as they would have been
         legal, _ = legality(actions, (text != PAD).sum(1) - 1, LIMITS)
         row, step = (actions != Action.NOP).nonzero()
