@@ -5,6 +5,7 @@ import gzip
 import hashlib
 import io
 import os
+import shutil
 import sys
 import uuid
 from collections.abc import Iterable, Iterator
@@ -52,6 +53,65 @@ def staged_bytes(path: str | Path) -> Iterator[IO[bytes]]:
                 yield packed
         else:
             yield raw
+
+
+@contextmanager
+def staged_directory(path: str | Path) -> Iterator[Path]:
+    """An empty folder, which takes the place of the folder `path` when the block ends without an error.
+
+    What `path` held is deleted then; a block keeps files by `link_or_copy`. A program that is killed leaves the old
+    folder or the new one, except between two renames, where there is neither: the next call restores the old one.
+
+    Raises BlockingIOError: another process is writing the same folder; ValueError: `path` cannot be renamed, because it
+    is a mount point or holds the current folder.
+    """
+    final = Path(path).resolve()
+    if os.path.ismount(final) or Path.cwd().is_relative_to(final):
+        raise ValueError(
+            f"{path}: the current folder and mount points cannot be replaced as a whole; name a folder inside, or run "
+            "the command in another folder"
+        )
+    new, old = (final.with_name(f".{final.name}.{end}") for end in ("partial", "old"))
+    if new.exists():
+        with _locked(new, path):
+            shutil.rmtree(new)
+    new.mkdir(parents=True)
+    if final.exists():
+        shutil.copymode(final, new)
+    with _locked(new, path):
+        if old.exists() and not final.exists():
+            old.rename(final)
+        shutil.rmtree(old, ignore_errors=True)
+        try:
+            yield new
+        except BaseException:
+            shutil.rmtree(new, ignore_errors=True)
+            raise
+        if final.exists():
+            final.rename(old)
+        new.rename(final)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+@contextmanager
+def _locked(folder: Path, path: str | Path) -> Iterator[None]:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        lock(descriptor, f"{path}: another process is writing it; wait for it to end")
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def link_or_copy(old: str | Path, new: str | Path) -> None:
+    """Give a file, or every file of a folder, a second name; copy it where the file system has no hard links."""
+    if Path(old).is_dir() and not Path(old).is_symlink():
+        shutil.copytree(old, new, symlinks=True, copy_function=link_or_copy)
+        return
+    try:
+        os.link(old, new, follow_symlinks=False)
+    except OSError:
+        shutil.copy2(old, new, follow_symlinks=False)
 
 
 def checksum(path: str | Path) -> str:

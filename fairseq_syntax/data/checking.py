@@ -20,7 +20,6 @@ from .collating import EOS, INPUTS
 from .dataset import SplitSyntax
 from .invariants import check_distances, check_sizes
 from .length_table import length_table_path, read_length_table
-from .staged_directory import check_published
 from .token_files import check_tokens, load_dictionary, split_languages
 
 
@@ -40,8 +39,6 @@ class DataCheck:
 
     def run(self) -> None:
         """Check everything."""
-        if not self._try(check_published, self.path):
-            return
         manifest = self._try(read_manifest, self.path, self.source, self.target, result=True)
         if manifest is None:
             if not self.faults:

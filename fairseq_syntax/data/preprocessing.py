@@ -2,6 +2,7 @@
 
 import argparse
 import collections
+import itertools
 import json
 import logging
 from functools import cached_property
@@ -12,7 +13,7 @@ from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import index_file_path
 from tqdm import tqdm
 
-from ..files import checksum
+from ..files import checksum, link_or_copy, staged_directory
 from ..trees.alignment import find_trees
 from ..trees.subwords import check_length
 from ..trees.text import TreeFormatError, refuse_returns, token_lines
@@ -29,7 +30,6 @@ from .arrays import (
 from .binarize import Options, SplitCounts, SplitWriter, tag_dictionary
 from .invariants import check_sizes
 from .length_table import length_table_path
-from .staged_directory import finish_publishing, publish, staging_directory, write_json
 from .token_files import check_text, load_dictionary, split_languages
 
 logger = logging.getLogger("fairseq_syntax.preprocess")
@@ -50,25 +50,26 @@ class Preprocessing:
                 self.splits[f"{name}{k or ''}"] = prefix
 
     def run(self) -> None:
-        """Everything into a staging directory, then by renaming into `--destdir`.
+        """Make a whole new data directory, with what stays of the old one, and replace `--destdir` by it.
 
         Raises TreeFormatError: bad text or trees; FileExistsError: `--destdir` holds data already and `--overwrite` is
         not given; FileNotFoundError: a file is missing.
         """
         if self.destination.exists() and not self.destination.is_dir():
             raise FileExistsError(f"{self.destination}: is a file; name a directory with --destdir")
-        finish_publishing(self.destination)
-        for prefix in self.splits.values():
-            self._check_input(prefix)
-        self._check_destination()
-        with staging_directory(self.destination, inside=self.args.only_syntax) as self.staging:
+        with staged_directory(self.destination) as self.staging:
+            for prefix in self.splits.values():
+                self._check_input(prefix)
+            self._check_destination()
             if not self.args.only_syntax:
                 self._binarize_text()
             if not self.args.dict_only:
-                write_json(self.staging / self.manifest.name, self._new_manifest(self._binarize_trees()))
+                manifest = self._new_manifest(self._binarize_trees())
+                text = json.dumps(manifest, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+                (self.staging / self.manifest.name).write_text(text, encoding="utf-8")
             self._check_other_languages()
-            publish(self.staging, self.destination, self.manifest.name, self._stale())
-            logger.info("Wrote preprocessed data to %s", self.destination)
+            self._keep_old_files()
+        logger.info("Wrote preprocessed data to %s", self.destination)
 
     # --- what there is already ----------------------------------------------------------------------------------
 
@@ -268,7 +269,7 @@ class Preprocessing:
             for split, prefix in self.splits.items()
         }
         files = {p.name: checksum(p) for p in self.staging.iterdir() if p.is_file() and p.suffix != ".log"}
-        kept = {name: value for name, value in old.get("sha256", {}).items() if not self._is_replaced(name)}
+        kept = {name: value for name, value in old.get("sha256", {}).items() if not self._is_stale(name)}
         return {
             "format_version": FORMAT_VERSION,
             "source_lang": self.source,
@@ -310,38 +311,35 @@ class Preprocessing:
                     "give another --destdir, or those dictionaries (--srcdict, --tgtdict, --syntax-dicts)"
                 )
 
-    def _is_replaced(self, name: str) -> bool:
-        """Whether a file of the data belongs to what is made now, or was made of it."""
+    def _is_stale(self, name: str) -> bool:
+        """Whether a file of the old data does not fit the new ones."""
         split, *parts = name.split(".")
+        array = len(parts) == 4 and parts[:2] == [self.pair, self.source] and parts[2] in ARRAY_TYPES
         if self.args.only_syntax:
-            ours = parts[:2] == [self.pair, self.source] and len(parts) == 4 and parts[2] in ARRAY_TYPES
-            return split in self.splits and ours
-        sides = self.source, self.target
-        if name in (length_table_path("", *sides).name, length_table_path("", *sides[::-1]).name):
+            return array and split in self.splits
+        if name in (length_table_path("", *pair).name for pair in itertools.permutations((self.source, self.target))):
             return "train" in self.splits
-        return split in self.splits and (
-            (parts[:1] == [self.pair] and len(parts) > 1) or parts[:2] == ["align", self.pair]
+        # other splits hold indices of the old dictionaries
+        return (
+            (parts[:1] == [self.pair] and len(parts) > 1 and (split in self.splits or not self._same_words()))
+            or (array and not self._same_tags())
+            or (split in self.splits and parts[:2] == ["align", self.pair])
         )
 
-    def _stale(self) -> set[str]:
-        """Files that the new ones replace without having the same name: none may stay beside what it does not fit."""
-        if not self.destination.is_dir():
-            return set()
-        stale = {path.name for path in self.destination.iterdir() if self._is_replaced(path.name)}
-        if self.args.only_syntax or self.args.dict_only:
-            return stale
-        # splits that are not made again hold indices of the old dictionaries
-        if not self._same_tags():
-            for array in ARRAY_TYPES:
-                stale |= {path.name for path in self.destination.glob(f"*.{self.pair}.{self.source}.{array}.???")}
-        if not self._same_words():
-            old = {path.name for path in self.destination.glob(f"*.{self.pair}.*")}
-            others = sorted({name.split(".")[0] for name in old} - self.splits.keys())
-            if others:
-                names = ", ".join(others)
-                logger.warning("%s: made with other dictionaries of words, removed: %s", self.destination, names)
-            stale |= old
-        return stale
+    def _keep_old_files(self) -> None:
+        """Put the files of the old data that still fit, and what else there is, beside the new ones."""
+        made = {path.name for path in self.staging.iterdir()}
+        removed = set()
+        for path in self.destination.iterdir() if self.destination.exists() else ():
+            if path.name in made:
+                continue
+            if not self._is_stale(path.name):
+                link_or_copy(path, self.staging / path.name)
+            elif path.match(f"*.{self.pair}.*.*"):
+                removed.add(path.name.split(".")[0])
+        if removed - self.splits.keys():
+            message = "%s: made with other dictionaries, removed: %s"
+            logger.warning(message, self.destination, ", ".join(sorted(removed - self.splits.keys())))
 
 
 def _symbols(path: Path) -> list[bytes]:

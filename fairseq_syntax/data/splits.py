@@ -11,7 +11,6 @@ from fairseq.data import ConcatDataset
 from ..trees.conllu import TreeFormatError
 from .arrays import TAG_DICTIONARIES, manifest_path, read_manifest, split_prefix, tag_dictionary_path
 from .dataset import SplitSyntax
-from .staged_directory import check_published
 from .token_files import AGAIN, check_tokens, parts_of, split_languages
 
 logger = logging.getLogger(__name__)
@@ -32,7 +31,6 @@ def check_directories(data: str) -> None:
             raise FileNotFoundError(
                 f"{path}: no such data directory; make it with fairseq-syntax preprocess --destdir {path}"
             )
-        check_published(path)
     if not any(Path(paths[0]).glob("dict.*.txt")):
         raise FileNotFoundError(
             f"{paths[0]}: no dict.*.txt; not a directory that fairseq-preprocess or fairseq-syntax preprocess wrote"
@@ -51,7 +49,6 @@ def check_split(task, split: str, epoch: int, combine: bool) -> str:
     paths = utils.split_paths(task.cfg.data)
     # the same rotation as fairseq's
     data_path = paths[(epoch - 1) % len(paths)] if split == task.cfg.train_subset else paths[0]
-    check_published(data_path)
     source, target = task.cfg.source_lang, task.cfg.target_lang
     listed = (read_manifest(data_path, source, target) or {}).get("sha256", ())
     for name in listed:

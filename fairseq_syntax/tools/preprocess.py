@@ -103,9 +103,7 @@ def run(args: argparse.Namespace) -> None:
     except BrokenProcessPool:
         raise ChildProcessError("a worker was killed (out of memory?); lower --workers") from None
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(
-            "; nothing was written, or, if files were being moved to --destdir, the next run with it finishes that"
-        ) from None
+        raise KeyboardInterrupt("; nothing was written") from None
 
 
 def check_data(data: str, languages: tuple[str, str] | None = None) -> tuple[list[str], list[str]]:

@@ -241,7 +241,7 @@ def _(world):
     world.model(src_tokens=tokens, src_lengths=torch.tensor([2]), prev_output_tokens=tokens)
 
 
-@case("another fairseq-syntax preprocess is writing it", ".new.partial")
+@case("another process is writing it; wait for it to end", "/new: ")
 def _(world):
     staging = world.folder / ".new.partial"
     staging.mkdir()

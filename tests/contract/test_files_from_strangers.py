@@ -4,7 +4,6 @@ tests/contract/test_damaged_checkpoints.py gives checkpoints with code to every 
 """
 
 import io
-import json
 import sys
 import tarfile
 from argparse import Namespace
@@ -20,9 +19,7 @@ from omegaconf import OmegaConf
 from fairseq_syntax.compat.checkpoint_files import open_checkpoint
 from fairseq_syntax.compat.checkpoint_options import _EVALUATED, is_plain
 from fairseq_syntax.data.length_table import length_table_path, write_length_table
-from fairseq_syntax.data.staged_directory import JOURNAL, STAGING, finish_publishing
 from fairseq_syntax.training.unigrams import _keep
-from fairseq_syntax.trees.conllu import TreeFormatError
 
 SHAPES = {
     "Namespace": lambda options: {"cfg": {"model": Namespace(**options), "task": {"_name": "translation"}}},
@@ -205,18 +202,6 @@ def test_an_archive_is_unpacked(tmp_path):
             member.type = tarfile.REGTYPE if "/" in name else tarfile.DIRTYPE
             archive.addfile(member, io.BytesIO(b""))
     assert [file.name for file in Path(file_utils.load_archive_file(str(path))).iterdir()] == ["x"]
-
-
-@pytest.mark.parametrize("stale", [["../outside"], ["{}/outside"], ["."], [".."], "../outside"])
-def test_a_journal_deletes_nothing_elsewhere(stale, tmp_path):
-    (tmp_path / "outside").write_text("x")
-    left = tmp_path / "data" / STAGING
-    left.mkdir(parents=True)
-    stale = [str(name).format(tmp_path) for name in stale]
-    (left / JOURNAL).write_text(json.dumps({"manifest": "m", "stale": stale}))
-    with pytest.raises(TreeFormatError, match="damaged"):
-        finish_publishing(tmp_path / "data")
-    assert (tmp_path / "outside").exists()
 
 
 def test_links_in_a_data_folder_lead_nowhere(tmp_path):

@@ -1,5 +1,6 @@
 """Files are there whole or not at all."""
 
+import errno
 import fcntl
 import gzip
 import os
@@ -8,7 +9,16 @@ from contextlib import ExitStack
 
 import pytest
 
-from fairseq_syntax.files import checksum, lock, refuse_existing, staged, staged_bytes, written
+from fairseq_syntax.files import (
+    checksum,
+    link_or_copy,
+    lock,
+    refuse_existing,
+    staged,
+    staged_bytes,
+    staged_directory,
+    written,
+)
 
 
 def test_a_file_gets_its_name_when_it_is_complete(tmp_path):
@@ -99,3 +109,63 @@ def test_a_locked_file_is_refused_with_the_message(tmp_path):
 def test_checksum(tmp_path):
     (tmp_path / "x").write_bytes(b"abc")
     assert checksum(tmp_path / "x") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+
+
+def test_a_folder_is_replaced_as_a_whole(tmp_path):
+    final = tmp_path / "deep" / "x"
+    with staged_directory(final) as new:
+        (new / "a").write_text("1")
+        assert not final.exists()
+    (final / "sub").mkdir()
+    (final / "sub" / "b").write_text("2")
+    (final / "link").symlink_to("sub")
+    final.chmod(0o750)
+    (tmp_path / "name").symlink_to(final)
+    with staged_directory(tmp_path / "name") as new:
+        for name in ("sub", "link"):
+            link_or_copy(final / name, new / name)
+    assert sorted(path.name for path in final.iterdir()) == ["link", "sub"]
+    assert (tmp_path / "name").is_symlink() and (final / "link").is_symlink()
+    assert (final / "link" / "b").read_text() == "2" and final.stat().st_mode & 0o777 == 0o750
+    assert [path.name for path in final.parent.iterdir()] == ["x"]
+
+
+def test_an_error_leaves_the_old_folder(tmp_path):
+    (tmp_path / "x").mkdir()
+    with pytest.raises(KeyboardInterrupt), staged_directory(tmp_path / "x") as new:
+        (new / "a").touch()
+        raise KeyboardInterrupt
+    assert [path.name for path in tmp_path.rglob("*")] == ["x"]
+
+
+def test_a_folder_that_is_being_written_is_refused(tmp_path):
+    with staged_directory(tmp_path / "x") as new:
+        (new / "a").touch()
+        with pytest.raises(BlockingIOError, match="x: another process is writing it"), staged_directory(tmp_path / "x"):
+            pass
+        assert (new / "a").exists()
+    assert (tmp_path / "x" / "a").exists()
+
+
+def test_a_folder_that_cannot_be_renamed_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "x" / "below").mkdir(parents=True)
+    with monkeypatch.context() as patched:
+        patched.chdir(tmp_path / "x" / "below")
+        with pytest.raises(ValueError, match="current folder"), staged_directory(tmp_path / "x"):
+            pass
+    monkeypatch.setattr(os.path, "ismount", lambda path: path == tmp_path / "x")
+    with pytest.raises(ValueError, match="mount points"), staged_directory(tmp_path / "x"):
+        pass
+
+
+def test_a_file_system_without_hard_links_or_locks(tmp_path, monkeypatch):
+    def missing(*args, **kwargs):
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    monkeypatch.setattr(os, "link", missing)
+    monkeypatch.setattr(fcntl, "flock", missing)
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / "a").write_text("1")
+    with staged_directory(tmp_path / "x") as new:
+        link_or_copy(tmp_path / "x" / "a", new / "a")
+    assert (tmp_path / "x" / "a").read_text() == "1"

@@ -14,7 +14,6 @@ from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
 from ...data.splits import check_split
-from ...data.staged_directory import check_published
 from ...data.token_files import load_dictionary
 from ...options import option
 from ...training.validation_bleu import ValidationBleu
@@ -131,7 +130,6 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
                 f"{first}: no dict.*.txt; make the directory with fairseq-preprocess --padding-factor 1 --destdir "
                 f"{first}, of text that fairseq-syntax characters wrote"
             )
-        check_published(first)
         task = super().setup_task(cfg, **kwargs)
         for language, dictionary in ((cfg.source_lang, task.src_dict), (cfg.target_lang, task.tgt_dict)):
             if "madeupword0000" in dictionary:

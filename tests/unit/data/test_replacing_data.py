@@ -1,21 +1,16 @@
 """Whatever moment a run is killed at, nothing can be trained on that is half old, half new."""
 
-import errno
-import fcntl
 import itertools
-import json
 import os
 import shutil
 from copy import deepcopy
 from functools import cache
-from pathlib import Path
 
 import pytest
 import training_options
 from corpora import random_items, write_split
 from fairseq.tasks.translation import TranslationTask
 
-from fairseq_syntax.data.staged_directory import JOURNAL, STAGING, check_published, finish_publishing
 from fairseq_syntax.task import SyntaxTranslationTask
 from fairseq_syntax.tools import preprocess
 from fairseq_syntax.trees.conllu import TreeFormatError
@@ -103,83 +98,29 @@ def test_no_state_that_a_kill_leaves_can_be_trained_on(texts, tmp_path, monkeypa
     whole = {name: [read(work / "bin"), read(tmp_path / "new")] for name, read in READERS.items()}
 
     numbers = itertools.count()
-    for name in ("replace", "rename", "unlink", "rmdir"):
+    for name in ("link", "rename", "unlink", "rmdir"):
         original = getattr(os, name)
 
         def watched(*args, original=original, **kwargs):
-            shutil.copytree(work, states / f"{next(numbers):02}")
+            shutil.copytree(work, states / f"{next(numbers):03}")
             return original(*args, **kwargs)
 
         monkeypatch.setattr(os, name, watched)
     binarize(texts, "mirrored" if extra else "new", work / "bin", "--overwrite", *extra)
     monkeypatch.undo()
 
-    refused = 0
+    without = []
     for state in sorted(states.iterdir()):
-        for name, read in READERS.items():
-            try:
-                found = read(state / "bin")
-            except (TreeFormatError, FileNotFoundError) as error:
-                refused += 1
-                assert "\n" not in str(error)
-            else:
-                assert found in whole[name], (state.name, name)
-        with_journal = [p for p in state.rglob(JOURNAL)]
-        for staging in (state / ".bin.partial", state / "bin" / STAGING):
-            if staging.is_dir():
-                with pytest.raises(TreeFormatError, match="half replaced"):
-                    check_published(staging)
-        if with_journal:
-            # the next run finishes what was begun, whatever it then does itself
+        if not (state / "bin").exists():
+            without.append(state)
+            # the next run, even one that fails, restores what was there
             assert binarize(texts, "new", state / "bin") == 1
-            for name, read in READERS.items():
-                assert read(state / "bin") == whole[name][1], (state.name, name)
-    assert refused > 20
-    assert len(list(states.iterdir())) > 20
+        for name, read in READERS.items():
+            assert read(state / "bin") in whole[name], (state.name, name)
+        assert binarize(texts, "old", state / "bin", "--overwrite") == 0
+        assert [path.name for path in state.iterdir()] == ["bin"]
+    assert len(without) == 1 and len(list(states.iterdir())) > 20
     assert all(read(work / "bin") == whole[name][1] for name, read in READERS.items())
-
-
-def test_a_journal_that_cannot_be_read_vouches_for_nothing(texts, tmp_path):
-    binarize(texts, "old", tmp_path / "bin")
-    check_published(tmp_path / "bin")
-    (tmp_path / ".bin.partial").mkdir()
-    for content in ("", "[]", json.dumps({"stale": []})):
-        (tmp_path / ".bin.partial" / JOURNAL).write_text(content)
-        with pytest.raises(TreeFormatError, match="half replaced"):
-            check_published(tmp_path / "bin")
-        with pytest.raises(TreeFormatError, match=f"{JOURNAL}: damaged, .* delete {tmp_path}/.bin.partial and preproc"):
-            finish_publishing(tmp_path / "bin")
-    (tmp_path / ".bin.partial" / JOURNAL).write_text(json.dumps({"manifest": "syntax-en-de.json", "stale": []}))
-    check_published(tmp_path / "bin")
-
-
-def test_a_directory_of_its_own_file_system(texts, tmp_path, monkeypatch):
-    """A mount point: nothing can be renamed into it from beside it."""
-    whole, work = tmp_path / "whole", tmp_path / "work"
-    binarize(texts, "new", whole)
-    binarize(texts, "old", work)
-    monkeypatch.setattr(os.path, "ismount", lambda path: Path(path) == work)
-    for name in ("replace", "rename"):
-        original = getattr(os, name)
-
-        def within(old, new, move=original):
-            if (work in Path(old).parents) != (work in Path(new).parents):
-                raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), old)
-            move(old, new)
-
-        monkeypatch.setattr(os, name, within)
-    binarize(texts, "new", work, "--overwrite")
-    assert all(read(work) == read(whole) for read in READERS.values())
-    assert not (work / STAGING).exists()
-
-
-def test_a_file_system_without_locks(texts, tmp_path, monkeypatch):
-    def flock(file, operation):
-        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
-
-    monkeypatch.setattr(fcntl, "flock", flock)
-    binarize(texts, "old", tmp_path / "bin")
-    check_published(tmp_path / "bin")
 
 
 @pytest.mark.parametrize("extra", [(), ("--only-syntax",)], ids=["everything", "only trees"])
