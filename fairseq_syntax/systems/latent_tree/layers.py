@@ -405,7 +405,7 @@ class Memory(NamedTuple):
     def attend(self, rows: Tensor, queries: Tensor) -> tuple[Tensor, Tensor]:
         """Attention of n nonterminals (eq. 1) of the sentences `rows`, from the states (n, H) of the stack below them.
 
-        Returns (n, I) weights, the softmax of dot products, in float32 at least; and (n, H) sums of values, so weighted.
+        Returns (n, I) weights, the softmax of dot products, in float32 at least; and (n, H) weighted sums of values.
         """
         keys = precise(self.keys.index_select(0, rows))
         scores = torch.bmm(keys, precise(queries).unsqueeze(2)).squeeze(2)
