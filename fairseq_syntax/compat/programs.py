@@ -9,7 +9,7 @@ import sys
 import typing
 
 from .checkpoint_files import check_architecture, check_state, no_checkpoint, open_checkpoint, reason
-from .checkpoint_options import RefusedOption, forget_places
+from .checkpoint_options import forget_places
 from .repair_registry import Differs, Replacement, expect, repair
 
 
@@ -138,43 +138,28 @@ def keep_unknown_words():
     return [Replacement(utils, "replace_unk", "hypo_str src_str alignment align_dict unk", replace_by_words)]
 
 
-@repair("rdrop")
-def double_trees():
-    """Let `label_smoothed_cross_entropy_with_rdrop` show models every sentence twice with its tree.
-
-    fairseq doubles the tensors of a batch, but not those in its `src_syntax`: sizes differ. Can go when fairseq doubles
-    nested ones.
-    """
-    import torch
-    from fairseq.criterions import label_smoothed_cross_entropy_with_rdrop
-
-    expect(label_smoothed_cross_entropy_with_rdrop.duplicate_input, has="isinstance(v, torch.Tensor)", lacks="dict")
-
-    def double(original, sample):
-        inputs = sample.get("net_input", sample)
-        for name, given in (inputs.get("src_syntax") or {}).items():
-            inputs["src_syntax"][name] = torch.cat([given, given])
-        return original(sample)
-
-    return [Replacement(label_smoothed_cross_entropy_with_rdrop, "duplicate_input", "sample", double)]
-
-
 @repair("bad-checkpoints")
-def name_bad_checkpoints():
-    """Let messages about checkpoints that cannot be used name the file, in all commands of fairseq.
+def refuse_bad_checkpoints():
+    """Refuse checkpoints that run code, or cannot be used, in messages that name the file.
 
-    fairseq's name no file, torch's tell how to load it unsafely, and a model whose parameters are not numbers
-    translates without a word. Can go when fairseq looks at what it loads.
+    Nothing is built from the options of a checkpoint before they have been looked at, because fairseq runs some as
+    code; files that they would write or run are forgotten. fairseq's messages name no file, torch's tell how to load it
+    unsafely, and a model whose parameters are not numbers translates without a word. Can go when fairseq evaluates
+    literals only, and looks at what it loads.
     """
     from fairseq import checkpoint_utils
+    from fairseq.file_io import PathManager
 
-    def load_checked(load, path, *rest, **options):
+    def load_checked(load, path, arg_overrides=None, *rest, **options):
+        open_checkpoint(PathManager.get_local_path(path))
         try:
-            state = load(path, *rest, **options)
-        except Exception as error:  # what other files raise depends on its first bytes
-            if isinstance(error, OSError) and error.filename:
-                raise
+            state = load(path, arg_overrides, *rest, **options)
+        except Exception as error:  # of options that are missing, for instance
             raise no_checkpoint(path, error) from None
+        if state.get("cfg") is not None:
+            forget_places(state["cfg"], arg_overrides or {})
+            # the same options, of old versions: fairseq would convert them again
+            state["args"] = None
         check_state(state, path)
         check_architecture(state, path)
         return state
@@ -206,43 +191,6 @@ def name_bad_checkpoints():
         Replacement(
             checkpoint_utils, "load_model_ensemble_and_task", "filenames arg_overrides task strict", load_by_name
         ),
-    ]
-
-
-@repair("checkpoint-options")
-def look_at_options():
-    """Look at the options in a checkpoint before anything is built from them: fairseq runs some as code.
-
-    Files that they would write or run are forgotten. Can go when fairseq evaluates literals only.
-    """
-    from fairseq import checkpoint_utils
-    from fairseq.file_io import PathManager
-
-    show = sys.excepthook
-
-    def show_message(kind, error, traceback):
-        told = error  # who needed the checkpoint may have added advice
-        while told is not None and not isinstance(told, RefusedOption):
-            told = told.__context__
-        if told is None:
-            show(kind, error, traceback)
-        else:
-            print(f"{os.path.basename(sys.argv[0])}: {error}", file=sys.stderr)
-
-    # fairseq's programs have nothing between this error and the user
-    sys.excepthook = show_message
-
-    def load_values(load, path, arg_overrides=None, *rest, **options):
-        open_checkpoint(PathManager.get_local_path(path))
-        state = load(path, arg_overrides, *rest, **options)
-        if state.get("cfg") is not None:
-            forget_places(state["cfg"], arg_overrides or {})
-            # the same options, of old versions: fairseq would convert them again
-            state["args"] = None
-        return state
-
-    return [
-        Replacement(checkpoint_utils, "load_checkpoint_to_cpu", "path arg_overrides load_on_all_ranks", load_values)
     ]
 
 

@@ -13,7 +13,6 @@ import pytest
 from contract.command_lines import REPOSITORY
 from contract.repair_probe import PROBES, resume
 from fairseq import checkpoint_utils, file_utils, utils
-from fairseq.criterions import label_smoothed_cross_entropy_with_rdrop
 from fairseq.data import codedataset
 from fairseq.data.fasta_dataset import FastaDataset
 from fairseq.data.iterators import EpochBatchIterator
@@ -77,7 +76,6 @@ PLACES = {
         (checkpoint_utils, "load_checkpoint_to_cpu"),
         (checkpoint_utils, "load_model_ensemble_and_task"),
     ],
-    "checkpoint-options": [(checkpoint_utils, "load_checkpoint_to_cpu")],
     "data-as-code": [(FastaDataset, "exists"), (file_utils, "load_archive_file"), (codedataset, "parse_manifest")],
     "whole-copies": [(PathManager, "copy")],
     "save-folder": [(Trainer, "load_checkpoint")],
@@ -88,7 +86,6 @@ PLACES = {
     ],
     "loader-processes": [(FairseqTask, "get_batch_iterator"), (EpochBatchIterator, "__init__")],
     "unknown-words": [(utils, "replace_unk")],
-    "rdrop": [(label_smoothed_cross_entropy_with_rdrop, "duplicate_input")],
     "same-path": [(utils, "import_user_module")],
 }
 

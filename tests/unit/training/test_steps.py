@@ -7,8 +7,6 @@ from types import SimpleNamespace
 import pytest
 import small_models
 import torch
-from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEntropyCriterion
-from fairseq.criterions.label_smoothed_cross_entropy_with_rdrop import RdropLabelSmoothedCrossEntropyCriterion
 from fairseq.tasks.translation import TranslationTask
 from omegaconf import OmegaConf
 
@@ -45,17 +43,3 @@ def test_a_criterion_that_teaches_a_new_model_no_trees_is_named(task, arch, from
     task.build_criterion(OmegaConf.create(criterion), from_checkpoint)
     warned = "label_smoothed_cross_entropy learns nothing from the trees; give" in caplog.text
     assert warned == ("lisa" in arch and not from_checkpoint and not suffix)
-
-
-TREES = ["pascal_transformer_tiny", "lisa_transformer_tiny", "tag_transformer_tiny", "dasa_transformer_tiny"]
-TREES += ["sdatt_transformer_tiny", "sdatt_tiny", "chen17_tiny"]
-
-
-@pytest.mark.parametrize("arch", TREES)
-def test_r_drop_shows_each_sentence_twice_with_its_tree(task, arch):
-    """Without dropout, both passes are the same, and the loss is twice that of one."""
-    model, once = small_models.build(arch), LabelSmoothedCrossEntropyCriterion(task, False, 0.1)
-    twice = RdropLabelSmoothedCrossEntropyCriterion(task, False, 0.1, rdrop_alpha=5.0)
-    given = {**sample(), "net_input": small_models.batch(model)}
-    expected = once(model, given)[0]
-    torch.testing.assert_close(twice(model, given)[0].sum(), 2 * expected)
