@@ -12,7 +12,6 @@ from timing import peak_memory, report, report_memory, side_by_side
 
 import fairseq_syntax  # noqa: F401
 from fairseq_syntax.data.collating import TokenSyntax, collate_syntax
-from fairseq_syntax.systems.parser.latent_graph_parser import GraphKind
 from fairseq_syntax.systems.sdatt.model import SYSTEMS
 from fairseq_syntax.task import SyntaxTranslationConfig, SyntaxTranslationTask
 
@@ -97,17 +96,6 @@ def recurrent(width: int) -> dict[str, dict]:
     # fairseq's LSTM asks for the criterion, to tell whether to build an adaptive softmax
     stock["criterion"] = "cross_entropy"
     return {system: {"arch": system, **shared, **(stock if system == "lstm" else {})} for system in RECURRENT}
-
-
-def graphs(size: int) -> dict[str, dict]:
-    """Options of fairseq's LSTM (the peer), with one layer in one direction, and of LGP-NMT and its rivals, which have
-    three layers below: embeddings and states of `size`, the parser of the paper's size."""
-    shared = dict.fromkeys(("encoder_embed_dim", "encoder_hidden_size", "decoder_embed_dim"), size)
-    shared |= dict.fromkeys(("decoder_hidden_size", "decoder_out_embed_dim"), size)
-    stock = {"arch": "lstm", "criterion": "cross_entropy", "encoder_layers": 1, "decoder_layers": 1, "dropout": 0.2}
-    stock |= {"share_decoder_input_output_embed": True, **shared}
-    own = {f"lgp, {graph}": {"arch": "lgp_nmt", "lgp_size": size, "lgp_graph": graph} for graph in GraphKind}
-    return {"lstm": stock, **dict(sorted(own.items(), key=lambda item: item[0] != "lgp, seq"))}
 
 
 def directed(width: int) -> dict[str, dict]:

@@ -15,7 +15,6 @@ import sys
 from datetime import date
 from pathlib import Path
 
-import attention
 import blackout
 import changes
 import distances
@@ -60,20 +59,18 @@ def time_recurrent(quick: bool) -> None:
         models.generation(systems, *((2, 4, 5, 1) if quick else (16, 20, 5, 3)), target)
 
 
-def time_graphs(quick: bool) -> None:
-    """Latent graph parsing against the same model without graphs."""
-    for width in (32,) if quick else (128, 512):
-        systems = models.graphs(width)
-        section(f"latent graph parsing, embeddings and states of {width}")
-        models.training(systems, *((4, 8, 1) if quick else (128, 12, 2)), None)
-        for beam in (12,) if quick else (12, 50):
-            models.generation(systems, *((2, 4) if quick else (16, 12)), beam, 1 if quick else 3)
-
-
-def time_distances(quick: bool) -> None:
-    """Tree distances: made, and stored."""
-    distances.computing(1 if quick else 5)
-    distances.fetching(*((20, 4, 1) if quick else (1000, 64, 11)))
+def time_directed(quick: bool) -> None:
+    """Models that read tree distances: recurrent ones against global attention, Transformers against fairseq's."""
+    width = 32 if quick else 256
+    section(f"recurrent models, states of {width}")
+    systems = models.directed(width)
+    models.training(systems, *((4, 8, 1) if quick else (80, 25, 5)), ">= 0.9 (sdatt), 0.85 (global_plus_chen17)")
+    models.generation(systems, *((2, 4, 5, 1) if quick else (16, 20, 5, 5)))
+    section("Transformers with tree distances")
+    options = {"encoder_layers": 2, "decoder_layers": 2} if quick else {}
+    systems = models.transformers(models.size_of(quick), models.DISTANCE_TRANSFORMERS, **options)
+    models.training(systems, *((4, 8, 1) if quick else (24, 25, 5)), ">= 0.95 (dasa_transformer)")
+    models.generation(systems, *((2, 4, 5, 1) if quick else (16, 20, 5, 5)), ">= 0.97")
 
 
 def time_changes(quick: bool, before: Path) -> None:
@@ -85,11 +82,10 @@ def time_changes(quick: bool, before: Path) -> None:
 PARTS = {
     "models": time_transformers,
     "recurrent": time_recurrent,
-    "attention": attention.run,
-    "graphs": time_graphs,
+    "attention": time_directed,
     "marginals": marginals.run,
     "preprocessing": preprocessing.run,
-    "distances": time_distances,
+    "distances": lambda quick: distances.computing(1 if quick else 5),
     "blackout": blackout.run,
     "latent-trees": latent_trees.run,
     "memory": models.compare_memory,
@@ -104,7 +100,6 @@ def main(arguments: list[str] | None = None) -> None:
     choice = parser.add_mutually_exclusive_group()
     choice.add_argument("--only", choices=[name for name in PARTS if name != "changes"], help="one part")
     choice.add_argument("--before", type=Path, metavar="DIR", help="only this: against another checkout, in turn")
-    parser.add_argument("--paper-size", action="store_true", help="attention: also the size of the paper, many minutes")
     parser.add_argument(
         "--json", type=Path, metavar="FILE", help="keep the figures in this file, and those of other parts that it has"
     )
@@ -125,7 +120,7 @@ def main(arguments: list[str] | None = None) -> None:
     described = {"date": f"{date.today()}", "commit": commit(), "machine": machine()}
     print(machine())
     MEASURED.clear()
-    more = {"attention": {"paper_size": args.paper_size}, "changes": {"before": args.before}}
+    more = {"changes": {"before": args.before}}
     only = "changes" if args.before else args.only
     for name, run in PARTS.items():
         if only == name or (not only and name != "changes"):

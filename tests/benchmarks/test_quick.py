@@ -15,11 +15,10 @@ FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 PARTS = {
     "models": ["training step, 4 sentences", "generation, beam 4", "pascal_transformer", "1.000 x transformer"],
     "recurrent": ["== recurrent models", "sa_nmt_shared", "1.000 x lstm"],
-    "attention": ["attention alone, forward", "whole step of the decoder", "global_att", "dasa_transformer"],
-    "graphs": ["== latent graph parsing", "lgp, latent", "generation, beam 12"],
+    "attention": ["== recurrent models, states of 32", "global_att", "dasa_transformer"],
     "marginals": ["marginals of 2 sentences", "head_marginals, float32", "largest error of a marginal"],
     "preprocessing": ["preprocessing 200 sentences", "adding the arrays"],
-    "distances": ["distances of 100 trees", "as preprocessing does it", "room on disk"],
+    "distances": ["distances of 100 trees", "as preprocessing does it"],
     "blackout": ["output layer of 100 words", "blackout, by a sentence"],
     "latent-trees": [
         "one side, size 16",
@@ -142,11 +141,6 @@ def test_what_is_no_checkout_is_refused(benchmarks, capsys, tmp_path):
     assert f"--before: {tmp_path} has no fairseq_syntax; name a checkout" in capsys.readouterr().err
 
 
-def test_shapes_of_attention(benchmarks, capsys):
-    benchmarks("attention").main(["--quick"])
-    assert "5 steps, 2 sentences of 5 tokens, states of 32" in capsys.readouterr().out
-
-
 def test_memory_is_measured_of_fairseqs_sizes(benchmarks, capsys, monkeypatch):
     """After the parts with sizes of their own; the processes themselves run above."""
     models, asked = benchmarks("models"), []
@@ -160,7 +154,7 @@ def test_memory_is_measured_of_fairseqs_sizes(benchmarks, capsys, monkeypatch):
         monkeypatch.setattr(models, name, lambda *arguments: None)
     run_all = benchmarks("run")
     monkeypatch.setattr(run_all, "commit", lambda: "C")
-    parts = {name: part for name, part in run_all.PARTS.items() if name in ("models", "graphs", "memory")}
+    parts = {name: part for name, part in run_all.PARTS.items() if name in ("models", "recurrent", "memory")}
     monkeypatch.setattr(run_all, "PARTS", parts)
     run_all.main([])
     assert all(command[0] == "--memory" and command[2] == "_iwslt_de_en" for command in asked) and len(asked) == 6
