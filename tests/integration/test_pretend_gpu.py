@@ -116,11 +116,9 @@ def test_training_and_validation(folders, gpu, case, precision):
         assert any(not torch.equal(old, new) for old, new in zip(before, parameters, strict=True))
         loss, *_ = task.valid_step(samples[1], model, criterion)
         assert bool(torch.isfinite(loss))
-    if isinstance(gpu, PretendGPU):
-        (line,) = (line for line in TABLE.read_text().splitlines() if line.startswith(f"| `{case}` |"))
-        _, _, *works, _, most, _ = (cell.strip() for cell in line.split("|"))
-        assert works[PRECISIONS.index(precision)] == "works"
-        assert precision != "fp32" or int(most) == sum(waits.values()), waits
+    if isinstance(gpu, PretendGPU) and precision == "fp32":
+        (line,) = (line for line in TABLE.read_text().splitlines() if line.startswith("| ") and f"`{case}`" in line)
+        assert int(line.split("|")[1]) == sum(waits.values()), waits
 
 
 @pytest.mark.parametrize("case", CASES)
