@@ -6,7 +6,7 @@
 : "${MAX_WORDS:=1000}" "${MAX_RATIO:=1000}" # the authors drop no pair; fairseq takes 1024 tokens
 : "${TOKENIZE_ja:=mecab -Owakati}"  # the words of CaboCha, which the authors took
 : "${SEGMENT_JA:=kytea -notags}"    # for scores: the words of the evaluation at WAT
-: "${LR:=7e-4 transformer=1e-3 lisa=1e-3}"
+: "${LR:=7e-4 transformer=1e-3 lisa=1e-3 tag=1e-3}"
 : "${DROPOUT:=0.1}" "${BETA2:=0.997 multitask=0.98}" "${MAX_UPDATE:=100000}"
 : "${PASCAL_HEADS:=7 0 0 0 0 0}" "${PARENT_IGNORING:=0.0}"
 : "${SHARDS:=8}"                    # 3 million sentences to parse
