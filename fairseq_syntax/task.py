@@ -11,9 +11,7 @@ from omegaconf import II
 from . import compat
 from . import systems as systems  # their parsers are found
 from .data.arrays import TAG_DICTIONARIES
-from .data.collating import check_input_names
-from .data.dataset import EpochPart, SyntaxPairDataset
-from .data.invariants import check_sizes
+from .data.dataset import SyntaxPairDataset
 from .data.length_table import length_table_path, read_length_table
 from .data.parsers import ParserOptions, find_parsers
 from .data.raw_text import RawText, UnparsedInput
@@ -124,7 +122,6 @@ class SyntaxTranslationTask(RawText, TrainingSteps, ValidationBleu, TranslationT
         self.note_reader(model)
         required = set(getattr(model, "syntax_inputs", ()))
         training = set(getattr(model, "training_syntax_inputs", ()))
-        check_input_names(required | training, type(model).__name__)
         if from_checkpoint:
             self.required_inputs |= required
             self.optional_inputs |= training
@@ -157,7 +154,7 @@ class SyntaxTranslationTask(RawText, TrainingSteps, ValidationBleu, TranslationT
         trains = "update_epoch_batch_itr" in kwargs
         if trains and self.cfg.epoch_parts > 1:
             # the parts of an epoch are of one seed; the trainer's can be another one in each (kwargs["seed"])
-            dataset = dataset.of_part(EpochPart.of(kwargs["epoch"], self.cfg.epoch_parts), self.cfg.seed)
+            dataset = dataset.of_part(kwargs["epoch"], self.cfg.epoch_parts, self.cfg.seed)
         if trains and self.cfg.parse_dropout:
             names = TAG_DICTIONARIES.keys() & (self.required_inputs | self.optional_inputs)
             missing = {name: self.syntax_dictionary(name).index("_") for name in names}
@@ -195,17 +192,14 @@ class SyntaxTranslationTask(RawText, TrainingSteps, ValidationBleu, TranslationT
         """Load a split as fairseq does and put its trees beside it."""
         if split == self.cfg.train_subset:
             # directories take turns after all parts
-            epoch = EpochPart.of(epoch, self.cfg.epoch_parts).epoch
+            epoch = (epoch - 1) // self.cfg.epoch_parts + 1
         data_path = check_split(self, split, epoch, combine)
         super().load_dataset(split, epoch=epoch, combine=combine, **kwargs)
         syntax = load_syntax(self, data_path, split, combine)
-        if syntax is not None and not self.cfg.truncate_source:
-            check_sizes(self.datasets[split].src_sizes, syntax.sizes, f"split {split!r}")
+        if syntax is not None and self.cfg.truncate_source:
+            raise ValueError("--truncate-source: trees are not cut; leave it out, or remove long sentences")
         self.datasets[split] = SyntaxPairDataset.from_pairs(
-            self.datasets[split],
-            syntax,
-            self.required_inputs | self.optional_inputs,
-            truncated_to=self.cfg.max_source_positions if self.cfg.truncate_source else None,
+            self.datasets[split], syntax, self.required_inputs | self.optional_inputs
         )
 
 

@@ -182,48 +182,31 @@ def read_manifest(data_path: str | Path, source: str, target: str) -> dict | Non
         return None
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise _no_manifest(path, repr(error)[:100]) from None
-    version = manifest.get("format_version") if isinstance(manifest, dict) else None
-    if type(version) is not int or version < 1:
-        raise _no_manifest(path, "no format_version")
-    if version > FORMAT_VERSION:
-        raise TreeFormatError(
-            f"{path}: format version {version}, but this fairseq-syntax reads up to {FORMAT_VERSION}; "
-            "update fairseq-syntax or preprocess again"
-        )
-    wrong = _wrong_field(manifest)
-    if wrong:
-        raise _no_manifest(path, f"{wrong} is missing or wrong")
-    # data of a source only are of a target None
-    languages = [str(manifest[name]) for name in ("source_lang", "target_lang")]
-    if languages != [str(source), str(target)]:
-        raise _no_manifest(path, f"it is of {languages[0]} and {languages[1]}")
-    return manifest
-
-
-def _wrong_field(manifest: dict) -> str | None:
-    """The first field that is not of the shape that docs/data-format.md gives it."""
-    for name in ("source_lang", "target_lang"):
-        # only-source data have no target
-        if not isinstance(manifest.get(name), str) and not (name == "target_lang" and name in manifest):
-            return name
-    if manifest.get("subword_type") not in list(SubwordType):
-        return "subword_type"
-    for name in ("splits", "sha256"):
-        if not isinstance(manifest.get(name), dict):
-            return name
-    for split, entry in manifest["splits"].items():
-        # the first versions did not count everything
-        counts = [entry.get(name, 0) for name in COUNTS] if isinstance(entry, dict) else [None]
-        if any(type(count) is not int or count < 0 for count in counts):
-            return f"splits.{split}"
-    if not all(isinstance(value, str) for value in manifest["sha256"].values()):
-        return "sha256"
-    return None
-
-
-def _no_manifest(path: Path, reason: str) -> TreeFormatError:
-    return TreeFormatError(
-        f"{path}: not a manifest ({reason}); delete it and run fairseq-syntax preprocess --only-syntax --overwrite"
+    except (ValueError, RecursionError):
+        manifest = None
+    match manifest:
+        case {"format_version": int(version)} if version > FORMAT_VERSION:
+            raise TreeFormatError(
+                f"{path}: format version {version}, but this fairseq-syntax reads up to {FORMAT_VERSION}; "
+                "update fairseq-syntax or preprocess again"
+            )
+        case {
+            "format_version": 1,
+            # data of a source only are of a target None
+            "source_lang": str(first),
+            "target_lang": str() | None as second,
+            "subword_type": str(subword_type),
+            "splits": dict(splits),
+            "sha256": dict(sums),
+        } if (first, str(second)) == (source, str(target)) and subword_type in list(SubwordType):
+            if all(map(_has_counts, splits.values())) and all(isinstance(value, str) for value in sums.values()):
+                return manifest
+    raise TreeFormatError(
+        f"{path}: not a manifest of {source} and {target}; delete it and run fairseq-syntax preprocess --only-syntax "
+        "--overwrite"
     )
+
+
+def _has_counts(entry: object) -> bool:
+    counts = [entry.get(name) for name in COUNTS] if isinstance(entry, dict) else [None]
+    return all(type(count) is int and count >= 0 for count in counts)

@@ -65,32 +65,6 @@ class TokenSyntax:
     def __len__(self) -> int:
         return len(self.words)
 
-    def truncate(self, length: int) -> "TokenSyntax":
-        """The first `length - 1` tokens and EOS, as fairseq's `--truncate-source` cuts a sentence.
-
-        Words whose head is cut off become roots; tree distances among the words that stay are unchanged.
-        """
-        if length >= len(self.words):
-            return self
-        words = np.append(self.words[: length - 1], 0)
-        kept = int(words[-2]) + 1 if length > 1 else 0
-        words[-1] = kept
-        heads = self.heads[:kept].copy()
-        heads[heads >= kept] = -1
-        if self.distances is not None or (kept and self.heads[0] != UNPARSED):
-            full = tree_distances(self.heads) if self.distances is None else self.distances
-            keep = np.append(np.arange(kept), len(self.heads))
-            distances = full[keep[:, None], keep[None, :]]
-        else:
-            distances = None
-        return TokenSyntax(
-            words,
-            heads,
-            None if self.deprels is None else self.deprels[:kept],
-            None if self.upos is None else self.upos[:kept],
-            distances,
-        )
-
     def without_parse(self, missing: Mapping[str, int]) -> "TokenSyntax":
         """The same words without a parse.
 
@@ -144,13 +118,6 @@ INPUTS: dict[str, SyntaxInput] = {
     "deprels": SyntaxInput(("words", "deprels"), lambda s: _tag_of_tokens(s.deprels, s), PAD),
     "upos": SyntaxInput(("words", "upos"), lambda s: _tag_of_tokens(s.upos, s), PAD),
 }
-
-
-def check_input_names(names: Iterable[str], owner: str) -> None:
-    """Raise ValueError if a model asks for an input that does not exist."""
-    unknown = sorted(set(names) - set(INPUTS))
-    if unknown:
-        raise ValueError(f"{owner}: unknown syntax inputs {unknown}; choose from {', '.join(INPUTS)}")
 
 
 def collate_syntax(sentences: list[TokenSyntax], names: Iterable[str], columns: int, left_pad: bool) -> SourceSyntax:

@@ -1,7 +1,6 @@
 """The dataset: fairseq's language pairs with the trees of the source side."""
 
 import copy
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -46,12 +45,6 @@ class SplitSyntax:
                     f"{path}.idx: not found, but the model needs {', '.join(sorted(inputs))}; "
                     f"run fairseq-syntax preprocess --only-syntax --destdir {data_path} …"
                 ) from None
-        lengths = {name: len(reader) for name, reader in self.readers.items()}
-        if len(set(lengths.values())) > 1:
-            raise TreeFormatError(
-                f"{prefix}: the arrays hold different numbers of sentences ({lengths}); "
-                "run fairseq-syntax preprocess --only-syntax --overwrite again"
-            )
         check_arrays(self.readers, tags)
 
     def __len__(self):
@@ -60,15 +53,7 @@ class SplitSyntax:
     def __getitem__(self, index):
         arrays = {name: reader[index] for name, reader in self.readers.items()}
         if "distances" in arrays:
-            heads = arrays["heads"]
-            distances = arrays["distances"] = unpack_distances(arrays["distances"], len(heads) + 1)
-            # what follows from the heads is computed by fairseq-syntax preprocess --check only; a root, -1, is one arc
-            # from EOS, the last
-            if not (distances[np.arange(len(heads)), heads] == (heads != UNPARSED)).all():
-                raise TreeFormatError(
-                    f"{self.readers['distances'].prefix}.bin: damaged: a head that is not one arc away in sentence "
-                    f"{index}; run fairseq-syntax preprocess --only-syntax --overwrite again"
-                )
+            arrays["distances"] = unpack_distances(arrays["distances"], len(arrays["heads"]) + 1)
         return TokenSyntax(**arrays)
 
     def counts(self):
@@ -78,64 +63,10 @@ class SplitSyntax:
         numbers = (len(self), len(self.readers["words"].values), len(heads.values), int((first == UNPARSED).sum()))
         return dict(zip(COUNTS, numbers, strict=True))
 
-    def check_counts(self, promised, split, manifest):
-        """What the manifest counts; TreeFormatError if `promised`, the split's entry in it, says otherwise."""
-        found = self.counts()
-        for name, count in found.items():
-            if promised.get(name, count) != count:
-                raise TreeFormatError(
-                    f"{manifest}: promises {promised[name]} {name} in split {split!r}, but there are {count}; run "
-                    "fairseq-syntax preprocess --only-syntax --overwrite again"
-                )
-        return found
-
     @property
     def sizes(self):
         """Tokens of each sentence, EOS included."""
         return self.readers["words"].sizes
-
-
-class EpochPart(NamedTuple):
-    """One of the parts that an epoch is divided into; together they hold every sentence once."""
-
-    epoch: int  # over the whole data, from 1; each is divided again
-    number: int  # of the part, from 0
-    parts: int  # how many there are
-
-    @classmethod
-    def of(cls, epoch: int, parts: int) -> "EpochPart":
-        """What is one of fairseq's epochs, which are counted from 1."""
-        whole, number = divmod(epoch - 1, parts)
-        return cls(whole + 1, number, parts)
-
-    def holds(self, size: int, seed: int) -> np.ndarray:
-        """(size,) True at the sentences of this part. Depends on nothing else: a resumed run finds the same ones."""
-        order = np.random.default_rng([seed % 2**32, self.epoch]).permutation(size)
-        mask = np.zeros(size, dtype=bool)
-        mask[order[self.number :: self.parts]] = True
-        return mask
-
-
-class WithheldSyntax:
-    """The trees of a split of which some are withheld: a sequence of `TokenSyntax`, some without a parse.
-
-    Args:
-        syntax: all trees.
-        withheld: (N,) True at the sentences that are as if they had no parse.
-        missing: see `TokenSyntax.without_parse`.
-    """
-
-    def __init__(self, syntax, withheld, missing):
-        self.syntax = syntax
-        self.withheld = withheld
-        self.missing = missing
-
-    def __len__(self):
-        return len(self.syntax)
-
-    def __getitem__(self, index):
-        found = self.syntax[index]
-        return found.without_parse(self.missing) if self.withheld[index] else found
 
 
 class SyntaxPairDataset(LanguagePairDataset):
@@ -144,31 +75,24 @@ class SyntaxPairDataset(LanguagePairDataset):
     Args:
         syntax: a sequence of `TokenSyntax` in the order of the source sentences; None for models without syntax.
         syntax_inputs: keys of `INPUTS` that batches hold.
-        truncated_to: tokens to which fairseq cuts longer source sentences (`--truncate-source`); None: it does not.
         All others as in `LanguagePairDataset`.
     """
 
-    def __init__(self, *args, syntax=None, syntax_inputs=(), truncated_to=None, **kwargs):
+    def __init__(self, *args, syntax=None, syntax_inputs=(), **kwargs):
         super().__init__(*args, **kwargs)
-        self._attach(syntax, syntax_inputs, truncated_to)
+        self._attach(syntax, syntax_inputs)
 
-    def _attach(self, syntax, syntax_inputs, truncated_to):
+    def _attach(self, syntax, syntax_inputs):
         self.syntax = syntax
-        self.truncated_to = truncated_to
-        self.held = None
+        self.held = self.withheld = None
         self.syntax_inputs = tuple(sorted(syntax_inputs)) if syntax is not None else ()
-        if syntax is not None and len(syntax) != len(self.src):
-            raise TreeFormatError(
-                f"{len(self.src)} source sentences but trees for {len(syntax)}; "
-                "run fairseq-syntax preprocess --only-syntax --overwrite on the same text"
-            )
 
     @classmethod
-    def from_pairs(cls, pairs, syntax, syntax_inputs, truncated_to=None):
+    def from_pairs(cls, pairs, syntax, syntax_inputs):
         """Put trees beside a `LanguagePairDataset` that fairseq has loaded."""
         dataset = cls.__new__(cls)
         dataset.__dict__.update(vars(pairs))
-        dataset._attach(syntax, syntax_inputs, truncated_to)
+        dataset._attach(syntax, syntax_inputs)
         return dataset
 
     @classmethod
@@ -185,10 +109,17 @@ class SyntaxPairDataset(LanguagePairDataset):
             **syntax,
         )
 
-    def of_part(self, part, seed):
-        """The same pairs, of which an `EpochPart` is iterated over."""
+    def of_part(self, epoch, parts, seed):
+        """The same pairs, of which one of the `parts` of an epoch is iterated over; each is an epoch of fairseq's.
+
+        Every sentence is in one part of each epoch over the data. Nothing else than these numbers decides in which, so
+        that a resumed run goes on with the same ones.
+        """
+        whole, number = divmod(epoch - 1, parts)
+        order = np.random.default_rng([seed % 2**32, whole + 1]).permutation(len(self))
         pairs = copy.copy(self)
-        pairs.held = part.holds(len(self), seed)
+        pairs.held = np.zeros(len(self), dtype=bool)
+        pairs.held[order[number::parts]] = True
         return pairs
 
     def withholding(self, share, seed, epoch, missing):
@@ -198,25 +129,23 @@ class SyntaxPairDataset(LanguagePairDataset):
             share: probability, 0 to 1.
             missing: see `TokenSyntax.without_parse`.
         """
-        if self.syntax is None:
-            return self
         pairs = copy.copy(self)
-        drawn = np.random.default_rng([seed % 2**32, epoch]).random(len(self))
-        pairs.syntax = WithheldSyntax(self.syntax, drawn < share, missing)
+        pairs.withheld = np.random.default_rng([seed % 2**32, epoch]).random(len(self)) < share
+        pairs.missing = missing
         return pairs
 
     def __getitem__(self, index):
         example = super().__getitem__(index)
         if self.syntax is not None:
-            syntax = self.syntax[index]
-            length = len(example["source"])
-            # `src.sizes` is wrong under --truncate-source; the example itself is right
-            example["syntax"] = syntax.truncate(length) if length == self.truncated_to else syntax
-            if len(example["syntax"]) != length:
+            syntax, length = self.syntax[index], len(example["source"])
+            if len(syntax) != length:
                 raise TreeFormatError(
                     f"sentence {index}: {length} tokens in the binarized text, but {len(syntax)} in the trees; "
                     f"{CHANGED}"
                 )
+            if self.withheld is not None and self.withheld[index]:
+                syntax = syntax.without_parse(self.missing)
+            example["syntax"] = syntax
         return example
 
     def collater(self, samples, pad_to_length=None):

@@ -56,6 +56,12 @@ def check_arrays(readers: Mapping[str, ArrayReader], tags: Mapping[str, int] | N
 
 
 def _check_sizes(readers: Mapping[str, ArrayReader]) -> None:
+    lengths = {name: len(reader) for name, reader in readers.items()}
+    if len(set(lengths.values())) > 1:
+        raise TreeFormatError(
+            f"{readers['words'].prefix}: the arrays hold different numbers of sentences ({lengths}); "
+            "run fairseq-syntax preprocess --only-syntax --overwrite again"
+        )
     tokens, words = (readers[name].sizes.astype(np.int64) for name in ("words", "heads"))
     expected = {
         "words": np.maximum(tokens, 1),

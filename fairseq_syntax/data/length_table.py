@@ -71,8 +71,8 @@ def write_length_table(path: str | Path, table: np.ndarray, meta: dict, follow: 
 def read_length_table(path: str | Path, source: str, target: str) -> np.ndarray:
     """(X, Y) float32 log-probabilities of a table for these languages.
 
-    Raises FileNotFoundError: there is none; the message names the command that makes it; ValueError: it is of other
-    languages, of a newer format, or no such table.
+    Raises FileNotFoundError: there is none; the message names the command that makes it; ValueError: it is not one,
+    or of other languages.
     """
     path = Path(path)
     beside_data = path == length_table_path(path.parent, source, target)
@@ -82,25 +82,14 @@ def read_length_table(path: str | Path, source: str, target: str) -> np.ndarray:
     try:
         with np.load(path, allow_pickle=False) as file:
             table, meta = file["table"], json.loads(str(file["meta"]))
-        version, languages = int(meta["format_version"]), (meta["source"], meta["target"])
+        fits = (meta["format_version"], meta["source"], meta["target"]) == (FORMAT_VERSION, source, target)
         table = table.astype(np.float32, casting="same_kind", copy=False)
-    except Exception as error:  # what zipfile, zlib and NumPy raise depends on the bytes
+        fits &= table.ndim == 2 and table.size > 0 and bool(np.isfinite(table).all())
+    except Exception:  # what zipfile, zlib and NumPy raise depends on the bytes
+        fits = False
+    if not fits:
         raise ValueError(
-            f"{path}: not a table of lengths ({repr(error)[:100]}); make it again with {command} --overwrite"
-        ) from None
-    if version > FORMAT_VERSION:
-        raise ValueError(
-            f"{path}: format version {version}, but this fairseq-syntax reads up to {FORMAT_VERSION}; "
-            "update fairseq-syntax or make the table again"
-        )
-    if languages != (source, target):
-        raise ValueError(
-            f"{path}: lengths of {languages[1]} given {languages[0]}, but the task translates {source} into {target}; "
-            f"make its table with {command}"
-        )
-    if table.ndim != 2 or not table.size or not np.isfinite(table).all():
-        raise ValueError(
-            f"{path}: a table of shape {table.shape} with values that are not finite, or empty; make it again with "
+            f"{path}: not a table of lengths of {target} given {source} in format {FORMAT_VERSION}; make it again with "
             f"{command} --overwrite"
         )
     return table

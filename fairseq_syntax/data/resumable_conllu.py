@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 from ..files import lock, staged_bytes
-from ..trees.conllu import Sentence, TreeFormatError, format_sentence, parse_block, quoted
+from ..trees.conllu import Sentence, TreeFormatError, block_forms, format_sentence, quoted
 
 
 class PartFile:
@@ -25,7 +25,7 @@ class PartFile:
 
     def __init__(self, output: Path, settings: dict):
         self.output = output
-        self.path = part_path(output)
+        self.path = Path(f"{output}.part")
         self._header = f"# fairseq-syntax-parse {json.dumps(settings)}\n".encode()
         output.parent.mkdir(parents=True, exist_ok=True)
         self._file = open(self.path, "a+b")
@@ -63,24 +63,21 @@ class PartFile:
             )
         self._file.seek(len(found))
         blocks = _complete_blocks(self._file)
-        kept, end, line = 0, len(found), 2
+        kept, end = 0, len(found)
         while len(group := list(islice(blocks, chunk))) == chunk:
             for number, block in enumerate(group, kept + 1):
-                self._check_forms(_forms(block, str(self.path), line), next(words, None), number, line, name)
-                line += block.count(b"\n")
+                forms, expected = _forms(block), next(words, None)
+                if forms != expected:
+                    text = "the end" if expected is None else quoted(" ".join(expected))
+                    raise TreeFormatError(
+                        f"{self.path}: sentence {number} is {quoted(' '.join(forms))}, but in {name} it is {text}; "
+                        "give the same --input and --shard to resume, or delete the part file to start over"
+                    )
             kept += chunk
             end += sum(map(len, group))
         self._file.seek(end)
         self._file.truncate()
         return kept
-
-    def _check_forms(self, forms: list[str], expected: list[str] | None, number: int, line: int, name: str) -> None:
-        if forms != expected:
-            text = "the end" if expected is None else quoted(" ".join(expected))
-            raise TreeFormatError(
-                f"{self.path}: sentence {number} (line {line}) is {quoted(' '.join(forms))}, but in {name} it is "
-                f"{text}; give the same --input and --shard to resume, or delete the part file to start over"
-            )
 
     def append(self, trees: Iterable[Sentence]) -> None:
         """Write some trees; they are on disk after that."""
@@ -96,25 +93,9 @@ class PartFile:
         self.path.unlink()
 
 
-def part_path(output: str | Path) -> Path:
-    """Where trees wait until all of them are there."""
-    return Path(f"{output}.part")
-
-
-def _forms(block: bytes, name: str, line: int) -> list[str]:
-    """The words of a tree that this program wrote, from a line of the part file on.
-
-    Its heads may form cycles (`--parser-decoder greedy`).
-    """
-    try:
-        lines = block.decode("utf-8").removesuffix("\n\n").split("\n")
-        if not lines[0]:
-            raise TreeFormatError(f"{name}:{line}: an empty line where a tree was expected")
-        return parse_block(lines, name, line, cycles=True).forms
-    except UnicodeDecodeError as error:
-        raise TreeFormatError(f"{name}:{line}: not UTF-8 ({error.reason}); delete the file to start over") from None
-    except TreeFormatError as error:
-        raise TreeFormatError(f"{error}; this program did not write that: delete the file to start over") from None
+def _forms(block: bytes) -> list[str]:
+    """The words of a tree that this program wrote."""
+    return block_forms(list(filter(None, block.decode("utf-8", "replace").split("\n"))))
 
 
 def _complete_blocks(lines: Iterable[bytes]) -> Iterator[bytes]:

@@ -11,7 +11,8 @@ from fairseq.data import ConcatDataset
 from ..trees.conllu import TreeFormatError
 from .arrays import TAG_DICTIONARIES, manifest_path, read_manifest, split_prefix, tag_dictionary_path
 from .dataset import SplitSyntax
-from .token_files import AGAIN, check_tokens, parts_of, split_languages
+from .invariants import check_sizes
+from .token_files import AGAIN, check_tokens, parts_of, split_languages, token_reader
 
 logger = logging.getLogger(__name__)
 
@@ -92,19 +93,20 @@ def load_syntax(task, data_path: str, split: str, combine: bool) -> SplitSyntax 
         )
     _check_tags(task, data_path, TAG_DICTIONARIES.keys() & inputs)
     if task.refuses_unparsed and split == task.cfg.train_subset:
-        _refuse_unparsed_training(task.cfg, split)
+        # all directories now, not in the middle of the training, when it is the turn of one
+        for path in utils.split_paths(task.cfg.data):
+            for name, entry in (read_manifest(path, source, target) or {"splits": {}})["splits"].items():
+                # train, and train1, train2, …, which are read with it
+                if name.rstrip("0123456789") == split:
+                    _refuse_unparsed(path, name, entry)
     tags = {name: len(task.syntax_dictionary(name)) for name in TAG_DICTIONARIES.keys() & inputs}
     parts = []
-    for name in parts_of(split):
-        prefix = split_prefix(data_path, name, source, target)
-        if prefix is None:
-            break
-        parts.append(SplitSyntax(prefix, inputs, data_path, tags))
-        entry = manifest["splits"].get(name, {})
-        counts = parts[-1].check_counts(entry, name, manifest_path(data_path, source, target))
-        count, size = counts["unparsed"], counts["sentences"]
+    for name in itertools.takewhile(lambda name: split_prefix(data_path, name, source, target), parts_of(split)):
+        parts.append(open_syntax(data_path, name, (source, target), manifest, inputs, tags))
+        counts = parts[-1].counts()
         if task.refuses_unparsed:
-            _refuse_unparsed(data_path, name, count, size)
+            _refuse_unparsed(data_path, name, counts)
+        count, size = counts["unparsed"], counts["sentences"]
         rate = 100 * count / max(size, 1)
         logger.info("%s: split %r: %d of %d sentences have no parse (%.2f%%)", data_path, name, count, size, rate)
         if not combine:
@@ -112,6 +114,35 @@ def load_syntax(task, data_path: str, split: str, combine: bool) -> SplitSyntax 
     if len(parts) == 1:
         return parts[0]
     return ConcatDataset(parts, [task.cfg.upsample_primary] + [1] * (len(parts) - 1))
+
+
+def open_syntax(data_path, split: str, languages: tuple[str, str], manifest: dict, inputs, tags) -> SplitSyntax:
+    """The trees of a split, which fit the binarized text and the manifest.
+
+    Args:
+        inputs, tags: see `SplitSyntax`.
+
+    Raises TreeFormatError: they do not fit, or are missing or damaged.
+    """
+    prefix = split_prefix(data_path, split, *languages)
+    if prefix is None:
+        raise TreeFormatError(
+            f"{Path(data_path, split)}.*.words.idx: not found, though the manifest lists the split; run "
+            "fairseq-syntax preprocess --only-syntax --overwrite"
+        )
+    syntax = SplitSyntax(prefix, inputs, data_path, tags)
+    entry = manifest["splits"].get(split, {})
+    for name, count in syntax.counts().items():
+        if entry.get(name, count) != count:
+            raise TreeFormatError(
+                f"{manifest_path(data_path, *languages)}: promises {entry[name]} {name} in split {split!r}, but there "
+                f"are {count}; run fairseq-syntax preprocess --only-syntax --overwrite again"
+            )
+    text = split_languages(data_path, split, *languages).get(languages[0])
+    tokens = text and token_reader(text)
+    if tokens:
+        check_sizes(tokens.sizes, syntax.sizes, f"{data_path}: split {split!r}")
+    return syntax
 
 
 def _check_tags(task, data_path: str, names) -> None:
@@ -126,19 +157,9 @@ def _check_tags(task, data_path: str, names) -> None:
             )
 
 
-def _refuse_unparsed_training(cfg, split: str) -> None:
-    """Refuse all directories now, not in the middle of the training, when it is the turn of one."""
-    for path in utils.split_paths(cfg.data):
-        splits = (read_manifest(path, cfg.source_lang, cfg.target_lang) or {}).get("splits", {})
-        for name, entry in splits.items():
-            # train, and train1, train2, …, which are read with it
-            if name.rstrip("0123456789") == split:
-                _refuse_unparsed(path, name, entry.get("unparsed"), entry.get("sentences"))
-
-
-def _refuse_unparsed(data_path: str, split: str, count: int | None, size: int | None) -> None:
-    if count:
+def _refuse_unparsed(path: str, split: str, counts: dict) -> None:
+    if counts["unparsed"]:
         raise TreeFormatError(
-            f"{data_path}: {count} of {size} sentences of split {split!r} have no parse, and the model refuses "
-            f"them; parse them with fairseq-syntax parse and preprocess again, or {OTHER_POLICY}"
+            f"{path}: {counts['unparsed']} of {counts['sentences']} sentences of split {split!r} have no parse, and "
+            f"the model refuses them; parse them with fairseq-syntax parse and preprocess again, or {OTHER_POLICY}"
         )

@@ -9,6 +9,7 @@ from fairseq.data.indexed_dataset import data_file_path, index_file_path, infer_
 
 from ..trees.text import TreeFormatError, numbered_lines, token_lines
 from .arrays import ArrayReader
+from .collating import EOS
 
 AGAIN = "preprocess again, or copy it again"
 
@@ -94,11 +95,13 @@ def check_tokens(
         if reader is not None:
             readers[language], sizes[language] = reader, len(reader)
             symbols = len(dictionaries[language])
+            wrong = None
             if len(reader.values) and not 0 <= int(reader.values.min()) <= int(reader.values.max()) < symbols:
-                raise TreeFormatError(
-                    f"{data_file_path(prefix)}: damaged, or of another dictionary: a token beyond the {symbols} of "
-                    f"dict.{language}.txt; {AGAIN}"
-                )
+                wrong = f"a token beyond the {symbols} of dict.{language}.txt"
+            elif (reader.sizes < 1).any() or (reader.values[reader.starts + reader.sizes - 1] != EOS).any():
+                wrong = "a sentence does not end with </s>"
+            if wrong:
+                raise TreeFormatError(f"{data_file_path(prefix)}: damaged, or of another dictionary: {wrong}; {AGAIN}")
         elif infer_dataset_impl(prefix) == "raw":
             with open(prefix, encoding="utf-8") as lines:
                 sizes[language] = sum(1 for _ in numbered_lines(lines, prefix))

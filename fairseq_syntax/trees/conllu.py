@@ -149,11 +149,11 @@ def block_forms(block: list[str]) -> list[str]:
     return [columns[1] for columns in rows if len(columns) > 1 and columns[0].isdecimal()]
 
 
-def parse_block(block: list[str], name: str = "CoNLL-U", start: int = 1, cycles: bool = False) -> Sentence:
+def parse_block(block: list[str], name: str = "CoNLL-U", start: int = 1) -> Sentence:
     """The tree in the lines of one sentence, without line ends, which `start` at this line of the file `name`.
 
     Raises TreeFormatError: wrong number of columns, ids out of order, a head that is not a number or out of range,
-    a cycle (unless `cycles`), a broken range, an empty field or whitespace in a tag; the message names file, line
+    a cycle, a broken range, an empty field or whitespace in a tag; the message names file, line
     and value.
     """
     rows, lines, ranges = _rows(block, name, start)
@@ -163,8 +163,7 @@ def parse_block(block: list[str], name: str = "CoNLL-U", start: int = 1, cycles:
     check_tags("UPOS", upos, lines, name)
     check_tags("DEPREL", deprels, lines, name)
     heads = _heads([columns[6] for columns in rows], forms, lines, name)
-    if not cycles:
-        _check_cycles(heads, forms, lines, name)
+    _check_cycles(heads, forms, lines, name)
     return Sentence(forms, heads, deprels, upos, ranges, [line for line in block if line[0] == "#"], start)
 
 

@@ -22,6 +22,7 @@ from tqdm import tqdm
 
 from ...trees.conllu import Sentence, TreeFormatError, quoted
 from ...trees.decoders import TreeDecoder
+from ...trees.universal_dependencies import universal_labels
 
 GROUP = "fairseq_syntax.parsers"
 """Entry points of other packages."""
@@ -29,9 +30,9 @@ GROUP = "fairseq_syntax.parsers"
 Progress: TypeAlias = bool | tqdm
 """Whether to show a bar on stderr; or a bar that is there already, to be moved."""
 
-# A CoNLL-U line cannot hold these inside a word; every other character, spaces of all kinds
-# included, survives.
+# A CoNLL-U line cannot hold these inside a word; every other character, spaces of all kinds included, survives.
 _NOT_IN_CONLLU = ("\t", "\n", "\r")
+_LONGEST_CAUSE = 150  # characters of another program's error that a message quotes
 
 # package -> its folders
 _FOLDERS: dict[str, Iterable[str]] = {__name__: __path__}
@@ -130,6 +131,22 @@ def moving_bar(progress: Progress, total: int) -> Iterator[Callable[[int], objec
         return
     with tqdm(total=total, unit="sent", disable=not progress) as bar:
         yield bar.update
+
+
+def made_tree(program: str, words: list[str], forms: list[str], heads: list[int], labels, tags) -> Sentence:
+    """The tree that a program made of `words`; TreeFormatError if it stands over other words."""
+    if forms != words:
+        raise TreeFormatError(
+            f"sentence {quoted(' '.join(words))}: {program} made other words of it ({quoted(' '.join(forms))}); "
+            "a tree must stand over the words of the text; clean the text"
+        )
+    return Sentence(forms, heads, universal_labels(heads, labels), tags)
+
+
+def first_line(error: Exception) -> str:
+    """What another program says, in one line for the end of a message."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text if len(text) <= _LONGEST_CAUSE else text[:_LONGEST_CAUSE] + '…'}"
 
 
 def check_words(sentences: list[list[str]]) -> None:

@@ -2,16 +2,14 @@
 
 import logging
 
-from ...trees.conllu import ROOT, Sentence, TreeFormatError, quoted
-from ...trees.universal_dependencies import universal_labels
-from . import Parser, ParserOptions, Progress, check_words, moving_bar
+from ...trees.conllu import ROOT, Sentence, TreeFormatError
+from . import Parser, ParserOptions, Progress, check_words, first_line, made_tree, moving_bar
 
 READS = ("parser_model", "parser_device")
 NEEDS = ("parser_model",)
 
 # what takes time, or cuts the sentence, and says nothing of its tree
 _UNUSED = ["ner", "entity_linker", "lemmatizer", "trainable_lemmatizer", "textcat", "senter", "sentencizer"]
-_LONGEST_CAUSE = 150  # characters of another program's error that a message quotes
 _UPOS = frozenset("ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X".split())
 
 
@@ -48,11 +46,10 @@ class SpacyParser:
                 spacy.require_cpu()
             self._pipeline = spacy.load(model, exclude=_UNUSED)
         except Exception as error:  # of whatever sort; all mean "no parser"
-            cause = " ".join(str(error).split())[:_LONGEST_CAUSE]
             raise TreeFormatError(
                 f"--parser-model {model}: spaCy {spacy.__version__} cannot load it on device {device or 'cpu'}; give "
                 "the folder of a pipeline, or a name, after: python -m spacy download NAME. It says "
-                f"{type(error).__name__}: {cause}"
+                f"{first_line(error)}"
             ) from None
         if not self._pipeline.has_pipe("parser"):
             raise TreeFormatError(f"--parser-model {model}: this pipeline has no dependency parser; give one that has")
@@ -78,17 +75,11 @@ class SpacyParser:
 
 
 def _tree(document, words: list[str]) -> Sentence:
-    """Our tree of a document of spaCy, which must stand over `words`."""
-    forms = [token.text for token in document]
-    if forms != words:
-        raise TreeFormatError(
-            f"sentence {quoted(' '.join(words))}: spaCy made other words of it ({quoted(' '.join(forms))}); "
-            "a tree must stand over the words of the text; clean the text"
-        )
+    """Our tree of a document of spaCy."""
     heads = [ROOT if token.head.i == token.i else token.head.i for token in document]
     labels = [token.dep_ or "dep" for token in document]
     first, *others = [i for i, head in enumerate(heads) if head == ROOT]
     for root in others:
         heads[root], labels[root] = first, "parataxis"
     tags = [token.pos_ if token.pos_ in _UPOS else "X" if token.pos_ else "_" for token in document]
-    return Sentence(forms, heads, universal_labels(heads, labels), tags)
+    return made_tree("spaCy", words, [token.text for token in document], heads, labels, tags)

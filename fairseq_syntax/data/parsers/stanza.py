@@ -7,9 +7,8 @@ from pathlib import Path
 from pickle import UnpicklingError
 from typing import TYPE_CHECKING
 
-from ...trees.conllu import Sentence, TreeFormatError, quoted
-from ...trees.universal_dependencies import universal_labels
-from . import Parser, ParserOptions, Progress, check_words, moving_bar
+from ...trees.conllu import Sentence, TreeFormatError
+from . import Parser, ParserOptions, Progress, check_words, first_line, made_tree, moving_bar
 
 if TYPE_CHECKING:
     import stanza
@@ -18,13 +17,10 @@ READS = ("parser_language", "parser_dir", "parser_tagger", "parser_model", "pars
 
 _TAGGER_BATCH = 2000  # sentences
 _PARSER_BATCH = 5000  # words
-_LONGEST_CAUSE = 150  # characters of another program's error that a message quotes
 
 
 def load(options: ParserOptions, lenient: bool) -> Parser:
     """See `load_parser`."""
-    if (options.parser_tagger is None) != (options.parser_model is None):
-        raise ValueError("--parser-tagger and --parser-model are both files of Stanza's: give both, or neither")
     parser = StanzaParser(
         options.parser_language or "en",
         options.parser_dir,
@@ -63,13 +59,7 @@ class StanzaParser:
         chunk: int = 500,
     ):
         if (tagger is None) != (parser is None):
-            given, missing = ("tagger", "parser") if parser is None else ("parser", "tagger")
-            raise ValueError(
-                f"StanzaParser: {given} {str(tagger or parser)!r} without a {missing}; "
-                "give both model files, or neither to use Stanza's own models of the language"
-            )
-        if chunk < 1:
-            raise ValueError(f"StanzaParser: chunk is {chunk}; it must be at least 1")
+            raise ValueError("--parser-tagger and --parser-model are both files of Stanza's: give both, or neither")
         self.language = language
         self.model_dir = model_dir
         self.tagger = tagger
@@ -124,8 +114,7 @@ class StanzaParser:
             pos_batch_size=_TAGGER_BATCH,
             depparse_batch_size=_PARSER_BATCH,
         )
-        # Stanza, requests, pickle and torch fail here in all sorts of ways; all mean "no parser",
-        # and the user needs to know what was tried
+        # Stanza, requests, pickle and torch fail here in all sorts of ways; all mean "no parser"
         if self.tagger is not None:
             try:
                 return self._load_files(options)
@@ -138,8 +127,7 @@ class StanzaParser:
         if self.model_dir is not None:
             options["dir"] = str(self.model_dir)
         try:
-            # Every dependency parser of Stanza looks at lemmas. A language without a lemmatiser has
-            # "identity" in its default package, which the name "lemma" stands for.
+            # every parser of Stanza looks at lemmas; "lemma" may stand for "identity" in a language's default package
             return stanza.Pipeline(
                 **options,
                 processors="tokenize,pos,lemma,depparse",
@@ -176,26 +164,19 @@ class StanzaParser:
 
 
 def _describe(error: Exception) -> str:
-    """One line that names an error of somebody else's code, for the end of a message: it is cut where it is long."""
     if isinstance(error, UnpicklingError) or "weights_only" in str(error):
         # torch says how to load it unsafely
         return "not a model of Stanza: it cannot be unpickled"
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text if len(text) <= _LONGEST_CAUSE else text[:_LONGEST_CAUSE] + '…'}"
+    return first_line(error)
 
 
 def _tree(result, words: list[str]) -> Sentence:
-    """Our tree of a Stanza sentence, which must stand over `words`."""
-    forms = [word.text for word in result.words]
-    if forms != words:
-        raise TreeFormatError(
-            f"sentence {quoted(' '.join(words))}: Stanza made other words of it ({quoted(' '.join(forms))}); "
-            "a tree must stand over the words of the text; clean the text"
-        )
-    heads = [word.head - 1 for word in result.words]
-    return Sentence(
-        forms,
-        heads,
-        universal_labels(heads, [word.deprel for word in result.words]),
+    """Our tree of a sentence of Stanza."""
+    return made_tree(
+        "Stanza",
+        words,
+        [word.text for word in result.words],
+        [word.head - 1 for word in result.words],
+        [word.deprel for word in result.words],
         [word.upos or "_" for word in result.words],
     )

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from oracles import forests, projection
 from strategies import split_forests
 
-from fairseq_syntax.data.collating import EOS, INPUTS, PAD, SourceSyntax, TokenSyntax, check_input_names, collate_syntax
+from fairseq_syntax.data.collating import EOS, INPUTS, PAD, SourceSyntax, TokenSyntax, collate_syntax
 from fairseq_syntax.trees.distances import tree_distances
 from fairseq_syntax.trees.piece_parents import NO_PARENT, parent_positions
 
@@ -99,53 +99,6 @@ def test_no_parent_never_moves_with_the_padding():
     assert batch["parents"].tolist() == [[-1, -1, -1, -1, -1]]
     assert batch["parent_pieces"].tolist() == [[-1, -1, -1, -1, -1]]
     assert batch["distances"][0, 2:, 2:].tolist() == [[0] * 3] * 3
-
-
-def test_unknown_inputs_are_refused_by_name():
-    check_input_names(INPUTS, "Model")
-    with pytest.raises(ValueError, match=r"Model: unknown syntax inputs \['depth'\]; choose from parents"):
-        check_input_names(["parents", "depth"], "Model")
-
-
-def truncated(heads, words, length):
-    """The oracle: cut off tokens; heads, distances of what stays. Distances are those of the whole sentence."""
-    tokens = words[: length - 1]
-    kept = tokens[-1] + 1 if tokens else 0
-    new_heads = [h if h < kept else -1 for h in heads[:kept]]
-    nodes = [*range(kept), len(heads)]
-    whole = forests.distances(heads) if heads[:1] != [-2] else [[0] * (len(heads) + 1)] * (len(heads) + 1)
-    return new_heads, [*tokens, kept], [[whole[i][j] for j in nodes] for i in nodes]
-
-
-@pytest.mark.parametrize("stored", [False, True])
-@given(split_forests(unparsed=True), st.data())
-def test_truncation_equals_cutting_lists(stored, sentence, data):
-    heads, words = sentence
-    length = data.draw(st.integers(1, len(words) + 2))
-    cut = syntax_of(heads, words, stored).truncate(length)
-    if length >= len(words):
-        assert (cut.heads.tolist(), cut.words.tolist()) == (heads, words)
-        return
-    new_heads, new_words, distances = truncated(heads, words, length)
-    assert (cut.heads.tolist(), cut.words.tolist()) == (new_heads, new_words)
-    assert len(cut) == length and len(cut.deprels) == len(cut.upos) == len(new_heads)
-    for left_pad in (False, True):
-        batch = collate_syntax([cut], sorted(INPUTS), length + 1, left_pad)
-        start = 1 if left_pad else 0
-        row = slice(start, start + length)
-        for name in ("parents", "parent_pieces", "deprels"):
-            expected = [expected_value(name, new_heads, new_words, t, 0, start) for t in range(length)]
-            assert batch[name][0, row].tolist() == expected, name
-        expected = [[distances[i][j] for j in new_words] for i in new_words]
-        assert batch["distances"][0, row, row].tolist() == expected
-
-
-def test_truncation_changes_nothing_it_was_given():
-    syntax = syntax_of([2, 2, -1], [0, 1, 1, 2, 3], stored=True)
-    copies = [np.array(a) for a in (syntax.words, syntax.heads, syntax.distances, syntax.parents)]
-    syntax.truncate(3)
-    for before, after in zip(copies, (syntax.words, syntax.heads, syntax.distances, syntax.parents), strict=True):
-        assert before.tolist() == after.tolist()
 
 
 def test_batches_are_what_their_type_says():

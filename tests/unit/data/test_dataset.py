@@ -15,7 +15,7 @@ from fairseq import tasks
 from training_options import configuration
 
 from fairseq_syntax.data.collating import INPUTS
-from fairseq_syntax.data.dataset import SplitSyntax, SyntaxPairDataset
+from fairseq_syntax.data.dataset import SplitSyntax
 from fairseq_syntax.tools import preprocess
 from fairseq_syntax.trees.conllu import TreeFormatError
 
@@ -67,7 +67,7 @@ def set_up(data_path, *extra, inputs=INPUTS):
     return task
 
 
-def check_batch(task, batch, longest=None):
+def check_batch(task, batch):
     """Each row holds the tree of its own tokens, in the columns of its tokens; returns the texts."""
     found = []
     tokens, syntax = batch["net_input"]["src_tokens"], batch["net_input"]["src_syntax"]
@@ -75,30 +75,23 @@ def check_batch(task, batch, longest=None):
         columns = [t for t, token in enumerate(row) if token != 1]
         start, length = columns[0], len(columns)
         text = " ".join(task.source_dictionary[row[t]] for t in columns[:-1])
-        item = ITEMS[text] if longest is None else next(i for t, i in ITEMS.items() if (t + " ").startswith(text + " "))
+        item = ITEMS[text]
         found.append(text)
         assert batch["net_input"]["src_lengths"][b] == length
         expected = expected_arrays(item, {}, {})
         words = expected["words"]
-        if longest is not None and length < len(words):
-            kept = item.word_of_token[length - 2] + 1
-            cut = Item(item.pieces[:kept], [h if h < kept else -1 for h in item.heads[:kept]])
-            surplus = len(cut.word_of_token) - length
-            cut.pieces[-1] = cut.pieces[-1][: len(cut.pieces[-1]) - surplus]
-            expected, words = expected_arrays(cut, {}, {}), cut.word_of_token
         parents = [-1] * len(row)
         parents[start : start + length] = [p + 2 * start for p in expected["parents"]]
         assert syntax["parents"][b].tolist() == parents
         starts = [0] * len(row)
         starts[start : start + length] = [int(t == 0 or words[t - 1] != words[t]) for t in range(length)]
         assert syntax["word_starts"][b].tolist() == starts
-        if longest is None:
-            square = syntax["distances"][b, start : start + length, start : start + length]
-            matrix = np.zeros((len(item.heads) + 1,) * 2, int)
-            matrix[np.triu_indices(len(matrix), 1)] = expected["distances"]
-            matrix += matrix.T
-            assert square.tolist() == matrix[words][:, words].tolist()
-            assert (syntax["distances"][b] == 255).sum() == len(row) ** 2 - length**2
+        square = syntax["distances"][b, start : start + length, start : start + length]
+        matrix = np.zeros((len(item.heads) + 1,) * 2, int)
+        matrix[np.triu_indices(len(matrix), 1)] = expected["distances"]
+        matrix += matrix.T
+        assert square.tolist() == matrix[words][:, words].tolist()
+        assert (syntax["distances"][b] == 255).sum() == len(row) ** 2 - length**2
     return found
 
 
@@ -114,8 +107,8 @@ def epoch(task, split, number=1, **kwargs):
     return list(iterator.next_epoch_itr(shuffle=True))
 
 
-def texts_of(task, batches, longest=None):
-    return [text for batch in batches for text in check_batch(task, batch, longest)]
+def texts_of(task, batches):
+    return [text for batch in batches for text in check_batch(task, batch)]
 
 
 def texts(items):
@@ -174,17 +167,6 @@ def test_directories_with_different_tags_are_refused(data, tmp_path):
         task.load_dataset("train", epoch=2)
     task.required_inputs = {"parents"}  # which no dictionary numbers
     task.load_dataset("train", epoch=2)
-
-
-@pytest.mark.parametrize("padding", [[], ["--left-pad-source"]])
-def test_truncated_sentences_have_truncated_trees(data, padding):
-    task = set_up(data / "bin-one", "--truncate-source", "--max-source-positions", 6, *padding)
-    task.load_dataset("train", combine=False)
-    batches = epoch(task, "train")
-    cut = sorted(" ".join(item.text().split()[:5]) for item in SPLITS["one"]["train"])
-    assert sorted(texts_of(task, batches, longest=6)) == cut
-    assert max(int(b["net_input"]["src_lengths"].max()) for b in batches) == 6
-    assert any(len(item.word_of_token) > 6 for item in SPLITS["one"]["train"])
 
 
 def test_workers_give_the_same_batches(data):
@@ -336,8 +318,14 @@ def test_an_example_that_does_not_fit_its_tree_is_refused(data):
     dataset.syntax = [dataset.syntax[0]] * len(dataset)  # one word and EOS
     with pytest.raises(TreeFormatError, match=r"sentence 5: \d+ tokens in the binarized text, but 2 in the trees"):
         dataset[5]
-    with pytest.raises(TreeFormatError, match="11 source sentences but trees for 2"):
-        SyntaxPairDataset.from_pairs(dataset, [dataset.syntax[0]] * 2, {"parents"})
+
+
+def test_trees_are_not_cut(data):
+    task = set_up(data / "bin-one", "--truncate-source", "--max-source-positions", 6)
+    with pytest.raises(ValueError, match="--truncate-source: trees are not cut"):
+        task.load_dataset("valid")
+    task.required_inputs = set()
+    task.load_dataset("valid")
 
 
 def test_missing_array_names_the_command(data, tmp_path):

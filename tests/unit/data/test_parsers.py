@@ -227,12 +227,6 @@ def test_downloaded_models_are_used(real_data, tmp_path, flickr, monkeypatch, ca
     assert logging.getLogger("stanza").level == logging.WARNING
 
 
-@pytest.mark.parametrize("options", [{"tagger": "x"}, {"parser": "x"}, {"chunk": 0}])
-def test_wrong_arguments(options):
-    with pytest.raises(ValueError, match="StanzaParser"):
-        StanzaParser("en", **options)
-
-
 def test_progress_goes_to_stderr(stanza_parser, capsys):
     stanza_parser.parse([["a"]], progress=True)
     shown = capsys.readouterr()

@@ -70,7 +70,7 @@ def test_manifests_of_the_wrong_shape_are_one_message(data, capsys, tmp_path, co
         content = json.dumps({**json.loads(path.read_text()), **content})
     path.write_bytes(content.encode("utf-8", "surrogateescape"))
     code, _, (message,) = run(capsys, path.parent)
-    assert code == 1 and message.startswith(f"fairseq-syntax preprocess: {path}: not a manifest (")
+    assert code == 1 and message.startswith(f"fairseq-syntax preprocess: {path}: not a manifest of en and de;")
     assert len(message) < 400 + len(str(path))
 
 

@@ -273,19 +273,19 @@ def test_bad_tables(data, trained):
     with pytest.raises(FileNotFoundError, match="fairseq-syntax length-prior DATA -s en"):
         built(data / "other.npz")
     languages = {"source": "en", "target": "de"}
-    write_length_table(path, np.zeros((3, 3)), {"source": "de", "target": "en"})
-    with pytest.raises(ValueError, match="lengths of en given de, but the task translates en into de"):
-        built()
-    write_length_table(path, np.full((3, 3), -math.inf), languages)
-    with pytest.raises(ValueError, match="not finite"):
-        built()
-    write_length_table(path, np.zeros((3, 3)), {**languages, "format_version": 9})
-    with pytest.raises(ValueError, match="format version 9"):
-        built()
-    for content in (b"", b"no archive", path.read_bytes()[:60]):
-        path.write_bytes(content)
-        with pytest.raises(ValueError, match=f"not a table of lengths .* {re.escape(command)} --overwrite"):
+    for table, meta in (
+        (np.zeros((3, 3)), {"source": "de", "target": "en"}),
+        (np.full((3, 3), -math.inf), languages),
+        (np.zeros((0, 3)), languages),
+        (np.zeros(3), languages),
+        (np.zeros((3, 3)), {**languages, "format_version": 9}),
+    ):
+        write_length_table(path, table, meta)
+        with pytest.raises(ValueError, match=f"not a table of lengths of de given en .* {re.escape(command)} --over"):
             built()
+    path.write_bytes(b"no archive")
+    with pytest.raises(ValueError, match="not a table of lengths"):
+        built()
 
 
 def test_damaged_tables(data):
