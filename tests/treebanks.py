@@ -9,7 +9,6 @@ import fairseq_syntax.systems.lgp.decayed_sgd
 
 # they register what fairseq's commands need
 import fairseq_syntax.systems.parser.criterion
-import fairseq_syntax.systems.parser.inverse_epoch
 import fairseq_syntax.systems.parser.model
 import fairseq_syntax.systems.parser.task  # noqa: F401
 

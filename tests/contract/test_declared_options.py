@@ -21,8 +21,12 @@ from fairseq_syntax.options import check_range
 from fairseq_syntax.systems.latent_tree.reinforce import ReinforceTreeConfig, ReinforceTreeCriterion
 from fairseq_syntax.systems.lgp.decayed_sgd import DecayedSGD, DecayedSGDConfig
 from fairseq_syntax.systems.lgp.halve_on_drop import HalveOnDrop, HalveOnDropConfig
-from fairseq_syntax.systems.parser.inverse_epoch import InverseEpoch, InverseEpochConfig
-from fairseq_syntax.systems.parser.task import DependencyParsingConfig, DependencyParsingTask
+from fairseq_syntax.systems.parser.task import (
+    DependencyParsingConfig,
+    DependencyParsingTask,
+    InverseEpoch,
+    InverseEpochConfig,
+)
 from fairseq_syntax.task import SyntaxTranslationConfig, SyntaxTranslationTask
 from fairseq_syntax.training.blackout import BlackOutConfig, BlackOutCriterion
 

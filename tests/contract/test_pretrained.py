@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from fairseq_syntax import pretrained
-from fairseq_syntax.systems.parser.parsers.checkpoint import OwnParser
+from fairseq_syntax.systems.parser.parse import OwnParser
 from fairseq_syntax.systems.pascal import PascalTransformerModel
 from fairseq_syntax.tools import dir as dir_verb
 from fairseq_syntax.trees import TreeFormatError, edited

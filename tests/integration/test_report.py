@@ -377,7 +377,7 @@ def test_what_a_model_looks_at(tmp_path):
     from fairseq.checkpoint_utils import load_checkpoint_to_cpu
 
     from fairseq_syntax import pretrained
-    from fairseq_syntax.systems.parser.parsers.checkpoint import OwnParser
+    from fairseq_syntax.systems.parser.parse import OwnParser
     from fairseq_syntax.tools import preprocess
     from fairseq_syntax.tools.sections import looks
     from fairseq_syntax.trees import format_sentence

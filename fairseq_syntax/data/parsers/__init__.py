@@ -1,7 +1,7 @@
 """Parsers of raw text: words in, dependency trees out.
 
-A parser is a file of a folder `parsers`, here or in a system, and has its name. Nothing is imported before it is asked
-for. The file defines
+A parser is a file of this folder, which has its name, or a module in `MODULES`. Nothing is imported before it is asked
+for. The module defines
 
     READS          the fields of `ParserOptions` that it reads
     NEEDS          those of them that must be given (may be left out)
@@ -12,7 +12,7 @@ Other packages declare such a module by an entry point of the group `fairseq_syn
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from importlib.metadata import entry_points
@@ -34,8 +34,8 @@ Progress: TypeAlias = bool | tqdm
 _NOT_IN_CONLLU = ("\t", "\n", "\r")
 _LONGEST_CAUSE = 150  # characters of another program's error that a message quotes
 
-# package -> its folders
-_FOLDERS: dict[str, Iterable[str]] = {__name__: __path__}
+MODULES: dict[str, str] = {module.name: f"{__name__}.{module.name}" for module in pkgutil.iter_modules(__path__)}
+"""Name of every parser of the suite -> its module."""
 
 
 def _option(help: str):
@@ -83,17 +83,9 @@ class Parser(Protocol):
         ...
 
 
-def add_parsers(package: str, folders: Iterable[str]) -> None:
-    """Let the parsers of another package be found: its files, each a parser."""
-    _FOLDERS[package] = folders
-
-
 def find_parsers() -> dict[str, str]:
     """Name of every parser -> its module. Ours stand before those of other packages of the same name."""
-    found = {point.name: point.value for point in entry_points(group=GROUP)}
-    for package, folders in _FOLDERS.items():
-        found |= {module.name: f"{package}.{module.name}" for module in pkgutil.iter_modules(folders)}
-    return dict(sorted(found.items()))
+    return dict(sorted(({point.name: point.value for point in entry_points(group=GROUP)} | MODULES).items()))
 
 
 def load_parser(name: str, options: ParserOptions, language: str | None = None, lenient: bool = False) -> Parser:

@@ -10,11 +10,9 @@ from fairseq.models import register_model
 from torch import Tensor, nn
 
 from ...options import keep_for_checkpoints, option, register_presets, require_trees
-from ..parser.latent_graph_parser import Graph, GraphKind, LatentGraphParser, word_states
-from ..parser.layers import word_mask
-from ..parser.model import GraphParserOptions, ParserCheckpoint, WordCase, read_parser, token_heads
-from ..parser.word_representation import WordRepresentation
-from ..parser.word_vectors import fill_rows, load_vectors
+from ..parser.model import GraphParserOptions, LatentGraphParserModel, WordCase, is_lowercase, token_heads
+from ..parser.network import Graph, GraphKind, LatentGraphParser, word_mask, word_states
+from ..parser.words import WordRepresentation, fill_rows, load_vectors
 from ..recurrent.cells import LSTMCell
 from ..recurrent.decoder import RecurrentDecoder
 from ..recurrent.encoder import RecurrentEncoder
@@ -72,7 +70,7 @@ class LatentGraphEncoder(RecurrentEncoder):
 
     def __init__(self, dictionary, args, words: WordRepresentation, parser: LatentGraphParser):
         size = args.lgp_size
-        table = nn.Embedding(words.num_rows, size, padding_idx=dictionary.pad())
+        table = nn.Embedding(len(words.row_symbols), size, padding_idx=dictionary.pad())
         super().__init__(dictionary, args, table, None, input_size=size + 2 * parser.size)
         self.words = words
         self.parser = parser
@@ -108,7 +106,7 @@ class LatentGraphEncoder(RecurrentEncoder):
     def remember(self, source):
         rotation = Rotation(source.padding_mask)
         graph, tokens, lengths = self.parse(source, rotation)
-        x = torch.cat((self.embed_tokens(self.words.rows(tokens)), graph.states), dim=2)
+        x = torch.cat((self.embed_tokens(self.words.word_row[tokens]), graph.states), dim=2)
         states, (hidden, cell) = rotation.run(self.rnn, x)
         dep = words = None
         if self.graph_projection is not None:
@@ -192,12 +190,28 @@ class LatentGraphModel(RecurrentModel):
         given, args = args, cls.complete_options(args, task)
         # what `RecurrentDecoder` asks for
         args.untied_output, args.output_bias = False, True
-        trained = _read_trained(args.lgp_parser_path) if args.lgp_parser_path else None
-        if trained is not None:
+        trained = None
+        if args.lgp_parser_path:
+            try:
+                trained, _ = LatentGraphParserModel.load(args.lgp_parser_path)
+            except FileNotFoundError:
+                raise FileNotFoundError(
+                    f"--lgp-parser-path {args.lgp_parser_path}: no such file; a training needs the parser's checkpoint "
+                    "when it begins and when it is resumed, put it there"
+                ) from None
             adapt_options(args, trained)
-        if args.lgp_word_case == WordCase.auto:
-            args.lgp_word_case = str(WordCase.lower if args.lgp_word_vectors else WordCase.written)
-        words = build_words(args, task.source_dictionary)
+        args.lgp_word_case = str(WordCase.lower if is_lowercase(args) else WordCase.written)
+        dictionary = task.source_dictionary
+        words = WordRepresentation(
+            dictionary.symbols,
+            dictionary.count,
+            dictionary.nspecial,
+            pad=dictionary.pad(),
+            unk=dictionary.unk(),
+            size=args.lgp_parser_size,
+            minimum=args.lgp_src_min_freq,
+            lowercase=args.lgp_word_case == WordCase.lower,
+        )
         labels = args.lgp_num_labels
         if args.lgp_graph == GraphKind.dep:
             require_trees(cls, task)
@@ -209,11 +223,10 @@ class LatentGraphModel(RecurrentModel):
             labels,
             args.lgp_graph,
             args.lgp_classifier_hidden,
-            args.lgp_wdp_init,
         )
         target = task.target_dictionary
         table = nn.Embedding(len(target), args.lgp_size, padding_idx=target.pad())
-        encoder = LatentGraphEncoder(task.source_dictionary, args, words, parser)
+        encoder = LatentGraphEncoder(dictionary, args, words, parser)
         contexts = 1 if encoder.graph_projection is None else 2
         model = cls(encoder, LatentGraphDecoder(target, args, table, contexts))
         initialize(model)
@@ -239,42 +252,15 @@ class LatentGraphModel(RecurrentModel):
         return token_heads(graph.heads, lengths, rotation, source.word_mask)
 
 
-def build_words(args, dictionary) -> WordRepresentation:
-    """The word representation of a source dictionary."""
-    return WordRepresentation(
-        dictionary.symbols,
-        dictionary.count,
-        set(range(dictionary.nspecial)),
-        pad=dictionary.pad(),
-        unk=dictionary.unk(),
-        size=args.lgp_parser_size,
-        minimum=args.lgp_src_min_freq,
-        max_ngrams=args.lgp_max_ngrams,
-        unk_ngram=args.lgp_unk_ngram,
-        lowercase=args.lgp_word_case == WordCase.lower,
-    )
-
-
-def _read_trained(path: str) -> ParserCheckpoint:
-    try:
-        return read_parser(path)
-    except FileNotFoundError:
-        raise FileNotFoundError(
-            f"--lgp-parser-path {path}: no such file; a training needs the parser's checkpoint when it begins and when "
-            "it is resumed, put it there"
-        ) from None
-
-
-def adapt_options(args, trained: ParserCheckpoint) -> None:
+def adapt_options(args, trained: LatentGraphParserModel) -> None:
     """Take what a trained parser fixes from it. Raises ValueError: an option contradicts it."""
+    hidden = trained.parser.pos_classifier.hidden
     fixed = {
-        "lgp_parser_size": trained.size,
-        "lgp_pos_size": trained.pos_size,
-        "lgp_classifier_hidden": trained.classifier_hidden,
-        "lgp_max_ngrams": trained.max_ngrams,
-        "lgp_unk_ngram": trained.unk_ngram,
+        "lgp_parser_size": trained.parser.size,
+        "lgp_pos_size": trained.parser.pos_input.out_features,
+        "lgp_classifier_hidden": 0 if hidden is None else hidden.out_features,
     }
-    case = str(WordCase.lower if trained.lowercase else WordCase.written)
+    case = str(WordCase.lower if trained.words.lowercase else WordCase.written)
     if args.lgp_word_case != WordCase.auto:
         fixed["lgp_word_case"] = case
     for name, value in fixed.items():
@@ -287,15 +273,14 @@ def adapt_options(args, trained: ParserCheckpoint) -> None:
     args.lgp_num_pos, args.lgp_num_labels = len(trained.pos), len(trained.labels)
 
 
-def take_over(
-    encoder: LatentGraphEncoder, trained: ParserCheckpoint, path: str, parts: ParserParts = ParserParts.all
-) -> None:
+def take_over(encoder: LatentGraphEncoder, trained: LatentGraphParserModel, path: str, parts: ParserParts) -> None:
     """Copy a trained parser: its weights as they are, rows of words and n-grams by their strings (Sec. 4.3)."""
     if parts != ParserParts.tables:
+        weights = trained.parser.state_dict()
         # kinds of graphs without learned heads or labels lack what makes them; labels of a given graph are another
         # matter
         taken = {
-            name: trained.parser[name]
+            name: weights[name]
             for name in encoder.parser.state_dict()
             if parts == ParserParts.all or name.startswith(("layer1.", "layer2."))
         }
@@ -303,14 +288,15 @@ def take_over(
         logger.info(f"{path}: {len(taken)} tensors of the parser taken over")
     if parts == ParserParts.lstms:
         return
-    words = encoder.words
-    hits = fill_rows(
-        words.words.weight, words.row_symbols, dict(zip(trained.row_symbols, trained.word_vectors, strict=True)), path
+    own, source = encoder.words, trained.words
+    word_vectors = dict(zip(source.row_symbols, source.words.weight.detach(), strict=True))
+    ngram_vectors = dict(zip(source.ngram_keys, source.ngrams.weight.detach()[1:], strict=True))
+    words = fill_rows(own.words.weight, own.row_symbols, word_vectors, path)
+    ngrams = fill_rows(own.ngrams.weight, [None, *own.ngram_keys], ngram_vectors, path)
+    logger.info(
+        f"{path}: vectors of {words} of {len(own.row_symbols)} words and {ngrams} of {len(own.ngram_keys)} n-grams "
+        "taken over"
     )
-    vectors = dict(zip(trained.ngram_keys, trained.ngram_vectors, strict=True))
-    ngrams = fill_rows(words.ngrams.weight, [None, *words.vocabulary.keys], vectors, path)
-    total = len(words.vocabulary)
-    logger.info(f"{path}: vectors of {hits} of {words.num_rows} words and {ngrams} of {total} n-grams taken over")
 
 
 def initialize(model: LatentGraphModel) -> None:

@@ -10,12 +10,12 @@ Architectures: `lgp_parser`, `lgp_parser_tiny`. Task: `dependency_parsing`. Crit
 Schedule of the learning rate: `inverse_epoch`.
 """
 
-from . import inverse_epoch, task  # noqa: F401  registered
+from . import task  # noqa: F401  registered
 from .criterion import JointParsingCriterion
-from .latent_graph_parser import Graph, GraphKind, LatentGraphParser
 from .model import LatentGraphParserModel
-from .parsers.checkpoint import OwnParser
-from .word_representation import WordRepresentation
+from .network import Graph, GraphKind, LatentGraphParser
+from .parse import OwnParser
+from .words import WordRepresentation
 
 __all__ = [
     "Graph",

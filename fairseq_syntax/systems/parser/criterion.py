@@ -1,7 +1,6 @@
 """Loss of tags, heads and labels, and scores of all of them (Hashimoto & Tsuruoka, EMNLP 2017, Sec. 4.3)."""
 
 import math
-from dataclasses import dataclass
 
 import torch
 from fairseq.criterions import FairseqCriterion, register_criterion
@@ -11,11 +10,10 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
 
-from ...options import option
 from ...trees import spanning
 from ...trees.conllu import ROOT
 from ...trees.well_formed import are_trees
-from .decoding import best_trees
+from .network import best_trees
 from .treebank import MISSING
 
 # what is logged -> (hits, of how many)
@@ -34,16 +32,7 @@ _PERCENT_DECODED = {
 _LOSSES = {"pos_loss": "pos_words", "head_loss": "head_words", "label_loss": "label_words"}
 
 
-@dataclass
-class JointParsingConfig(CrossEntropyCriterionConfig):
-    """Options of `joint_parsing`, and fairseq's `sentence_avg`."""
-
-    lgp_label_teacher_forcing: bool = option(
-        False, "learn labels from the state of the right head, not from the mean state of likely heads", reading=True
-    )
-
-
-@register_criterion("joint_parsing", dataclass=JointParsingConfig)
+@register_criterion("joint_parsing", dataclass=CrossEntropyCriterionConfig)
 class JointParsingCriterion(FairseqCriterion):
     """-Σ log p1(tag) in passes over tags, -Σ [log p(head) + log l(label)] in passes over trees, and both elsewhere.
 
@@ -55,15 +44,12 @@ class JointParsingCriterion(FairseqCriterion):
     validations, also `trees` (% of sentences whose most likely heads are a tree with one root), and the score of the
     best projective tree, `uas_eisner` and `uas_eisner_no_punct`.
 
-    Raises ValueError: the task is not `dependency_parsing`.
+    Labels are learned from the mean state of likely heads, also in training (JMT: from that of the right head).
     """
 
-    def __init__(self, task, sentence_avg, lgp_label_teacher_forcing=False):
+    def __init__(self, task, sentence_avg):
         super().__init__(task)
-        if not hasattr(task, "penalty"):
-            raise ValueError("--criterion joint_parsing: learns from treebanks; use --task dependency_parsing")
         self.sentence_avg = sentence_avg
-        self.lgp_label_teacher_forcing = lgp_label_teacher_forcing
 
     def forward(self, model, sample, reduce=True):
         """(loss, sample size, what to log); see the class.
@@ -73,12 +59,7 @@ class JointParsingCriterion(FairseqCriterion):
         _check_wrapper(model)
         kind = sample["pass"]
         training = model.training
-        tags_only = training and kind == "pos"
-        graph = model(
-            **sample["net_input"],
-            teacher_heads=sample["heads"] if training and self.lgp_label_teacher_forcing else None,
-            tags_only=tags_only,
-        )
+        graph = model(**sample["net_input"], tags_only=training and kind == "pos")
         zero = graph.pos_log_probs.new_zeros(())
         losses = {
             "pos_loss": zero if kind == "dependency" else _nll(graph.pos_log_probs, sample["pos"]),

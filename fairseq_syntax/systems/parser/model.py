@@ -4,35 +4,23 @@ Pre-training is that of Hashimoto & Tsuruoka (EMNLP 2017, Sec. 4.3), after Hashi
 """
 
 import logging
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Dict, List, Optional, Tuple
+from typing import Optional
 
 import torch
 from fairseq.dataclass import FairseqDataclass
+from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.models import BaseFairseqModel, register_model
 from torch import Tensor
 
 from ...checkpoints import architecture_of, build, load_state
 from ...options import as_namespace, fill_defaults, option, register_presets
 from ..recurrent.rotation import Rotation
-from .char_ngrams import NgramVocabulary
-from .decoding import TINY
-from .latent_graph_parser import Graph, HeadInit, LatentGraphParser
-from .layers import reversal, reverse
-from .word_representation import WordRepresentation
-from .word_vectors import load_vectors
+from .network import TINY, Graph, LatentGraphParser
+from .words import WordRepresentation, frequent_ngrams, load_vectors
 
 logger = logging.getLogger(__name__)
-
-
-class Embeddings(StrEnum):
-    """What becomes of word and n-gram vectors in the training."""
-
-    auto = "auto"  # those that come from a file stay as they are, as in the paper; others are trained
-    train = "train"
-    freeze = "freeze"
 
 
 class WordCase(StrEnum):
@@ -50,16 +38,11 @@ class GraphParserOptions(FairseqDataclass):
     lgp_parser_size: int = option(100, "d1, size of word vectors, n-gram vectors and states of the parser", "[1, inf)")
     lgp_pos_size: int = option(50, "d2, size of the vector of a part of speech", "[1, inf)")
     lgp_src_min_freq: int = option(2, "source words and n-grams that are rarer have no vector of their own", "[1, inf)")
-    lgp_max_ngrams: int = option(96, "maximum number of n-grams to read per word", "[1, inf)")
-    lgp_unk_ngram: bool = option(
-        False, "give words without any known n-gram a common vector instead of zeros", reading=True
-    )
     lgp_word_vectors: Optional[str] = option(None, "file of pre-trained word vectors")
     lgp_ngram_vectors: Optional[str] = option(None, "file of pre-trained n-gram vectors")
     lgp_word_case: WordCase = option(
         WordCase.auto, "look words up in lower case, as written, or (auto) in lower case with --lgp-word-vectors"
     )
-    lgp_wdp_init: HeadInit = option(HeadInit.xavier, "initial values of W_dp, which scores heads", reading=True)
     lgp_classifier_hidden: int = option(
         0,
         "size of a ReLU layer before the classifiers of parts of speech and labels; 0: none",
@@ -72,34 +55,13 @@ class GraphParserOptions(FairseqDataclass):
 class LatentGraphParserOptions(GraphParserOptions):
     """Options of `lgp_parser`. With --lgp-mt-dict, a word that is frequent there or in the treebank has a vector."""
 
-    lgp_embeddings: Embeddings = option(
-        Embeddings.auto,
-        "train word and n-gram vectors, freeze them, or (auto) freeze those that a file was given for, as "
-        "in the paper, and train others, without which little is learned",
+    lgp_train_vectors: bool = option(
+        False, "train word and n-gram vectors that a file was given for, too; in the paper, they stay as they are"
     )
     lgp_lstm_decay: float = option(1e-6, "weight decay of LSTM matrices, with --optimizer lgp_sgd", "[0, inf)")
     lgp_classifier_decay: float = option(
         1e-5, "weight decay of the other matrices, embeddings excepted, likewise", "[0, inf)"
     )
-
-
-@dataclass(frozen=True)
-class ParserCheckpoint:
-    """What another model can take over from a trained parser; everything is on the CPU."""
-
-    parser: Dict[str, Tensor]  # state of its `LatentGraphParser`
-    row_symbols: List[str]  # R strings of the table of words, special symbols first
-    word_vectors: Tensor  # (R, d1)
-    ngram_keys: List[str]  # G strings, such as `3gram-cat`
-    ngram_vectors: Tensor  # (G, d1)
-    pos: List[str]  # in the order of the classifier of tags
-    labels: List[str]  # in the order of that of labels
-    size: int  # d1
-    pos_size: int  # d2
-    classifier_hidden: int  # size of the ReLU layer in the classifiers, 0 for none
-    lowercase: bool  # whether words are looked up by their lower-cased spelling
-    max_ngrams: int  # maximum number of n-grams to read per word
-    unk_ngram: bool  # whether words without a known n-gram have a common one, which is in `ngram_keys`
 
 
 @register_model("lgp_parser")
@@ -126,8 +88,6 @@ class LatentGraphParserModel(BaseFairseqModel):
     @classmethod
     def add_args(cls, parser):
         """The options of `LatentGraphParserOptions`."""
-        from fairseq.dataclass.utils import gen_parser_from_dataclass
-
         gen_parser_from_dataclass(parser, cls.options(), delete_default=True)
 
     @classmethod
@@ -149,14 +109,16 @@ class LatentGraphParserModel(BaseFairseqModel):
             len(vocabulary["pos"]),
             len(vocabulary["labels"]),
             classifier_hidden=args.lgp_classifier_hidden,
-            wdp_init=args.lgp_wdp_init,
         )
         # a checkpoint has the vectors; their files may be gone
-        if not getattr(task, "from_checkpoint", False):
+        if not task.from_checkpoint:
             load_vectors(words, args.lgp_word_vectors, args.lgp_ngram_vectors)
-            _freeze(words, args)
-        _set_decay(parser, args.lgp_lstm_decay, args.lgp_classifier_decay)
-        longest = getattr(getattr(task, "cfg", None), "max_source_positions", 1024)
+            for table, path in ((words.words, args.lgp_word_vectors), (words.ngrams, args.lgp_ngram_vectors)):
+                table.weight.requires_grad_(args.lgp_train_vectors or not path)
+        # read by the optimizer `lgp_sgd`, which spares biases by itself
+        for name, parameter in parser.named_parameters():
+            parameter.weight_decay = args.lgp_lstm_decay if name.startswith("layer") else args.lgp_classifier_decay
+        longest = task.cfg.max_source_positions
         return cls(words, parser, dictionary, vocabulary["pos"], vocabulary["labels"], longest)
 
     def max_positions(self):
@@ -167,22 +129,9 @@ class LatentGraphParserModel(BaseFairseqModel):
         """Make words known by their spelling, as the task's dictionary grows; see `WordRepresentation`."""
         self.words.add_symbols(words)
 
-    def forward(
-        self, src_tokens: Tensor, src_lengths: Tensor, teacher_heads: Optional[Tensor] = None, tags_only: bool = False
-    ) -> Graph:
-        """Graphs of (B, S) words and EOS, padded on the right; lengths (B,) count EOS.
-
-        Args:
-            teacher_heads: (B, S), see `LatentGraphParser`.
-            tags_only: stop after layer 1; everything but `pos_log_probs` is then None, and `states` are h1.
-        """
-        x = self.words(src_tokens)
-        if not tags_only:
-            return self.parser(x, src_lengths, teacher_heads=teacher_heads)
-        turn = reversal(src_lengths, src_tokens.shape[1])
-        ahead, back = self.parser.layer1(x, reverse(x, turn))
-        states = torch.cat((ahead, reverse(back, turn)), dim=2)
-        return Graph(self.parser.pos_classifier(states), None, None, None, None, states)
+    def forward(self, src_tokens: Tensor, src_lengths: Tensor, tags_only: bool = False) -> Graph:
+        """Graphs of (B, S) words and EOS, padded on the right; lengths (B,) count EOS. See `LatentGraphParser`."""
+        return self.parser(self.words(src_tokens), src_lengths, tags_only=tags_only)
 
     @torch.no_grad()
     def latent_heads(self, src_tokens, src_lengths=None):
@@ -192,20 +141,6 @@ class LatentGraphParserModel(BaseFairseqModel):
         lengths = (~padding).sum(1)
         arcs = self(rotation.right(src_tokens), lengths).heads
         return token_heads(arcs, lengths, rotation, ~padding & src_tokens.ne(self.eos))
-
-    def anchored(self) -> Iterator[Tuple[str, Tensor, float]]:
-        """Parameters that successive regularisation keeps near a snapshot while trees are learned: name, itself, δ."""
-        for name, parameter in self.named_parameters():
-            if name.startswith("parser.pos_classifier."):
-                yield name, parameter, 1e-2
-            elif name.startswith("parser.layer1."):
-                yield name, parameter, 1e-3
-
-    def anchored_embeddings(self) -> Iterator[Tuple[str, Tensor, float]]:
-        """The same while tags are learned: vectors that are trained."""
-        for name, parameter in self.named_parameters():
-            if name.startswith("words.") and parameter.requires_grad:
-                yield name, parameter, 1e-3
 
     @classmethod
     def load(cls, path: str) -> tuple:
@@ -223,7 +158,7 @@ class LatentGraphParserModel(BaseFairseqModel):
         return build(path, state)
 
 
-def token_heads(heads: Tensor, lengths: Tensor, rotation: Rotation, word_mask: Tensor) -> Dict[str, Tensor]:
+def token_heads(heads: Tensor, lengths: Tensor, rotation: Rotation, word_mask: Tensor) -> dict[str, Tensor]:
     """Heads as `HeadSelection.heads` has them, for the programs that look into models.
 
     Args:
@@ -255,79 +190,30 @@ def build_words(args, dictionary, vocabulary) -> WordRepresentation:
     counts, are among them.
     """
     counts = [max(pair) for pair in zip(vocabulary["counts"], vocabulary["translator_counts"], strict=True)]
-    minimum = args.lgp_src_min_freq
-    of_each = [
-        NgramVocabulary.build(zip(vocabulary["words"], vocabulary[name], strict=True), minimum)
+    ngrams = [
+        frequent_ngrams(zip(vocabulary["words"], vocabulary[name], strict=True), args.lgp_src_min_freq)
         for name in ("counts", "translator_counts")
     ]
     # words of evaluation data may follow those of the vocabulary
     unseen = len(dictionary) - dictionary.nspecial - len(counts)
     return WordRepresentation(
         dictionary.symbols,
-        [1] * dictionary.nspecial + counts + [0] * unseen,
-        set(range(dictionary.nspecial)),
+        [0] * dictionary.nspecial + counts + [0] * unseen,
+        dictionary.nspecial,
         pad=dictionary.pad(),
         unk=dictionary.unk(),
         size=args.lgp_parser_size,
-        minimum=minimum,
-        max_ngrams=args.lgp_max_ngrams,
-        unk_ngram=args.lgp_unk_ngram,
-        lowercase=_lowercase(args),
-        vocabulary=of_each[0].extended(of_each[1].keys),
+        minimum=args.lgp_src_min_freq,
+        lowercase=is_lowercase(args),
+        ngram_keys=dict.fromkeys(ngrams[0] + ngrams[1]),
     )
 
 
-def read_parser(path: str) -> ParserCheckpoint:
-    """What a translator takes over from a trained parser.
-
-    Raises FileNotFoundError, ValueError: see `LatentGraphParserModel.load`.
-    """
-    model, _ = LatentGraphParserModel.load(path)
-    words, parser = model.words, model.parser
-    hidden = parser.pos_classifier.hidden
-    return ParserCheckpoint(
-        parser.state_dict(),
-        list(words.row_symbols),
-        words.words.weight.detach(),
-        list(words.vocabulary.keys),
-        words.ngrams.weight.detach()[1:],
-        model.pos,
-        model.labels,
-        parser.size,
-        parser.pos_input.out_features,
-        0 if hidden is None else hidden.out_features,
-        words.lowercase,
-        words.max_ngrams,
-        words.unk_ngram,
-    )
-
-
-def _lowercase(args) -> bool:
+def is_lowercase(args) -> bool:
+    """Whether options have words looked up in lower case."""
     if args.lgp_word_case == WordCase.auto:
         return bool(args.lgp_word_vectors)
     return args.lgp_word_case == WordCase.lower
-
-
-def _freeze(words: WordRepresentation, args) -> None:
-    for what, table, path in (
-        ("word", words.words, args.lgp_word_vectors),
-        ("n-gram", words.ngrams, args.lgp_ngram_vectors),
-    ):
-        frozen = bool(path) if args.lgp_embeddings == Embeddings.auto else args.lgp_embeddings == Embeddings.freeze
-        table.weight.requires_grad_(not frozen)
-        if frozen and not path:
-            logger.warning(
-                f"the {what} vectors are random and stay so, with which a parser learns slowly; give a file of "
-                "vectors, or --lgp-embeddings train"
-            )
-        else:
-            logger.info(f"the {what} vectors {'stay as they are in the file' if frozen else 'are trained'}")
-
-
-def _set_decay(parser: LatentGraphParser, of_lstms: float, of_others: float) -> None:
-    """Say what the optimizer `lgp_sgd` reads; it spares biases by itself."""
-    for name, parameter in parser.named_parameters():
-        parameter.weight_decay = of_lstms if name.startswith("layer") else of_others
 
 
 register_presets("lgp_parser", {"lgp_parser": {}, "lgp_parser_tiny": {"lgp_parser_size": 16, "lgp_pos_size": 8}})

@@ -1,26 +1,29 @@
-"""Training a dependency parser on treebanks in CoNLL-U, tags and trees in turns (Hashimoto et al., EMNLP 2017, JMT)."""
+"""Training a dependency parser on treebanks in CoNLL-U, tags and trees in turns (Hashimoto et al., EMNLP 2017, JMT).
+
+Its learning rate falls with the epochs of the paper, of which each is two epochs of fairseq.
+"""
 
 import json
 import logging
 import weakref
 import zlib
 from dataclasses import dataclass
-from typing import Optional
+from typing import List, Optional
 
 import torch
 from fairseq.data import Dictionary
 from fairseq.dataclass import FairseqDataclass
 from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
+from fairseq.optim.lr_scheduler import FairseqLRScheduler, register_lr_scheduler
 from fairseq.tasks import FairseqTask, register_task
 
 from ...data.token_files import load_dictionary
 from ...options import check_values, option
+from .model import LatentGraphParserModel
 from .treebank import (
     Pass,
     PosColumn,
     TreebankDataset,
-    TreebankFormat,
-    add_words,
     build_vocabulary,
     find_treebank,
     read_treebank,
@@ -30,6 +33,15 @@ from .treebank import (
 logger = logging.getLogger(__name__)
 
 TRAIN = "train"
+
+PASSES = 2
+"""Epochs of fairseq that make one of the paper: over tags, then over trees."""
+
+# of parameters that a pass keeps near a snapshot: beginning of the name -> δ
+_ANCHORS = {
+    Pass.pos: {"words.": 1e-3},
+    Pass.dependency: {"parser.pos_classifier.": 1e-2, "parser.layer1.": 1e-3},
+}
 
 
 @dataclass
@@ -59,10 +71,6 @@ class DependencyParsingConfig(FairseqDataclass):
     lgp_pos_batch_size: int = option(25, "sentences per batch of tags", "[1, inf)")
     lgp_dep_batch_size: int = option(15, "sentences per batch of trees", "[1, inf)")
     max_source_positions: int = option(1024, "longest sentence, in tokens, EOS included", "[1, inf)")
-    # programs that look into translators ask for these
-    source_lang: str = option("text", "name of the language; has no effect")
-    target_lang: str = option("trees", "has no effect")
-    left_pad_source: bool = option(False, "pad on the left in programs that look into models; has no effect")
 
 
 @register_task("dependency_parsing", dataclass=DependencyParsingConfig)
@@ -123,9 +131,7 @@ class DependencyParsingTask(FairseqTask):
         self._dictionary = None
 
     def _build_vocabulary(self) -> dict[str, list]:
-        translator = None
-        if self.cfg.lgp_mt_dict:
-            translator = load_dictionary(self.cfg.lgp_mt_dict)
+        translator = load_dictionary(self.cfg.lgp_mt_dict) if self.cfg.lgp_mt_dict else None
         vocabulary = build_vocabulary(self._sentences(Pass.pos), self._sentences(Pass.dependency), translator)
         logger.info("%d words, %d tags, %d labels", *(len(vocabulary[name]) for name in ("words", "pos", "labels")))
         return vocabulary
@@ -135,12 +141,15 @@ class DependencyParsingTask(FairseqTask):
 
     # --- data ---------------------------------------------------------------------------------------------------
 
-    @property
-    def format(self) -> TreebankFormat:
-        """How treebanks are read."""
+    def _read(self, path, limit=None) -> list:
         cfg = self.cfg
-        return TreebankFormat(
-            str(cfg.lgp_pos_column), cfg.lgp_strip_subtypes, cfg.lgp_collapse_ranges, cfg.lgp_lowercase
+        return read_treebank(
+            path,
+            limit,
+            pos_column=str(cfg.lgp_pos_column),
+            strip_subtypes=cfg.lgp_strip_subtypes,
+            collapse_ranges=cfg.lgp_collapse_ranges,
+            lowercase=cfg.lgp_lowercase,
         )
 
     def _sentences(self, kind: Pass) -> list:
@@ -153,8 +162,8 @@ class DependencyParsingTask(FairseqTask):
             raise ValueError("no data: name the folder with train.conllu and valid.conllu")
         if kind not in self._training:
             paths = {each: find_treebank(folder, TRAIN) for each, folder in folders.items() if folder}
-            sentences = read_treebank(paths[kind], self.format, self.cfg.lgp_first_k)
-            logger.info("%s: %d sentences to learn %s from", paths[kind], len(sentences), _CONTENT[kind])
+            sentences = self._read(paths[kind], self.cfg.lgp_first_k)
+            logger.info("%s: %d sentences to train on", paths[kind], len(sentences))
             self._training |= {each: sentences for each, path in paths.items() if path == paths[kind]}
         return self._training[kind]
 
@@ -167,8 +176,7 @@ class DependencyParsingTask(FairseqTask):
         if split != TRAIN:
             if not self.cfg.data:
                 raise ValueError(f"no data: name the folder with {split}.conllu")
-            sentences = read_treebank(find_treebank(self.cfg.data, split), self.format)
-            self.datasets[split] = self._dataset(sentences)
+            self.datasets[split] = self._dataset(self._read(find_treebank(self.cfg.data, split)))
             return
         kind = pass_of(epoch)
         sentences = self._sentences(kind)
@@ -186,7 +194,11 @@ class DependencyParsingTask(FairseqTask):
         )
 
     def _learn(self, sentences) -> None:
-        new = add_words(self.source_dictionary, sentences)
+        """Append the new words of sentences to the dictionary, with count 0, and tell the models."""
+        dictionary = self.source_dictionary
+        new = [word for word in dict.fromkeys(word for words in sentences for word in words) if word not in dictionary]
+        for word in new:
+            dictionary.add_symbol(word, n=0)
         for model in self._models:
             model.add_symbols(new)
 
@@ -206,7 +218,7 @@ class DependencyParsingTask(FairseqTask):
         Raises ValueError: it is not a parser.
         """
         name = getattr(cfg, "_name", None) or getattr(cfg, "arch", None)
-        if not hasattr(ARCH_MODEL_REGISTRY.get(name, MODEL_REGISTRY.get(name)), "anchored"):
+        if ARCH_MODEL_REGISTRY.get(name, MODEL_REGISTRY.get(name)) is not LatentGraphParserModel:
             raise ValueError(f"--arch {name}: --task dependency_parsing trains parsers; give --arch lgp_parser")
         self.from_checkpoint = from_checkpoint
         model = super().build_model(cfg, from_checkpoint)
@@ -231,15 +243,13 @@ class DependencyParsingTask(FairseqTask):
 
     def begin_epoch(self, epoch, model):
         """Take a snapshot of what the pass is to keep, unless the run resumes in the middle of the pass."""
-        if pass_of(epoch) == Pass.dependency:
-            anchored = list(model.anchored())
-            self._resting = []
-        else:
-            # before the first pass, there is nothing worth keeping
-            anchored = list(model.anchored_embeddings()) if epoch > 1 else []
+        # before the first pass, there is nothing worth keeping
+        anchored = _anchored(model, pass_of(epoch)) if epoch > 1 else []
+        self._resting = []
+        if pass_of(epoch) == Pass.pos:
             # tags teach what trees keep, and embeddings
-            taught = {id(parameter) for _, parameter, _ in (*model.anchored(), *model.anchored_embeddings())}
-            self._resting = [parameter for parameter in model.parameters() if id(parameter) not in taught]
+            taught = {name for kind in _ANCHORS for name, _, _ in _anchored(model, kind)}
+            self._resting = [parameter for name, parameter in model.named_parameters() if name not in taught]
         if self._snapshot["epoch"] != epoch:
             values = {name: parameter.detach().cpu().clone() for name, parameter, _ in anchored}
             self._snapshot = {"epoch": epoch, "values": values}
@@ -264,9 +274,70 @@ class DependencyParsingTask(FairseqTask):
         self._snapshot = state["snapshot"]
 
 
-_CONTENT = {Pass.pos: "tags", Pass.dependency: "trees"}
-
-
 def pass_of(epoch: int) -> Pass:
     """What an epoch of fairseq, from 1, is about."""
-    return Pass.pos if epoch % 2 else Pass.dependency
+    return Pass.pos if epoch % PASSES else Pass.dependency
+
+
+def _anchored(model, kind: Pass) -> list[tuple]:
+    """(name, parameter, δ) of what a pass keeps near a snapshot, of parameters that are trained."""
+    return [
+        (name, parameter, delta)
+        for name, parameter in model.named_parameters()
+        for prefix, delta in _ANCHORS[kind].items()
+        if name.startswith(prefix) and parameter.requires_grad
+    ]
+
+
+@dataclass
+class InverseEpochConfig(FairseqDataclass):
+    """Options of `inverse_epoch`."""
+
+    lgp_lr_rho: float = option(
+        0.3, "epoch k, a pass over tags and one over trees, has lr / (1 + rho (k - 1))", "[0, inf)"
+    )
+    lgp_pass_clip_norms: Optional[List[float]] = option(
+        None,
+        "two norms at which gradients of passes over tags and over trees are clipped (1,2 in the paper), with "
+        "--optimizer lgp_sgd; default: --clip-norm for both",
+    )
+    # an option of another part
+    lr: List[float] = "${optimization.lr}"
+
+
+@register_lr_scheduler("inverse_epoch", dataclass=InverseEpochConfig)
+class InverseEpoch(FairseqLRScheduler):
+    """lr_k = lr / (1 + rho (k - 1)) in the k-th epoch of the paper (Hashimoto et al. 2017).
+
+    Everything follows from the number of the epoch, so there is nothing to store.
+
+    Raises ValueError: options out of their ranges, or an optimizer that cannot clip by pass.
+    """
+
+    def __init__(self, cfg: InverseEpochConfig, optimizer):
+        super().__init__(cfg, optimizer)
+        if len(cfg.lr) > 1:
+            raise ValueError(f"--lr {list(cfg.lr)}: inverse_epoch starts with one learning rate and lowers it itself")
+        check_values(cfg, InverseEpochConfig)
+        norms = cfg.lgp_pass_clip_norms
+        if norms is not None:
+            if len(norms) != PASSES or min(norms) < 0:
+                raise ValueError(f"--lgp-pass-clip-norms {list(norms)}: give {PASSES} numbers, none negative")
+            if not hasattr(optimizer, "clip_value"):
+                raise ValueError("--lgp-pass-clip-norms: needs --optimizer lgp_sgd in single precision")
+        self.lr = cfg.lr[0]
+        self.optimizer.set_lr(self.lr)
+
+    def step_begin_epoch(self, epoch):
+        """Set the learning rate, and the norm for clipping, of an epoch of fairseq (from 1)."""
+        completed, number = divmod(epoch - 1, PASSES)
+        self.lr = self.cfg.lr[0] / (1 + self.cfg.lgp_lr_rho * completed)
+        self.optimizer.set_lr(self.lr)
+        if self.cfg.lgp_pass_clip_norms is not None:
+            self.optimizer.clip_value = self.cfg.lgp_pass_clip_norms[number]
+        return self.lr
+
+    def step_update(self, num_updates):
+        """Nothing changes within an epoch; what a checkpoint's optimizer brought along is overruled."""
+        self.optimizer.set_lr(self.lr)
+        return self.lr

@@ -26,20 +26,19 @@ UNSEEN = -2
 PTB_PUNCTUATION = frozenset(("``", "''", ":", ",", "."))
 
 
-PosColumn = StrEnum("PosColumn", "upos xpos")
-"""Which tags are learned."""
-Pass = StrEnum("Pass", "pos dependency all")
-"""What a batch is there to teach."""
+class PosColumn(StrEnum):
+    """Which tags are learned."""
+
+    upos = "upos"
+    xpos = "xpos"
 
 
-@dataclass(frozen=True)
-class TreebankFormat:
-    """How a treebank is read."""
+class Pass(StrEnum):
+    """What a batch is there to teach."""
 
-    pos_column: str = PosColumn.upos  # column of the tags
-    strip_subtypes: bool = False  # whether `nmod:poss` becomes `nmod`
-    collapse_ranges: bool = False  # whether a multi-word token becomes one word, "im" for "in" and "dem"
-    lowercase: bool = False  # whether words are lower-cased
+    pos = "pos"
+    dependency = "dependency"
+    all = "all"
 
 
 @dataclass(frozen=True)
@@ -64,8 +63,22 @@ def find_treebank(folder: str, split: str) -> Path:
     )
 
 
-def read_treebank(path: str | Path, form: TreebankFormat, limit: Optional[int] = None) -> list[TaggedSentence]:
-    """The sentences of a CoNLL-U file that have words, the first `limit` of them, if given.
+def read_treebank(
+    path: str | Path,
+    limit: Optional[int] = None,
+    *,
+    pos_column: str = PosColumn.upos,
+    strip_subtypes: bool = False,
+    collapse_ranges: bool = False,
+    lowercase: bool = False,
+) -> list[TaggedSentence]:
+    """The sentences of a CoNLL-U file that have words, or the first `limit` of them.
+
+    Args:
+        pos_column: column of the tags.
+        strip_subtypes: whether `nmod:poss` becomes `nmod`.
+        collapse_ranges: whether a multi-word token becomes one word, "im" for "in" and "dem".
+        lowercase: whether words are lower-cased.
 
     Raises TreeFormatError: see `trees.conllu`; also a file without sentences.
     """
@@ -74,30 +87,33 @@ def read_treebank(path: str | Path, form: TreebankFormat, limit: Optional[int] =
         for start, block in read_blocks(lines, str(path)):
             if limit is not None and len(sentences) >= limit:
                 break
-            sentence = _tagged(parse_block(block, str(path), start), block, form, str(path))
-            if sentence.words:
-                sentences.append(sentence)
+            tree = parse_block(block, str(path), start)
+            xpos = replace(tree, upos=_xpos(block, tree.line, str(path)))
+            if collapse_ranges:
+                tree, xpos = tree.collapse_ranges(), xpos.collapse_ranges()
+            if not tree.forms:
+                continue
+            tags = zip(tree.upos, xpos.upos, strict=True)
+            sentences.append(
+                TaggedSentence(
+                    [word.lower() for word in tree.forms] if lowercase else tree.forms,
+                    (xpos if pos_column == PosColumn.xpos else tree).upos,
+                    tree,
+                    [label.split(":")[0] for label in tree.deprels] if strip_subtypes else tree.deprels,
+                    [upos == "PUNCT" or (upos == UNKNOWN and tag in PTB_PUNCTUATION) for upos, tag in tags],
+                )
+            )
     if not sentences:
         raise TreeFormatError(f"{path}: no sentences; give a treebank in CoNLL-U")
     return sentences
 
 
-def _tagged(tree: Sentence, block: list[str], form: TreebankFormat, name: str) -> TaggedSentence:
+def _xpos(block: list[str], start: int, name: str) -> list[str]:
     # only words have a whole number in the first column
-    rows = ((number, line.split("\t")) for number, line in enumerate(block, tree.line) if line[0] != "#")
+    rows = ((number, line.split("\t")) for number, line in enumerate(block, start) if line[0] != "#")
     tags = {number: fields[4] for number, fields in rows if fields[0].isdecimal()}
     check_tags("XPOS", list(tags.values()), tags, name)
-    xpos = replace(tree, upos=list(tags.values()))
-    if form.collapse_ranges:
-        tree, xpos = tree.collapse_ranges(), xpos.collapse_ranges()
-    pairs = zip(tree.upos, xpos.upos, strict=True)
-    return TaggedSentence(
-        [word.lower() for word in tree.forms] if form.lowercase else tree.forms,
-        (xpos if form.pos_column == PosColumn.xpos else tree).upos,
-        tree,
-        [label.split(":")[0] for label in tree.deprels] if form.strip_subtypes else tree.deprels,
-        [upos == "PUNCT" or (upos == UNKNOWN and tag in PTB_PUNCTUATION) for upos, tag in pairs],
-    )
+    return list(tags.values())
 
 
 # --- vocabulary ---------------------------------------------------------------------------------------------------
@@ -115,19 +131,15 @@ def build_vocabulary(
     Returns "words" (V), the translator's first; "counts" (V) of them in the treebank, and "translator_counts" (V);
     "pos" and "labels", sorted. Raises ValueError: the treebank has no tags, or no trees.
     """
-    counts = Counter(
-        word
-        for sentences in ([tagged] if tagged is parsed else [tagged, parsed])
-        for s in sentences
-        for word in s.words
-    )
-    known = {}
+    treebanks = [tagged] if tagged is parsed else [tagged, parsed]
+    counts = Counter(word for sentences in treebanks for sentence in sentences for word in sentence.words)
+    translator_counts = {}
     if translator is not None:
         pairs = zip(translator.symbols[translator.nspecial :], translator.count[translator.nspecial :], strict=True)
-        known = {word: count for word, count in pairs if count > 0}
+        translator_counts = {word: count for word, count in pairs if count > 0}
     # a word may be spelled like one of fairseq's own symbols; it counts as unknown
     special = set(Dictionary().symbols)
-    words = [word for word in dict.fromkeys((*known, *counts)) if word not in special]
+    words = [word for word in dict.fromkeys((*translator_counts, *counts)) if word not in special]
     pos = {tag for sentence in tagged for tag in sentence.tags} - {UNKNOWN}
     labels = {label for s in parsed if s.tree.is_parsed for label in s.labels} - {UNKNOWN}
     if not pos:
@@ -139,7 +151,7 @@ def build_vocabulary(
     return {
         "words": words,
         "counts": [counts[word] for word in words],
-        "translator_counts": [int(known.get(word, 0)) for word in words],
+        "translator_counts": [int(translator_counts.get(word, 0)) for word in words],
         "pos": sorted(pos),
         "labels": sorted(labels),
     }
@@ -151,14 +163,6 @@ def vocabulary_dictionary(vocabulary: Mapping[str, list]) -> Dictionary:
     for word, count in zip(vocabulary["words"], vocabulary["counts"], strict=True):
         dictionary.add_symbol(word, n=count)
     return dictionary
-
-
-def add_words(dictionary: Dictionary, sentences: Iterable[Iterable[str]]) -> list[str]:
-    """Append the words of sentences that a dictionary does not have, with count 0; returns them in order."""
-    new = [word for word in dict.fromkeys(word for words in sentences for word in words) if word not in dictionary]
-    for word in new:
-        dictionary.add_symbol(word, n=0)
-    return new
 
 
 def encode_words(words: Iterable[str], dictionary: Dictionary) -> torch.Tensor:

@@ -18,7 +18,7 @@ from oracles import conllu_format as strict
 from fairseq_syntax.data.arrays import ArrayReader, tag_dictionary_path
 from fairseq_syntax.data.parsers import stanza
 from fairseq_syntax.data.parsers.conllu import ConlluParser
-from fairseq_syntax.systems.parser.treebank import TreebankFormat, read_treebank
+from fairseq_syntax.systems.parser.treebank import read_treebank
 from fairseq_syntax.tools import (
     attachment,
     linearize,
@@ -114,8 +114,8 @@ def by_reader(case):
 
 def by_treebank(case):
     for collapse in (False, True):
-        form = TreebankFormat(pos_column="xpos", collapse_ranges=collapse)
-        found = case.refused(read_treebank, case.path, form)
+        reader = functools.partial(read_treebank, pos_column="xpos", collapse_ranges=collapse)
+        found = case.refused(reader, case.path)
         good = case.trees is not None and all(tag and tag.split() == [tag] for tree in case.trees for tag in tree.xpos)
         assert (found is not None) == (good and any(tree.forms for tree in case.trees)), case.seed
         if found is not None and not collapse:

@@ -8,8 +8,8 @@ import pytest
 import torch
 from oracles import conllu_format
 
-from fairseq_syntax.systems.parser.parsers import checkpoint as own_parser
-from fairseq_syntax.systems.parser.parsers.checkpoint import OwnParser
+from fairseq_syntax.systems.parser import parse as own_parser
+from fairseq_syntax.systems.parser.parse import OwnParser
 from fairseq_syntax.tools.parse import main
 from fairseq_syntax.trees import spanning
 from fairseq_syntax.trees.conllu import ROOT, TreeFormatError, find_cycle, format_sentence, read_conllu

@@ -8,7 +8,7 @@ import tracemalloc
 import pytest
 
 from fairseq_syntax.data.binarize import Options, convert
-from fairseq_syntax.systems.parser.treebank import TreebankFormat, read_treebank
+from fairseq_syntax.systems.parser.treebank import read_treebank
 from fairseq_syntax.trees import conllu
 from fairseq_syntax.trees.alignment import pair_examples
 from fairseq_syntax.trees.conllu import MAX_LINE, Sentence, TreeFormatError, read_blocks, read_conllu
@@ -56,7 +56,7 @@ def test_empty_tag(tmp_path, column):
 @pytest.mark.parametrize("tag", ["", "N\rN", "N N"])
 def test_language_specific_tags_of_a_treebank(tmp_path, tag):
     def read(path):
-        return read_treebank(path, TreebankFormat(pos_column="xpos"))
+        return read_treebank(path, pos_column="xpos")
 
     text = "# c\n" + row(1) + "1.1" + "\t_" * 9 + "\n" + row(2, 1, xpos=tag)
     line, said = refused(tmp_path / "x.conllu", text, read)

@@ -12,7 +12,7 @@ from fairseq_syntax.tools import parse
 from fairseq_syntax.trees.conllu import Sentence, TreeFormatError
 
 OURS = {
-    "checkpoint": "fairseq_syntax.systems.parser.parsers.checkpoint",
+    "checkpoint": "fairseq_syntax.systems.parser.parse",
     "conllu": "fairseq_syntax.data.parsers.conllu",
     "none": "fairseq_syntax.data.parsers.none",
     "spacy": "fairseq_syntax.data.parsers.spacy",

@@ -1,6 +1,7 @@
 """LGP-NMT and its rivals: against loops over words, identities, first values, overfitting."""
 
 import argparse
+import copy
 
 import pytest
 import torch
@@ -10,8 +11,7 @@ from omegaconf import OmegaConf
 from oracles.graph_translation import translate
 
 from fairseq_syntax.systems.lgp.model import adapt_options, take_over
-from fairseq_syntax.systems.parser.latent_graph_parser import LatentGraphParser
-from fairseq_syntax.systems.parser.model import ParserCheckpoint
+from fairseq_syntax.systems.parser.model import LatentGraphParserModel
 from fairseq_syntax.systems.recurrent.rotation import Rotation
 
 PAD, EOS, UNK = 1, 2, 3
@@ -170,28 +170,32 @@ def test_dropout_of_the_state_and_of_what_makes_it(build, dropped):
     assert sizes == ([15, 5] if dropped else [5])
 
 
-def test_options_of_a_trained_parser():
-    empty = torch.zeros(0)
-    trained = ParserCheckpoint({}, [], empty, [], empty, ["X"], ["root", "dep"], 3, 4, 0, True, 9, False)
-    fixed = {"lgp_parser_size": 3, "lgp_pos_size": 4, "lgp_classifier_hidden": 0, "lgp_unk_ngram": False}
-    fixed |= {"lgp_max_ngrams": 9, "lgp_parser_path": "parser.pt"}
+def trained_parser(words, network) -> LatentGraphParserModel:
+    """A parser with tags X and labels y."""
+    pos, labels = network.pos_input.in_features, network.num_labels
+    return LatentGraphParserModel(words, network, Dictionary(), ["X"] * pos, ["y"] * labels)
+
+
+def test_options_of_a_trained_parser(build):
+    encoder = build(lgp_word_case="lower").encoder
+    trained = trained_parser(encoder.words, encoder.parser)
+    fixed = {"lgp_parser_size": 3, "lgp_pos_size": 4, "lgp_classifier_hidden": 0, "lgp_parser_path": "parser.pt"}
     args = argparse.Namespace(**fixed, lgp_word_case="auto")
     adapt_options(args, trained)
-    assert (args.lgp_word_case, args.lgp_num_pos, args.lgp_num_labels) == ("lower", 1, 2)
-    for option, wrong in (("lgp_max_ngrams", 3), ("lgp_word_case", "written")):
-        args = argparse.Namespace(**{"lgp_word_case": "auto", **fixed, option: wrong})
-        with pytest.raises(ValueError, match=f"--{option.replace('_', '-')} {wrong}: the parser parser.pt has "):
+    assert (args.lgp_word_case, args.lgp_num_pos, args.lgp_num_labels) == ("lower", 6, 7)
+    wrong = {"lgp_parser_size": 4, "lgp_pos_size": 3, "lgp_classifier_hidden": 2, "lgp_word_case": "written"}
+    for option, value in wrong.items():
+        args = argparse.Namespace(**{"lgp_word_case": "auto", **fixed, option: value})
+        with pytest.raises(ValueError, match=f"--{option.replace('_', '-')} {value}: the parser parser.pt has "):
             adapt_options(args, trained)
 
 
-def test_checkpoints_of_hydra_need_no_files_of_the_training(tmp_path, monkeypatch):
+def test_checkpoints_of_hydra_need_no_files_of_the_training(build, monkeypatch):
     """The configuration that the model was built from is what checkpoints hold."""
-    parser = LatentGraphParser(3, 4, 9, 8).state_dict()
-    trained = ParserCheckpoint(
-        *(parser, [], torch.zeros(0, 3), [], torch.zeros(0, 3)), *(["X"] * 9, ["y"] * 8, 3, 4, 0, True, 9, False)
-    )
-    monkeypatch.setattr("fairseq_syntax.systems.lgp.model.read_parser", lambda path: trained)
-    sizes = {"lgp_size": 5, "lgp_parser_size": 3, "lgp_pos_size": 4, "lgp_max_ngrams": 9}
+    encoder = build(lgp_word_case="lower").encoder
+    trained = trained_parser(encoder.words, encoder.parser)
+    monkeypatch.setattr(LatentGraphParserModel, "load", lambda path: (trained, None))
+    sizes = {"lgp_size": 5, "lgp_parser_size": 3, "lgp_pos_size": 4}
     options = {"_name": "lgp_nmt", **sizes, "lgp_parser_path": "parser.pt", "lgp_parser_parts": "lstms"}
     cfg = OmegaConf.create({"model": options})
     OmegaConf.set_struct(cfg, True)
@@ -209,15 +213,10 @@ def test_exactly_the_parts_of_a_parser_that_are_asked_for_are_taken(build, graph
     for parameter in donor.parameters():
         torch.nn.init.normal_(parameter)
     before = {name: value.clone() for name, value in model.encoder.state_dict().items()}
-    words, parser = donor.encoder.words, donor.encoder.parser
     # one word and the last n-gram are unknown to the parser
-    symbols, keys = words.row_symbols[:-1], words.vocabulary.keys[:-1]
-    trained = ParserCheckpoint(
-        {name: value.detach() for name, value in parser.state_dict().items()},
-        *(list(symbols), words.words.weight.detach()[: len(symbols)]),
-        *(list(keys), words.ngrams.weight.detach()[1 : 1 + len(keys)]),
-        *(["X"] * 6, ["y"] * 7, 3, 4, 0, False, 96, False),
-    )
+    words = copy.copy(donor.encoder.words)
+    words.row_symbols, words.ngram_keys = [*words.row_symbols[:-1], "unheard"], [*words.ngram_keys[:-1], "4gram-none"]
+    trained = trained_parser(words, donor.encoder.parser)
     take_over(model.encoder, trained, "parser.pt", parts)
     after, given = model.encoder.state_dict(), donor.encoder.state_dict()
     for name, value in after.items():

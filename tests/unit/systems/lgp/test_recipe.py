@@ -12,7 +12,7 @@ from seeds import seed
 
 import fairseq_syntax.systems.lgp.decayed_sgd
 import fairseq_syntax.systems.lgp.halve_on_drop
-import fairseq_syntax.systems.parser.inverse_epoch  # noqa: F401
+import fairseq_syntax.systems.parser.task  # noqa: F401
 from fairseq_syntax.task import SyntaxTranslationTask
 
 RECIPE = [

@@ -8,8 +8,7 @@ import treebanks
 from fairseq.data import Dictionary
 
 from fairseq_syntax.systems.lgp.decayed_sgd import decay_groups
-from fairseq_syntax.systems.parser.latent_graph_parser import LatentGraphParser
-from fairseq_syntax.systems.parser.model import LatentGraphParserModel, read_parser
+from fairseq_syntax.systems.parser.model import LatentGraphParserModel
 from fairseq_syntax.systems.parser.task import DependencyParsingConfig, DependencyParsingTask
 
 SIZES = {"lgp_parser_size": 5, "lgp_pos_size": 3}
@@ -88,8 +87,8 @@ def test_words_with_rows(build, folder, tmp_path):
     translator.save(str(tmp_path / "dict.txt"))
     model = build({"lgp_mt_dict": str(tmp_path / "dict.txt")}, lgp_src_min_freq=rare)
     assert set(model.words.row_symbols[4:]) == frequent | {"unheard", other}
-    assert {"3gram-hea", "2gram-#BEGIN#u"} <= set(model.words.vocabulary.keys)
-    assert "3gram-eld" not in model.words.vocabulary
+    assert {"3gram-hea", "2gram-#BEGIN#u"} <= set(model.words.ngram_keys)
+    assert "3gram-eld" not in model.words.ngram_keys
 
     # counts of the two are not added up
     translator = Dictionary()
@@ -111,7 +110,7 @@ def test_decay(build):
         assert decays[id(parameter)] == expected, name
 
 
-def test_embeddings_are_frozen_if_given(build, tmp_path, caplog):
+def test_embeddings_are_frozen_if_given(build, tmp_path):
     vectors = tmp_path / "vectors.txt"
     vectors.write_text("dog 1 2 3 4 5\nthe 5 4 3 2 1\n")
     model = build(lgp_word_vectors=str(vectors))
@@ -119,13 +118,9 @@ def test_embeddings_are_frozen_if_given(build, tmp_path, caplog):
     assert model.words.lowercase
     row = model.words.row_symbols.index("dog")
     assert model.words.words.weight[row].tolist() == [1, 2, 3, 4, 5]
-    trained = build(lgp_word_vectors=str(vectors), lgp_embeddings="train", lgp_word_case="written")
+    trained = build(lgp_word_vectors=str(vectors), lgp_train_vectors=True, lgp_word_case="written")
     assert trained.words.words.weight.requires_grad and not trained.words.lowercase
     assert build().words.words.weight.requires_grad
-    caplog.clear()
-    frozen = build(lgp_embeddings="freeze")
-    assert not frozen.words.words.weight.requires_grad and not frozen.words.ngrams.weight.requires_grad
-    assert "the word vectors are random and stay so" in caplog.text
 
 
 @pytest.fixture(scope="module")
@@ -133,39 +128,9 @@ def checkpoint(folder, tmp_path_factory):
     from integration import commands
 
     directory = tmp_path_factory.mktemp("run")
-    options = ["--cpu", "--num-workers", "0", "--max-epoch", "2", "--no-epoch-checkpoints", "--lgp-unk-ngram"]
+    options = ["--cpu", "--num-workers", "0", "--max-epoch", "2", "--no-epoch-checkpoints"]
     commands.run("fairseq-train", folder, *treebanks.TRAINING, *options, "--save-dir", directory)
     return directory / "checkpoint_last.pt"
-
-
-def test_what_others_take_over(checkpoint):
-    """Everything a translator needs: the same p from the parts."""
-    model, task = LatentGraphParserModel.load(checkpoint)
-    parts = read_parser(checkpoint)
-    assert (parts.size, parts.pos_size, parts.classifier_hidden) == (16, 8, 0)
-    assert not parts.lowercase and parts.unk_ngram and "<UNK>" in parts.ngram_keys
-    assert parts.max_ngrams == model.words.max_ngrams == 96
-    assert parts.pos == model.pos and parts.labels == model.labels
-    assert parts.word_vectors.shape == (len(parts.row_symbols), 16) and not parts.word_vectors.requires_grad
-    assert parts.ngram_vectors.shape == (len(parts.ngram_keys), 16)
-
-    parser = LatentGraphParser(parts.size, parts.pos_size, len(parts.pos), len(parts.labels)).eval()
-    parser.load_state_dict(parts.parser)
-    sentence = "the big dog sees a tree".split()
-    rows = dict(zip(parts.row_symbols, parts.word_vectors, strict=True))
-    ngrams = dict(zip(parts.ngram_keys, parts.ngram_vectors, strict=True))
-    from fairseq_syntax.systems.parser.char_ngrams import character_ngrams
-
-    x = [
-        torch.cat((rows[w], torch.stack([ngrams[k] for k in set(character_ngrams(w)) if k in ngrams]).mean(0)))
-        for w in sentence
-    ]
-    x.append(torch.cat((rows["</s>"], torch.zeros(16))))
-    graph = parser(torch.stack(x).unsqueeze(0), torch.tensor([7]))
-    tokens = torch.tensor([[*map(task.source_dictionary.index, sentence), 2]])
-    expected = model(tokens, torch.tensor([7]))
-    for name in ("heads", "labels", "pos_log_probs"):
-        torch.testing.assert_close(getattr(graph, name), getattr(expected, name), rtol=0, atol=1e-6)
 
 
 def test_other_tasks_and_checkpoints_are_refused(checkpoint, tmp_path):
@@ -173,9 +138,9 @@ def test_other_tasks_and_checkpoints_are_refused(checkpoint, tmp_path):
         LatentGraphParserModel.build_model(argparse.Namespace(), argparse.Namespace())
     (tmp_path / "text.pt").write_text("no checkpoint")
     with pytest.raises(ValueError, match=r"not a checkpoint of fairseq \(it cannot be unpickled\); give one"):
-        read_parser(tmp_path / "text.pt")
+        LatentGraphParserModel.load(tmp_path / "text.pt")
     state = torch.load(checkpoint, weights_only=True)
     state["task_state"] = {}
     torch.save(state, tmp_path / "translator.pt")
     with pytest.raises(ValueError, match="a checkpoint of lgp_parser_tiny, not of a parser"):
-        read_parser(tmp_path / "translator.pt")
+        LatentGraphParserModel.load(tmp_path / "translator.pt")

@@ -16,7 +16,6 @@ from fairseq_syntax.systems.parser.treebank import (
     UNSEEN,
     Pass,
     TreebankDataset,
-    TreebankFormat,
     build_vocabulary,
     find_treebank,
     read_treebank,
@@ -53,7 +52,7 @@ def task_of(**options) -> DependencyParsingTask:
 
 
 def test_words_tags_and_labels(path):
-    first, second, third = read_treebank(path, TreebankFormat())
+    first, second, third = read_treebank(path)
     assert first.words == ["In", "dem", "Haus", "."]
     assert first.tags == ["ADP", "DET", "NOUN", "PUNCT"]
     assert first.tree.heads == [2, 2, -1, 2] and first.labels == ["case", "det:def", "root", "punct"]
@@ -64,34 +63,34 @@ def test_words_tags_and_labels(path):
 
 
 def test_formats(path):
-    first, second, third = read_treebank(path, TreebankFormat("xpos", True, lowercase=True))
+    first, second, third = read_treebank(path, pos_column="xpos", strip_subtypes=True, lowercase=True)
     assert first.words == ["in", "dem", "haus", "."] and first.tree.forms[0] == "In"
     assert first.tags == ["IN", "DT", "NN", "."] and second.tags == ["UH", ","]
     assert first.labels == ["case", "det", "root", "punct"] and third.labels == ["root", "nmod"]
     assert first.punctuation == [False, False, False, True]
-    collapsed = read_treebank(path, TreebankFormat("xpos", collapse_ranges=True))[0]
+    collapsed = read_treebank(path, pos_column="xpos", collapse_ranges=True)[0]
     assert collapsed.words == ["Im", "Haus", "."] and collapsed.tags == ["IN", "NN", "."]
     assert collapsed.tree.heads == [1, -1, 1]
 
 
 def test_the_first_sentences(path):
-    assert [len(s.words) for s in read_treebank(path, TreebankFormat(), 2)] == [4, 2]
+    assert [len(s.words) for s in read_treebank(path, 2)] == [4, 2]
 
 
 def test_packed_and_missing_files(path, tmp_path):
     packed = tmp_path / "packed"
     packed.mkdir()
     (packed / "dev.conllu.gz").write_bytes(gzip.compress(TREEBANK.encode()))
-    assert len(read_treebank(find_treebank(packed, "dev"), TreebankFormat())) == 3
+    assert len(read_treebank(find_treebank(packed, "dev"))) == 3
     with pytest.raises(TreeFormatError, match=r"train\.conllu: no such file, nor with \.gz"):
         find_treebank(packed, "train")
     (tmp_path / "empty.conllu").write_text("# nothing\n\n")
     with pytest.raises(TreeFormatError, match="no sentences"):
-        read_treebank(tmp_path / "empty.conllu", TreebankFormat())
+        read_treebank(tmp_path / "empty.conllu")
 
 
 def test_vocabulary(path):
-    sentences = read_treebank(path, TreebankFormat())
+    sentences = read_treebank(path)
     vocabulary = build_vocabulary(sentences, sentences)
     assert vocabulary == {
         "words": ["In", "dem", "Haus", ".", "Ach", ","],
@@ -106,7 +105,7 @@ def test_vocabulary(path):
 
 
 def test_vocabulary_with_that_of_a_translator(path):
-    sentences = read_treebank(path, TreebankFormat())
+    sentences = read_treebank(path)
     translator = Dictionary()
     for word, count in (("ein", 5), ("Haus", 3), ("madeupword0000", 0)):
         translator.add_symbol(word, n=count)
@@ -119,7 +118,7 @@ def test_vocabulary_with_that_of_a_translator(path):
 
 
 def test_treebanks_without_tags_or_trees(path):
-    one, bare, _ = read_treebank(path, TreebankFormat())
+    one, bare, _ = read_treebank(path)
     with pytest.raises(ValueError, match="no part-of-speech tags"):
         build_vocabulary([bare], [one])
     with pytest.raises(ValueError, match="no trees"):
@@ -127,7 +126,7 @@ def test_treebanks_without_tags_or_trees(path):
 
 
 def test_batch(path):
-    sentences = read_treebank(path, TreebankFormat())
+    sentences = read_treebank(path)
     vocabulary = build_vocabulary(sentences, sentences)
     dictionary = vocabulary_dictionary(vocabulary)
     dataset = TreebankDataset(sentences, dictionary, ["NOUN", "DET", "PUNCT"], ["root", "case"])
@@ -158,7 +157,7 @@ def test_batch(path):
 
 def test_batches_lose_nothing(tmp_path):
     treebanks.make(tmp_path, train=53)
-    sentences = read_treebank(tmp_path / "train.conllu", TreebankFormat())
+    sentences = read_treebank(tmp_path / "train.conllu")
     vocabulary = build_vocabulary(sentences, sentences)
     of = (sentences, vocabulary_dictionary(vocabulary), vocabulary["pos"], vocabulary["labels"])
     dataset = TreebankDataset(*of, Pass.pos, 25, shuffle=True)
@@ -212,34 +211,24 @@ def test_translators_are_refused(path, arch):
         task.build_model(argparse.Namespace(arch=arch))
 
 
-class Model(torch.nn.Module):
-    """Two parameters, one of each kind that passes keep."""
-
-    def __init__(self):
-        super().__init__()
-        self.tagger, self.table = (torch.nn.Parameter(torch.ones(3)) for _ in range(2))
-
-    def anchored(self):
-        yield "tagger", self.tagger, 0.5
-
-    def anchored_embeddings(self):
-        yield "table", self.table, 0.1
-
-
 def test_snapshots():
     """Successive regularization: zero right after the snapshot, and growing with the distance from it."""
-    task, model = task_of(), Model()
+    parts = {name: torch.nn.ParameterDict({"weight": torch.ones(3)}) for name in ("pos_classifier", "layer2")}
+    model = torch.nn.ModuleDict({"parser": torch.nn.ModuleDict(parts)})
+    model["words"] = torch.nn.ParameterDict({"weight": torch.ones(3)})
+    task, tagger, table = task_of(), parts["pos_classifier"].weight, model["words"].weight
     task.state.merge_state_dict({"vocabulary": {"words": ["a"]}})
     task.begin_epoch(1, model)
-    model.tagger.data += 7
+    tagger.data += 7
     assert task.penalty() == 0
     task.begin_epoch(2, model)
     assert float(task.penalty()) == 0
-    model.tagger.data += 2
-    model.table.data += 5
-    assert float(task.penalty()) == 0.5 * 3 * 2**2
-    (gradient,) = torch.autograd.grad(task.penalty(), model.tagger)
-    assert gradient.tolist() == [2 * 0.5 * 2] * 3
+    tagger.data += 2
+    for parameter in (table, parts["layer2"].weight):
+        parameter.data += 5
+    assert float(task.penalty()) == pytest.approx(0.01 * 3 * 2**2)
+    (gradient,) = torch.autograd.grad(task.penalty(), tagger)
+    assert gradient.tolist() == pytest.approx([2 * 0.01 * 2] * 3)
 
     # another process that resumes in the middle of the pass
     stored = task.get_checkpoint_dict()["DependencyParsingTask"]
@@ -247,11 +236,11 @@ def test_snapshots():
     resumed.state.merge_state_dict({"vocabulary": {"words": ["a"]}})
     resumed.set_checkpoint_dict(stored)
     resumed.begin_epoch(2, model)
-    assert float(resumed.penalty()) == 6
+    assert float(resumed.penalty()) == pytest.approx(0.12)
     resumed.begin_epoch(3, model)
     assert float(resumed.penalty()) == 0
-    model.table.data += 1
-    assert float(resumed.penalty()) == pytest.approx(0.1 * 3)
+    table.data += 1
+    assert float(resumed.penalty()) == pytest.approx(0.001 * 3)
 
     other = task_of()
     other.state.merge_state_dict({"vocabulary": {"words": ["b"]}})
@@ -275,8 +264,8 @@ def test_unseen_words_have_ngrams(path, tmp_path):
     assert dictionary.unk() not in unseen and [dictionary.count[i] for i in unseen] == [0, 0]
     for model in (first, second):
         assert len(model.words.word_row) == len(dictionary)
-        rows = model.words.rows(torch.tensor(unseen)).tolist()
-        assert rows == [model.words.rows(torch.tensor(dictionary.unk()))] * 2
+        rows = model.words.word_row[unseen].tolist()
+        assert rows == [dictionary.unk()] * 2
         assert (model.words.ngram_means(torch.tensor([unseen])).abs().sum(2) > 0).all()
     assert torch.equal(first.words.bag[unseen[0]].unique(), second.words.bag[unseen[0]].unique())
     # what a checkpoint holds is not touched

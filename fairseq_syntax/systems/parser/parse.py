@@ -7,16 +7,16 @@ from pathlib import Path
 import numpy as np
 import torch
 from fairseq.data import data_utils
-from fairseq.models import MODEL_REGISTRY
 
-from ....data.parsers import Parser, ParserOptions, Progress, check_words, moving_bar
-from ....pretrained import checkpoint
-from ....trees.conllu import ROOT, Sentence, TreeFormatError, quoted
-from ....trees.spanning import DECODERS, TreeDecoder
-from ....trees.universal_dependencies import is_root_label, universal_labels
-from ....trees.well_formed import are_trees
-from ..decoding import best_trees
-from ..treebank import UNKNOWN, PosColumn
+from ...data.parsers import Parser, ParserOptions, Progress, check_words, moving_bar
+from ...pretrained import checkpoint
+from ...trees.conllu import ROOT, Sentence, TreeFormatError, quoted
+from ...trees.spanning import DECODERS, TreeDecoder
+from ...trees.universal_dependencies import is_root_label, universal_labels
+from ...trees.well_formed import are_trees
+from .model import LatentGraphParserModel
+from .network import best_trees
+from .treebank import UNKNOWN, PosColumn
 
 READS = ("parser_model", "parser_decoder", "parser_device")
 NEEDS = ("parser_model",)
@@ -42,20 +42,16 @@ class OwnParser:
         device: "cpu", "cuda", …; None takes a GPU where there is one.
         batch_tokens: words of a batch, padding included.
 
-    Raises TreeFormatError: not such a checkpoint, or no such device; FileNotFoundError: no such file; ValueError: no
-    such decoder, or a batch of nothing.
+    Raises TreeFormatError: not such a checkpoint, or no such device; FileNotFoundError: no such file.
     """
 
     def __init__(
         self, path: str | Path, decoder: str = TreeDecoder.mst, device: str | None = None, batch_tokens: int = 2000
     ):
-        if batch_tokens < 1:
-            raise ValueError(f"OwnParser: batch_tokens is {batch_tokens}; it must be at least 1")
-        self.path = path
         self.decoder = TreeDecoder(decoder)
         self.batch_tokens = batch_tokens
         try:
-            self.model, task = MODEL_REGISTRY["lgp_parser"].load(checkpoint(str(path)))
+            self.model, task = LatentGraphParserModel.load(checkpoint(str(path)))
         except ValueError as error:
             raise TreeFormatError(str(error)) from None
         device = device or ("cuda" if torch.cuda.is_available() else "cpu")
@@ -81,7 +77,13 @@ class OwnParser:
 
         Raises TreeFormatError: an empty word or one that CoNLL-U cannot hold; a sentence longer than the model reads.
         """
-        self._check(sentences)
+        check_words(sentences)
+        for words in sentences:
+            if len(words) > self.longest:
+                raise TreeFormatError(
+                    f"sentence {quoted(' '.join(words))}: {len(words)} words and the end of the sentence, but the "
+                    f"parser reads {self.model.longest}; cut the sentence or leave it out"
+                )
         trees = [Sentence([], [], [], []) for _ in sentences]
         lengths = np.array([len(words) + 1 for words in sentences], dtype=np.int64)
         order = np.argsort(lengths, kind="stable")
@@ -103,21 +105,17 @@ class OwnParser:
                 advance(len(batch))
         return trees
 
-    def _check(self, sentences: list[list[str]]) -> None:
-        check_words(sentences)
-        for words in sentences:
-            if len(words) > self.longest:
-                raise TreeFormatError(
-                    f"sentence {quoted(' '.join(words))}: {len(words)} words and the end of the sentence, but the "
-                    f"parser reads {self.model.longest}; cut the sentence or leave it out"
-                )
-
     def _encode(self, sentences: list[list[str]]) -> list[torch.Tensor]:
         """Numbers of words, and of EOS; words that are new are made known by their spelling."""
         if self.lowercase:
             sentences = [[word.lower() for word in words] for words in sentences]
         if len(self._added) > _MOST_ADDED:
-            self._forget()
+            # back to the vocabulary of the checkpoint
+            representation = self.model.words
+            representation.word_row = representation.word_row[: self._size]
+            representation.bag = representation.bag[: self._size]
+            representation.train().eval()  # drops what it has computed for the longer dictionary
+            self._added = {}
         # never a walk over the vocabulary, which may be greater than the text
         every = ChainMap(self._known, self._added)
         new = sorted({word for words in sentences for word in words if word not in every})
@@ -125,14 +123,6 @@ class OwnParser:
         start = self._size + len(self._added)
         self._added |= {word: start + i for i, word in enumerate(new)}
         return [torch.tensor([*map(every.__getitem__, words), self._eos]) for words in sentences]
-
-    def _forget(self) -> None:
-        """Cut the vocabulary back to that of the checkpoint."""
-        words = self.model.words
-        words.word_row, words.bag = words.word_row[: self._size], words.bag[: self._size]
-        words.train()  # drops what it has computed for the longer dictionary
-        words.eval()
-        self._added = {}
 
     @torch.no_grad()
     def _batch(self, numbers: list[torch.Tensor]) -> Iterator[tuple[list, list, list]]:

@@ -1,0 +1,335 @@
+"""Words as a vector of their own beside the mean vector of their character n-grams; both may start from files.
+
+This is x(w) of Hashimoto & Tsuruoka (EMNLP 2017), Sec. 2.1. A word that is too rare for a vector of its own, or unseen,
+still has its n-grams: so the dictionary has to be open, with all words of the training text and, counted 0, others.
+"""
+
+import gzip
+import logging
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import takewhile
+from pathlib import Path
+from typing import Optional
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+logger = logging.getLogger(__name__)
+
+SIZES = (2, 3, 4)
+"""Lengths of the paper's n-grams; either end of a word counts as one character."""
+
+BEGIN, END = "#BEGIN#", "#END#"
+
+MAX_NGRAMS = 96
+"""N-grams of a word that are read, the first ones: all of words of up to 33 characters."""
+
+INIT_RANGE = 0.1
+"""Without given vectors, tables start uniformly distributed between minus and plus this."""
+
+
+# --- n-grams ------------------------------------------------------------------------------------------------------
+
+
+def character_ngrams(word: str) -> list[str]:
+    """The n-grams of a word, the shortest first, each length from left to right, repeated ones repeated.
+
+    Keys are those of charNgram2vec, whose vectors the paper starts from:
+
+        a  ->  2gram-#BEGIN#a  2gram-a#END#  3gram-#BEGIN#a#END#
+    """
+    if not word:
+        return []
+    characters = [BEGIN, *word, END]
+    return [
+        f"{size}gram-{''.join(characters[start : start + size])}"
+        for size in SIZES
+        for start in range(len(characters) - size + 1)
+    ]
+
+
+def frequent_ngrams(words: Iterable[tuple[str, int]], minimum: int) -> list[str]:
+    """The n-grams of counted words that occur `minimum` times, frequent ones first, ties by code points.
+
+    A word of count 0 changes nothing, so numbers stay when such words join a dictionary.
+    """
+    counts = Counter()
+    for word, count in words:
+        if count > 0:
+            for key in character_ngrams(word):
+                counts[key] += count
+    return [key for _, key in sorted((-count, key) for key, count in counts.items() if count >= minimum)]
+
+
+def bag_table(words: Sequence[str], numbers: Mapping[str, int], width: int = MAX_NGRAMS) -> Tensor:
+    """Numbers of the n-grams of V words that have one: distinct, in order of appearance, the first `width` of a word.
+
+    Returns (V, W) int32, 0 after the last n-gram. W is the size of the largest bag, and 1 if all are empty.
+    """
+    bags = [
+        list(dict.fromkeys(numbers[key] for key in character_ngrams(word) if key in numbers))[:width] for word in words
+    ]
+    sizes = np.array([len(bag) for bag in bags], dtype=np.int64)
+    table = np.zeros((len(bags), max(1, sizes.max(initial=0))), dtype=np.int32)
+    # rows are filled from the left, so the bags one after the other are the filled cells in their order
+    table[np.arange(table.shape[1]) < sizes[:, None]] = [number for bag in bags for number in bag]
+    return torch.from_numpy(table)
+
+
+# --- representations ----------------------------------------------------------------------------------------------
+
+
+def initialise(table: nn.Module, bound: float = INIT_RANGE) -> None:
+    """Draw a table of embeddings from U[-bound, bound], the row of padding excepted, which is 0."""
+    nn.init.uniform_(table.weight, -bound, bound)
+    with torch.no_grad():
+        table.weight[table.padding_idx].zero_()
+
+
+class WordRepresentation(nn.Module):
+    """x(w) = [v(w); c(w)]: a vector of the word, and the mean of those of its known n-grams, each counted once.
+
+    Rows of the table of words belong to special symbols and to words that occur often enough, in the order of the
+    dictionary; all other words share that of `unk`. Special symbols have no n-grams: their c is 0, as is that of a word
+    without any known one.
+
+    Neither rows nor n-grams depend on words of count 0, so a dictionary can grow at its end and weights stay valid.
+
+    Args:
+        symbols, counts: V symbols of the dictionary, and how often each occurs in the training text.
+        num_special: symbols at the start of the dictionary that are not words; `pad` and `unk` are among them.
+        size: d1, of both vectors.
+        minimum: occurrences that a word must have for a row of its own, and an n-gram.
+        lowercase: look words up by their lower-cased spelling; n-grams are those of the word as written. Spellings of a
+            word count together.
+        ngram_keys: n-grams in the order of the table; None takes those of the dictionary.
+
+    Attributes:
+        row_symbols: string of each row of the table of words.
+        words, ngrams: tables (R, d1) and (G + 1, d1), row 0 for no n-gram.
+        word_row: (V,) row of each symbol, int64; not in the state.
+        bag: (V, W) n-grams of each symbol, int32, 0 after the last; not in the state.
+    """
+
+    def __init__(
+        self,
+        symbols: Sequence[str],
+        counts: Sequence[int],
+        num_special: int,
+        *,
+        pad: int,
+        unk: int,
+        size: int,
+        minimum: int,
+        lowercase: bool = False,
+        ngram_keys: Optional[Sequence[str]] = None,
+    ):
+        super().__init__()
+        self.size = size
+        self.lowercase = lowercase
+        words = list(zip(symbols, counts, strict=True))[num_special:]
+        totals = Counter()
+        for word, count in words:
+            if count > 0:
+                totals[self._spelling(word)] += count
+        frequent = [word for word, count in totals.items() if count >= minimum]
+        self.row_symbols = [*symbols[:num_special], *frequent]
+        # a word may be spelled like a special symbol, lower-cased at least
+        self._rows = {word: row for row, word in enumerate(frequent, num_special)}
+        self._unk = unk
+        self.ngram_keys = frequent_ngrams(words, minimum) if ngram_keys is None else list(ngram_keys)
+        self._ngram_numbers = {key: number for number, key in enumerate(self.ngram_keys, 1)}
+
+        self.words = nn.Embedding(len(self.row_symbols), size, padding_idx=pad)
+        self.ngrams = nn.EmbeddingBag(len(self.ngram_keys) + 1, size, mode="mean", padding_idx=0)
+        # they follow from the dictionary; a state of floating point only can be averaged
+        word_row = [*range(num_special), *(self._row(word) for word, _ in words)]
+        bag = bag_table([""] * num_special + [word for word, _ in words], self._ngram_numbers)
+        self.register_buffer("word_row", torch.tensor(word_row), persistent=False)
+        self.register_buffer("bag", bag, persistent=False)
+        self._means: Optional[Tensor] = None
+        self._stamp = None
+        initialise(self.words)
+        initialise(self.ngrams)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """(B, T) numbers of symbols -> (B, T, 2 d1): [word vectors; means of n-gram vectors]."""
+        return torch.cat((self.words(self.word_row[tokens]), self.ngram_means(tokens)), dim=-1)
+
+    def ngram_means(self, tokens: Tensor) -> Tensor:
+        """c(w), (B, T, d1). In evaluation without gradients, those of the whole dictionary are computed only once."""
+        if self.training or torch.is_grad_enabled():
+            if tokens.is_cuda:  # the host would wait to hear how many words differ
+                return self.ngrams(self.bag[tokens.flatten()]).view(*tokens.shape, -1)
+            distinct, inverse = torch.unique(tokens, return_inverse=True)
+            return nn.functional.embedding(inverse, self.ngrams(self.bag[distinct]))
+        if not self._means_are_valid():
+            self._means = self.ngrams(self.bag)
+            self._stamp = self._weight_stamp()
+        return nn.functional.embedding(tokens, self._means)
+
+    def add_symbols(self, words: Sequence[str]) -> None:
+        """Append new words to the dictionary, in the order in which they are appended elsewhere."""
+        if not words:
+            return
+        bag = bag_table(words, self._ngram_numbers).to(self.bag.device)
+        if self._means_are_valid():
+            with torch.no_grad():
+                self._means = _append(self._means, self.ngrams(bag))
+        else:
+            self._means = None
+        self.word_row = _append(self.word_row, self.word_row.new_tensor([self._row(word) for word in words]))
+        width = max(self.bag.shape[1], bag.shape[1])
+        self.bag = _append(_widen(self.bag, width), _widen(bag, width))
+
+    def train(self, mode: bool = True):
+        """As in nn.Module."""
+        # not in `eval()`, which fairseq calls before every batch of a validation
+        if mode:
+            self._means = None
+        return super().train(mode)
+
+    def _means_are_valid(self) -> bool:
+        return self._means is not None and self._stamp == self._weight_stamp()
+
+    def _weight_stamp(self) -> tuple:
+        """What changes when the weights change: loaded, updated, filled with vectors, cast, or moved."""
+        weight = self.ngrams.weight
+        return weight.data_ptr(), weight._version, weight.dtype, weight.device
+
+    def _spelling(self, word: str) -> str:
+        return word.lower() if self.lowercase else word
+
+    def _row(self, word: str) -> int:
+        return self._rows.get(self._spelling(word), self._unk)
+
+
+def _widen(table: Tensor, width: int) -> Tensor:
+    """A table with columns of zeros up to a width; the same one if it is as wide."""
+    return nn.functional.pad(table, (0, width - table.shape[1])) if table.shape[1] < width else table
+
+
+def _append(table: Tensor, rows: Tensor) -> Tensor:
+    """The rows of both. They are written behind `table` in its memory, which is made greater by a quarter when it ends.
+
+    So the cost of adding words does not depend on how many there are. `table` itself stays as it is.
+    """
+    start, end = len(table), len(table) + len(rows)
+    stride = table[:1].numel()
+    room = table.untyped_storage().nbytes() // table.element_size() - table.storage_offset()
+    # tensors of inference mode cannot be written outside it
+    if table.is_inference() or not table.is_contiguous() or room < end * stride:
+        larger = table.new_empty(end + end // 4, *table.shape[1:])
+        larger[:start] = table
+    else:
+        larger = table.as_strided((end, *table.shape[1:]), table.stride())
+    larger[start:end] = rows
+    return larger[:end]
+
+
+# --- files of vectors ---------------------------------------------------------------------------------------------
+
+
+def read_vectors(path: str, size: int, wanted: Optional[Collection[str]] = None) -> dict[str, np.ndarray]:
+    """token -> (d,) float32 from a file of word2vec, GloVe or charNgram2vec: one `token v1 … vd` a line, maybe .gz.
+
+    Fields are separated by single blanks. Tokens may contain blanks, and bytes that are not UTF-8 do no harm. A first
+    line of two integers, as word2vec writes it, is not an entry. A token that comes again keeps its first vector. Lines
+    that do not end in d finite numbers are passed over, and counted in the log. Only vectors of `wanted` tokens are
+    kept, best given as a set.
+
+    Raises ValueError: the first entry does not have d numbers.
+    """
+    vectors: dict[str, np.ndarray] = {}
+    wrong = []  # numbers of lines
+    checked = False
+    opened = gzip.open if str(path).endswith(".gz") else open
+    with opened(path, "rt", encoding="utf-8", errors="surrogateescape", newline="\n") as file:
+        for number, line in enumerate(file, 1):
+            line = line.rstrip(" \r\n")
+            if not line or (number == 1 and re.fullmatch(r"\d+ \d+", line, re.ASCII)):
+                continue
+            if not checked:
+                _check_width(line, size, f"{path}:{number}")
+                checked = True
+            token, *fields = line.rsplit(" ", size)
+            if token in vectors or (wanted is not None and token not in wanted):
+                continue
+            vector = _numbers(fields)
+            if vector is None or len(vector) != size:
+                wrong.append(number)
+            else:
+                vectors[token] = vector
+    if wrong:
+        logger.warning(
+            f"{path}: {len(wrong)} lines do not end in {size} numbers, the first of them line {wrong[0]}; passed over"
+        )
+    return vectors
+
+
+def _check_width(line: str, size: int, place: str) -> None:
+    width = sum(1 for _ in takewhile(lambda field: _numbers([field]) is not None, reversed(line.split(" ")[1:])))
+    if width != size:
+        raise ValueError(
+            f"{place}: {line[:40]!r} is a word and {width} numbers, but the table has {size} columns; give a file with "
+            f"a word and {size} numbers in each line, separated by single blanks, or change the size of the model's "
+            "word and n-gram vectors"
+        )
+
+
+def _numbers(fields: Sequence[str]) -> Optional[np.ndarray]:
+    """Finite numbers, or None."""
+    try:
+        numbers = np.array(fields, dtype=np.float32)
+    except ValueError:
+        return None
+    return numbers if np.isfinite(numbers).all() else None
+
+
+def fill_rows(weight: Tensor, strings: Sequence[Optional[str]], vectors: Mapping, name: str = "vectors") -> int:
+    """Copy vectors, string -> (d,), into the rows of a table (R, d) of R strings, without a gradient; log how many.
+
+    Rows of strings without a vector stay, as do those of None. Returns how many rows were filled.
+    """
+    rows = [row for row, string in enumerate(strings) if string is not None and string in vectors]
+    if rows:
+        values = torch.stack([torch.as_tensor(vectors[strings[row]]) for row in rows])
+        with torch.no_grad():
+            weight[torch.tensor(rows, device=weight.device)] = values.to(weight)
+    total = sum(string is not None for string in strings)
+    logger.info(f"{name}: {len(rows)} of {total} rows have a vector ({100 * len(rows) / max(1, total):.1f} %)")
+    return len(rows)
+
+
+def load_vectors(
+    representation: WordRepresentation, word_vectors: Optional[str] = None, ngram_vectors: Optional[str] = None
+) -> None:
+    """Start the tables of a word representation from files.
+
+    A table whose file is given starts at U[-1/d1, 1/d1] where the file has no vector, as in the authors' code. One
+    without a file stays as it is. N-grams have keys such as `3gram-cat`; words are in lower case if they are looked up
+    so.
+
+    Raises ValueError: a file is missing, or has no vector that is of use; see also `read_vectors`.
+    """
+    words = representation.words
+    row_symbols = [None if row == words.padding_idx else s for row, s in enumerate(representation.row_symbols)]
+    for option, what, path, table, strings in (
+        ("--lgp-word-vectors", "word", word_vectors, words, row_symbols),
+        ("--lgp-ngram-vectors", "n-gram", ngram_vectors, representation.ngrams, [None, *representation.ngram_keys]),
+    ):
+        if not path:
+            continue
+        if not Path(path).is_file() or not Path(path).stat().st_size:
+            raise ValueError(f"{option} {path}: no such file of vectors, or it is empty")
+        vectors = read_vectors(path, representation.size, {string for string in strings if string is not None})
+        initialise(table, 1 / representation.size)
+        # they would stay random, for vectors that a file is given for are not trained unless the user says so
+        if not fill_rows(table.weight, strings, vectors, path):
+            raise ValueError(
+                f"{option} {path}: has a vector of no {what} of the data; give vectors of this language, in the case "
+                "of --lgp-word-case"
+            )

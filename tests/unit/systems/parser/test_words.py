@@ -1,0 +1,433 @@
+"""Words: n-grams against index arithmetic, representations against loops over strings, growth, files of vectors."""
+
+import copy
+import gzip
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles.ngrams import indexed_ngrams, known_ngrams, mean_vector, ngram_counts
+from torch import nn
+
+from fairseq_syntax.systems.parser.words import (
+    WordRepresentation,
+    bag_table,
+    character_ngrams,
+    fill_rows,
+    frequent_ngrams,
+    load_vectors,
+    read_vectors,
+)
+
+SPECIALS = ["<s>", "<pad>", "</s>", "<unk>"]
+BOS, PAD, EOS, UNK = range(4)
+SIZE = 5
+LEXICON = [("the", 9), ("The", 4), ("cat", 3), ("cats", 2), ("Japan", 2), ("hat", 1), ("hats", 1), ("xyz", 1)]
+
+# few letters, so that n-grams come again; also letters beyond 16 bits, combining and special ones
+LETTERS = st.one_of(st.sampled_from("abcé字𝔘\u0301#"), st.characters())
+STRINGS = st.text(LETTERS, min_size=1, max_size=12)
+COUNTED = st.dictionaries(STRINGS, st.integers(0, 4), max_size=8).map(lambda words: list(words.items()))
+WORDS = st.text(st.sampled_from("abAB字ß"), min_size=1, max_size=7)
+DICTIONARIES = st.dictionaries(WORDS, st.integers(0, 4), max_size=8).map(lambda words: list(words.items()))
+NUMBERS = st.floats(-1e6, 1e6, width=32)
+# anything but line ends, and blanks at the start, which would look like an empty first field
+TOKENS = st.text(st.characters(exclude_characters=" \n\r", exclude_categories=["Cs"]), min_size=1, max_size=6)
+
+
+# --- n-grams ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("", ""),
+        ("a", "2gram-#BEGIN#a 2gram-a#END# 3gram-#BEGIN#a#END#"),
+        (
+            "Cat",
+            "2gram-#BEGIN#C 2gram-Ca 2gram-at 2gram-t#END# 3gram-#BEGIN#Ca 3gram-Cat 3gram-at#END# "
+            "4gram-#BEGIN#Cat 4gram-Cat#END#",
+        ),
+    ],
+)
+def test_ngrams_of_short_words(word, expected):
+    assert character_ngrams(word) == expected.split()
+
+
+@given(STRINGS | st.sampled_from(["a", "ab", "abc", "Cat", "hello", "x-y"]))
+def test_ngrams_are_those_of_charngram2vec(word):
+    assert character_ngrams(word) == indexed_ngrams(word)
+
+
+@given(COUNTED, st.integers(0, 6), st.lists(STRINGS), st.randoms())
+def test_ngrams_equal_counting_by_hand(words, minimum, unseen, random):
+    """Neither the order of words nor those of count 0 matter."""
+    keys = frequent_ngrams(words, minimum)
+    counts = ngram_counts(words)
+    assert set(keys) == {key for key, count in counts.items() if count >= minimum}
+    for before, after in itertools.pairwise(keys):
+        assert counts[before] > counts[after] or (counts[before] == counts[after] and before < after)
+    more = words + [(word, 0) for word in unseen]
+    random.shuffle(more)
+    assert frequent_ngrams(more, minimum) == keys
+
+
+@given(COUNTED, st.lists(st.one_of(STRINGS, st.just("")), max_size=6), st.integers(1, 12))
+def test_bags_equal_loops(words, rows, width):
+    keys = frequent_ngrams(words, 2)
+    rows += [word for word, _ in words]
+    table = bag_table(rows, {key: number for number, key in enumerate(keys, 1)}, width)
+    expected = [[1 + keys.index(key) for key in known_ngrams(word, keys)][:width] for word in rows]
+    longest = max([1, *map(len, expected)])
+    assert table.dtype == torch.int32 and table.shape == (len(rows), longest)
+    assert table.tolist() == [bag + [0] * (longest - len(bag)) for bag in expected]
+
+
+# --- representations ----------------------------------------------------------------------------------------------
+
+
+def build(words=LEXICON, unseen=(), minimum=2, **options) -> WordRepresentation:
+    """In float64, with drawn weights."""
+    words = [*words, *((word, 0) for word in unseen)]
+    symbols = SPECIALS + [word for word, _ in words]
+    counts = [1] * 4 + [count for _, count in words]
+    torch.manual_seed(1)
+    return WordRepresentation(symbols, counts, 4, pad=PAD, unk=UNK, size=SIZE, minimum=minimum, **options).double()
+
+
+@given(DICTIONARIES, st.integers(0, 3), st.booleans(), st.data())
+def test_forward_equals_loops(words, minimum, train, data):
+    module = build(words, minimum=minimum).train(train)
+    numbers = st.integers(0, 3 + len(words))
+    tokens = data.draw(st.lists(st.lists(numbers, min_size=3, max_size=3), min_size=1, max_size=3))
+    with torch.set_grad_enabled(train):
+        found = module(torch.tensor(tokens))
+    assert found.shape == (len(tokens), 3, 2 * SIZE)
+
+    frequent = [word for word, count in words if count >= max(1, minimum)]
+    rows, ngrams = module.words.weight.tolist(), module.ngrams.weight.tolist()
+    assert len(rows) == len(module.row_symbols) == 4 + len(frequent)
+    for sentence, vectors in zip(tokens, found, strict=True):
+        for token, vector in zip(sentence, vectors, strict=True):
+            word = words[token - 4][0] if token >= 4 else ""
+            if token < 4:
+                row = token
+            else:
+                row = 4 + frequent.index(word) if word in frequent else UNK
+            mean = mean_vector(word, module.ngram_keys, ngrams, len(module.ngram_keys))
+            torch.testing.assert_close(vector, torch.tensor(rows[row] + mean, dtype=torch.double), atol=1e-12, rtol=0)
+
+
+def test_lower_cased_words_share_a_row_and_keep_their_ngrams():
+    words = [*LEXICON, ("Dog", 1), ("DOG", 1), ("<PAD>", 5)]
+    module = build(words, unseen=["THE", "JAPAN", "Ox"], lowercase=True)
+    assert module.row_symbols == [*SPECIALS, "the", "cat", "cats", "japan", "dog", "<pad>"]
+    symbols = [*SPECIALS, *(word for word, _ in words), "THE", "JAPAN", "Ox"]
+    row = dict(zip(symbols, module.word_row.tolist(), strict=True))
+    assert row["The"] == row["THE"] == row["the"] == 4
+    assert row["Japan"] == row["JAPAN"] == 7
+    assert row["Dog"] == row["DOG"] == 8 and row["Ox"] == UNK
+    # a word that is spelled like padding is a word
+    assert row["<PAD>"] == 9 and row["<pad>"] == PAD and module.words.padding_idx == PAD
+    bags = dict(zip(symbols, module.bag.tolist(), strict=True))
+    assert bags["The"] != bags["the"]
+
+
+@given(DICTIONARIES, st.lists(WORDS, max_size=5, unique=True), st.booleans(), st.booleans())
+def test_added_words_are_as_if_there_from_the_start(words, unseen, lowercase, cached):
+    unseen = [word for word in unseen if word not in dict(words)]
+    whole, grown = build(words, unseen, lowercase=lowercase).eval(), build(words, lowercase=lowercase).eval()
+    tokens = torch.arange(4 + len(words) + len(unseen)).unsqueeze(0)
+    with torch.no_grad():
+        if cached:
+            grown(tokens[:, : 4 + len(words)])
+        for word in unseen[:1]:
+            grown.add_symbols([word])
+        grown.add_symbols(unseen[1:])
+        assert torch.equal(grown.word_row, whole.word_row)
+        assert torch.equal(grown(tokens), whole(tokens))
+
+
+def test_words_are_added_without_copying_the_tables():
+    words = [f"cat{number}" for number in range(40)]
+    whole, grown = build(unseen=words).eval(), build().eval()
+    tokens = torch.arange(len(whole.bag)).unsqueeze(0)
+    places = set()
+    with torch.no_grad():
+        expected = whole(tokens)
+        grown(tokens[:, : len(grown.bag)])
+        for word in words:
+            before = grown.bag
+            copy = before.clone()
+            grown.add_symbols([word])
+            assert torch.equal(before, copy)
+            places.add((grown.bag.data_ptr(), grown.word_row.data_ptr(), grown._means.data_ptr()))
+        assert torch.equal(grown.word_row, whole.word_row) and torch.equal(grown(tokens), expected)
+    assert len(places) < 16
+    # and when the dictionary is cut back, as the parser for raw text does it
+    grown.word_row, grown.bag = grown.word_row[:-9], grown.bag[:-9]
+    grown.train().add_symbols(words[-9:])
+    assert torch.equal(grown.eval()(tokens), expected)
+
+
+class Counted(nn.EmbeddingBag):
+    """Counts the bags that it computed."""
+
+    bags = 0
+
+    def forward(self, *args):
+        self.bags += len(args[0])
+        return super().forward(*args)
+
+
+def counting(module):
+    module.ngrams.__class__ = Counted
+    return module.ngrams
+
+
+def test_only_distinct_words_are_computed_in_training():
+    module = build()
+    table = counting(module)
+    module(torch.tensor([[4, 5, 4, 4], [5, 5, 5, 9]]))
+    assert table.bags == 3
+
+
+def test_in_evaluation_the_dictionary_is_computed_once():
+    module = build().eval()
+    table = counting(module)
+    tokens = torch.tensor([[4, 5, 9]])
+    with torch.no_grad():
+        first = module(tokens)
+        module.eval()  # as fairseq before every batch
+        assert torch.equal(module(tokens), first)
+        assert table.bags == len(module.bag)
+        module.add_symbols(["new"])
+        module(torch.tensor([[len(module.bag) - 1]]))
+        assert table.bags == len(module.bag)  # that one only
+    assert module(tokens).requires_grad  # who wants gradients gets them, also in evaluation
+
+
+def in_place(module):
+    with torch.no_grad():
+        module.ngrams.weight.add_(1)
+
+
+def step(module):
+    optimizer = torch.optim.SGD(module.parameters(), lr=1.0)
+    with torch.enable_grad():
+        module(torch.tensor([[4]])).sum().backward()
+    optimizer.step()
+
+
+def assign(module):
+    other = copy.deepcopy(module)
+    in_place(other)
+    module.load_state_dict(other.state_dict(), assign=True)
+
+
+def train_behind_the_counter(module):
+    """As fairseq's optimizer of 16 bits writes."""
+    module.train()
+    module.ngrams.weight.data.add_(1)
+    module.eval()
+
+
+@pytest.mark.parametrize("change", [in_place, step, assign, train_behind_the_counter])
+def test_kept_means_follow_the_weights(change):
+    module = build().eval()
+    tokens = torch.tensor([[4]])
+    with torch.no_grad():
+        before = module.ngram_means(tokens)
+        change(module)
+        after = module.ngram_means(tokens)
+    assert not torch.equal(before, after)
+    torch.testing.assert_close(after, module.train().ngram_means(tokens).detach())
+
+
+def test_kept_means_follow_a_cast():
+    module = build().eval()
+    with torch.no_grad():
+        module(torch.tensor([[4]]))
+        assert module.float()(torch.tensor([[4]])).dtype == torch.float32
+    assert module.bag.dtype == torch.int32 and module.word_row.dtype == torch.int64
+
+
+def test_the_state_is_floating_point_only():
+    state = build().state_dict()
+    assert set(state) == {"words.weight", "ngrams.weight"}
+    assert all(value.is_floating_point() for value in state.values())
+
+
+def test_tables_start_between_minus_and_plus_a_tenth():
+    many = [(f"{n}word{n * n}", 2) for n in range(2000)]
+    module = build(many)
+    assert len(module.words.weight) == 2004 and len(module.ngrams.weight) == len(module.ngram_keys) + 1
+    for table, empty in ((module.words, PAD), (module.ngrams, 0)):
+        assert table.weight[empty].abs().sum() == 0
+        others = table.weight[torch.arange(len(table.weight)) != empty].detach()
+        assert others.abs().max() <= 0.1 and others.max() > 0.0999 and others.min() < -0.0999
+        # the standard deviation of U[-0.1, 0.1]
+        assert others.std().item() == pytest.approx(0.1 / 3**0.5, rel=0.02) and others.mean().abs() < 1e-3
+
+
+@pytest.mark.parametrize("train", [True, False])
+def test_gradients(train):
+    """Of both tables, with words that come again, and padding, whose rows stay 0; in evaluation, too."""
+    module = build([("the", 2), ("cat", 2)]).train(train)
+    tokens = torch.tensor([[4, 5, 4, 5, EOS], [5, UNK, EOS, PAD, PAD]])
+
+    def function(words, ngrams):
+        none = words.new_zeros(1, SIZE)
+        weights = {
+            "words.weight": torch.cat((words[:PAD], none, words[PAD:])),
+            "ngrams.weight": torch.cat((none, ngrams)),
+        }
+        return torch.func.functional_call(module, weights, (tokens,))
+
+    rows = [len(module.row_symbols) - 1, len(module.ngram_keys)]
+    weights = [torch.randn(count, SIZE, dtype=torch.double, requires_grad=True) for count in rows]
+    assert torch.autograd.gradcheck(function, weights)
+
+
+# --- files of vectors ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Function: text or bytes -> path of a file that has it."""
+
+    def write(content, name="vectors.txt"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
+        return str(path)
+
+    return write
+
+
+def as_lists(vectors):
+    return {token: vector.tolist() for token, vector in vectors.items()}
+
+
+@pytest.mark.parametrize(
+    ("content", "wanted", "expected"),
+    [
+        ("a 1 2\nb 3 4\nc 5 6\n", {"c", "a", "x"}, {"a": [1, 2], "c": [5, 6]}),
+        ("a 1 2\nNew York 3 4\n. . . 5 6\n", None, {"a": [1, 2], "New York": [3, 4], ". . .": [5, 6]}),
+        ("a 1 2\na 3 4\n", None, {"a": [1, 2]}),
+        # charNgram2vec cuts characters in two
+        (b"2gram-\xe3\x81 1 2\n2gram-ab 3 4\n", {"2gram-ab"}, {"2gram-ab": [3, 4]}),
+        (gzip.compress(b"a 1 2\r\n\r\nb 3 4"), None, {"a": [1, 2], "b": [3, 4]}),
+    ],
+    ids=["only wanted", "tokens with blanks", "the first of two", "no UTF-8", "gzip and other line ends"],
+)
+def test_what_is_read(file, content, wanted, expected):
+    path = file(content, "v.gz" if content[:2] == b"\x1f\x8b" else "v.txt")
+    assert as_lists(read_vectors(path, 2, wanted)) == expected
+
+
+@given(st.dictionaries(TOKENS, st.lists(NUMBERS, min_size=3, max_size=3), max_size=5), st.booleans(), st.booleans())
+def test_what_is_written_is_read(tmp_path_factory, entries, header, trailing_blank):
+    path = tmp_path_factory.mktemp("vectors") / "v.txt"
+    lines = [f"{len(entries)} 3"] if header else []
+    lines += [" ".join([token, *(repr(number) for number in vector)]) for token, vector in entries.items()]
+    end = " \n" if trailing_blank else "\n"  # word2vec leaves a blank
+    path.write_bytes("".join(line + end for line in lines).encode("utf-8"))
+    found = read_vectors(str(path), 3)
+    assert all(vector.dtype == np.float32 for vector in found.values())
+    assert as_lists(found) == entries
+
+
+@pytest.mark.parametrize("wanted", [None, {"a", "short", "none", "infinite", "letters", "b"}])
+def test_wrong_lines_are_passed_over_and_reported(file, caplog, wanted):
+    path = file("a 1 2\nshort 1\nnone\ninfinite 1 nan\nletters 1 x\nb 3 4\n")
+    assert as_lists(read_vectors(path, 2, wanted)) == {"a": [1, 2], "b": [3, 4]}
+    assert f"{path}: 4 lines do not end in 2 numbers, the first of them line 2" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "width", "shown"),
+    [
+        ("a 1 2 3\n", 1, 3, "'a 1 2 3'"),
+        ("a 1\n", 1, 1, "'a 1'"),
+        ("5 3\na 1 2 3\n", 2, 3, "'a 1 2 3'"),
+        ("\nA text of no vectors .\n", 2, 0, "'A text of no vectors .'"),
+        ("2 2\nword\n", 2, 0, "'word'"),
+        (b"2 2\n\xff\x00" + 60 * b"a", 2, 0, repr("\udcff\x00" + 38 * "a")),
+    ],
+)
+def test_files_of_other_vectors_or_none_are_refused(file, content, line, width, shown):
+    path = file(content)
+    with pytest.raises(ValueError) as caught:
+        read_vectors(path, 2)
+    message = f"{path}:{line}: {shown} is a word and {width} numbers, but the table has 2 columns; "
+    assert str(caught.value).startswith(message)
+
+
+@given(st.lists(st.one_of(st.none(), TOKENS), max_size=6), st.lists(TOKENS, max_size=6), st.booleans())
+def test_rows_with_a_vector_are_filled(strings, others, tensors):
+    names = [string for string in strings if string][::2] + others
+    vectors = {name: np.arange(2, dtype=np.float32) + 3 * number for number, name in enumerate(names)}
+    table = nn.Embedding(len(strings), 2).double()
+    before = table.weight.tolist()
+    sources = {name: torch.from_numpy(vector) for name, vector in vectors.items()} if tensors else vectors
+    hits = fill_rows(table.weight, strings, sources)
+    expected = [vectors[s].tolist() if s in vectors else row for s, row in zip(strings, before, strict=True)]
+    assert table.weight.tolist() == expected
+    assert hits == sum(s in vectors for s in strings)
+    assert table.weight.requires_grad and table.weight.is_leaf
+
+
+def test_the_hit_rate_is_logged(caplog):
+    with caplog.at_level("INFO"):
+        fill_rows(torch.zeros(4, 1), [None, "a", "b", "c"], {"b": np.ones(1)}, "v.txt")
+    assert "v.txt: 1 of 3 rows have a vector (33.3 %)" in caplog.text
+
+
+def representation(**options):
+    words = ["The", "cat", *(f"word{n}" for n in range(300))]
+    return WordRepresentation(
+        SPECIALS + words, [1] * 4 + [2] * len(words), 4, pad=PAD, unk=UNK, size=50, minimum=2, **options
+    )
+
+
+def line_of(token, value):
+    return " ".join([token, *[str(value)] * 50]) + "\n"
+
+
+def test_a_representation_starts_from_files(file):
+    module = representation(lowercase=True)
+    # padding stays 0 whatever the file says
+    words = file(line_of("the", 2) + line_of("The", 3) + line_of("<pad>", 4) + line_of("</s>", 5), "words")
+    ngrams = file(line_of("1gram-c", 6) + line_of("3gram-cat", 7), "ngrams")
+    load_vectors(module, words, ngrams)
+    filled = {"the": 2.0, "</s>": 5.0, "<pad>": 0.0}
+    for row, string in enumerate(module.row_symbols):
+        weight = module.words.weight[row].detach()
+        if string in filled:
+            assert (weight == filled[string]).all()
+        else:
+            assert 0 < weight.abs().max() <= 1 / 50
+    cat = 1 + module.ngram_keys.index("3gram-cat")
+    others = [number for number in range(1, len(module.ngram_keys) + 1) if number != cat]
+    assert (module.ngrams.weight[cat] == 7).all() and (module.ngrams.weight[0] == 0).all()
+    rest = module.ngrams.weight[others].detach()
+    assert 0.9 / 50 < rest.abs().max() <= 1 / 50
+
+
+def test_a_table_without_a_file_stays(file):
+    module = representation()
+    before = {name: value.clone() for name, value in module.state_dict().items()}
+    load_vectors(module, None, file(line_of("3gram-cat", 7)))
+    assert torch.equal(module.words.weight, before["words.weight"])
+    assert not torch.equal(module.ngrams.weight, before["ngrams.weight"])
+    load_vectors(module)
+    assert torch.equal(module.words.weight, before["words.weight"])
+
+
+def test_files_that_are_not_there_are_named_with_their_option(file, tmp_path):
+    for path in (str(tmp_path / "absent"), str(tmp_path), file("")):
+        with pytest.raises(ValueError, match=r"--lgp-word-vectors .*: no such file of vectors, or it is empty"):
+            load_vectors(representation(), path)
