@@ -21,7 +21,6 @@ from fairseq_syntax.systems.recurrent.model import RecurrentModel
 from fairseq_syntax.systems.transformer.model import SyntaxTransformerModel
 from fairseq_syntax.training.blackout import output_features
 
-INPUT_FEEDING = {"sdatt_decoder": "input-feeding", "cell": "lstm"}
 # beside the settings of an architecture
 VARIANTS = {
     "pascal_transformer_tiny": [
@@ -38,13 +37,9 @@ VARIANTS = {
     "sa_nmt_tiny": [{"cell": "gru", "sa_punctuation_never_heads": True}],
     "sa_nmt_shared_tiny": [{"sa_root_scores": "diagonal"}],
     "sdatt_tiny": [
-        {"sdatt_position": "hard", "sdatt_missing": "linear"},
-        {**INPUT_FEEDING, "sdatt_combine": "mul"},
-        {"sdatt_decoder": "input-feeding", "cell": "gru", "encoder_layers": 2, "decoder_layers": 2},
+        {"sdatt_position": "hard", "sdatt_combine": "add"},
     ],
-    "global_plus_sdatt_tiny": [{"sdatt_double_context_state": "readout"}, INPUT_FEEDING],
-    "flexible_att_tiny": [INPUT_FEEDING],
-    "local_att_tiny": [INPUT_FEEDING],
+    "global_plus_sdatt_tiny": [{"sdatt_double_context_state": "readout"}],
     "lgp_tiny": [{"lgp_graph": graph} for graph in ("seq", "dep", "uni")] + [{"lgp_decoder_bos": True}],
 }
 ARCHITECTURES = sorted(

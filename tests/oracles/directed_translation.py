@@ -7,7 +7,7 @@ import math
 
 import torch
 from oracles.forests import distances
-from oracles.syntax_translation import _cell, part, softmax, weighted
+from oracles.syntax_translation import part, softmax, weighted
 from torch import nn
 from torch.func import functional_call
 
@@ -35,17 +35,16 @@ def local(scores, query, net, **options):
     return around(scores, place, **options), place
 
 
-def around(scores, place, window=10.0, softmax="window", renormalize=False):
+def around(scores, place, window=10.0, softmax="window"):
     """Eqs. 6-8 around a position."""
     length = len(scores)
     row = min(math.floor(place), length - 1)
     inside = [abs(j - row) <= window for j in range(length)]
     weights = some_softmax(scores, inside if softmax == "window" else [True] * length)
-    weights = [
+    return [
         weight * torch.exp(-((j + 0.5 - place) ** 2) / (2 * (window / 2) ** 2)) if near else weight * 0
         for j, (weight, near) in enumerate(zip(weights, inside, strict=True))
     ]
-    return [weight / sum(weights) for weight in weights] if renormalize else weights
 
 
 def flexible(scores, query, net, centre, **options):
@@ -70,12 +69,9 @@ def row_weights(scores, distances, window, sigma, combine):
     inside = [d <= window for d in distances]
     if combine == "mul":
         scores = [e * math.exp(x) for e, x in zip(scores, exponents, strict=True)]
-    elif combine == "add":
+    else:
         scores = [e + x for e, x in zip(scores, exponents, strict=True)]
-    weights = some_softmax(scores, inside)
-    if combine == "post":
-        weights = [weight * math.exp(x) for weight, x in zip(weights, exponents, strict=True)]
-    return torch.stack(weights)
+    return torch.stack(some_softmax(scores, inside))
 
 
 def directed(scores, query, net, distances, *, window=4.0, sigma=None, combine="mul", gradient="smooth"):
@@ -97,7 +93,7 @@ def directed(scores, query, net, distances, *, window=4.0, sigma=None, combine="
     return list(weights), place
 
 
-def unit_of(word, heads, size):
+def unit_of(word, heads, size=10):
     """Words in the dependency unit of a word: parent, siblings, children; no more than `size`."""
     if heads[word] == -2:
         return []
@@ -110,7 +106,7 @@ def unit_of(word, heads, size):
     return parent + others
 
 
-def unit_vectors(net, table, sentence, heads, size=10, words=None):
+def unit_vectors(net, table, sentence, heads, words=None):
     """V_U of every token; `words` are the words of tokens, each a token of its own if they are not given."""
     words = list(range(len(sentence))) if words is None else words
     pieces = [[table[i] for i, word in zip(sentence, words, strict=True) if word == j] for j in range(len(heads))]
@@ -119,7 +115,7 @@ def unit_vectors(net, table, sentence, heads, size=10, words=None):
 
     def vector(members):
         rows = [vectors[word] for word in members]
-        rows += [net["filler"]] * (size - len(rows))
+        rows += [net["filler"]] * (10 - len(rows))
         for layer in range(2):
             weight, bias = net[f"convolutions.{layer}.weight"], net[f"convolutions.{layer}.bias"]
             found = []
@@ -131,7 +127,7 @@ def unit_vectors(net, table, sentence, heads, size=10, words=None):
             rows = [torch.maximum(found[i], found[i + 1]) for i in range(0, len(found) - 1, 2)]
         return sum(rows) / len(rows)
 
-    units = [vector(unit_of(word, heads, size)) for word in range(len(heads))] + [vector([])]
+    units = [vector(unit_of(word, heads)) for word in range(len(heads))] + [vector([])]
     return [units[word] for word in words]
 
 
@@ -148,11 +144,8 @@ def gru(inputs, recurrent, x, hidden, masks=(1, 1)):
     return (1 - update) * torch.tanh(given[2] + reset * own[2]) + update * hidden
 
 
-def run(weights, rows, cell, layers=1, masks=None):
-    """Annotations of one sentence (T, E), a list; final states, each (2 x layers, 1, H).
-
-    `masks` of a GRU: two for each direction, see `gru`.
-    """
+def run(weights, rows, layers=1, masks=None):
+    """Annotations (T, E) of one sentence by a GRU, a list; `masks`: two for each direction, see `gru`."""
     size = weights["weight_hh_l0"].shape[1]
     if masks:
         both = []
@@ -166,13 +159,13 @@ def run(weights, rows, cell, layers=1, masks=None):
                 hidden = gru(inputs, recurrent, row, hidden, own)
                 states.append(hidden)
             both.append(states[::-1] if suffix else states)
-        return [torch.cat(pair) for pair in zip(*both, strict=True)], None
-    stack = {"lstm": nn.LSTM, "gru": nn.GRU}[cell](rows.shape[1], size, layers, bidirectional=True)
-    annotations, final = functional_call(stack, weights, (rows.unsqueeze(1),))
-    return list(annotations[:, 0]), final if isinstance(final, tuple) else (final,)
+        return [torch.cat(pair) for pair in zip(*both, strict=True)]
+    stack = nn.GRU(rows.shape[1], size, layers, bidirectional=True)
+    annotations, _ = functional_call(stack, weights, (rows.unsqueeze(1),))
+    return list(annotations[:, 0])
 
 
-def translate_with_two_sequences(parameters, words, units, previous, cell, share, masks=None):
+def translate_with_two_sequences(parameters, words, units, previous, share, masks=None):
     """SDRNMT-2: annotations h over words and d over units, a conditional GRU over each, one distribution."""
     decoder = part(parameters, "decoder.")
     sequences, states = [], []
@@ -180,7 +173,7 @@ def translate_with_two_sequences(parameters, words, units, previous, cell, share
     for rnn, rows, initial, own in zip(
         ("rnn", "unit_rnn"), (words, units), ("initial", "unit_initial"), kept[0], strict=True
     ):
-        annotations, _ = run(part(parameters, f"encoder.{rnn}."), rows, cell, masks=own)
+        annotations = run(part(parameters, f"encoder.{rnn}."), rows, masks=own)
         sequences.append(annotations)
         mean = sum(annotations) / len(annotations)
         states.append(torch.tanh(decoder[f"{initial}.weight"] @ mean + decoder[f"{initial}.bias"]))
@@ -223,12 +216,9 @@ def translate(
     attention="global",
     double_context=False,
     readout=False,
-    sdatt_decoder="conditional-gru",
-    cell="gru",
     layers=1,
     sdr=0,
     share=0.5,
-    unit_size=10,
     masks=None,
     **options,
 ):
@@ -241,7 +231,7 @@ def translate(
         previous: ids of target words.
         readout: the second GRU gets the global context only.
         sdr: 1: the encoder reads vectors of dependency units beside the words; 2: see `translate_with_two_sequences`.
-        share, unit_size: of words in scores of the latter; words in a unit.
+        share: of words in scores of the latter.
         masks: dropout of states: per sequence of annotations those of the encoder, see `run`, and of the decoder: for
             gates and candidate of the first GRU, for the attention, for gates and candidate of the second.
         options: of the weights.
@@ -249,12 +239,12 @@ def translate(
     table = parameters["encoder.embed_tokens.weight"]
     read = table[torch.tensor(sentence)]
     if sdr:
-        units = torch.stack(unit_vectors(part(parameters, "encoder.units."), table, sentence, heads, unit_size))
+        units = torch.stack(unit_vectors(part(parameters, "encoder.units."), table, sentence, heads))
         if sdr == 2:
-            return translate_with_two_sequences(parameters, read, units, previous, cell, share, masks)
+            return translate_with_two_sequences(parameters, read, units, previous, share, masks)
         read = torch.cat((read, units), dim=1)
     (of_encoder,), (own,) = masks or ([None], [[1] * 5])
-    annotations, final = run(part(parameters, "encoder.rnn."), read, cell, layers, of_encoder)
+    annotations = run(part(parameters, "encoder.rnn."), read, layers, of_encoder)
     memory, decoder = part(parameters, "encoder.memory."), part(parameters, "decoder.")
     net = part(decoder, "attention.weights.")
     paths = tree_paths(heads)
@@ -287,37 +277,20 @@ def translate(
         return contexts, found
 
     logits, everything = [], []
-    if sdatt_decoder == "conditional-gru":
-        mean = sum(annotations) / len(annotations)
-        state = torch.tanh(decoder["initial.weight"] @ mean + decoder["initial.bias"])
-    else:
-        state = []
-        for layer in range(layers):
-            both = [torch.cat((direction[2 * layer, 0], direction[2 * layer + 1, 0])) for direction in final]
-            if "bridges.0.weight" in decoder:
-                both = [decoder[f"bridges.{n}.weight"] @ v + decoder[f"bridges.{n}.bias"] for n, v in enumerate(both)]
-            state.append(both)
-        u = torch.zeros_like(decoder["output_state.weight"][:, 0])
+    mean = sum(annotations) / len(annotations)
+    state = torch.tanh(decoder["initial.weight"] @ mean + decoder["initial.bias"])
     for word in previous:
         y = decoder["embed_tokens.weight"][word]
-        if sdatt_decoder == "conditional-gru":
-            query = gru(part(decoder, "before.ahead."), part(decoder, "before.recurrent."), y, state, own[:2])
-            contexts, found = attend(query * own[2])
-            fed = contexts[0] if readout else torch.cat(contexts)
-            state = gru(part(decoder, "after.input."), part(decoder, "after.recurrent."), fed, query, own[3:])
-            # L_w y + L_d s + L_cg c^g + L_cs c^s + b: the matrices stand in one
-            given, total, column = [y, state, *contexts], decoder["deep_output.bias"], 0
-            for vector in given:
-                total = total + decoder["deep_output.weight"][:, column : column + len(vector)] @ vector
-                column += len(vector)
-            output = torch.tanh(total)
-        else:
-            x = torch.cat((y, u))
-            for layer in range(layers):
-                state[layer] = _cell(cell, part(decoder, f"cells.{layer}."), x, state[layer])
-                x = state[layer][0]
-            contexts, found = attend(x)
-            output = u = torch.tanh(decoder["output_state.weight"] @ torch.cat([x, *contexts]))
+        query = gru(part(decoder, "before.ahead."), part(decoder, "before.recurrent."), y, state, own[:2])
+        contexts, found = attend(query * own[2])
+        fed = contexts[0] if readout else torch.cat(contexts)
+        state = gru(part(decoder, "after.input."), part(decoder, "after.recurrent."), fed, query, own[3:])
+        # L_w y + L_d s + L_cg c^g + L_cs c^s + b: the matrices stand in one
+        given, total, column = [y, state, *contexts], decoder["deep_output.bias"], 0
+        for vector in given:
+            total = total + decoder["deep_output.weight"][:, column : column + len(vector)] @ vector
+            column += len(vector)
+        output = torch.tanh(total)
         scores = decoder["output_projection.weight"] @ output
         logits.append(scores + decoder["output_projection.bias"] if "output_projection.bias" in decoder else scores)
         everything.append(found)

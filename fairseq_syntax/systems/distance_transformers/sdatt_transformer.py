@@ -16,7 +16,7 @@ from torch import Tensor
 from ...data.collating import GivenSyntax, SourceSyntax
 from ...options import option
 from ..sdatt.position_metrics import log_correlations, progress
-from ..sdatt.syntax_directed_attention import POSITION_HELP, MissingParse, PositionGradient, complete_distances
+from ..sdatt.syntax_directed_attention import POSITION_HELP, MissingParse, PositionGradient, distances_of
 from ..transformer.encoder import SyntaxEncoder
 from ..transformer.layer_choice import check_choice, chosen_layers, kept_layers
 from ..transformer.model import SyntaxTransformerModel, register_sizes
@@ -42,8 +42,7 @@ class SyntaxDirectedTransformerOptions(FairseqDataclass):
     sdatt_position: PositionGradient = option(PositionGradient.smooth, POSITION_HELP, reading=True)
     sdatt_missing: MissingParse = option(
         MissingParse.all_equal,
-        "what a sentence without a parse gets. global: all words are equally near; linear: "
-        "distances in the sentence; error: it is refused",
+        "what a sentence without a parse gets. global: all words are equally near; error: it is refused",
     )
 
 
@@ -69,7 +68,7 @@ class SyntaxDirectedEncoder(SyntaxEncoder):
         if not self.directs:
             return encoder_out
         keep = ~encoder_out["encoder_padding_mask"][0]
-        distances = complete_distances(GivenSyntax(src_syntax or {}), keep, self.cfg.sdatt_missing)
+        distances = distances_of(GivenSyntax(src_syntax or {}), keep, self.cfg.sdatt_missing)
         window, sigma = self.cfg.sdatt_n, self.cfg.sdatt_sigma
         encoder_out["tree_penalty"] = [tree_penalty(distances, keep, window, window / 2 if sigma is None else sigma)]
         return encoder_out

@@ -71,6 +71,9 @@ class DependencyParsingConfig(FairseqDataclass):
     lgp_pos_batch_size: int = option(25, "sentences per batch of tags", "[1, inf)")
     lgp_dep_batch_size: int = option(15, "sentences per batch of trees", "[1, inf)")
     max_source_positions: int = option(1024, "longest sentence, in tokens, EOS included", "[1, inf)")
+    # programs that look into translators ask for these
+    source_lang: str = option("text", "name of the language; has no effect")
+    target_lang: str = option("trees", "has no effect")
 
 
 @register_task("dependency_parsing", dataclass=DependencyParsingConfig)
@@ -230,7 +233,8 @@ class DependencyParsingTask(FairseqTask):
         name = getattr(cfg, "_name", None) or getattr(cfg, "criterion", None)
         if name != "joint_parsing":
             raise ValueError(f"--criterion {name}: --task dependency_parsing needs --criterion joint_parsing")
-        return super().build_criterion(cfg, from_checkpoint)
+        # as from a checkpoint: fairseq-validate does not say so, and old ones have options that are gone
+        return super().build_criterion(cfg, from_checkpoint=True)
 
     def optimizer_step(self, optimizer, model, update_num):
         """As in fairseq; what a pass does not use is left alone in several processes, too, as it is in one.

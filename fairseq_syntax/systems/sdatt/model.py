@@ -1,6 +1,5 @@
 """SDAtt: syntax-directed attention, and the attentions it is compared with (Chen et al., AAAI 2018)."""
 
-import logging
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Optional
@@ -10,12 +9,11 @@ from fairseq.models import register_model
 from torch import nn
 
 from ...options import option, register_presets
-from ..recurrent.cells import CellType, GRUCell, LSTMCell, RecurrentCell
+from ..recurrent.cells import CellType, GRUCell
 from ..recurrent.encoder import RecurrentEncoder
 from ..recurrent.model import RecurrentModel, RecurrentOptions
-from .additive_attention import AdditiveAttention, AdditiveMemory, SourceWeights
+from .attention import AdditiveAttention, AdditiveMemory, FlexibleWeights, LocalSoftmax, LocalWeights, SourceWeights
 from .conditional_gru import ConditionalGRUDecoder
-from .dependency_units import SMALLEST_UNIT
 from .position_metrics import log_positions
 from .syntax_directed_attention import (
     POSITION_HELP,
@@ -25,11 +23,7 @@ from .syntax_directed_attention import (
     SyntaxDirectedMemory,
     SyntaxDirectedWeights,
 )
-from .two_sequence_attention import TwoSequenceAttention
-from .unit_encoders import UNIT_INPUTS, TwoMemories, TwoSequenceEncoder, TwoStateDecoder, UnitEncoder
-from .window_attention import FlexibleWeights, LocalSoftmax, LocalWeights
-
-logger = logging.getLogger(__name__)
+from .units import UNIT_INPUTS, TwoMemories, TwoSequenceAttention, TwoSequenceEncoder, TwoStateDecoder, UnitEncoder
 
 
 class AttentionKind(StrEnum):
@@ -41,22 +35,18 @@ class AttentionKind(StrEnum):
     syntax = "sdatt"
 
 
-class DecoderKind(StrEnum):
-    """The recurrent decoder."""
+class ContextState(StrEnum):
+    """Which contexts of a double context enter the second GRU; both enter the deep output."""
 
-    conditional_gru = "conditional-gru"
-    input_feeding = "input-feeding"
-
-
-ContextState = StrEnum("ContextState", "both readout")
-"""Which contexts of a double context enter the second GRU; both enter the deep output."""
+    both = "both"
+    readout = "readout"
 
 
 @dataclass
 class SyntaxDirectedOptions(RecurrentOptions):
     """Options of SDAtt and its peers; the presets choose the attention."""
 
-    cell: CellType = option(CellType.gru, "recurrent cell of encoder and decoder")
+    cell: CellType = option(CellType.gru, "recurrent cell of encoder and decoder; gru")
     dropout: float = option(0.2, "dropout of embeddings, of annotations, and around the deep output", "[0, 1)")
     embedding_dropout: Optional[float] = option(
         None, "dropout of source and target embeddings; default: --dropout, as in Nematus", "[0, 1)"
@@ -75,18 +65,12 @@ class SyntaxDirectedOptions(RecurrentOptions):
     encoder_layers: int = option(1, "bidirectional layers of the encoder", "[1, inf)")
     decoder_embed_dim: int = option(620, "size of target embeddings and of the deep output", "[1, inf)")
     decoder_hidden_size: int = option(1000, "size of the decoder's state", "[1, inf)")
-    decoder_layers: int = option(1, "layers of the input-feeding decoder")
+    decoder_layers: int = option(1, "layers of the decoder; 1")
     init_range: Optional[float] = option(
         None,
         "all parameters start uniformly distributed between -R and R; default: as in Nematus, square "
         "matrices orthogonal, others normal with standard deviation 0.01, biases 0",
         "(0, inf)",
-    )
-    sdatt_decoder: DecoderKind = option(
-        DecoderKind.conditional_gru, "conditional GRU with deep output, or input feeding"
-    )
-    sdatt_attention_size: Optional[int] = option(
-        None, "size of attention keys; default: that of the annotations", "[1, inf)"
     )
     sdatt_attention: AttentionKind = option(AttentionKind.plain, "weights of the (second) context")
     sdatt_double_context: bool = option(False, "use the context of global attention, too")
@@ -99,16 +83,14 @@ class SyntaxDirectedOptions(RecurrentOptions):
     sdatt_sigma: Optional[float] = option(
         None, "standard deviation of the Gaussian, in arcs, or inf; default: half the window", "(0, inf]"
     )
-    sdatt_combine: Optional[Combine] = option(
-        None,
-        "how distance changes scores: mul (published; default of the conditional GRU), add (default elsewhere), post",
-        reading=True,
+    sdatt_combine: Combine = option(
+        Combine.mul, "how distance changes scores: mul (published), or add, always a penalty", reading=True
     )
     sdatt_position: PositionGradient = option(PositionGradient.smooth, POSITION_HELP, reading=True)
     sdatt_missing: MissingParse = option(
         MissingParse.all_equal,
-        "what a sentence without a parse gets. global: all words are equally near, and "
-        "units are empty; linear: distances in the sentence, not for units; error: it is refused",
+        "what a sentence without a parse gets. global: all words are equally near, and units are empty; error: it is "
+        "refused",
     )
     variational_dropout: bool = option(
         False, "drop the same components at all positions of a sentence, as Nematus does"
@@ -122,7 +104,6 @@ class SyntaxDirectedOptions(RecurrentOptions):
     sdatt_sdr_lambda: float = option(
         0.5, "share of words in the attention scores of --sdatt-sdr 2; that of units is the rest", "[0, 1]"
     )
-    sdatt_sdr_unit_size: int = option(SMALLEST_UNIT, "words in a dependency unit", f"[{SMALLEST_UNIT}, inf)")
     sdatt_sdr_depthwise: bool = option(
         False, "convolve each dimension of the embeddings of a unit separately", reading=True
     )
@@ -133,7 +114,6 @@ class SyntaxDirectedOptions(RecurrentOptions):
         "over the sentence, which is eq. 6 of Chen et al. (2018) to the letter",
         reading=True,
     )
-    sdatt_local_renorm: bool = option(False, "make the weights of local attention sum to one", reading=True)
     sdatt_flex_sigma: float = option(3.0, "scale of the penalty of flexible attention, in tokens", "(0, inf]")
     sdatt_flex_threshold: float = option(
         float("inf"), "leave out positions with a greater penalty in flexible attention", "(0, inf]", reading=True
@@ -169,59 +149,32 @@ class SyntaxDirectedModel(RecurrentModel):
     @classmethod
     def check_options(cls, args, task):
         super().check_options(args, task)
-        _warn_of_unused(args)
-        if args.sdatt_double_context and args.sdatt_attention == AttentionKind.plain:
+        if args.cell != CellType.gru or args.decoder_layers != 1:
             raise ValueError(
-                "--sdatt-double-context: the second context needs --sdatt-attention local, flexible or sdatt"
+                f"--cell {args.cell} --decoder-layers {args.decoder_layers}: the decoder is a conditional GRU; give "
+                "--cell gru --decoder-layers 1"
             )
-        if args.sdatt_decoder == DecoderKind.conditional_gru and (
-            args.cell != CellType.gru or args.decoder_layers != 1
-        ):
+        if args.encoder_layers > 1 and (args.recurrent_dropout or args.variational_dropout):
             raise ValueError(
-                "--sdatt-decoder conditional-gru has one layer of --cell gru; choose input-feeding for more"
+                f"--encoder-layers {args.encoder_layers}: --recurrent-dropout and --variational-dropout need one, "
+                "because PyTorch draws its dropout between layers at every position"
             )
-        if args.sdatt_decoder == DecoderKind.input_feeding and args.variational_dropout:
-            raise ValueError("--variational-dropout: needs --sdatt-decoder conditional-gru")
-        if args.recurrent_dropout and (args.sdatt_decoder == DecoderKind.input_feeding or args.encoder_layers > 1):
-            raise ValueError(
-                f"--recurrent-dropout {args.recurrent_dropout}: needs --sdatt-decoder conditional-gru and "
-                "--encoder-layers 1"
-            )
-        if args.variational_dropout and args.encoder_layers > 1:
-            raise ValueError(
-                f"--variational-dropout: needs --encoder-layers 1, not {args.encoder_layers}; between layers, PyTorch "
-                "draws its dropout again at every position"
-            )
-        if args.sdatt_double_context_state == ContextState.readout and (
-            not args.sdatt_double_context or args.sdatt_decoder == DecoderKind.input_feeding
-        ):
-            raise ValueError(
-                "--sdatt-double-context-state readout: needs --sdatt-double-context and --sdatt-decoder conditional-gru"
-            )
-        _check_units(args)
+        if args.sdatt_sdr == 2 and args.sdatt_attention != AttentionKind.plain:
+            raise ValueError("--sdatt-sdr 2: needs --sdatt-attention global")
 
     @classmethod
     @torch.no_grad()
     def initialize(cls, model, args):
         if args.init_range is not None:
             return super().initialize(model, args)
-        gates = (GRUCell if args.cell == CellType.gru else LSTMCell).gates
         # matrices of all gates, one below the other
-        layers = [module for module in model.modules() if isinstance(module, (nn.RNNBase, RecurrentCell))]
+        layers = [module for module in model.modules() if isinstance(module, (nn.GRU, GRUCell))]
         of_gates = {id(parameter) for layer in layers for parameter in layer.parameters()}
-        for name, parameter in model.named_parameters():
+        for parameter in model.parameters():
             if parameter.dim() == 1:
                 nn.init.zeros_(parameter)
-            elif parameter.dim() == 3:
-                # convolutions, which Nematus does not have, keep the values that PyTorch gives them
-                continue
-            elif "weight_hh" in name or "recurrent" in name:
-                # in an LSTM of ours the input comes first
-                nn.init.normal_(parameter, std=0.01)
-                for gate in parameter.chunk(gates):
-                    nn.init.orthogonal_(gate[:, -len(gate) :])
-            else:
-                for matrix in parameter.chunk(gates) if id(parameter) in of_gates else (parameter,):
+            elif parameter.dim() == 2:  # convolutions, which Nematus does not have, keep the values of PyTorch
+                for matrix in parameter.chunk(GRUCell.gates) if id(parameter) in of_gates else (parameter,):
                     if matrix.shape[0] == matrix.shape[1]:
                         nn.init.orthogonal_(matrix)
                     else:
@@ -229,14 +182,13 @@ class SyntaxDirectedModel(RecurrentModel):
 
     @classmethod
     def build_attention(cls, args, task):
-        source, query = 2 * args.encoder_hidden_size, args.decoder_hidden_size
-        size = args.sdatt_attention_size or source
+        size, query = 2 * args.encoder_hidden_size, args.decoder_hidden_size
         if args.sdatt_sdr == 2:
-            return TwoMemories(source, size), TwoSequenceAttention(query, size, args.sdatt_sdr_lambda)
+            return TwoMemories(size), TwoSequenceAttention(query, size, args.sdatt_sdr_lambda)
         if args.sdatt_attention == AttentionKind.syntax:
-            memory = SyntaxDirectedMemory(source, size, args.sdatt_double_context, args.sdatt_missing)
+            memory = SyntaxDirectedMemory(size, args.sdatt_double_context, args.sdatt_missing)
         else:
-            memory = AdditiveMemory(source, size, args.sdatt_double_context)
+            memory = AdditiveMemory(size, args.sdatt_double_context)
         return memory, AdditiveAttention(query, size, _weights(args, query), args.sdatt_double_context)
 
     @classmethod
@@ -248,49 +200,17 @@ class SyntaxDirectedModel(RecurrentModel):
     def build_decoder(cls, args, task, embed_tokens, attention, context_size):
         if args.sdatt_sdr == 2:
             return TwoStateDecoder(task.target_dictionary, args, embed_tokens, attention, context_size)
-        if args.sdatt_decoder == DecoderKind.input_feeding:
-            return super().build_decoder(args, task, embed_tokens, attention, context_size)
         fed = context_size if args.sdatt_double_context_state == ContextState.both else 2 * args.encoder_hidden_size
         return ConditionalGRUDecoder(task.target_dictionary, args, embed_tokens, attention, context_size, fed)
 
 
-def _warn_of_unused(args) -> None:
-    """Say which of the given options belong to other attentions."""
-    local, flexible, syntax = (
-        args.sdatt_attention == kind for kind in (AttentionKind.local, AttentionKind.flexible, AttentionKind.syntax)
-    )
-    used = dict.fromkeys(("sdatt_n", "sdatt_sigma", "sdatt_combine", "sdatt_position"), syntax)
-    used |= dict.fromkeys(("sdatt_local_window", "sdatt_local_softmax", "sdatt_local_renorm"), local)
-    used |= dict.fromkeys(("sdatt_flex_sigma", "sdatt_flex_threshold"), flexible)
-    used |= dict.fromkeys(("sdatt_sdr_unit_size", "sdatt_sdr_depthwise"), args.sdatt_sdr > 0)
-    used |= {"sdatt_sdr_lambda": args.sdatt_sdr == 2, "sdatt_missing": syntax or args.sdatt_sdr > 0}
-    defaults = SyntaxDirectedOptions()
-    for name in (name for name, is_used in used.items() if not is_used):
-        value = getattr(args, name)
-        if value != getattr(defaults, name):
-            option_name = f"--{name.replace('_', '-')}"
-            logger.warning("%s %s changes nothing with --sdatt-attention %s", option_name, value, args.sdatt_attention)
-
-
-def _check_units(args) -> None:
-    if args.sdatt_sdr == 2 and (
-        args.sdatt_attention != AttentionKind.plain or args.sdatt_decoder != DecoderKind.conditional_gru
-    ):
-        raise ValueError("--sdatt-sdr 2: needs --sdatt-attention global and --sdatt-decoder conditional-gru")
-    if args.sdatt_sdr and args.sdatt_attention != AttentionKind.syntax and args.sdatt_missing == MissingParse.linear:
-        raise ValueError("--sdatt-missing linear: units have no linear form; choose global or error")
-
-
 def _weights(args, query: int) -> SourceWeights:
     if args.sdatt_attention == AttentionKind.local:
-        return LocalWeights(query, args.sdatt_local_window, args.sdatt_local_softmax, args.sdatt_local_renorm)
+        return LocalWeights(query, args.sdatt_local_window, args.sdatt_local_softmax)
     if args.sdatt_attention == AttentionKind.flexible:
         return FlexibleWeights(query, args.sdatt_flex_sigma, args.sdatt_flex_threshold)
     if args.sdatt_attention == AttentionKind.syntax:
-        combine = args.sdatt_combine
-        if combine is None:
-            published = args.sdatt_decoder == DecoderKind.conditional_gru
-            combine = Combine.mul if published else Combine.add
+        combine = args.sdatt_combine or Combine.mul  # None in older checkpoints
         return SyntaxDirectedWeights(query, args.sdatt_n, args.sdatt_sigma, combine, args.sdatt_position)
     return SourceWeights()
 

@@ -6,7 +6,7 @@ from typing import Optional
 from fairseq.logging import metrics
 from torch import Tensor
 
-from .window_attention import centre_row
+from .attention import centre_row
 
 
 def log_positions(position: Tensor, plain: Tensor, of_source: Tensor, of_target: Tensor) -> None:

@@ -8,9 +8,7 @@ import torch
 from torch import Tensor
 
 from ...data.collating import SourceSyntax
-from ...trees.distances import PAD_DISTANCE
-from .additive_attention import AdditiveMemory, PositionNet, SourceWeights, global_weights
-from .window_attention import centre_row
+from .attention import AdditiveMemory, PositionNet, SourceWeights, centre_row, global_weights
 
 
 class Combine(StrEnum):
@@ -18,7 +16,6 @@ class Combine(StrEnum):
 
     mul = "mul"  # e G, as published (eq. 10)
     add = "add"  # e + log G: always a penalty, whatever the sign of e
-    post = "post"  # softmax(e) G, not renormalised
 
 
 class PositionGradient(StrEnum):
@@ -40,7 +37,6 @@ class MissingParse(StrEnum):
     """What stands in for the distances of a sentence without a parse."""
 
     all_equal = "global"  # 0 everywhere: global attention
-    linear = "linear"  # distance in the sentence
     error = "error"
 
 
@@ -51,59 +47,43 @@ class SyntaxDirectedMemory(AdditiveMemory):
         ValueError: no distances; or a sentence without a parse, unless missing parses are allowed.
     """
 
-    def __init__(
-        self,
-        source_size: int,
-        attention_size: int,
-        double_context: bool = False,
-        missing: MissingParse = MissingParse.all_equal,
-    ):
-        super().__init__(source_size, attention_size, double_context)
+    def __init__(self, size: int, double_context: bool = False, missing: MissingParse = MissingParse.all_equal):
+        super().__init__(size, double_context)
         self.missing = missing
 
     def forward(self, states, source):
         memory = super().forward(states, source)
-        memory["distances"] = complete_distances(source.syntax, memory["keep"], self.missing)
+        memory["distances"] = distances_of(source.syntax, memory["keep"], self.missing)
         return memory
 
 
-def complete_distances(syntax: Optional[SourceSyntax], keep: Tensor, missing: MissingParse) -> Tensor:
-    """(B, T, T) tree distances of a batch, those of sentences without a parse filled in.
+def distances_of(syntax: SourceSyntax, keep: Tensor, missing: MissingParse) -> Tensor:
+    """(B, T, T) tree distances of a batch, uint8: `PAD_DISTANCE` at padding, all 0 in sentences without a parse.
 
     Args:
-        syntax: with "distances" (B, T, T) uint8, `PAD_DISTANCE` at padding, all 0 in sentences without a parse.
+        syntax: with "distances".
         keep: (B, T), True at real tokens.
-        missing: what to fill in.
+        missing: what to make of sentences without a parse.
 
     Raises ValueError: no distances, or a sentence has none and `missing` is `error`.
     """
     distances = syntax["distances"]
-    if missing == MissingParse.all_equal:
-        return distances
-    real = keep.unsqueeze(1) & keep.unsqueeze(2)
-    # EOS is at least one arc from every word of a parsed sentence
-    unparsed = (keep.sum(dim=1) > 1) & ~((distances > 0) & real).flatten(1).any(dim=1)
     if missing == MissingParse.error:
-        refuse_unparsed(unparsed, "global or linear")
-        return distances
-    columns = torch.arange(keep.shape[1], device=keep.device)
-    linear = (columns.unsqueeze(0) - columns.unsqueeze(1)).abs().clamp(max=PAD_DISTANCE - 1)
-    return torch.where(real & unparsed[:, None, None], linear.to(distances.dtype), distances)
+        real = keep.unsqueeze(1) & keep.unsqueeze(2)
+        # EOS is at least one arc from every word of a parsed sentence
+        refuse_unparsed((keep.sum(dim=1) > 1) & ~((distances > 0) & real).flatten(1).any(dim=1))
+    return distances
 
 
-def refuse_unparsed(unparsed: Tensor, others: str) -> None:
-    """On a CPU, raise ValueError if a sentence of a batch has no parse. A GPU would wait to hear of it in every batch.
+def refuse_unparsed(unparsed: Tensor) -> None:
+    """On a CPU, raise ValueError if a sentence of a batch has no parse (B,). A GPU would wait to hear of it each time.
 
     Data are checked when they are loaded.
-
-    Args:
-        unparsed: (B,).
-        others: values of --sdatt-missing that accept such sentences.
     """
     if not unparsed.is_cuda and unparsed.any():
         raise ValueError(
             f"{int(unparsed.sum())} of {len(unparsed)} sentences of a batch have no parse; parse them, or choose "
-            f"--sdatt-missing {others}"
+            "--sdatt-missing global"
         )
 
 
@@ -144,9 +124,7 @@ class SyntaxDirectedWeights(SourceWeights):
         if self.combine == Combine.mul:
             # before any masking or shift of the scores: the product is not invariant to either
             return global_weights(scores * log_gaussian.exp(), inside)
-        if self.combine == Combine.add:
-            return global_weights(scores + log_gaussian, inside)
-        return global_weights(scores, inside) * log_gaussian.exp()
+        return global_weights(scores + log_gaussian, inside)
 
     def _rows(self, scores: Tensor, memory, rows: Tensor) -> Tensor:
         """Weights (B, R, T) with each of the tokens (B, R) `rows`, counted from the sentence's first, in the centre."""

@@ -15,7 +15,7 @@ shown = programs.runner(options)
         ("pascal_transformer", "syntax_translation", None, "--encoder-pascal-heads"),
         ("lisa_transformer", "syntax_translation", "label_smoothed_cross_entropy_with_heads", "--label-smoothing"),
         ("latent_tree_rnng", "tree_translation", "reinforce_tree", "--rnng-preset"),
-        ("lgp_parser", "dependency_parsing", "joint_parsing", "--lgp-lowercase"),
+        ("lgp_parser", "dependency_parsing", None, "--lgp-lowercase"),
     ],
 )
 def test_task_and_criterion_are_those_of_the_system(shown, arch, task, criterion, own):

@@ -11,10 +11,8 @@ from fairseq.logging import metrics
 from fairseq.models import ARCH_CONFIG_REGISTRY
 from oracles import directed_translation as oracle
 
-from fairseq_syntax.options import fill_defaults
-from fairseq_syntax.systems.recurrent.cells import LSTMCell
 from fairseq_syntax.systems.recurrent.variational_dropout import VariationalDropout
-from fairseq_syntax.systems.sdatt.model import SYSTEMS, SyntaxDirectedModel, SyntaxDirectedOptions, _warn_of_unused
+from fairseq_syntax.systems.sdatt.model import SYSTEMS, SyntaxDirectedModel
 from fairseq_syntax.trees.distances import tree_distances
 from fairseq_syntax.trees.piece_parents import parent_first_pieces
 
@@ -24,19 +22,7 @@ SENTENCES = [[5, 6, 12, 7, 9, 11, EOS], [8, 9, 4, EOS], [10, 5, 6, EOS], [10, EO
 # a tree, a forest, no parse, one word, none
 HEADS = [[1, 2, 3, -1, 3, 4], [-1, 0, -1], [-2, -2, -2], [-1], []]
 TARGETS = [[EOS, 5, 6, 9, 4], [EOS, 7, 7, 4, 8], [EOS, 9, 4, 10, 5], [EOS, 4, 5, 6, 7], [EOS, 8, 9, 4, 6]]
-DECODERS = {
-    "conditional GRU": {},
-    "input feeding, LSTM": {"sdatt_decoder": "input-feeding", "cell": "lstm"},
-    "input feeding, GRU": {"sdatt_decoder": "input-feeding", "cell": "gru", "encoder_layers": 2, "decoder_layers": 2},
-}
 TWO_CONTEXTS = [arch for arch, settings in SYSTEMS.items() if settings.get("sdatt_double_context")]
-# every system with every decoder it can have
-PAIRS = [
-    (arch, decoder)
-    for arch in SYSTEMS
-    for decoder in DECODERS
-    if SYSTEMS[arch].get("sdatt_sdr") != 2 or not DECODERS[decoder]
-]
 # small enough for these sentences; (options of the model, of the oracle)
 NARROW = {
     "global": ({}, {}),
@@ -71,9 +57,9 @@ def loss(logits):
     return torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
 
 
-def narrow(arch, decoder="conditional GRU", **options):
+def narrow(arch, **options):
     """Options of a model in which windows leave something out."""
-    return {**NARROW[SYSTEMS[arch]["sdatt_attention"]][0], **DECODERS[decoder], **options}
+    return {**NARROW[SYSTEMS[arch]["sdatt_attention"]][0], **options}
 
 
 def assert_equals_the_paper(model, **settings):
@@ -108,63 +94,51 @@ def assert_equals_the_paper(model, **settings):
 
 # option of the model -> of the oracle
 READINGS = {
-    **{"sdatt_combine": "combine", "sdatt_position": "gradient", "sdatt_sdr": "sdr"},
-    **{"sdatt_sdr_lambda": "share", "sdatt_sdr_unit_size": "unit_size", "sdatt_local_softmax": "softmax"},
-    **{"sdatt_local_renorm": "renormalize", "sdatt_flex_threshold": "threshold"},
+    **{"sdatt_combine": "combine", "sdatt_position": "gradient", "sdatt_sdr": "sdr", "sdatt_sdr_lambda": "share"},
+    **{"sdatt_local_softmax": "softmax", "sdatt_flex_threshold": "threshold", "encoder_layers": "layers"},
 }
 
 
-def settings_of(arch, decoder="conditional GRU", options=None, **more):
+def settings_of(arch, options=None, **more):
     """The oracle's settings of an architecture and options of the model."""
-    chosen, given = DECODERS[decoder], options or {}
-    kind = {name: chosen[name] for name in ("sdatt_decoder", "cell") if name in chosen}
-    # where it is not published, the additive form
-    form = {"combine": "add"} if "sdatt_decoder" in chosen and SYSTEMS[arch]["sdatt_attention"] == "sdatt" else {}
+    options = options or {}
     return {
         **{name.removeprefix("sdatt_"): value for name, value in SYSTEMS[arch].items()},
-        **NARROW[SYSTEMS[arch]["sdatt_attention"]][1], **kind, **form,
-        **{READINGS[name]: value for name, value in given.items() if name in READINGS},
-        "readout": "sdatt_double_context_state" in given, "layers": chosen.get("decoder_layers", 1), **more,
+        **NARROW[SYSTEMS[arch]["sdatt_attention"]][1],
+        **{READINGS[name]: value for name, value in options.items() if name in READINGS},
+        "readout": "sdatt_double_context_state" in options, **more,
     }  # fmt: skip
 
 
-OTHER = {"decoder_hidden_size": 7, "sdatt_attention_size": 5, "untied_output": True, "output_bias": True}
+OTHER = {"decoder_hidden_size": 7, "untied_output": True, "output_bias": True}
 
 
-@pytest.mark.parametrize(
-    "arch, decoder, more", [*((*pair, {}) for pair in PAIRS), *((*pair, OTHER) for pair in PAIRS[::2])]
-)
-def test_equals_the_paper_word_by_word(build, arch, decoder, more):
+@pytest.mark.parametrize("arch", SYSTEMS)
+@pytest.mark.parametrize("more", [{}, OTHER], ids=["", "other"])
+def test_equals_the_paper_word_by_word(build, arch, more):
     """Also with other sizes, and an output layer of its own."""
-    model = build(arch, **narrow(arch, decoder, **more))
+    model = build(arch, **narrow(arch, **more))
     tied = model.decoder.output_projection.weight is model.decoder.embed_tokens.weight
     assert tied == (not more) and (model.decoder.output_projection.bias is None) == (not more)
-    extra = assert_equals_the_paper(model, **settings_of(arch, decoder))
+    extra = assert_equals_the_paper(model, **settings_of(arch))
     if "position" in extra:  # not the same everywhere
         assert extra["position"].std() > 0.1
 
 
 FORMS = [
     {"sdatt_combine": combine, "sdatt_position": gradient}
-    for combine in ("mul", "add", "post")
+    for combine in ("mul", "add")
     for gradient in ("smooth", "hard")
 ]
 ALL_READINGS = [
     *(("sdatt", form) for form in FORMS),
     *(("global_plus_sdatt", form) for form in FORMS[::2]),
     *((arch, {"sdatt_double_context_state": "readout"}) for arch in TWO_CONTEXTS),
-    *(
-        (arch, form)
-        for arch in ("chen17", "global_plus_chen17")
-        for form in ({"sdatt_sdr_depthwise": True}, {"sdatt_sdr_unit_size": 13})
-    ),
+    *((arch, {"sdatt_sdr_depthwise": True}) for arch in ("chen17", "global_plus_chen17")),
     ("global_plus_chen17", {"sdatt_sdr_lambda": 0.3}),
     ("sdatt", {"sdatt_sdr": 1}),
-    *(
-        ("local_att", {"sdatt_local_softmax": softmax, "sdatt_local_renorm": renormalize})
-        for softmax, renormalize in (("sentence", False), ("window", True), ("sentence", True))
-    ),
-    ("global_plus_local", {"sdatt_local_softmax": "sentence", "sdatt_local_renorm": True}),
+    ("sdatt", {"encoder_layers": 2}),
+    *((arch, {"sdatt_local_softmax": "sentence"}) for arch in ("local_att", "global_plus_local")),
     ("flexible_att", {"sdatt_flex_threshold": 0.5}),
     ("global_plus_flexible", {"sdatt_flex_threshold": 0.5}),
 ]
@@ -250,69 +224,31 @@ def test_dropout_of_states_is_that_of_nematus(build, arch):
     assert torch.equal(model.eval()(*batch())[0], plain(*batch())[0])
 
 
-@pytest.mark.parametrize(
-    "arch, option, value, unused",
-    [
-        ("local_att", "sdatt_n", 5.0, True),
-        ("sdatt", "sdatt_n", 5.0, False),
-        ("sdatt", "sdatt_local_window", 5.0, True),
-        ("global_plus_local", "sdatt_local_softmax", "sentence", False),
-        ("sdatt", "sdatt_flex_sigma", 1.0, True),
-        ("chen17", "sdatt_sdr_lambda", 0.9, True),
-        ("global_plus_chen17", "sdatt_sdr_lambda", 0.9, False),
-        ("chen17", "sdatt_missing", "error", False),
-        ("global_att", "sdatt_missing", "error", True),
-    ],
-)
-def test_options_of_other_attentions_are_named(arch, option, value, unused, caplog):
-    args = argparse.Namespace(**{option: value})
-    ARCH_CONFIG_REGISTRY[arch](args)
-    fill_defaults(args, SyntaxDirectedOptions)
-    _warn_of_unused(args)
-    said = [record.getMessage() for record in caplog.records]
-    assert (
-        said
-        == [f"--{option.replace('_', '-')} {value} changes nothing with --sdatt-attention {args.sdatt_attention}"]
-        * unused
-    )
-
-
-def test_the_letter_of_eq_6_is_offered_where_local_attention_is_listed(repository):
-    """A softmax over the sentence, times the Gaussian, in the window; by default the softmax is taken in the window."""
-    for path in ("docs/systems/sdatt.md", "examples/sdatt/README.md", "examples/wmt14/README.md"):
-        text = " ".join((repository / path).read_text(encoding="utf-8").split())
-        assert "local-softmax" in text and "eq. 6" in text, path
-
-
 # --- one as the other -------------------------------------------------------------------------------------------------
 
 WITHOUT_A_LIMIT = {
-    "local_att": [
-        {"sdatt_local_window": INF},
-        {"sdatt_local_window": INF, "sdatt_local_softmax": "sentence", "sdatt_local_renorm": True},
-    ],
+    "local_att": [{"sdatt_local_window": INF, "sdatt_local_softmax": softmax} for softmax in ("window", "sentence")],
     "sdatt": [
         {"sdatt_n": INF, "sdatt_combine": combine, "sdatt_position": gradient}
-        for combine in ("mul", "add", "post")
+        for combine in ("mul", "add")
         for gradient in ("smooth", "hard")
     ],
     "flexible_att": [{"sdatt_flex_sigma": INF}],
 }
 
 
-@pytest.mark.parametrize("decoder", DECODERS)
 @pytest.mark.parametrize("arch", WITHOUT_A_LIMIT)
-def test_without_a_limit_it_is_global_attention(build, arch, decoder):
-    plain = build("global_att", **DECODERS[decoder])
+def test_without_a_limit_it_is_global_attention(build, arch):
+    plain = build("global_att")
     expected = plain(*batch())[0]
     for options in WITHOUT_A_LIMIT[arch]:
-        model = build(arch, **DECODERS[decoder], **options)
+        model = build(arch, **options)
         left = model.load_state_dict(plain.state_dict(), strict=False)
         assert not left.unexpected_keys and all("attention.weights." in name for name in left.missing_keys)
         for training in (False, True):
             found, _ = model.train(training)(*batch())
             torch.testing.assert_close(found, expected, atol=1e-12, rtol=0)
-    other = build(arch, **narrow(arch, decoder))
+    other = build(arch, **narrow(arch))
     other.load_state_dict(plain.state_dict(), strict=False)
     assert (other(*batch())[0] - expected)[:2].abs().max() > 1e-3
 
@@ -325,19 +261,11 @@ def test_a_closed_gate_is_global_attention(build):
     torch.testing.assert_close(model(*batch())[0], plain(*batch())[0], atol=1e-12, rtol=0)
 
 
-@pytest.mark.parametrize("missing", ["global", "linear"])
-def test_sentences_without_a_parse(build, missing):
-    plain, model = build("global_att"), build("sdatt", **narrow("sdatt", sdatt_missing=missing))
+def test_sentences_without_a_parse(build):
+    plain, model = build("global_att"), build("sdatt", **narrow("sdatt"))
     model.load_state_dict(plain.state_dict(), strict=False)
-    found, expected = model(*batch())[0], plain(*batch())[0]
-    difference = (found - expected).abs().amax((1, 2))
-    assert (difference[2] < 1e-12) == (missing == "global") and difference[0] > 1e-3
-    if missing == "linear":
-        tokens, _, previous, syntax = batch()
-        syntax["distances"][2, :4, :4] = (torch.arange(4)[:, None] - torch.arange(4)).abs()
-        given = build("sdatt", **narrow("sdatt"))
-        given.load_state_dict(model.state_dict())
-        torch.testing.assert_close(given(tokens, None, previous, syntax)[0], found, atol=1e-12, rtol=0)
+    difference = (model(*batch())[0] - plain(*batch())[0]).abs().amax((1, 2))
+    assert difference[2] < 1e-12 and difference[0] > 1e-3
 
 
 # --- batches, steps, beams --------------------------------------------------------------------------------------------
@@ -346,7 +274,7 @@ def test_sentences_without_a_parse(build, missing):
 @pytest.mark.parametrize("arch", TWO_CONTEXTS)
 def test_alignments_are_of_the_global_attention(build, arch):
     """Its weights sum to one, whatever those of the other do."""
-    _, extra = build(arch, **narrow(arch, sdatt_combine="post"))(*batch())
+    _, extra = build(arch, **narrow(arch))(*batch())
     torch.testing.assert_close(extra["attn"][0].sum(-1), torch.ones(5, 5).double())
     assert (extra["attn"][0] - extra["syntax_attn"]).abs().max() > 1e-2
 
@@ -485,43 +413,36 @@ def test_number_of_parameters_at_the_size_of_the_paper(arch):
         assert readout == BASE + 2_241_620 - 3 * 620
 
 
-@pytest.mark.parametrize("decoder", DECODERS)
-def test_first_values_are_those_of_nematus(build, decoder):
+def test_first_values_are_those_of_nematus(build):
     sizes = {"encoder_embed_dim": 10, "encoder_hidden_size": 20, "decoder_embed_dim": 30, "decoder_hidden_size": 30}
-    model = build("global_plus_sdatt", **DECODERS[decoder], **{**sizes, "init_range": None})
-    gates = 4 if "LSTM" in decoder else 3
+    model = build("global_plus_sdatt", **{**sizes, "init_range": None})
     kinds = {"square": 0, "gates": 0, "other": 0, "bias": 0}
-    inputs = {}
-    for name, cell in model.named_modules():
-        if isinstance(cell, LSTMCell):
-            inputs[f"{name}.recurrent.weight"] = cell.recurrent.in_features - cell.hidden_size
     for name, parameter in model.named_parameters():
         parameter = parameter.detach()
         if parameter.dim() == 1:
             kinds["bias"] += 1
             assert not parameter.any(), name
             continue
-        own = parameter[:, inputs.get(name, 0) :]
         of_gates = any(part in name for part in ("_ih", "_hh", ".recurrent.", ".ahead.", ".input."))
-        blocks = own.chunk(gates) if of_gates else [own]
+        blocks = parameter.chunk(3) if of_gates else [parameter]
         for block in blocks:
             if block.shape[0] == block.shape[1]:
-                kinds["gates" if len(blocks) > 1 else "square"] += 1
+                kinds["gates" if of_gates else "square"] += 1
                 torch.testing.assert_close(
                     block @ block.T, torch.eye(len(block), dtype=torch.double), atol=1e-5, rtol=0, msg=name
                 )
             else:
                 kinds["other"] += 1
                 assert block.std() == pytest.approx(0.01, rel=0.35) and abs(block.mean()) < 0.005, name
-        rest = parameter[:, : inputs.get(name, 0)]
-        assert not rest.numel() or rest.std() == pytest.approx(0.01, rel=0.2)
-    # two states of the encoder, one of the decoder at least, whose input is square, too
-    assert kinds["gates"] >= 4 * gates and kinds["square"] >= 2 and min(kinds.values()) > 0
+    # two states of the encoder, two of the decoder, whose first input is square, too
+    assert kinds["gates"] == 5 * 3 and kinds["square"] >= 2 and min(kinds.values()) > 0
     # the first positions are in the middle
     _, extra = model(*batch())
     lengths = torch.tensor([len(sentence) for sentence in SENTENCES]).double()
     torch.testing.assert_close(extra["position"], (lengths / 2)[:, None].expand(-1, 5), atol=0.1, rtol=0)
     assert not model.encoder.embed_tokens.weight[PAD].any() and model.decoder.embed_tokens.weight[EOS].any()
+    convolution = build("chen17", init_range=None).encoder.units.convolutions[0].weight
+    assert convolution.detach().std() > 0.1
 
 
 def test_first_values_may_be_uniform(build):
@@ -530,44 +451,16 @@ def test_first_values_may_be_uniform(build):
     assert build("sdatt", init_range=0.05).decoder.initial.bias.any()
 
 
-def test_the_form_depends_on_the_decoder_unless_it_is_chosen(build):
-    for decoder, default in (("conditional GRU", "mul"), ("input feeding, LSTM", "add"), ("input feeding, GRU", "add")):
-        assert build("sdatt", **DECODERS[decoder]).decoder.attention.weights.combine == default
-        for combine in ("mul", "add", "post"):
-            model = build("sdatt", **DECODERS[decoder], sdatt_combine=combine)
-            assert model.decoder.attention.weights.combine == combine
-
-
-LSTM, GRU = DECODERS["input feeding, LSTM"], DECODERS["input feeding, GRU"]
-READOUT = {"sdatt_double_context_state": "readout"}
-
-
 @pytest.mark.parametrize(
     "arch, options, message",
     [
-        ("global_att", {"sdatt_double_context": True}, r"--sdatt-double-context: .*local, flexible or sdatt"),
-        ("sdatt", {"cell": "lstm"}, "--sdatt-decoder conditional-gru .*input-feeding"),
-        ("sdatt", {"encoder_layers": 2, "decoder_layers": 2}, "--sdatt-decoder conditional-gru .*one layer"),
-        ("sdatt", {"decoder_layers": 2, **LSTM}, "--encoder-layers 1 and --decoder-layers 2"),
-        ("sdatt", READOUT, "--sdatt-double-context-state readout: needs --sdatt-double-context"),
-        ("global_plus_sdatt", {**READOUT, **GRU}, "--sdatt-double-context-state readout: .*conditional-gru"),
-        (
-            "sdatt",
-            {"variational_dropout": True, **LSTM},
-            "--variational-dropout: needs --sdatt-decoder conditional-gru",
-        ),
-        ("sdatt", {"variational_dropout": True, "encoder_layers": 2}, "-dropout: needs --encoder-layers 1, not 2"),
-        ("sdatt", {"recurrent_dropout": 0.2, "encoder_layers": 2}, "-dropout 0.2: needs .* --encoder-layers 1"),
-        ("sdatt", {"recurrent_dropout": 0.2, **LSTM}, "--recurrent-dropout 0.2: needs --sdatt-decoder conditional-gru"),
+        ("sdatt", {"cell": "lstm"}, "--cell lstm --decoder-layers 1: the decoder is a conditional GRU"),
+        ("sdatt", {"decoder_layers": 2}, "--cell gru --decoder-layers 2: the decoder is a conditional GRU"),
+        ("sdatt", {"variational_dropout": True, "encoder_layers": 2}, "--encoder-layers 2: .* need one"),
+        ("sdatt", {"recurrent_dropout": 0.2, "encoder_layers": 2}, "--encoder-layers 2: .* need one"),
         ("sdatt", {"sdatt_sdr": 2}, "--sdatt-sdr 2: needs --sdatt-attention global"),
-        ("global_plus_chen17", LSTM, "--sdatt-sdr 2: needs .*--sdatt-decoder conditional-gru"),
-        ("chen17", {"sdatt_missing": "linear"}, "--sdatt-missing linear: units have no linear form"),
     ],
 )
 def test_options_that_cannot_be(build, arch, options, message):
     with pytest.raises(ValueError, match=message):
         build(arch, **options)
-
-
-def test_the_encoder_of_a_conditional_gru_may_be_deeper(build):
-    assert build("sdatt", encoder_layers=2).encoder.rnn.num_layers == 2

@@ -12,7 +12,7 @@ from fairseq_syntax.systems.sdatt.syntax_directed_attention import (
     MissingParse,
     PositionGradient,
     SyntaxDirectedWeights,
-    complete_distances,
+    distances_of,
 )
 from fairseq_syntax.trees.distances import tree_distances
 
@@ -115,7 +115,7 @@ def test_the_published_product_prefers_what_is_far_if_scores_are_negative():
 
 def test_the_offset_of_the_scores_matters_to_the_product_only():
     scores = draw(10)
-    for combine, invariant in (("add", True), ("post", True), ("mul", False)):
+    for combine, invariant in (("add", True), ("mul", False)):
         difference = (figure(scores + 5, combine=combine) - figure(scores, combine=combine)).abs().max()
         assert (difference < 1e-12) == invariant, combine
     far = WORDS.index("de")
@@ -226,28 +226,12 @@ def test_what_learns_the_position(gradient, learns):
 
 
 @pytest.mark.parametrize("left_pad", [False, True], ids=["right", "left"])
-def test_what_stands_in_for_a_missing_parse(left_pad):
+def test_missing_parses_are_accepted_or_refused(left_pad):
     memory = make_memory(left_pad=left_pad, width=12)
     syntax, keep = {"distances": memory["distances"]}, memory["keep"]
-    assert torch.equal(complete_distances(syntax, keep, MissingParse.all_equal), memory["distances"])
-    found = complete_distances(syntax, keep, MissingParse.linear)
-    assert found.dtype == torch.uint8
-    # parsed sentences, one of one word and one of none among them, are as before
-    assert torch.equal(found[:5], memory["distances"][:5])
-    start = int(memory["start"][5])
-    expected = torch.full((12, 12), 255)
-    for i in range(4):
-        for j in range(4):
-            expected[start + i, start + j] = abs(i - j)
-    assert torch.equal(found[5].long(), expected)
+    assert distances_of(syntax, keep, MissingParse.all_equal) is memory["distances"]
     with pytest.raises(ValueError, match=r"1 of 6 sentences of a batch have no parse.*--sdatt-missing"):
-        complete_distances(syntax, keep, MissingParse.error)
+        distances_of(syntax, keep, MissingParse.error)
+    # one of one word and one of none among them
     parsed = {"distances": memory["distances"][:5]}
-    assert torch.equal(complete_distances(parsed, keep[:5], MissingParse.error), parsed["distances"])
-
-
-def test_linear_distances_saturate_below_padding():
-    keep = torch.ones(1, 300, dtype=torch.bool)
-    syntax = {"distances": torch.zeros(1, 300, 300, dtype=torch.uint8)}
-    found = complete_distances(syntax, keep, MissingParse.linear)
-    assert found.max() == found[0, 0, 299] == 254 and found[0, 10, 7] == 3
+    assert distances_of(parsed, keep[:5], MissingParse.error) is parsed["distances"]

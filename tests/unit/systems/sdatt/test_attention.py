@@ -1,4 +1,4 @@
-"""Local and flexible attention against their equations one position at a time, and at the edges of sentences."""
+"""Additive attention with global, local and flexible weights, one score at a time, and at the edges of sentences."""
 
 import math
 
@@ -7,9 +7,19 @@ import torch
 from oracles import directed_translation as oracle
 from torch import nn
 
-from fairseq_syntax.systems.sdatt.window_attention import FlexibleWeights, LocalWeights, centre_row
+from fairseq_syntax.systems.recurrent.source_attention import Source
+from fairseq_syntax.systems.sdatt.attention import (
+    AdditiveAttention,
+    AdditiveMemory,
+    FlexibleWeights,
+    LocalWeights,
+    PositionNet,
+    SourceWeights,
+    centre_row,
+)
 
 H = 6
+B, T, C = 3, 5, 4
 INF = math.inf
 
 
@@ -65,16 +75,15 @@ def test_every_token_owns_an_equal_share(position, length, row):
         assert found.dtype == torch.long and found.tolist() == [row]
 
 
-@pytest.mark.parametrize("renormalize", [False, True])
 @pytest.mark.parametrize("softmax", ["window", "sentence"])
 @pytest.mark.parametrize("window", [0.4, 1, 3, 10])
 @pytest.mark.parametrize("left_pad", [False, True], ids=["right", "left"])
-def test_local_equals_the_equations(left_pad, window, softmax, renormalize):
+def test_local_equals_the_equations(left_pad, window, softmax):
     lengths = [9, 9, 9, 6, 3, 2, 1]
     shares = torch.tensor([0.0, 0.31, 1.0, 0.5, 0.9, 0.26, 0.77], dtype=torch.double)
     positions = shares * torch.tensor(lengths)
     scores = draw(len(lengths), 9)
-    options = {"window": window, "softmax": softmax, "renormalize": renormalize}
+    options = {"window": window, "softmax": softmax}
     found = local(positions, lengths, scores, left_pad, **options)
     for b, length in enumerate(lengths):
         columns = slice(9 - length, 9) if left_pad else slice(0, length)
@@ -103,16 +112,12 @@ def test_local_is_finite_at_the_ends(length, softmax):
     """Also where the position net is saturated, and so far from the best score that a plain division were 0 / 0."""
     for share in (0.0, 1e-30, 0.5 / length, 1.0):
         for scale in (1.0, 1e4):
-            scores = (draw(1, 30, scale=scale)).requires_grad_()
-            for renormalize in (False, True):
-                options = {"softmax": softmax, "renormalize": renormalize, "window": 2}
-                found = local([share * length], [length], scores, width=30, **options)
-                found.square().sum().backward()
-                assert torch.isfinite(found).all() and torch.isfinite(scores.grad).all()
-                assert not found[0, length:].any()
-                total = float(found.detach().sum())
-                assert total == pytest.approx(1, abs=1e-12) if renormalize else 0 <= total <= 1 + 1e-12
-                assert renormalize or softmax == "sentence" or total > 0
+            scores = draw(1, 30, scale=scale).requires_grad_()
+            found = local([share * length], [length], scores, width=30, softmax=softmax, window=2)
+            found.square().sum().backward()
+            assert torch.isfinite(found).all() and torch.isfinite(scores.grad).all()
+            assert not found[0, length:].any()
+            assert 0 <= float(found.detach().sum()) <= 1 + 1e-12
 
 
 def test_a_saturated_position_net():
@@ -181,3 +186,89 @@ def test_flexible_in_the_shortest_sentences(length, threshold):
     for row in found:
         assert float(row.sum()) == pytest.approx(1, abs=1e-12) and not row[0, length:].any()
     assert 0 <= float(centre) <= length - 1
+
+
+# --- additive attention -------------------------------------------------------------------------------------------
+
+LENGTHS = [5, 2, 1]
+
+
+def batch(left_pad):
+    """(annotations, source): random annotations at padding, too."""
+    torch.manual_seed(1)
+    padding = torch.ones(B, T, dtype=torch.bool)
+    for row, length in enumerate(LENGTHS):
+        start = T - length if left_pad else 0
+        padding[row, start : start + length] = False
+    return torch.randn(B, T, C, dtype=torch.double), Source(torch.where(padding, 1, 5), padding, ~padding)
+
+
+def build(weights=None, double_context=False, dtype=torch.double):
+    torch.manual_seed(0)
+    pair = AdditiveMemory(C, double_context), AdditiveAttention(H, C, weights, double_context)
+    for module in pair:
+        for parameter in module.parameters():
+            nn.init.normal_(parameter)
+        module.to(dtype)
+    return pair
+
+
+def test_the_offset_of_the_scores_is_nothing_to_a_softmax_but_weights_see_it():
+    memory, attention = build()
+    states, source = batch(False)
+    query = torch.randn(B, H, dtype=torch.double)
+    made = memory(states, source)
+    before, _, _ = attention(query, made, {})
+    seen = []
+
+    class Look(SourceWeights):
+        def forward(self, scores, *rest):
+            seen.append(scores)
+            return super().forward(scores, *rest)
+
+    attention.weights = Look()
+    with torch.no_grad():
+        attention(query, made, {})
+        attention.score.bias += 3
+    after, _, _ = attention(query, made, {})
+    torch.testing.assert_close(after, before, atol=1e-12, rtol=0)
+    torch.testing.assert_close(seen[1], seen[0] + 3, atol=1e-12, rtol=0)
+
+
+def test_positions_follow_their_equation():
+    torch.manual_seed(0)
+    net = PositionNet(H).double()
+    query, length = torch.randn(4, H, dtype=torch.double), torch.tensor([1, 2, 9, 80])
+    found = net(query, length)
+    assert {name: tuple(p.shape) for name, p in net.named_parameters()} == {
+        "hidden.weight": (H, H),
+        "output.weight": (1, H),
+    }
+    for b in range(4):
+        inner = net.output.weight[0] @ torch.tanh(net.hidden.weight @ query[b])
+        assert float(found[b]) == pytest.approx(int(length[b]) / (1 + math.exp(-float(inner))), abs=1e-12)
+    assert torch.autograd.gradcheck(lambda q: net(q, length), (query.requires_grad_(),))
+    # at the start, with small weights, in the middle
+    with torch.no_grad():
+        net.output.weight.zero_()
+    assert net(query, length).tolist() == [0.5, 1, 4.5, 40]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_positions_are_not_rounded_to_half_precision(dtype):
+    """An 80-token sentence would have steps of half a token in bfloat16."""
+    torch.manual_seed(0)
+    net = PositionNet(H).to(dtype)
+    found = net(torch.randn(50, H, dtype=dtype), torch.full((50,), 1001))
+    assert found.dtype == torch.float32
+    assert (found != found.to(dtype).float()).any()
+
+
+def test_large_scores_do_not_overflow():
+    memory, attention = build(dtype=torch.float16)
+    with torch.no_grad():
+        attention.score.weight.fill_(9e3)
+    states, source = batch(False)
+    context, found, _ = attention(torch.zeros(B, H).half(), memory(states.half(), source), {})
+    assert torch.isfinite(context).all()
+    torch.testing.assert_close(found["attn"].sum(1), torch.ones(B))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from oracles.directed_translation import unit_of, unit_vectors
 from strategies import split_forests
 
-from fairseq_syntax.systems.sdatt.dependency_units import SMALLEST_UNIT, DependencyUnits, dependency_units
+from fairseq_syntax.systems.sdatt.units import DependencyUnits, dependency_units
 from fairseq_syntax.trees.piece_parents import parent_first_pieces
 
 SENTENCES = st.lists(split_forests(unparsed=True), min_size=1, max_size=4)
@@ -48,7 +48,7 @@ def test_units_equal_loops(sentences, size, left_pad):
 def test_the_unit_of_a_word_in_the_papers_example():
     """Parent; siblings; children, in the order of the sentence."""
     mask, starts, parents, _ = columns_of([(HEADS, list(range(10)))], False)
-    units = dependency_units(parents, starts & mask, SMALLEST_UNIT)[0]
+    units = dependency_units(parents, starts & mask)[0]
     words = [[WORDS[i] for i in unit if i >= 0] for unit in units.tolist()]
     assert words[WORDS.index("fenzi")] == "yingxiang yanzhong zhengce zhexie weixian".split()
     assert words[WORDS.index("yingxiang")] == "fenzi yanzhong zhengce".split()  # the root has no parent
@@ -58,7 +58,7 @@ def test_the_unit_of_a_word_in_the_papers_example():
 def test_of_a_large_unit_the_parent_and_the_nearest_stay():
     heads = [15] + [15] * 14 + [-1]  # fifteen siblings below the last word
     mask, starts, parents, _ = columns_of([(heads, list(range(17)))], False)
-    units = dependency_units(parents, starts & mask, 10)[0]
+    units = dependency_units(parents, starts & mask)[0]
     assert units[0].tolist() == [15, 1, 2, 3, 4, 5, 6, 7, 8, 9]
     assert units[7].tolist() == [15, 2, 3, 4, 5, 6, 8, 9, 10, 11]  # of two equally far, the earlier
     assert units[15].tolist() == list(range(5, 15))
@@ -66,10 +66,10 @@ def test_of_a_large_unit_the_parent_and_the_nearest_stay():
 
 @pytest.mark.parametrize("depthwise", [False, True])
 @pytest.mark.parametrize("left_pad", [False, True])
-@given(SENTENCES, st.integers(10, 15))
-def test_vectors_equal_loops(depthwise, left_pad, sentences, size):
+@given(SENTENCES)
+def test_vectors_equal_loops(depthwise, left_pad, sentences):
     torch.manual_seed(1)
-    module = DependencyUnits(2, size, depthwise).double()
+    module = DependencyUnits(2, depthwise).double()
     torch.nn.init.normal_(module.filler)
     mask, starts, parents, first = columns_of(sentences, left_pad)
     embedded = torch.randn(*mask.shape, 2, dtype=torch.double)
@@ -77,7 +77,7 @@ def test_vectors_equal_loops(depthwise, left_pad, sentences, size):
         found = module(embedded, mask, starts, parents)
         for b, (heads, words) in enumerate(sentences):
             table = embedded[b, first[b] : first[b] + len(words)]
-            expected = unit_vectors(module.state_dict(), table, range(len(words)), heads, size, words)
+            expected = unit_vectors(module.state_dict(), table, range(len(words)), heads, words)
             torch.testing.assert_close(found[b, first[b] : first[b] + len(words)], torch.stack(expected))
 
 
@@ -90,8 +90,3 @@ def test_the_convolution_sees_few_sizes(monkeypatch):
         mask, starts, parents, _ = columns_of([(list(range(-1, words - 1)), list(range(words + 1)))], False)
         module(torch.randn(*mask.shape, 2), mask, starts, parents)
     assert seen == {64, 128, 192, 256}
-
-
-def test_units_that_are_too_small_for_the_convolutions():
-    with pytest.raises(ValueError, match="at least 10"):
-        DependencyUnits(4, 9)

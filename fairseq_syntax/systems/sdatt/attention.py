@@ -1,11 +1,13 @@
 """Attentions over additive scores, which differ in what they make of the scores (Chen et al., AAAI 2018).
 
 The score of source position j at a step is e_j = v_a . tanh(W_a s + U_a h_j + b_a) + c_a (Bahdanau et al. 2015). A
-`SourceWeights` turns the scores of a sentence into weights; `AdditiveAttention` averages the annotations by them, and,
-with a double context, by the plain softmax of the same scores, too.
+`SourceWeights` turns the scores of a sentence into weights: global, local-p (Luong et al. 2015) or flexible (Shu &
+Nakayama 2017). `AdditiveAttention` averages the annotations by them, and, with a double context, by the plain softmax
+of the same scores, too.
 """
 
-from typing import Dict, Optional, Tuple
+from enum import StrEnum
+from typing import Optional
 
 import torch
 from torch import Tensor, nn
@@ -13,17 +15,25 @@ from torch import Tensor, nn
 from ..recurrent.source_attention import Memory, SourceAttention, SourceMemory
 
 
+class LocalSoftmax(StrEnum):
+    """Over what the softmax of local attention is taken."""
+
+    window = "window"
+    sentence = "sentence"
+
+
 class AdditiveMemory(SourceMemory):
     """Keys U_a h_j + b_a, annotations h_j, and where in the sentence each column is.
 
-    Besides "keys" (B, T, A) and "values" (B, T, C): "keep" (B, T), True at real tokens; "length" (B,), how many these
+    Besides "keys" and "values" (B, T, C): "keep" (B, T), True at real tokens; "length" (B,), how many these
     are, EOS included; "start" (B,), the column of the first. Positions p are counted from there, whatever the padding.
     """
 
-    def __init__(self, source_size: int, attention_size: int, double_context: bool = False):
+    def __init__(self, size: int, double_context: bool = False):
+        """Args: C of the annotations; whether the attention returns two contexts."""
         super().__init__()
-        self.context_size = source_size * (2 if double_context else 1)
-        self.keys = nn.Linear(source_size, attention_size)
+        self.context_size = size * (2 if double_context else 1)
+        self.keys = nn.Linear(size, size)
 
     def forward(self, states, source):
         keep = ~source.padding_mask
@@ -54,13 +64,13 @@ class PositionNet(nn.Module):
 class SourceWeights(nn.Module):
     """What makes weights of the source positions of scores: the softmax over the sentence (eq. 2)."""
 
-    def initial_state(self, memory: Memory) -> Dict[str, Tensor]:
+    def initial_state(self, memory: Memory) -> dict[str, Tensor]:
         """See `SourceAttention.initial_state`."""
         return {}
 
     def forward(
-        self, scores: Tensor, query: Tensor, memory: Memory, state: Dict[str, Tensor]
-    ) -> Tuple[Tensor, Dict[str, Tensor], Dict[str, Tensor]]:
+        self, scores: Tensor, query: Tensor, memory: Memory, state: dict[str, Tensor]
+    ) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
         """Weigh the positions.
 
         Args:
@@ -127,3 +137,69 @@ class AdditiveAttention(SourceAttention):
             found["plain_attn"] = global_weights(scores, memory["keep"])
         context = torch.bmm(rows.to(memory["values"].dtype), memory["values"]).flatten(1)
         return context, found, state
+
+
+def centre_row(position: Tensor, length: Tensor) -> Tensor:
+    """Token (B,) long at the real-valued position p in (0, L): token j owns [j, j + 1)."""
+    # the clamp comes last: a position that is NaN must not become an index, so that the NaN is seen where it shows
+    return torch.minimum(position.detach().floor(), (length - 1).to(position)).long().clamp(min=0)
+
+
+class LocalWeights(SourceWeights):
+    """Local-p attention (eqs. 5-8): softmax in a window around p, times a Gaussian around p.
+
+    Args:
+        window: D, tokens on either side; may be infinite. The standard deviation of the Gaussian is D / 2.
+        softmax: over the window, or over the sentence. Either way, as published, the weights sum to less than one.
+    """
+
+    def __init__(self, query_size: int, window: float = 10.0, softmax: LocalSoftmax = LocalSoftmax.window):
+        super().__init__()
+        self.position = PositionNet(query_size)
+        self.window = window
+        self.softmax = softmax
+
+    def forward(self, scores, query, memory, state):
+        position = self.position(query, memory["length"])
+        columns = positions_of(memory)
+        row = centre_row(position, memory["length"])
+        inside = memory["keep"] & ((columns - row.unsqueeze(1)).abs() <= self.window)
+        # the middle of token j is j + 1/2
+        offset = columns + 0.5 - position.unsqueeze(1)
+        log_gaussian = -2 * (offset / self.window) ** 2
+        weights = global_weights(scores, inside if self.softmax == LocalSoftmax.window else memory["keep"])
+        weights = weights * log_gaussian.exp() * inside
+        return weights, {"position": position}, state
+
+
+class FlexibleWeights(SourceWeights):
+    """Penalty on the distance from where the step before looked, of a strength that the state decides.
+
+    softmax(e_j - g (j - m)^2 / 2 sigma^2), g = sigmoid(v_g . tanh(W_g s)), m the mean position of the step before's
+    weights; 0 before the first step. `sigma` is in tokens; positions whose penalty is above `threshold` are left out,
+    except the one nearest to m.
+    """
+
+    def __init__(self, query_size: int, sigma: float = 3.0, threshold: float = float("inf")):
+        super().__init__()
+        # a position net in a sentence of one token is a gate
+        self.gate = PositionNet(query_size)
+        self.sigma = sigma
+        self.threshold = threshold
+
+    def initial_state(self, memory):
+        wide = torch.promote_types(memory["values"].dtype, torch.float32)
+        return {"centre": torch.zeros(memory["length"].shape, dtype=wide, device=memory["length"].device)}
+
+    def forward(self, scores, query, memory, state):
+        strength = self.gate(query, torch.ones_like(memory["length"]))
+        columns = positions_of(memory)
+        offset = columns - state["centre"].unsqueeze(1)
+        penalty = strength.unsqueeze(1) * offset**2 / (2 * self.sigma**2)
+        seen = memory["keep"]
+        if self.threshold < float("inf"):
+            distance = offset.abs().masked_fill(~seen, float("inf"))
+            nearest = distance == distance.amin(dim=1, keepdim=True)
+            seen = seen & ((penalty <= self.threshold) | nearest)
+        weights = global_weights(scores - penalty, seen)
+        return weights, {"gate": strength}, {"centre": (weights * columns).sum(dim=1)}
