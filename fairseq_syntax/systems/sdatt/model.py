@@ -122,7 +122,7 @@ class SyntaxDirectedOptions(RecurrentOptions):
 
 @register_model("sdatt")
 class SyntaxDirectedModel(RecurrentModel):
-    """Conditional GRU (or input-feeding) decoder over any of the attentions."""
+    """Conditional GRU decoder over any of the attentions."""
 
     options = SyntaxDirectedOptions
 

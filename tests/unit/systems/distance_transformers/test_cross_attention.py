@@ -90,17 +90,6 @@ def test_equals_the_equations(heads, mode, n, sigma, left_pad):
             assert not weights[..., ~keep[0]].any() and not weights[:, 2, :, ~keep[2]].any()
 
 
-def test_penalty_by_hand():
-    """Chain of three words and padding, n = 1, σ = 2."""
-    distances = torch.tensor([[[0, 1, 2, 255], [1, 0, 1, 255], [2, 1, 0, 255], [255] * 4]]).to(torch.uint8)
-    keep = torch.tensor([[True, True, True, False]])
-    expected = [[0, -0.125, -INF, -INF], [-0.125, 0, -0.125, -INF], [-INF, -0.125, 0, -INF], [-INF] * 4]
-    assert tree_penalty(distances, keep, 1.0, 2.0)[0].tolist() == expected
-    everywhere = tree_penalty(distances, keep, INF, INF)[0]
-    assert everywhere[:, :3].eq(0).all() and everywhere[:, 3].isneginf().all()
-    assert tree_penalty(torch.full((1, 1, 1), 254).to(torch.uint8), keep[:, :1], INF, 1.0).item() == -(254**2) / 2
-
-
 @pytest.mark.parametrize("mode", ["hard", "smooth"])
 @pytest.mark.parametrize("unparsed", [False, True], ids=["no window", "no parse"])
 def test_without_a_constraint_it_is_stock_attention(mode, unparsed):

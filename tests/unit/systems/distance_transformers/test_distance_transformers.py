@@ -45,7 +45,7 @@ def test_alignment(arch, options):
 
 def test_a_missing_parse_can_be_an_error():
     with pytest.raises(ValueError, match="1 of 5 sentences of a batch have no parse"):
-        build(SDATT, sdatt_missing="error")(**batch(model))
+        build(SDATT, sdatt_missing="error")(**batch(build(SDATT)))
 
 
 @pytest.mark.parametrize("arch", [SDATT, DASA])

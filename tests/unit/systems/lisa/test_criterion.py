@@ -63,44 +63,12 @@ def test_parse_loss_is_over_parents_and_logits(lengths, left_pad, seed):
     assert int(counted.sum()) == tokens
 
 
-def test_three_tokens_by_hand():
-    """One row prefers its parent by log 2, one is even, one prefers another by log 3."""
-    log2, log3 = math.log(2), math.log(3)
-    logits = torch.tensor([[[log2, 0.0, 0.0], [0.0, 0.0, 0.0], [log3, 0.0, 0.0]]])
-    loss, correct, _ = parse_loss(logits, torch.tensor([[0, 2, 2]]), torch.zeros(1, 3, dtype=torch.bool))
-    assert float(loss) == pytest.approx(math.log(2) + math.log(3) + math.log(5))
-    assert correct.tolist() == [[True, False, False]]
-
-
-@pytest.mark.parametrize("left_pad", [False, True])
-def test_parse_loss_does_not_count_padding(left_pad):
-    """Regression (defect 5 of the published code)."""
-    logits, parents, mask = case([5, 2], left_pad)
-    loss, _, counted = parse_loss(logits, parents, mask)
-    wild = logits.masked_fill(mask.unsqueeze(1), 50.0).masked_fill(mask.unsqueeze(2), -70.0)
-    again, _, _ = parse_loss(wild, parents, mask)
-    assert float(again) == float(loss)
-    assert int(counted.sum()) == 7 and not (counted & mask).any()
-
-
 def test_sentences_without_a_parse_count_for_eos_only():
     logits, parents, mask = case([4, 3], unparsed={0, 1})
     _, _, counted = parse_loss(logits, parents, mask)
     assert int(counted.sum()) == 2
     loss, _, _ = parse_loss(logits, torch.full_like(parents, -1), mask)
     assert float(loss) == 0  # not NaN, the mean of nothing
-
-
-def test_gradient_is_probability_minus_one_at_the_parent():
-    logits, parents, mask = case([4, 2], seed=5)
-    logits.requires_grad_()
-    parse_loss(logits, parents, mask)[0].backward()
-    expected = logits.detach().masked_fill(mask.unsqueeze(1), float("-inf")).softmax(-1)
-    for b, length in enumerate((4, 2)):
-        for t in range(length):
-            expected[b, t, parents[b, t]] -= 1
-        expected[b, length:] = 0
-    torch.testing.assert_close(logits.grad, expected, atol=1e-6, rtol=1e-5)
 
 
 class FakeModel(torch.nn.Module):
@@ -233,15 +201,6 @@ def test_parse_loss_is_logged_in_bits_a_token(model):
         model.parse_logits.zero_()
     assert logged([criterion()(model, sample([0]))[2]])["parse_loss"] == pytest.approx(2.0)  # one of four
     assert "parse_loss" not in logged([{"loss": 1.0, "nll_loss": 1.0, "ntokens": 1, "sample_size": 1}])
-
-
-@pytest.mark.parametrize("penalty, reached", [(0.0, False), (1.0, True)])
-def test_gradient_reaches_the_parser_as_far_as_the_penalty_says(model, penalty, reached):
-    loss, _, _ = criterion(lisa_parse_penalty=penalty)(model, sample([0, 1]))
-    loss.backward()
-    assert bool(model.parse_logits.grad.any()) == reached
-    assert not model.parse_logits.grad[2].any()
-    assert model.words.grad.any()
 
 
 def test_accuracy_of_words_is_reported_when_asked_for(model):

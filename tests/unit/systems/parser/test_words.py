@@ -41,22 +41,6 @@ TOKENS = st.text(st.characters(exclude_characters=" \n\r", exclude_categories=["
 # --- n-grams ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("word", "expected"),
-    [
-        ("", ""),
-        ("a", "2gram-#BEGIN#a 2gram-a#END# 3gram-#BEGIN#a#END#"),
-        (
-            "Cat",
-            "2gram-#BEGIN#C 2gram-Ca 2gram-at 2gram-t#END# 3gram-#BEGIN#Ca 3gram-Cat 3gram-at#END# "
-            "4gram-#BEGIN#Cat 4gram-Cat#END#",
-        ),
-    ],
-)
-def test_ngrams_of_short_words(word, expected):
-    assert character_ngrams(word) == expected.split()
-
-
 @given(STRINGS | st.sampled_from(["a", "ab", "abc", "Cat", "hello", "x-y"]))
 def test_ngrams_are_those_of_charngram2vec(word):
     assert character_ngrams(word) == indexed_ngrams(word)
@@ -253,12 +237,6 @@ def test_kept_means_follow_a_cast():
         module(torch.tensor([[4]]))
         assert module.float()(torch.tensor([[4]])).dtype == torch.float32
     assert module.bag.dtype == torch.int32 and module.word_row.dtype == torch.int64
-
-
-def test_the_state_is_floating_point_only():
-    state = build().state_dict()
-    assert set(state) == {"words.weight", "ngrams.weight"}
-    assert all(value.is_floating_point() for value in state.values())
 
 
 def test_tables_start_between_minus_and_plus_a_tenth():

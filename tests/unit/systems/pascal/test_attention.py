@@ -11,7 +11,6 @@ from oracles import multihead
 
 from fairseq_syntax.systems.pascal.attention import ParentScaledAttention
 from fairseq_syntax.systems.pascal.parent_kernel import kernel_weights, parent_weights
-from fairseq_syntax.systems.transformer import headwise_attention
 
 B, T, C, H = 3, 7, 16, 4
 LENGTHS = [7, 4, 1]
@@ -77,50 +76,6 @@ def test_equals_the_equations(kernel, variance, weight, heads, left_pad):
     assert not weights.masked_select(mask[:, None, None, :]).any()
 
 
-def test_three_words_by_hand():
-    """Scores 1 everywhere, parents 1, 1, 1: weights softmax of the normal density at 1, 0, 1."""
-    attention = build(1, dropout=0.0)
-    density = [normal(1.0)(o) for o in (-1, 0, 1)]
-    expected = torch.tensor([math.exp(d) for d in density])
-    expected /= expected.sum()
-    dim = C // H
-    with torch.no_grad():
-        for projection in (attention.q_proj, attention.k_proj):
-            projection.weight.zero_()
-            projection.bias.fill_(dim**-0.25)  # q·k/√d = 1
-    prior = parent_weights(torch.tensor([[2, 2, 2]]), "normal", 1.0)
-    _, weights = attention.attend_to_parents(torch.zeros(3, 1, C, dtype=torch.double), None, prior)
-    torch.testing.assert_close(weights[0, 0], expected.expand(3, 3))
-    assert expected.tolist() == pytest.approx([0.3155, 0.3691, 0.3155], abs=1e-4)
-
-
-def test_heads_of_every_sentence_are_scaled_not_sentences():
-    """Regression (defect 1 of the published code): scaling the last rows of the (B·H) axis hit whole sentences."""
-    x, mask, parents = batch()
-    attention = build(2)
-    full, _ = attention.attend_to_parents(x, mask, parent_weights(parents, "normal", 1.0))
-    for b, length in enumerate(LENGTHS):
-        alone, _ = attention.attend_to_parents(
-            x[:length, b : b + 1], None, parent_weights(parents[b : b + 1, :length], "normal", 1.0)
-        )
-        torch.testing.assert_close(full[:length, b], alone[:, 0])
-    changed = parents.clone()
-    changed[0, :7] = torch.arange(7, dtype=torch.int32) * 2
-    other, _ = attention.attend_to_parents(x, mask, parent_weights(changed, "normal", 1.0))
-    assert not torch.allclose(other[:, 0], full[:, 0])
-    torch.testing.assert_close(other[:, 1:], full[:, 1:], atol=0, rtol=0)
-
-
-def test_positions_move_with_left_padding():
-    """Regression (defect 2): positions that ignore left padding point at other words."""
-    (x, mask, parents), (x_left, mask_left, parents_left) = batch(), batch(left_pad=True)
-    attention = build(3)
-    right, _ = attention.attend_to_parents(x, mask, parent_weights(parents, "normal", 1.0))
-    left, _ = attention.attend_to_parents(x_left, mask_left, parent_weights(parents_left, "normal", 1.0))
-    for b, length in enumerate(LENGTHS):
-        torch.testing.assert_close(right[:length, b], left[T - length :, b])
-
-
 def test_halves_of_positions_are_kept():
     """Regression: a head word cut into two pieces has its middle between them, and both get the same weight."""
     weights = parent_weights(torch.tensor([[3, 3, 3, 3]]), "normal", 1.0)  # 1.5
@@ -164,22 +119,6 @@ def test_parent_ignoring_switches_whole_rows_at_its_rate():
     assert 0 < (ignored[:, 0] ^ ignored[:, 1]).float().mean() < 1  # drawn for each head
     evaluated = attention.eval().attend_to_parents(x, None, prior)[1]
     torch.testing.assert_close(evaluated, scaled, atol=1e-5, rtol=0)
-
-
-def test_gradients_by_finite_differences(monkeypatch):
-    # float32 is too coarse for differences
-    monkeypatch.setattr(headwise_attention.F, "softmax", lambda s, dim, dtype: s.double().log_softmax(dim).exp())
-    attention = build(2)
-    x, mask, parents = batch()
-    x = x[:4, :2].clone().requires_grad_()
-    mask, parents = mask[:2, :4], parents[:2, :4].clamp(max=6)
-    prior = parent_weights(parents, "normal", 2.0)
-    parameters = [p for n, p in attention.named_parameters() if n == "q_proj.weight"]
-
-    def function(inputs, *_):
-        return attention.attend_to_parents(inputs, mask, prior)[0][:3]
-
-    assert torch.autograd.gradcheck(function, (x, *parameters), eps=1e-4, atol=1e-4, rtol=1e-3)
 
 
 @given(st.integers(0, 60), st.sampled_from(["normal", "uniform", "parent-only"]))

@@ -1,7 +1,5 @@
 """Cells of the recurrent decoder against those of torch, with the same weights in another order."""
 
-import math
-
 import pytest
 import torch
 from torch import nn
@@ -115,24 +113,3 @@ def test_everything_may_be_known_ahead(kind):
     for mine, theirs in zip(found, expected, strict=True):
         torch.testing.assert_close(mine, theirs, atol=1e-12, rtol=0)
     assert torch.autograd.gradcheck(lambda known, *state: cell(None, state, cell.project_ahead(known)), (known, *state))
-
-
-@pytest.mark.parametrize("ahead", [False, True], ids=["at its step", "known ahead"])
-def test_a_gru_is_that_of_nematus(ahead):
-    """Its formulas one unit at a time: the candidate's recurrent part is reset after its product and bias."""
-    cell = build("gru", 0, H, AHEAD) if ahead else build("gru", STEP, H)
-    inputs, hidden = (draw(B, AHEAD) if ahead else draw(B, STEP)), draw(B, H)
-    (found,) = cell(None, (hidden,), cell.project_ahead(inputs)) if ahead else cell(inputs, (hidden,))
-    given = cell.ahead if ahead else cell.input
-    for b in range(B):
-        for unit in range(H):
-            reset, update, new = (
-                (
-                    float(given.weight[gate * H + unit] @ inputs[b] + given.bias[gate * H + unit]),
-                    float(cell.recurrent.weight[gate * H + unit] @ hidden[b] + cell.recurrent.bias[gate * H + unit]),
-                )
-                for gate in range(3)
-            )
-            r, z = (1 / (1 + math.exp(-sum(gate))) for gate in (reset, update))
-            expected = (1 - z) * math.tanh(new[0] + r * new[1]) + z * float(hidden[b, unit])
-            assert float(found[b, unit]) == pytest.approx(expected, abs=1e-12)

@@ -190,12 +190,6 @@ def test_punctuation_is_never_a_head(tree, root, hard):
     assert (arcs[0] - free["arc_marginals"][0]).abs().max() > 0.05
 
 
-def test_what_is_never_a_head_is_not_in_checkpoints():
-    layer = build(never_heads=never_heads())
-    assert "never_heads" not in layer.state_dict()
-    build().load_state_dict(layer.state_dict())
-
-
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
 @pytest.mark.parametrize(("tree", "root"), KINDS)
 def test_smaller_types_stay_near(tree, root, dtype):

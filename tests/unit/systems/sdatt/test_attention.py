@@ -14,7 +14,6 @@ from fairseq_syntax.systems.sdatt.attention import (
     FlexibleWeights,
     LocalWeights,
     PositionNet,
-    SourceWeights,
     centre_row,
 )
 
@@ -92,20 +91,6 @@ def test_local_equals_the_equations(left_pad, window, softmax):
         torch.testing.assert_close(found[b], expected, atol=1e-12, rtol=0)
 
 
-def test_window_of_three_around_the_fifth_of_21():
-    flat = torch.zeros(1, 21, dtype=torch.double)
-    found = local([5.5], [21], flat, window=3)
-    assert found[0].nonzero().flatten().tolist() == [2, 3, 4, 5, 6, 7, 8]
-    # they do not sum to one, as published
-    assert float(found.sum()) == pytest.approx(0.5278, abs=1e-4)
-    sentence = local([5.5], [21], flat, window=3, softmax="sentence")
-    torch.testing.assert_close(sentence, found * 7 / 21, atol=1e-12, rtol=0)
-    # the Gaussian is around the position, the window around the token
-    moved = local([5.9], [21], flat, window=3)
-    assert moved[0].nonzero().flatten().tolist() == [2, 3, 4, 5, 6, 7, 8]
-    assert moved[0, 6] > found[0, 6] and moved[0, 4] < found[0, 4]
-
-
 @pytest.mark.parametrize("softmax", ["window", "sentence"])
 @pytest.mark.parametrize("length", [1, 2, 30])
 def test_local_is_finite_at_the_ends(length, softmax):
@@ -168,26 +153,6 @@ def test_flexible_equals_the_equations(left_pad, threshold):
         assert any((row[0] == 0).any() for row in found[1:]) and float(centre[0]) > 0
 
 
-def test_a_strong_gate_keeps_the_eye_where_it_was():
-    """Flat scores, a far sharper one at the end: without the penalty it would jump there."""
-    scores = torch.zeros(1, 20, dtype=torch.double)
-    scores[0, 19] = 6
-    (row,), centre = flexible([torch.ones(1).double()], [20], [scores], sigma=1.0)
-    assert row[0, 0] > 0.5 and row[0, 19] < 1e-6 and centre < 1
-    (row,), centre = flexible([torch.zeros(1).double()], [20], [scores], sigma=1.0)
-    assert row[0, 19] > 0.9 and centre > 15
-
-
-@pytest.mark.parametrize("threshold", [INF, 0.01])
-@pytest.mark.parametrize("length", [1, 2])
-def test_flexible_in_the_shortest_sentences(length, threshold):
-    steps = draw(3, 1, 4, scale=50)
-    found, centre = flexible(torch.ones(3, 1).double(), [length], steps, width=4, threshold=threshold)
-    for row in found:
-        assert float(row.sum()) == pytest.approx(1, abs=1e-12) and not row[0, length:].any()
-    assert 0 <= float(centre) <= length - 1
-
-
 # --- additive attention -------------------------------------------------------------------------------------------
 
 LENGTHS = [5, 2, 1]
@@ -211,28 +176,6 @@ def build(weights=None, double_context=False, dtype=torch.double):
             nn.init.normal_(parameter)
         module.to(dtype)
     return pair
-
-
-def test_the_offset_of_the_scores_is_nothing_to_a_softmax_but_weights_see_it():
-    memory, attention = build()
-    states, source = batch(False)
-    query = torch.randn(B, H, dtype=torch.double)
-    made = memory(states, source)
-    before, _, _ = attention(query, made, {})
-    seen = []
-
-    class Look(SourceWeights):
-        def forward(self, scores, *rest):
-            seen.append(scores)
-            return super().forward(scores, *rest)
-
-    attention.weights = Look()
-    with torch.no_grad():
-        attention(query, made, {})
-        attention.score.bias += 3
-    after, _, _ = attention(query, made, {})
-    torch.testing.assert_close(after, before, atol=1e-12, rtol=0)
-    torch.testing.assert_close(seen[1], seen[0] + 3, atol=1e-12, rtol=0)
 
 
 def test_positions_follow_their_equation():

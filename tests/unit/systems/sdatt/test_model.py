@@ -253,14 +253,6 @@ def test_without_a_limit_it_is_global_attention(build, arch):
     assert (other(*batch())[0] - expected)[:2].abs().max() > 1e-3
 
 
-def test_a_closed_gate_is_global_attention(build):
-    plain, model = build("global_att"), build("flexible_att")
-    model.load_state_dict(plain.state_dict(), strict=False)
-    gate = model.decoder.attention.weights.gate
-    gate.forward = lambda query, length: torch.zeros(len(query)).double()
-    torch.testing.assert_close(model(*batch())[0], plain(*batch())[0], atol=1e-12, rtol=0)
-
-
 def test_sentences_without_a_parse(build):
     plain, model = build("global_att"), build("sdatt", **narrow("sdatt"))
     model.load_state_dict(plain.state_dict(), strict=False)
@@ -269,14 +261,6 @@ def test_sentences_without_a_parse(build):
 
 
 # --- batches, steps, beams --------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("arch", TWO_CONTEXTS)
-def test_alignments_are_of_the_global_attention(build, arch):
-    """Its weights sum to one, whatever those of the other do."""
-    _, extra = build(arch, **narrow(arch))(*batch())
-    torch.testing.assert_close(extra["attn"][0].sum(-1), torch.ones(5, 5).double())
-    assert (extra["attn"][0] - extra["syntax_attn"]).abs().max() > 1e-2
 
 
 def plain_scores(model):

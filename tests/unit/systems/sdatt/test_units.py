@@ -45,25 +45,6 @@ def test_units_equal_loops(sentences, size, left_pad):
         assert (units[b, others] == -1).all()
 
 
-def test_the_unit_of_a_word_in_the_papers_example():
-    """Parent; siblings; children, in the order of the sentence."""
-    mask, starts, parents, _ = columns_of([(HEADS, list(range(10)))], False)
-    units = dependency_units(parents, starts & mask)[0]
-    words = [[WORDS[i] for i in unit if i >= 0] for unit in units.tolist()]
-    assert words[WORDS.index("fenzi")] == "yingxiang yanzhong zhengce zhexie weixian".split()
-    assert words[WORDS.index("yingxiang")] == "fenzi yanzhong zhengce".split()  # the root has no parent
-    assert words[9] == []  # nor has EOS anything
-
-
-def test_of_a_large_unit_the_parent_and_the_nearest_stay():
-    heads = [15] + [15] * 14 + [-1]  # fifteen siblings below the last word
-    mask, starts, parents, _ = columns_of([(heads, list(range(17)))], False)
-    units = dependency_units(parents, starts & mask)[0]
-    assert units[0].tolist() == [15, 1, 2, 3, 4, 5, 6, 7, 8, 9]
-    assert units[7].tolist() == [15, 2, 3, 4, 5, 6, 8, 9, 10, 11]  # of two equally far, the earlier
-    assert units[15].tolist() == list(range(5, 15))
-
-
 @pytest.mark.parametrize("depthwise", [False, True])
 @pytest.mark.parametrize("left_pad", [False, True])
 @given(SENTENCES)

@@ -85,11 +85,6 @@ def test_size_of_tags_at_the_start(task, shared, scale, std):
     assert tokens.std().item() == pytest.approx(1, rel=0.05)
 
 
-def test_unscaled_is_the_default_of_the_architectures(task):
-    table = build(task, share_all_embeddings=False).encoder.embed_tokens.tags["deprels"].weight
-    assert table[4:].std().item() == pytest.approx(TAG**-0.5, rel=0.1)
-
-
 def test_checkpoints_from_before_the_option_compute_what_they_did(task):
     model = build(task, preset=False)
     tokens = model.encoder.embed_tokens.tokens.weight
