@@ -7,13 +7,12 @@ A field's metadata holds, beside fairseq's "help", the "range" of a number as an
 import argparse
 import math
 from collections.abc import Mapping
-from contextlib import nullcontext
 from dataclasses import field, fields
 from enum import Enum, EnumType
 from typing import get_args, get_type_hints
 
 from fairseq.dataclass import FairseqDataclass
-from fairseq.models import ARCH_MODEL_REGISTRY, register_model_architecture
+from fairseq.models import register_model_architecture
 from omegaconf import DictConfig, OmegaConf, open_dict
 
 
@@ -91,19 +90,6 @@ def keep_for_checkpoints(given, args: argparse.Namespace) -> None:
     if isinstance(given, DictConfig):
         with open_dict(given):
             given.update(vars(args))
-
-
-def fill_options_of_checkpoint(cfg) -> None:
-    """Give the options that an old checkpoint lacks their defaults.
-
-    fairseq would give them the values that --arch has for the trainings of today.
-    """
-    name = getattr(cfg, "_name", None) or getattr(cfg, "arch", None)
-    options = getattr(ARCH_MODEL_REGISTRY.get(name), "options", None)
-    if not (isinstance(options, type) and issubclass(options, FairseqDataclass)):
-        return  # a model of somebody else's
-    with open_dict(cfg) if isinstance(cfg, DictConfig) else nullcontext():
-        fill_defaults(cfg, options)
 
 
 def require_trees(model: type, task) -> None:

@@ -19,7 +19,7 @@ from .data.splits import OTHER_POLICY, check_directories, check_split, load_synt
 from .data.token_files import load_dictionary
 from .decoding.length_prior import use_length_prior
 from .decoding.unknown_words import aligning_generator
-from .options import check_values, fill_options_of_checkpoint, option
+from .options import check_values, option
 from .training.steps import TrainingSteps
 from .training.validation_bleu import ValidationBleu
 from .trees.conllu import MAX_WORDS
@@ -111,8 +111,6 @@ class SyntaxTranslationTask(RawText, TrainingSteps, ValidationBleu, TranslationT
 
     def build_model(self, cfg, from_checkpoint=False):
         """Build the model and note which inputs it needs."""
-        if from_checkpoint:
-            fill_options_of_checkpoint(cfg)
         # the generator of --eval-bleu is built there
         self._validates = True
         try:

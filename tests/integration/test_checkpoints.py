@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from fairseq import checkpoint_utils
 from integration import commands
 from integration.commands import OPTIONS, PACKAGE
 
@@ -72,17 +71,6 @@ def test_nothing_loads_unsafely():
 def test_checkpoints_load_under_weights_only(trained, arch):
     state = torch.load(trained(arch) / "checkpoint_last.pt", weights_only=True)
     assert state["optimizer_history"][-1]["num_updates"] == 2
-
-
-def test_checkpoints_from_before_an_option_compute_what_they_did(trained, tmp_path):
-    """They have its default, not what --arch sets for the trainings of today."""
-    path = trained("tag_transformer_tiny") / "checkpoint_last.pt"
-    state = torch.load(path, weights_only=True)
-    del state["cfg"]["model"].tag_embed_scale
-    torch.save(state, tmp_path / "old.pt")
-    for checkpoint, scale in ((path, "none"), (tmp_path / "old.pt", "token")):
-        (model,), _ = checkpoint_utils.load_model_ensemble([str(checkpoint)])
-        assert model.encoder.cfg.tag_embed_scale == scale
 
 
 def test_checkpoint_of_training_with_bleu_generates(data_bin, tmp_path):

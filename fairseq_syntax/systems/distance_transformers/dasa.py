@@ -76,4 +76,4 @@ class DistanceBiasTransformerModel(SyntaxTransformerModel):
         return DistanceBiasEncoder(cfg, src_dict, embed_tokens)
 
 
-register_sizes("dasa_transformer", lambda args, suffix: None)
+register_sizes("dasa_transformer")

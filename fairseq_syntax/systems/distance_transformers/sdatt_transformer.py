@@ -202,4 +202,4 @@ class SyntaxDirectedTransformerModel(SyntaxTransformerModel):
         return SyntaxDirectedDecoder(cfg, tgt_dict, embed_tokens)
 
 
-register_sizes("sdatt_transformer", lambda args, suffix: None)
+register_sizes("sdatt_transformer")

@@ -80,4 +80,4 @@ class LisaTransformerModel(SyntaxTransformerModel):
         return LisaEncoder(cfg, src_dict, embed_tokens)
 
 
-register_sizes("lisa_transformer", lambda args, suffix: None)
+register_sizes("lisa_transformer")

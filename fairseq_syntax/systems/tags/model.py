@@ -18,10 +18,13 @@ from ...options import option
 from ..transformer.encoder import SyntaxEncoder
 from ..transformer.model import SyntaxTransformerModel, register_sizes
 
-TagInputs = StrEnum("TagInputs", "deprel upos both")
-"""Which tags are embedded."""
-TagScale = StrEnum("TagScale", "none token")
-"""How large tag embeddings are; fairseq initializes token embeddings with N(0, 1/D) and scales them by √D."""
+
+class TagInputs(StrEnum):
+    """Which tags are embedded."""
+
+    deprel = "deprel"
+    upos = "upos"
+    both = "both"
 
 
 _INPUTS = {TagInputs.deprel: ("deprels",), TagInputs.upos: ("upos",), TagInputs.both: ("deprels", "upos")}
@@ -33,27 +36,21 @@ class TagOptions(FairseqDataclass):
 
     tag_embed_dim: int = option(10, "width of each tag embedding, taken from that of the token embedding")
     tag_inputs: TagInputs = option(TagInputs.deprel, "tags: dependency labels, UPOS, or both")
-    tag_embed_scale: TagScale = option(
-        TagScale.token,
-        "none: tag embeddings start from N(0, 1/--tag-embed-dim) and are not scaled, as in the authors' "
-        "code; token: they are initialized and scaled by √D as token embeddings are. Every --arch sets none; "
-        "checkpoints that do not say were trained with token",
-        reading=True,
-    )
 
 
 class TaggedEmbedding(nn.Module):
     """Token embedding, or as much of it as there is room for, and tag embeddings, side by side.
+
+    Tag embeddings start from N(0, 1/d_tag), as in the authors' code.
 
     Args:
         tokens: embedding of width D - k·d_tag; or of width D, shared with the decoder, which is cut.
         tag_sizes: dictionary sizes of the k kinds of tags.
         tag_dim: d_tag.
         width: D.
-        std: standard deviation of the initial tag embeddings.
     """
 
-    def __init__(self, tokens: nn.Embedding, tag_sizes: dict[str, int], tag_dim: int, width: int, std: float):
+    def __init__(self, tokens: nn.Embedding, tag_sizes: dict[str, int], tag_dim: int, width: int):
         super().__init__()
         self.tokens = tokens
         self.tags = nn.ModuleDict(
@@ -63,7 +60,7 @@ class TaggedEmbedding(nn.Module):
         self.embedding_dim = width
         self.token_dim = width - tag_dim * len(tag_sizes)
         for embedding in self.tags.values():
-            nn.init.normal_(embedding.weight, mean=0, std=std)
+            nn.init.normal_(embedding.weight, mean=0, std=tag_dim**-0.5)
             nn.init.zeros_(embedding.weight[self.padding_idx])
 
     def forward(self, src_tokens, src_syntax: SourceSyntax, tag_factor: float):
@@ -85,9 +82,8 @@ class TagEncoder(SyntaxEncoder):
     ):
         """As in fairseq; `src_syntax` holds the tags of the tokens."""
         if token_embeddings is None:
-            # fairseq scales the whole of it
-            factor = 1 / self.embed_scale if self.cfg.tag_embed_scale == TagScale.none else 1.0
-            token_embeddings = self.embed_tokens(src_tokens, GivenSyntax(src_syntax or {}), factor)
+            # fairseq scales the whole of it by √D; in the authors' code, tags are not scaled
+            token_embeddings = self.embed_tokens(src_tokens, GivenSyntax(src_syntax or {}), 1 / self.embed_scale)
         return super().forward(src_tokens, src_lengths, return_all_hiddens, token_embeddings)
 
 
@@ -119,13 +115,7 @@ class TagTransformerModel(SyntaxTransformerModel):
         width, dim = cfg.encoder.embed_dim, cfg.tag_embed_dim
         if not (cfg.share_all_embeddings or cfg.merge_src_tgt_embed):
             embed_tokens = cls.build_embedding(cfg, src_dict, width - dim * len(cfg.tag_sizes))
-        std = (dim if cfg.tag_embed_scale == TagScale.none else width) ** -0.5
-        return TagEncoder(cfg, src_dict, TaggedEmbedding(embed_tokens, cfg.tag_sizes, dim, width, std))
+        return TagEncoder(cfg, src_dict, TaggedEmbedding(embed_tokens, cfg.tag_sizes, dim, width))
 
 
-def _preset(args, suffix):
-    # not the default of the option: checkpoints from before there was one were trained otherwise
-    args.tag_embed_scale = getattr(args, "tag_embed_scale", TagScale.none.value)
-
-
-register_sizes("tag_transformer", _preset)
+register_sizes("tag_transformer")

@@ -120,7 +120,7 @@ class SyntaxTransformerModel(HubModel, TransformerModel):
             state_dict.update(own)
 
 
-def register_sizes(model_name: str, preset: Callable[[argparse.Namespace, str], None]) -> None:
+def register_sizes(model_name: str, preset: Callable[[argparse.Namespace, str], None] | None = None) -> None:
     """Register presets `<model_name><suffix>` for all `SIZES`.
 
     `preset` is called with (args, suffix) before fairseq's preset of that size, and sets what is the model's own.
@@ -128,7 +128,8 @@ def register_sizes(model_name: str, preset: Callable[[argparse.Namespace, str], 
     for suffix, base in SIZES.items():
 
         def architecture(args, suffix=suffix, base=base):
-            preset(args, suffix)
+            if preset:
+                preset(args, suffix)
             base(args)
 
         register_model_architecture(model_name, f"{model_name}{suffix}")(architecture)

@@ -1,4 +1,4 @@
-"""Tag embeddings: one table for all embeddings, the scale of tags, checkpoints from before there was a choice."""
+"""Tag embeddings: one table for all embeddings, the size of tags, labels and parts of speech together."""
 
 import argparse
 import math
@@ -10,7 +10,6 @@ from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 from small_models import dictionary
 
 import fairseq_syntax  # noqa: F401  registers the architectures
-from fairseq_syntax.options import fill_options_of_checkpoint
 
 WIDTH, TAG, WORDS = 256, 4, 60
 SIZES = {
@@ -34,16 +33,11 @@ def task():
     )
 
 
-def build(task, *, preset: bool = True, **options):
-    """The model of --arch, or (preset False) of a checkpoint that holds these options and no others of ours."""
-    arch = "tag_transformer_tiny"
+def build(task, **options):
     args = argparse.Namespace(**{**SIZES, **options})
-    if preset:
-        ARCH_CONFIG_REGISTRY[arch](args)
-    else:
-        ARCH_CONFIG_REGISTRY["transformer_tiny"](args)
+    ARCH_CONFIG_REGISTRY["tag_transformer_tiny"](args)
     torch.manual_seed(5)
-    return ARCH_MODEL_REGISTRY[arch].build_model(args, task).eval()
+    return ARCH_MODEL_REGISTRY["tag_transformer_tiny"].build_model(args, task).eval()
 
 
 def embedded(model, **tags):
@@ -74,33 +68,14 @@ def test_source_and_target_loss_reach_the_shared_table(task):
 
 
 @pytest.mark.parametrize("shared", [True, False])
-@pytest.mark.parametrize(("scale", "std"), [("none", TAG**-0.5), ("token", 1.0)])
-def test_size_of_tags_at_the_start(task, shared, scale, std):
-    """As large as in the authors' code, or as large as a coordinate of a token, which is 1."""
-    model = build(task, share_all_embeddings=shared, tag_embed_scale=scale)
+def test_size_of_tags_at_the_start(task, shared):
+    """As large as in the authors' code; a coordinate of a token is 1."""
+    model = build(task, share_all_embeddings=shared)
     every = torch.arange(4, 200).unsqueeze(0)
     found = model.encoder(torch.full_like(every, 7), torch.tensor([196]), src_syntax={"deprels": every})
-    assert found["encoder_embedding"][0][..., -TAG:].std().item() == pytest.approx(std, rel=0.1)
+    assert found["encoder_embedding"][0][..., -TAG:].std().item() == pytest.approx(TAG**-0.5, rel=0.1)
     tokens = math.sqrt(WIDTH) * model.encoder.embed_tokens.tokens.weight[4:, : WIDTH - TAG]
     assert tokens.std().item() == pytest.approx(1, rel=0.05)
-
-
-def test_checkpoints_from_before_the_option_compute_what_they_did(task):
-    model = build(task, preset=False)
-    tokens = model.encoder.embed_tokens.tokens.weight
-    assert tokens.shape == (len(task.source_dictionary), WIDTH - TAG)
-    expected = math.sqrt(WIDTH) * torch.cat(
-        [tokens[TOKENS], model.encoder.embed_tokens.tags["deprels"].weight[TAGS]], dim=-1
-    )
-    torch.testing.assert_close(embedded(model, deprels=TAGS), expected)
-
-
-@pytest.mark.parametrize("options", [None, "text", {"a": 1}, lambda self: None])
-def test_checkpoints_of_other_plugins_are_left_alone(monkeypatch, options):
-    monkeypatch.setitem(ARCH_MODEL_REGISTRY, "theirs", type("Theirs", (), {"options": options}))
-    cfg = argparse.Namespace(arch="theirs")
-    fill_options_of_checkpoint(cfg)
-    assert vars(cfg) == {"arch": "theirs"}
 
 
 def test_labels_and_tags_together(task):
