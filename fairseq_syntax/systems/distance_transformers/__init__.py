@@ -10,8 +10,7 @@ Architectures: `dasa_transformer` and `sdatt_transformer`, each also `_tiny`, `_
 """
 
 from .cross_attention import SyntaxCrossAttention
-from .dasa import DistanceBiasTransformerModel
-from .distance_bias import DistanceBiasAttention
+from .dasa import DistanceBiasAttention, DistanceBiasTransformerModel
 from .sdatt_transformer import SyntaxDirectedTransformerModel
 
 __all__ = [

@@ -11,7 +11,7 @@ from fairseq.modules import MultiheadAttention
 from torch import Tensor, nn
 
 from ..sdatt.syntax_directed_attention import PositionGradient, weights_around
-from .distance_bias import log_gaussian
+from .dasa import log_gaussian
 
 
 def tree_penalty(distances: Tensor, keep: Tensor, window: float, sigma: float) -> Tensor:

@@ -12,7 +12,6 @@ Optimizer: `lgp_sgd`. Schedule of the learning rate: `halve_on_drop`.
 """
 
 from . import decayed_sgd, halve_on_drop  # noqa: F401  registered
-from .graph_attention import GraphAttention
-from .model import LatentGraphModel
+from .model import GraphAttention, LatentGraphModel
 
 __all__ = ["GraphAttention", "LatentGraphModel"]

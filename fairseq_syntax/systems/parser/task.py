@@ -74,6 +74,7 @@ class DependencyParsingConfig(FairseqDataclass):
     # programs that look into translators ask for these
     source_lang: str = option("text", "name of the language; has no effect")
     target_lang: str = option("trees", "has no effect")
+    left_pad_source: bool = option(False, "pad on the left in programs that look into models; has no effect")
 
 
 @register_task("dependency_parsing", dataclass=DependencyParsingConfig)

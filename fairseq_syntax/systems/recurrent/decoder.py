@@ -8,8 +8,8 @@ from fairseq.models import FairseqIncrementalDecoder
 from torch import Tensor, nn
 
 from .cells import CellType, GRUCell, LSTMCell
+from .dropout import dropout_of
 from .source_attention import SourceAttention
-from .variational_dropout import dropout_of
 
 _CELLS = {CellType.lstm: LSTMCell, CellType.gru: GRUCell}
 

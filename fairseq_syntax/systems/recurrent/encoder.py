@@ -9,10 +9,9 @@ from torch import Tensor, nn
 
 from ...data.collating import GivenSyntax, SourceSyntax
 from .cells import CellType
-from .recurrent_dropout import RecurrentDropout, run_gru
+from .dropout import RecurrentDropout, dropout_of, run_gru
 from .rotation import Rotation
 from .source_attention import Source, SourceMemory
-from .variational_dropout import dropout_of
 
 _LAYERS = {CellType.lstm: nn.LSTM, CellType.gru: nn.GRU}
 

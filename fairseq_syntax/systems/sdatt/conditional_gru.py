@@ -5,7 +5,7 @@ from torch import nn
 
 from ..recurrent.cells import GRUCell
 from ..recurrent.decoder import RecurrentDecoder
-from ..recurrent.recurrent_dropout import RecurrentDropout
+from ..recurrent.dropout import RecurrentDropout
 from ..recurrent.source_attention import Memory
 
 # of states: into gates and candidate of the first GRU, into the attention, into gates and candidate of the second

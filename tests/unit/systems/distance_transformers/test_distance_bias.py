@@ -7,7 +7,7 @@ import torch
 from fairseq.modules import MultiheadAttention
 from oracles import multihead
 
-from fairseq_syntax.systems.distance_transformers.distance_bias import DistanceBiasAttention, log_gaussian
+from fairseq_syntax.systems.distance_transformers.dasa import DistanceBiasAttention, log_gaussian
 
 B, T, C, H = 3, 6, 12, 3
 LENGTHS = [6, 3, 1]

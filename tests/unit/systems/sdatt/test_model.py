@@ -11,7 +11,7 @@ from fairseq.logging import metrics
 from fairseq.models import ARCH_CONFIG_REGISTRY
 from oracles import directed_translation as oracle
 
-from fairseq_syntax.systems.recurrent.variational_dropout import VariationalDropout
+from fairseq_syntax.systems.recurrent.dropout import VariationalDropout
 from fairseq_syntax.systems.sdatt.model import SYSTEMS, SyntaxDirectedModel
 from fairseq_syntax.trees.distances import tree_distances
 from fairseq_syntax.trees.piece_parents import parent_first_pieces
