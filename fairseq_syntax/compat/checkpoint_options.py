@@ -13,50 +13,22 @@ from numbers import Number
 from pathlib import Path
 from typing import Any
 
-_EVALUATED = {
-    "criterions/ctc.py": "wer_args",
-    "data/audio/raw_audio_dataset.py": "feature_encoder_spec",
-    "data/multilingual/multilingual_data_manager.py": "left_pad_source left_pad_target",
-    "distributed/utils.py": "pipeline_balance pipeline_devices pipeline_encoder_devices pipeline_decoder_devices",
-    "model_parallel/models/pipeline_parallel_transformer/layers.py": "adaptive_softmax_cutoff",
-    "model_parallel/models/pipeline_parallel_transformer/model.py": (
-        "pipeline_balance pipeline_devices pipeline_encoder_balance pipeline_encoder_devices pipeline_decoder_balance "
-        "pipeline_decoder_devices"
-    ),
-    "models/fconv.py": "encoder_layers decoder_layers decoder_attention",
-    "models/fconv_lm.py": "decoder_layers decoder_attention adaptive_softmax_cutoff",
-    "models/fconv_self_att.py": (
-        "pretrained encoder_layers encoder_attention decoder_layers decoder_attention self_attention project_input "
-        "gated_attention downsample"
-    ),
-    "models/hubert/hubert.py": "conv_feature_layers",
-    "models/lightconv.py": "adaptive_softmax_cutoff",
-    "models/lightconv_lm.py": "character_filters adaptive_input_cutoff",
-    "models/lstm.py": "decoder_attention adaptive_softmax_cutoff",
-    "models/lstm_lm.py": "adaptive_softmax_cutoff",
-    "models/speech_to_text/s2t_wav_transformer.py": "conv_feature_layers",
-    "models/transformer/transformer_decoder.py": "adaptive_softmax_cutoff",
-    "models/transformer_lm.py": "character_filters adaptive_input_cutoff",
-    "models/wav2vec/wav2vec.py": "conv_feature_layers conv_aggregator_layers",
-    "models/wav2vec/wav2vec2.py": "conv_feature_layers",
-    "modules/multihead_attention.py": "xformers_att_config",
-    "optim/adafactor.py": "adafactor_eps",
-    "optim/adam.py": "adam_betas",
-    "optim/adamax.py": "adamax_betas",
-    "optim/cpu_adam.py": "adam_betas",
-    "optim/fused_lamb.py": "lamb_betas",
-    "tasks/multilingual_translation.py": "left_pad_source left_pad_target",
-    "tasks/online_backtranslation.py": "left_pad_source left_pad_target",
-    "fairseq_cli/eval_lm.py": "model_overrides",
-    "fairseq_cli/validate.py": "model_overrides",
-}
-"""File of fairseq -> options that it evaluates as Python, if they are strings."""
+EVALUATED = set(
+    """
+    adafactor_eps adam_betas adamax_betas adaptive_input_cutoff adaptive_softmax_cutoff character_filters
+    conv_aggregator_layers conv_feature_layers decoder_attention decoder_layers downsample encoder_attention
+    encoder_layers feature_encoder_spec gated_attention lamb_betas left_pad_source left_pad_target
+    model_overrides pipeline_balance pipeline_decoder_balance pipeline_decoder_devices pipeline_devices
+    pipeline_encoder_balance pipeline_encoder_devices pretrained project_input self_attention wer_args
+    xformers_att_config
+    """.split()
+)
+"""Options that fairseq evaluates as Python, if they are strings."""
 
 _NAMES = "_name arch task criterion optimizer lr_scheduler scoring bpe tokenizer simul_type".split()
 _COMMANDS = {"post_save_script"}
-_PLAIN = {name for names in _EVALUATED.values() for name in names.split()}
 # a Transformer has options of its encoder and its decoder, in groups or by prefix
-_PLAIN |= {f"{side}_{name}" for side in ("encoder", "decoder") for name in _PLAIN}
+_PLAIN = {f"{prefix}{name}" for prefix in ("", "encoder_", "decoder_") for name in EVALUATED}
 _DOWNLOADED = re.compile(r"(?!https://dl\.fbaipublicfiles\.com/)(https?|s3)://", re.IGNORECASE)
 _LONGEST = 2000
 

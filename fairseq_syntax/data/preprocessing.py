@@ -63,10 +63,9 @@ class Preprocessing:
             self._check_destination()
             if not self.args.only_syntax:
                 self._binarize_text()
-            if not self.args.dict_only:
-                manifest = self._new_manifest(self._binarize_trees())
-                text = json.dumps(manifest, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
-                (self.staging / self.manifest.name).write_text(text, encoding="utf-8")
+            manifest = self._new_manifest(self._binarize_trees())
+            text = json.dumps(manifest, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+            (self.staging / self.manifest.name).write_text(text, encoding="utf-8")
             self._check_other_languages()
             self._keep_old_files()
         logger.info("Wrote preprocessed data to %s", self.destination)
@@ -115,7 +114,7 @@ class Preprocessing:
         for text in texts:
             if not text.is_file():
                 raise FileNotFoundError(f"{text}: no such text; check the prefixes and languages")
-        lines = [self._count_lines(text, check=text is texts[0] and not args.dict_only) for text in texts]
+        lines = [self._count_lines(text, check=text is texts[0]) for text in texts]
         if len(set(lines)) > 1:
             for text in texts:
                 refuse_returns(text)
@@ -123,8 +122,7 @@ class Preprocessing:
                 f"{texts[0]}: {lines[0]} lines, but {texts[1]} has {lines[1]}; a translation must stand on the line "
                 "of its source"
             )
-        if not args.dict_only:
-            self._trees(prefix)
+        self._trees(prefix)
 
     def _count_lines(self, path: Path, check: bool) -> int:
         """Lines of a text as fairseq counts them; fairseq itself may loop for ever over a text that is not UTF-8.
@@ -152,10 +150,6 @@ class Preprocessing:
             raise FileExistsError(
                 f"{destination}: exists and is not empty; give --overwrite to replace what it holds, or "
                 "--only-syntax to add trees to it"
-            )
-        if self.args.dict_only and any(destination.glob("*.idx")):
-            raise FileExistsError(
-                f"{destination}: holds text that was binarized with the dictionaries there; name another --destdir"
             )
 
     # --- new files ----------------------------------------------------------------------------------------------

@@ -157,7 +157,7 @@ def _wrong_usage(args: argparse.Namespace) -> str | None:
     checks = {
         "give --source-lang and --target-lang": args.source_lang and (args.target_lang or args.only_source),
         "give at least one of --trainpref, --validpref, --testpref": args.trainpref or args.validpref or args.testpref,
-        "--only-syntax and --dict-only exclude each other": not (args.only_syntax and args.dict_only),
+        "--dict-only: no trees are made; run fairseq-preprocess --dict-only": not args.dict_only,
         f"--dataset-impl {args.dataset_impl}: choose mmap or raw": args.dataset_impl in ("mmap", "raw"),
         f"--allow-broken {args.allow_broken:g}: give 0 to 100": 0 <= args.allow_broken <= 100,
         f"--max-words {args.max_words}: give 1 or more": args.max_words >= 1,

@@ -7,7 +7,7 @@ import fairseq
 import fairseq_cli
 from fairseq.registry import REGISTRIES
 
-from fairseq_syntax.compat.checkpoint_options import _EVALUATED, _NAMES
+from fairseq_syntax.compat.checkpoint_options import _NAMES, EVALUATED
 
 EVALUATE = {"eval_str_list", "eval_str_dict", "eval_bool"}
 # however it is imported
@@ -21,6 +21,44 @@ WHOLE = {
     *("eval", "exec", "compile", "__import__", "globals", "subprocess.call", "subprocess.run"),
     *("pickle.load", "pickle.loads", "torch.load", "torch.hub.load", "np.load"),
     *("yaml.load", "yaml.safe_load", "yaml.unsafe_load"),
+}
+# file of fairseq -> options that it evaluates as Python, if they are strings
+PLACES = {
+    "criterions/ctc.py": "wer_args",
+    "data/audio/raw_audio_dataset.py": "feature_encoder_spec",
+    "data/multilingual/multilingual_data_manager.py": "left_pad_source left_pad_target",
+    "distributed/utils.py": "pipeline_balance pipeline_devices pipeline_encoder_devices pipeline_decoder_devices",
+    "model_parallel/models/pipeline_parallel_transformer/layers.py": "adaptive_softmax_cutoff",
+    "model_parallel/models/pipeline_parallel_transformer/model.py": (
+        "pipeline_balance pipeline_devices pipeline_encoder_balance pipeline_encoder_devices pipeline_decoder_balance "
+        "pipeline_decoder_devices"
+    ),
+    "models/fconv.py": "encoder_layers decoder_layers decoder_attention",
+    "models/fconv_lm.py": "decoder_layers decoder_attention adaptive_softmax_cutoff",
+    "models/fconv_self_att.py": (
+        "pretrained encoder_layers encoder_attention decoder_layers decoder_attention self_attention project_input "
+        "gated_attention downsample"
+    ),
+    "models/hubert/hubert.py": "conv_feature_layers",
+    "models/lightconv.py": "adaptive_softmax_cutoff",
+    "models/lightconv_lm.py": "character_filters adaptive_input_cutoff",
+    "models/lstm.py": "decoder_attention adaptive_softmax_cutoff",
+    "models/lstm_lm.py": "adaptive_softmax_cutoff",
+    "models/speech_to_text/s2t_wav_transformer.py": "conv_feature_layers",
+    "models/transformer/transformer_decoder.py": "adaptive_softmax_cutoff",
+    "models/transformer_lm.py": "character_filters adaptive_input_cutoff",
+    "models/wav2vec/wav2vec.py": "conv_feature_layers conv_aggregator_layers",
+    "models/wav2vec/wav2vec2.py": "conv_feature_layers",
+    "modules/multihead_attention.py": "xformers_att_config",
+    "optim/adafactor.py": "adafactor_eps",
+    "optim/adam.py": "adam_betas",
+    "optim/adamax.py": "adamax_betas",
+    "optim/cpu_adam.py": "adam_betas",
+    "optim/fused_lamb.py": "lamb_betas",
+    "tasks/multilingual_translation.py": "left_pad_source left_pad_target",
+    "tasks/online_backtranslation.py": "left_pad_source left_pad_target",
+    "fairseq_cli/eval_lm.py": "model_overrides",
+    "fairseq_cli/validate.py": "model_overrides",
 }
 HARMLESS = {
     # what is evaluated or imported is fairseq's own, or comes from whoever types the command
@@ -139,7 +177,8 @@ def places():
 
 def test_all_places_are_listed():
     evaluated, others = places()
-    assert evaluated == {file: set(options.split()) for file, options in _EVALUATED.items()}
+    assert evaluated == {file: set(options.split()) for file, options in PLACES.items()}
+    assert set().union(*evaluated.values()) == EVALUATED
     assert others == HARMLESS.keys()
 
 

@@ -16,7 +16,7 @@ from fairseq.data.fasta_dataset import FastaDataset
 from omegaconf import OmegaConf
 
 from fairseq_syntax.compat.checkpoint_files import open_checkpoint
-from fairseq_syntax.compat.checkpoint_options import _EVALUATED, is_plain
+from fairseq_syntax.compat.checkpoint_options import EVALUATED, is_plain
 from fairseq_syntax.data.length_table import length_table_path, write_length_table
 from fairseq_syntax.training.unigrams import _keep
 
@@ -27,7 +27,7 @@ SHAPES = {
     "DictConfig": lambda options: {"cfg": OmegaConf.create({"model": dict(options)})},
     "args": lambda options: {"args": Namespace(**options, arch="x", task="translation")},
 }
-OPTIONS = sorted({name for names in _EVALUATED.values() for name in names.split()})
+OPTIONS = sorted(EVALUATED)
 CODE = "__import__('os').mkdir({!r})"
 
 

@@ -68,16 +68,6 @@ def expected(data, checkpoint):
     return {policy: commands.generate(data, checkpoint, *override(policy)) for policy in ("global", "linear")}
 
 
-def test_training_is_refused_before_it_begins(data, tmp_path):
-    with pytest.raises(
-        TreeFormatError, match="2 of 14 sentences of split 'train' have no parse, and the model refuses them"
-    ):
-        commands.train(data, tmp_path / "model", ARCH, *BRIEF, "--sdatt-missing", "error")
-    assert not list(tmp_path.glob("**/*.pt"))
-    log = commands.train(data, tmp_path / "model", ARCH, *BRIEF)
-    assert "split 'train': 2 of 14 sentences have no parse (14.29%)" in log
-
-
 def test_policies_differ_just_where_there_is_no_parse(expected):
     found = [expected[policy] for policy in ("global", "linear")]
     differ = {i for i in range(LINES) if abs(found[0][i][0] - found[1][i][0]) > 1e-4}

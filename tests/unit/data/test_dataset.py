@@ -169,34 +169,6 @@ def test_directories_with_different_tags_are_refused(data, tmp_path):
     task.load_dataset("train", epoch=2)
 
 
-def test_workers_give_the_same_batches(data):
-    task = set_up(data / "bin-one")
-    task.load_dataset("train", combine=True)
-    here, there = epoch(task, "train"), epoch(task, "train", num_workers=2)
-    assert sorted(texts_of(task, there)) == texts([*SPLITS["one"]["train"], *SPLITS["more"]["train"]])
-    for one, two in zip(here, there, strict=True):
-        assert one["id"].equal(two["id"])
-        for name in INPUTS:
-            assert one["net_input"]["src_syntax"][name].equal(two["net_input"]["src_syntax"][name])
-
-
-def test_shards_are_disjoint_and_whole(data):
-    task = set_up(data / "bin-one")
-    task.load_dataset("train", combine=False)
-    found = []
-    for shard in (0, 1):
-        batches = epoch(task, "train", num_shards=2, shard_id=shard)
-        found += texts_of(task, [batch for batch in batches if batch])
-    assert sorted(found) == texts(SPLITS["one"]["train"])
-
-
-def test_epochs_are_shuffled_differently(data):
-    task = set_up(data / "bin-one")
-    task.load_dataset("train", combine=False)
-    first, second = (texts_of(task, epoch(task, "train", number)) for number in (1, 2))
-    assert sorted(first) == sorted(second) and first != second
-
-
 def parts_of(task, parts, first_epoch=1):
     """Texts of each part of one pass over the training data."""
     found = []
@@ -213,16 +185,15 @@ def test_parts_of_an_epoch_hold_every_sentence_once(data):
     assert max(map(len, parts)) - min(map(len, parts)) <= 1
 
 
-def test_every_epoch_is_divided_anew_and_the_same_way_after_a_restart(data):
-    first, second = (parts_of(set_up(data / "bin-one", "--epoch-parts", 3), 3, start) for start in (1, 4))
-    again = parts_of(set_up(data / "bin-one", "--epoch-parts", 3), 1, 5)
-    assert sorted(first[1]) != sorted(second[1])
-    assert again == second[1:2]
+def test_epochs_are_divided_by_seed_and_number_and_the_same_way_after_a_restart(data):
+    def divided(count, start, seed=1):
+        task = set_up(data / "bin-one", "--epoch-parts", 3, "--seed", seed)
+        return [sorted(part) for part in parts_of(task, count, start)]
 
-
-def test_every_seed_divides_epochs_in_another_way(data):
-    first, second = (parts_of(set_up(data / "bin-one", "--epoch-parts", 3, "--seed", seed), 3) for seed in (1, 2))
-    assert sorted(first[0]) != sorted(second[0])
+    first, second = divided(3, 1), divided(3, 4)
+    assert first[1] != second[1]
+    assert divided(1, 5) == second[1:2]
+    assert divided(1, 1, seed=2)[0] != first[0]
 
 
 @pytest.mark.parametrize("split", ["valid", "train"])

@@ -334,13 +334,6 @@ def test_counts_of_a_further_training_set_come_from_its_heads(data, tmp_path, ca
     assert len(task.dataset("train")) == 2 * SIZE
 
 
-def test_models_without_trees_log_nothing_of_them(data, caplog):
-    task, _ = set_up(data, "global_att_tiny")
-    with caplog.at_level(logging.INFO):
-        task.load_dataset("train")
-    assert "no parse" not in caplog.text
-
-
 # --- raw text -----------------------------------------------------------------------------------------------------
 
 

@@ -344,10 +344,6 @@ def test_source_only(tmp_path, corpus):
     assert ArrayReader(directory / "train.en-de.en.heads")[0].tolist() == corpus["train"][0].heads
 
 
-def test_dictionaries_only(tmp_path, corpus):
-    assert set(contents(run(tmp_path, "--dict-only"))) == {"dict.en.txt", "dict.de.txt"}
-
-
 def test_the_longest_sentence_fits_into_the_types_on_disk():
     last = binarize.MAX_TOKENS - 1
     assert 2 * last < np.iinfo(ARRAY_TYPES["parents"]).max  # the greatest value means "no parent"
