@@ -515,12 +515,9 @@ def tree_search_refused(_=None, broken=lambda model: None, **options):
     generator.generate([model] * count, latent_trees.sample(task, "abc"))
 
 
-case(
-    "the policy gave a probability that is not a number",
-    "source side: the policy",
-    "; norms",
-    "policy.bias nan",
-)(lambda world: tree_search_refused(broken=lambda model: model.encoder.policy.bias.data.fill_(float("nan"))))
+case("a probability is not a number; the training of the model has diverged", "source side: ")(
+    lambda world: tree_search_refused(broken=lambda model: model.encoder.policy.bias.data.fill_(float("nan")))
+)
 
 
 def character_task(**options):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from .growing import given_text, grow_trees, left_justified
 from .layers import Memory
@@ -36,9 +36,7 @@ class SymbolChoice:
 
         `generated` (n,) symbols stand before, and after `most` (n,) symbols only the end is allowed.
         """
-        # one by one: a list of indices would be copied to a device, for which the host waits
-        for symbol in self.never:
-            scores[:, symbol] = -torch.inf
+        scores[:, self.never] = -torch.inf
         scores[:, self.unk] -= self.unkpen
         scores[generated < self.min_symbols, self.eos] = -torch.inf
         only_end = generated >= most
@@ -58,19 +56,16 @@ class SymbolChoice:
 
     def greedy(self, state: RNNGState, generating: Tensor) -> tuple[Tensor, Tensor]:
         """The most probable symbols, as `NextSymbols` of `grow_trees`."""
-        rows = state.which(generating)
+        rows = generating.nonzero().squeeze(1)
         numbers = state.transitions.consumed, state.transitions.lengths
         before, most = (values.index_select(0, rows) for values in numbers)
         scores = self.log_probabilities(state.grammar, state.hidden(rows))
-        state.note("output", scores)
         best = self.allowed_(scores, before, most).argmax(1)
         symbols = torch.full_like(state.transitions.lengths, self.pad).index_copy_(0, rows, best)
         return symbols, symbols == self.eos
 
 
 # --- beam search -----------------------------------------------------------------------------------------------------
-
-LOOKS_EVERY = 16  # turns; to look at values, the host waits for a device
 
 
 @torch.no_grad()
@@ -82,7 +77,6 @@ def beam_search(
     memory: Memory,
     beam: int,
     power: float,
-    looking: bool | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The best hypotheses of B sentences.
 
@@ -96,20 +90,13 @@ def beam_search(
         memory: see `RNNGState`.
         beam: K.
         power: of the length, the end included, by which scores are divided when finished hypotheses are compared.
-        looking: see `RNNGState`; on a CPU alone when not given.
 
     Returns (N,) sentence of each of N hypotheses, from 1 to K a sentence; (N, T) actions, filled up with NOP; (N, n +
     1) symbols, filled up with padding. Raises FloatingPointError: a probability is not a number.
     """
-    looking = most.device.type == "cpu" if looking is None else looking
-    longest = int(most.max())
-    state = RNNGState(grammar, most, limits, memory, longest, looking)
-    search = _Search(state, choice, beam, power, longest)
-    while search.goes_on():
-        for _ in range(LOOKS_EVERY):
-            search.turn()
-            if looking and not search.going_on.any():
-                break
+    search = _Search(RNNGState(grammar, most, limits, memory), choice, beam, power)
+    while search.going_on.any():
+        search.turn()
     return search.best()
 
 
@@ -120,15 +107,13 @@ class _Search:
     Scores, (B, K) and (B, 2K), are log probabilities of text and tree; -inf in columns without a hypothesis.
     """
 
-    def __init__(self, state: RNNGState, choice: SymbolChoice, beam: int, power: float, longest: int):
+    def __init__(self, state: RNNGState, choice: SymbolChoice, beam: int, power: float):
         self.state, self.choice, self.beam, self.power = state, choice, beam, power
-        most = state.transitions.lengths[: len(state.transitions.lengths) - (not state.looking)]
+        most, longest = state.transitions.lengths, int(state.transitions.lengths.max())
         sentences, device, self.width = len(most), most.device, 3 * beam
         self._first = torch.arange(sentences, device=device)[:, None] * self.width  # row of each sentence
         self._columns = torch.arange(self.width, device=device).expand(sentences, -1)
         state.select(torch.arange(sentences, device=device).repeat_interleave(self.width))
-        choosing, pool = (self._rows(self._columns[:, part]) for part in (slice(beam), slice(beam, None)))
-        state.may = {Action.NT: choosing, Action.GEN: pool, Action.REDUCE: choosing}
 
         def full(*shape, value):
             return torch.full((sentences, *shape), value, device=device)
@@ -136,9 +121,8 @@ class _Search:
         self.scores, self.pool_scores = full(beam, value=-torch.inf), full(2 * beam, value=-torch.inf)
         self.scores[:, 0] = 0
         self.pool_symbols = full(2 * beam, value=choice.pad)
-        # columns of the K, their next actions, and whether they wait until these can be done
+        # columns of the K, and their next actions
         self.places, self.taken = self._columns[:, :beam], full(beam, value=int(Action.NOP))
-        self.stalled = full(value=False)
         self.going_on, self.generated, self.ended = full(value=True), full(value=0), full(value=0)
         # one more column than is used, for rows that do nothing
         shapes = {"actions": state.transitions.limits.max_actions(longest) + 1, "text": longest + 2}
@@ -148,27 +132,16 @@ class _Search:
         self.finished = {name: full(2 * beam, shapes[name], value=fillers[name]) for name in shapes}
         self.finished["scores"] = full(2 * beam, value=-torch.inf)
 
-    def goes_on(self) -> bool:
-        """Whether a sentence is not done; the host waits for it. FloatingPointError: a probability is not a number."""
-        going_on, *not_finite = torch.cat((self.going_on.any()[None], self.state.not_finite())).tolist()
-        self.state.complain(not_finite)
-        return going_on
-
     def turn(self) -> None:
         """Let the hypotheses of each sentence take an action, or generate a symbol."""
-        chosen = self._choose()
-        if not self.state.looking:
-            kept = self.scores, self.pool_scores, self.pool_symbols, self.taken, self._columns
-            stalled = self.stalled[:, None]
-            chosen = [torch.where(stalled, old, new) for old, new in zip(kept, chosen, strict=True)]
-        self.scores, self.pool_scores, self.pool_symbols, self.taken, columns = chosen
+        self.scores, self.pool_scores, self.pool_symbols, self.taken, columns = self._choose()
         self._select(columns)
         self.places = self._columns[:, : self.beam]
         # nothing can get into the pool any more
         ready = (self.scores == -torch.inf).all(1)
         generating = ready[:, None] & (self.pool_scores > -torch.inf)
         self._advance(torch.where(generating, int(Action.GEN), int(Action.NOP)))
-        if not self.state.looking or ready.any():
+        if ready.any():
             self._begin_anew(ready, generating & (self.pool_symbols == self.choice.eos))
 
     def _begin_anew(self, ready: Tensor, ends: Tensor) -> None:
@@ -204,49 +177,35 @@ class _Search:
     def _continuations(self) -> tuple[Tensor, Tensor]:
         """Scores of hypotheses with one more action: (B, K, 2) of NT and REDUCE, (B, K, V) of GEN and each symbol."""
         state, grammar, scores = self.state, self.state.grammar, self.scores.flatten()
-        live = scores > -torch.inf
-        places = live.nonzero().squeeze(1) if state.looking else torch.arange(len(live), device=live.device)
+        places = (scores > -torch.inf).nonzero().squeeze(1)
         rows = self._rows(self.places).index_select(0, places)
         numbers = state.transitions.consumed, state.transitions.lengths
         before, most = (values.index_select(0, rows) for values in numbers)
         hidden, forbidden = state.hidden(rows), ~state.transitions.structure(rows)
         policy = grammar.policy_scores(hidden)
         text = self.choice.log_probabilities(grammar, hidden)
-        state.note("policy", policy)
-        state.note("output", text)
         policy[:, :: Action.REDUCE].masked_fill_(forbidden, -torch.inf)
         policy = policy.log_softmax(1).to(scores) + scores.index_select(0, places)[:, None]
         text = policy[:, Action.GEN, None] + self.choice.allowed_(text, before, most).to(scores)
 
         def spread(values):
-            spread = values.new_full((len(live), values.shape[1]), -torch.inf)
+            spread = values.new_full((len(scores), values.shape[1]), -torch.inf)
             return spread.index_copy(0, places, values).unflatten(0, self.scores.shape)
 
         # again, because topk takes NaN for the greatest
         return spread(policy[:, :: Action.REDUCE].masked_fill(forbidden, -torch.inf)), spread(text)
 
     def _advance(self, pool_actions: Tensor) -> None:
-        """Let all hypotheses act that can; (B, 2K) actions of the pool."""
-        state = self.state
-        actions = torch.cat((self.taken, pool_actions), 1)
-        if not state.looking:
-            pending = actions == Action.REDUCE
-            closing = state.ready(nn.functional.pad(pending.flatten(), (0, 1)))[:-1].view_as(pending)
-            self.stalled = (pending & ~closing).any(1)
-            actions = actions.masked_fill(self.stalled[:, None], int(Action.NOP))
-        actions, symbols = actions.flatten(), torch.cat((self.taken, self.pool_symbols), 1).flatten()
+        """Let all hypotheses act; (B, 2K) actions of the pool."""
+        actions = torch.cat((self.taken, pool_actions), 1).flatten()
+        symbols = torch.cat((self.taken, self.pool_symbols), 1).flatten()
         generating = actions == Action.GEN
         # append; fillers change nothing
-        taken, consumed = (
-            values[: len(actions), None] for values in (state.transitions.taken, state.transitions.consumed)
-        )
-        self.lines["actions"].scatter_(1, taken, actions[:, None])
-        self.lines["text"].scatter_(1, consumed, symbols.masked_fill(~generating, self.choice.pad)[:, None])
-        ends = generating & (symbols == self.choice.eos)
-        if not state.looking:
-            actions = nn.functional.pad(actions, (0, 1), value=int(Action.NOP))
-            symbols, ends = (nn.functional.pad(values, (0, 1)) for values in (symbols, ends))
-        state.advance(actions, symbols, ends)
+        transitions = self.state.transitions
+        self.lines["actions"].scatter_(1, transitions.taken[:, None], actions[:, None])
+        written = symbols.masked_fill(~generating, self.choice.pad)
+        self.lines["text"].scatter_(1, transitions.consumed[:, None], written[:, None])
+        self.state.advance(actions, symbols, generating & (symbols == self.choice.eos))
 
     def _finish(self, ends: Tensor) -> None:
         """Keep hypotheses that end, among the K best of the pool: (B, K) bool."""
@@ -264,6 +223,8 @@ class _Search:
 
     def best(self) -> tuple[Tensor, Tensor, Tensor]:
         """The K best finished hypotheses of each sentence; see `beam_search`."""
+        if not self.ended.all():
+            raise not_finite("target")
         scores, order = self.finished["scores"].sort(dim=1, descending=True, stable=True)
         rows, rank = (scores[:, : self.beam] > -torch.inf).nonzero(as_tuple=True)
         actions, text = (self.finished[name][rows, order[rows, rank]] for name in ("actions", "text"))
@@ -279,6 +240,11 @@ class _Search:
         rows = self._rows(columns)
         self.state.select(rows)
         self.lines = {name: lines.index_select(0, rows) for name, lines in self.lines.items()}
+
+
+def not_finite(side: str) -> FloatingPointError:
+    """The error for scores that are NaN or infinite."""
+    return FloatingPointError(f"{side} side: a probability is not a number; the training of the model has diverged")
 
 
 # --- generator -------------------------------------------------------------------------------------------------------
@@ -355,6 +321,8 @@ class TreeGenerator:
         model.eval()
         tokens = sample["net_input"]["src_tokens"]
         source, _, memory = model.encode(tokens)
+        if not source.log_policy.isfinite().all():
+            raise not_finite("source")
         lengths = torch.from_numpy(source.constituents.lengths).to(tokens.device)
         rows, actions, text, most, grown = self._targets(model, sample, memory, lengths)
         return self._hypotheses(model, source, memory, rows, actions, text, most, grown)
@@ -389,6 +357,8 @@ class TreeGenerator:
         # symbols count as in the search
         step_scores[places] += self.choice.scores_of(model.decoder, states, scores.symbols[places])
         step_scores, attentions = step_scores.cpu(), replay.attention.cpu()
+        if not step_scores.isfinite().all():
+            raise not_finite("target")
         result = [[] for _ in src_trees]
         for number, row in enumerate(rows.tolist()):
             spans, src_spans = _spans(trees, number), _spans(sources, row)

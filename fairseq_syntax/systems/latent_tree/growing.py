@@ -1,6 +1,6 @@
 """Trees to train and translate with: drawn from a policy, its most probable ones, or given by the text."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 
 import numpy as np
@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from ...data.dataset import SyntaxPairDataset
 from ...trees.characters import SPACE
 from .layers import Memory
-from .rnng import AT_A_TIME, FORBIDDEN, RNNG, Grown, RNNGState
-from .transitions import NUM_ACTIONS, Action, Limits, Transitions
+from .rnng import RNNG, Grown, RNNGState
+from .transitions import NUM_ACTIONS, Action, Limits
 
 # the rows and which of them generate (R,) -> their symbols (R,), and which of those are ends (R,)
 NextSymbols = Callable[[RNNGState, Tensor], tuple[Tensor, Tensor]]
@@ -19,7 +19,7 @@ NextSymbols = Callable[[RNNGState, Tensor], tuple[Tensor, Tensor]]
 # of the random numbers of each sentence
 Seeds = Sequence[tuple[int, ...]]
 
-WAIT = 0.5  # the part of the sentences that want to close a constituent before they do, on a CPU
+WAIT = 0.5  # share of the sentences that go on, that must want to close a constituent before they do
 
 
 @torch.no_grad()
@@ -31,16 +31,11 @@ def grow_trees(
     memory: Memory | None = None,
     greedy: bool = False,
     seeds: Seeds | None = None,
-    wait: float = WAIT,
-    longest: int | None = None,
-    looking: bool | None = None,
 ) -> Grown:
-    """Build the trees of B sentences.
+    """Build the trees of B sentences; all actions are legal, even if probabilities are not numbers.
 
-    Sentences need not keep step. Composing a phrase takes many small steps, so on a CPU, a sentence that wants to close
-    a constituent waits for others that want to, until they are the part `wait` of the sentences that go on. On a GPU,
-    it reads a few children a turn while others go on, and the host seldom asks whether all have ended. Greedy trees
-    depend on neither.
+    Sentences need not keep step: composing a phrase takes many small steps, so a sentence that wants to close a
+    constituent waits until enough others want to. Greedy trees do not depend on that.
 
     Args:
         lengths: (B,) symbols of each sentence without its end, or the most it may have.
@@ -48,90 +43,61 @@ def grow_trees(
         memory: see `RNNGState`.
         greedy: take the most probable action instead of drawing one.
         seeds: of each sentence, from which alone its tree is then drawn; torch draws when not given.
-        wait: between 0 and 1.
-        longest: the greatest of the lengths or more, if it is known.
-        looking: see `RNNGState`; on a CPU alone when not given.
-
-    Raises FloatingPointError: a probability is not a number.
     """
-    looking = lengths.device.type == "cpu" if looking is None else looking
-    longest = int(lengths.max()) if longest is None else longest
-    state = RNNGState(grammar, lengths, limits, memory, longest, looking)
+    state = RNNGState(grammar, lengths, limits, memory)
     transitions = state.transitions
-    nothing = torch.full((state.rows,), int(Action.NOP), device=lengths.device)
+    nothing = torch.full_like(lengths, int(Action.NOP))
     pending = torch.zeros_like(transitions.live)
-    draws = None if seeds is None else _draws(seeds, limits.max_actions(longest), state.rows).to(lengths.device)
+    draws = None if seeds is None else _draws(seeds, limits.max_actions(int(lengths.max()))).to(lengths.device)
     turns = []
-    for _ in _turns(transitions, longest, looking):
-        choosing = state.which(transitions.live & ~pending)
+    while (live := transitions.live).any():
+        choosing = (live & ~pending).nonzero().squeeze(1)
         actions = nothing.index_copy(0, choosing, _choose(state, choosing, greedy, draws))
-        if not looking:
-            actions[-1:] = int(Action.NOP)  # a slice: for one element, the host waits
         pending |= actions == Action.REDUCE
-        closing = state.ready(pending, wait)
+        closing = pending & (pending.sum() >= WAIT * live.sum())
         pending &= ~closing
         symbols, ends = next_symbols(state, actions == Action.GEN)
-        turns.append((actions, symbols, state.on_top()))
+        turns.append((actions, symbols, state.top[:, 1].clone()))
         now = actions.masked_fill(actions == Action.REDUCE, int(Action.NOP))
         state.advance(now.masked_fill_(closing, int(Action.REDUCE)), symbols, ends)
-    state.complain(state.not_finite().tolist())
-    actions, symbols, states = (torch.stack(column, 1)[: len(lengths)] for column in zip(*turns, strict=True))
-    order = (actions == Action.NOP).long().sort(dim=1, stable=True).indices
-    if looking:
-        order = order[:, : int(transitions.taken.max())]
-    actions, symbols, states = (column.gather(1, order) for column in (actions, symbols, states))
-    return Grown(actions, symbols, state.all_hidden(), states)
+    actions, symbols, states = (torch.stack(column, 1) for column in zip(*turns, strict=True))
+    # without the turns in which a sentence has waited
+    order = (actions == Action.NOP).long().sort(dim=1, stable=True).indices[:, : int(transitions.taken.max())]
+    return Grown(
+        *(column.gather(1, order) for column in (actions, symbols)), state.all_hidden(), states.gather(1, order)
+    )
 
 
-def _turns(transitions: Transitions, longest: int, looking: bool) -> Iterator[None]:
-    """Turns until all sentences have ended; without looking, the host asks twice at most whether they have."""
-    if looking:
-        while transitions.live.any():
-            yield
-        return
-    actions = transitions.limits.max_actions(longest)
-    most = actions + actions // AT_A_TIME  # each action is a child at most once
-    looks = 2 * longest + 16, longest + 8 + most // 2
-    for turn in range(most):
-        if turn in looks and not transitions.live.any():
-            return
-        yield
-
-
-def _draws(seeds: Seeds, actions: int, rows: int) -> Tensor:
-    """(R, actions, 3) exponential numbers, those of each sentence from its seed; 1 in rows without a sentence."""
-    draws = np.ones((rows, actions, NUM_ACTIONS))
-    for row, seed in zip(draws, seeds, strict=False):
-        row[:] = np.random.default_rng(seed).standard_exponential(row.shape)
-    return torch.from_numpy(draws)
+def _draws(seeds: Seeds, actions: int) -> Tensor:
+    """(B, actions, 3) exponential numbers, those of each sentence from its seed."""
+    size = (actions, NUM_ACTIONS)
+    return torch.from_numpy(np.stack([np.random.default_rng(seed).standard_exponential(size) for seed in seeds]))
 
 
 def _choose(state: RNNGState, rows: Tensor, greedy: bool, draws: Tensor | None) -> Tensor:
     """(n,) actions of rows (n,); see `grow_trees`."""
     scores = state.grammar.policy_scores(state.hidden(rows))
     forbidden = ~state.transitions.structure(rows)
-    scores[:, :: Action.REDUCE].masked_fill_(forbidden, FORBIDDEN)
-    state.note("policy", scores)
+    scores[:, :: Action.REDUCE].masked_fill_(forbidden, -torch.inf)
+    probable = scores.log_softmax(1).exp_()
     if not greedy:
-        # the largest of p / q with exponential q is drawn with probability p; what is not a number is still legal
-        probable = scores.log_softmax(1).exp_()
+        # the largest of p / q with exponential q is drawn with probability p
         if draws is None:
             q = torch.empty_like(probable).exponential_()
         else:
-            q = draws[rows, state.transitions.taken[rows].clamp(max=draws.shape[1] - 1)].to(probable)
-        scores = probable.div_(q)
-        scores[:, :: Action.REDUCE].masked_fill_(forbidden, -1.0)
-    return scores.argmax(1)
+            q = draws[rows, state.transitions.taken[rows]].to(probable)
+        probable.div_(q)
+    probable[:, :: Action.REDUCE].masked_fill_(forbidden, -1.0)  # argmax prefers what is not a number
+    return probable.argmax(1)
 
 
 def given_text(text: Tensor, lengths: Tensor) -> NextSymbols:
     """The symbols of known texts (B, n + 1), each followed by its end; lengths (B,) are without it."""
-    # for sentences that have ended, and the row of no sentence
-    text, lengths = nn.functional.pad(text, (0, 1, 0, 1)), nn.functional.pad(lengths, (0, 1))
+    text = nn.functional.pad(text, (0, 1))  # for sentences that have ended
 
     def next_symbols(state, generating):
-        consumed, rows = state.transitions.consumed, state.rows
-        return text[:rows].gather(1, consumed[:, None]).squeeze(1), consumed == lengths[:rows]
+        consumed = state.transitions.consumed
+        return text.gather(1, consumed[:, None]).squeeze(1), consumed == lengths
 
     return next_symbols
 

@@ -258,41 +258,32 @@ class Composition(nn.Module):
             plan,
         )
 
-    def read(
-        self, gates: Tensor, sizes: list[int], last: Tensor, recurrent: Tensor, before: Tensor | None = None
-    ) -> Tensor:
-        """(2, 2, n, H) hidden states and cells of both directions after the last children of n phrases; no gradients.
+    def compose(self, gates: Tensor, sizes: list[int], last: Tensor, recurrent: Tensor) -> Tensor:
+        """(n, H) phrases of the same height, without gradients.
 
         Args:
             gates: (2, M, 4H) inputs of their children, packed; overwritten.
-            sizes: how many phrases have a child at each step.
+            sizes: number of phrases that have a child at each step.
             last: (n,) where the last child of each phrase is packed.
             recurrent: (2, H, 4H) weights.
-            before: the same of the children before these, if there are any.
         """
-        states = gates.new_empty(2, *gates.shape[:2], self.size)
-        scan_(gates, states[1], states[0], sizes, recurrent, before)
-        return states.index_select(2, last)
-
-    def combine(self, ends: Tensor) -> Tensor:
-        """(n, H) phrases from the last hidden states of both directions, (2, n, H)."""
-        return torch.addmm(self.output_bias, ends.transpose(0, 1).flatten(1), self.output_weight.t()).tanh()
+        hidden, cells = gates.new_empty(2, *gates.shape[:2], self.size)
+        scan_(gates, cells, hidden, sizes, recurrent)
+        ends = hidden.index_select(1, last).transpose(0, 1).flatten(1)
+        return torch.addmm(self.output_bias, ends, self.output_weight.t()).tanh()
 
 
-def scan_(
-    gates: Tensor, cells: Tensor, hidden: Tensor, sizes: list[int], recurrent: Tensor, first: Tensor | None = None
-) -> None:
+def scan_(gates: Tensor, cells: Tensor, hidden: Tensor, sizes: list[int], recurrent: Tensor) -> None:
     """Run LSTMs in both directions over the packed children of one height.
 
     Args:
         gates: (2, M, 4H) inputs; the gates' activations afterwards.
         cells, hidden: (2, M, H), written.
-        sizes: how many phrases have a child at each step; M in all.
+        sizes: number of phrases that have a child at each step; M in all.
         recurrent: (2, H, 4H) weights.
-        first: hidden states and cells before, (2, 2, N, H); zeros when None.
     """
     start = 0
-    previous_hidden, previous_cells = (None, None) if first is None else first
+    previous_hidden = previous_cells = None
     for size in sizes:
         now = slice(start, start + size)
         here, new_cells, new_hidden = gates[:, now], cells[:, now], hidden[:, now]

@@ -136,9 +136,9 @@ class LatentTreeRNNG(BaseFairseqModel):
         text, lengths = left_justified(tokens, grammar.padding)
         grown = None
         if actions is None:
-            given, longest = given_text(text, lengths), text.shape[1] - 1
-            greedy = trees == "greedy"
-            grown = grow_trees(grammar, lengths, self.limits, given, memory, greedy, seeds, longest=longest)
+            grown = grow_trees(
+                grammar, lengths, self.limits, given_text(text, lengths), memory, trees == "greedy", seeds
+            )
             actions = grown.actions
         return grammar(*on_host(actions, text), self.limits, memory, grown=grown)
 

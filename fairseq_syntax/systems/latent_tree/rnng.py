@@ -243,8 +243,6 @@ def generated_symbols(actions: np.ndarray, text: np.ndarray, padding: int) -> np
 
 # --- trees that are being built --------------------------------------------------------------------------------------
 
-AT_A_TIME = 4  # children that are read in a turn, where the host must not look how many there are
-
 
 class _Store:
     """Rows that are only ever appended to, so that a number always means the same row.
@@ -283,47 +281,30 @@ class _Store:
 
 
 class RNNGState:
-    """How far R rows have built their trees.
+    """How far R rows have built their trees; nothing here has a gradient.
 
-    Stacks hold numbers of states, which are never overwritten; so rows are dropped or duplicated by moving numbers.
-
-    If the host may look at values, each kind of action is done for the rows that take it. If it must not, because it
-    would wait for the device, each kind is done for all rows; rows that do something else are replaced by one more row,
-    the last, which belongs to no sentence.
+    Stacks hold numbers of states, which are never overwritten, so rows are dropped or duplicated by moving numbers.
 
     Args:
         grammar: the side whose trees are built.
         lengths: (R,) symbols of each row without its end, or the most it may have.
         memory: what new nonterminals attend to, see `RNNG.replay`.
-        longest: the greatest of the lengths or more, if it is known.
-        looking: the host may look at values.
 
     Attributes:
         transitions: what is legal.
         sentence: (R,) sentence of the memory that each row belongs to.
-        rows: how many there are; without looking, the last included.
-        may: without looking, action -> rows that may take it; by default all of them.
+        top: (R, 2) place on its stack, and number of the state, of the entry on top.
     """
 
     @torch.no_grad()
-    def __init__(
-        self,
-        grammar: RNNG,
-        lengths: Tensor,
-        limits: Limits,
-        memory: Memory | None = None,
-        longest: int | None = None,
-        looking: bool = True,
-    ):
-        device, longest = lengths.device, int(lengths.max()) if longest is None else longest
-        self.grammar, self.memory, self.looking = grammar, memory, looking
-        self.transitions = Transitions(lengths if looking else nn.functional.pad(lengths, (0, 1)), limits)
-        self.rows = rows = len(self.transitions.lengths)
-        self.sentence = torch.arange(rows, device=device).clamp_(max=len(lengths) - 1)
-        stack, embeddings = grammar.stack, grammar.embed.weight
+    def __init__(self, grammar: RNNG, lengths: Tensor, limits: Limits, memory: Memory | None = None):
+        rows, longest, device = len(lengths), int(lengths.max()), lengths.device
+        self.grammar, self.memory = grammar, memory
+        self.transitions = Transitions(lengths, limits)
+        self.sentence = torch.arange(rows, device=device)
+        stack, composition, embeddings = grammar.stack, grammar.composition, grammar.embed.weight
         new = grammar.nonterminal[None] if memory is None else embeddings.new_zeros(1, grammar.size)
         # laid out for products with few rows, which on a CPU take up to twice as long otherwise
-        composition = grammar.composition
         self._recurrent = stack.recurrent_weight.t().contiguous()  # (H, 4H)
         self._attended = stack.input_weight.t().contiguous()  # (H, 4H)
         self._composing = composition.recurrent_weight.transpose(1, 2).contiguous()  # (2, H, 4H)
@@ -332,65 +313,22 @@ class RNNGState:
         self._bias = torch.cat((stack.bias, *composition.input_bias))
         self._entry_gates = stack.project(torch.cat((embeddings, new)))
         self._child_gates = _Store(composition.project(embeddings), 4 * rows)
+        roots = (grammar.nonterminal if memory is None else memory.values[:, 0]).expand(rows, -1)
         zero = embeddings.new_zeros(1, grammar.size)
-        roots = (grammar.nonterminal if memory is None else memory.values[:, 0]).expand(len(lengths), -1)
-        nothing = zero.expand(len(lengths), -1)
+        nothing = zero.expand(rows, -1)
         root_states = stack.step(stack.project(roots), nothing, nothing, self._recurrent)
         # state 0 is below everything
         room = 2 * rows * (longest + 1)
         self._hidden, self._cells = (_Store(torch.cat((zero, states)), room) for states in root_states)
         # place 0 of a stack is below everything, place 1 is the root
         self._codes = torch.zeros(rows, longest + limits.max_open + 2, dtype=torch.long, device=device)
-        self._top = torch.stack((torch.ones_like(self.sentence), self.sentence + 1), 1)  # its place, and its state
+        self.top = torch.stack((torch.ones_like(self.sentence), self.sentence + 1), 1)
         # the place of the nonterminal of each open constituent, and the state below it; those of the root are not used
         self._open = torch.zeros(rows, limits.max_open + 1, 2, dtype=torch.long, device=device)
-        self._noted: dict[str, list[Tensor]] = {"policy": [], "output": []}
-        if not looking:
-            self.transitions.stop_last()
-            self._number()
-
-    def note(self, head: str, scores: Tensor) -> None:
-        """Note scores (n, K) of the grammar's "policy" or "output", which must be finite; see `not_finite`."""
-        self._noted[head].append(scores.sum(1))
-
-    def not_finite(self) -> Tensor:
-        """(2,) bool, whether a score of policy and output that has been noted is not finite; forgets them."""
-        zero = self._bias.new_zeros(1)  # there may be none
-        found = [~torch.cat((zero, *sums)).isfinite().all() for sums in self._noted.values()]
-        self._noted = {head: [] for head in self._noted}
-        return torch.stack(found)
-
-    def complain(self, not_finite: list[bool]) -> None:
-        """Raise FloatingPointError if policy or output gave a score that is not finite; norms of weights are named."""
-        for head, wrong in zip(self._noted, not_finite, strict=True):
-            if wrong:
-                grammar = self.grammar
-                norms = (f"{grammar.side}.{name} {weight.norm():.3g}" for name, weight in grammar.named_parameters())
-                raise FloatingPointError(
-                    f"{grammar.side} side: the {head} gave a probability that is not a number; norms of the "
-                    f"parameters: {', '.join(norms)}"
-                )
-
-    def _number(self) -> None:
-        """Number the rows, none of which may be about to close a constituent; without looking."""
-        self._everyone = torch.arange(self.rows, device=self.sentence.device)
-        self._nobody = torch.full_like(self.sentence, self.rows - 1)
-        self.may = dict.fromkeys((Action.NT, Action.GEN, Action.REDUCE), self._everyone)
-        self._read = torch.zeros_like(self._nobody)  # children of the constituent that a row is about to close
-        # hidden states and cells, of either direction
-        self._carried = self.all_hidden().new_zeros(2, 2, self.rows, self.grammar.size)
-
-    def which(self, mask: Tensor) -> Tensor:
-        """The rows of a mask (R,); without looking, R of them, with the last row in place of those not in the mask."""
-        return mask.nonzero().squeeze(1) if self.looking else self._everyone.where(mask, self._nobody)
 
     def hidden(self, rows: Tensor) -> Tensor:
         """(n, H) states on top of the stacks of some rows."""
-        return self._hidden[self._top[:, 1].index_select(0, rows)]
-
-    def on_top(self) -> Tensor:
-        """(R,) numbers of the states on top of the stacks."""
-        return self._top[:, 1].clone()
+        return self._hidden[self.top[:, 1].index_select(0, rows)]
 
     def all_hidden(self) -> Tensor:
         """(N, H) all states so far, by their numbers."""
@@ -398,26 +336,26 @@ class RNNGState:
 
     @torch.no_grad()
     def advance(self, actions: Tensor, symbols: Tensor, ends: Tensor) -> None:
-        """Let each row take an action (R,), NOP for none; a REDUCE has to be `ready`.
+        """Let each row take an action (R,), NOP for none.
 
         `symbols` (R,) are what GENs generate, `ends` (R,) bool the rows whose GEN is the end of the sentence.
         """
-        order = actions.masked_fill(ends & (actions == Action.GEN), int(Action.NOP))
-        nt, gen, reduce = self._by_action(order)
-        rows = torch.cat((nt, gen, reduce))
+        pushes = actions.masked_fill(ends & (actions == Action.GEN), int(Action.NOP))
+        numbers = torch.bincount(pushes, minlength=len(Action)).tolist()[:NUM_ACTIONS]
+        rows = pushes.argsort(stable=True)[: sum(numbers)]
+        nt, _, reduce = rows.split(numbers)
         if len(rows):
-            pushing = rows[: len(nt) + len(gen)]
-            top, inside = self._top.index_select(0, rows), self.transitions.inside
+            pushing = rows[: len(rows) - len(reduce)]
+            top, inside = self.top.index_select(0, rows), self.transitions.inside
             opened = self._open[reduce, inside[reduce]]
             place, below = top[:, 0] + 1, top[:, 1]
             place[len(pushing) :], below[len(pushing) :] = opened.unbind(1)
-            codes = symbols.masked_fill(order == Action.NT, self.grammar.vocabulary).index_select(0, pushing)
+            codes = symbols.masked_fill(pushes == Action.NT, self.grammar.vocabulary).index_select(0, pushing)
             gates = self._entry_gates.index_select(0, codes)
             if len(nt):
                 self._open[nt, inside[nt] + 1] = torch.stack((place[: len(nt)], below[: len(nt)]), 1)
                 if self.memory is not None:
-                    queries = self._hidden[below[: len(nt)]]
-                    _, sums = self.memory.attend(self.sentence[nt], queries)
+                    _, sums = self.memory.attend(self.sentence[nt], self._hidden[below[: len(nt)]])
                     gates[: len(nt)].addmm_(sums, self._attended)
             if len(reduce):
                 phrases = self._compose(reduce, opened[:, 0])
@@ -428,79 +366,26 @@ class RNNGState:
             hidden, cells = self.grammar.stack.step(gates, *before, self._recurrent)
             self._cells.append(cells)
             self._codes[rows, place] = codes
-            self._top[rows] = torch.stack((place, self._hidden.append(hidden)), 1)
-        if not self.looking:
-            self._top[-1] = 0
+            self.top[rows] = torch.stack((place, self._hidden.append(hidden)), 1)
         self.transitions.step(actions, ends)
-
-    def _by_action(self, order: Tensor) -> list[Tensor]:
-        """Rows that take each of NT, GEN and REDUCE."""
-        if not self.looking:
-            return [
-                rows.where(order.index_select(0, rows) == action, self.rows - 1) for action, rows in self.may.items()
-            ]
-        numbers = torch.bincount(order, minlength=len(Action)).tolist()[:-1]
-        return order.argsort(stable=True)[: sum(numbers)].split(numbers)
-
-    def ready(self, pending: Tensor, wait: float = 0.0) -> Tensor:
-        """(R,) bool, which of the rows that are to close a constituent (`pending`, of the same shape) can do it now.
-
-        Looking, all of them or none: they wait until they are the part `wait` of the rows that go on. Without, the rows
-        whose children have all been read; each call reads a few.
-        """
-        if self.looking:
-            return pending & (pending.sum() >= wait * self.transitions.live.sum())
-        opened = self._open[self._everyone, self.transitions.inside, 0]
-        step = torch.arange(AT_A_TIME, device=pending.device)[:, None] + self._read
-        left = (self._top[:, 0] - opened - self._read).masked_fill(~pending, 0)
-        now = left.clamp(max=AT_A_TIME)
-        rows = self._everyone.expand_as(step)
-        gates = self._child_inputs(rows, opened + 1 + step, (self._top[:, 0] - step).clamp(min=0))
-        last = (now - 1).clamp(min=0) * self.rows + self._everyone
-        read = self.grammar.composition.read(
-            gates.flatten(1, 2), [self.rows] * AT_A_TIME, last, self._composing, self._carried
-        )
-        self._carried = torch.where((now > 0)[:, None], read, self._carried)
-        self._read += now
-        return pending & (left == now)
 
     def _compose(self, rows: Tensor, opened: Tensor) -> Tensor:
         """(n, H) phrases of the innermost constituents of some rows, opened at these places of their stacks."""
-        composition = self.grammar.composition
-        if not self.looking:
-            ends = self._carried[0].index_select(1, rows)
-            self._read.index_fill_(0, rows, 0)
-            self._carried.index_fill_(2, rows, 0.0)
-            return composition.combine(ends)
-        top = self._top[rows, 0]
+        top = self.top[rows, 0]
         children, order = (top - opened).sort(descending=True)
-        step = torch.arange(int(children[0]), device=rows.device)[:, None]
-        step, number = (step < children).nonzero(as_tuple=True)  # packed
-        sizes = torch.bincount(step)
+        counts = children.cpu().numpy()
+        packed = np.stack((np.arange(counts[0])[:, None] < counts).nonzero())
+        sizes = np.bincount(packed[0])
+        last = (sizes.cumsum() - sizes)[counts - 1] + np.arange(len(counts))
+        (step, number), last = (torch.from_numpy(array).to(rows.device) for array in (packed, last))
         place = order[number]
-        gates = self._child_inputs(rows[place], opened[place] + 1 + step, top[place] - step)
-        last = (sizes.cumsum(0) - sizes)[children - 1] + torch.arange(len(rows), device=rows.device)
-        phrases = composition.combine(composition.read(gates, sizes.tolist(), last, self._composing)[0])
+        codes = self._codes[rows[place], torch.stack((opened[place] + 1 + step, top[place] - step))]
+        gates = [of.index_select(0, read) for of, read in zip(self._child_gates.all(), codes, strict=True)]
+        phrases = self.grammar.composition.compose(torch.stack(gates), sizes.tolist(), last, self._composing)
         return torch.empty_like(phrases).index_copy_(0, order, phrases)
 
-    def _child_inputs(self, rows: Tensor, forward: Tensor, backward: Tensor) -> Tensor:
-        """(2, ..., 4H) of the children at these places of the stacks of some rows, read in either direction."""
-        places = torch.stack((forward, backward)).clamp_(max=self._codes.shape[1] - 1)
-        codes = self._codes.take(places.add_(rows * self._codes.shape[1]))
-        gates = [of.index_select(0, part.flatten()) for of, part in zip(self._child_gates.all(), codes, strict=True)]
-        return torch.stack(gates).unflatten(1, rows.shape)
-
     def select(self, rows: Tensor) -> None:
-        """Go on with these rows, (R',), in which some may be missing and others repeated.
-
-        Without looking, the row of no sentence stays the last one, and a row that is about to close a constituent must
-        keep its number.
-        """
-        if not self.looking:
-            rows = nn.functional.pad(rows, (0, 1), value=self.rows - 1)
-        for name in ("sentence", "_codes", "_top", "_open"):
+        """Go on with these rows, (R',), in which some may be missing and others repeated."""
+        for name in ("sentence", "top", "_codes", "_open"):
             setattr(self, name, getattr(self, name).index_select(0, rows))
         self.transitions.select(rows)
-        others, self.rows = len(rows) != self.rows, len(rows)
-        if others and not self.looking:
-            self._number()

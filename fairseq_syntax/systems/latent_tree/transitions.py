@@ -116,10 +116,6 @@ class Transitions:
         changes = actions.masked_fill(ends & (actions == Action.GEN), _END)
         self._counts.mul_(self._kept.index_select(0, changes)).add_(self._added.index_select(0, changes))
 
-    def stop_last(self) -> None:
-        """End the last sentence without an action."""
-        self._counts[-1:] = 0
-
     def select(self, rows: Tensor) -> None:
         """Go on with these rows, (R,), in which some may be missing and others repeated."""
         self.lengths, self._counts = (values.index_select(0, rows) for values in (self.lengths, self._counts))

@@ -7,6 +7,7 @@ from oracles import rnng as naive
 from oracles.rnng_trees import all_action_rows
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from fairseq_syntax.systems.latent_tree import growing
 from fairseq_syntax.systems.latent_tree.growing import given_text, grow_trees
 from fairseq_syntax.systems.latent_tree.rnng import RNNG, RNNGState
 from fairseq_syntax.systems.latent_tree.transitions import Action, Limits, Transitions, legality
@@ -221,28 +222,22 @@ def test_an_action_that_is_alone_legal_is_certain_and_has_no_gradient():
 
 
 @pytest.mark.parametrize("sentences", [1, 12])
-def test_greedy_trees_are_the_best_actions_of_the_replay_however_long_sentences_wait(sentences):
+def test_greedy_trees_are_the_best_actions_of_the_replay_however_long_sentences_wait(sentences, monkeypatch):
     sides = Sides(sentences, seed=3)
     for grammar in (sides.encoder, sides.decoder):
         grammar.policy.weight.data *= 8  # so that no two actions are equally probable
     memory = sides.batched()[2]
-    grown = []
-    for wait, looking in ((0.0, True), (0.5, True), (1.0, True), (0.5, False)):
-        pair = []
-        for grammar, lengths, text, given in zip(
-            (sides.encoder, sides.decoder), sides.lengths, sides.texts, (None, memory), strict=True
-        ):
-            symbols = given_text(torch.from_numpy(text), lengths)
-            options = {"greedy": True, "wait": wait, "looking": looking}
-            found = grow_trees(grammar, lengths, LIMITS, symbols, given, **options).actions
-            pair.append(found[:, : int((found != Action.NOP).sum(1).max())].numpy())
-        grown.append(pair)
-    for pair in grown[1:]:
-        assert all(np.array_equal(one, other) for one, other in zip(pair, grown[0], strict=True))
-    for grammar, actions, text, given in zip(
-        (sides.encoder, sides.decoder), grown[0], sides.texts, (None, memory), strict=True
+    for grammar, lengths, text, attended in zip(
+        (sides.encoder, sides.decoder), sides.lengths, sides.texts, (None, memory), strict=True
     ):
-        _, replay = grammar(actions, text, LIMITS, given)
+        grown = []
+        for wait in (0.5, 0.0, 1.0):
+            monkeypatch.setattr(growing, "WAIT", wait)
+            symbols = given_text(torch.from_numpy(text), lengths)
+            grown.append(grow_trees(grammar, lengths, LIMITS, symbols, attended, greedy=True).actions.numpy())
+        assert all(np.array_equal(actions, grown[0]) for actions in grown[1:])
+        actions = grown[0]
+        _, replay = grammar(actions, text, LIMITS, attended)
         # all alternatives, as probable as they would have been
         legal, _ = legality(actions, (text != PAD).sum(1) - 1, LIMITS)
         row, step = (actions != Action.NOP).nonzero()
@@ -251,23 +246,24 @@ def test_greedy_trees_are_the_best_actions_of_the_replay_however_long_sentences_
         assert best.tolist() == actions[row, step].tolist()
 
 
-def test_trees_that_are_drawn_by_seeds_depend_on_them_alone():
+def test_trees_that_are_drawn_by_seeds_depend_on_them_alone(monkeypatch):
     """Not on other sentences, nor on how long they wait for them."""
     sides = Sides(12, seed=3)
     lengths, text = sides.lengths[0], torch.from_numpy(sides.texts[0])
     seeds = [(5, i) for i in range(12)]
 
-    def grow(rows, **options):
+    def grow(rows):
         given = given_text(text[rows], lengths[rows])
         drawn = [seeds[row] for row in rows]
-        found = grow_trees(sides.encoder, lengths[rows], LIMITS, given, seeds=drawn, **options).actions
+        found = grow_trees(sides.encoder, lengths[rows], LIMITS, given, seeds=drawn).actions
         return [row[row != Action.NOP].tolist() for row in found]
 
     rows = list(range(12))
     trees = grow(rows)
     assert len({tuple(tree) for tree in trees}) > 6
-    for wait, looking in ((0.0, True), (1.0, True), (0.5, False)):
-        assert grow(rows, wait=wait, looking=looking) == trees
+    for wait in (0.0, 1.0):
+        monkeypatch.setattr(growing, "WAIT", wait)
+        assert grow(rows) == trees
     assert [grow([row])[0] for row in rows] == trees
     assert grow(rows[::-1]) == trees[::-1]
     seeds = [(6, i) for i in range(12)]
@@ -275,8 +271,7 @@ def test_trees_that_are_drawn_by_seeds_depend_on_them_alone():
 
 
 @pytest.mark.parametrize("seeded", [True, False])
-@pytest.mark.parametrize("looking", [True, False])
-def test_sampled_trees_follow_the_policy(looking, seeded):
+def test_sampled_trees_follow_the_policy(seeded):
     """A chi-square test of 8,000 draws against the probabilities of all trees of two symbols."""
     limits = Limits(max_open=3, max_consecutive=2)
     torch.manual_seed(0)
@@ -294,7 +289,7 @@ def test_sampled_trees_follow_the_policy(looking, seeded):
     symbols = given_text(torch.from_numpy(text).expand(draws, -1), lengths)
     seeds = [(1, i) for i in range(draws)] if seeded else None
     torch.manual_seed(1)
-    grown = grow_trees(grammar, lengths, limits, symbols, seeds=seeds, looking=looking).actions.numpy()
+    grown = grow_trees(grammar, lengths, limits, symbols, seeds=seeds).actions.numpy()
     counts = dict.fromkeys(trees, 0)
     for row in grown:
         counts[tuple(row[row != Action.NOP].tolist())] += 1
@@ -302,12 +297,6 @@ def test_sampled_trees_follow_the_policy(looking, seeded):
     seen = np.array([counts[tree] for tree in trees])
     statistic = ((seen - expected) ** 2 / expected).sum()
     assert statistic < len(trees) - 1 + 4 * (2 * (len(trees) - 1)) ** 0.5
-
-
-def test_the_row_of_nobody_is_dead_from_the_start():
-    """Or else nobody's tree would be grown to its budget when all others are done."""
-    state = RNNGState(Sides(3).encoder, torch.tensor([3, 4, 2]), LIMITS, looking=False)
-    assert state.transitions.live.tolist() == [True, True, True, False]
 
 
 def test_selected_rows_go_on_where_they_were():
