@@ -3,7 +3,7 @@
     python examples/multi30k/pairs.py --source test.de --target test.en --trees test.en.conllu.gz --output pairs/number
 
 The trees are of the English side, the target; is/are, was/were and this/these are exchanged where the parse says the
-number of the word (`fairseq_syntax/evaluate/number_pairs.py`).
+number of the word (`examples/multi30k/number_pairs.py`).
 """
 
 import argparse

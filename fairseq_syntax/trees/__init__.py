@@ -1,11 +1,11 @@
-"""Trees as arrays. Pure algorithms: the standard library, NumPy and PyTorch only, never fairseq.
+"""Algorithms on trees, which need NumPy and PyTorch but not fairseq.
 
 from fairseq_syntax.trees import eisner, head_marginals, read_conllu, tree_distances
 """
 
 import importlib
 
-# name -> its file; loaded when asked for, since only some need PyTorch
+# name -> its file, loaded on first use because only some files need PyTorch
 _EXPORTS = {
     "TreeFormatError": "conllu",
     "Sentence": "conllu",

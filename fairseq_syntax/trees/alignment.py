@@ -1,7 +1,8 @@
-"""Finding the trees of a text, and fitting each to the words of its sentence."""
+"""Find the trees of a text, and align each with the words of its sentence."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ from .text import refuse_returns, token_lines
 
 
 class Example(NamedTuple):
-    """One sentence as read: its text line and the raw lines of its tree."""
+    """A line of text and the raw lines of its tree."""
 
     line: int
     text: str
@@ -19,22 +20,22 @@ class Example(NamedTuple):
 
 
 def find_trees(path: str | Path, advice: str) -> Path:
-    """The file of trees, plain or gzipped.
+    """The file of trees at `path`, or at `path.gz`.
 
-    Raises FileNotFoundError, with advice: there is none; TreeFormatError: there are both.
+    Raises FileNotFoundError, whose message ends with `advice`, if neither exists, TreeFormatError if both do.
     """
-    found = [each for each in (Path(path), Path(f"{path}.gz")) if each.is_file()]
-    if not found:
+    files = [file for file in (Path(path), Path(f"{path}.gz")) if file.is_file()]
+    if not files:
         raise FileNotFoundError(f"{path}: no such trees (nor {Path(path).name}.gz); {advice}")
-    if len(found) > 1:
+    if len(files) > 1:
         raise TreeFormatError(f"{path}: exists with and without .gz; delete the wrong one")
-    return found[0]
+    return files[0]
 
 
 def pair_examples(text_path: str | Path, trees_path: str | Path) -> Iterator[Example]:
-    """Read a text and its trees side by side; an empty line goes with a tree without words, or with none at all.
+    """Read a text and its trees in parallel. An empty line may have a tree without words, or no tree at all.
 
-    Raises TreeFormatError: the files hold different numbers of sentences, or one is not readable.
+    Raises TreeFormatError: the files differ in their number of sentences, or one cannot be read.
     """
     with open_text(trees_path) as trees:
         blocks = read_blocks(trees, str(trees_path))
@@ -60,7 +61,7 @@ def pair_examples(text_path: str | Path, trees_path: str | Path) -> Iterator[Exa
 
 @contextmanager
 def explain_misfit(text_path: str | Path) -> Iterator[None]:
-    """Raise TreeFormatError of a carriage return inside a line, if there is one, instead of what follows from it."""
+    """Turn a TreeFormatError into one that names a stray carriage return in the text, if there is one."""
     try:
         yield
     except TreeFormatError:
@@ -70,23 +71,19 @@ def explain_misfit(text_path: str | Path) -> Iterator[None]:
 
 
 def align_tree(sentence: Sentence, words: list[str], place: str) -> Sentence:
-    """The tree over exactly these words: as it is, or with its multi-word ranges collapsed.
+    """The tree over exactly these words, with its multi-word ranges collapsed if need be.
 
-    Raises TreeFormatError at `place` of the text: the words differ; the message shows the first difference.
+    Raises TreeFormatError if the words differ; its message names the `place` and the first difference.
     """
     if sentence.forms == words:
         return sentence
-    if sentence.ranges:
-        collapsed = sentence.collapse_ranges()
-        if collapsed.forms == words:
-            return collapsed
-    different = next(
-        (i for i, (a, b) in enumerate(zip(sentence.forms, words, strict=False)) if a != b),
-        min(len(sentence), len(words)),
-    )
-    of_tree = quoted(sentence.forms[different]) if different < len(sentence) else "the end"
-    of_text = quoted(words[different]) if different < len(words) else "the end"
+    collapsed = sentence.collapse_ranges()
+    if collapsed.forms == words:
+        return collapsed
+    pairs = zip_longest(words, sentence.forms)
+    number, (word, form) = next((number, pair) for number, pair in enumerate(pairs, 1) if pair[0] != pair[1])
+    word, form = ("the end" if text is None else quoted(text) for text in (word, form))
     raise TreeFormatError(
-        f"{place}: word {different + 1} is {of_text} but the parse has {of_tree} "
-        f"({len(words)} and {len(sentence)} words); parse this very text with fairseq-syntax parse"
+        f"{place}: word {number} is {word} but the parse has {form} ({len(words)} and {len(sentence)} words); parse "
+        "this very text with fairseq-syntax parse"
     )

@@ -1,7 +1,7 @@
 """Reading and writing CoNLL-U dependency trees.
 
-Format: https://universaldependencies.org/format.html. What the format allows is read (comments, multi-word ranges,
-empty nodes, several roots, CRLF, gzip); anything else is one `TreeFormatError` that names file, line and value.
+Format: https://universaldependencies.org/format.html, with comments, multi-word ranges, empty nodes, several roots,
+CRLF and gzip. Everything else raises a `TreeFormatError` that names file, line and value.
 """
 
 import re
@@ -17,14 +17,13 @@ UNPARSED = -2
 """Head of every word of a sentence that has no parse (its HEAD column is `_` throughout)."""
 
 MAX_WORDS = 4096
-"""Words of a sentence that programs accept unless told otherwise: a distance matrix is this squared."""
+"""Default limit on the words of a sentence; a distance matrix has the square of this many entries."""
 
 _COLUMNS = 10
 _RANGE = re.compile(r"([1-9][0-9]*)-([1-9][0-9]*)")
 _EMPTY_NODE = re.compile(r"(0|[1-9][0-9]*)\.[1-9][0-9]*")
-_INTEGER = re.compile(r"-?[1-9][0-9]*")
-_DIGITS = 9  # numbers with more are out of range, and Python converts no more than some thousands
-_CYCLE = 6  # words of a cycle that one shows
+_DIGITS = 9  # of the largest number; Python refuses to convert several thousand
+_CYCLE = 6  # words of a cycle in a message
 
 
 @dataclass
@@ -32,27 +31,27 @@ class Sentence:
     """One dependency tree (or forest) over J words."""
 
     forms: list[str]  # J words
-    heads: list[int]  # J integers, 0-based; `ROOT` (-1) for a root, `UNPARSED` (-2) for all words without a parse
+    heads: list[int]  # J heads, 0-based; `ROOT` (-1) for a root, `UNPARSED` (-2) for all words without a parse
     deprels: list[str]  # J dependency labels, `_` where unknown
     upos: list[str]  # J universal part-of-speech tags, `_` where unknown
     # multi-word tokens as (first word, last word, surface form), 0-based and inclusive
     ranges: list[tuple[int, int, str]] = field(default_factory=list)
     comments: list[str] = field(default_factory=list)  # comment lines with their `#`
-    line: int = 0  # line of the file at which the sentence starts, 1-based; 0 when it has no file
+    line: int = 0  # 1-based line at which the sentence starts; 0 if it was not read from a file
 
     def __len__(self) -> int:
         return len(self.forms)
 
     @property
     def is_parsed(self) -> bool:
-        """Whether the sentence has a tree; the empty sentence has the empty one."""
+        """Whether the sentence has a tree; an empty sentence has an empty tree."""
         return not self.heads or self.heads[0] != UNPARSED
 
     def collapse_ranges(self) -> "Sentence":
-        """The same tree over surface tokens: each multi-word range becomes one node.
+        """The same tree over surface tokens, in which each multi-word range is one node.
 
-        ("im" = "in" + "dem") -> "im", with head, label and tag of its word nearest the root, the
-        first of them at equal depth. (Any other choice can make a cycle of ranges.)
+        "im" (= "in" + "dem") takes the head, label and tag of its word nearest the root, the first one if two are
+        equally near. Any other choice could make a cycle.
         """
         if not self.ranges:
             return self
@@ -78,7 +77,7 @@ class Sentence:
         return Sentence(forms, heads, deprels, upos, [], self.comments, self.line)
 
     def depths(self) -> list[int]:
-        """Arcs between each word and the root above it. Cost: O(J)."""
+        """Number of arcs between each word and its root, in O(J)."""
         depths = [0] * len(self)
         for word in range(len(self)):
             path = []
@@ -92,11 +91,8 @@ class Sentence:
 
 
 def find_cycle(heads: list[int]) -> list[int] | None:
-    """The words of one cycle of `heads` (0-based, negative = no head), or None when there is none.
-
-    Cost: O(J).
-    """
-    state = [0] * len(heads)  # 0 new, otherwise the number of the walk that saw it
+    """The words of a cycle in J heads (0-based, negative for none), or None if there is no cycle, in O(J)."""
+    state = [0] * len(heads)  # 0 for new words, otherwise the number of the walk that visited them
     for start in range(len(heads)):
         word = start
         while word >= 0 and state[word] == 0:
@@ -111,11 +107,10 @@ def find_cycle(heads: list[int]) -> list[int] | None:
 
 
 def read_blocks(lines: Iterable[str], name: str) -> Iterator[tuple[int, list[str]]]:
-    """Split CoNLL-U lines into raw sentences without looking inside.
+    """Split CoNLL-U lines into sentences without parsing them.
 
-    Yields (line number of the first line, its lines without line ends), one per sentence. The tree of an empty text
-    line is a block of comments only, which `format_sentence` produces; it counts as a sentence. Raises TreeFormatError:
-    see `numbered_lines`; also a sentence that does not end within `MAX_LINE` characters.
+    Yields the number of each sentence's first line, and its lines without line ends. A block of comments only is an
+    empty sentence. Raises TreeFormatError as `numbered_lines` does, or if a sentence is longer than `MAX_LINE`.
     """
     block: list[str] = []
     start = room = 0
@@ -125,7 +120,7 @@ def read_blocks(lines: Iterable[str], name: str) -> Iterator[tuple[int, list[str
             if not block:
                 start, room = number, MAX_LINE
             block.append(line)
-            room -= len(line) + SHOWN  # a short string has its cost, too
+            room -= len(line) + SHOWN  # short strings take memory, too
             if room < 0:
                 raise TreeFormatError(
                     f"{name}:{start}: the sentence has not ended by line {number}; put an empty line after each"
@@ -138,23 +133,22 @@ def read_blocks(lines: Iterable[str], name: str) -> Iterator[tuple[int, list[str
 
 
 def without_parse(words: list[str]) -> Sentence:
-    """What stands in for the tree of a sentence that has none."""
+    """The placeholder for the tree of a sentence without a parse."""
     unknown = ["_"] * len(words)
     return Sentence(words, [UNPARSED] * len(words), unknown, unknown)
 
 
 def block_forms(block: list[str]) -> list[str]:
-    """The words in the lines of one sentence, as far as they can be told; heads may be anything."""
+    """The words in the lines of one sentence, which need not be a valid tree."""
     rows = (line.split("\t") for line in block if line[0] != "#")
     return [columns[1] for columns in rows if len(columns) > 1 and columns[0].isdecimal()]
 
 
 def parse_block(block: list[str], name: str = "CoNLL-U", start: int = 1) -> Sentence:
-    """The tree in the lines of one sentence, without line ends, which `start` at this line of the file `name`.
+    """The tree in the lines of one sentence, as `read_blocks` yields them from the file `name`.
 
-    Raises TreeFormatError: wrong number of columns, ids out of order, a head that is not a number or out of range,
-    a cycle, a broken range, an empty field or whitespace in a tag; the message names file, line
-    and value.
+    Raises TreeFormatError: wrong number of columns, ids out of order, an invalid head, a cycle, a
+    broken range, an empty field, or whitespace in a tag.
     """
     rows, lines, ranges = _rows(block, name, start)
     forms = [columns[1] for columns in rows]
@@ -168,7 +162,7 @@ def parse_block(block: list[str], name: str = "CoNLL-U", start: int = 1) -> Sent
 
 
 def _rows(block: list[str], name: str, start: int) -> tuple[list[list[str]], list[int], list[tuple[int, int, str]]]:
-    """Columns of each word of a sentence, the lines they stand on, and the multi-word ranges; see `parse_block`."""
+    """The columns of each word, their line numbers, and the multi-word ranges."""
     rows: list[list[str]] = []
     lines: list[int] = []
     ranges: list[tuple[int, int, str]] = []
@@ -187,8 +181,8 @@ def _rows(block: list[str], name: str, start: int) -> tuple[list[list[str]], lis
         if columns[0] == str(len(rows) + 1):
             rows.append(columns)
             lines.append(number)
-        elif found := _range(columns, len(rows), ranges[-1][1] if ranges else -1, f"{name}:{number}"):
-            ranges.append(found)
+        elif multiword := _range(columns, len(rows), ranges[-1][1] if ranges else -1, f"{name}:{number}"):
+            ranges.append(multiword)
             range_line = number
     if ranges and ranges[-1][1] >= len(rows):
         raise TreeFormatError(
@@ -198,7 +192,7 @@ def _rows(block: list[str], name: str, start: int) -> tuple[list[list[str]], lis
 
 
 def check_tags(column: str, tags: list[str], lines: Iterable[int], name: str) -> None:
-    """Raise TreeFormatError if a tag is empty or holds whitespace, which would cut the line of a dictionary."""
+    """Raise TreeFormatError if a tag is empty or holds whitespace, which a line of a dictionary cannot hold."""
     if " ".join(tags).split() == tags:
         return
     for tag, line in zip(tags, lines, strict=True):
@@ -209,79 +203,63 @@ def check_tags(column: str, tags: list[str], lines: Iterable[int], name: str) ->
             )
 
 
-def _range(columns: list[str], words: int, covered: int, place: str) -> tuple[int, int, str] | None:
-    """The multi-word range in a row that is not a word, or None for an empty node.
+def _range(columns: list[str], length: int, last: int, place: str) -> tuple[int, int, str] | None:
+    """The multi-word range of a row that is not a word, or None for an empty node.
 
-    `words` are those of the sentence so far; `covered` is the last word of the range before, -1 if there is none.
+    `length` words have been read so far, and the range before ends at word `last`, -1 without one.
     """
     number = columns[0]
-    if found := _RANGE.fullmatch(number):
-        if found[1] == str(words + 1) and words > covered and len(found[2]) <= _DIGITS and int(found[2]) > words:
-            return words, int(found[2]) - 1, columns[1]
+    if match := _RANGE.fullmatch(number):
+        start, end = match.groups()
+        if start == str(length + 1) and length > last and len(end) <= _DIGITS and int(end) > length:
+            return length, int(end) - 1, columns[1]
         raise TreeFormatError(
-            f"{place}: range {quoted(number)[1:-1]} where word {words + 1} was expected; "
+            f"{place}: range {quoted(number)[1:-1]} where word {length + 1} was expected; "
             "ranges stand before their first word and do not overlap"
         )
-    if (found := _EMPTY_NODE.fullmatch(number)) and found[1] == str(words):
+    if (match := _EMPTY_NODE.fullmatch(number)) and match[1] == str(length):
         return None  # empty nodes belong to enhanced dependencies only
     raise TreeFormatError(
-        f"{place}: id {quoted(number)} where {words + 1} was expected; "
+        f"{place}: id {quoted(number)} where {length + 1} was expected; "
         "words are numbered 1, 2, 3, … and sentences end with an empty line"
     )
 
 
-def _heads_of(words: int) -> dict[str, int]:
-    """What HEAD can be in a sentence of so many words -> the head, 0-based. Not `int()`, which takes "1_0" and " 1"."""
-    return {str(head + 1): head for head in range(ROOT, words)}
+def _heads_of(length: int) -> dict[str, int]:
+    """HEAD as written -> the 0-based head, for a sentence of `length` words. `int()` would also take "1_0" and " 1"."""
+    return {str(head + 1): head for head in range(ROOT, length)}
 
 
 _HEADS = _heads_of(MAX_WORDS)
 
 
 def _heads(columns: list[str], forms: list[str], lines: list[int], name: str) -> list[int]:
-    """HEAD of the words of a sentence as they are written, made 0-based; the rest is for messages."""
+    """0-based heads of the words of a sentence; forms and lines are for the message."""
     length = len(columns)
-    known = _HEADS if length <= MAX_WORDS else _heads_of(length)
-    try:
-        heads = [known[head] for head in columns]
-    except KeyError:
-        heads = []
-    if length and (not heads or max(heads) >= length):
-        if columns == ["_"] * length:
-            return [UNPARSED] * length
-        raise _wrong_head(columns, forms, lines, name)
+    if length and columns == ["_"] * length:
+        return [UNPARSED] * length
+    heads_of = _HEADS if length <= MAX_WORDS else _heads_of(length)
+    heads = [heads_of.get(column, length) for column in columns]
+    if length and max(heads) >= length:
+        word = next(word for word, head in enumerate(heads) if head >= length)
+        raise TreeFormatError(
+            f"{name}:{lines[word]}: head {quoted(columns[word])} of word {quoted(forms[word])} is not a number from 0 "
+            f"to {length}; give each word one, or `_` to every word of a sentence without a parse"
+        )
     return heads
 
 
 def _check_cycles(heads: list[int], forms: list[str], lines: list[int], name: str) -> None:
     if cycle := find_cycle(heads):
-        first = min(cycle)
-        around = [*cycle, cycle[0]]
-        shown = " <- ".join(f"{i + 1} {quoted(forms[i], 20)}" for i in around[:_CYCLE])
+        steps = [f"{word + 1} {quoted(forms[word], 20)}" for word in [*cycle, cycle[0]]]
+        shown = " <- ".join(steps[:_CYCLE] + ["…"] * (len(steps) > _CYCLE))
         raise TreeFormatError(
-            f"{name}:{lines[first]}: the heads form a cycle ({shown}{' <- …' * (len(around) > _CYCLE)}); "
-            "every word must lead to a root (head 0)"
+            f"{name}:{lines[min(cycle)]}: the heads form a cycle ({shown}); every word must lead to a root (head 0)"
         )
-
-
-def _wrong_head(columns: list[str], forms: list[str], lines: list[int], name: str) -> TreeFormatError:
-    """The error of the first head that is not one; see `_heads`."""
-    length = len(columns)
-    valid = _heads_of(length)
-    i, head = next((i, head) for i, head in enumerate(columns) if head not in valid)
-    place, word = f"{name}:{lines[i]}", quoted(forms[i])
-    if _INTEGER.fullmatch(head):
-        return TreeFormatError(
-            f"{place}: head {quoted(head)[1:-1]} of word {word} is out of range; the sentence has {length} words"
-        )
-    return TreeFormatError(
-        f"{place}: head {quoted(head)} of word {word} is not a number; give 0 to {length}, or `_` for every word of a "
-        "sentence without a parse"
-    )
 
 
 def read_conllu(path: str | Path) -> Iterator[Sentence]:
-    """The trees of a CoNLL-U file (`.gz` is unpacked on the fly), one at a time; about 2 µs a word.
+    """The trees of a CoNLL-U file, plain or gzipped, one at a time; about 2 µs per word.
 
     Raises TreeFormatError: see `open_text`, `read_blocks` and `parse_block`.
     """
@@ -291,10 +269,7 @@ def read_conllu(path: str | Path) -> Iterator[Sentence]:
 
 
 def format_sentence(sentence: Sentence) -> str:
-    """A tree as CoNLL-U text, with the empty line that ends it.
-
-    The empty sentence is written as one comment, so that one line of text stays one tree.
-    """
+    """A tree as CoNLL-U text, with its final empty line. An empty sentence is written as one comment."""
     lines = list(sentence.comments)
     starts = {first: (last, form) for first, last, form in sentence.ranges}
     for i, form in enumerate(sentence.forms):

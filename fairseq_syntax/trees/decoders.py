@@ -1,6 +1,6 @@
-"""Names of the ways to make a tree of scores; `spanning` has the algorithms, and needs NumPy."""
+"""Names of the decoders, for command lines that start without NumPy; `spanning` has the algorithms."""
 
 from enum import StrEnum
 
 TreeDecoder = StrEnum("TreeDecoder", "mst eisner greedy")
-"""How a tree is made of scores; see `DECODERS`."""
+"""How a tree is decoded from scores; see `spanning.DECODERS`."""

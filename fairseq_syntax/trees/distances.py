@@ -5,28 +5,25 @@ import numpy as np
 from .conllu import ROOT, UNPARSED, TreeFormatError, find_cycle, quoted
 
 MAX_DISTANCE = 254
-"""Larger distances saturate here."""
+"""Larger distances are stored as this one."""
 PAD_DISTANCE = 255
 """Marks padding; never a distance."""
 
-_AT_ONCE = 2**16  # entries that are computed together: they stay in the cache
+_AT_ONCE = 2**16  # entries computed together, few enough to stay in the cache
 
 
 def tree_distances(heads: np.ndarray) -> np.ndarray:
-    """Number of arcs between any two words, through the virtual root where need be.
+    """Number of arcs between every two words, in O(J²).
 
-    From the root downwards: a word is one arc farther than its head from every word that is not a descendant of it, and
-    descendants come later. EOS stands for the virtual root, so its distance to a word is the word's depth, and words of
-    different trees of a forest meet there.
+    EOS is the virtual root: its distance to a word is the word's depth, and paths between two trees of a forest lead
+    through it. Distances are filled in from the root downwards, since a word is one arc farther than its head from
+    every word that is not its descendant.
 
     Args:
-        heads: (J,) heads, 0-based; `ROOT` for roots. A sentence without a parse (`UNPARSED`) is all zeros, which
-            leaves every attention as it is. Or (B, J): several sentences of one length at once, many times faster.
+        heads: (J,) heads, 0-based, `ROOT` for roots; or (B, J), many times faster, for sentences of equal length.
 
-    Returns (J+1, J+1) or (B, J+1, J+1) uint8, EOS last; symmetric, zero diagonal, saturating at `MAX_DISTANCE`. Raises
-    TreeFormatError: the heads form a cycle.
-
-    Cost: O(J²) time, and O(J) memory beside the result.
+    Returns (J+1, J+1) or (B, J+1, J+1) uint8, EOS last, limited to `MAX_DISTANCE`. A sentence without a parse has only
+    zeros, which leave attention unchanged. Raises TreeFormatError: the heads form a cycle.
     """
     heads = np.asarray(heads)
     if heads.ndim == 1:
@@ -40,7 +37,7 @@ def tree_distances(heads: np.ndarray) -> np.ndarray:
 
 
 def _fill(result: np.ndarray, heads: np.ndarray) -> None:
-    """Write the distances of some sentences over zeros, one level of their trees after the other."""
+    """Fill zeros with the distances of some sentences, one level of their trees after the other."""
     sentences, length = heads.shape
     heads = heads.ravel()
     # -1 is the virtual root in `result`, whose last row is that of EOS
@@ -52,10 +49,10 @@ def _fill(result: np.ndarray, heads: np.ndarray) -> None:
     most = max(1, _AT_ONCE // (length + 1))
     while len(level):
         for start in range(0, len(level), most):
-            part = level[start : start + most]
-            tree, word, parent = which[part], words[part], heads[part]
+            chunk = level[start : start + most]
+            tree, word, parent = which[chunk], words[chunk], heads[chunk]
             result[tree, :, word] = np.minimum(result[tree, parent], MAX_DISTANCE - 1) + 1
-            # the parents' rows have the words of this level now, too
+            # the parents' rows now include the words of this level
             result[tree, word] = np.minimum(result[tree, parent], MAX_DISTANCE - 1) + 1
             result[tree, word, word] = 0
         left -= len(level)
@@ -70,7 +67,7 @@ def _fill(result: np.ndarray, heads: np.ndarray) -> None:
 
 
 def pack_distances(distances: np.ndarray) -> np.ndarray:
-    """(..., n, n) -> (..., n(n-1)/2), the strict upper triangle of distance matrices, row by row."""
+    """The strict upper triangles of distance matrices, row by row: (..., n, n) -> (..., n(n-1)/2)."""
     size = distances.shape[-1]
     packed = np.empty((*distances.shape[:-2], size * (size - 1) // 2), dtype=distances.dtype)
     start = 0
@@ -82,7 +79,7 @@ def pack_distances(distances: np.ndarray) -> np.ndarray:
 
 
 def unpack_distances(packed: np.ndarray, size: int) -> np.ndarray:
-    """The matrix that `pack_distances` packed; ValueError if the number of entries does not belong to this size."""
+    """The (size, size) matrix that `pack_distances` packed; ValueError if the number of entries does not fit."""
     if len(packed) != size * (size - 1) // 2:
         raise ValueError(f"{len(packed)} entries are not a triangle of a {size} x {size} matrix")
     distances = np.zeros((size, size), dtype=packed.dtype)
@@ -99,6 +96,6 @@ def unpack_distances(packed: np.ndarray, size: int) -> np.ndarray:
 
 
 def expand_distances(distances: np.ndarray, word_of_token: np.ndarray) -> np.ndarray:
-    """(T, T) distances between subword tokens: those of their words (J+1, J+1), 0 inside a word; EOS, word J, last."""
+    """Distances (T, T) between tokens from those (J+1, J+1) between their words; 0 within a word."""
     words = np.asarray(word_of_token, dtype=np.int64)
     return distances[words[:, None], words[None, :]]

@@ -1,4 +1,4 @@
-"""Trees changed by hand: some words get other heads or labels, and the result is a tree with one root or an error."""
+"""Trees with heads and labels edited by hand."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -7,32 +7,30 @@ from .conllu import ROOT, Sentence, TreeFormatError, find_cycle, quoted
 
 
 def edited(sentence: Sentence, heads: Mapping[int, int], labels: Mapping[int, str] | None = None) -> Sentence:
-    """The same words under a tree in which some have other heads and labels.
+    """The sentence with new heads and labels for some of its words.
 
-    Labels that are not given stay with their words, but an old and a new root exchange theirs.
+    The other words keep their labels, except that an old and a new root exchange theirs.
 
     Args:
-        sentence: a tree.
         heads: words -> their new heads, both numbered from 1 as in CoNLL-U; 0 makes a root.
         labels: words -> their new labels.
 
-    Raises:
-        TreeFormatError: the sentence has no tree, there is no such word, or the result is not a tree with one root; the
-            message names the words.
+    Raises TreeFormatError: the sentence has no parse, a word does not exist, or the result is not a tree with one root.
     """
     named = [f"{number} {quoted(form)}" for number, form in enumerate(sentence.forms, 1)]
     size = len(named)
-    for option, numbers in (("--head", heads), ("--label", labels or {})):
-        for word, value in numbers.items():
+    span = f"words go from {named[0]} to {named[-1]}" if named else "the sentence has no words"
+    for option, edits in (("--head", heads), ("--label", labels or {})):
+        for word, value in edits.items():
             if not 1 <= word <= size:
-                raise TreeFormatError(f"{option} {word}={value}: there is no word {word}; {_range(named)}")
+                raise TreeFormatError(f"{option} {word}={value}: there is no word {word}; {span}")
     if ROOT not in sentence.heads:
         raise TreeFormatError("the sentence has no tree (HEAD is _) to be changed; parse it")
     new, deprels = list(sentence.heads), list(sentence.deprels)
     for word, head in heads.items():
         if not 0 <= head <= size:
             raise TreeFormatError(
-                f"--head {word}={head}: there is no word {head} to be the head of {named[word - 1]}; {_range(named)}; "
+                f"--head {word}={head}: there is no word {head} to be the head of {named[word - 1]}; {span}; "
                 "0 makes it the root"
             )
         if head == word:
@@ -51,7 +49,3 @@ def edited(sentence: Sentence, heads: Mapping[int, int], labels: Mapping[int, st
     for word, label in (labels or {}).items():
         deprels[word - 1] = label
     return replace(sentence, heads=new, deprels=deprels)
-
-
-def _range(named: list[str]) -> str:
-    return f"words go from {named[0]} to {named[-1]}" if named else "the sentence has no words"

@@ -1,4 +1,4 @@
-"""Trees as sequences of brackets, for models that learn to parse by translating."""
+"""Trees as bracket sequences, for models that learn to parse as a translation task."""
 
 from .conllu import UNPARSED, Sentence, TreeFormatError, quoted
 
@@ -6,15 +6,15 @@ CLOSE = ")"
 
 
 def linearize(sentence: Sentence) -> list[str]:
-    """The dependency tree as brackets named by label, words left out, children in sentence order.
+    """The dependency tree as labelled brackets without words, children in sentence order.
 
     "the cat sleeps" with sleeps(cat(the)) -> (root (nsubj (det ) ) )
 
-    Currey & Heafield (2019) let a Transformer produce linearised constituency parses; this is the
-    same for dependencies. Where a head stands among its children is not in the sequence.
+    Currey & Heafield (2019) train a Transformer to produce linearised constituency parses; these are dependencies. The
+    position of a head among its children is lost.
 
-    Returns 2J tokens: `(label` opens a word and `)` closes it. Several roots stand one after the other. Raises
-    TreeFormatError: the sentence has no parse, or a label is empty or has a space in it.
+    Returns 2J tokens, `(label` and `)` for each word. Raises TreeFormatError: the sentence has no parse, or a label is
+    empty or contains a space.
     """
     place = f"sentence at line {sentence.line}" if sentence.line else "sentence"
     if not sentence.is_parsed:

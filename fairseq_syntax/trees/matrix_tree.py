@@ -4,44 +4,43 @@ Matrix-Tree Theorem (Tutte 1984) as in Koo et al. (2007), Structured Prediction 
 Tran & Bisk (2018), Inducing Grammars with and for NMT, eqs. 12-15. A tree's probability is proportional to the
 exponential of the sum of its arc scores and its one root score.
 
-Everywhere: B sentences, T positions; `arc_scores[b, dependent, head]` (B, T, T) and `root_scores` (B, T) in nats, -inf
-where forbidden, the diagonal ignored; `word_mask` (B, T), True where a position is a word of the tree, wherever these
-are. What scores say of other positions is ignored. Computed in float64 whatever the input, and returned in its type.
+Everywhere, for B sentences and T positions: `arc_scores[b, dependent, head]` (B, T, T) and `root_scores` (B, T) are in
+nats, -inf if forbidden; `word_mask` (B, T) is True at the words of the tree, wherever they are. The diagonal and scores
+of other positions are ignored. Results are computed in float64 and returned in the type of `arc_scores`.
 
-Arcs more than `FORBIDDEN_BELOW` nats under the best that a word has, be it an arc or its root score, count as
-forbidden, so that -1e9 means the same as -inf; and so do root scores as far under the best root. Where every tree has a
-forbidden arc, the distribution is the one over the trees with the fewest of them, all forbidden arcs of a word being
-equally bad: marginals stay probabilities, as they should for a sentence all of whose words may not be heads. Only
-`log_partition` tells, by -inf.
+Arcs more than `FORBIDDEN_BELOW` nats below a word's best arc or root score count as forbidden, and so do root scores as
+far below the best root: -1e9 means the same as -inf. If every tree has a forbidden arc, the distribution is over the
+trees with the fewest of them. So marginals are always probabilities, even in a sentence of punctuation; only
+`log_partition` is -inf.
 
-Scores above `LARGEST`, +inf among them, count as `LARGEST`; beside such scores, small differences of others may be lost
-in rounding. NaN makes results of its sentence NaN, and nothing of other sentences.
+Scores above `LARGEST`, including +inf, count as `LARGEST`; small differences between other scores may then be lost in
+rounding. NaN in a sentence makes its own results NaN and does not affect other sentences.
 
-Two ways to the same result. The inverse of the Laplacian is fast: one batched operation. It subtracts, though, and when
-words strongly prefer each other as heads the Laplacian is nearly singular and nothing is left of the difference. So
-sentences whose inverse is large are computed again by an elimination in the log domain that adds and multiplies only.
+There are two algorithms. Inverting the Laplacian is fast, but it subtracts: when words strongly prefer each other as
+heads, the matrix is nearly singular and all precision is lost. So sentences with a large inverse are computed again by
+an elimination in the log domain, which only adds and multiplies.
 """
 
 import torch
 from torch import Tensor
 
 FORBIDDEN_BELOW = 1e4
-"""Nats under the best from which a score counts as -inf."""
+"""Nats below the best score at which a score counts as -inf."""
 
 LARGEST = 1e300
-"""Nats above which all scores are equal: the greatest number whose sums over a sentence are finite."""
+"""Upper limit of scores in nats; sums of such scores over a sentence are still finite."""
 
 _LARGEST_INVERSE = 1e6
-"""Largest entry of an inverse that is trusted. Errors of marginals and of their gradients were seen to be up to 1e-15
-times the largest entry, for 5 to 50 words and scores of standard deviation 1 to 100; every row of the Laplacian has
-entries of about 1, so that the scale of the scores hides nothing."""
+"""Largest entry of a trusted inverse. For 5 to 50 words and scores of standard deviation 1 to 100, errors of marginals
+and their gradients are at most 1e-15 times the largest entry. Rows of the Laplacian have entries of about 1, whatever
+the scale of the scores."""
 
 
 def head_marginals(arc_scores: Tensor, root_scores: Tensor, word_mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Probability of every word being the head of every other, and of being the root (Tran & Bisk, eqs. 12-15).
+    """Probability of every arc, and of every word being the root (Tran & Bisk, eqs. 12-15). Differentiable.
 
-    Returns arc marginals (B, T, T) and root marginals (B, T), of the type of `arc_scores`: `arcs.sum(-1) + roots` is 1
-    for words; rows and columns of other positions are 0. Differentiable.
+    Returns arc marginals (B, T, T) and root marginals (B, T): `arcs.sum(-1) + roots` is 1 for words; rows and columns
+    of other positions are 0.
     """
     arcs, roots, _ = _prepare(arc_scores, root_scores, word_mask)
     arc_marginals, root_marginals = _marginals(arcs, roots, word_mask)
@@ -49,9 +48,9 @@ def head_marginals(arc_scores: Tensor, root_scores: Tensor, word_mask: Tensor) -
 
 
 def log_partition(arc_scores: Tensor, root_scores: Tensor, word_mask: Tensor) -> Tensor:
-    """(B,) logarithm of the sum over all trees of the exponential of their score, in nats, of the type of `arc_scores`.
+    """Log-sum-exp over the scores of all trees: (B,), in nats. Differentiable: the gradient is the marginals.
 
-    0 for a sentence without words, -inf where no tree is possible. Differentiable: the gradient is the marginals.
+    It is 0 for a sentence without words and -inf if no tree is possible.
     """
     arcs, roots, shift = _prepare(arc_scores, root_scores, word_mask)
     log_z, possible = _log_partition(arcs, roots, word_mask)
@@ -59,10 +58,10 @@ def log_partition(arc_scores: Tensor, root_scores: Tensor, word_mask: Tensor) ->
 
 
 def _prepare(arc_scores: Tensor, root_scores: Tensor, word_mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Scores in float64 with -inf wherever no arc can be, shifted so that every word's best arc and the best root are
-    0; and the sum (B,) of what was taken off.
+    """Scores in float64, with -inf for impossible arcs, shifted so that every word's best arc and the best root are 0.
 
-    Every word has one arc, or is the root, and there is one root: neither shift changes the distribution.
+    Also returns the sum of the shifts (B,). They do not change the distribution, since every word has one arc or is the
+    root, and there is one root.
     """
     batch, length = root_scores.shape
     if arc_scores.shape != (batch, length, length) or word_mask.shape != (batch, length):
@@ -76,7 +75,7 @@ def _prepare(arc_scores: Tensor, root_scores: Tensor, word_mask: Tensor) -> tupl
     arcs, roots = arcs.masked_fill(no_arc, -torch.inf), roots.masked_fill(~word_mask, -torch.inf)
     best = _finite_maximum(torch.cat([arcs, roots[..., None]], dim=-1))
     arcs = arcs.masked_fill(arcs < best[..., None] - FORBIDDEN_BELOW, -torch.inf)
-    # A word without an arc has to be the root: the shift then makes its root score the best of all.
+    # a word without an arc has to be the root: the shift makes its root score the best
     none = (arcs == -torch.inf).all(-1)
     shift = torch.where(none, best - FORBIDDEN_BELOW, _finite_maximum(arcs)).masked_fill(~word_mask, 0.0)
     arcs, roots = arcs - shift[..., None], roots - shift
@@ -86,7 +85,7 @@ def _prepare(arc_scores: Tensor, root_scores: Tensor, word_mask: Tensor) -> tupl
 
 
 def _finite_maximum(scores: Tensor) -> Tensor:
-    """The maximum over the last dimension, a constant; 0 if it is -inf, or there is nothing."""
+    """The maximum over the last dimension, without gradient; 0 if it is -inf or the dimension is empty."""
     if not scores.shape[-1]:
         return scores.new_zeros(scores.shape[:-1])
     maximum = scores.detach().amax(-1)
@@ -94,14 +93,14 @@ def _finite_maximum(scores: Tensor) -> Tensor:
 
 
 class _TrustedInverse(torch.autograd.Function):
-    """Inverses of those matrices that are far from singular, and zeros for the others.
+    """Inverses of matrices far from singular, and zeros for others.
 
-    With plain autograd, the gradient of an inverse that is not used would be 0 * inf.
+    With plain autograd, the gradient of an unused inverse would be 0 * inf.
     """
 
     @staticmethod
     def forward(ctx, matrices: Tensor) -> tuple[Tensor, Tensor]:
-        """(B, T, T) -> the inverses (B, T, T) and which are trusted (B,)."""
+        """Inverses (B, T, T), and whether each is trusted (B,)."""
         inverse, _ = torch.linalg.inv_ex(matrices)
         trusted = inverse.abs().amax((-1, -2)) <= _LARGEST_INVERSE  # False for NaN
         inverse = torch.where(trusted[:, None, None], inverse, 0.0)
@@ -117,11 +116,11 @@ class _TrustedInverse(torch.autograd.Function):
 
 
 def _laplacian(arcs: Tensor, roots: Tensor, word_mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Arc weights A, root weights r, and the matrix D - A + r uᵀ, D being A's row sums, u the mean over the words.
+    """Arc weights A, root weights r, and the matrix D - A + r uᵀ, with D the row sums of A and u the mean over words.
 
-    Its determinant is Z. Koo et al. replace one column of the Laplacian D - A by r; but as its rows
-    sum to 0, any rank-one r uᵀ on top of it does the same as long as u sums to 1, and no word is special. Other
-    positions have the row and column of the identity matrix.
+    Its determinant is Z. Koo et al. replace one column of the Laplacian D - A by r. Since its rows sum to 0, adding any
+    r uᵀ whose u sums to 1 gives the same determinant, and this u singles out no word. Other positions have the row and
+    column of the identity matrix.
     """
     arc_weights, root_weights = arcs.exp(), roots.exp()
     words = word_mask.to(arcs)
@@ -131,13 +130,13 @@ def _laplacian(arcs: Tensor, roots: Tensor, word_mask: Tensor) -> tuple[Tensor, 
 
 
 def _marginals(arcs: Tensor, roots: Tensor, word_mask: Tensor) -> tuple[Tensor, Tensor]:
-    """`head_marginals` of prepared scores: derivatives of log det by the inverse."""
+    """`head_marginals` of prepared scores: derivatives of the log-determinant, from the inverse."""
     if not arcs.shape[-1]:
         return arcs, roots
     arc_weights, root_weights, matrix = _laplacian(arcs, roots, word_mask)
     inverse, trusted = _TrustedInverse.apply(matrix)
     diagonal = inverse.diagonal(dim1=-2, dim2=-1)
-    # a tree's weight is positive, but a difference that should be 0 need not be; hence relu
+    # relu, because rounding may leave a difference that should be 0 below it
     arc_marginals = arc_weights * (diagonal[:, :, None] - inverse.mT).relu()
     count = word_mask.sum(-1, keepdim=True).clamp(min=1)
     root_marginals = root_weights * ((word_mask[:, None, :].to(arcs) @ inverse).squeeze(1) / count).relu()
@@ -150,7 +149,7 @@ def _marginals(arcs: Tensor, roots: Tensor, word_mask: Tensor) -> tuple[Tensor, 
 
 
 def _log_partition(arcs: Tensor, roots: Tensor, word_mask: Tensor) -> tuple[Tensor, Tensor]:
-    """`log_partition` of prepared scores (B,), forbidden arcs paying their penalty; and where there is a tree (B,)."""
+    """`log_partition` (B,) of prepared scores, with penalties for forbidden arcs, and whether a tree exists (B,)."""
     if not arcs.shape[-1]:
         return arcs.sum((-1, -2)), torch.ones_like(word_mask.all(-1))
     _, _, matrix = _laplacian(arcs, roots, word_mask)
@@ -168,10 +167,10 @@ def _log_partition(arcs: Tensor, roots: Tensor, word_mask: Tensor) -> tuple[Tens
 
 
 def _penalized(arcs: Tensor, roots: Tensor, word_mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Scores with a penalty (B,) instead of -inf.
+    """Scores with a finite penalty (B,) instead of -inf, and that penalty.
 
-    n words have at most n^n trees, and none of allowed arcs scores less than n times the worst arc: half the penalty
-    is more than both together, so that the trees with a forbidden arc weigh nothing beside any tree without.
+    n words have at most n^n trees, and trees of allowed arcs score at least n times the worst arc. Half the penalty
+    exceeds both together, so trees with a forbidden arc weigh nothing next to any tree without.
     """
     scores = torch.cat([arcs.flatten(1), roots], dim=-1)
     worst = _finite_maximum((-scores).masked_fill(scores == -torch.inf, -torch.inf))
@@ -182,7 +181,7 @@ def _penalized(arcs: Tensor, roots: Tensor, word_mask: Tensor) -> tuple[Tensor, 
 
 
 class _LogAddExp(torch.autograd.Function):
-    """log(exp x + exp y), with a gradient whose own gradient is finite however far apart x and y are."""
+    """log(exp x + exp y), with finite second derivatives however far apart x and y are."""
 
     @staticmethod
     def forward(ctx, x: Tensor, y: Tensor) -> Tensor:
@@ -197,22 +196,22 @@ class _LogAddExp(torch.autograd.Function):
 
 
 def _eliminate(arcs: Tensor, roots: Tensor, word_mask: Tensor) -> Tensor:
-    """log Z (B,) of penalized scores, all of them finite, by eliminating one word after the other.
+    """log Z (B,) of penalized, finite scores, by eliminating one word after the other.
 
-    Word k passes on to the others what hangs on it: with p the sum of its weights to the remaining words,
-    w[i, j] += w[i, k] w[k, j] / p and r[i] += w[i, k] r[k] / p; Z is the product of all p and of the last word's r.
+    The dependents of word k are passed on: with p the sum of its weights to the remaining words,
+    w[i, j] += w[i, k] w[k, j] / p and r[i] += w[i, k] r[k] / p. Z is the product of all p and of the last word's r.
     This is the elimination of Grassmann, Taksar & Heyman (1985) for the stationary distribution of a Markov chain,
-    which the Markov chain tree theorem says is made of trees. Nothing is subtracted, self-loops are never read, and in
-    the log domain nothing over- or underflows; all its derivatives are shares between 0 and 1.
+    which consists of trees by the Markov chain tree theorem. Nothing is subtracted and self-loops are never read; in
+    the log domain nothing overflows or underflows, and all derivatives are between 0 and 1.
     """
-    # words first, in their order: the last that remains, position 0, has to be a word
+    # words first, in their order: the last to remain, at position 0, has to be a word
     order = (~word_mask).long().argsort(dim=-1, stable=True)
     length = max(1, int(word_mask.sum(-1).max()))
     order = order[:, :length]
     arcs = arcs.gather(1, order[:, :, None].expand(-1, -1, arcs.shape[-1]))
     arcs = arcs.gather(2, order[:, None, :].expand(-1, length, -1))
     roots, words = roots.gather(1, order), word_mask.gather(1, order)
-    # other positions hang on position 0 with weight 1, and nothing hangs on them: factors of 1
+    # other positions depend on position 0 with weight 1 and have no dependents: factors of 1
     first = torch.arange(length, device=arcs.device) == 0
     arcs = torch.where(words[:, None, :] | ~words[:, :, None], arcs, -1e30)
     arcs = torch.where(words[:, :, None], arcs, torch.where(first, 0.0, -1e30).to(arcs))
@@ -229,7 +228,7 @@ def _eliminate(arcs: Tensor, roots: Tensor, word_mask: Tensor) -> Tensor:
 
 
 def _is_possible(log_z: Tensor, penalty: Tensor) -> Tensor:
-    """Whether there is a tree without penalty. NaN does not mean that there is none."""
+    """Whether there is a tree without penalty; True for NaN."""
     return ~(log_z < -penalty / 2)
 
 
@@ -252,8 +251,7 @@ def _eliminated_marginals(arcs: Tensor, roots: Tensor, word_mask: Tensor) -> tup
         marginals = torch.autograd.grad(
             log_z.sum(), penalized[:2], create_graph=differentiable, allow_unused=True, materialize_grads=True
         )
-        # what rounding left to forbidden parts, and below 0; where everything is forbidden, these are all there is
-        nothing_else = ~_is_possible(log_z, penalized[2])[:, None]
-        allowed = (arcs != -torch.inf) | nothing_else[..., None], (roots != -torch.inf) | nothing_else
-        arcs, roots = (part.masked_fill(~keep, 0.0).relu() for part, keep in zip(marginals, allowed, strict=True))
-        return arcs, roots
+        # removes what rounding leaves to forbidden arcs, unless all trees have some, and below 0
+        impossible = ~_is_possible(log_z, penalized[2])[:, None]
+        arc_mask, root_mask = (arcs != -torch.inf) | impossible[..., None], (roots != -torch.inf) | impossible
+        return marginals[0].masked_fill(~arc_mask, 0.0).relu(), marginals[1].masked_fill(~root_mask, 0.0).relu()

@@ -1,6 +1,6 @@
-"""Trees made worse on purpose: how much does a model need the parse, and how right must it be?
+"""Trees made worse on purpose, to test how much a model depends on a correct parse.
 
-Every result is a tree with one root. What has no parse stays without.
+Every result is a tree with one root. Sentences without a parse are left unchanged.
 """
 
 import random
@@ -14,12 +14,11 @@ from .universal_dependencies import universal_labels
 
 
 class Quota:
-    """How many of what comes in portions are due, so that of all of them the share, 0 to 1, is exact, to one.
+    """Spreads a share of the words over sentences so that the share of the whole corpus is exact to one word.
 
     Attributes:
-        seen: how many came.
-        taken: how many were taken, which whoever asks has to add up: what a portion could not give is due from the
-            next ones.
+        seen: number of words so far.
+        taken: number of words changed so far, kept by the caller; a shortfall is made up for by later sentences.
     """
 
     def __init__(self, share: float):
@@ -27,13 +26,13 @@ class Quota:
         self.seen = self.taken = 0
 
     def due(self, size: int) -> int:
-        """How many of a portion of `size` are to be taken, at most all."""
+        """Number of words to change in a sentence of `size` words."""
         self.seen += size
         return min(size, int(self.share * self.seen + 0.5) - self.taken)
 
 
 def root_of(heads: list[int], place: str) -> int:
-    """The root of a tree; TreeFormatError if there is none, or several."""
+    """The root of a tree. Raises TreeFormatError unless there is exactly one."""
     if heads.count(ROOT) != 1:
         raise TreeFormatError(
             f"{place}: the tree has {heads.count(ROOT)} roots, and perturbed trees have one; leave HEAD 0 to one word"
@@ -42,17 +41,16 @@ def root_of(heads: list[int], place: str) -> int:
 
 
 def reattached_heads(heads: list[int], count: int, generator: random.Random) -> list[int]:
-    """Heads of a tree with one root in which exactly `count` words, 0 to J, have another head.
+    """Random heads of a tree with one root that differ from the given ones at exactly `count` words, 0 to J.
 
-    Which words: every set of so many is as likely as any other of those that can all get another head. All sets can
-    but the root alone and the dependents of the root, all of them and no other word (two words are such a pair).
-    If the root is one of them, each of the others is as likely to become the new one. Given these, every tree is as
-    likely as any other: a walk over the words in which those that were chosen step to any word but their old head, all
-    others to their head; its steps without the loops are the tree (Wilson 1996).
+    The set of changed words is uniform over the possible sets. Two are impossible: the root alone, and exactly all
+    dependents of the root. If the root is in the set, any other word of the set is equally likely to become the new
+    root. Given the set and the root, the tree is uniform: it is the loop-erased walk in which chosen words step to any
+    word except their old head and all others to their head (Wilson 1996).
 
-    Of one word, and of two of which one is to change, the heads are those that were given: there is no such tree.
+    A sentence of one word keeps its heads, and so does one of two words for `count` 1: no such tree exists.
 
-    Raises TreeFormatError: there is no root, or several.
+    Raises TreeFormatError: the tree has no root, or several.
     """
     words = range(len(heads))
     if not count or len(heads) == 1 or (len(heads), count) == (2, 1):
@@ -81,9 +79,9 @@ def reattached_heads(heads: list[int], count: int, generator: random.Random) -> 
 
 
 def exchanged_labels(sentence: Sentence, count: int, generator: random.Random) -> list[str]:
-    """J labels of which those of `count` words, the root not among them, have changed places so that none stays.
+    """The J labels after `count` words other than the root have exchanged theirs, so that each gets a different one.
 
-    Fewer are exchanged where too many of the words have the same label: no more than half of those that take part can.
+    Fewer words take part where labels repeat too often: at most half of them may have the same label.
     """
     words = [word for word, head in enumerate(sentence.heads) if head != ROOT]
     labels = list(sentence.deprels)
@@ -99,19 +97,16 @@ def exchanged_labels(sentence: Sentence, count: int, generator: random.Random) -
         if left and len(group) < count // 2:
             group.append(word)
             left -= 1
-    # label by label, a step as long as the longest run of one label leads out of every run
+    # sorted by label, a step as long as the longest run of one label leads out of every run
     order = [word for group in by_label.values() for word in group]
     step = max(map(len, by_label.values()), default=0)
-    for word, other in zip(order, order[step:] + order[:step], strict=True):
-        labels[word] = sentence.deprels[other]
+    for word, partner in zip(order, order[step:] + order[:step], strict=True):
+        labels[word] = sentence.deprels[partner]
     return labels
 
 
 def reattached(sentence: Sentence, count: int, generator: random.Random) -> Sentence:
-    """The same words of which `count` have another head, as by `reattached_heads`.
-
-    Labels stay with their words, but an old and a new root exchange theirs.
-    """
+    """The sentence with `reattached_heads`. Words keep their labels, but an old and a new root exchange theirs."""
     heads = reattached_heads(sentence.heads, count, generator)
     deprels = list(sentence.deprels)
     before, now = sentence.heads.index(ROOT), heads.index(ROOT)
@@ -120,10 +115,10 @@ def reattached(sentence: Sentence, count: int, generator: random.Random) -> Sent
 
 
 def with_heads(sentence: Sentence, heads: list[int], generator: random.Random) -> Sentence:
-    """The same words and tags under a tree that has nothing to do with them.
+    """The same words and tags with unrelated heads.
 
-    The root has the label `root`; the other labels are shuffled over the other words, so that their frequencies stay
-    what they were. Which labels a sentence has may still tell something about its old tree.
+    The root keeps its label, and the other words have theirs shuffled, so the labels of a sentence may still say
+    something about its old tree.
     """
     top = sentence.heads.index(ROOT)
     others = sentence.deprels[:top] + sentence.deprels[top + 1 :]
@@ -132,51 +127,42 @@ def with_heads(sentence: Sentence, heads: list[int], generator: random.Random) -
     return replace(sentence, heads=heads, deprels=universal_labels(heads, others))
 
 
-def left_chain(words: int) -> list[int]:
-    """Heads of J words: of every word the next one; the last is the root."""
-    return [*range(1, words), ROOT][:words]
-
-
-def right_chain(words: int) -> list[int]:
-    """Heads of J words: of every word the one before; the first is the root."""
-    return list(range(ROOT, words - 1))
-
-
 KINDS: dict[str, Callable[[int, random.Random], list[int]]] = {
     "random": random_heads,
-    "left": lambda words, _: left_chain(words),
-    "right": lambda words, _: right_chain(words),
+    "left": lambda length, _: [*range(1, length), ROOT][:length],  # the head of every word is the next one
+    "right": lambda length, _: list(range(ROOT, length - 1)),  # the head of every word is the one before
 }
-"""Trees that can take the place of a sentence's own: name -> heads of so many words."""
+"""Trees that can replace a sentence's own: name -> function from the number of words J to J heads."""
 
 
 class Perturbation:
-    """Callable: the sentences of a corpus, one after the other -> the same with worse trees.
+    """Makes the trees of a corpus worse, one sentence after the other.
 
-    `reattach` and `relabel` are shares of words, 0 to 1, and then the `Quota` of each. Each sentence has a generator of
-    its own, so that what is drawn for it does not depend on the sentences before it.
+    `reattach` and `relabel` are shares of the words, 0 to 1. Each sentence has its own random generator and so does not
+    depend on the draws for earlier ones.
     """
 
     def __init__(self, reattach: float, relabel: float, seed: int):
         self.reattach, self.relabel = Quota(reattach), Quota(relabel)
         self.seed = seed
 
-    def __call__(self, number: int, before: Sentence, other: Sentence | str | None = None) -> Sentence:
-        """The sentence of this number, from 0, with a new tree; it has one root, or no parse, which it keeps.
+    def __call__(self, number: int, before: Sentence, replacement: Sentence | str | None = None) -> Sentence:
+        """The sentence with this number, from 0, and a new tree.
 
-        `other` says whose heads and labels, or which of `KINDS`, take the place of its own first; None leaves it.
+        The `replacement` of its tree, before words are reattached, is a sentence with heads and labels for the same
+        words, the name of one of `KINDS`, or None.
 
-        Raises TreeFormatError: the tree, or that of `other`, has no root or several.
+        Raises TreeFormatError: the tree or its replacement has no root, or several.
         """
         if not before.is_parsed or not before.forms:
             return before
         generator = random.Random(f"{self.seed} {number}")
         after = before
-        if isinstance(other, Sentence):
-            after = replace(before, heads=other.heads, deprels=other.deprels)
+        if isinstance(replacement, Sentence):
+            after = replace(before, heads=replacement.heads, deprels=replacement.deprels)
         root_of(after.heads, f"sentence {number}")
-        if isinstance(other, str):
-            after = with_heads(before, KINDS[other](len(before), generator), generator)
+        if isinstance(replacement, str):
+            after = with_heads(before, KINDS[replacement](len(before), generator), generator)
         heads = after.heads
         after = reattached(after, self.reattach.due(len(before)), generator)
         self.reattach.taken += sum(a != b for a, b in zip(heads, after.heads, strict=True))

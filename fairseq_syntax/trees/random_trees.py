@@ -1,4 +1,4 @@
-"""Random trees over given words: the control for "does it matter that the parse is right?"."""
+"""Random trees: the control for whether it matters that a parse is correct."""
 
 import random
 
@@ -6,10 +6,10 @@ from .conllu import ROOT
 
 
 def random_heads(words: int, generator: random.Random) -> list[int]:
-    """Heads of a tree with one root, uniform over all `words ** (words - 1)` of them, non-projective ones included.
+    """The heads of a random tree with one root, uniform over all `words ** (words - 1)` trees, in O(J log J).
 
-    A random walk over the words; the first step into a word makes the word it came from its head (Aldous 1990,
-    Broder 1989): O(J log J) draws on average.
+    In a random walk over the words, the head of each word is the one from which the walk first reaches it (Aldous 1990,
+    Broder 1989).
     """
     if words == 0:
         return []

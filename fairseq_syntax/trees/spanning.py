@@ -1,8 +1,8 @@
-"""The best tree of each sentence under scores of arcs: any tree, a projective one, or just every word's best head.
+"""The best tree of each sentence, projective or not, or just the best head of every word.
 
-Everywhere: sentences are lists of (J, J) arrays `arc_scores[dependent, head]` and of (J,) arrays of root scores; higher
-is better, -inf is forbidden (better than -1e9, beside which small differences are lost), the diagonal is ignored.
-Results are lists of J ints, 0-based, `ROOT` for the one root.
+Everywhere, sentences are lists of arrays `arc_scores[dependent, head]` (J, J) and of root scores (J,). Higher is
+better, -inf is forbidden (do not use -1e9, next to which small differences are lost), and the diagonal is ignored.
+Results are lists of J heads, 0-based, `ROOT` for the root.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,14 +12,14 @@ import numpy as np
 from .conllu import ROOT
 from .decoders import TreeDecoder
 
-_AT_ONCE = 32  # sentences whose projective trees are computed together: their charts stay in the cache
+_AT_ONCE = 32  # sentences decoded together, few enough for their charts to stay in the cache
 
 
 def chu_liu_edmonds(arc_scores: Sequence[np.ndarray], root_scores: Sequence[np.ndarray]) -> list[list[int]]:
-    """The best tree with exactly one root, crossing arcs allowed (Chu & Liu 1965, Edmonds 1967; Tarjan 1977).
+    """The best tree with exactly one root, crossing arcs allowed, in O(J²) (Chu & Liu 1965, Edmonds 1967; Tarjan 1977).
 
-    A root costs more than all arcs can win back, so the best tree has one (Stanojević & Cohen 2021, A Root of a
-    Problem). Which of several best trees it is, is not defined. O(J^2).
+    A root costs more than all arcs can gain, so the best tree has one (Stanojević & Cohen 2021, A Root of a Problem).
+    Ties are broken arbitrarily.
 
     Raises ValueError: shapes disagree, a score is NaN or +inf, or every tree of a sentence is forbidden.
     """
@@ -30,12 +30,12 @@ def chu_liu_edmonds(arc_scores: Sequence[np.ndarray], root_scores: Sequence[np.n
             continue
         words = np.arange(len(roots))
         scores = np.concatenate([arcs, roots[:, None]], axis=1)  # the last column is the root
-        # every word's best is 0, which changes no comparison of trees and keeps the costs small
+        # shifts every word's best score to 0, which keeps the order of trees and makes the costs small
         best = scores.max(1, keepdims=True)
         scores -= np.where(best == -np.inf, 0.0, best)
         allowed = scores > -np.inf
         root_cost = (1 - scores.min(where=allowed, initial=0.0)) * (len(words) + 1)
-        forbidden_cost = 2 * (root_cost + 1) * (len(words) + 1)  # finite, for -inf less -inf is not a number
+        forbidden_cost = 2 * (root_cost + 1) * (len(words) + 1)  # finite, because -inf - -inf is NaN
         scores = np.where(allowed, scores, -forbidden_cost)
         scores[:, -1] -= root_cost
         scores[words, words] = -np.inf
@@ -47,18 +47,18 @@ def chu_liu_edmonds(arc_scores: Sequence[np.ndarray], root_scores: Sequence[np.n
 
 
 def _best_tree(scores: np.ndarray) -> list[int]:
-    """The best heads (J,) under scores (J, J + 1) that form a tree under the node J; with several roots, too.
+    """The J heads of the best tree under node J, for scores (J, J + 1); it may have several roots.
 
-    A path goes from node to best head. Where it meets itself, the words of the cycle become one node, whose head is the
-    one for which leaving the cycle costs least.
+    A path leads from each node to its best head. Where it closes a cycle, the nodes of the cycle are contracted into
+    one, whose head is the one for which leaving the cycle costs least.
     """
     words = scores.shape[1] - 1
     rows, columns = list(scores), np.arange(words + 1)
-    dependents = [np.full(words + 1, word) for word in range(words)]  # of a node: which word of it a head would get
+    dependents = [np.full(words + 1, word) for word in range(words)]  # of each node: its word that each head would get
     members = [np.array([word]) for word in range(words)]
-    node_of = np.append(np.arange(words), ROOT)  # words, then what they were made part of
-    arcs: dict[int, tuple[int, int]] = {}  # node -> word of it that gets a head outside, and the head
-    cycles: dict[int, list[int]] = {}  # node -> nodes that it was made of
+    node_of = np.append(np.arange(words), ROOT)  # each word's node, which may be contracted
+    arcs: dict[int, tuple[int, int]] = {}  # node -> its word with a head outside, and that head
+    cycles: dict[int, list[int]] = {}  # contracted node -> the nodes of its cycle
     attached = {ROOT}
     for word in range(words):
         path: list[int] = []
@@ -67,15 +67,15 @@ def _best_tree(scores: np.ndarray) -> list[int]:
             if node in path:
                 cycle = path[path.index(node) :]
                 del path[-len(cycle) :]
-                loss = np.stack([rows[part] - rows[part][arcs[part][1]] for part in cycle])
+                loss = np.stack([rows[inner] - rows[inner][arcs[inner][1]] for inner in cycle])
                 leaving = loss.argmax(0)
                 node = len(rows)
                 cycles[node] = cycle
-                members.append(np.concatenate([members[part] for part in cycle]))
+                members.append(np.concatenate([members[inner] for inner in cycle]))
                 node_of[members[node]] = node
                 rows.append(loss[leaving, columns])
                 rows[node][members[node]] = -np.inf
-                dependents.append(np.stack([dependents[part] for part in cycle])[leaving, columns])
+                dependents.append(np.stack([dependents[inner] for inner in cycle])[leaving, columns])
             path.append(node)
             head = int(rows[node].argmax())
             arcs[node] = int(dependents[node][head]), head
@@ -85,25 +85,24 @@ def _best_tree(scores: np.ndarray) -> list[int]:
 
 
 def _expanded(arcs: dict, cycles: dict, nodes: set[int], words: int) -> list[int]:
-    """Heads of the words in `nodes`, which are attached by `arcs`: within a cycle, all parts but one keep theirs."""
-    above = {part: node for node, cycle in cycles.items() for part in cycle}
+    """The heads of all words in the top `nodes`: in each cycle, every node but one keeps its head in the cycle."""
+    above = {inner: node for node, cycle in cycles.items() for inner in cycle}
     heads = [words] * words
     pending = list(nodes)
     while pending:
         node = pending.pop()
-        part, heads[arcs[node][0]] = arcs[node]
-        while part != node:
-            pending += [other for other in cycles[above[part]] if other != part]
-            part = above[part]
+        inner, heads[arcs[node][0]] = arcs[node]
+        while inner != node:
+            pending += [sibling for sibling in cycles[above[inner]] if sibling != inner]
+            inner = above[inner]
     return heads
 
 
 def eisner(arc_scores: Sequence[np.ndarray], root_scores: Sequence[np.ndarray]) -> list[list[int]]:
-    """The best projective tree with exactly one root (Eisner 1996): no arc crosses another, or runs above the root.
+    """The best projective tree with exactly one root, in O(J³) (Eisner 1996): no arc crosses another or spans the root.
 
-    Which of several best trees it is, is not defined. O(J^3), all spans of one length in sentences of about one length
-    at once. Raises ValueError: shapes disagree, a score is NaN or +inf, or every projective tree of a sentence is
-    forbidden.
+    Spans of equal length in sentences of similar length are computed together. Ties are broken arbitrarily. Raises
+    ValueError: shapes disagree, a score is NaN or +inf, or every projective tree of a sentence is forbidden.
     """
     sentences = sorted(_checked(arc_scores, root_scores), key=lambda sentence: len(sentence[2]))
     trees: list[list[int]] = [[] for _ in sentences]
@@ -117,7 +116,7 @@ def eisner(arc_scores: Sequence[np.ndarray], root_scores: Sequence[np.ndarray]) 
         right, left, splits = _spans(padded)
         for row, (number, _, roots) in enumerate(group):
             last = len(roots) - 1
-            # the root has everything on its left, and everything on its right
+            # the root heads everything to its left and everything to its right
             totals = roots + left[row, 0, : last + 1] + right[row, : last + 1, last]
             root = int(totals.argmax())
             if totals[root] == -np.inf:
@@ -128,14 +127,14 @@ def eisner(arc_scores: Sequence[np.ndarray], root_scores: Sequence[np.ndarray]) 
     return trees
 
 
-# Kinds of spans, as indices of `splits`: of both, the head is at the left (right) end; a complete span has all of the
-# head's dependents, and theirs, up to the other end; an incomplete one has an arc from the head to the other end.
+# Kinds of spans, as indices of `splits`: "right" has the head at the left end of the span, "left" at the right end. A
+# complete span has all descendants of the head up to its other end; in an incomplete one, an arc joins both ends.
 _COMPLETE_RIGHT, _COMPLETE_LEFT, _INCOMPLETE = range(3)
 
 
 def _spans(arcs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Eisner's chart for arcs (B, J, J): scores of complete spans [b, i, j], i <= j, with the head at i, those with the
-    head at j, and where each kind of span is split (3, B, J, J)."""
+    """Eisner's chart for arcs (B, J, J): scores [b, i, j], i <= j, of complete spans with the head at i and at j, and
+    the splits (3, B, J, J) of every kind of span."""
     batch, length, _ = arcs.shape
     right, left, open_right, open_left = np.full((4, batch, length, length), -np.inf)
     splits = np.zeros((3, batch, length, length), dtype=np.int64)
@@ -161,14 +160,14 @@ def _spans(arcs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _follow(splits: np.ndarray, root: int, last: int, heads: list[int]) -> None:
-    """Fill in the heads along the splits (3, J, J) of the best tree with this root."""
+    """Fill in the heads of the best tree with this root from the splits (3, J, J)."""
     todo = [(_COMPLETE_LEFT, 0, root), (_COMPLETE_RIGHT, root, last)]
     while todo:
         kind, i, j = todo.pop()
         if i == j:
             continue
         k = int(splits[kind, i, j])
-        # the incomplete span inside, and the complete one of the dependent at its end
+        # an incomplete span, and the complete span of the dependent at its end
         if kind == _COMPLETE_RIGHT:
             heads[k] = i
             first, end = i, k
@@ -182,12 +181,10 @@ def _follow(splits: np.ndarray, root: int, last: int, heads: list[int]) -> None:
 
 
 def greedy(arc_scores: Sequence[np.ndarray], root_scores: Sequence[np.ndarray]) -> list[list[int]]:
-    """Every word's best head, or `ROOT` where that scores highest: no tree in general.
+    """The best head of every word on its own, or `ROOT`; the result may have cycles, no root, or several.
 
-    There may be cycles, and no root or several: what a model believes of each word alone. Where scores are equal, the
-    root comes before words, and earlier words before later ones.
-
-    Raises ValueError: shapes disagree, a score is NaN or +inf, or a word has no allowed head.
+    Ties go to the root, then to the earliest word. Raises ValueError: shapes disagree, a score is NaN or +inf, or a
+    word has no allowed head.
     """
     result = []
     for number, arcs, roots in _checked(arc_scores, root_scores):
@@ -206,7 +203,7 @@ DECODERS: dict[str, Callable[..., list[list[int]]]] = {
 
 
 def _checked(arc_scores: Sequence[np.ndarray], root_scores: Sequence[np.ndarray]):
-    """(number of the sentence, arcs, roots) in float64, the diagonal -inf."""
+    """Yield each sentence's number, arc scores and root scores, in float64 with -inf on the diagonal."""
     if len(arc_scores) != len(root_scores):
         raise ValueError(f"arc scores of {len(arc_scores)} sentences, root scores of {len(root_scores)}")
     for number, (arcs, roots) in enumerate(zip(arc_scores, root_scores, strict=True)):

@@ -1,4 +1,4 @@
-"""From subwords back to the words they were cut from."""
+"""From subwords back to words."""
 
 from enum import StrEnum
 
@@ -6,19 +6,19 @@ from .text import TreeFormatError, quoted
 
 
 class SubwordType(StrEnum):
-    """How the words of a text were cut into subwords."""
+    """How the words of a text are split into subwords."""
 
-    subword_nmt = "subword_nmt"  # `@@` ends every piece but the last of a word; also right for plain words
+    subword_nmt = "subword_nmt"  # `@@` ends every piece of a word except the last; plain words need no other type
     sentencepiece = "sentencepiece"  # `▁` begins every word
-    none = "none"  # one token, one word
+    none = "none"  # every token is a word
 
 
 SPACE = "\u2581"
-"""▁, with which sentencepiece begins a word."""
+"""The ▁ with which sentencepiece begins a word."""
 
 
 def split_words(tokens: list[str], subword_type: str, place: str) -> tuple[list[str], list[int]]:
-    """As `join_subwords`, of a text at `place`, which the message names: a TreeFormatError."""
+    """`join_subwords`, but raises a TreeFormatError whose message names the `place` of the text."""
     try:
         return join_subwords(tokens, subword_type)
     except ValueError as error:
@@ -26,8 +26,8 @@ def split_words(tokens: list[str], subword_type: str, place: str) -> tuple[list[
 
 
 def check_length(line: str, subword_type: str, most: int, place: str, option: str = "--max-words") -> None:
-    """Raise TreeFormatError if a line at `place` has more than `most` words, a limit that `option` raises."""
-    if len(line) < 2 * most:  # so many words would need more characters
+    """Raise TreeFormatError if the line at `place` has more than `most` words; `option` raises this limit."""
+    if len(line) < 2 * most:  # too short for so many words
         return
     words = len(split_words(line.split(), subword_type, place)[0])
     if words > most:
@@ -37,12 +37,12 @@ def check_length(line: str, subword_type: str, most: int, place: str, option: st
 
 
 def join_subwords(tokens: list[str], subword_type: str) -> tuple[list[str], list[int]]:
-    """Words of a subword sequence, and the word that each subword belongs to.
+    """The words of a subword sequence, and the word of each subword.
 
     ("pre@@", "train", "it") -> ("pretrain", "it"), (0, 0, 1)
 
-    A sentencepiece token that is `▁` alone opens the word that follows it; one at the end of the text belongs to the
-    word before. Raises ValueError: an unknown type, or a text that ends inside a word.
+    A lone `▁` of sentencepiece belongs to the word after it, or to the last word at the end of the text. Raises
+    ValueError: unknown type, or a text that ends inside a word.
     """
     if subword_type == SubwordType.none:
         return list(tokens), list(range(len(tokens)))

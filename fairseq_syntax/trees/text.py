@@ -1,4 +1,4 @@
-"""Text files: UTF-8, a sentence or a word a line, plain or gzipped."""
+"""Text files: UTF-8, one sentence or one word per line, plain or gzipped."""
 
 import gzip
 import re
@@ -9,26 +9,25 @@ from pathlib import Path
 from typing import IO
 
 MAX_LINE = 2**24
-"""Characters of a line: more are never unpacked, so that a small `.gz` cannot fill the memory."""
+"""Longest line in characters; a small `.gz` with longer ones could fill the memory."""
 SHOWN = 60
-"""Characters of a field that a message quotes."""
+"""Most characters of a field that a message quotes."""
 
 
 class TreeFormatError(ValueError):
-    """A tree, or the file it stands in, is not what it should be. The message is meant for the user."""
+    """A tree or its file is invalid. The message is written for the user."""
 
 
 def quoted(text: str, most: int = SHOWN) -> str:
-    """A text in quotes, as far as a message has room for it."""
+    """A text in quotes, cut to at most so many characters."""
     return repr(text if len(text) <= most else f"{text[:most]}…")
 
 
 def open_text(path: str | Path, encoding: str = "utf-8-sig", newline: str | None = "\n") -> IO[str]:
-    """Open a UTF-8 text file (with or without a byte order mark) for reading, gzipped if the name ends in `.gz`.
+    """Open a UTF-8 text file for reading, gzipped if its name ends in `.gz`, with or without a byte order mark.
 
-    Only LF and CRLF end a line (U+2028 and friends are ordinary characters in real corpora), unless `newline` is None.
-
-    Raises TreeFormatError: the file does not exist or cannot be opened.
+    Lines end with LF or CRLF only, because corpora contain U+2028 and its like inside sentences; with `newline` None,
+    also with CR. Raises TreeFormatError: the file cannot be opened.
     """
     path = Path(path)
     try:
@@ -42,9 +41,9 @@ def open_text(path: str | Path, encoding: str = "utf-8-sig", newline: str | None
 
 
 def token_lines(path: str | Path) -> Iterator[tuple[int, str]]:
-    """The lines of a text as fairseq reads them, with their numbers from 1: a lone carriage return ends a line, too.
+    """The lines of a text as fairseq reads them, numbered from 1: a lone carriage return ends a line, too.
 
-    Raises TreeFormatError: the file cannot be opened, or begins with a byte order mark; see also `numbered_lines`.
+    Raises TreeFormatError as `open_text` and `numbered_lines` do, or if the file begins with a byte order mark.
     """
     with open_text(path, "utf-8", None) as text:
         for number, line in numbered_lines(text, str(path)):
@@ -59,7 +58,7 @@ def token_lines(path: str | Path) -> Iterator[tuple[int, str]]:
 
 
 def refuse_returns(path: str | Path) -> None:
-    """Raise TreeFormatError if a carriage return stands inside a line of a text; the message names the line."""
+    """Raise TreeFormatError if there is a carriage return inside a line of a text."""
     with open(path, "rb") as lines:
         for number, line in enumerate(lines, 1):
             if re.search(rb"\r[^\n]", line):
@@ -70,10 +69,9 @@ def refuse_returns(path: str | Path) -> None:
 
 
 def numbered_lines(lines: Iterable[str], name: str) -> Iterator[tuple[int, str]]:
-    """The lines of a text that is being decoded, `name` in messages, with their numbers from 1.
+    """The lines of an open text file, numbered from 1; messages call it `name`.
 
-    Raises TreeFormatError: the text is not UTF-8, a gzip file is damaged, or a line is longer than `MAX_LINE`; the
-    message names the line.
+    Raises TreeFormatError: the text is not UTF-8, the gzip file is damaged, or a line is longer than `MAX_LINE`.
     """
     if hasattr(lines, "readline"):
         lines = iter(partial(lines.readline, MAX_LINE + 1), "")
@@ -97,9 +95,9 @@ def numbered_lines(lines: Iterable[str], name: str) -> Iterator[tuple[int, str]]
 
 
 def read_lines(path: str | Path, name: str | None = None) -> Iterator[str]:
-    """The lines of a text without line ends (LF or CRLF); messages call it `name`, or else by its path.
+    """The lines of a text file without line ends (LF or CRLF); messages call it by its `name` or its path.
 
-    Raises TreeFormatError: see `open_text` and `numbered_lines`.
+    Raises TreeFormatError as `open_text` and `numbered_lines` do.
     """
     with open_text(path) as lines:
         for _, line in numbered_lines(lines, name or str(path)):

@@ -1,10 +1,10 @@
-"""What Universal Dependencies demands of trees beyond the format, in which a tree may have any labels."""
+"""Labels as Universal Dependencies requires them; CoNLL-U itself allows any."""
 
 from .conllu import ROOT
 
 
 def universal_labels(heads: list[int], deprels: list[str]) -> list[str]:
-    """The labels, with `root` where the head is 0 and nowhere else; `dep` takes its place there."""
+    """The labels, with `root` for roots only; any other word with that label gets `dep` instead."""
     return [
         "root" if head == ROOT else "dep" if is_root_label(deprel) else deprel
         for head, deprel in zip(heads, deprels, strict=True)
@@ -12,5 +12,5 @@ def universal_labels(heads: list[int], deprels: list[str]) -> list[str]:
 
 
 def is_root_label(deprel: str) -> bool:
-    """Whether only the root of a tree can have this label."""
+    """Whether a label, or its part before the colon, is `root`."""
     return deprel.split(":")[0].lower() == "root"

@@ -1,19 +1,19 @@
-"""Which of many lists of heads are trees, told for a whole batch at once."""
+"""Batched test of whether heads form trees."""
 
 import torch
 from torch import Tensor
 
 
 def are_trees(heads: Tensor, lengths: Tensor) -> Tensor:
-    """(B,) bool, whether the words of each sentence form a tree with exactly one root; without words, they do not.
+    """Whether each sentence is a tree with exactly one root: (B,), bool; False for a sentence without words.
 
-    Every word jumps to its head, then from there as far again, and so on: after log2 of the width jumps, all words
-    that lead to the root have arrived.
+    Every word jumps to its head, and each further jump is twice as far, so that log2(S) jumps take every word that
+    leads to the root there.
 
     Args:
-        heads: (B, S) int64, column of each word's head; the head of a root is the column behind the last word. What
-            follows the words is ignored.
-        lengths: (B,) number of words and the column behind them, 1 or more.
+        heads: (B, S) int64, column of each word's head; the head of a root is the column after the last word. Later
+            columns are ignored.
+        lengths: (B,) number of words plus that one column, at least 1.
     """
     width = heads.shape[1]
     columns = torch.arange(width, device=heads.device)

@@ -76,9 +76,9 @@ def test_empty_surface_form_of_a_range(tmp_path):
 
 MANY = "9" * 5000  # more digits than Python's int() converts
 NUMBERS = {
-    "head": (row(1) + row(2, MANY), 2, "head 999"),
-    "head below 0": (row(1) + row(2, "-" + MANY), 2, "head -999"),
-    "head of ten digits": (row(1) + row(2, "1" * 10), 2, "is out of range; the sentence has 2 words"),
+    "head": (row(1) + row(2, MANY), 2, "head '999"),
+    "head below 0": (row(1) + row(2, "-" + MANY), 2, "head '-999"),
+    "head of ten digits": (row(1) + row(2, "1" * 10), 2, "is not a number from 0 to 2"),
     "head with zeros": (row(1) + row(2, "0" * 5000 + "1"), 2, "is not a number"),
     "head 01": (row(1) + row(2, "01"), 2, "head '01' of word 'w' is not a number"),
     "head -0": (row(1) + row(2, "-0"), 2, "head '-0' of word 'w' is not a number"),

@@ -15,13 +15,12 @@ from strategies import trees
 
 from fairseq_syntax.trees.conllu import ROOT, Sentence, TreeFormatError
 from fairseq_syntax.trees.perturbation import (
+    KINDS,
     Perturbation,
     Quota,
     exchanged_labels,
-    left_chain,
     reattached,
     reattached_heads,
-    right_chain,
     with_heads,
 )
 from fairseq_syntax.trees.random_trees import random_heads
@@ -125,7 +124,7 @@ def test_a_word_goes_to_each_of_its_legal_heads_equally_often():
 
 
 def test_long_chains_do_not_take_long():
-    for heads in (right_chain(3000), left_chain(3000)):
+    for heads in (KINDS["right"](3000, None), KINDS["left"](3000, None)):
         assert is_tree(reattached_heads(heads, 1, random.Random(1)))
         assert len(changed(heads, reattached_heads(heads, 3000, random.Random(1)))) == 3000
 
@@ -169,7 +168,7 @@ def test_every_word_has_its_turn():
     assert chisquare([drawn[word] for word in range(1, 6)]).pvalue > 1e-3
 
 
-@given(trees(min_words=1), st.integers(), st.sampled_from([random_heads, lambda n, _: left_chain(n)]))
+@given(trees(min_words=1), st.integers(), st.sampled_from([random_heads, KINDS["left"]]))
 def test_words_tags_and_the_set_of_labels_stay(heads, seed, kind):
     before = sentence(heads)
     new = kind(len(heads), random.Random(seed))
@@ -181,8 +180,8 @@ def test_words_tags_and_the_set_of_labels_stay(heads, seed, kind):
 
 
 def test_chains():
-    assert [left_chain(3), right_chain(3)] == [[1, 2, ROOT], [ROOT, 0, 1]]
-    assert [chain(n) for chain in (left_chain, right_chain) for n in (0, 1)] == [[], [ROOT], [], [ROOT]]
+    assert [KINDS["left"](3, None), KINDS["right"](3, None)] == [[1, 2, ROOT], [ROOT, 0, 1]]
+    assert [KINDS[kind](n, None) for kind in ("left", "right") for n in (0, 1)] == [[], [ROOT], [], [ROOT]]
 
 
 @given(st.floats(0, 1), st.lists(st.integers(0, 40), max_size=60))
