@@ -1,1 +1,1 @@
-"""Scoring what models wrote: BLEU, RIBES, tests of significance, buckets by length."""
+"""Evaluation of translations and trees: metrics, significance tests, buckets of sentences."""

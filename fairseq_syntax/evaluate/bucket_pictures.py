@@ -1,4 +1,4 @@
-"""Scores by kind of sentence as a picture (Chen et al. 2018, Figures 5-8)."""
+"""Plots of scores by bucket (Chen et al. 2018, Figures 5-8)."""
 
 import math
 from collections.abc import Sequence
@@ -12,17 +12,14 @@ _COLUMNS = 3
 
 
 def draw_buckets(tables: Sequence[dict], names: Sequence[str], metric: str):
-    """A panel for each table, a line for each system, and the number of sentences under each bucket.
+    """A matplotlib figure with one panel per table, one line per system, and the size of each bucket.
 
-    A bucket that was put together has the range of all its sentences; one that has too few even so is drawn hollow.
+    Buckets that are too small even after merging have hollow marks.
 
     Args:
-        tables: see `buckets.bucket_scores`.
-        names: of the S systems.
-        metric: its name.
-
-    Returns:
-        A matplotlib figure.
+        tables: results of `buckets.bucket_scores`.
+        names: systems.
+        metric: name of the metric.
     """
     columns = min(len(tables), _COLUMNS)
     rows = math.ceil(len(tables) / columns)
@@ -36,7 +33,7 @@ def draw_buckets(tables: Sequence[dict], names: Sequence[str], metric: str):
     for axis in axes[:, 0]:
         axis.set_ylabel(f"{metric}, 95 % intervals (bootstrap)")
     first = axes[0, 0]
-    # handed over, as matplotlib leaves names with a `_` in front out of the legend
+    # names are passed explicitly, because matplotlib leaves those that begin with `_` out of the legend
     for text in first.legend(first.containers, [shown(name) for name in names], fontsize="small").get_texts():
         text.set_parse_math(False)
     return figure
@@ -48,9 +45,9 @@ def _draw(axis, table: dict, names: Sequence[str], metric: str) -> None:
         scores = [group["scores"][metric][name] for group in groups]
         values = np.array([score["mean"] for score in scores])
         low, high = np.array([score["interval"] for score in scores]).T
-        # the bars of all systems take a third of the room of a bucket
+        # the bars of all systems take up a third of a bucket's width
         places = np.arange(len(groups)) + (i - (len(names) - 1) / 2) / (3 * len(names))
-        # the score of a corpus may be outside the interval of its resamples
+        # the score of a corpus may lie outside the interval of its resamples
         away = np.maximum([values - low, high - values], 0)
         few = groups[0]["size"] < table["minimum"]
         style = dict(marker=_MARKS[i % len(_MARKS)], markersize=5, elinewidth=0.8, fillstyle="none" if few else "full")

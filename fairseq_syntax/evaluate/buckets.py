@@ -1,6 +1,6 @@
-"""Sentences put together by a number that each has, length or depth of the tree, or by labels that the user gives.
+"""Buckets of sentences, by their length, a property of their trees, or labels from the user.
 
-Buckets with fewer sentences than a minimum are put together with a neighbour, and say so.
+Buckets below a minimum size are merged with a neighbour.
 """
 
 from collections.abc import Sequence
@@ -22,15 +22,15 @@ KINDS = {
     "longest-dependency": "longest dependency",
     RELATION + "NAME": "NAME",
 }
-"""What sentences can be put together by -> how tables call it."""
+"""Kind of bucket -> its name in tables."""
 
 
 @dataclass
 class Source:
-    """What is known of N source sentences; None where it is not.
+    """Properties of N source sentences, None if unknown.
 
     Attributes:
-        words: N numbers of them.
+        words: number of words of each sentence.
         parses: N trees.
     """
 
@@ -40,12 +40,12 @@ class Source:
 
 @dataclass(frozen=True)
 class Bucket:
-    """Sentences of similar values.
+    """Sentences with similar values.
 
     Attributes:
-        label: their values: "11-20"; ">50" of the last one, where it is open.
+        label: range of the values: "11-20", or ">50" for the last bucket if it is open.
         sentences: (n,) their indices, ascending.
-        merged: what was put together, as (label, sentences) each; empty if nothing was.
+        merged: label and size of every bucket merged into this one; empty if there are none.
     """
 
     label: str
@@ -58,12 +58,12 @@ class Bucket:
 
 @dataclass(frozen=True)
 class Scale:
-    """Where buckets begin, and what they are called.
+    """Boundaries and names of buckets.
 
     Attributes:
-        edges: ascending whole numbers; bucket i holds the values from edge i to below edge i + 1.
-        names: of buckets that are not ranges, each with its edge; empty otherwise.
-        open: whether the last bucket has no end.
+        edges: ascending integers; bucket i holds the values from edge i to below edge i + 1.
+        names: names of the buckets, one per edge; empty if buckets are ranges.
+        open: whether the last bucket has no upper end.
     """
 
     edges: tuple[int, ...]
@@ -71,10 +71,10 @@ class Scale:
     open: bool = False
 
     def label(self, first: int, last: int) -> str:
-        """Of the buckets first to last together."""
+        """The label of the buckets from first to last, merged."""
         if self.names:
-            together = self.names[first : last + 1]
-            return "all" if 1 < len(together) == len(self.names) else ", ".join(together)
+            names = self.names[first : last + 1]
+            return "all" if 1 < len(names) == len(self.names) else ", ".join(names)
         low = self.edges[first]
         if self.open and last == len(self.edges) - 1:
             return "all" if first == 0 else f">{low - 1}"
@@ -83,58 +83,53 @@ class Scale:
 
 
 def make_buckets(values: Sequence[float] | np.ndarray, scale: Scale, minimum: int) -> list[Bucket]:
-    """Put sentences into buckets, and buckets with fewer than `minimum` together with their smaller neighbour.
+    """Sort sentences into buckets, and merge buckets of fewer than `minimum` sentences with their smaller neighbour.
 
     Args:
         values: N numbers; sentences with NaN are left out.
-        scale: whose first edge is not above any value.
-        minimum: sentences of a bucket; only a single bucket may have fewer.
+        scale: edges, of which the first is not above any value.
+        minimum: smallest bucket, unless only one is left.
     """
     array = np.asarray(values, dtype=np.float64)
-    known = np.flatnonzero(~np.isnan(array))
-    numbers = np.searchsorted(np.array(scale.edges), array[known], side="right") - 1
+    valid = np.flatnonzero(~np.isnan(array))
+    numbers = np.searchsorted(np.array(scale.edges), array[valid], side="right") - 1
     # runs of the scale's buckets: (first, last, sentences)
-    runs = [(i, i, known[numbers == i]) for i in np.unique(numbers).tolist()]
-    parts = {i: len(sentences) for i, _, sentences in runs}
+    runs = [(i, i, valid[numbers == i]) for i in np.unique(numbers).tolist()]
+    sizes = {i: len(sentences) for i, _, sentences in runs}
     while len(runs) > 1 and min(len(run[2]) for run in runs) < minimum:
         small = min(range(len(runs)), key=lambda i: len(runs[i][2]))
-        other = min((i for i in (small - 1, small + 1) if 0 <= i < len(runs)), key=lambda i: len(runs[i][2]))
-        left, right = sorted((small, other))
-        together = (runs[left][0], runs[right][1], np.sort(np.concatenate([runs[left][2], runs[right][2]])))
-        runs[left : right + 1] = [together]
+        neighbour = min((i for i in (small - 1, small + 1) if 0 <= i < len(runs)), key=lambda i: len(runs[i][2]))
+        left, right = sorted((small, neighbour))
+        merged = (runs[left][0], runs[right][1], np.sort(np.concatenate([runs[left][2], runs[right][2]])))
+        runs[left : right + 1] = [merged]
     return [
         Bucket(
             scale.label(first, last),
             sentences,
-            tuple((scale.label(i, i), parts[i]) for i in range(first, last + 1) if i in parts) if first < last else (),
+            tuple((scale.label(i, i), sizes[i]) for i in range(first, last + 1) if i in sizes) if first < last else (),
         )
         for first, last, sentences in runs
     ]
 
 
 def steps(values: np.ndarray, width: int, start: int, longest: int | None = None) -> Scale:
-    """Buckets of one width from `start`, up to the largest value; above `longest` there is one, which is open."""
+    """Buckets of equal width from `start` to the largest value, or to `longest`, above which one bucket is open."""
     top = int(np.nanmax(values, initial=start)) if longest is None else longest
     edges = tuple(range(start, top + 1 + (width if longest is None else 0), width))
     return Scale(edges) if longest is None else Scale((*edges, longest + 1), open=True)
 
 
-# --- what sentences are put together by ---------------------------------------------------------------------------
+# --- kinds of buckets -----------------------------------------------------------------------------------------------
 
 
 def labelled(path: str, numbers: Sequence[int]) -> tuple[np.ndarray, Scale]:
-    """A bucket for each label.
+    """The index (N,) of each sentence's label, and a scale with one bucket per label, in alphabetical order.
 
     Args:
-        path: of a text: the label of every sentence, one a line.
-        numbers: of N sentences, from 0.
+        path: file with the label of every sentence, one per line.
+        numbers: N numbers of sentences, from 0.
 
-    Returns:
-        Which label each sentence has, (N,), and the labels, in alphabetical order.
-
-    Raises:
-        ValueError: there are other than one line for each sentence.
-        OSError: the file is missing.
+    Raises ValueError: the number of lines is wrong.
     """
     lines = [line.strip() for line in read_lines(path)]
     check_count(len(lines), numbers, path, "labels", "give each one, on a line")
@@ -143,15 +138,13 @@ def labelled(path: str, numbers: Sequence[int]) -> tuple[np.ndarray, Scale]:
 
 
 def read_parses(path: str | Path, numbers: Sequence[int], sources: Sequence[str] | None) -> list[Sentence]:
-    """The trees of some sentences of a CoNLL-U file.
+    """The trees of some sentences of a CoNLL-U file, plain or gzipped.
 
     Args:
-        path: of the file, plain or .gz.
-        numbers: of N sentences, from 0.
-        sources: their N texts, of which the words must be those of the trees; None does without.
+        numbers: N numbers of sentences, from 0.
+        sources: N texts, compared with the words of the trees; None to skip this check.
 
-    Raises:
-        ValueError: there are other than one tree for each sentence, or of other words; see also `read_conllu`.
+    Raises ValueError as `read_conllu` does, or if the number of trees or the words of a tree are wrong.
     """
     trees = list(read_conllu(path))
     check_count(len(trees), numbers, str(path), "trees", "give each one")
@@ -162,14 +155,14 @@ def read_parses(path: str | Path, numbers: Sequence[int], sources: Sequence[str]
 
 
 def _check_words(sentence: Sentence, words: list[str], place: str) -> None:
-    """Raise ValueError if the words of a tree are not those of the source; unknown ones (<unk>) may be any."""
+    """Raise ValueError if the words of a tree are not those of the source; <unk> matches any word."""
     for forms in (sentence.forms, sentence.collapse_ranges().forms):
         pairs = zip(words, forms, strict=False)
         same = all(word.lower() == form.lower() or "<unk>" in word + form for word, form in pairs)
         if same and len(words) == len(forms):
             return
     if "<unk>" in "".join(words) and len(words) < len(sentence):
-        return  # in the output of fairseq, an unknown piece of sentencepiece sticks to the word before it
+        return  # in fairseq's output, an unknown piece of sentencepiece is joined to the word before it
     raise ValueError(
         f"{place} is {quoted(' '.join(sentence.forms))} in the tree, but {quoted(' '.join(words))} in the source; give "
         "the trees of the source, and see --remove-bpe"
@@ -177,12 +170,12 @@ def _check_words(sentence: Sentence, words: list[str], place: str) -> None:
 
 
 def depth(tree: Sentence) -> int:
-    """Words on the longest way down from a root."""
+    """Number of words on the longest path from a root downwards."""
     return max(tree.depths(), default=0)
 
 
 def longest_dependency(tree: Sentence) -> int:
-    """Words from a word to its head at most; roots and punctuation, which hangs anywhere, are left out. 0 of none."""
+    """Largest distance in words between a word and its head, without roots and punctuation; 0 if there is no other."""
     lengths = (
         abs(head - word)
         for word, (head, deprel) in enumerate(zip(tree.heads, tree.deprels, strict=True))
@@ -192,35 +185,30 @@ def longest_dependency(tree: Sentence) -> int:
 
 
 def has_relation(tree: Sentence, relation: str) -> int:
-    """1 if a word has this label, or a subtype of it (`acl` is also `acl:relcl`); else 0."""
+    """1 if a word has this label or a subtype of it (`acl` includes `acl:relcl`), else 0."""
     return int(any(deprel == relation or deprel.startswith(f"{relation}:") for deprel in tree.deprels))
 
 
-def known_source(corpus: Corpus, parse: str | None) -> Source:
-    """What is known of the source of a corpus: its lengths, and its trees, from a file (CoNLL-U)."""
+def read_source(corpus: Corpus, parse: str | None) -> Source:
+    """The lengths of a corpus's source sentences, and their trees from a CoNLL-U file, if these are known."""
     parses = read_parses(parse, corpus.numbers, corpus.sources) if parse else None
     if corpus.sources is not None:
         return Source([len(text.split()) for text in corpus.sources], parses)
-    # as in a text, "im" is one word
+    # "im" is one word, as in the text
     return Source([len(tree.collapse_ranges()) for tree in parses] if parses else None, parses)
 
 
 def title(kind: str) -> str:
-    """How tables call a kind: by the name of the relation, or of the file of labels up to its first dot."""
+    """The name of a kind in tables: of the relation, or of the file of labels up to its first dot."""
     if kind.startswith(LABEL):
         return Path(kind.removeprefix(LABEL)).name.partition(".")[0]
     return kind.removeprefix(RELATION) if kind.startswith(RELATION) else KINDS[kind]
 
 
 def measure(kind: str, source: Source) -> np.ndarray:
-    """The number of each sentence, (N,); NaN where it has none.
+    """The value of each sentence, (N,), for one of `KINDS`; NaN for a sentence without a parse.
 
-    Args:
-        kind: among `KINDS`.
-        source: what is known of the sentences.
-
-    Raises:
-        ValueError: what is needed is not known.
+    Raises ValueError: the source lacks the lengths or trees that this kind needs.
     """
     if kind == "length":
         if source.words is None:
@@ -230,19 +218,18 @@ def measure(kind: str, source: Source) -> np.ndarray:
         raise ValueError(f"--by {kind}: trees are needed; give --parse FILE.conllu")
     measures = {"depth": depth, "longest-dependency": longest_dependency}
     function = measures.get(kind) or (lambda tree: has_relation(tree, kind.removeprefix(RELATION)))
-    found = [function(tree) if tree.is_parsed else np.nan for tree in source.parses]
-    if np.isnan(found).all():
+    values = [function(tree) if tree.is_parsed else np.nan for tree in source.parses]
+    if np.isnan(values).all():
         raise ValueError(f"--by {kind}: no sentence has one; see docs/evaluation.md for what the trees must say")
-    return np.array(found, dtype=np.float64)
+    return np.array(values, dtype=np.float64)
 
 
 def scale_of(kind: str, values: np.ndarray, width: int = 10, longest: int = 50) -> Scale:
-    """The buckets of a kind.
+    """The scale of one of `KINDS`.
 
     Args:
-        kind: among `KINDS`.
-        values: (N,), see `measure`.
-        width, longest: of lengths: words of a bucket, and words after which all are in one.
+        values: (N,), from `measure`.
+        width, longest: for lengths, the words per bucket, and the limit above which one bucket is open.
     """
     if kind == "length":
         return steps(values, width, 1, longest=longest)
@@ -256,21 +243,23 @@ def scale_of(kind: str, values: np.ndarray, width: int = 10, longest: int = 50) 
 def bucket_scores(
     evaluation: Evaluation, baseline: str, kind: str, buckets: Sequence[Bucket], values: np.ndarray, minimum: int
 ) -> dict:
-    """Scores of all systems by bucket, as docs/evaluation.md describes them, ready for JSON."""
+    """Scores of all systems by bucket as a JSON object, described in docs/evaluation.md."""
     corpus = evaluation.corpus
-    one = corpus.system(baseline)
+    base = corpus.system(baseline)
 
     def scores(metric: str, bucket: Bucket) -> dict:
-        found = {system.name: evaluation.summary(metric, system.name, bucket.sentences) for system in corpus.systems}
+        summaries = {
+            system.name: evaluation.summary(metric, system.name, bucket.sentences) for system in corpus.systems
+        }
         return {
-            name: {"runs": each.runs, "mean": each.mean, "sd": each.sd, "interval": each.interval}
-            for name, each in found.items()
+            name: {"runs": summary.runs, "mean": summary.mean, "sd": summary.sd, "interval": summary.interval}
+            for name, summary in summaries.items()
         }
 
     def deltas(metric: str, bucket: Bucket) -> dict:
-        others = [system for system in corpus.systems if system is not one]
-        found = {system.name: evaluation.delta(metric, one, system, bucket.sentences) for system in others}
-        return {name: {"mean": mean, "interval": ends} for name, (mean, ends) in found.items()}
+        others = [system for system in corpus.systems if system is not base]
+        summaries = {system.name: evaluation.delta(metric, base, system, bucket.sentences) for system in others}
+        return {name: {"mean": mean, "interval": ends} for name, (mean, ends) in summaries.items()}
 
     return {
         "by": kind,
@@ -300,8 +289,8 @@ def breakdown(
     longest: int,
     minimum: int,
 ) -> list[dict]:
-    """The buckets of each kind of `by`, or of the length of the source, if it is known; see `bucket_scores`."""
-    found = []
+    """`bucket_scores` for each kind in `by`; without `by`, for the length of the source if it is known."""
+    results = []
     for kind in dict.fromkeys(by or (["length"] if source.words is not None else [])):
         if kind.startswith(LABEL):
             values, scale = labelled(kind.removeprefix(LABEL), evaluation.corpus.numbers)
@@ -309,5 +298,5 @@ def breakdown(
             values = measure(kind, source)
             scale = scale_of(kind, values, width, longest)
         buckets = make_buckets(values, scale, minimum)
-        found.append(bucket_scores(evaluation, baseline, kind, buckets, values, minimum))
-    return found
+        results.append(bucket_scores(evaluation, baseline, kind, buckets, values, minimum))
+    return results

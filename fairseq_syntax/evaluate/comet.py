@@ -1,4 +1,4 @@
-"""COMET (Rei et al., EMNLP 2020), computed by the package unbabel-comet where it is installed."""
+"""COMET (Rei et al., EMNLP 2020), computed by the package unbabel-comet."""
 
 import importlib.metadata
 from collections.abc import Sequence
@@ -10,16 +10,15 @@ from .metrics import MeanMetric
 
 
 class Comet(MeanMetric):
-    """COMET of a model; the score of a corpus is the mean over sentences. Of several references the first is read.
+    """COMET with the first reference; the score of a corpus is the mean over its sentences.
 
-    Models are trained on text as it is written: tokenised or lower-cased text gets other scores than it deserves.
+    Models are trained on natural text, so scores of tokenised or lower-cased text are unreliable.
 
     Args:
         model: a checkpoint (`…/checkpoints/model.ckpt`), the folder above `checkpoints`, or the name of a model, which
-            the package downloads unless it has it already.
+            the package downloads if necessary.
 
-    Raises:
-        ValueError: unbabel-comet is not installed, or has no such model.
+    Raises ValueError: unbabel-comet is not installed, or the model cannot be loaded.
     """
 
     name = "COMET"
@@ -35,7 +34,7 @@ class Comet(MeanMetric):
         path = Path(model, "checkpoints", "model.ckpt") if Path(model).is_dir() else Path(model)
         try:
             self._model = load_from_checkpoint(str(path) if path.is_file() else download_model(model))
-        except Exception as error:  # the package raises KeyError, Exception and whatever the download does
+        except Exception as error:  # the package raises KeyError, Exception and the errors of the download
             raise ValueError(f"--comet {model}: cannot be loaded: {' '.join(str(error).split())}") from None
         self._id = path.resolve().parent.parent.name if path.is_file() else model
 
@@ -52,8 +51,8 @@ class Comet(MeanMetric):
             {"src": source, "mt": hypothesis, "ref": of_sentence[0]}
             for source, hypothesis, of_sentence in zip(sources, hypotheses, references, strict=True)
         ]
-        found = self._model.predict(samples, batch_size=16, gpus=int(cuda.is_available()), progress_bar=False)
-        return self._as_statistics(found.scores)
+        prediction = self._model.predict(samples, batch_size=16, gpus=int(cuda.is_available()), progress_bar=False)
+        return self._as_statistics(prediction.scores)
 
     def signature(self, references: int = 1) -> str:
         try:

@@ -1,4 +1,4 @@
-"""Systems beside baselines: scores over seeds, and whether they differ. What `compare` prints, and --format json."""
+"""Comparison of systems with baselines: scores over seeds, significance tests, and their tables."""
 
 import html
 import math
@@ -15,13 +15,13 @@ from .tables import TableFormat, format_table
 
 FORMAT = 2
 TESTS = ("randomization", "bootstrap")
-_BESIDE = 3  # systems whose scores and differences fit side by side
+_BESIDE = 3  # most systems whose scores and differences fit side by side
 _HEADERS = {"randomization": "p AR", "bootstrap": "p bootstrap", "sign": "p sign"}
 
 
 @dataclass
 class Chance:
-    """How often, and with which seed, the tests and the intervals draw."""
+    """Numbers of trials and resamples, and the random seed of tests and intervals."""
 
     trials: int = 10000
     resamples: int = 1000
@@ -30,13 +30,12 @@ class Chance:
 
 @dataclass
 class Summary:
-    """A score over K runs.
+    """The score of a system over K runs.
 
     Attributes:
-        runs: K scores.
-        mean, minimum, maximum: of them.
-        sd: their standard deviation (of a sample: K - 1); None for one run.
-        interval: 95 % of the means of resampled corpora.
+        runs: the K scores.
+        sd: their sample standard deviation; None for one run.
+        interval: bootstrap interval (95 %) of their mean.
     """
 
     runs: list[float]
@@ -49,17 +48,17 @@ class Summary:
 
 @dataclass
 class Difference:
-    """A system beside a baseline, in one metric.
+    """The difference between a system and a baseline in one metric.
 
     Attributes:
         metric, baseline, system: names.
-        delta: mean score of the system's runs less that of the baseline's.
-        interval: 95 % of the deltas of resampled corpora.
-        better, worse, ties: sentences that raise, lower and do not change the quality of the baseline; None without a
-            sign test, and of systems with different numbers of runs.
-        p: name of a test -> its p.
-        p_seeds: of Welch's t-test over the scores of the runs; None if these are too few to tell.
-        holm: `p`, corrected for the number of systems that are compared with this baseline in this metric.
+        delta: mean score over the system's runs minus that over the baseline's.
+        interval: bootstrap interval (95 %) of `delta`.
+        better, worse, ties: numbers of sentences in the sign test; None without this test, or if the numbers of runs
+            differ.
+        p: name of a test -> its p-value.
+        p_seeds: p-value of Welch's t-test over the scores of the runs; None with too few runs.
+        holm: `p`, corrected for the number of systems compared with this baseline in this metric.
     """
 
     metric: str
@@ -76,19 +75,13 @@ class Difference:
 
 
 class Evaluation:
-    """Statistics of all systems by all metrics.
-
-    Attributes:
-        corpus: what was scored.
-        metrics: name -> metric.
-        chance: of tests and intervals.
-        tests: `TESTS`, and `sign` if it is asked for (Collins et al. 2005).
+    """Scores and tests of all systems of a corpus, which has at least one sentence.
 
     Args:
-        corpus: of at least one sentence.
-        metrics: in the order of the tables.
-        chance: as the attribute.
-        sign_test: whether there is one.
+        corpus: translations and references.
+        metrics: metrics, in the order of the tables.
+        chance: settings of tests and intervals.
+        sign_test: whether to add the sign test (Collins et al. 2005) to `TESTS`.
     """
 
     def __init__(self, corpus: Corpus, metrics: Sequence[Metric], chance: Chance, sign_test: bool = False):
@@ -98,27 +91,27 @@ class Evaluation:
         self._statistics = {metric.name: self._count(metric) for metric in metrics}
 
     def _count(self, metric: Metric) -> dict[str, np.ndarray]:
-        """System -> (K, N, C). Systems agree in many sentences, each of which is counted once."""
+        """System -> statistics (K, N, C). Translations on which systems agree are scored once."""
         corpus = self.corpus
         keys = [(i, text) for system in corpus.systems for run in system.hypotheses for i, text in enumerate(run)]
         places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
         sources = corpus.sources and [corpus.sources[i] for i, _ in places]
-        found = metric.statistics([text for _, text in places], [corpus.references[i] for i, _ in places], sources)
+        statistics = metric.statistics([text for _, text in places], [corpus.references[i] for i, _ in places], sources)
         return {
-            system.name: found[[[places[i, text] for i, text in enumerate(run)] for run in system.hypotheses]]
+            system.name: statistics[[[places[i, text] for i, text in enumerate(run)] for run in system.hypotheses]]
             for system in corpus.systems
         }
 
     def statistics(self, metric: str, system: str) -> np.ndarray:
-        """(K, N, C), see `Metric.statistics`."""
+        """The statistics of a system: (K, N, C), see `Metric.statistics`."""
         return self._statistics[metric][system]
 
     def sentence_scores(self, metric: str, system: str) -> np.ndarray:
-        """(K, N) scores of single sentences."""
+        """The scores (K, N) of single sentences."""
         return self.metrics[metric].sentence_scores(self.statistics(metric, system))
 
     def summary(self, metric: str, system: str, sentences: np.ndarray | None = None) -> Summary:
-        """The score of a system, of all sentences or of those with these indices."""
+        """The score of a system on all sentences, or on those with the given indices."""
         statistics = self.statistics(metric, system)
         statistics = statistics if sentences is None else statistics[:, sentences]
         scores = self.metrics[metric].scores
@@ -134,42 +127,42 @@ class Evaluation:
         )
 
     def delta(self, metric: str, baseline: System, system: System, sentences: np.ndarray | None = None) -> tuple:
-        """(difference of the means over runs, its interval), of all sentences or of those with these indices."""
+        """The difference of the means over runs, and its interval, on all sentences or those with the given indices."""
         chosen = slice(None) if sentences is None else sentences
-        one, other = (self.statistics(metric, each.name)[:, chosen] for each in (baseline, system))
+        first, second = (self.statistics(metric, each.name)[:, chosen] for each in (baseline, system))
         scores, draws = self.metrics[metric].scores, (self.chance.resamples, self.chance.seed)
-        mean = float(scores(other.sum(axis=1)).mean() - scores(one.sum(axis=1)).mean())
-        return mean, interval(resampled(other, scores, *draws) - resampled(one, scores, *draws))
+        mean = float(scores(second.sum(axis=1)).mean() - scores(first.sum(axis=1)).mean())
+        return mean, interval(resampled(second, scores, *draws) - resampled(first, scores, *draws))
 
     def difference(self, metric: str, baseline: System, system: System) -> Difference:
-        """All tests of two systems, not corrected."""
+        """All tests of a system against a baseline, without correction."""
         delta, ends = self.delta(metric, baseline, system)
-        one, other = (self.statistics(metric, each.name) for each in (baseline, system))
+        first, second = (self.statistics(metric, one.name) for one in (baseline, system))
         scores, higher = self.metrics[metric].scores, self.metrics[metric].higher
-        sign = sign_test(one, other, scores) if "sign" in self.tests else None
+        sign = sign_test(first, second, scores) if "sign" in self.tests else None
         p = {
-            "randomization": approximate_randomization(one, other, scores, self.chance.trials, self.chance.seed),
-            "bootstrap": paired_bootstrap(one, other, scores, self.chance.resamples, self.chance.seed),
+            "randomization": approximate_randomization(first, second, scores, self.chance.trials, self.chance.seed),
+            "bootstrap": paired_bootstrap(first, second, scores, self.chance.resamples, self.chance.seed),
             **({"sign": sign and sign.p} if "sign" in self.tests else {}),
         }
         better, worse, ties, _ = sign or (None, None, None, None)
         counts = (better, worse, ties) if higher else (worse, better, ties)
-        p_seeds = welch(*(scores(runs.sum(axis=1)).tolist() for runs in (one, other)))
+        p_seeds = welch(*(scores(runs.sum(axis=1)).tolist() for runs in (first, second)))
         return Difference(metric, baseline.name, system.name, delta, ends, *counts, p, p_seeds)
 
     def differences(self, metric: str, baseline: str) -> list[Difference]:
-        """All other systems beside a baseline, with Holm's correction."""
-        one = self.corpus.system(baseline)
-        found = [self.difference(metric, one, other) for other in self.corpus.systems if other is not one]
+        """The differences of all other systems from a baseline, with Holm's correction."""
+        base = self.corpus.system(baseline)
+        results = [self.difference(metric, base, system) for system in self.corpus.systems if system is not base]
         for test in self.tests:
-            known = {i: p for i, each in enumerate(found) if (p := each.p[test]) is not None}
-            corrected = dict(zip(known, holm(list(known.values())).tolist(), strict=True))
-            for i, each in enumerate(found):
-                each.holm[test] = corrected.get(i)
-        return found
+            values = {i: p for i, result in enumerate(results) if (p := result.p[test]) is not None}
+            corrected = dict(zip(values, holm(list(values.values())).tolist(), strict=True))
+            for i, result in enumerate(results):
+                result.holm[test] = corrected.get(i)
+        return results
 
     def length_ratio(self, system: str) -> float | None:
-        """Words of the hypotheses to words of the references, over all runs; None without BLEU, which counts them."""
+        """Ratio of hypothesis to reference length in words, over all runs; None without BLEU, which counts them."""
         if "BLEU" not in self.metrics:
             return None
         words, references = self.statistics("BLEU", system)[..., :2].sum(axis=(0, 1))
@@ -177,10 +170,9 @@ class Evaluation:
 
 
 def compare(evaluation: Evaluation, baselines: Sequence[str]) -> dict:
-    """Scores and tests as docs/evaluation.md describes them, ready for JSON; buckets are added by who has some.
+    """Scores and tests as a JSON object, described in docs/evaluation.md; the caller adds buckets.
 
-    Raises:
-        ValueError: no system is called as a baseline.
+    Raises ValueError: a baseline is not the name of a system.
     """
     corpus = evaluation.corpus
     return {
@@ -221,21 +213,16 @@ def compare(evaluation: Evaluation, baselines: Sequence[str]) -> dict:
 # --- tables ----------------------------------------------------------------------------------------------------------
 
 
-def tables(found: dict, form: str) -> list[str]:
-    """All tables of a comparison, and what is to be said of its buckets.
-
-    Args:
-        found: see `comparison.compare`.
-        form: a `TableFormat`.
-    """
+def tables(comparison: dict, form: str) -> list[str]:
+    """All tables of a result of `compare`, and notes on its buckets, in a `TableFormat`."""
     parts = []
-    for metric in found["metrics"]:
-        parts.append(_scores(found, metric, form))
-        parts += [_tests(found, metric, baseline, form) for baseline in found["baselines"][1:]]
-    for buckets in found["buckets"]:
-        parts.append(bucket_table(found, buckets, form))
+    for metric in comparison["metrics"]:
+        parts.append(_scores(comparison, metric, form))
+        parts += [_tests(comparison, metric, baseline, form) for baseline in comparison["baselines"][1:]]
+    for buckets in comparison["buckets"]:
+        parts.append(bucket_table(comparison, buckets, form))
         parts += [_note(note, form) for note in notes(buckets)]
-    return [*parts, _settings(found, form)]
+    return [*parts, _settings(comparison, form)]
 
 
 def _note(text: str, form: str) -> str:
@@ -246,23 +233,23 @@ def _note(text: str, form: str) -> str:
 
 
 def notes(buckets: dict) -> list[str]:
-    """What a reader of buckets has to know: which were put together, which sentences are in none."""
-    title, minimum, said = buckets["title"], buckets["minimum"], []
+    """Notes for the reader: which buckets are merged or small, and how many sentences are left out."""
+    title, minimum, lines = buckets["title"], buckets["minimum"], []
     for group in buckets["groups"]:
         if group["merged"]:
-            parts = ", ".join(f"{part['label']} ({part['size']})" for part in group["merged"])
-            said.append(
+            parts = ", ".join(f"{bucket['label']} ({bucket['size']})" for bucket in group["merged"])
+            lines.append(
                 f"{title} {group['label']}: {parts}, put together since some have fewer than {minimum} sentences"
             )
     if buckets["groups"][0]["size"] < minimum:
-        said.append(f"{title}: fewer than {minimum} sentences in all, which say little")
+        lines.append(f"{title}: fewer than {minimum} sentences in all, which say little")
     if buckets["left_out"]:
-        said.append(f"{title}: not known of {buckets['left_out']} sentences, which are left out")
-    return said
+        lines.append(f"{title}: not known of {buckets['left_out']} sentences, which are left out")
+    return lines
 
 
 def _rounded(value: float | None, digits: int) -> Decimal | float:
-    """With so many digits after the point; None becomes NaN, a dash in tables."""
+    """A number with so many decimals; None becomes NaN, which tables show as a dash."""
     # without + 0, -0.001 becomes -0.00
     return math.nan if value is None else Decimal(f"{value:.{digits}f}") + 0
 
@@ -276,32 +263,32 @@ def _interval(ends: Iterable[float], digits: int) -> str:
     return f"[{low}, {high}]"
 
 
-def _several(found: dict) -> tuple[bool, bool]:
-    """Whether a system has several runs, and whether several systems stand beside a baseline."""
-    return any(len(system["runs"]) > 1 for system in found["systems"]), len(found["systems"]) > 2
+def _several(comparison: dict) -> tuple[bool, bool]:
+    """Whether any system has several runs, and whether several systems are compared with a baseline."""
+    return any(len(system["runs"]) > 1 for system in comparison["systems"]), len(comparison["systems"]) > 2
 
 
-def _test_header(found: dict) -> list[str]:
-    runs, several = _several(found)
-    tests = _tests_of(found)
+def _test_header(comparison: dict) -> list[str]:
+    runs, several = _several(comparison)
+    tests = _tests_of(comparison)
     columns = [name for test in tests for name in (_HEADERS[test], "Holm")[: 1 + several]]
     counts = ["better", "worse"] if "sign" in tests else []
     return ["delta", "its interval", *counts, *columns, *(["p seeds"] if runs else [])]
 
 
-def _tests_of(found: dict) -> list[str]:
-    """Names of the tests that were made."""
-    return list(found["tests"][0]["p"]) if found["tests"] else []
+def _tests_of(comparison: dict) -> list[str]:
+    """Names of the tests in a comparison."""
+    return list(comparison["tests"][0]["p"]) if comparison["tests"] else []
 
 
-def _test_cells(found: dict, metric: dict, baseline: str, system: str) -> list:
-    """Those of `_test_header`; dashes of the baseline itself."""
+def _test_cells(comparison: dict, metric: dict, baseline: str, system: str) -> list:
+    """The cells below `_test_header`; dashes for the baseline itself."""
     keys = {"metric": metric["name"], "baseline": baseline, "system": system}
-    test = next((test for test in found["tests"] if keys.items() <= test.items()), None)
+    test = next((test for test in comparison["tests"] if keys.items() <= test.items()), None)
     if test is None:
-        return [math.nan] * len(_test_header(found))
-    runs, several = _several(found)
-    columns = [_p(p) for name in _tests_of(found) for p in (test["p"][name], test["holm"][name])[: 1 + several]]
+        return [math.nan] * len(_test_header(comparison))
+    runs, several = _several(comparison)
+    columns = [_p(p) for name in _tests_of(comparison) for p in (test["p"][name], test["holm"][name])[: 1 + several]]
     delta = _rounded(test["delta"], metric["digits"])
     counted = ("better", "worse") if "sign" in test["p"] else ()
     counts = (math.nan if test[key] is None else test[key] for key in counted)
@@ -309,38 +296,38 @@ def _test_cells(found: dict, metric: dict, baseline: str, system: str) -> list:
     return [delta, _interval(test["interval"], metric["digits"]), *counts, *columns, *seeds]
 
 
-def _scores(found: dict, metric: dict, form: str) -> str:
-    """Of every system the score, and how it differs from the first baseline."""
-    runs, name, digits = _several(found)[0], metric["name"], metric["digits"]
+def _scores(comparison: dict, metric: dict, form: str) -> str:
+    """The score of every system, and its difference from the first baseline."""
+    runs, name, digits = _several(comparison)[0], metric["name"], metric["digits"]
     header = [name, *(["seeds", "mean", "SD", "min", "max"] if runs else ["score"]), "95 % interval"]
     ratio = name == "BLEU"
     rows = []
-    for system in found["systems"]:
+    for system in comparison["systems"]:
         summary = system["scores"][name]
         row = [system["name"]] + ([len(system["runs"])] if runs else [])
         row += [_rounded(summary[key], digits) for key in ("mean", "sd", "minimum", "maximum")[: 4 if runs else 1]]
         row.append(_interval(summary["interval"], digits))
         row += [_rounded(system["length_ratio"], 3)] if ratio else []
-        rows.append(row + _test_cells(found, metric, found["baselines"][0], system["name"]))
-    return format_table([*header, *(["length"] if ratio else []), *_test_header(found)], rows, form)
+        rows.append(row + _test_cells(comparison, metric, comparison["baselines"][0], system["name"]))
+    return format_table([*header, *(["length"] if ratio else []), *_test_header(comparison)], rows, form)
 
 
-def _tests(found: dict, metric: dict, baseline: str, form: str) -> str:
+def _tests(comparison: dict, metric: dict, baseline: str, form: str) -> str:
     rows = [
-        [system["name"], *_test_cells(found, metric, baseline, system["name"])]
-        for system in found["systems"]
+        [system["name"], *_test_cells(comparison, metric, baseline, system["name"])]
+        for system in comparison["systems"]
         if system["name"] != baseline
     ]
-    return format_table([f"{metric['name']} against {baseline}", *_test_header(found)], rows, form)
+    return format_table([f"{metric['name']} against {baseline}", *_test_header(comparison)], rows, form)
 
 
-def bucket_table(found: dict, buckets: dict, form: str) -> str:
+def bucket_table(comparison: dict, buckets: dict, form: str) -> str:
     """The first metric by bucket, with intervals, and differences from the first baseline.
 
-    A row a bucket; with more systems than fit on a page, a column a bucket.
+    Each bucket is a row, or a column if there are too many systems to fit on a page.
     """
-    metric, baseline = found["metrics"][0], found["baselines"][0]
-    names = [system["name"] for system in found["systems"]]
+    metric, baseline = comparison["metrics"][0], comparison["baselines"][0]
+    names = [system["name"] for system in comparison["systems"]]
     others = [name for name in names if name != baseline]
     header = [buckets["title"], "sentences", *names, *(f"delta {name}" for name in others)]
     rows = []
@@ -362,12 +349,12 @@ def bucket_table(found: dict, buckets: dict, form: str) -> str:
     return format_table(header, rows, form)
 
 
-def _settings(found: dict, form: str) -> str:
-    """What is needed to compute the numbers again."""
-    chance = found["chance"]
+def _settings(comparison: dict, form: str) -> str:
+    """The settings needed to reproduce the numbers."""
+    chance = comparison["chance"]
     rows = [
-        ["sentences", str(found["sentences"])],
-        *([metric["name"], metric["signature"]] for metric in found["metrics"]),
+        ["sentences", str(comparison["sentences"])],
+        *([metric["name"], metric["signature"]] for metric in comparison["metrics"]),
         ["AR", f"trials:{chance['trials']}|seed:{chance['seed']}"],
         ["bootstrap, intervals", f"resamples:{chance['resamples']}|seed:{chance['seed']}"],
     ]

@@ -1,4 +1,4 @@
-"""How often models prefer the right member of a minimal pair, how sure that is, and whether two models differ."""
+"""Accuracy on minimal pairs, with confidence intervals and McNemar's test between two systems."""
 
 import json
 import logging
@@ -22,17 +22,17 @@ logger = logging.getLogger(__name__)
 SOURCE_WORDS = "source words"
 
 _FORMAT = 1
-_MOST_VALUES = 12  # of a column that makes a table
-_LARGEST = (0, 1, 4, 7, 10)  # of the groups of a number, the last of which is open
-_NONE = "none"  # the group of empty cells
+_MOST_VALUES = 12  # most groups of a table
+_LARGEST = (0, 1, 4, 7, 10)  # largest number of each group of numbers, above which one group is open
+_NONE = "none"  # group of empty cells
 
 
 class McNemar(NamedTuple):
-    """Pairs that one of two systems has right and the other wrong, and what they say.
+    """Result of `mcnemar`.
 
     Attributes:
-        first, second: how many the first, and the second, has right alone.
-        p: exact two-sided probability of a division at least as uneven, if either way is as likely.
+        first, second: number of pairs that only the first or only the second system has right.
+        p: exact two-sided p-value.
     """
 
     first: int
@@ -41,45 +41,42 @@ class McNemar(NamedTuple):
 
 
 def mcnemar(first: Sequence[bool] | np.ndarray, second: Sequence[bool] | np.ndarray) -> McNemar:
-    """The exact test of McNemar (1947): of the pairs on which two systems differ, a binomial test against one half.
+    """The exact test of McNemar (1947): a binomial test against one half, over the pairs on which two systems differ.
 
     Args:
         first, second: (N,) whether each system has each pair right.
     """
-    one, other = np.asarray(first, dtype=bool), np.asarray(second, dtype=bool)
-    alone = int((one & ~other).sum()), int((other & ~one).sum())
+    first, second = np.asarray(first, dtype=bool), np.asarray(second, dtype=bool)
+    alone = int((first & ~second).sum()), int((second & ~first).sum())
     return McNemar(*alone, float(binomtest(min(alone), sum(alone)).pvalue) if any(alone) else 1.0)
 
 
 def wilson(right: float, size: int, share: float = 0.95) -> tuple[float, float]:
-    """The interval of Wilson (1927) for a proportion; NaN of nothing.
+    """Wilson's (1927) confidence interval for a proportion: its ends, 0 to 1, or NaN without trials.
 
     Args:
-        right: 0 to size; may be a mean of several runs.
+        right: number of successes, which may be a mean over several runs.
         size: number of trials.
-        share: of the intervals of repeated experiments that hold the true proportion.
-
-    Returns:
-        (lower end, upper end), 0 to 1.
+        share: confidence level.
     """
     if not size:
         return math.nan, math.nan
     z = float(norm.ppf((1 + share) / 2))
     centre = (right + z * z / 2) / (size + z * z)
     half = z / (size + z * z) * math.sqrt(right * (size - right) / size + z * z / 4)
-    # at the ends, where it is 0 and 1, rounding would pass them
+    # rounding could otherwise pass 0 and 1
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
 @dataclass
 class Record:
-    """What a system made of N pairs.
+    """The scores of N pairs by one system.
 
     Attributes:
-        name: of the system.
-        digest: of the pairs.
-        measure: what the scores are, `sum` or `mean` of log-probabilities.
-        correct, incorrect: (N,) scores of the members, natural logarithms.
+        name: name of the system.
+        digest: digest of the pairs.
+        measure: `sum` or `mean` of log-probabilities.
+        correct, incorrect: N scores of both members, natural logarithms.
         details: see `Pairs`.
     """
 
@@ -92,7 +89,7 @@ class Record:
 
     @property
     def right(self) -> np.ndarray:
-        """(N,) whether the correct member has the higher score; a tie is wrong."""
+        """Whether the correct member of each pair has the higher score, (N,); False for ties."""
         return np.asarray(self.correct) > np.asarray(self.incorrect)
 
     @property
@@ -100,7 +97,7 @@ class Record:
         return int((np.asarray(self.correct) == np.asarray(self.incorrect)).sum())
 
     def as_json(self) -> str:
-        """What `read_record` reads."""
+        """The record as JSON, for `read_record`."""
         right, size = int(self.right.sum()), len(self.correct)
         low, high = wilson(right, size)
         summary = {"pairs": size, "right": right, "ties": self.ties, "accuracy": right / size, "interval": [low, high]}
@@ -108,7 +105,7 @@ class Record:
 
 
 def record_of(content: dict) -> Record:
-    """The record in what `as_json` has written; KeyError, TypeError or ValueError if it is not one."""
+    """The record from parsed JSON. Raises KeyError, TypeError or ValueError: it is invalid."""
     record = Record(**{name: content[name] for name in Record.__dataclass_fields__})
     if content["format"] != _FORMAT or not len(record.correct) == len(record.incorrect) > 0:
         raise ValueError("of another format, or damaged")
@@ -116,11 +113,7 @@ def record_of(content: dict) -> Record:
 
 
 def read_record(path: str | Path) -> Record:
-    """Read a record, gzipped if it ends in `.gz`.
-
-    Raises:
-        TreeFormatError: the file is not one.
-    """
+    """Read a record, plain or gzipped. Raises TreeFormatError: the file is not a record."""
     with open_text(path) as file:
         try:
             return record_of(json.load(file))
@@ -130,7 +123,7 @@ def read_record(path: str | Path) -> Record:
 
 
 def check_records(records: Sequence[Record]) -> None:
-    """Raise ValueError unless all are of the same pairs, and differ in name."""
+    """Raise ValueError unless all records have the same pairs and measure, and different names."""
     for record in records[1:]:
         if record.digest != records[0].digest:
             raise ValueError(
@@ -145,42 +138,42 @@ def check_records(records: Sequence[Record]) -> None:
             raise ValueError(f"two systems are called {name!r}; give another --name")
 
 
-def known(pairs: Pairs) -> dict[str, list[str]]:
-    """What `groups_of` takes: the details of pairs, and the number of words of their sources."""
+def columns_of(pairs: Pairs) -> dict[str, list[str]]:
+    """The columns for `groups_of`: the details of pairs, and the lengths of their sources in words."""
     return {**pairs.details, SOURCE_WORDS: [str(len(source.split())) for source in pairs.sources]}
 
 
 def groups_of(columns: dict[str, list[str]], tell: bool = False) -> dict[str, list[tuple[str, np.ndarray]]]:
-    """The groups into which pairs fall: name of a table -> (name of a group, its pairs) in order.
+    """Group pairs by the values of each column: name of a column -> (name of a group, indices of its pairs).
 
-    A column makes a table if it has whole numbers, of which many are put together, or few values.
+    Integers are grouped into ranges if there are many. Columns without 2 to `_MOST_VALUES` groups are left out.
 
     Args:
-        columns: name -> N values, such as those of `known`.
-        tell: log which columns of details make no table.
+        columns: name -> N values, as `columns_of` gives them.
+        tell: whether to log the columns left out.
     """
-    found = {}
+    groups = {}
     for name, values in columns.items():
-        given = {value for value in values if value}
-        numbers = bool(given) and all(re.fullmatch(r"-?\d+", value) for value in given)
+        distinct = {value for value in values if value}
+        numbers = bool(distinct) and all(re.fullmatch(r"-?\d+", value) for value in distinct)
         if numbers and name == SOURCE_WORDS:
             labels = [
                 f"{10 * ((n - 1) // 10) + 1}-{10 * ((n - 1) // 10) + 10}" if n <= 50 else ">50"
                 for n in map(int, values)
             ]
-        elif numbers and len(given) > len(_LARGEST):
+        elif numbers and len(distinct) > len(_LARGEST):
             labels = [_group(int(value)) if value else _NONE for value in values]
         else:
             labels = [value or _NONE for value in values]
         size = len(set(labels))
         if 1 < size <= _MOST_VALUES:
             order = sorted(set(labels), key=lambda label: _first_number(label) if numbers else (0, label))
-            found[name] = [(label, np.array([i for i, x in enumerate(labels) if x == label])) for label in order]
+            groups[name] = [(label, np.array([i for i, x in enumerate(labels) if x == label])) for label in order]
         elif tell and name != SOURCE_WORDS:
             logger.warning(
                 f"details: no table by {name!r}; tables have 2 to {_MOST_VALUES} groups, and it would have {size}"
             )
-    return found
+    return groups
 
 
 def _group(number: int) -> str:
@@ -202,29 +195,29 @@ def _first_number(label: str) -> tuple[float, str]:
 
 
 def tables(records: list[Record], pairs: Pairs, form: str) -> str:
-    """Accuracies, tests against the first system, and accuracies by group."""
+    """Tables of accuracies, tests against the first system, and accuracies by group, in a `TableFormat`."""
     rows: list[tuple] = [
         (record.name, len(pairs), int(record.right.sum()), *share(record.right), record.ties) for record in records
     ]
-    found = [format_table(["system", "pairs", "right", "accuracy", "low", "high", "ties"], rows, form)]
+    shown = [format_table(["system", "pairs", "right", "accuracy", "low", "high", "ties"], rows, form)]
     if len(records) > 1:
         first, *others = records
-        tests = [mcnemar(first.right, other.right) for other in others]
+        tests = [mcnemar(first.right, record.right) for record in others]
         rows = [
             (o.name, t.first, t.second, f"{t.p:.4f}" if t.p >= 1e-4 else f"{t.p:.0e}")
             for o, t in zip(others, tests, strict=True)
         ]
-        found.append(format_table([f"against {first.name}", "it alone", "this alone", "p McNemar"], rows, form))
-    for name, parts in groups_of(known(pairs), tell=True).items():
+        shown.append(format_table([f"against {first.name}", "it alone", "this alone", "p McNemar"], rows, form))
+    for name, groups in groups_of(columns_of(pairs), tell=True).items():
         header = [name, "pairs"]
         for record in records:
             header += [record.name if len(records) > 1 else "accuracy", "low", "high"]
-        rows = [(label, len(part), *(x for r in records for x in share(r.right[part]))) for label, part in parts]
-        found.append(format_table(header, rows, form))
-    return "\n\n".join(found)
+        rows = [(label, len(group), *(x for r in records for x in share(r.right[group]))) for label, group in groups]
+        shown.append(format_table(header, rows, form))
+    return "\n\n".join(shown)
 
 
 def share(hits: np.ndarray) -> tuple[float, float, float]:
-    """Percent of the hits, and the ends of its 95 % interval."""
+    """The percentage of hits, and the ends of its 95 % interval."""
     low, high = wilson(int(hits.sum()), len(hits))
     return 100 * float(hits.mean()), 100 * low, 100 * high

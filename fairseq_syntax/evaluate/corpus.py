@@ -1,6 +1,6 @@
-"""Translations of several systems, their references and the source, from the files that have them.
+"""Translations of several systems, their references and the source.
 
-Files are as fairseq-generate leaves them (S-, T-, H- and D- lines), or plain text, a sentence a line.
+Files are output of fairseq-generate (S-, T-, H- and D- lines), or plain text with one sentence per line.
 """
 
 import logging
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 _RECORD = re.compile(r"([STHD])-(\d+)\t(.*)", re.DOTALL)
 _PIECE = re.compile(r"\S+@@(?= |$)|▁\S*")
-_NAMED = 3  # sentences that a message names
+_NAMED = 3  # most sentences that a message names
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,9 @@ class Entry:
     """A sentence of a file.
 
     Attributes:
-        text: its words, or pieces; no white space around.
-        line: of the file, 1-based.
-        score: of a hypothesis; 0 where there is none.
+        text: its words or pieces, stripped.
+        line: line of the file, 1-based.
+        score: score of a hypothesis, otherwise 0.
     """
 
     text: str
@@ -37,14 +37,14 @@ class Entry:
 
 @dataclass
 class Output:
-    """What a system made of a split.
+    """The output of a system.
 
     Attributes:
-        path: of the file.
-        sources: the S- lines by number of sentence; empty for plain text, or where none was printed.
-        references: the T- lines, in the same way.
-        hypotheses: the best D- line of each sentence, or H- line where there are no D- lines; of plain text, its lines,
-            counted from 0.
+        path: path of the file.
+        sources: number of a sentence -> S- line; empty for plain text.
+        references: number of a sentence -> T- line; empty for plain text.
+        hypotheses: number of a sentence -> its best D- line, or H- line if there are no D- lines; for plain text, the
+            lines, numbered from 0.
     """
 
     path: str
@@ -54,15 +54,12 @@ class Output:
 
 
 def read_output(path: str | Path) -> Output:
-    """Read a file of fairseq-generate or fairseq-interactive, in whatever order its sentences are, or plain text.
+    """Read output of fairseq-generate or fairseq-interactive, with sentences in any order, or plain text.
 
-    Of several hypotheses (`--nbest`), which come one after another, the one with the highest score is taken. Lines of
-    other kinds are passed over.
+    The best of several hypotheses (`--nbest`) is taken. Lines of other kinds are ignored.
 
-    Raises:
-        ValueError: no translations, a sentence without a hypothesis, several runs in a file, a score that is not a
-            number, not UTF-8.
-        OSError: no such file.
+    Raises ValueError: the file cannot be read, has no translations, lacks the hypothesis of a sentence, has a score
+    that is not a number, or has the output of several runs.
     """
     lines = list(read_lines(path))
     records = [(match, number) for number, line in enumerate(lines, 1) if (match := _RECORD.fullmatch(line))]
@@ -107,52 +104,51 @@ def read_output(path: str | Path) -> Output:
 def _hypothesis(path, number: int, kind: str, sentence: int, rest: str) -> Entry:
     score, _, text = rest.partition("\t")
     try:
-        found = float(score)
+        value = float(score)
     except ValueError:
-        found = math.nan
-    if math.isnan(found):
+        value = math.nan
+    if math.isnan(value):
         raise ValueError(
             f"{path}:{number}: {kind}-{sentence} must be followed by a score, but {score[:40]!r} stands there"
         )
-    return Entry(text.strip(), number, found)
+    return Entry(text.strip(), number, value)
 
 
-def check_same_sentences(first: Output, other: Output) -> None:
-    """Raise ValueError if one of two outputs has a sentence that the other has not."""
-    for some, more in ((other, first), (first, other)):
-        missing = sorted(more.hypotheses.keys() - some.hypotheses.keys())
+def check_same_sentences(first: Output, second: Output) -> None:
+    """Raise ValueError if only one of two outputs has a certain sentence."""
+    for shorter, longer in ((second, first), (first, second)):
+        missing = sorted(longer.hypotheses.keys() - shorter.hypotheses.keys())
         if missing:
             raise ValueError(
-                f"{some.path}: no translation of {_list(missing)}, which {more.path}:"
-                f"{more.hypotheses[missing[0]].line} has; give outputs of the same split"
+                f"{shorter.path}: no translation of {_list(missing)}, which {longer.path}:"
+                f"{longer.hypotheses[missing[0]].line} has; give outputs of the same split"
             )
 
 
-def check_same_references(first: Output, other: Output) -> None:
+def check_same_references(first: Output, second: Output) -> None:
     """Raise ValueError if two outputs have different references (T- lines) for a sentence.
 
-    They may differ in letter case and in unknown words, as systems have vocabularies of their own.
+    Letter case and unknown words may differ, because systems may have different vocabularies.
     """
-    for sentence in sorted(first.references.keys() & other.references.keys()):
-        one, two = first.references[sentence], other.references[sentence]
-        known = "<unk>" not in one.text + two.text
-        if known and one.text.lower() != two.text.lower():
+    for sentence in sorted(first.references.keys() & second.references.keys()):
+        expected, actual = first.references[sentence], second.references[sentence]
+        comparable = "<unk>" not in expected.text + actual.text
+        if comparable and expected.text.lower() != actual.text.lower():
             raise ValueError(
-                f"{other.path}:{two.line}: the reference of sentence {sentence} is {two.text[:60]!r}, but in "
-                f"{first.path}:{one.line} it is {one.text[:60]!r}; give outputs of the same split, and see --remove-bpe"
+                f"{second.path}:{actual.line}: the reference of sentence {sentence} is {actual.text[:60]!r}, but in "
+                f"{first.path}:{expected.line} it is {expected.text[:60]!r}; give outputs of the same split, and see "
+                "--remove-bpe"
             )
 
 
 def texts(entries: dict[int, Entry], sentences: list[int], path: str, what: str) -> list[str]:
-    """The text of each sentence.
+    """The texts of the sentences with these numbers.
 
     Args:
-        entries: by number of sentence.
-        sentences: numbers.
-        path, what: they are from, for the message.
+        entries: number of a sentence -> entry.
+        path, what: file and kind of the entries, for messages.
 
-    Raises:
-        ValueError: a sentence is missing, or `entries` are more than `sentences`.
+    Raises ValueError: a sentence is missing, or there are entries for others.
     """
     missing = [sentence for sentence in sentences if sentence not in entries]
     if missing:
@@ -167,11 +163,10 @@ def texts(entries: dict[int, Entry], sentences: list[int], path: str, what: str)
 
 
 def check_count(count: int, sentences: Sequence[int], path: str, what: str, remedy: str) -> None:
-    """Raise ValueError unless there is one of something for each sentence; those that were not translated may have one.
+    """Raise ValueError unless `count` lines cover all sentences.
 
     Args:
-        count: how many there are.
-        sentences: numbers from 0. If none is left out, `count` may not be more.
+        sentences: their numbers, from 0. If some are left out, more lines are allowed, for sentences at the end.
         path, what, remedy: for the message.
     """
     last = max(sentences) + 1
@@ -190,13 +185,13 @@ def _list(sentences: list[int]) -> str:
 
 @dataclass
 class System:
-    """What a system made of N sentences in K runs.
+    """Translations of N sentences by K runs of a system.
 
     Attributes:
-        name: of the system.
-        runs: K labels: seeds.
+        name: name of the system.
+        runs: K labels, such as seeds.
         files: K paths.
-        hypotheses: K times N texts.
+        hypotheses: K lists of N texts.
     """
 
     name: str
@@ -207,13 +202,13 @@ class System:
 
 @dataclass
 class Corpus:
-    """Translations of the same N sentences by S systems.
+    """Translations of the same N sentences by several systems.
 
     Attributes:
-        systems: S of them.
-        references: N times the references of the sentence.
-        numbers: N numbers of sentences: lines of the text from 0.
-        sources: N texts of the source; None where it is not known.
+        systems: the systems.
+        references: N lists with the references of a sentence.
+        numbers: N line numbers of the sentences, from 0.
+        sources: N source sentences, or None if unknown.
     """
 
     systems: list[System]
@@ -225,12 +220,12 @@ class Corpus:
         return len(self.references)
 
     def system(self, name: str, option: str = "--baseline") -> System:
-        """The system of this name; ValueError if there is none."""
-        found = next((system for system in self.systems if system.name == name), None)
-        if found is None:
+        """The system with this name. Raises ValueError: there is none; the message names the `option`."""
+        match = next((system for system in self.systems if system.name == name), None)
+        if match is None:
             names = ", ".join(system.name for system in self.systems)
             raise ValueError(f"{option} {name}: no system has this name; give one of {names}")
-        return found
+        return match
 
 
 def read_corpus(
@@ -239,18 +234,16 @@ def read_corpus(
     source: str | None = None,
     remove_bpe: str | None = None,
 ) -> Corpus:
-    """Read all files, sentences in ascending order of their numbers.
+    """Read the files of a comparison, and sort sentences by number.
 
     Args:
-        systems: name of a system -> label of a run -> its translations, as fairseq-generate prints them, or as text.
-        references: texts; None for the T- lines.
-        source: text; None for the S- lines.
-        remove_bpe: a `SubwordType` to join pieces to words.
+        systems: name of a system -> label of a run -> file with its translations.
+        references: files with references; None for the T- lines.
+        source: file with the source; None for the S- lines.
+        remove_bpe: the `SubwordType` of pieces to be joined.
 
-    Raises:
-        ValueError: outputs of different sentences, or one that is named twice; no references, or other than one
-            reference and source a sentence.
-        OSError: a file is missing.
+    Raises ValueError: outputs are of different sentences, a file is named twice, cannot be read or has the wrong number
+    of lines, or there are no references.
     """
     for name, runs in systems.items():
         files = [Path(path).resolve() for path in runs.values()]
@@ -276,9 +269,9 @@ def read_corpus(
     sources = _sources(outputs, numbers, source, remove_bpe)
     for what, column in [("reference", column) for column in columns] + [("source", sources or [])]:
         _warn_of_pieces(what, column)
-    found = iter(outputs)
+    remaining = iter(outputs)
     return Corpus(
-        [_system(name, list(runs), [next(found) for _ in runs], numbers) for name, runs in systems.items()],
+        [_system(name, list(runs), [next(remaining) for _ in runs], numbers) for name, runs in systems.items()],
         [list(row) for row in zip(*columns, strict=True)],
         numbers,
         sources,
@@ -291,7 +284,7 @@ def _system(name: str, runs: list[str], outputs: list[Output], numbers: list[int
 
 
 def _joined(output: Output, subword_type: str | None) -> Output:
-    """Pieces joined to words."""
+    """An output with its pieces joined into words."""
     sources, references, hypotheses = (
         _join(entries, subword_type) for entries in (output.sources, output.references, output.hypotheses)
     )
@@ -299,58 +292,58 @@ def _joined(output: Output, subword_type: str | None) -> Output:
 
 
 def _sources(outputs: list[Output], numbers: list[int], path: str | None, remove_bpe: str | None) -> list[str] | None:
-    """The source: of the file, or of the first output that has S- lines."""
-    given = next((output for output in outputs if output.sources), None)
+    """The source, from a file or from the first output with S- lines; None if there is neither."""
+    printed = next((output for output in outputs if output.sources), None)
     if path:
         entries = _plain(path, remove_bpe)
-        found = texts(entries, numbers, path, "source")
-        if given:
-            texts(given.sources, numbers, given.path, "source (S- line)")
-            _warn_of_other_sources(path, entries, given.path, given.sources)
-        return found
-    return texts(given.sources, numbers, given.path, "source (S- line)") if given else None
+        sources = texts(entries, numbers, path, "source")
+        if printed:
+            texts(printed.sources, numbers, printed.path, "source (S- line)")
+            _warn_of_other_sources(path, entries, printed.path, printed.sources)
+        return sources
+    return texts(printed.sources, numbers, printed.path, "source (S- line)") if printed else None
 
 
 def _warn_of_other_sources(path: str, entries: dict[int, Entry], output: str, translated: dict[int, Entry]) -> None:
-    """Say where the source is not what was translated, apart from letter case, spaces and unknown words."""
+    """Warn if the source differs from the translated text in more than letter case, spaces and unknown words."""
 
     def letters(text: str) -> str:
         return "".join(text.lower().split())
 
-    other = [
+    differing = [
         (number, entry, translated[number])
         for number, entry in entries.items()
         if "<unk>" not in translated[number].text and letters(entry.text) != letters(translated[number].text)
     ]
-    if other:
-        number, one, two = other[0]
+    if differing:
+        number, entry, printed = differing[0]
         logger.warning(
-            f"{path}:{one.line}: sentence {number} is {quoted(one.text)}, but {quoted(two.text)} in the S- line "
-            f"{output}:{two.line}, and {len(other)} of {len(entries)} differ; give the source that was translated, and "
-            "see --remove-bpe"
+            f"{path}:{entry.line}: sentence {number} is {quoted(entry.text)}, but {quoted(printed.text)} in the S- "
+            f"line {output}:{printed.line}, and {len(differing)} of {len(entries)} differ; give the source that was "
+            "translated, and see --remove-bpe"
         )
 
 
 def _references(outputs: list[Output], numbers: list[int]) -> list[str]:
-    """The T- lines of the first output that has some."""
-    given = next((output for output in outputs if output.references), None)
-    if given is None:
+    """The references, from the first output with T- lines."""
+    printed = next((output for output in outputs if output.references), None)
+    if printed is None:
         raise ValueError(f"{outputs[0].path}: no references (T- lines); give --reference")
-    found = texts(given.references, numbers, given.path, "reference (T- line)")
-    unknown = sum("<unk>" in text for text in found)
+    references = texts(printed.references, numbers, printed.path, "reference (T- line)")
+    unknown = sum("<unk>" in text for text in references)
     if unknown:
         logger.warning(
-            f"{given.path}: {unknown} of {len(found)} references have words that the model does not know (<<unk>>) and "
-            "nothing can match; give --reference"
+            f"{printed.path}: {unknown} of {len(references)} references have words that the model does not know "
+            "(<<unk>>) and nothing can match; give --reference"
         )
-    return found
+    return references
 
 
 def _join(entries: dict[int, Entry], subword_type: str | None) -> dict[int, Entry]:
-    """Pieces joined as fairseq does; text without pieces stays as it is."""
+    """Join pieces as fairseq does; text without pieces is left unchanged."""
     if not subword_type:
         return entries
-    # without a mark, fairseq would join all words of a text into one
+    # in text without a mark, fairseq would join all words into one
     mark = "▁" if subword_type == SubwordType.sentencepiece else "@@"
     return {
         number: replace(entry, text=_words(entry.text, subword_type)) if mark in entry.text else entry
@@ -365,7 +358,7 @@ def _words(text: str, subword_type: str) -> str:
 
 
 def _plain(path: str, subword_type: str | None) -> dict[int, Entry]:
-    """The sentences of a text, a line each, numbered from 0."""
+    """The lines of a text, numbered from 0."""
     return _join({i: Entry(line.strip(), i + 1) for i, line in enumerate(read_lines(path))}, subword_type)
 
 

@@ -1,4 +1,4 @@
-"""What records say of the course of training, and of parses of another quality, as pictures."""
+"""Plots of training curves, and of scores over the quality of parses."""
 
 import statistics
 from collections import Counter
@@ -16,17 +16,16 @@ MEASURES: dict[str, Callable[[dict], float]] = {
     "chrF": lambda point: point["chrF"]["score"],
     "agreement, %": lambda point: 100 * point["agreement"]["overall"]["accuracy"],
 }
-"""What a point of a curve over the quality of parses says: title -> score."""
+"""Title of a plot over the quality of parses -> score of a point."""
 
 Records = Mapping[str, Mapping[str, dict]]
-"""Name of a system -> seed -> record, as `evaluate.results.read_results` has them."""
+"""Name of a system -> seed -> record, see `results.read_results`."""
 
 
 def draw_training(records: Records):
-    """Validation BLEU, or loss where it is not known, over updates: a panel a family, a line a run, a colour a system.
+    """A matplotlib figure of validation BLEU, or of the loss if BLEU is unknown, over updates; None without curves.
 
-    Returns:
-        A matplotlib figure; None if no record has a curve.
+    There is one panel per family, one line per run, and one colour per system.
     """
     families: dict[str, dict[str, list[list[dict]]]] = {}
     for name, runs in records.items():
@@ -53,11 +52,11 @@ def draw_training(records: Records):
 
 
 class Parses(NamedTuple):
-    """Parses that systems have translated with.
+    """A set of parses with which systems translated.
 
     Attributes:
-        alone: their folder if no others are in it: they are wrong in a way of their own. Empty for a series of ever
-            worse parses, and for the best.
+        alone: name of their folder if it has no others, which means another kind of errors; empty for a series of
+            increasingly bad parses, and for the best parses.
         uas: in percent.
     """
 
@@ -69,7 +68,7 @@ class Parses(NamedTuple):
 
 
 def parse_points(records: Records) -> dict[str, dict[Parses, list[dict]]]:
-    """System -> parses that it translated with, the best first and those alone last -> the points of its runs."""
+    """System -> parses, in the order of `in_order` -> points of its runs."""
     points = {
         name: [point for record in runs.values() for point in record.get("curve_of_parses", ())]
         for name, runs in records.items()
@@ -81,35 +80,29 @@ def parse_points(records: Records) -> dict[str, dict[Parses, list[dict]]]:
         file: Parses(folders[file] if together[folders[file]] == 1 and uas < best else "", uas)
         for file, uas in files.items()
     }
-    found: dict[str, dict[Parses, list[dict]]] = {}
+    curves: dict[str, dict[Parses, list[dict]]] = {}
     for each in in_order(parses.values()):
         for name, of_system in points.items():
-            some = [point for point in of_system if parses[point["parses"]] == each]
-            if some:
-                found.setdefault(name, {})[each] = some
-    return {name: found[name] for name in records if name in found}
+            of_parses = [point for point in of_system if parses[point["parses"]] == each]
+            if of_parses:
+                curves.setdefault(name, {})[each] = of_parses
+    return {name: curves[name] for name in records if name in curves}
 
 
 def in_order(parses: Iterable[Parses]) -> list[Parses]:
-    """Each once: the best first, those alone last."""
+    """Distinct parses, the best first and those alone last."""
     return sorted(set(parses), key=lambda each: (each.alone != "", -each.uas))
 
 
-def draw_parse_quality(found: dict[str, dict[Parses, list[dict]]]):
-    """A panel a score, a line a system: the mean over its runs, from the lowest to the highest of them.
+def draw_parse_quality(curves: dict[str, dict[Parses, list[dict]]]):
+    """A matplotlib figure of the result of `parse_points`: one panel per score, and one line per system.
 
-    Parses that are alone stand beside the line, with hollow marks.
-
-    Args:
-        found: see `parse_points`.
-
-    Returns:
-        A matplotlib figure.
+    Lines are means over runs, in a band from the lowest to the highest. Parses that are alone have hollow marks.
     """
     figure, axes = plt.subplots(1, len(MEASURES), figsize=(11, 3.6), layout="constrained")
     for axis, (title, score) in zip(axes, MEASURES.items(), strict=True):
-        for (name, points), mark in zip(found.items(), cycle(_MARKS), strict=False):
-            runs = {parses: [score(point) for point in some] for parses, some in points.items()}
+        for (name, points), mark in zip(curves.items(), cycle(_MARKS), strict=False):
+            runs = {parses: [score(point) for point in of_parses] for parses, of_parses in points.items()}
             series = {parses.uas: scores for parses, scores in runs.items() if not parses.alone}
             means = [statistics.mean(scores) for scores in series.values()]
             [line] = axis.plot(list(series), means, marker=mark, markersize=4, linewidth=1, label=shown(name))
@@ -122,7 +115,7 @@ def draw_parse_quality(found: dict[str, dict[Parses, list[dict]]]):
                     axis.errorbar(parses.uas, mean, ends, color=line.get_color(), elinewidth=0.8, **style)
         axis.set(title=title, xlabel="UAS of the parses, %")
         axis.invert_xaxis()
-        for parses in filter(lambda each: each.alone, in_order(chain.from_iterable(found.values()))):
+        for parses in filter(lambda parses: parses.alone, in_order(chain.from_iterable(curves.values()))):
             axis.axvline(parses.uas, color="0.7", linewidth=0.6, linestyle=":", zorder=0)
             place = axis.get_xaxis_transform()
             axis.text(parses.uas, 1, shown(parses.alone), transform=place, fontsize="x-small", ha="center", va="bottom")

@@ -1,7 +1,7 @@
-"""Scores of translations from statistics that add up: those of any part of a corpus, or of a resample, are a sum away.
+"""Metrics that are functions of summed sentence statistics, so that subsets and resamples of a corpus score quickly.
 
-BLEU, chrF, chrF++ and TER are sacrebleu's, which counts; here the counts of many corpora become scores at once. RIBES
-is `ribes.sentence_ribes`, of which a corpus has the mean.
+sacrebleu counts for BLEU, chrF, chrF++ and TER; here, the counts of many corpora are turned into scores at once. RIBES
+is the mean of `ribes.sentence_ribes`.
 """
 
 from abc import ABC, abstractmethod
@@ -18,13 +18,13 @@ _ORDER = 4
 
 
 class Metric(ABC):
-    """A score of a corpus that depends on a sum over its sentences only.
+    """A corpus score that only depends on sums over sentences.
 
     Attributes:
-        name: in tables.
-        higher: whether more is better.
-        digits: after the point.
-        columns: C, numbers a sentence has.
+        name: name in tables.
+        higher: whether higher is better.
+        digits: decimals in tables.
+        columns: number C of statistics per sentence.
     """
 
     name: str
@@ -36,50 +36,36 @@ class Metric(ABC):
     def statistics(
         self, hypotheses: Sequence[str], references: Sequence[Sequence[str]], sources: Sequence[str] | None = None
     ) -> np.ndarray:
-        """What is summed.
+        """The statistics of each sentence: (N, C), float64.
 
         Args:
             hypotheses: N texts.
-            references: of each of the N, one or more texts.
-            sources: N texts; only metrics that read the source need them.
-
-        Returns:
-            (N, C) float64.
+            references: N lists of one or more texts.
+            sources: N texts, for metrics that read the source.
         """
 
     @abstractmethod
     def scores(self, sums: np.ndarray) -> np.ndarray:
-        """Scores of corpora.
-
-        Args:
-            sums: (…, C) sums of statistics.
-
-        Returns:
-            (…); NaN where nothing was summed and the metric is a mean.
-        """
+        """Scores (…) of corpora from sums of statistics (…, C); NaN for an empty corpus if the metric is a mean."""
 
     @abstractmethod
     def signature(self, references: int = 1) -> str:
-        """What is needed to compute the score again, for so many references a sentence."""
+        """The settings needed to reproduce the score, for a number of references per sentence."""
 
     def sentence_scores(self, statistics: np.ndarray) -> np.ndarray:
-        """Scores of single sentences, (…), from their (…, C) statistics."""
+        """Scores (…) of single sentences from their statistics (…, C)."""
         return self.scores(statistics)
 
     def score(self, statistics: np.ndarray) -> float:
-        """The score of a corpus, from its (N, C) statistics."""
+        """The score of a corpus from its statistics (N, C)."""
         return float(self.scores(statistics.sum(axis=0)))
 
 
 class _FromSacrebleu(Metric):
-    """A metric that sacrebleu counts and signs.
-
-    Args:
-        metric: sacrebleu's.
-    """
+    """A metric with statistics and signature from sacrebleu."""
 
     def __init__(self, metric: SacrebleuMetric):
-        self._metric: Any = metric  # classes below read what their kind alone has
+        self._metric: Any = metric  # subclasses read attributes that only some metrics have
 
     def statistics(
         self, hypotheses: Sequence[str], references: Sequence[Sequence[str]], sources: Sequence[str] | None = None
@@ -88,11 +74,11 @@ class _FromSacrebleu(Metric):
             raise ValueError(f"{len(hypotheses)} translations, but references of {len(references)} sentences")
         if not hypotheses:
             return np.zeros((0, self.columns))
-        found = self._metric._extract_corpus_statistics(hypotheses, list(zip(*references, strict=True)))
-        return np.array(found, dtype=np.float64)
+        counts = self._metric._extract_corpus_statistics(hypotheses, list(zip(*references, strict=True)))
+        return np.array(counts, dtype=np.float64)
 
     def signature(self, references: int = 1) -> str:
-        # sacrebleu knows the number of references after it has scored something
+        # sacrebleu learns the number of references by scoring
         self._metric.corpus_score(["a"], [["a"]] * references)
         return str(self._metric.get_signature())
 
@@ -100,15 +86,14 @@ class _FromSacrebleu(Metric):
 class Bleu(_FromSacrebleu):
     """BLEU (Papineni et al. 2002), 0 to 100, with sacrebleu's defaults.
 
-    The statistics are: words of the hypothesis, words of its closest reference, n-grams of the hypothesis that are
-    right (n = 1..4), all n-grams of the hypothesis (n = 1..4).
+    The statistics are the numbers of words in the hypothesis and in its closest reference, of matching n-grams, and of
+    n-grams in the hypothesis (n = 1..4).
 
     Args:
-        lowercase: whether letter case does not count (`sacrebleu -lc`).
-        tokenize: how text becomes words, one of sacrebleu's; `none` takes what white space separates.
+        lowercase: whether to ignore letter case (`sacrebleu -lc`).
+        tokenize: one of sacrebleu's tokenizers; `none` splits at white space.
 
-    Raises:
-        ValueError: the tokenizer needs a package that is missing.
+    Raises ValueError: the tokenizer needs a missing package.
     """
 
     name = "BLEU"
@@ -121,34 +106,34 @@ class Bleu(_FromSacrebleu):
             raise ValueError(f"--tokenize {tokenize}: {' '.join(str(error).split())}") from None
 
     def words(self, text: str) -> list[str]:
-        """The words that BLEU counts, lower-cased whatever the setting."""
+        """The words of a text, always lower-cased."""
         return self._metric.tokenizer(text.lower().rstrip()).split()
 
     def scores(self, sums: np.ndarray) -> np.ndarray:
         return np.where((sums[..., 2 + _ORDER :] > 0).all(axis=-1), self.sentence_scores(sums), 0.0)
 
     def sentence_scores(self, statistics: np.ndarray) -> np.ndarray:
-        """The same over the orders that a sentence is long enough for, as `sacrebleu.sentence_bleu`."""
-        long, reference = statistics[..., 0], statistics[..., 1]
+        """BLEU over the n-gram orders that a sentence is long enough for, as in `sacrebleu.sentence_bleu`."""
+        length, reference = statistics[..., 0], statistics[..., 1]
         right, every = statistics[..., 2 : 2 + _ORDER], statistics[..., 2 + _ORDER :]
-        # smoothing `exp`: the k-th order without a match has half of a match, a quarter, …
-        none, known = right == 0, every > 0
-        matches = np.where(none, 0.5 ** np.cumsum(none, axis=-1), right)
+        # smoothing `exp`: orders without a match count as half a match, a quarter of one, …
+        unmatched, counted = right == 0, every > 0
+        matches = np.where(unmatched, 0.5 ** np.cumsum(unmatched, axis=-1), right)
         with np.errstate(divide="ignore", invalid="ignore"):
-            logs = np.where(known, np.log(100 * matches / every), 0.0)
-            precision = np.exp(logs.sum(axis=-1) / known.sum(axis=-1))
-            score = precision * np.exp(np.minimum(0, 1 - reference / long))
-        return np.where(none.all(axis=-1), 0.0, score)
+            logs = np.where(counted, np.log(100 * matches / every), 0.0)
+            precision = np.exp(logs.sum(axis=-1) / counted.sum(axis=-1))
+            score = precision * np.exp(np.minimum(0, 1 - reference / length))
+        return np.where(unmatched.all(axis=-1), 0.0, score)
 
 
 class Chrf(_FromSacrebleu):
     """chrF and chrF++ (Popović 2015, 2017), 0 to 100, with sacrebleu's defaults.
 
-    The statistics are, of each order: n-grams of the hypothesis, of the reference, and of both.
+    The statistics of each order are the numbers of n-grams in the hypothesis, in the reference, and in both.
 
     Args:
-        lowercase: whether letter case does not count.
-        word_order: longest n-grams of words: 0 for chrF, 2 for chrF++.
+        lowercase: whether to ignore letter case.
+        word_order: longest word n-grams: 0 for chrF, 2 for chrF++.
     """
 
     def __init__(self, lowercase: bool = False, word_order: int = 0):
@@ -158,10 +143,10 @@ class Chrf(_FromSacrebleu):
 
     def scores(self, sums: np.ndarray) -> np.ndarray:
         hypothesis, reference, both = np.moveaxis(sums.reshape(*sums.shape[:-1], -1, 3), -1, 0)
-        known = (hypothesis > 0) & (reference > 0)
-        orders = np.maximum(known.sum(axis=-1), 1)
+        counted = (hypothesis > 0) & (reference > 0)
+        orders = np.maximum(counted.sum(axis=-1), 1)
         precision, recall = (
-            np.where(known, both / np.where(known, size, 1), 0.0).sum(axis=-1) / orders
+            np.where(counted, both / np.where(counted, size, 1), 0.0).sum(axis=-1) / orders
             for size in (hypothesis, reference)
         )
         factor = self._metric.beta**2
@@ -170,9 +155,9 @@ class Chrf(_FromSacrebleu):
 
 
 class Ter(_FromSacrebleu):
-    """TER (Snover et al. 2006), 0 is best, with sacrebleu's defaults: letter case does not count.
+    """TER (Snover et al. 2006), where 0 is best, with sacrebleu's defaults, which ignore letter case.
 
-    The statistics are: edits to the nearest reference, and words of a reference.
+    The statistics are the number of edits to the nearest reference, and the mean length of the references in words.
     """
 
     name = "TER"
@@ -188,7 +173,7 @@ class Ter(_FromSacrebleu):
 
 
 class MeanMetric(Metric):
-    """A metric of sentences, of which a corpus has the mean. The statistics are the score and 1."""
+    """The mean of a sentence metric. The statistics are its score and 1."""
 
     columns = 2
     digits = 4
@@ -203,11 +188,7 @@ class MeanMetric(Metric):
 
 
 class Ribes(MeanMetric):
-    """RIBES (Isozaki et al. 2010), 0 to 1, of lower-cased words; see `ribes`.
-
-    Args:
-        tokenize: as of `Bleu`.
-    """
+    """RIBES (Isozaki et al. 2010), 0 to 1, of lower-cased words, with the tokenizers of `Bleu`; see `ribes`."""
 
     name = "RIBES"
 

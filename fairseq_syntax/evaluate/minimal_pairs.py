@@ -1,7 +1,8 @@
-"""Minimal pairs: a source, a right translation and one that is wrong in a single point.
+"""Minimal pairs: a source with a correct translation, and with one that has a single error.
 
-A folder of pairs has the names of DistilLingEval (Vamvas & Sennrich 2021): `src.LANGUAGE`, `tgt.correct.LANGUAGE` and
-`tgt.incorrect.LANGUAGE`, a sentence a line; and, if more is known, `details.tsv`: a header, then a row for each pair.
+A folder of pairs has the file names of DistilLingEval (Vamvas & Sennrich 2021): `src.LANGUAGE`, `tgt.correct.LANGUAGE`
+and `tgt.incorrect.LANGUAGE`, with one sentence per line. `details.tsv`, a table with a header and one row per pair, is
+optional.
 """
 
 import hashlib
@@ -21,9 +22,9 @@ class Pairs:
     """N minimal pairs.
 
     Attributes:
-        sources, correct, incorrect: N lines each, without white space around.
+        sources, correct, incorrect: N stripped lines each.
         details: name of a column -> N values.
-        source_path: of the sources, for messages.
+        source_path: path of the sources, for messages.
     """
 
     sources: list[str]
@@ -37,39 +38,34 @@ class Pairs:
 
     @property
     def digest(self) -> str:
-        """The same for the same pairs in the same order, whatever is known of them."""
+        """A hash of the pairs in their order, without details."""
         text = "\n".join("\t".join(pair) for pair in zip(self.sources, self.correct, self.incorrect, strict=True))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def find_pairs(folder: str | Path) -> tuple[dict[str, str], str | None]:
-    """The files of a folder of pairs: name of each in `read_pairs` -> path, and that of the details if there are some.
+    """The first three arguments of `read_pairs`, and the path of the details or None, for a folder of pairs.
 
-    Raises:
-        TreeFormatError: a file is missing, or there are several.
+    Raises TreeFormatError: a file is missing, or there are several.
     """
     paths = {}
     for name, pattern in _NAMES.items():
-        found = sorted(Path(folder).glob(pattern))
-        if len(found) != 1:
+        files = sorted(Path(folder).glob(pattern))
+        if len(files) != 1:
             raise TreeFormatError(
-                f"{folder}: {len(found)} files {pattern}; a folder of pairs has one each of "
+                f"{folder}: {len(files)} files {pattern}; a folder of pairs has one each of "
                 f"{', '.join(_NAMES.values())}; or name the files with --source, --correct and --incorrect"
             )
-        paths[name] = str(found[0])
+        paths[name] = str(files[0])
     details = Path(folder) / DETAILS
     return paths, str(details) if details.exists() else None
 
 
 def read_pairs(source: str, correct: str, incorrect: str, details: str | None = None) -> Pairs:
-    """Read pairs.
+    """Read pairs from three files of N lines, and details from a tab-separated table of N rows.
 
-    Args:
-        source, correct, incorrect: files of N lines.
-        details: table of N rows, its columns separated by tabs.
-
-    Raises:
-        TreeFormatError: no pairs, files of different length, an empty line, or members that do not differ.
+    Raises TreeFormatError: there are no pairs, files differ in length, a line is empty, or the members of a pair are
+    equal.
     """
     texts = {path: [" ".join(line.split()) for line in read_lines(path)] for path in (source, correct, incorrect)}
     if len(texts) < 3:
@@ -85,10 +81,10 @@ def read_pairs(source: str, correct: str, incorrect: str, details: str | None = 
     for path, lines in texts.items():
         if "" in lines:
             raise TreeFormatError(f"{path}:{lines.index('') + 1}: empty; a pair needs a source and two translations")
-    for number, (one, other) in enumerate(zip(texts[correct], texts[incorrect], strict=True), 1):
-        if one == other:
+    for number, (right, wrong) in enumerate(zip(texts[correct], texts[incorrect], strict=True), 1):
+        if right == wrong:
             raise TreeFormatError(
-                f"{correct}:{number}: the same as {incorrect}:{number} ({quoted(one)}); the members of a pair differ"
+                f"{correct}:{number}: the same as {incorrect}:{number} ({quoted(right)}); the members of a pair differ"
             )
     columns = _read_details(details, sizes[source]) if details else {}
     return Pairs(texts[source], texts[correct], texts[incorrect], columns, source)
@@ -114,12 +110,10 @@ def write_pairs(folder: str | Path, source_language: str, target_language: str, 
     """Write a folder of pairs.
 
     Args:
-        folder: is made.
-        source_language, target_language: what the names of the files end in.
-        rows: of each pair `source`, `correct`, `incorrect`, and its details, the same ones for all.
+        source_language, target_language: suffixes of the files.
+        rows: `source`, `correct`, `incorrect` and the same details for each pair.
 
-    Raises:
-        TreeFormatError: there are no pairs.
+    Raises TreeFormatError: there are no pairs.
     """
     if not rows:
         raise TreeFormatError(f"{folder}: no pair can be made of this text; nothing was written")

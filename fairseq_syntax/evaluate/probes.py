@@ -1,8 +1,7 @@
-"""What trained models were asked besides translating a split, as tables: minimal pairs, trees, no parse.
+"""Tables of probes of trained models: minimal pairs, trees, translation without a parse.
 
-A record is RESULTS/PROBE/SYSTEM-SEED.json.gz, as examples/leaderboard/probes.py writes it: what `contrast --output`,
-`whatif --pairs --output` or `attachment --output` has written, or scores of translations without a parse; and which
-system it is of.
+A record is RESULTS/PROBE/SYSTEM-SEED.json.gz, written by examples/leaderboard/probes.py. It has the output of
+`contrast`, `whatif --pairs` or `attachment`, or scores of translations without a parse, and the name of the system.
 """
 
 import hashlib
@@ -23,12 +22,7 @@ Answers = Mapping[str, Mapping[str, dict]]
 
 
 class Table(NamedTuple):
-    """A table: see `tables.format_table`.
-
-    Attributes:
-        title: what it shows.
-        header, rows: cells.
-    """
+    """A table for `tables.format_table`, with a title."""
 
     title: str
     header: list[str]
@@ -36,15 +30,11 @@ class Table(NamedTuple):
 
 
 def read_probes(folder: str | Path) -> dict[str, dict[str, dict[str, dict]]]:
-    """The records in the folders of a folder of results.
+    """The records below a folder of results: name of a probe -> name of a system -> seed -> record, sorted.
 
-    Returns:
-        Name of a probe -> name of a system -> seed, as text -> record; all in alphabetical order.
-
-    Raises:
-        ValueError: a file is not what examples/leaderboard writes.
+    Raises ValueError: a file is not a record of examples/leaderboard.
     """
-    found: dict[str, dict[str, dict[str, dict]]] = {}
+    probes: dict[str, dict[str, dict[str, dict]]] = {}
     for path in sorted(Path(folder).glob("*/*.json.gz")):
         try:
             record = json.loads("\n".join(read_lines(path)))
@@ -52,27 +42,26 @@ def read_probes(folder: str | Path) -> dict[str, dict[str, dict[str, dict]]]:
             _READERS[record["verb"]](record)
         except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
             raise ValueError(f"{path}: not a record of examples/leaderboard ({error!r}); leave it out") from None
-        found.setdefault(path.parent.name, {}).setdefault(name, {})[seed] = record
-    return found
+        probes.setdefault(path.parent.name, {}).setdefault(name, {})[seed] = record
+    return probes
 
 
 def training_of(run: dict) -> dict:
-    """What says which training of a system a record is of."""
+    """A fingerprint of the training of a run."""
     curve = hashlib.sha256(json.dumps(run.get("curve"), sort_keys=True).encode()).hexdigest()
     return {"command": run["commands"]["train"], "curve": curve}
 
 
 def tables(answers: Answers, runs: Answers, baseline: str, most: int | None = None) -> Iterator[Table]:
-    """The tables of a probe, a row a system; means and standard deviations over seeds.
+    """The tables of a probe, with one row per system: means and standard deviations over seeds.
 
     Args:
-        answers: records of the probe; at least one.
-        runs: records of the translations, `results.read_results`, of the same systems.
-        baseline: name of the system that others are tested against.
-        most: tables by group at most, and then the frequent relations alone; None: all that is known.
+        answers: records of the probe, at least one.
+        runs: records of the translations by the same systems, from `results.read_results`.
+        baseline: name of the system with which others are compared.
+        most: largest number of tables by group, which also limits tables by relation to frequent ones; None for all.
 
-    Raises:
-        ValueError: records of different pairs, of different verbs, or of another training than that of `runs`.
+    Raises ValueError: records are of different pairs or verbs, or of another training than `runs`.
     """
     every = [record for of_system in answers.values() for record in of_system.values()]
     for record in every:
@@ -106,9 +95,9 @@ def _contrast(answers: Answers, runs: Answers, baseline: str, most: int | None) 
         interval = f"{100 * low:.1f}–{100 * high:.1f}"
         rows.append([name, len(of_seed), size, _percent(of_seed.values()), interval, tested])
     yield Table("pairs of which the right translation has the higher score", header, rows)
-    for group, parts in _some(groups_of(details), most):
+    for group, members in _some(groups_of(details), most):
         title = f"right pairs in percent, by {group}"
-        yield _by_group(title, parts, {name: list(of_seed.values()) for name, of_seed in right.items()})
+        yield _by_group(title, members, {name: list(of_seed.values()) for name, of_seed in right.items()})
 
 
 # column of a table -> a measure
@@ -122,29 +111,27 @@ _FOLLOWED = {
 
 
 def _whatif(answers: Answers, runs: Answers, baseline: str, most: int | None) -> Iterator[Table]:
-    found = {name: [tree_pairs_of(r).measures() for r in of.values()] for name, of in answers.items()}
+    measures = {name: [tree_pairs_of(r).measures() for r in of.values()] for name, of in answers.items()}
     details = next(iter(next(iter(answers.values())).values()))["details"]
     rows = []
-    for name, of_seeds in found.items():
+    for name, of_seeds in measures.items():
         shares = [_percent(hits[measure] for hits in of_seeds) for measure in _FOLLOWED.values()]
         rows.append([name, len(of_seeds), len(of_seeds[0][SAME]), *shares])
     yield Table("pairs in percent", ["system", "seeds", "pairs", *_FOLLOWED], rows)
     for group, parts in _some(groups_of(details), most):
         for measure in (BOTH_TRANSLATIONS, BOTH_SCORES):
-            hits = {name: [one[measure] for one in of_seeds] for name, of_seeds in found.items()}
+            hits = {name: [run[measure] for run in of_seeds] for name, of_seeds in measures.items()}
             yield _by_group(f"{measure} in percent, by {group}", parts, hits)
 
 
 _SHARES = ("DA", "UA", "UAS")
-_RELATIONS = 8  # which fit on a page
+_RELATIONS = 8  # number that fits on a page
 
 
 def _right_heads(content: dict) -> dict[str, dict]:
-    """Scores of the trees, of L and of R, from a record of `attachment --output`.
+    """Scores of the trees, of L and of R, from a record of `attachment`.
 
-    Raises:
-        ValueError: the record has another format.
-        KeyError, TypeError: scores are missing, or no numbers.
+    Raises ValueError, KeyError or TypeError: the record is invalid.
     """
     if content["format"] != 1:
         raise ValueError(f"format {content['format']}")
@@ -157,20 +144,20 @@ def _right_heads(content: dict) -> dict[str, dict]:
 def _attachment(answers: Answers, runs: Answers, baseline: str, most: int | None) -> Iterator[Table]:
     every = {name: [_right_heads(record) for record in of.values()] for name, of in answers.items()}
     seeds: dict[str, int | str] = {name: len(of) for name, of in every.items()}
-    found = {name: [one["trees"] for one in of] for name, of in every.items()}
-    some = next(iter(every.values()))[0]
-    for name in ("L", "R"):  # the same beside every system
-        found[name], seeds[name] = [some[name]], "-"
+    trees = {name: [run["trees"] for run in of] for name, of in every.items()}
+    sample = next(iter(every.values()))[0]
+    for name in ("L", "R"):  # the same for every system
+        trees[name], seeds[name] = [sample[name]], "-"
     rows = [
-        [name, seeds[name], *(mean_and_deviation(one[key] for one in of) for key in _SHARES)]
-        for name, of in found.items()
+        [name, seeds[name], *(mean_and_deviation(run[key] for run in of) for key in _SHARES)]
+        for name, of in trees.items()
     ]
     yield Table("right heads (DA, UAS) and arcs (UA), in percent", ["system", "seeds", *_SHARES], rows)
-    relations = {name: of["words"] for name, of in some["L"]["relations"].items()}
+    relations = {name: of["words"] for name, of in sample["L"]["relations"].items()}
     relations = dict(list(relations.items())[: _RELATIONS if most else None])
     rows = [
-        [name, seeds[name], *(mean_and_deviation(one["relations"][key]["DA"] for one in of) for key in relations)]
-        for name, of in found.items()
+        [name, seeds[name], *(mean_and_deviation(run["relations"][key]["DA"] for run in of) for key in relations)]
+        for name, of in trees.items()
     ]
     yield Table(
         "DA by relation", ["system", "seeds", *(f"{name} ({words})" for name, words in relations.items())], rows
@@ -179,7 +166,7 @@ def _attachment(answers: Answers, runs: Answers, baseline: str, most: int | None
 
 BLEU = "BLEU"
 
-# score of a split: what a header calls it -> its figure, None where the split has none
+# title -> score of a split, or None if it has no such score
 _SCORES: dict[str, Callable[[dict], float | None]] = {
     BLEU: lambda scores: scores["BLEU"]["score"],
     "agreement, %": lambda scores: 100 * scores["agreement"]["overall"]["accuracy"] if "agreement" in scores else None,
@@ -207,7 +194,7 @@ def _unparsed(answers: Answers, runs: Answers, baseline: str, most: int | None) 
 
 
 def _scores(runs: Answers, name: str, seed: str, split: str) -> dict:
-    """Scores of a run on a split, translated as it was trained."""
+    """The scores of a run on a split, translated with parses as in training."""
     try:
         return runs[name][seed]["scores"][split]
     except KeyError:
@@ -217,7 +204,7 @@ def _scores(runs: Answers, name: str, seed: str, split: str) -> dict:
 _TABLES = {"contrast": _contrast, "whatif": _whatif, "attachment": _attachment, "unparsed": _unparsed}
 
 
-# what a record must be, by its verb
+# verb -> function that raises an error if a record is invalid
 _READERS: dict[str, Callable[[dict], object]] = {
     "contrast": lambda content: record_of(content).right,
     "whatif": lambda content: tree_pairs_of(content).measures(),
@@ -232,11 +219,12 @@ def _some(groups: dict, most: int | None) -> Iterable[tuple[str, list]]:
     return list(groups.items())[:most]
 
 
-def _by_group(title: str, parts: list[tuple[str, np.ndarray]], hits: Mapping[str, Sequence[np.ndarray]]) -> Table:
-    """A row a system, a column a group."""
-    header = ["system", *(f"{label} ({len(part)})" for label, part in parts)]
+def _by_group(title: str, groups: list[tuple[str, np.ndarray]], hits: Mapping[str, Sequence[np.ndarray]]) -> Table:
+    """A table with one row per system and one column per group."""
+    header = ["system", *(f"{label} ({len(members)})" for label, members in groups)]
     rows = [
-        [name, *(_percent(of_run[part] for of_run in of_runs) for _, part in parts)] for name, of_runs in hits.items()
+        [name, *(_percent(run[members] for run in of_system) for _, members in groups)]
+        for name, of_system in hits.items()
     ]
     return Table(title, header, rows)
 

@@ -1,4 +1,4 @@
-"""A folder of results: for every run of a leaderboard its record, SYSTEM-SEED.json, and its translations."""
+"""Folders of results, with a record SYSTEM-SEED.json and the translations of every run of a leaderboard."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -10,15 +10,11 @@ from .metrics import Bleu
 
 
 def read_results(folder: str | Path) -> dict[str, dict[str, dict]]:
-    """The records of a folder.
+    """The records of a folder: name of a system, in alphabetical order -> seed -> record.
 
-    Returns:
-        Name of a system, in alphabetical order -> seed, as text -> its record.
-
-    Raises:
-        ValueError: there are none, or one is not what examples/leaderboard writes.
+    Raises ValueError: there are none, or a file is not a record of examples/leaderboard.
     """
-    found: dict[str, dict[str, dict]] = {}
+    records: dict[str, dict[str, dict]] = {}
     for path in sorted(Path(folder).glob("[!.]*.json")):
         try:
             record = json.loads(path.read_text(encoding="utf8"))
@@ -27,44 +23,46 @@ def read_results(folder: str | Path) -> dict[str, dict[str, dict]]:
                 _ = float(bleu["score"]), bleu["signature"].split("|")
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ValueError(f"{path}: not a record of examples/leaderboard ({error!r}); leave it out") from None
-        found.setdefault(name, {})[seed] = record
-    if not found:
+        records.setdefault(name, {})[seed] = record
+    if not records:
         raise ValueError(f"{folder}: holds no record (SYSTEM-SEED.json); give a folder such as docs/results/agreement")
-    return {name: dict(sorted(found[name].items(), key=lambda run: (len(run[0]), run[0]))) for name in sorted(found)}
+    return {
+        name: dict(sorted(runs.items(), key=lambda run: (len(run[0]), run[0])))
+        for name, runs in sorted(records.items())
+    }
 
 
 def translations(
     folder: str | Path, records: dict[str, dict[str, dict]], split: str, names: Sequence[str] = ()
 ) -> dict[str, dict[str, Path]]:
-    """Where the translations of a split are, of the systems that are named, or of all: system -> seed -> file.
+    """The files with translations of a split: system -> seed -> path, for the given names or for all systems.
 
-    Raises:
-        ValueError: no record of a system, or no translations of this split.
+    Raises ValueError: there is no record of a system, or no translation of this split.
     """
     for name in names:
         if name not in records:
             raise ValueError(f"--system {name}: {folder} has no record of it; choose among {', '.join(records)}")
-    found: dict[str, dict[str, Path]] = {}
+    files: dict[str, dict[str, Path]] = {}
     for name in names or records:
         for seed in records[name]:
             path = Path(folder, f"{name}-{seed}.{split}.txt.gz")
             if not path.is_file():
-                others = sorted({p.name.split(".")[-3] for p in Path(folder).glob(f"{name}-{seed}.*.txt.gz")})
-                raise ValueError(f"--split {split}: {path} is not there; choose among {', '.join(others) or 'none'}")
-            found.setdefault(name, {})[seed] = path
-    return found
+                splits = sorted({p.name.split(".")[-3] for p in Path(folder).glob(f"{name}-{seed}.*.txt.gz")})
+                raise ValueError(f"--split {split}: {path} is not there; choose among {', '.join(splits) or 'none'}")
+            files.setdefault(name, {})[seed] = path
+    return files
 
 
 def systems_of(
     named: Sequence[Sequence[str]], results: str | None, split: str | None, baselines: Sequence[str] | None
 ) -> tuple[dict, dict]:
-    """Translations of all systems by run, and the records of those that have some.
+    """Translations of all systems by run, and the records of systems from a folder of results.
 
     Args:
-        named: a name, and its translations; without these a system of the results.
-        results, split: a folder of results, see `read_results`, all of whose systems are taken unless
-            some are named; None without one.
-        baselines: the first of which comes first where results have no order of their own.
+        named: name of a system and its translations, or the name alone of a system in the folder.
+        results, split: folder of results, see `read_results`, and split; all its systems are taken unless some are
+            named.
+        baselines: the first one comes first, unless systems of the folder are named.
     """
     own = {name: {str(i + 1): path for i, path in enumerate(files)} for name, *files in named if files}
     if not results or not split:
@@ -83,22 +81,16 @@ def systems_of(
 def check_scores(
     record: dict, split: str, hypotheses: Sequence[str], references: Sequence[Sequence[str]], path: str
 ) -> None:
-    """Raise ValueError if a record has another BLEU than its translations, counted as it says: references differ.
+    """Raise ValueError if the BLEU score of a record differs from that of its translations with these references.
 
-    Versions of sacrebleu may differ, as scores do not. What was counted with other settings than `Bleu` knows, or with
-    another number of references, is not checked.
-
-    Args:
-        record: of the translations.
-        split: of both.
-        hypotheses, references: see `Bleu.statistics`.
-        path: of the references, for the message.
+    Records with settings that `Bleu` lacks or with another number of references are not checked. Versions of sacrebleu
+    may differ, since they give the same scores. The message names the `path` of the references.
     """
     said = record["scores"].get(split, {}).get("BLEU")
     if said is None:
         return
     recorded = said["signature"].partition("|version:")[0]
-    settings = dict(part.partition(":")[::2] for part in recorded.split("|"))
+    settings = dict(field.partition(":")[::2] for field in recorded.split("|"))
     if settings.get("tok") not in BLEU.TOKENIZERS:
         return
     bleu = Bleu(settings.get("case") == "lc", settings["tok"])
@@ -113,7 +105,7 @@ def check_scores(
 
 
 def check_records(corpus, records: Mapping, split: str | None, references: Sequence[str] | None) -> None:
-    """Raise ValueError if the scores of a corpus are not those that were recorded of its systems on a split."""
+    """Raise ValueError if the BLEU scores of a corpus differ from those in the records of its systems."""
     for system in corpus.systems:
         for run, hypotheses in zip(system.runs, system.hypotheses, strict=True):
             record = records.get(system.name, {}).get(run)

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class TableFormat(StrEnum):
-    """How a table is written."""
+    """The output format of a table."""
 
     text = "text"  # aligned columns
     tsv = "tsv"
@@ -30,15 +30,12 @@ _NEGATIVE = re.compile(r"(?<!\w)-(?=\d)")
 
 
 def format_table(header: Sequence[str], rows: Sequence[Sequence], form: str = TableFormat.text) -> str:
-    """A table; floats get one decimal, NaN is a dash.
+    """A table as text without a final line end; floats have one decimal, NaN is a dash.
 
     Args:
         header: names of the columns.
-        rows: one value a column; text and numbers.
+        rows: one text or number per column.
         form: a `TableFormat`.
-
-    Returns:
-        Lines, without the last line end.
     """
     cells = [list(header), *([_cell(value) for value in row] for row in rows)]
     if form == TableFormat.tsv:
@@ -62,7 +59,7 @@ def format_table(header: Sequence[str], rows: Sequence[Sequence], form: str = Ta
 
 
 def mean_and_deviation(values: Iterable[float]) -> str:
-    """Mean ± standard deviation of a sample; of one value, that alone; of none, a dash."""
+    """Mean ± standard deviation of a sample; the value alone if there is only one, a dash if there are none."""
     values = list(values)
     if len(values) < 2:
         return f"{values[0]:.1f}" if values else "-"
@@ -70,7 +67,7 @@ def mean_and_deviation(values: Iterable[float]) -> str:
 
 
 def _latex(cells: list[list[str]], numeric: list[bool]) -> str:
-    # at the start of a line, [ and * would be arguments of the \\ before it
+    # at the start of a line, [ and * would be read as arguments of the previous \\
     rows = [" & ".join(_escaped(cell) for cell in row) for row in cells]
     head, *body = [("{}" if row[:1] in ("[", "*") else "") + row + r" \\" for row in rows]
     columns = "".join("r" if right else "l" for right in numeric)
@@ -92,7 +89,7 @@ def _html(cells: list[list[str]], numeric: list[bool]) -> str:
 
 
 def _escaped(cell: str) -> str:
-    """Text for LaTeX; the hyphen before a number is a minus, one that stands for nothing a dash."""
+    """Text for LaTeX; a hyphen before a number becomes a minus, and a cell `-` a dash."""
     return "--" if cell == "-" else _NEGATIVE.sub("$-$", cell.translate(_LATEX))
 
 

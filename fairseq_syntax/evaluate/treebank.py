@@ -1,22 +1,19 @@
-"""Trees against a treebank: attachment accuracy and tag grammar (Tran & Bisk 2018, Sec. 6.2, Tables 3 and 4).
+"""Evaluation of trees against a treebank: attachment and tag grammar (Tran & Bisk 2018, Sec. 6.2, Tables 3 and 4).
 
-Punctuation (UPOS `PUNCT` of the treebank) is removed from the gold and from the predicted tree in the same way: a word
-whose head is punctuation moves to its nearest ancestor that is not; without one it becomes a root (`remove`).
-Of the K words that remain,
+Punctuation (UPOS `PUNCT` of the treebank) is removed from gold and predicted trees alike: a word whose head is
+punctuation is attached to its nearest ancestor that is not, or else becomes a root (`remove`). Scores are
 
-- DA is the share whose predicted head is the gold head. Being the root counts like having a head: a gold root is right
-  if it is predicted to be one.
-- UA is the share whose predicted arc is right, whichever way it points: an arc between i and j is right if the gold
-  tree has i -> j or j -> i. A root is right as in DA. Two predicted arcs between the same two words (a cycle, which a
-  tree has not) count once.
-- UAS is the share of all words, punctuation included, whose head is right: the usual unlabelled attachment score.
+- DA, directed accuracy: the share of the K remaining words with the right head, or rightly predicted as roots.
+- UA, undirected accuracy: the share of the K words with an arc that the gold tree has in either direction, or rightly
+  predicted as roots. Two predicted arcs between the same words (a cycle) count once.
+- UAS, the unlabelled attachment score: the share of all words, punctuation included, with the right head.
 
-The paper does not define its scores. In this form, L and R on today's English EWT and German GSD test sets are
-33.5/41.2 10.3/41.7 and 34.1/41.3 7.8/40.4; the paper has 34.0/40.5 7.8/40.9 and 34.4/42.8 8.6/41.5, of earlier
-releases. That L + R in DA exceeds UA by about the roots that the other baseline hits shows that roots do count there.
+The paper does not define its scores. With these definitions, L and R on the current English EWT and German GSD test
+sets are 33.5/41.2 10.3/41.7 and 34.1/41.3 7.8/40.4; the paper has 34.0/40.5 7.8/40.9 and 34.4/42.8 8.6/41.5 on earlier
+releases. There, L + R in DA exceeds UA by about the roots that the other baseline hits, so roots do count.
 
-A corpus of N words is one array of heads: `heads[i]` is the position in the corpus of word i's head, `ROOT` (-1) for
-roots. Sentences stand one after the other; `lengths` says how many words each has.
+A corpus of N words is one array of heads: `heads[i]` is the position of word i's head in the corpus, or `ROOT` (-1).
+`lengths` has the number of words of each sentence.
 """
 
 import hashlib
@@ -34,13 +31,13 @@ logger = logging.getLogger(__name__)
 
 PUNCTUATION = "PUNCT"
 
-TREES = "trees"  # the name of the scored trees in a record
+TREES = "trees"  # name of the evaluated trees in a record
 
 _FORMAT = 1
 
 
 def flatten(trees: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
-    """Heads of many sentences, `ROOT` for roots, as one array (N,) counted from the first word of all; and lengths."""
+    """The heads of all sentences as one array (N,) of positions in the corpus, and the lengths of the sentences."""
     lengths = np.array([len(heads) for heads in trees], dtype=np.int64)
     heads = np.concatenate([np.asarray(heads, dtype=np.int64) for heads in trees]) if len(trees) else np.empty(0, int)
     starts = np.repeat(np.cumsum(lengths) - lengths, lengths)
@@ -48,16 +45,15 @@ def flatten(trees: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def remove(heads: np.ndarray, removed: np.ndarray) -> np.ndarray:
-    """(K,) heads of the words that stay, counted among these, each attached to its nearest ancestor that stays.
+    """The heads (K,) of the remaining words as positions among them, in O(N log N).
 
-    A word without such an ancestor becomes a root. So if a removed word is the root of a sentence, all its dependents
-    that stay become roots, and a sentence may have several. A word that only leads into a cycle of removed words
-    (heads need not form a tree: a greedy prediction may have cycles) becomes a root as well. O(N log N).
+    Words are attached to their nearest remaining ancestor. Words without one become roots, and so do words that lead
+    into a cycle of removed words, since predicted heads need not form a tree. A sentence may have several roots.
     """
     removed = np.asarray(removed, dtype=bool)
-    # the entry after the last is the root, which -1 also finds
+    # the last entry is the root, which index -1 also finds
     ancestor = np.append(np.where(removed, heads, np.arange(len(heads))), ROOT)
-    for _ in range(len(heads).bit_length()):  # every round doubles the steps that are skipped
+    for _ in range(len(heads).bit_length()):  # every round doubles the number of steps skipped
         ancestor = ancestor[ancestor]
     head = ancestor[heads[~removed]]
     number = np.append(np.where(removed, ROOT, np.cumsum(~removed) - 1), ROOT)
@@ -65,7 +61,7 @@ def remove(heads: np.ndarray, removed: np.ndarray) -> np.ndarray:
 
 
 def lengths_without(lengths: np.ndarray, removed: np.ndarray) -> np.ndarray:
-    """Words of each sentence that stay; shapes as in `flatten` and `remove`."""
+    """The number of remaining words of each sentence."""
     sentence = np.repeat(np.arange(len(lengths)), lengths)
     return np.bincount(sentence[~np.asarray(removed, dtype=bool)], minlength=len(lengths))
 
@@ -85,23 +81,23 @@ def right_branching(lengths: np.ndarray) -> np.ndarray:
 
 
 def directed_hits(gold: np.ndarray, predicted: np.ndarray) -> np.ndarray:
-    """(K,) whether the head of each word is right; both (K,) heads of a corpus."""
+    """Whether the head of each word is right: (K,)."""
     return gold == predicted
 
 
 def undirected_hits(gold: np.ndarray, predicted: np.ndarray) -> np.ndarray:
-    """(K,) whether the predicted arc of each word is right, whichever way it points; both (K,) heads."""
+    """Whether the predicted arc of each word is right in either direction: (K,)."""
     words = np.arange(len(gold))
     has_head = predicted != ROOT
     reversed_arc = has_head & (gold[predicted] == words)
-    # of two arcs between the same words, the one that the gold tree has is counted
+    # of two arcs between the same words, only the one in the gold tree counts
     twice = has_head & (predicted[predicted] == words)
     return (gold == predicted) | (reversed_arc & ~twice)
 
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Shares of words, in percent; see the module for their definitions."""
+    """DA, UA and UAS in percent; see the module for their definitions."""
 
     directed: float
     undirected: float
@@ -109,18 +105,17 @@ class Accuracy:
 
 
 class Treebank:
-    """Gold trees of S sentences, and the scores of other trees over the same words.
+    """The gold trees of S sentences, with which predicted trees are compared.
 
-    Sentences without a tree, and those with fewer than `min_words` words that are not punctuation, are left out of
-    every score.
+    Sentences without a parse, or with fewer than `min_words` words other than punctuation, are left out.
 
     Attributes:
-        kept: (S,) whether each sentence takes part.
-        words: number N of words of these, punctuation included.
-        scored: number K of words without punctuation.
-        heads: (K,) gold heads without punctuation, of a corpus.
-        upos, deprels: (K,) tags and labels of these words.
-        digest: of the sentences that take part, with their trees.
+        kept: (S,) whether each sentence is scored.
+        words: number N of words in these sentences.
+        scored: number K of words other than punctuation.
+        heads: (K,) gold heads without punctuation.
+        upos, deprels: (K,) their tags and labels.
+        digest: hash of the scored sentences and trees.
     """
 
     def __init__(self, sentences: Sequence[Sentence], min_words: int = 1):
@@ -153,19 +148,19 @@ class Treebank:
         return len(self.heads)
 
     def without_punctuation(self, trees: Sequence[Sequence[int]]) -> np.ndarray:
-        """Heads (K,) of predicted trees, given for all S sentences, after the removal."""
+        """The heads (K,) of predicted trees for all S sentences, without punctuation."""
         return remove(self._flat(trees), self._punctuation)
 
     def baselines(self) -> dict[str, np.ndarray]:
-        """Heads (K,) of L and R over the words that are not punctuation."""
+        """The heads (K,) of the baselines L and R, without punctuation."""
         return {"L": left_branching(self.lengths), "R": right_branching(self.lengths)}
 
     def accuracy(self, trees: Sequence[Sequence[int]]) -> Accuracy:
-        """Scores of predicted trees: heads of all S sentences, over their J words each, `ROOT` for roots."""
+        """The scores of predicted heads for all S sentences."""
         return self._accuracy(self.without_punctuation(trees), self._flat(trees))
 
     def baseline_accuracy(self) -> dict[str, Accuracy]:
-        """Scores of L and R. Their UAS is that of the same baseline over all words, punctuation included."""
+        """The scores of L and R. Their UAS is that of the same baseline over all words, including punctuation."""
         over_all = {"L": left_branching(self._all_lengths), "R": right_branching(self._all_lengths)}
         return {name: self._accuracy(heads, over_all[name]) for name, heads in self.baselines().items()}
 
@@ -182,10 +177,9 @@ class Treebank:
         return heads
 
     def recall_by_relation(self, predicted: np.ndarray) -> dict[str, tuple[int, float, float]]:
-        """How many words of each gold relation are attached right by (K,) heads, the most frequent relation first.
+        """Recall of predicted heads (K,) by gold relation without subtypes, the most frequent relation first.
 
-        Returns relation without its subtype (`nmod:poss` is `nmod`) -> (number of words, % with the right head, % whose
-        gold arc is predicted in either direction). The root is a relation like the others.
+        Returns relation -> (number of words, % with the right head, % whose gold arc is predicted in either direction).
         """
         relations = np.array([label.split(":")[0] for label in self.deprels], dtype=object)
         names, number = np.unique(relations.astype(str), return_inverse=True)
@@ -198,10 +192,9 @@ class Treebank:
         }
 
     def scores(self, predicted: Sequence[Sequence[int]] | None = None) -> dict[str, dict]:
-        """All scores of predicted trees, if there are some, and of L and R.
+        """All scores of predicted trees, if any, and of L and R.
 
-        Returns:
-            TREES, L and R -> `DA`, `UA`, `UAS`, and `relations`: relation -> `words`, `DA`, `UA`.
+        Returns TREES, L and R -> `DA`, `UA`, `UAS`, and `relations`: relation -> `words`, `DA`, `UA`.
         """
         accuracy, heads = self.baseline_accuracy(), self.baselines()
         if predicted is not None:
@@ -209,24 +202,19 @@ class Treebank:
             heads[TREES] = self.without_punctuation(predicted)
         return {
             name: {
-                **{"DA": found.directed, "UA": found.undirected, "UAS": found.uas},
+                **{"DA": shares.directed, "UA": shares.undirected, "UAS": shares.uas},
                 "relations": {
                     relation: {"words": words, "DA": directed, "UA": undirected}
                     for relation, (words, directed, undirected) in self.recall_by_relation(heads[name]).items()
                 },
             }
-            for name, found in accuracy.items()
+            for name, shares in accuracy.items()
         }
 
-    def record(self, predicted: Sequence[Sequence[int]], found: str) -> str:
-        """These scores as JSON, with what they are of.
-
-        Args:
-            predicted: see `accuracy`.
-            found: how the trees were found; records that differ in it cannot be put together.
-        """
+    def record(self, predicted: Sequence[Sequence[int]], origin: str) -> str:
+        """The scores as JSON. Records with a different `origin` of the predicted trees cannot be combined."""
         sizes = {"sentences": int(self.kept.sum()), "words": self.words, "scored": self.scored}
-        content = {"format": _FORMAT, "digest": f"{self.digest} {found}", **sizes, "scores": self.scores(predicted)}
+        content = {"format": _FORMAT, "digest": f"{self.digest} {origin}", **sizes, "scores": self.scores(predicted)}
         return json.dumps(content, indent=1) + "\n"
 
 
@@ -235,15 +223,14 @@ class Treebank:
 
 @dataclass(frozen=True)
 class Grammar:
-    """Counts of arcs by the tags of head and child."""
+    """Numbers of arcs by the tags of head and child."""
 
     tags: list[str]  # G tags in alphabetical order
-    # (G, G) number of arcs, [tag of the head, tag of the child]. Roots have no head and are not counted.
-    counts: np.ndarray
+    counts: np.ndarray  # (G, G) number of arcs, [tag of the head, tag of the child], without roots
 
     @classmethod
     def of(cls, heads: np.ndarray, tags: Sequence[str]) -> "Grammar":
-        """Count arcs of (K,) heads of a corpus and K tags."""
+        """Count the arcs of K heads and tags."""
         names, number = np.unique(np.asarray(tags, dtype=str), return_inverse=True)
         child = np.flatnonzero(np.asarray(heads) != ROOT)
         pairs = number[np.asarray(heads)[child]] * len(names) + number[child]
@@ -251,7 +238,7 @@ class Grammar:
         return cls([str(name) for name in names], counts)
 
     def share(self, head: str, child: str) -> float:
-        """Percentage of the dependents of words tagged `head` that are tagged `child`; NaN if it has no dependent."""
+        """Percentage of `child` among the tags of dependents of words tagged `head`; NaN without dependents."""
         if head not in self.tags:
             return float("nan")
         row = self.counts[self.tags.index(head)]
@@ -259,7 +246,7 @@ class Grammar:
         return 100 * float(hits / row.sum()) if row.sum() else float("nan")
 
     def frequent(self, number: int) -> list[tuple[str, str]]:
-        """The `number` most frequent (head tag, child tag), the most frequent first."""
+        """The most frequent pairs of head tag and child tag, at most `number`, the most frequent first."""
         order = np.argsort(-self.counts.ravel(), kind="stable")[:number]
         pairs = zip(*np.unravel_index(order, self.counts.shape), strict=True)
         return [(self.tags[head], self.tags[child]) for head, child in pairs if self.counts[head, child]]
@@ -270,20 +257,20 @@ class Grammar:
 
 @dataclass(frozen=True)
 class Sharpness:
-    """How sure graphs are of the heads of words."""
+    """How certain graphs are about the heads of words."""
 
-    entropy: float  # mean over the words of the entropy of their heads, in nats
-    # the same in percent of log N, of which N, the words of the sentence, are the possible heads: the others and
-    # ROOT. Sentences of one word, which leave no choice, are left out; NaN without others.
+    entropy: float  # mean entropy of a word's head, in nats
+    # the same in percent of log N for the N possible heads, the other words and ROOT; without sentences of one word,
+    # NaN if there are no others
     share: float
     top: float  # mean probability of the most probable head
-    trees: float  # percentage of graphs of which the most probable heads form a tree with one root
+    trees: float  # percentage of graphs whose most probable heads form a tree with one root
 
 
 def sharpness(graphs: Sequence[np.ndarray]) -> Sharpness:
-    """Sharpness of graphs (Hashimoto & Tsuruoka 2017, Sec. 6.2), each with a word or more, of which there must be one.
+    """The sharpness of one or more graphs (Hashimoto & Tsuruoka 2017, Sec. 6.2), each with at least one word.
 
-    A graph is an array (J, J + 1) of probabilities, [dependent, head]: column 0 is ROOT, column h is word h - 1.
+    A graph has probabilities (J, J + 1), [dependent, head], where column 0 is ROOT and column h is word h - 1.
     """
     lengths = np.array([len(graph) for graph in graphs])
     entropies = np.concatenate([entr(graph).sum(axis=1) for graph in graphs])
@@ -302,12 +289,12 @@ def _is_tree(graph: np.ndarray) -> bool:
     return heads.count(ROOT) == 1 and find_cycle(heads) is None
 
 
-# --- trees of other parsers ------------------------------------------------------------------------------------------
+# --- trees from other parsers ----------------------------------------------------------------------------------------
 
 
 @dataclass
 class Comparison:
-    """How many words of the trees that went in came out with the same head, and with the same label as well."""
+    """Counts of words whose head, or head and label, are the same in two files of trees."""
 
     sentences: int = 0
     unparsed: int = 0

@@ -109,7 +109,7 @@ def compare(
     """
     from ..evaluate import comparison
     from ..evaluate import metrics as scores
-    from ..evaluate.buckets import breakdown, known_source
+    from ..evaluate.buckets import breakdown, read_source
     from ..evaluate.comet import Comet
     from ..evaluate.corpus import read_corpus
     from ..evaluate.results import check_records
@@ -123,7 +123,7 @@ def compare(
     used += [Comet(comet)] if comet else []
     chance = comparison.Chance(trials, resamples, seed)
     evaluation = comparison.Evaluation(corpus, used, chance, sign_test)
-    found, known = comparison.compare(evaluation, baselines), known_source(corpus, parse)
+    found, known = comparison.compare(evaluation, baselines), read_source(corpus, parse)
     found["buckets"] = breakdown(evaluation, baselines[0], by, known, width, longest, minimum)
     return Comparison(evaluation, found, known.parses)
 

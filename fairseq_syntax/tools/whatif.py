@@ -547,7 +547,7 @@ def _sentence(model: GivenTrees, args: argparse.Namespace) -> tuple:
 
 
 def _run_pairs(model: GivenTrees, args: argparse.Namespace) -> None:
-    from ..evaluate.contrast import known
+    from ..evaluate.contrast import columns_of
     from ..evaluate.tree_pairs import tables
 
     preparation, search = verb.preparation_of(args), verb.search_of(args)
@@ -556,7 +556,7 @@ def _run_pairs(model: GivenTrees, args: argparse.Namespace) -> None:
         with written(args.output) as out:
             out.write(record.as_json())
     if args.output != "-":
-        print(tables(record, known(pairs), args.format))
+        print(tables(record, columns_of(pairs), args.format))
 
 
 main = verb.Verb(__doc__, add_arguments, run, check, outputs=("draw", "output"))
