@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from fairseq_syntax.evaluate.contrast import Record, groups_of, known, mcnemar, read_record, wilson
+from fairseq_syntax.evaluate.contrast import Record, columns_of, groups_of, mcnemar, read_record, wilson
 from fairseq_syntax.evaluate.minimal_pairs import Pairs, find_pairs, read_pairs, write_pairs
 
 
@@ -78,7 +78,7 @@ def test_groups():
         "kind": ["b", "a", "b", "a", "a", "a", "a"],
         "same": ["x"] * 7,
     }
-    found = groups_of(known(Pairs(texts, texts, texts, details)))
+    found = groups_of(columns_of(Pairs(texts, texts, texts, details)))
     as_lists = {name: [(label, part.tolist()) for label, part in parts] for name, parts in found.items()}
     assert as_lists == {
         "distance": [("0", [0]), ("1", [1]), ("2-4", [2]), ("5-7", [3]), ("8-10", [4]), (">10", [5, 6])],
