@@ -16,9 +16,7 @@ from .token_files import AGAIN, check_tokens, parts_of, split_languages, token_r
 
 logger = logging.getLogger(__name__)
 
-OTHER_POLICY = (
-    "choose --sdatt-missing global or linear (of a trained model: --model-overrides \"{'sdatt_missing': 'global'}\")"
-)
+OTHER_POLICY = "choose --sdatt-missing global (of a trained model: --model-overrides \"{'sdatt_missing': 'global'}\")"
 """What to do where a model refuses sentences without a parse."""
 
 

@@ -58,32 +58,21 @@ def checkpoint(data_bin, tmp_path_factory):
     return commands.scatter(directory / "checkpoint_last.pt")
 
 
-def override(policy):
-    return ["--model-overrides", f"{{'sdatt_missing': '{policy}'}}"]
-
-
 @pytest.fixture(scope="module")
 def expected(data, checkpoint):
-    """Policy -> translations of the binarized data."""
-    return {policy: commands.generate(data, checkpoint, *override(policy)) for policy in ("global", "linear")}
+    """Translations of the binarized data."""
+    return commands.generate(data, checkpoint)
 
 
-def test_policies_differ_just_where_there_is_no_parse(expected):
-    found = [expected[policy] for policy in ("global", "linear")]
-    differ = {i for i in range(LINES) if abs(found[0][i][0] - found[1][i][0]) > 1e-4}
-    assert differ == {MISSING, BROKEN}
-
-
-@pytest.mark.parametrize("policy", ["global", "linear"])
-def test_raw_text_that_cannot_be_parsed_is_translated_alike(data_bin, text, checkpoint, expected, policy):
-    options = [*DECODING, "--parser", "conllu", "--parser-model", text.parent / "lacking.conllu", *override(policy)]
+def test_raw_text_that_cannot_be_parsed_is_translated_alike(data_bin, text, checkpoint, expected):
+    options = [*DECODING, "--parser", "conllu", "--parser-model", text.parent / "lacking.conllu"]
     arguments = [data_bin, "--path", checkpoint, "--input", f"{text}.en", *options]
     with pytest.raises(TreeFormatError, match="no tree for the sentence"):
         commands.run("fairseq-interactive", *arguments)
     arguments += ["--parser-unparsed", "accept"]
     for batches in ([], ["--buffer-size", 100, "--batch-size", 5]):
         output = commands.run("fairseq-interactive", *arguments, *batches)
-        assert_same_hypotheses(commands.hypotheses(output), expected[policy])
+        assert_same_hypotheses(commands.hypotheses(output), expected)
         assert output.count("translated without a parse: ") == 2
         assert f"2 of {LINES if batches else BROKEN + 1} sentences had no parse" in output
 
@@ -96,13 +85,14 @@ def test_text_may_be_asked_to_go_without_a_parse(data_bin, text, checkpoint, tmp
     found = commands.run("fairseq-interactive", *arguments, "--parser", "none")
     assert_same_hypotheses(commands.hypotheses(found), commands.hypotheses(expected))
     assert "without a parse" in expected and "without a parse" not in found
+    refusing = ["--model-overrides", "{'sdatt_missing': 'error'}"]
     with pytest.raises(ValueError, match="--parser none: the model refuses sentences without a parse"):
-        commands.interactive(data_bin, checkpoint, f"{text}.en", *override("error"), "--parser", "none")
+        commands.interactive(data_bin, checkpoint, f"{text}.en", *refusing, "--parser", "none")
 
 
 def test_the_hub_translates_what_cannot_be_parsed(data_bin, text, checkpoint, expected):
     options = {"parser": "conllu", "parser_model": str(text.parent / "lacking.conllu"), "parser_unparsed": "accept"}
     hub = SyntaxDirectedModel.from_pretrained(str(checkpoint.parent), checkpoint.name, str(data_bin), **options).eval()
     lines = text.with_suffix(".en").read_text(encoding="utf-8").splitlines()
-    assert hub.translate(lines, **SEARCH) == [expected["global"][i][1] for i in range(LINES)]
+    assert hub.translate(lines, **SEARCH) == [expected[i][1] for i in range(LINES)]
     assert (hub.task.live.unparsed, hub.task.live.sentences) == (2, LINES)

@@ -24,7 +24,7 @@ ARRAYS = ["words", "heads", "parents", "distances", "deprels", "upos"]
 # number of the sentence -> what its tree looks like instead, from its rows, and what the message says of it
 BROKEN = {
     2: (lambda rows: [change(rows[0], 6, 2), change(rows[1], 6, 1), *rows[2:]], "the heads form a cycle"),
-    8: (lambda rows: [change(rows[0], 6, 77), *rows[1:]], "head 77 of word"),
+    8: (lambda rows: [change(rows[0], 6, 77), *rows[1:]], "head '77' of word"),
     9: (lambda rows: [*rows[:-1], change(rows[-1], 6, "x")], "head 'x' of word"),
     17: (lambda rows: [*rows[:-1], rows[-1].rsplit("\t", 1)[0]], "9 columns"),
     18: (lambda rows: [change(rows[0], 1, "other"), *rows[1:]], "but the parse has 'other'"),
@@ -193,8 +193,6 @@ MIXED = [*range(1, 8), *BROKEN, *MISSING]
     ("arch", "extra"),
     [
         ("sdatt_tiny", ["--sdatt-missing", "global"]),
-        ("sdatt_tiny", ["--sdatt-missing", "linear", "--left-pad-source"]),
-        ("sdatt_transformer_tiny", ["--sdatt-missing", "linear"]),
         ("sdatt_transformer_tiny", ["--sdatt-missing", "global", "--left-pad-source"]),
         *(("dasa_transformer_tiny", []), ("dasa_transformer_tiny", ["--left-pad-source"])),
         *(("pascal_transformer_tiny", []), ("pascal_transformer_tiny", ["--left-pad-source"])),
@@ -210,29 +208,6 @@ def test_a_batch_with_and_without_parses_is_its_sentences(data, arch, extra):
         # the Gaussians of these two are in single precision, and their last bit depends on the size of the tensor
         tolerance = 1e-6 if arch.startswith(("dasa", "pascal")) else 1e-11
         torch.testing.assert_close(together[number], alone, atol=tolerance, rtol=0)
-
-
-@pytest.mark.parametrize("padding", [[], ["--left-pad-source"]], ids=["right", "left"])
-@pytest.mark.parametrize("arch", ["sdatt_tiny", "sdatt_transformer_tiny"])
-def test_linear_is_the_distance_in_the_sentence(data, arch, padding):
-    """A model that is given |i - j| as the distances of just these sentences."""
-    narrow = ["--sdatt-n", 1.5, *padding]
-    task, linear = set_up(data, arch, "--sdatt-missing", "linear", *narrow)
-    _, other = set_up(data, arch, *narrow)
-    task.load_dataset("train")
-    batch = batch_of(task, MIXED)
-    found, plain = (model(**batch["net_input"])[0] for model in (linear, other))
-    syntax, tokens = batch["net_input"]["src_syntax"], batch["net_input"]["src_tokens"]
-    columns = torch.arange(tokens.shape[1])
-    unparsed = torch.tensor([i in BROKEN or i in MISSING for i in batch["id"].tolist()])
-    real = (tokens != 1)[:, :, None] & (tokens != 1)[:, None, :] & unparsed[:, None, None]
-    given = torch.where(real, (columns[:, None] - columns).abs().to(torch.uint8), syntax["distances"])
-    syntax["distances"] = given
-    expected, _ = other(**batch["net_input"])
-    torch.testing.assert_close(found, expected, atol=1e-12, rtol=0)
-    # the distances do matter, and only those of these sentences were changed
-    changed = (found - plain).abs().amax((1, 2))
-    assert (changed[unparsed] > 1e-6).sum() > unparsed.sum() / 2 and not changed[~unparsed].any()
 
 
 def test_global_is_global_attention(data):
@@ -456,33 +431,19 @@ def test_a_line_that_ends_inside_a_word_is_an_error_still():
         LiveSyntax(Picky(fail), "subword_nmt", accept_unparsed=True)(["a@@"])
 
 
-def test_a_file_that_lacks_a_tree(tmp_path, caplog):
-    """Those of equal sentences are given out in their order, also around the one that is missing."""
-    rows = [["a", "b"], ["c"], ["a", "b"]]
-    first, third = chain(rows[0]), Sentence(rows[2], [1, -1], ["dep"] * 2, ["X"] * 2)
+def test_a_file_that_lacks_a_tree_and_has_a_broken_one(tmp_path, caplog):
+    """Those of equal sentences are given out in their order, also around these two."""
+    trees = [chain(["a", "b"]), chain(["c"]), chain(["a", "b"]), Sentence(["a", "b"], [1, -1], ["dep"] * 2, ["X"] * 2)]
+    trees[2].heads[:] = [1, 0]
     path = tmp_path / "trees.conllu"
-    lines = [
-        "".join(f"{i + 1}\t{word}\t_\tX\t_\t_\t{tree.heads[i] + 1}\tdep\t_\t_\n" for i, word in enumerate(tree.forms))
-        for tree in (first, chain(["c"]), third)
-    ]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    texts = ["a b", "not there", "c", "a b"]
-    live = LiveSyntax(ConlluParser(path), "subword_nmt", accept_unparsed=True)
-    assert [s.heads.tolist() for s in live(texts)] == [[-1, 0], [-2, -2], [-1], [1, -1]]
-    assert "no tree for the sentence 'not there'" in caplog.text
-    assert "1 of 4 sentences had no parse" in caplog.text
-    with pytest.raises(TreeFormatError, match="no tree for the sentence 'not there'"):
-        LiveSyntax(ConlluParser(path), "subword_nmt")(texts)
-
-
-def test_a_sentence_keeps_its_place_among_equal_ones_when_its_tree_is_broken(tmp_path):
-    path = tmp_path / "trees.conllu"
-    row = "{}\t{}\t_\tX\t_\t_\t{}\tdep\t_\t_\n"
-    cycle = row.format(1, "a", 2) + row.format(2, "b", 1)
-    path.write_text("\n".join([cycle, row.format(1, "a", 2) + row.format(2, "b", 0)]), encoding="utf-8")
+    path.write_text("".join(map(format_sentence, trees)), encoding="utf-8")
+    texts = ["a b", "not there", "c", "a b", "a b"]
     live = LiveSyntax(ConlluParser(path, skip_broken=True), "subword_nmt", accept_unparsed=True)
-    assert [s.heads.tolist() for s in live(["a b", "a b"])] == [[-2, -2], [1, -1]]
-    assert live.unparsed == 1
+    assert [s.heads.tolist() for s in live(texts)] == [[-1, 0], [-2, -2], [-1], [-2, -2], [1, -1]]
+    assert "no tree for the sentence 'not there'" in caplog.text
+    assert "2 of 5 sentences had no parse" in caplog.text and live.unparsed == 2
+    with pytest.raises(TreeFormatError, match="no tree for the sentence 'not there'"):
+        LiveSyntax(ConlluParser(path, skip_broken=True), "subword_nmt")(texts)
 
 
 @pytest.mark.parametrize("accepted", [False, True])

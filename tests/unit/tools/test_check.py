@@ -87,9 +87,10 @@ def test_every_fault_is_named_once(data, capsys, tmp_path):
     (folder / "test.en-de.en.heads.bin").write_bytes(b"")
     (folder / "dict.de.txt").write_text((folder / "dict.de.txt").read_text() + "more 1\n")
     (folder / "test.en-de.de.idx").unlink()
+    (folder / "train.en-de.en.words.idx").unlink()
     code, out, err = run(capsys, folder)
     assert code == 1 and f"{folder}: all right" not in out
-    for name in ("train.en-de.en.deprels.bin", "test.en-de.de.idx", "dict.de.txt"):
+    for name in ("train.en-de.en.deprels.bin", "test.en-de.de.idx", "dict.de.txt", "train.*.words.idx"):
         assert len([line for line in err if line.startswith(f"fairseq-syntax preprocess: {folder}/{name}: ")]) == 1, (
             name
         )
