@@ -9,12 +9,12 @@ _MARKS = "os^v"
 
 
 def draw_differences(found: Mapping[str, Sequence[dict]]):
-    """A panel a split, a row a system, a mark a seed: its BLEU less the mean of its baseline, which has a row, too.
+    """A panel for each split, with a row for each system and a mark for each seed: its BLEU less its baseline's mean.
 
-    Where sentences are told apart by labels, each kind has a mark of its own.
+    The baseline has a row, too. If labels group the sentences, each kind has its own mark.
 
     Args:
-        found: split -> its comparisons, one a baseline, the baseline first among the systems of each.
+        found: split -> its comparisons, one for each baseline, the baseline first among the systems of each.
 
     Returns:
         A matplotlib figure.

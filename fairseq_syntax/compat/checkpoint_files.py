@@ -88,12 +88,12 @@ def check_state(state: object, path: str | Path) -> None:
 
 
 def check_architecture(state: Mapping, path: str | Path) -> None:
-    """Raise ValueError if nobody has registered the model that a checkpoint is of."""
+    """Raise ValueError if the model of a checkpoint is not registered."""
     from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
 
     options = options_of(state)
     name = options.get("arch") or options.get("_name")
     if name not in ARCH_MODEL_REGISTRY and name not in MODEL_REGISTRY:
         raise ValueError(
-            f"{path}: of a model {name!r} that nobody has registered; give its --user-dir, or a newer fairseq-syntax"
+            f"{path}: of a model {name!r} that is not registered; give its --user-dir, or a newer fairseq-syntax"
         )

@@ -119,8 +119,8 @@ class Preprocessing:
             for text in texts:
                 refuse_returns(text)
             raise TreeFormatError(
-                f"{texts[0]}: {lines[0]} lines, but {texts[1]} has {lines[1]}; a translation must stand on the line "
-                "of its source"
+                f"{texts[0]}: {lines[0]} lines, but {texts[1]} has {lines[1]}; each translation must be on "
+                "the same line as its source"
             )
         self._trees(prefix)
 

@@ -105,7 +105,7 @@ def _known(what: str, name: str, registry: dict) -> type:
     if name not in registry:
         near = difflib.get_close_matches(name, filter(None, registry), 1)
         hint = f"did you mean {near[0]}?" if near else "fairseq-syntax options lists the architectures"
-        raise ValueError(f"{what} {name}: there is none of this name; {hint}")
+        raise ValueError(f"{what} {name}: not registered; {hint}")
     return registry[name]
 
 

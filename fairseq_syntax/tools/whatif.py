@@ -2,9 +2,9 @@
 
 The sentence comes with its tree, from CoNLL-U or a split, or is parsed (--parser). It is translated under this tree and
 under others: one with other heads (--head 5=2 attaches word 5 to word 2; 0 makes it the root), or those of a file over
-the same words (--trees). Printed are the trees, with a * where they differ from the first; every translation, with its
-log-probability under each tree; and the source word that each word of a translation attends to most. The edited tree
-must have one root.
+the same words (--trees). The program prints the trees, with a * where they differ from the first; every translation,
+with its log-probability under each tree; and the source word that each word of a translation attends to most. The
+edited tree must have one root.
 
   PASCAL, tags, DASA, SDAtt, chen17, LGP-NMT with --lgp-graph dep   read the tree
   LISA                     attends by the tree instead of its own prediction, as with --lisa-gold-parses

@@ -382,7 +382,7 @@ def filled(value):
     return lambda state: [parameter.fill_(value) for parameter in state["model"].values()]
 
 
-case("that nobody has registered; give its --user-dir", "edited.pt: of a model 'no_such_model'")(
+case("that is not registered; give its --user-dir", "edited.pt: of a model 'no_such_model'")(
     of_edited(lambda state: state["cfg"].update(model={"_name": "no_such_model"}))
 )
 case("no split tells the languages of the model; give the data it was trained on", "/empty: ")(

@@ -39,7 +39,7 @@ def test_defaults_are_those_of_the_preset(shown):
 
 def test_a_criterion_that_nobody_has_registered(capsys):
     assert options.main(["lisa_transformer", "--criterion", "zz"]) == 1
-    assert "--criterion zz: there is none of this name" in capsys.readouterr().err
+    assert "--criterion zz: not registered" in capsys.readouterr().err
 
 
 def test_all_architectures_can_be_described(shown):
