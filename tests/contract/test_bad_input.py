@@ -28,12 +28,10 @@ import treebanks
 from corpora import Item, random_items, write_split
 from fairseq import options, tasks
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
-from fairseq.distributed import ModuleProxyWrapper
 from fairseq.file_io import PathManager
 from fairseq.optim import build_optimizer
 from fairseq.optim.lr_scheduler import build_lr_scheduler
 from integration import commands
-from torch.nn.parallel import DistributedDataParallel
 from training_options import configuration
 
 from fairseq_syntax import compat
@@ -49,7 +47,6 @@ from fairseq_syntax.pictures.dependency_trees import draw_tree
 from fairseq_syntax.systems.latent_tree.reinforce import ReinforceTreeConfig, ReinforceTreeCriterion
 from fairseq_syntax.systems.latent_tree.task import TreeTranslationConfig, TreeTranslationTask
 from fairseq_syntax.systems.latent_tree.transitions import Limits, legality
-from fairseq_syntax.systems.parser.task import DependencyParsingTask
 from fairseq_syntax.tools import look, parse, preprocess
 from fairseq_syntax.trees.conllu import UNPARSED, Sentence
 
@@ -605,25 +602,6 @@ def _(world):
     empty = world.folder / "empty-characters"
     empty.mkdir()
     TreeTranslationTask.setup_task(TreeTranslationConfig(data=str(empty)))
-
-
-@case("way of gathering the gradients does not allow", "--criterion joint_parsing: ", "give --ddp-backend legacy_ddp")
-def _(world):
-    torch.distributed.init_process_group("gloo", init_method=f"file://{world.folder}/group", rank=0, world_size=1)
-    world.monkeypatch.setattr(DependencyParsingTask, "build_model", wrapped(DependencyParsingTask.build_model))
-    try:
-        return parser_refused(world)
-    finally:
-        torch.distributed.destroy_process_group()
-
-
-def wrapped(build):
-    """`build_model` of a task, but with PyTorch's wrapper around the model, as fairseq does it on several GPUs."""
-
-    def build_wrapped(*args, **options):
-        return ModuleProxyWrapper(DistributedDataParallel(build(*args, **options)))
-
-    return build_wrapped
 
 
 # --- training recipes, averaging, lengths -----------------------------------------------------------------------

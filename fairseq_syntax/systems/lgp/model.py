@@ -250,14 +250,7 @@ class LatentGraphModel(RecurrentModel):
         if args.lgp_graph == GraphKind.dep:
             require_trees(cls, task)
             labels = len(task.syntax_dictionary("deprels"))
-        parser = LatentGraphParser(
-            args.lgp_parser_size,
-            args.lgp_pos_size,
-            args.lgp_num_pos,
-            labels,
-            args.lgp_graph,
-            args.lgp_classifier_hidden,
-        )
+        parser = LatentGraphParser(args.lgp_parser_size, args.lgp_pos_size, args.lgp_num_pos, labels, args.lgp_graph)
         target = task.target_dictionary
         table = nn.Embedding(len(target), args.lgp_size, padding_idx=target.pad())
         encoder = LatentGraphEncoder(dictionary, args, words, parser)
@@ -288,12 +281,7 @@ class LatentGraphModel(RecurrentModel):
 
 def adapt_options(args, trained: LatentGraphParserModel) -> None:
     """Take what a trained parser fixes from it. Raises ValueError: an option contradicts it."""
-    hidden = trained.parser.pos_classifier.hidden
-    fixed = {
-        "lgp_parser_size": trained.parser.size,
-        "lgp_pos_size": trained.parser.pos_input.out_features,
-        "lgp_classifier_hidden": 0 if hidden is None else hidden.out_features,
-    }
+    fixed = {"lgp_parser_size": trained.parser.size, "lgp_pos_size": trained.parser.pos_input.out_features}
     case = str(WordCase.lower if trained.words.lowercase else WordCase.written)
     if args.lgp_word_case != WordCase.auto:
         fixed["lgp_word_case"] = case

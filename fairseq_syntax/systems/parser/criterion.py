@@ -8,7 +8,6 @@ from fairseq.criterions.cross_entropy import CrossEntropyCriterionConfig
 from fairseq.logging import metrics
 from torch import Tensor
 from torch.nn import functional as F
-from torch.nn.parallel import DistributedDataParallel
 
 from ...trees import spanning
 from ...trees.conllu import ROOT
@@ -52,11 +51,7 @@ class JointParsingCriterion(FairseqCriterion):
         self.sentence_avg = sentence_avg
 
     def forward(self, model, sample, reduce=True):
-        """(loss, sample size, what to log); see the class.
-
-        Raises ValueError: PyTorch gathers the gradients of several processes.
-        """
-        _check_wrapper(model)
+        """(loss, sample size, what to log); see the class."""
         kind = sample["pass"]
         training = model.training
         graph = model(**sample["net_input"], tags_only=training and kind == "pos")
@@ -106,17 +101,6 @@ class JointParsingCriterion(FairseqCriterion):
     def logging_outputs_can_be_summed() -> bool:
         """True: fairseq's other way of gathering logs needs a GPU."""
         return True
-
-
-def _check_wrapper(model) -> None:
-    """Raise ValueError if the model is wrapped by PyTorch, which wants gradients of all parameters in every pass."""
-    while isinstance(getattr(model, "module", None), torch.nn.Module):  # what fairseq wraps for several processes
-        model = model.module
-        if isinstance(model, DistributedDataParallel):
-            raise ValueError(
-                "--criterion joint_parsing: a pass over tags leaves parameters of the parser unused, which PyTorch's "
-                "way of gathering the gradients does not allow; give --ddp-backend legacy_ddp, or train in one process"
-            )
 
 
 def _nll(log_probs: Tensor, gold: Tensor) -> Tensor:

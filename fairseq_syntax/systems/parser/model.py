@@ -43,12 +43,6 @@ class GraphParserOptions(FairseqDataclass):
     lgp_word_case: WordCase = option(
         WordCase.auto, "look words up in lower case, as written, or (auto) in lower case with --lgp-word-vectors"
     )
-    lgp_classifier_hidden: int = option(
-        0,
-        "size of a ReLU layer before the classifiers of parts of speech and labels; 0: none",
-        "[0, inf)",
-        reading=True,
-    )
 
 
 @dataclass
@@ -103,13 +97,8 @@ class LatentGraphParserModel(BaseFairseqModel):
             raise ValueError("--arch lgp_parser: parses, and does not translate; use --task dependency_parsing")
         dictionary = task.source_dictionary
         words = build_words(args, dictionary, vocabulary)
-        parser = LatentGraphParser(
-            args.lgp_parser_size,
-            args.lgp_pos_size,
-            len(vocabulary["pos"]),
-            len(vocabulary["labels"]),
-            classifier_hidden=args.lgp_classifier_hidden,
-        )
+        pos, labels = vocabulary["pos"], vocabulary["labels"]
+        parser = LatentGraphParser(args.lgp_parser_size, args.lgp_pos_size, len(pos), len(labels))
         # a checkpoint has the vectors; their files may be gone
         if not task.from_checkpoint:
             load_vectors(words, args.lgp_word_vectors, args.lgp_ngram_vectors)
@@ -118,8 +107,7 @@ class LatentGraphParserModel(BaseFairseqModel):
         # read by the optimizer `lgp_sgd`, which spares biases by itself
         for name, parameter in parser.named_parameters():
             parameter.weight_decay = args.lgp_lstm_decay if name.startswith("layer") else args.lgp_classifier_decay
-        longest = task.cfg.max_source_positions
-        return cls(words, parser, dictionary, vocabulary["pos"], vocabulary["labels"], longest)
+        return cls(words, parser, dictionary, pos, labels, task.cfg.max_source_positions)
 
     def max_positions(self):
         """Tokens of a sentence, EOS included."""

@@ -109,23 +109,17 @@ def log_softmax(scores: Tensor) -> Tensor:
 
 
 class SoftmaxClassifier(nn.Module):
-    """Logarithms of class probabilities: softmax of one layer, as in LGP, or with a ReLU layer below it, as in JMT."""
+    """Logarithms of class probabilities: softmax of one layer; in JMT, a ReLU layer is below it."""
 
-    def __init__(self, size: int, classes: int, hidden: int = 0):
+    def __init__(self, size: int, classes: int):
         super().__init__()
-        self.hidden = nn.Linear(size, hidden) if hidden else None
-        self.output = nn.Linear(hidden or size, classes)
+        self.output = nn.Linear(size, classes)
         # all classes are equally likely at first
         nn.init.zeros_(self.output.weight)
         nn.init.zeros_(self.output.bias)
-        if hidden:
-            nn.init.xavier_uniform_(self.hidden.weight)
-            nn.init.zeros_(self.hidden.bias)
 
     def forward(self, states: Tensor) -> Tensor:
         """(…, size) -> (…, C), at least in float32."""
-        if self.hidden is not None:
-            states = torch.relu(self.hidden(states))
         return log_softmax(self.output(states))
 
 
@@ -173,27 +167,18 @@ class LatentGraphParser(nn.Module):
         pos_size: d2, of y.
         num_pos, num_labels: classes.
         graph: where heads and labels come from.
-        classifier_hidden: size of a ReLU layer in both classifiers; 0 for none, as in the paper.
 
     Infinite scores (of half precision, say) count as the greatest number; NaN in x or in states makes all of its
     sentence NaN, and nothing of others.
     """
 
-    def __init__(
-        self,
-        size: int,
-        pos_size: int,
-        num_pos: int,
-        num_labels: int,
-        graph: GraphKind = GraphKind.latent,
-        classifier_hidden: int = 0,
-    ):
+    def __init__(self, size: int, pos_size: int, num_pos: int, num_labels: int, graph: GraphKind = GraphKind.latent):
         super().__init__()
         self.size = size
         self.num_labels = num_labels
         self.graph = GraphKind(graph)
         self.layer1 = TwoWayLSTM(2 * size, size)
-        self.pos_classifier = SoftmaxClassifier(2 * size, num_pos, classifier_hidden)
+        self.pos_classifier = SoftmaxClassifier(2 * size, num_pos)
         self.pos_input = nn.Linear(num_pos, pos_size, bias=False)
         nn.init.xavier_uniform_(self.pos_input.weight)
         self.layer2 = TwoWayLSTM(2 * size + pos_size + size, size)
@@ -203,7 +188,7 @@ class LatentGraphParser(nn.Module):
             nn.init.xavier_uniform_(self.head_scorer.weight)
         self.label_classifier = None
         if self.graph in (GraphKind.latent, GraphKind.uni):
-            self.label_classifier = SoftmaxClassifier(4 * size, num_labels, classifier_hidden)
+            self.label_classifier = SoftmaxClassifier(4 * size, num_labels)
 
     def forward(
         self,

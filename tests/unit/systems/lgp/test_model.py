@@ -179,11 +179,11 @@ def trained_parser(words, network) -> LatentGraphParserModel:
 def test_options_of_a_trained_parser(build):
     encoder = build(lgp_word_case="lower").encoder
     trained = trained_parser(encoder.words, encoder.parser)
-    fixed = {"lgp_parser_size": 3, "lgp_pos_size": 4, "lgp_classifier_hidden": 0, "lgp_parser_path": "parser.pt"}
+    fixed = {"lgp_parser_size": 3, "lgp_pos_size": 4, "lgp_parser_path": "parser.pt"}
     args = argparse.Namespace(**fixed, lgp_word_case="auto")
     adapt_options(args, trained)
     assert (args.lgp_word_case, args.lgp_num_pos, args.lgp_num_labels) == ("lower", 6, 7)
-    wrong = {"lgp_parser_size": 4, "lgp_pos_size": 3, "lgp_classifier_hidden": 2, "lgp_word_case": "written"}
+    wrong = {"lgp_parser_size": 4, "lgp_pos_size": 3, "lgp_word_case": "written"}
     for option, value in wrong.items():
         args = argparse.Namespace(**{"lgp_word_case": "auto", **fixed, option: value})
         with pytest.raises(ValueError, match=f"--{option.replace('_', '-')} {value}: the parser parser.pt has "):

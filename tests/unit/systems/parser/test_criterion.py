@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 import torch
 import treebanks
-from fairseq.distributed import LegacyDistributedDataParallel, ModuleProxyWrapper
+from fairseq.distributed import LegacyDistributedDataParallel
 from fairseq.logging import metrics
 from oracles.joint_parsing import losses, scores
-from torch.nn.parallel import DistributedDataParallel
 
 from fairseq_syntax.systems.parser.criterion import JointParsingCriterion
 from fairseq_syntax.systems.parser.task import DependencyParsingConfig, DependencyParsingTask
@@ -144,16 +143,6 @@ def group(tmp_path):
     torch.distributed.init_process_group("gloo", init_method=f"file://{tmp_path}/group", rank=0, world_size=1)
     yield
     torch.distributed.destroy_process_group()
-
-
-def test_the_wrapper_of_pytorch_is_refused(folder, group):
-    """It fails at the second update of a pass over tags, which has no gradients for the rest of the parser."""
-    task, model = build(folder)
-    sample, criterion = batch_of(task, "train", 1), JointParsingCriterion(task, True)
-    with pytest.raises(ValueError, match="give --ddp-backend legacy_ddp, or train in one process"):
-        criterion(ModuleProxyWrapper(DistributedDataParallel(model.train())), sample)
-    legacy = LegacyDistributedDataParallel(model.train(), torch.distributed.group.WORLD)
-    criterion(ModuleProxyWrapper(legacy), sample)[0].backward()
 
 
 def test_what_a_pass_does_not_use_is_left_alone_in_several_processes(folder, group):

@@ -231,14 +231,6 @@ def test_kept_means_follow_the_weights(change):
     torch.testing.assert_close(after, module.train().ngram_means(tokens).detach())
 
 
-def test_kept_means_follow_a_cast():
-    module = build().eval()
-    with torch.no_grad():
-        module(torch.tensor([[4]]))
-        assert module.float()(torch.tensor([[4]])).dtype == torch.float32
-    assert module.bag.dtype == torch.int32 and module.word_row.dtype == torch.int64
-
-
 def test_tables_start_between_minus_and_plus_a_tenth():
     many = [(f"{n}word{n * n}", 2) for n in range(2000)]
     module = build(many)
@@ -249,25 +241,6 @@ def test_tables_start_between_minus_and_plus_a_tenth():
         assert others.abs().max() <= 0.1 and others.max() > 0.0999 and others.min() < -0.0999
         # the standard deviation of U[-0.1, 0.1]
         assert others.std().item() == pytest.approx(0.1 / 3**0.5, rel=0.02) and others.mean().abs() < 1e-3
-
-
-@pytest.mark.parametrize("train", [True, False])
-def test_gradients(train):
-    """Of both tables, with words that come again, and padding, whose rows stay 0; in evaluation, too."""
-    module = build([("the", 2), ("cat", 2)]).train(train)
-    tokens = torch.tensor([[4, 5, 4, 5, EOS], [5, UNK, EOS, PAD, PAD]])
-
-    def function(words, ngrams):
-        none = words.new_zeros(1, SIZE)
-        weights = {
-            "words.weight": torch.cat((words[:PAD], none, words[PAD:])),
-            "ngrams.weight": torch.cat((none, ngrams)),
-        }
-        return torch.func.functional_call(module, weights, (tokens,))
-
-    rows = [len(module.row_symbols) - 1, len(module.ngram_keys)]
-    weights = [torch.randn(count, SIZE, dtype=torch.double, requires_grad=True) for count in rows]
-    assert torch.autograd.gradcheck(function, weights)
 
 
 # --- files of vectors ---------------------------------------------------------------------------------------------
@@ -358,12 +331,6 @@ def test_rows_with_a_vector_are_filled(strings, others, tensors):
     assert table.weight.requires_grad and table.weight.is_leaf
 
 
-def test_the_hit_rate_is_logged(caplog):
-    with caplog.at_level("INFO"):
-        fill_rows(torch.zeros(4, 1), [None, "a", "b", "c"], {"b": np.ones(1)}, "v.txt")
-    assert "v.txt: 1 of 3 rows have a vector (33.3 %)" in caplog.text
-
-
 def representation(**options):
     words = ["The", "cat", *(f"word{n}" for n in range(300))]
     return WordRepresentation(
@@ -393,16 +360,6 @@ def test_a_representation_starts_from_files(file):
     assert (module.ngrams.weight[cat] == 7).all() and (module.ngrams.weight[0] == 0).all()
     rest = module.ngrams.weight[others].detach()
     assert 0.9 / 50 < rest.abs().max() <= 1 / 50
-
-
-def test_a_table_without_a_file_stays(file):
-    module = representation()
-    before = {name: value.clone() for name, value in module.state_dict().items()}
-    load_vectors(module, None, file(line_of("3gram-cat", 7)))
-    assert torch.equal(module.words.weight, before["words.weight"])
-    assert not torch.equal(module.ngrams.weight, before["ngrams.weight"])
-    load_vectors(module)
-    assert torch.equal(module.words.weight, before["words.weight"])
 
 
 def test_files_that_are_not_there_are_named_with_their_option(file, tmp_path):

@@ -8,7 +8,6 @@ import torch
 from fairseq.models.lstm import LSTMModel, base_architecture
 from fairseq.modules import FairseqDropout
 
-from fairseq_syntax.systems.recurrent.model import RecurrentOptions
 from fairseq_syntax.systems.sa_nmt.model import SyntaxAttentionModel
 
 PAD, EOS = 1, 2
@@ -177,24 +176,6 @@ def test_pretrained_embeddings(build, task, tmp_path):
             assert row not in loaded or not torch.allclose(table[row], fresh[row])
     # the tied output layer is the table with the vectors in it
     assert torch.equal(model.decoder.output_projection.weight, model.decoder.embed_tokens.weight)
-
-
-def test_pretrained_embeddings_of_both_languages(build, joined, tmp_path):
-    loaded = vectors(tmp_path / "both", joined.source_dictionary, 5, ["w1", "w3"])
-    sharing = {"share_all_embeddings": True, "decoder_embed_dim": 5, "encoder_embed_path": str(tmp_path / "both")}
-    model = build("nmt_lstm", of=joined, **sharing)
-    for row, vector in loaded.items():
-        torch.testing.assert_close(model.decoder.output_projection.weight[row], vector, atol=1e-6, rtol=0)
-
-
-def test_defaults_are_those_of_the_paper(task):
-    """Sec. 4.3, and what follows from it: annotations of size 1024 of two directions."""
-    found = vars(RecurrentOptions())
-    assert [found[f"{side}_embed_dim"] for side in ("encoder", "decoder")] == [1024, 1024]
-    assert 2 * found["encoder_hidden_size"] == found["decoder_hidden_size"] == 1024
-    assert found["encoder_layers"] == found["decoder_layers"] == 2
-    assert (found["dropout"], found["init_range"], found["cell"]) == (0.3, 0.04, "lstm")
-    assert not found["untied_output"] and not found["share_all_embeddings"]
 
 
 def test_attention_is_collected_only_where_it_is_shown(build):
