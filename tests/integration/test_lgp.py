@@ -106,11 +106,6 @@ def test_translator_starts_from_a_trained_parser(whole_words, own_parser, tmp_pa
             torch.testing.assert_close(found[name], expected[name], atol=1e-6, rtol=0)
 
 
-def test_a_parser_of_another_size_is_refused(whole_words, own_parser, tmp_path):
-    with pytest.raises(ValueError, match=r"--lgp-parser-size 100: the parser .* has 16"):
-        commands.train(whole_words, tmp_path, "lgp_small", "--lgp-parser-path", own_parser)
-
-
 def test_text_is_parsed_with_a_parser_of_ours(corpus, own_parser, tmp_path):
     """Trees made beforehand are those that are made when text is translated: no other parser is needed."""
     pieces = ["--subword-type", "subword_nmt"]

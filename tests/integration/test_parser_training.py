@@ -1,7 +1,6 @@
 """Training a parser with fairseq's commands: passes, frozen tables, resuming, checkpoints that need nothing else."""
 
 import math
-import re
 import shutil
 
 import pytest
@@ -69,15 +68,6 @@ def test_passes_take_turns(trained):
         assert not torch.equal(states[1][name], states[2][name]), name
 
 
-def test_given_vectors_do_not_change(folder, tmp_path):
-    """Bit for bit."""
-    vectors = tmp_path / "vectors"
-    vectors.write_text("dog" + " 0.1" * 16 + "\n")
-    train(folder, tmp_path, "--max-epoch", "4", "--lgp-word-vectors", vectors, "--weight-decay", "0.1")
-    first, last = (commands.parameters(tmp_path / f"checkpoint{epoch}.pt") for epoch in (1, 4))
-    assert {name for name in first if torch.equal(first[name], last[name])} == {"words.words.weight"}
-
-
 @pytest.mark.parametrize("updates", [5, 9], ids=["trees", "tags again"])
 def test_resuming(folder, tmp_path, trained, updates):
     """A run that stops and goes on is the run that did not: every loss, every parameter."""
@@ -97,17 +87,6 @@ def test_resuming(folder, tmp_path, trained, updates):
     resumed = commands.parameters(tmp_path / "checkpoint_last.pt")
     expected = commands.parameters(directory / "checkpoint6.pt")
     assert all(torch.equal(resumed[name], value) for name, value in expected.items())
-
-
-def test_resuming_with_other_data(folder, tmp_path, trained):
-    other = tmp_path / "other"
-    shutil.copytree(folder, other)
-    text = (other / "train.conllu").read_text()
-    # same sizes, other words
-    (other / "train.conllu").write_text(re.sub(r"\bdog\b", "god", text))
-    train(folder, tmp_path / "run", "--max-epoch", "1", "--lgp-src-min-freq", "100")
-    with pytest.raises(ValueError, match="other words, tags or labels"):
-        train(other, tmp_path / "run", "--max-epoch", "2", "--lgp-src-min-freq", "100")
 
 
 def test_a_checkpoint_needs_nothing_else(trained, tmp_path, monkeypatch):

@@ -154,8 +154,8 @@ class SyntaxCrossAttention(MultiheadAttention):
                 rows = source.first + torch.minimum(tokens, source.length - 1)  # (B, 1, J)
                 # double: all scores of a window may be hopeless beside one outside
                 factor = source.penalty[rows].double().exp()  # (B, 1, J, J)
-                known = scores.double().masked_fill(source.padding[:, None, None, :], float("-inf"))
-                strength = (known - known.amax(-1, keepdim=True)).exp()
+                masked = scores.double().masked_fill(source.padding[:, None, None, :], float("-inf"))
+                strength = (masked - masked.amax(-1, keepdim=True)).exp()
                 total = (strength @ factor.transpose(-2, -1)).clamp(min=torch.finfo(torch.double).tiny)
             return (strength * ((shares / total) @ factor)).type_as(scores)
 

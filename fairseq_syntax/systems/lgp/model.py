@@ -184,12 +184,12 @@ class LatentGraphDecoder(RecurrentDecoder):
 
     def step(self, ahead, state, memory):
         lstm = self.cell(state["feed"], state["lstm"], ahead) if state["begun"] else state["lstm"]
-        context, found, _ = self.attention(lstm[0], memory, {})
+        context, extra, _ = self.attention(lstm[0], memory, {})
         x = torch.cat((lstm[0], context), dim=1)
         if self.drops_input:
             x = self.dropout(x)
         x = self.dropout(torch.tanh(self.output_state(x)))
-        return x, found, {"lstm": lstm, "feed": x, "begun": True}
+        return x, extra, {"lstm": lstm, "feed": x, "begun": True}
 
 
 @register_model("lgp_nmt")

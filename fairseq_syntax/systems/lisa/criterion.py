@@ -36,7 +36,7 @@ def parse_loss(logits: Tensor, parent_pieces: Tensor, padding_mask: Tensor) -> t
         logits: (B, T dependent, T parent), not masked.
         parent_pieces: (B, T) column of the parent's first piece; negative at padding and without a parse, which
             do not count.
-        padding_mask: (B, T), True = padding, which nobody can attach to.
+        padding_mask: (B, T), True = padding, to which no token can attach.
 
     Returns (sum of the losses (), whether the best parent is right (B, T), which tokens count (B, T)).
     """
@@ -67,8 +67,8 @@ class LabelSmoothedCrossEntropyWithHeadsCriterion(LabelSmoothedCrossEntropyCrite
         net_output = model(**sample["net_input"])
         loss, nll_loss = self.compute_loss(model, net_output, sample, reduce=reduce)
         sample_size = sample["target"].size(0) if self.sentence_avg else sample["ntokens"]
-        found = [result for result in net_output[1].get("syntax", []) if "parse_logits" in result]
-        if not found:
+        results = [result for result in net_output[1].get("syntax", []) if "parse_logits" in result]
+        if not results:
             raise ValueError(
                 "--criterion label_smoothed_cross_entropy_with_heads: the model has no parsing head; "
                 "use --arch lisa_transformer"
@@ -79,7 +79,7 @@ class LabelSmoothedCrossEntropyWithHeadsCriterion(LabelSmoothedCrossEntropyCrite
                 "the data has no trees to learn from; add them with fairseq-syntax preprocess --only-syntax"
             )
         padding_mask = sample["net_input"]["src_tokens"].eq(self.padding_idx)
-        parse, correct, counted = parse_loss(found[0]["parse_logits"], syntax["parent_pieces"], padding_mask)
+        parse, correct, counted = parse_loss(results[0]["parse_logits"], syntax["parent_pieces"], padding_mask)
         first = counted & syntax["word_starts"].bool()
         # EOS opens its own "word" but is not one
         first &= sample["net_input"]["src_tokens"].ne(self.task.source_dictionary.eos())

@@ -62,10 +62,10 @@ class LSTMCell(RecurrentCell):
 
     def forward(self, inputs, state, ahead=None):
         hidden, cell = state
-        known = hidden if inputs is None else torch.cat((inputs, hidden), dim=1)
+        x = hidden if inputs is None else torch.cat((inputs, hidden), dim=1)
         # the bias is in `ahead`, if there is one: one operation instead of two at every step
         bias = self.recurrent.bias if ahead is None else ahead
-        gates = torch.addmm(bias, known, self.recurrent.weight.t())
+        gates = torch.addmm(bias, x, self.recurrent.weight.t())
         # the three sigmoid gates stand together: one call for all of them
         take, keep, show = torch.sigmoid(gates[:, : 3 * self.hidden_size]).chunk(3, dim=1)
         cell = keep * cell + take * torch.tanh(gates[:, 3 * self.hidden_size :])

@@ -47,7 +47,7 @@ class RecurrentDecoder(FairseqIncrementalDecoder):
     def step(self, ahead: Tensor, state: Dict[str, object], memory: Dict[str, Tensor]):
         """One target position, after `ahead` (B, …) of `project_ahead`, the state of the step before, and the source.
 
-        Returns (output (B, …); what the attention found, name -> (B, …); the new state).
+        Returns (output (B, …); extra, what the attention shows, name -> (B, …); the new state).
         """
         raise AssertionError("a subclass defines the step")
 
@@ -58,7 +58,7 @@ class RecurrentDecoder(FairseqIncrementalDecoder):
     def extract_features(self, prev_output_tokens, encoder_out, incremental_state=None, **unused):
         """Run all steps, or with `incremental_state` those that are new.
 
-        Returns (features (B, S, C); extra: "attn" [(B, S, T)] in eval mode, and what else the attention found, (B, S,
+        Returns (features (B, S, C); extra: "attn" [(B, S, T)] in eval mode, and what else the attention shows, (B, S,
         …)).
         """
         state = self.get_incremental_state(incremental_state, "cached_state")
@@ -67,15 +67,15 @@ class RecurrentDecoder(FairseqIncrementalDecoder):
         else:
             prev_output_tokens = prev_output_tokens[:, -1:]
         embedded = self.embed(prev_output_tokens)
-        outputs, findings = [], []
+        outputs, extras = [], []
         for ahead in self.project_ahead(embedded.transpose(0, 1)).unbind(0):
-            output, found, state = self.step(ahead, state, encoder_out["memory"])
+            output, extra, state = self.step(ahead, state, encoder_out["memory"])
             outputs.append(output)
-            findings.append(found)
+            extras.append(extra)
         self.set_incremental_state(incremental_state, "cached_state", state)
-        extra: Dict[str, object] = {"attn": [None]}
+        extra = {"attn": [None]}
         if not self.training and self.need_attn:
-            extra = {name: torch.stack([found[name] for found in findings], dim=1) for name in findings[0]}
+            extra = {name: torch.stack([of_step[name] for of_step in extras], dim=1) for name in extras[0]}
             extra["attn"] = [extra["attn"]]
         return self.read_out(torch.stack(outputs, dim=1), embedded), extra
 
@@ -148,6 +148,6 @@ class InputFeedingDecoder(RecurrentDecoder):
                 x = self.dropout(x)
             layers.append(cell(x, before, ahead))
             x, ahead = layers[-1][0], None
-        context, found, attention = self.attention(x, memory, state["attention"])
+        context, extra, attention = self.attention(x, memory, state["attention"])
         x = self.dropout(torch.tanh(self.output_state(torch.cat((x, context), dim=1))))
-        return x, found, {"layers": layers, "feed": x, "attention": attention}
+        return x, extra, {"layers": layers, "feed": x, "attention": attention}

@@ -47,7 +47,7 @@ class SourceAttention(nn.Module):
     ) -> Tuple[Tensor, Dict[str, Tensor], Dict[str, Tensor]]:
         """Attend once, from a state of the decoder (B, H), to the memory that belongs to this class.
 
-        Returns (context (B, context size); found: "attn" (B, T), the weights of the source positions, and what else the
+        Returns (context (B, context size); extra: "attn" (B, T), the weights of the source positions, and what else the
         kind of attention has to show, (B, …) each; the new state).
         """
         raise AssertionError("a subclass defines the attention")

@@ -59,25 +59,25 @@ class SharedSyntaxAttention(SourceAttention):
         self.gate = nn.Linear(query_size, source_size, bias=False)
 
     def _average(self, query, memory):
-        """(found, with the weights "attn" (B, T); averages c and d (B, C) of content and syntax)."""
+        """(extra, with the weights "attn" (B, T); averages c and d (B, C) of content and syntax)."""
         weights = attend(query, memory["keys"], memory["bias"])
         content, syntax = torch.bmm(weights, memory["values"]).squeeze(1).split(self.source_size, dim=1)
         return {"attn": weights.squeeze(1)}, content, syntax
 
     def forward(self, query, memory, state):
-        found, content, syntax = self._average(query, memory)
+        extra, content, syntax = self._average(query, memory)
         gate = torch.sigmoid(self.gate(query))
         if not self.training:
-            found["gate_norm"] = gate.float().norm(dim=1)
-        return torch.cat((content, syntax * gate), dim=1), found, state
+            extra["gate_norm"] = gate.float().norm(dim=1)
+        return torch.cat((content, syntax * gate), dim=1), extra, state
 
 
 class SeparateSyntaxAttention(SharedSyntaxAttention):
-    """The same with weights of its own for syntax, softmax(h W_m M) (eqs. 19-20), found as "syntax_attn"."""
+    """The same with weights of its own for syntax, softmax(h W_m M) (eqs. 19-20), returned as "syntax_attn"."""
 
     def _average(self, query, memory):
         weights = attend(query, memory["keys"], memory["bias"])
         syntax_weights = attend(query, memory["syntax_keys"], memory["bias"])
-        found = {"attn": weights.squeeze(1), "syntax_attn": syntax_weights.squeeze(1)}
+        extra = {"attn": weights.squeeze(1), "syntax_attn": syntax_weights.squeeze(1)}
         content = torch.bmm(weights, memory["values"]).squeeze(1)
-        return found, content, torch.bmm(syntax_weights, memory["syntax_values"]).squeeze(1)
+        return extra, content, torch.bmm(syntax_weights, memory["syntax_values"]).squeeze(1)

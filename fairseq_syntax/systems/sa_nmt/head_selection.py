@@ -104,9 +104,9 @@ class HeadSelection(nn.Module):
 
     def forward(self, states: Tensor, source: Source) -> Tensor:
         """Syntactic annotations M (B, T, C), eq. 8: the values of each word's heads; its own value for the root."""
-        found = self.heads(states, source)
-        own = torch.where(source.word_mask, found["root_marginals"], 1.0)
-        weights = found["arc_marginals"] + torch.diag_embed(own)
+        heads = self.heads(states, source)
+        own = torch.where(source.word_mask, heads["root_marginals"], 1.0)
+        weights = heads["arc_marginals"] + torch.diag_embed(own)
         if self.hard:
             best = torch.zeros_like(weights).scatter_(2, weights.argmax(dim=2, keepdim=True), 1.0)
             weights = best + (weights - weights.detach())

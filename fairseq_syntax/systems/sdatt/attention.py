@@ -127,16 +127,16 @@ class AdditiveAttention(SourceAttention):
     def forward(self, query, memory, state):
         scores = self.scores(query, memory)
         weights, shown, state = self.weights(scores, query, memory, state)
-        found = {"attn": weights, **shown}
+        extra = {"attn": weights, **shown}
         rows = weights.unsqueeze(1)
         if self.double_context:
             plain = global_weights(scores, memory["keep"])
-            found |= {"attn": plain, "syntax_attn": weights}
+            extra |= {"attn": plain, "syntax_attn": weights}
             rows = torch.stack((plain, weights), dim=1)
         elif not self.training and "position" in shown:
-            found["plain_attn"] = global_weights(scores, memory["keep"])
+            extra["plain_attn"] = global_weights(scores, memory["keep"])
         context = torch.bmm(rows.to(memory["values"].dtype), memory["values"]).flatten(1)
-        return context, found, state
+        return context, extra, state
 
 
 def centre_row(position: Tensor, length: Tensor) -> Tensor:

@@ -55,10 +55,10 @@ class ConditionalGRUDecoder(RecurrentDecoder):
     def step(self, ahead, state, memory):
         masks = state["masks"]
         hidden, query = self.attend_with(self.before, state["hidden"], ahead, masks)
-        context, found, attention = self.attention(query, memory, state["attention"])
+        context, extra, attention = self.attention(query, memory, state["attention"])
         (hidden,) = self.after(context[:, : self.fed_context], (hidden,), masks=masks[3:])
         state = {"hidden": hidden, "attention": attention, "masks": masks}
-        return torch.cat((hidden, context), dim=1), found, state
+        return torch.cat((hidden, context), dim=1), extra, state
 
     @staticmethod
     def attend_with(before: GRUCell, hidden, ahead, masks):

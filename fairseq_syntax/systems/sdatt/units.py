@@ -188,7 +188,7 @@ class TwoSequenceAttention(nn.Module):
     def forward(self, words: Tensor, units: Tensor, memory: dict[str, Memory]) -> tuple[Tensor, dict[str, Tensor]]:
         """Attend by (B, H) states to "words" and "units", each of an `AdditiveMemory`.
 
-        Returns ([context of words; context of units] (B, 2C); found: "attn" (B, T)).
+        Returns ([context of words; context of units] (B, 2C); extra: "attn" (B, T)).
         """
         scores = self.share * self.words.scores(words, memory["words"])
         scores = scores + (1 - self.share) * self.units.scores(units, memory["units"])
@@ -227,8 +227,8 @@ class TwoStateDecoder(ConditionalGRUDecoder):
         masks, unit_masks = state["masks"][:MASKS], state["masks"][MASKS:]
         words, query = self.attend_with(self.before, state["hidden"], of_words, masks)
         units, unit_query = self.attend_with(self.unit_before, state["units"], of_units, unit_masks)
-        context, found = self.attention(query, unit_query, memory)
+        context, extra = self.attention(query, unit_query, memory)
         (words,) = self.after(context[:, : self.fed_context], (words,), masks=masks[3:])
         (units,) = self.unit_after(context[:, self.fed_context :], (units,), masks=unit_masks[3:])
         state = {"hidden": words, "units": units, "masks": state["masks"]}
-        return torch.cat((words, units, context), dim=1), found, state
+        return torch.cat((words, units, context), dim=1), extra, state

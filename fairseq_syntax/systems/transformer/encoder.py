@@ -41,13 +41,13 @@ class SyntaxEncoderLayer(TransformerEncoderLayerBase):
         raise AssertionError("a subclass defines the attention")
 
     def forward(self, x, encoder_padding_mask, attn_mask=None, syntax=None):
-        """As in fairseq; with `syntax`, a dict for `attend`, returns (output, dict of what `attend` found)."""
+        """As in fairseq; with `syntax`, a dict for `attend`, returns (output, extra dict of `attend`)."""
         if syntax is None:
             return super().forward(x, encoder_padding_mask, attn_mask)
         residual = x
         if self.normalize_before:
             x = self.self_attn_layer_norm(x)
-        x, found = self.attend(x, encoder_padding_mask, syntax)
+        x, extra = self.attend(x, encoder_padding_mask, syntax)
         x = self.residual_connection(self.dropout_module(x), residual)
         if not self.normalize_before:
             x = self.self_attn_layer_norm(x)
@@ -58,7 +58,7 @@ class SyntaxEncoderLayer(TransformerEncoderLayerBase):
         x = self.residual_connection(self.dropout_module(self.fc2(x)), residual)
         if not self.normalize_before:
             x = self.final_layer_norm(x)
-        return x, found
+        return x, extra
 
 
 class SyntaxEncoder(TransformerEncoderBase):
@@ -111,12 +111,12 @@ class SyntaxEncoder(TransformerEncoderBase):
         # a CPU saves a mask that hides nothing; on a GPU, the host would wait to hear of it
         mask = padding_mask if padding_mask.is_cuda or padding_mask.any() else None
         syntax = self.layer_syntax(GivenSyntax(src_syntax or {}))
-        found = []
+        results = []
         for layer in self.layers:
             # a marker, not an index: --encoder-layerdrop leaves layers out
             if syntax is not None and getattr(layer, "uses_syntax", False):
                 x, result = layer(x, encoder_padding_mask=mask, syntax=syntax)
-                found.append(result)
+                results.append(result)
             else:
                 x = layer(x, encoder_padding_mask=mask)
             if return_all_hiddens:
@@ -132,5 +132,5 @@ class SyntaxEncoder(TransformerEncoderBase):
             "fc_results": [None] * (len(states) - 1),
             "src_tokens": [],
             "src_lengths": [lengths],
-            "syntax": found,
+            "syntax": results,
         }
