@@ -45,7 +45,7 @@ FAMILIES = {
     "sa_nmt_shared": ("words", [*SYNTAX, *RECURRENT]),
     "sa_nmt_hard": ("words", [*SYNTAX, *RECURRENT, "--sa-root-scores", "diagonal", "--sa-punctuation-never-heads"]),
     "sdatt": ("words", [*SYNTAX, *RECURRENT, "--sdatt-n", "2"]),
-    "global_plus_chen17": ("words", [*SYNTAX, *RECURRENT, "--sdatt-sdr-unit-size", "10"]),
+    "global_plus_chen17": ("words", [*SYNTAX, *RECURRENT]),
     "global_plus_sdatt": ("words", [*SYNTAX, *RECURRENT, "--sdatt-position", "hard"]),
     "lgp_nmt": ("words", [*SYNTAX, *LGP, "--lgp-size", "12"]),
     "char_lstm": ("characters", [*SMOOTHED, *RECURRENT]),

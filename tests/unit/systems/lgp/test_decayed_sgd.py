@@ -78,12 +78,6 @@ def test_only_matrices_that_are_no_tables_decay():
     }
 
 
-def test_a_table_that_a_module_takes_over_is_an_embedding():
-    projection, table = nn.Linear(4, 5, bias=False), nn.Embedding(5, 4)
-    table.weight = projection.weight
-    assert decays(projection, weight_decay=0.5) == {"weight": 0.0}
-
-
 def test_a_model_can_let_an_embedding_decay():
     table = nn.Embedding(5, 4)
     table.weight.no_weight_decay = False
@@ -144,22 +138,6 @@ def test_clipping(value, expected):
     assert parameters[2].grad is None
 
 
-@pytest.mark.parametrize("decay", [0.01, 0.0])
-def test_resumed_is_uninterrupted(decay):
-    whole, parts = Model(), Model()
-    optimizer = build(list(whole.parameters()), weight_decay=decay)
-    for tokens in batches(6):
-        train(whole, optimizer, tokens)
-    first = build(list(parts.parameters()), weight_decay=decay)
-    for tokens in batches(6)[:3]:
-        train(parts, first, tokens)
-    second = build(list(parts.parameters()), weight_decay=decay)
-    second.load_state_dict(first.state_dict())
-    for tokens in batches(6)[3:]:
-        train(parts, second, tokens)
-    assert all(torch.equal(a, b) for a, b in zip(whole.parameters(), parts.parameters(), strict=True))
-
-
 def test_an_overridden_decay_is_that_of_the_option():
     model = Model()
     optimizer = build(list(model.parameters()), weight_decay=0.01)
@@ -169,8 +147,3 @@ def test_an_overridden_decay_is_that_of_the_option():
         **{"none": 0.0, "parameter": 0.3, "option": 0.2}
     }
     assert {group["momentum"] for group in other.param_groups} == {0.5}
-
-
-def test_parameters_are_not_flattened():
-    """fairseq would make one vector of all for half precision or full sharding."""
-    assert not build(list(Model().parameters())).supports_flat_params
