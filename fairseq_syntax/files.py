@@ -19,11 +19,11 @@ STDIO = "-"
 
 @contextmanager
 def staged(path: str | Path, follow: bool = True) -> Iterator[Path]:
-    """Where to write a file, which gets its name when the block ends without an error; its folder is made.
+    """A temporary path to write to, renamed to `path` when the block ends without an error; its folder is made.
 
     The name to write to has the same suffix, and is one of its own: several processes may write the same file. A device
     or a FIFO is written to directly, and a link stays: what it leads to gets the new content, unless `follow` is False,
-    for names that the user has not given: a data folder of somebody else's may have links.
+    for names that the user has not given: a data folder from a stranger may have links.
     """
     path = Path(path)
     if follow and _is_special(path):
@@ -136,7 +136,7 @@ def lock(file: int | IO, message: str) -> None:
 
 
 def refuse_existing(paths: Iterable[str | Path | None], overwrite: bool) -> None:
-    """Look at the names of files to be written, before the work begins; None is passed over.
+    """Check the names of files to be written before the work begins; None is ignored.
 
     Raises:
         ValueError: two are the same file, however it is spelled, or both are `-`.

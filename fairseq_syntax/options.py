@@ -17,7 +17,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 
 
 def option(default, help: str, range: str | None = None, **metadata):
-    """A field of a dataclass of options, with what fairseq prints of it and the numbers that it may be."""
+    """A field of a dataclass of options, with its help text and the range of its numbers."""
     metadata |= {"help": help} | ({"range": range} if range else {})
     return field(default=default, metadata=metadata)
 
@@ -37,7 +37,7 @@ def fill_defaults(args, options: type[FairseqDataclass]) -> None:
 
 
 def check_values(args, options: type[FairseqDataclass]) -> None:
-    """Raise ValueError if an option has none of its choices for a value, which hydra allows, or is out of its range."""
+    """Raise ValueError if an option has a value that is not among its choices, which hydra allows, or out of range."""
     types = get_type_hints(options)
     for each in fields(options):
         kinds = (types[each.name], *get_args(types[each.name]))
@@ -46,11 +46,11 @@ def check_values(args, options: type[FairseqDataclass]) -> None:
         value = getattr(args, each.name, None) if choices or interval else None
         if value is None or str(value).startswith("${"):  # the value of another component, which checks it
             continue
-        given = f"--{each.name.replace('_', '-')} {value}"
+        flag = f"--{each.name.replace('_', '-')} {value}"
         if choices and value not in choices:
-            raise ValueError(f"{given}: choose from {', '.join(choices)}")
+            raise ValueError(f"{flag}: choose from {', '.join(choices)}")
         if interval:
-            check_range(given, value, interval)
+            check_range(flag, value, interval)
 
 
 def check_range(what: str, value: float, interval: str) -> None:
@@ -67,7 +67,7 @@ def check_range(what: str, value: float, interval: str) -> None:
 
 
 def register_presets(model: str, presets: Mapping[str, Mapping[str, object]]) -> None:
-    """Register architectures of a model: name -> values of the options that are not given."""
+    """Register architectures of a model: name -> defaults of its options."""
     for name, settings in presets.items():
 
         def architecture(args, settings=settings):
@@ -85,15 +85,15 @@ def as_namespace(args) -> argparse.Namespace:
     return args
 
 
-def keep_for_checkpoints(given, args: argparse.Namespace) -> None:
+def keep_for_checkpoints(cfg, args: argparse.Namespace) -> None:
     """Put the options of a model as it was built where checkpoints take them from, which is not a copy."""
-    if isinstance(given, DictConfig):
-        with open_dict(given):
-            given.update(vars(args))
+    if isinstance(cfg, DictConfig):
+        with open_dict(cfg):
+            cfg.update(vars(args))
 
 
 def require_trees(model: type, task) -> None:
-    """Raise ValueError if a task knows nothing of trees, which a model needs."""
+    """Raise ValueError if a task does not load trees, which a model needs."""
     if not hasattr(task, "attach_syntax"):
         raise ValueError(
             f"{model.__name__}: the task {type(task).__name__} has no trees; use --task syntax_translation, or none"

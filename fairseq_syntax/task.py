@@ -130,15 +130,15 @@ class SyntaxTranslationTask(RawText, TrainingSteps, ValidationBleu, TranslationT
         return model
 
     def _check_unparsed(self, name: str, from_checkpoint: bool) -> None:
-        """Raise ValueError if sentences would come without a parse that the model refuses, or reads in no case."""
+        """Raise ValueError if options withhold parses from a model that needs all, or reads none."""
         cfg = self.cfg
         without = {
             "--parser-unparsed accept": cfg.parser_unparsed == UnparsedInput.accept,
             "--parser none": cfg.parser == "none",
             "--parse-dropout": cfg.parse_dropout > 0 and not from_checkpoint,
         }
-        for option_name, given in without.items():
-            if self.refuses_unparsed and given:
+        for option_name, is_set in without.items():
+            if self.refuses_unparsed and is_set:
                 raise ValueError(
                     f"{option_name}: the model refuses sentences without a parse; leave the option out, or "
                     f"{OTHER_POLICY}"

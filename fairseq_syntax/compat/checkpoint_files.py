@@ -1,4 +1,4 @@
-"""Checkpoint files, looked at before they are used: fairseq's errors name no file, or tell how to load it unsafely."""
+"""Checkpoint files, checked before they are used: fairseq's errors name no file, or tell how to load it unsafely."""
 
 import zipfile
 from argparse import Namespace
@@ -10,7 +10,7 @@ from .checkpoint_options import RefusedOption, check_options
 
 
 def reason(error: Exception) -> str:
-    """What went wrong, for a message, in one line."""
+    """An error in one line, for a message."""
     if isinstance(error, UnpicklingError):
         # torch says how to load it unsafely
         return "it cannot be unpickled"
@@ -27,7 +27,7 @@ def no_checkpoint(path: str | Path, error: Exception) -> ValueError:
 
 
 def open_checkpoint(path: str | Path) -> Mapping:
-    """What a checkpoint holds, as fairseq wrote it; tensors that are not touched are not read.
+    """The content of a checkpoint, as fairseq wrote it; tensors are mapped, not read.
 
     The gate: every checkpoint goes through it, before anything is built from its options. Raises OSError: it cannot be
     read; ValueError: not a checkpoint of fairseq, or an option in it is more than a value.
@@ -53,7 +53,7 @@ def open_checkpoint(path: str | Path) -> Mapping:
 
 
 def options_of(state: Mapping, group: str = "model") -> Mapping:
-    """Options of the training that a checkpoint is of: those of the model, or of another group; {} if it has none."""
+    """Options of a checkpoint's training: those of the model, or of another group; {} if it has none."""
     cfg = state.get("cfg")
     # checkpoints of old versions have one group
     options = (cfg.get(group) if isinstance(cfg, Mapping) else None) or state.get("args")
@@ -63,7 +63,7 @@ def options_of(state: Mapping, group: str = "model") -> Mapping:
 
 
 def check_state(state: object, path: str | Path) -> None:
-    """Raise ValueError unless this is what a checkpoint of fairseq holds: numbers, and the options of a model.
+    """Raise ValueError unless this is the content of a checkpoint of fairseq: finite parameters, options of a model.
 
     Args:
         state: what is in the file.

@@ -1,4 +1,4 @@
-"""Options of checkpoints, looked at before anything is built from them: fairseq runs some strings as code.
+"""Options of checkpoints, checked before anything is built from them: fairseq runs some strings as code.
 
 `weights_only=True` keeps pickles from running anything, but a checkpoint names its own model, and some of fairseq's
 models hand options to `eval`. tests/contract/test_code_in_fairseq.py compares this list with the installed fairseq.
@@ -57,11 +57,11 @@ def _check(value: Any, place: tuple) -> None:
     if isinstance(value, Namespace):
         value = vars(value)
     if isinstance(value, Mapping):
-        for name, each in value.items():
-            _check(each, (*place, name))
+        for name, element in value.items():
+            _check(element, (*place, name))
     elif isinstance(value, (list, tuple)):
-        for each in value:
-            _check(each, place)
+        for element in value:
+            _check(element, place)
     elif isinstance(value, str):
         reason = _danger(place[-1] if place else "", value)
         if reason:
@@ -134,7 +134,7 @@ def _computed(left: Any, operation: ast.operator, right: Any) -> Any:
 
 
 def forget_places(cfg: Any, given: Mapping) -> None:
-    """Forget files that the options of a checkpoint would write, or run: who wants them, names them again.
+    """Forget files that the options of a checkpoint would write or run; a user may name them again.
 
     Args:
         cfg: all options of a checkpoint, in groups.

@@ -51,8 +51,10 @@ def _program() -> str:
     running = getattr(sys.modules["__main__"], "__spec__", None)
     names = {getattr(running, "name", ""), *sys.modules}
     # fairseq-interactive imports fairseq-generate
-    found = sorted(name for name in names if name.startswith("fairseq_cli."))
-    return "interactive" if "fairseq_cli.interactive" in found else "".join(found[:1]).removeprefix("fairseq_cli.")
+    programs = sorted(name for name in names if name.startswith("fairseq_cli."))
+    return (
+        "interactive" if "fairseq_cli.interactive" in programs else "".join(programs[:1]).removeprefix("fairseq_cli.")
+    )
 
 
 @repair("quiet")

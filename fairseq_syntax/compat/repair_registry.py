@@ -1,4 +1,4 @@
-"""Repairs of fairseq by name: applied one by one, if fairseq is what they expect and nobody leaves them out."""
+"""Repairs of fairseq by name: applied one by one, unless fairseq differs or they are left out."""
 
 import functools
 import inspect
@@ -17,7 +17,7 @@ REPAIRS: dict[str, Callable] = {}
 
 
 class Differs(Exception):
-    """This fairseq is another than a repair expects; says in what."""
+    """This fairseq differs from what a repair expects; the message says how."""
 
 
 class Replacement(NamedTuple):
@@ -31,10 +31,10 @@ class Replacement(NamedTuple):
     def check(self) -> None:
         """Raise Differs unless the function takes what the repair will give it."""
         where = f"{self.owner.__name__}.{self.name}"
-        found = list(inspect.signature(getattr(self.owner, self.name)).parameters)
+        parameters = list(inspect.signature(getattr(self.owner, self.name)).parameters)
         expected = self.parameters.split()
-        if found[: len(expected)] != expected:
-            raise Differs(f"{where} takes ({', '.join(found)}), not ({', '.join(expected)})")
+        if parameters[: len(expected)] != expected:
+            raise Differs(f"{where} takes ({', '.join(parameters)}), not ({', '.join(expected)})")
 
     def install(self, repair: str) -> None:
         """Put the function in its place, unless it is there: the package may be imported under two names."""
@@ -83,7 +83,7 @@ def left_out() -> set[str]:
 
 
 def apply(name: str, *arguments) -> None:
-    """Make a repair, or say why not: it is left out, or fairseq is another; nothing of it is made then."""
+    """Make a repair; or log that it is left out, or that fairseq differs, and change nothing."""
     if name in left_out():
         logger.debug("%s: left out by %s", name, VARIABLE)
         return

@@ -139,11 +139,11 @@ def refuse_another_system():
         if cfg.restore_file == default and filename == last and os.path.isfile(filename):
             # nothing but names is looked at
             saved = open_checkpoint(filename).get("cfg")
-            found, given = (_names(each, TASK_REGISTRY) for each in (saved or {}, self.cfg))
-            for option, value in found.items():
-                if value and given[option] and value != given[option]:
+            before, now = (_names(cfg, TASK_REGISTRY) for cfg in (saved or {}, self.cfg))
+            for option, value in before.items():
+                if value and now[option] and value != now[option]:
                     raise ValueError(
-                        f"{filename} was trained with {option} {value}, not {given[option]}; give every system a "
+                        f"{filename} was trained with {option} {value}, not {now[option]}; give every system a "
                         f"--save-dir of its own (to start from these weights: --finetune-from-model {filename}, too)"
                     )
         return load(self, filename, *rest, **options)

@@ -36,14 +36,14 @@ ARRAY_TYPES = {
 }
 
 COUNTS = ("sentences", "tokens", "words", "unparsed")
-"""What the manifest counts in every split, among others."""
+"""Counts that the manifest has of every split, among others."""
 
 TAG_DICTIONARIES = {"deprels": "deprel", "upos": "upos"}
-"""Arrays of tags, and how the files of their dictionaries are called."""
+"""Arrays of tags -> the part of the name of their dictionary's file."""
 
 
 def tag_dictionary_path(data_path: str | Path, source: str, name: str) -> Path:
-    """Where the dictionary of the tags `name` ("deprels" or "upos") stands."""
+    """Path of the dictionary of the tags `name`, "deprels" or "upos"."""
     return Path(data_path, f"dict.{source}.{TAG_DICTIONARIES[name]}.txt")
 
 
@@ -57,7 +57,7 @@ class ArrayWriter:
         self._data = open(data_file_path(self.prefix), "wb")
 
     def append(self, values: np.ndarray, sizes: np.ndarray) -> None:
-        """Append sentences: `values` is their concatenation, `sizes` how many values each has."""
+        """Append sentences: the concatenation of their values, and the number of values of each."""
         self._data.write(np.ascontiguousarray(values, dtype=self.dtype).tobytes())
         self._sizes.append(np.asarray(sizes, dtype="<i4"))
 
@@ -74,7 +74,7 @@ class ArrayWriter:
 
 
 def _pointers(sizes: np.ndarray, dtype: type) -> np.ndarray:
-    """Where each sentence begins, in bytes."""
+    """Offsets of the sentences, in bytes."""
     pointers = np.zeros(len(sizes), "<i8")
     np.cumsum(sizes[:-1], out=pointers[1:])
     pointers *= dtype().itemsize
@@ -82,7 +82,7 @@ def _pointers(sizes: np.ndarray, dtype: type) -> np.ndarray:
 
 
 def _mapped(path: str | Path, dtype: type) -> np.ndarray:
-    """The values of a file that is not empty; as a plain array, whose parts are had faster than those of a memmap."""
+    """The values of a file that is not empty; as a plain array, because slicing a memmap is slower."""
     return np.asarray(np.memmap(path, dtype, mode="r"))
 
 
@@ -95,8 +95,8 @@ def read_index(path: str | Path) -> tuple[type, np.ndarray, np.ndarray]:
     if Path(path).stat().st_size >= _HEADER.size:
         content = _mapped(path, np.uint8)
         magic, version, code, count = _HEADER.unpack(content[: _HEADER.size].tobytes())
-        known = magic == MMapIndexedDataset.Index._HDR_MAGIC and version == 1 and code in _code_to_dtype
-        if known and len(content) == _HEADER.size + 12 * count:
+        valid = magic == MMapIndexedDataset.Index._HDR_MAGIC and version == 1 and code in _code_to_dtype
+        if valid and len(content) == _HEADER.size + 12 * count:
             dtype = _code_to_dtype[code]
             middle = _HEADER.size + 4 * count
             sizes, pointers = content[_HEADER.size : middle].view("<i4"), content[middle:].view("<i8")
@@ -146,11 +146,11 @@ class ArrayReader:
 
     @property
     def starts(self) -> np.ndarray:
-        """Where in `values` each sentence begins; computed at every call."""
+        """Offset of each sentence in `values`; computed at every call."""
         return self._pointers // self.dtype().itemsize
 
     def between(self, first: int, last: int) -> np.ndarray:
-        """The values of the sentences from `first` on and before `last`, of which there is one at least; mapped."""
+        """The values of the sentences `first` to `last - 1`, at least one; mapped."""
         step = self.dtype().itemsize
         return self.values[self._pointers[first] // step : self._pointers[last - 1] // step + self.sizes[last - 1]]
 
@@ -165,7 +165,7 @@ def split_prefix(data_path: str | Path, split: str, source: str, target: str) ->
 
 
 def manifest_path(data_path: str | Path, source: str, target: str) -> Path:
-    """Where the manifest of a data directory stands.
+    """Path of the manifest of a data directory.
 
     No dot but the last: fairseq infers the languages from names like `x.en-de.y`.
     """

@@ -48,7 +48,7 @@ _SYMBOLS = set(Dictionary().symbols)
 
 @dataclass(frozen=True)
 class Options:
-    """What to make of a split."""
+    """How to convert a split."""
 
     subword_type: str  # how the text is cut, a `SubwordType`
     distances: bool = True  # whether to store distance matrices
@@ -59,7 +59,7 @@ class Options:
 
 
 class SplitCounts(NamedTuple):
-    """What a split held; of the `unparsed` sentences, `broken` had a broken tree."""
+    """Counts of a split; `broken` of the `unparsed` sentences had a broken tree."""
 
     sentences: int
     tokens: int
@@ -74,7 +74,7 @@ def convert(
     """Arrays of some sentences.
 
     Returns name -> (flat values, sizes), where tags are indices into the chunk's own vocabulary; tag name -> that
-    vocabulary; counts; what is wrong with each broken tree. Raises TreeFormatError: a tree is broken or does not fit
+    vocabulary; counts; a message for each broken tree. Raises TreeFormatError: a tree is broken or does not fit
     its line, and no broken ones are allowed; the line is not what it should be; or a tag is a symbol of fairseq's.
     """
     lists: dict[str, list[np.ndarray]] = {name: [] for name in ARRAY_TYPES if options.distances or name != "distances"}
@@ -160,7 +160,7 @@ class SplitWriter:
         self._vocabularies: dict[str, dict[str, int]] = {name: {} for name in TAGS}
 
     def write(self, text_path: Path, trees_path: Path, workers: int, progress) -> SplitCounts:
-        """Convert a whole split; `progress.update(n)` is told of finished sentences, one worker is this very process.
+        """Convert a split, in this process if `workers` is 1; `progress.update(n)` counts finished sentences.
 
         Raises TreeFormatError: see `pair_examples` and `convert`; or more trees are broken than are allowed.
         """
@@ -193,18 +193,20 @@ class SplitWriter:
     def _judge(self, counts: SplitCounts, trees_path: Path, first: str) -> None:
         """Log how many trees are broken; raise TreeFormatError if that is too many."""
         rate, limit = 100 * counts.broken / counts.sentences, self.options.allow_broken
-        found = f"{trees_path}: {counts.broken} of {counts.sentences} trees are broken ({rate:.2f}%)"
+        message = f"{trees_path}: {counts.broken} of {counts.sentences} trees are broken ({rate:.2f}%)"
         if rate > limit:
             raise TreeFormatError(
-                f"{found}, more than --allow-broken {limit:g} permits; parse the text again with "
+                f"{message}, more than --allow-broken {limit:g} permits; parse the text again with "
                 f"fairseq-syntax parse, or give a higher percentage; the first: {first}"
             )
-        logger.warning("%s; these sentences have no parse", found)
+        logger.warning("%s; these sentences have no parse", message)
 
     def _provisional(self, name: str, values: np.ndarray, vocabulary: list[str]) -> np.ndarray:
-        known = self._vocabularies[name]
-        table = np.array([known.setdefault(tag, len(known)) for tag in vocabulary], dtype=np.int64)
-        if len(known) > MAX_TAGS:
+        vocabulary_of_split = self._vocabularies[name]
+        table = np.array(
+            [vocabulary_of_split.setdefault(tag, len(vocabulary_of_split)) for tag in vocabulary], dtype=np.int64
+        )
+        if len(vocabulary_of_split) > MAX_TAGS:
             raise TreeFormatError(f"more than {MAX_TAGS} different {name}; is the column of the trees the right one?")
         for tag, count in zip(vocabulary, np.bincount(values, minlength=len(vocabulary)), strict=True):
             self.tag_counts[name][tag] += int(count)

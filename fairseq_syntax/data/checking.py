@@ -1,4 +1,4 @@
-"""Everything that can be told about a data directory without the text it was made of."""
+"""Check of a data directory, as far as it goes without the text that it was made of."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +21,7 @@ from .token_files import check_tokens, load_dictionary, split_languages
 
 
 class DataCheck:
-    """What is wrong with a data directory of two languages, and what is in it.
+    """Check of a data directory of two languages.
 
     Attributes:
         faults: messages, each naming the file; filled by `run`.
@@ -45,10 +45,10 @@ class DataCheck:
                     "fairseq-syntax preprocess --only-syntax"
                 )
             return
-        found = {language for split in manifest["splits"] for language in split_languages(self.path, split, *pair)}
+        languages = {language for split in manifest["splits"] for language in split_languages(self.path, split, *pair)}
         dictionaries = {
             language: self._try(load_dictionary, self.path / f"dict.{language}.txt")
-            for language in sorted({self.source} | found)  # there may be no target
+            for language in sorted({self.source} | languages)  # there may be no target
         }
         tags = {
             name: self._try(load_dictionary, tag_dictionary_path(self.path, self.source, name))
@@ -61,9 +61,9 @@ class DataCheck:
         if table.is_file():
             self._try(read_length_table, table, *pair)
         for fault in self._checksums(manifest):
-            # what is said already of a file says more
+            # an earlier message about the same file says more
             name = fault.split(":")[0]
-            if not any(name in known for known in self.faults):
+            if not any(name in earlier for earlier in self.faults):
                 self.faults.append(fault)
 
     def _try(self, check, *args):

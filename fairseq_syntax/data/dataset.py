@@ -110,10 +110,10 @@ class SyntaxPairDataset(LanguagePairDataset):
         )
 
     def of_part(self, epoch, parts, seed):
-        """The same pairs, of which one of the `parts` of an epoch is iterated over; each is an epoch of fairseq's.
+        """A copy that iterates over one of the `parts` of an epoch; `epoch`, from 1, is fairseq's and counts parts.
 
-        Every sentence is in one part of each epoch over the data. Nothing else than these numbers decides in which, so
-        that a resumed run goes on with the same ones.
+        The parts of an epoch hold every sentence once. The arguments alone decide which, so that a resumed run sees
+        the same ones.
         """
         whole, number = divmod(epoch - 1, parts)
         order = np.random.default_rng([seed % 2**32, whole + 1]).permutation(len(self))
@@ -123,7 +123,7 @@ class SyntaxPairDataset(LanguagePairDataset):
         return pairs
 
     def withholding(self, share, seed, epoch, missing):
-        """The same pairs, of which about this share have no parse: which ones, seed, epoch and number decide alone.
+        """A copy in which about this share of the sentences have no parse, drawn by seed and epoch.
 
         Args:
             share: probability, 0 to 1.
@@ -184,10 +184,10 @@ class SyntaxPairDataset(LanguagePairDataset):
 
 
 def _order_equal_lengths(batch: dict) -> None:
-    """Bring rows of equal length in the order of their numbers, in place; for a batch without targets.
+    """Sort rows of equal length by sentence number, in place; for a batch without targets.
 
-    fairseq sorts rows by length and leaves the order of the others open, but fairseq-interactive passes on no numbers:
-    sentences of the same token ids could then not be told apart, and would get each other's trees.
+    fairseq's sort by length is not stable, and fairseq-interactive drops the numbers: sentences with the same token ids
+    would get each other's trees.
     """
     net_input = batch["net_input"]
     rows = torch.from_numpy(np.lexsort((batch["id"].numpy(), -net_input["src_lengths"].numpy())))

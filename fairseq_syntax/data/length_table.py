@@ -51,7 +51,7 @@ def _lengths(prefix: str, data_path: str | Path, language: str) -> np.ndarray:
 
 
 def length_table_path(data_path: str | Path, source: str, target: str) -> Path:
-    """Where the table of a data directory stands."""
+    """Path of the table of a data directory."""
     return Path(data_path, f"length_prior.{source}-{target}.npz")
 
 

@@ -29,12 +29,6 @@ def token_syntax(tree: Sentence, word_of_token: Sequence[int], dictionaries: Map
     return TokenSyntax(np.array([*word_of_token, len(tree)]), np.array(tree.heads, dtype=np.int64), **indices)
 
 
-def _is_tree(tree: Sentence) -> bool:
-    """Whether every word has a head, and no words are heads of each other."""
-    in_range = len(tree.heads) == len(tree) and all(ROOT <= head < len(tree) for head in tree.heads)
-    return in_range and not find_cycle(tree.heads)
-
-
 class LiveSyntax:
     """Callable: encoded sentences -> `TokenSyntax` each.
 
@@ -60,7 +54,7 @@ class LiveSyntax:
         self.accept_unparsed = accept_unparsed
         self.max_words = max_words
         self.sentences = self.unparsed = 0
-        self._told_of_unknown = False
+        self._warned_of_unknown = False
 
     def __call__(self, texts: list[str], trees: Sequence[Sentence] | None = None) -> list[TokenSyntax]:
         """Parse sentences given as subwords separated by spaces, or take the `trees` of their words that are given.
@@ -83,14 +77,14 @@ class LiveSyntax:
         ]
 
     def _warn_of_unknown_tags(self, trees: Sequence[Sentence]) -> None:
-        """Say once that the model does not know labels or tags of the trees: they may be another parser's."""
-        if self._told_of_unknown:
+        """Warn once of labels or tags that the model does not know: they may be another parser's."""
+        if self._warned_of_unknown:
             return
         for name, dictionary in self.dictionaries.items():
             tags = dict.fromkeys(tag for tree in trees if tree.is_parsed for tag in getattr(tree, name))
             unknown = ", ".join([tag for tag in tags if dictionary.index(tag) == dictionary.unk()][:3])
             if unknown:
-                self._told_of_unknown = True
+                self._warned_of_unknown = True
                 message = "%s that the model does not know: %s; parse as its training data were parsed"
                 logger.warning(message, name, unknown)
                 return
@@ -102,23 +96,24 @@ class LiveSyntax:
         return self._checked(texts, sentences, self.parser.parse(sentences), accept=False)
 
     def _checked(
-        self, texts: list[str], sentences: list[list[str]], given: Sequence[Sentence], accept: bool
+        self, texts: list[str], sentences: list[list[str]], trees: Sequence[Sentence], accept: bool
     ) -> list[Sentence]:
-        """The trees of the words, or an error; `accept` sentences without a parse."""
-        trees = []
-        for text, words, tree in zip(texts, sentences, given, strict=True):
+        """The trees aligned to the words, or an error; `accept` sentences without a parse."""
+        aligned = []
+        for text, words, tree in zip(texts, sentences, trees, strict=True):
             place = f"input {quoted(text)}"
             if not tree.is_parsed and not (accept or getattr(self.parser, "withholds", False)):
                 raise TreeFormatError(
                     f"{place}: the tree that was given has no heads; parse the sentence, or give --parser-unparsed "
                     "accept to translate it without syntax"
                 )
-            if tree.is_parsed and not _is_tree(tree):
+            in_range = len(tree.heads) == len(tree) and all(ROOT <= head < len(tree) for head in tree.heads)
+            if tree.is_parsed and not (in_range and not find_cycle(tree.heads)):
                 raise TreeFormatError(
                     f"{place}: the heads {quoted(str(tree.heads))[1:-1]} that were given are not a tree; correct it"
                 )
-            trees.append(align_tree(tree, words, place))
-        return trees
+            aligned.append(align_tree(tree, words, place))
+        return aligned
 
     def _parse_or_not(self, texts: list[str], sentences: list[list[str]]) -> list[Sentence]:
         """A tree of each sentence that can be parsed."""

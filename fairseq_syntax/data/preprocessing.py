@@ -74,21 +74,22 @@ class Preprocessing:
 
     @cached_property
     def _old(self) -> dict:
-        """The manifest of the data that are there."""
+        """The manifest of the old data."""
         return read_manifest(self.destination, self.source, self.target) or {}
 
     @property
     def _stays(self) -> bool:
-        """Whether the data has trees of splits that are not made again now."""
+        """Whether the old data has trees of splits that are not made again."""
         return bool(self._old.get("splits", {}).keys() - self.splits.keys())
 
     @cached_property
     def pair(self) -> str:
-        """The languages as file names have them: the other way round if the text that gets trees was binarized so."""
-        there = {}
+        """The languages as in file names: the other way round if the text that gets trees was binarized so."""
         if self.args.only_syntax:
-            there = split_languages(self.destination, next(iter(self.splits)), self.source, self.target)
-        return Path(there[self.source]).name.split(".")[1] if self.source in there else f"{self.source}-{self.target}"
+            prefixes = split_languages(self.destination, next(iter(self.splits)), self.source, self.target)
+            if self.source in prefixes:
+                return Path(prefixes[self.source]).name.split(".")[1]
+        return f"{self.source}-{self.target}"
 
     def _prefix(self, directory: Path, split: str) -> str:
         return str(directory / f"{split}.{self.pair}.{self.source}")
@@ -106,7 +107,7 @@ class Preprocessing:
         )
 
     def _check_input(self, prefix: str) -> None:
-        """Say what is missing before hours of work, not after."""
+        """Raise an error for what is missing before hours of work, not after."""
         args = self.args
         texts = [self._text(prefix)]
         if self.target and not args.only_source and not args.only_syntax:
@@ -136,7 +137,7 @@ class Preprocessing:
         return number
 
     def _check_destination(self) -> None:
-        """Raise an OSError if what is there must stay, or what must be there is not."""
+        """Raise an OSError if old data must stay, or are needed and missing."""
         destination, overwrite = self.destination, self.args.overwrite
         if self.args.only_syntax:
             if not destination.is_dir():
@@ -175,7 +176,7 @@ class Preprocessing:
                 handler.close()
 
     def _binarize_trees(self) -> dict[str, SplitCounts]:
-        """Write the arrays and the dictionaries of tags; what each split holds."""
+        """Write the arrays and the dictionaries of tags; returns the counts of each split."""
         args = self.args
         options = Options(args.subword_type, not args.no_distances, args.allow_unparsed, args.allow_broken)
         writers, counts = {}, {}
@@ -208,18 +209,18 @@ class Preprocessing:
     def _tag_dictionaries(self, writers: dict[str, SplitWriter]) -> dict[str, Dictionary]:
         args, dictionaries = self.args, {}
         for name in TAG_DICTIONARIES:
-            given = tag_dictionary_path(args.syntax_dicts or self.destination, self.source, name)
+            path = tag_dictionary_path(args.syntax_dicts or self.destination, self.source, name)
             # the indices of splits that stay must stay right
-            keep = args.only_syntax and self._stays and given.is_file()
+            keep = args.only_syntax and self._stays and path.is_file()
             if args.syntax_dicts or keep or "train" not in writers:
-                if not given.is_file():
+                if not path.is_file():
                     raise FileNotFoundError(
-                        f"{given}: no such dictionary; give --trainpref, or the training data with --syntax-dicts"
+                        f"{path}: no such dictionary; give --trainpref, or the training data with --syntax-dicts"
                     )
-                dictionaries[name] = load_dictionary(given)
+                dictionaries[name] = load_dictionary(path)
             else:
                 dictionaries[name] = tag_dictionary(writers["train"].tag_counts.get(name, collections.Counter()))
-            dictionaries[name].save(str(self.staging / given.name))
+            dictionaries[name].save(str(self.staging / path.name))
         if args.only_syntax and self._stays and not self._same_tags():
             raise TreeFormatError(
                 f"--syntax-dicts {args.syntax_dicts}: other splits of {self.destination} use other dictionaries; leave "
@@ -233,13 +234,13 @@ class Preprocessing:
             share, unknown = writer.unknown_tags(name, dictionary)
             if not unknown:
                 continue
-            found = f"{share:.1f} % of the {name} of split {split!r} are unknown ({', '.join(unknown[:3])})"
+            message = f"{share:.1f} % of the {name} of split {split!r} are unknown ({', '.join(unknown[:3])})"
             if split == "train" and share > 50:
                 raise TreeFormatError(
-                    f"{self._trees(self.splits[split])}: {found}: other splits have those of another parser; give all "
-                    "splits at once, without --syntax-dicts"
+                    f"{self._trees(self.splits[split])}: {message}: other splits have those of another parser; give "
+                    "all splits at once, without --syntax-dicts"
                 )
-            logger.warning("[%s] %s", self.source, found)
+            logger.warning("[%s] %s", self.source, message)
 
     def _new_manifest(self, counts: dict[str, SplitCounts]) -> dict:
         """The new manifest; with --only-syntax, entries of other splits stay."""
@@ -291,12 +292,12 @@ class Preprocessing:
         )
 
     def _check_other_languages(self) -> None:
-        """Raise TreeFormatError if data of other languages there need what would be replaced: a dictionary."""
+        """Raise TreeFormatError if data of other languages need a dictionary that would be replaced."""
         made = {path.name: checksum(path) for path in sorted(self.staging.glob("dict.*"))}
         for path in sorted(set(self.destination.glob("syntax-*.json")) - {self.manifest}):
             try:
                 listed = json.loads(path.read_text(encoding="utf-8"))["sha256"]
-                changed = [name for name, found in made.items() if listed.get(name, found) != found]
+                changed = [name for name, value in made.items() if listed.get(name, value) != value]
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
                 continue  # nothing can be trained on them
             if changed:
@@ -321,7 +322,7 @@ class Preprocessing:
         )
 
     def _keep_old_files(self) -> None:
-        """Put the files of the old data that still fit, and what else there is, beside the new ones."""
+        """Link old files that still fit, and those of other programs, into the new directory."""
         made = {path.name for path in self.staging.iterdir()}
         removed = set()
         for path in self.destination.iterdir() if self.destination.exists() else ():

@@ -21,7 +21,7 @@ else:
     Task = object
 
 UnparsedInput = StrEnum("UnparsedInput", "error accept")
-"""What becomes of raw text that cannot be parsed."""
+"""How raw text that cannot be parsed is treated."""
 
 
 class RawText(Task):
@@ -178,7 +178,7 @@ class RawText(Task):
             on_device = {k: v.to(tokens.device) for k, v in syntax.items()}  # type: ignore[attr-defined]
             net_input = {**net_input, "src_syntax": on_device}
         if len(self.src_dict) > self._source_words:
-            known = tokens.masked_fill(tokens >= self._source_words, self.src_dict.unk())
-            net_input = {**net_input, "src_tokens": known}
+            src_tokens = tokens.masked_fill(tokens >= self._source_words, self.src_dict.unk())
+            net_input = {**net_input, "src_tokens": src_tokens}
         sample = {**sample, "net_input": net_input}
         return super().inference_step(generator, models, sample, prefix_tokens, constraints)

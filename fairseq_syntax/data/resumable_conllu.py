@@ -1,4 +1,4 @@
-"""A CoNLL-U file that takes hours to make: a run that is stopped or killed can be resumed."""
+"""A CoNLL-U file in the making: a run that is stopped or killed can be resumed."""
 
 import json
 import os
@@ -37,10 +37,9 @@ class PartFile:
         self._file.close()
 
     def resume(self, words: Iterator[list[str]], chunk: int, name: str) -> int:
-        """Find out how far the file goes, cut off what comes after, and leave it ready for appending.
+        """Keep the whole chunks of the file, cut off the rest, and leave it ready for appending.
 
-        Only whole chunks are kept, so that the rest is parsed in the same groups as in an uninterrupted
-        run and gets the same trees to the last one.
+        The rest is then parsed in the same groups as in an uninterrupted run, and gets the same trees.
 
         Args:
             words: of the sentences of the input; those of the trees that are kept are taken from it.
@@ -51,19 +50,19 @@ class PartFile:
         another text or with other settings.
         """
         self._file.seek(0)
-        found = self._file.readline()
+        header = self._file.readline()
         if not self._file.read(1):  # no tree yet, say because a model file did not load
             self._file.truncate(0)
             self._file.write(self._header)
             return 0
-        if found != self._header:
+        if header != self._header:
             raise TreeFormatError(
-                f"{self.path}: was begun with other settings ({found.decode(errors='replace').strip()}); "
+                f"{self.path}: was begun with other settings ({header.decode(errors='replace').strip()}); "
                 "run with the same ones to resume, or delete it to start over"
             )
-        self._file.seek(len(found))
+        self._file.seek(len(header))
         blocks = _complete_blocks(self._file)
-        kept, end = 0, len(found)
+        kept, end = 0, len(header)
         while len(group := list(islice(blocks, chunk))) == chunk:
             for number, block in enumerate(group, kept + 1):
                 forms, expected = _forms(block), next(words, None)

@@ -21,7 +21,7 @@ OTHER_POLICY = "choose --sdatt-missing global (of a trained model: --model-overr
 
 
 def check_directories(data: str) -> None:
-    """Raise an error, of what is wrong, unless `data` names data directories as fairseq does."""
+    """Raise an error unless `data` names data directories, separated as fairseq does."""
     if not data:
         raise ValueError("no data directory is given; name the one that preprocessing wrote")
     paths = utils.split_paths(data)
@@ -37,7 +37,7 @@ def check_directories(data: str) -> None:
 
 
 def check_split(task, split: str, epoch: int, combine: bool) -> str:
-    """The directory of a split, which fairseq can read; call it before a task of translation loads one.
+    """Check the binarized text of a split before a task of translation loads it; returns the split's directory.
 
     Args:
         task: with `cfg` and dictionaries of `translation`.
@@ -147,10 +147,10 @@ def _check_tags(task, data_path: str, names) -> None:
     """Raise TreeFormatError if one of several data directories has other dictionaries of tags than the first."""
     first = utils.split_paths(task.cfg.data)[0]
     for name in names:
-        own, used = (tag_dictionary_path(path, task.cfg.source_lang, name) for path in (data_path, first))
-        if own != used and not (own.is_file() and own.read_bytes() == used.read_bytes()):
+        path, used = (tag_dictionary_path(folder, task.cfg.source_lang, name) for folder in (data_path, first))
+        if path != used and not (path.is_file() and path.read_bytes() == used.read_bytes()):
             raise TreeFormatError(
-                f"{own}: differs from {used}, by which the model reads its tags; preprocess {data_path} again "
+                f"{path}: differs from {used}, by which the model reads its tags; preprocess {data_path} again "
                 f"with --syntax-dicts {first}"
             )
 

@@ -1,4 +1,4 @@
-"""fairseq's own files of a data directory, looked at before fairseq opens them: its errors name no file."""
+"""fairseq's own files of a data directory, checked before fairseq opens them: its errors name no file."""
 
 import itertools
 from collections.abc import Iterator, Mapping
@@ -32,7 +32,7 @@ def load_dictionary(path: str | Path, make=Dictionary.load) -> Dictionary:
 
 
 def parts_of(split: str) -> Iterator[str]:
-    """`split`, `split1`, `split2`, … without end: fairseq trains on those that there are as on one."""
+    """`split`, `split1`, `split2`, … without end: fairseq trains on the existing ones together."""
     return itertools.chain([split], (f"{split}{number}" for number in itertools.count(1)))
 
 
@@ -53,17 +53,17 @@ def token_reader(prefix: str | Path) -> ArrayReader | None:
 
 
 def split_languages(data_path: str | Path, split: str, source: str, target: str) -> dict[str, str]:
-    """Language -> path prefix of what is there of a split, whichever way round the languages stand in its name."""
+    """Language -> path prefix of the existing text of a split, named for either direction of translation."""
     for pair in (f"{source}-{target}", f"{target}-{source}"):
         prefixes = {language: str(Path(data_path, f"{split}.{pair}.{language}")) for language in (source, target)}
         # raw text has the prefix itself as its name
-        found = {
+        existing = {
             language: prefix
             for language, prefix in prefixes.items()
             if any(Path(f"{prefix}{end}").is_file() for end in ("", ".idx", ".bin"))
         }
-        if found:
-            return found
+        if existing:
+            return existing
     return {}
 
 

@@ -28,7 +28,7 @@ GROUP = "fairseq_syntax.parsers"
 """Entry points of other packages."""
 
 Progress: TypeAlias = bool | tqdm
-"""Whether to show a bar on stderr; or a bar that is there already, to be moved."""
+"""Whether to show a bar on stderr; or an existing bar to move."""
 
 # A CoNLL-U line cannot hold these inside a word; every other character, spaces of all kinds included, survives.
 _NOT_IN_CONLLU = ("\t", "\n", "\r")
@@ -44,7 +44,7 @@ def _option(help: str):
 
 @dataclass
 class ParserOptions:
-    """What can be said about a parser; each reads some of it."""
+    """Options of all parsers; each reads some of them."""
 
     parser_model: Optional[str] = _option(
         "model of the parser. stanza: file of a dependency parser, with --parser-tagger, instead of the language's; "
@@ -70,9 +70,9 @@ class ParserOptions:
 class Parser(Protocol):
     """Anything that makes dependency trees of tokenised sentences.
 
-    It may have attributes: `longest`, the number of words that it reads at most; `in_turn`, True if the trees of equal
-    sentences are given out one after the other, so that asking twice is not the same as asking once; `withholds`, True
-    if sentences without a parse are what it is for.
+    It may have attributes: `longest`, the number of words that it reads at most; `in_turn`, True if it returns the
+    trees of equal sentences one after the other, so that a second call returns others; `withholds`, True if it returns
+    sentences without a parse on purpose.
     """
 
     def parse(self, sentences: list[list[str]], progress: Progress = False) -> list[Sentence]:
@@ -98,26 +98,26 @@ def load_parser(name: str, options: ParserOptions, language: str | None = None, 
 
     Raises ValueError: no such parser, or options that do not go with it; TreeFormatError: it cannot be loaded.
     """
-    found = find_parsers()
-    if name not in found:
-        raise ValueError(f"--parser {name}: no such parser; choose from {', '.join(found)}")
+    modules = find_parsers()
+    if name not in modules:
+        raise ValueError(f"--parser {name}: no such parser; choose from {', '.join(modules)}")
     try:
-        module = importlib.import_module(found[name])
+        module = importlib.import_module(modules[name])
     except ImportError as error:
-        raise TreeFormatError(f"--parser {name}: {found[name]} cannot be imported ({error})") from None
-    given = {option.name: getattr(options, option.name) for option in fields(ParserOptions)}
-    for option, value in given.items():
+        raise TreeFormatError(f"--parser {name}: {modules[name]} cannot be imported ({error})") from None
+    values = {option.name: getattr(options, option.name) for option in fields(ParserOptions)}
+    for option, value in values.items():
         if value is not None and option not in module.READS:
             raise ValueError(f"--{option.replace('_', '-')} is not read by --parser {name}; leave it out")
         if value is None and option in getattr(module, "NEEDS", ()):
             raise ValueError(f"--parser {name}: needs --{option.replace('_', '-')}")
-    chosen = ParserOptions(**given)
+    chosen = ParserOptions(**values)
     return module.load(replace(chosen, parser_language=chosen.parser_language or language), lenient)
 
 
 @contextmanager
 def moving_bar(progress: Progress, total: int) -> Iterator[Callable[[int], object]]:
-    """A function that is told how many of `total` sentences have been parsed since it was called last."""
+    """A function to call with the number of sentences, of `total`, parsed since the last call."""
     if not isinstance(progress, bool):
         yield progress.update
         return
