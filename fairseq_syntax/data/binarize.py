@@ -14,7 +14,7 @@ import numpy as np
 from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import data_file_path
 
-from ..trees.alignment import Example, align_tree, explain_misfit, pair_examples
+from ..trees.alignment import Example, explain_misfit, fit_tree, pair_examples
 from ..trees.conllu import TreeFormatError, parse_block, without_parse
 from ..trees.distances import pack_distances, tree_distances
 from ..trees.piece_parents import parent_positions
@@ -86,7 +86,8 @@ def convert(
         if example.tree:
             place += f" ({trees_path}:{example.tree_line})"
         try:
-            tree = align_tree(parse_block(example.tree, trees_path, example.tree_line), words, place)
+            tree, owners = fit_tree(parse_block(example.tree, trees_path, example.tree_line), words, place)
+            word_of_token = [owners[word] for word in word_of_token]
         except TreeFormatError as error:
             if not options.allow_broken:
                 raise
@@ -100,7 +101,7 @@ def convert(
                 )
         unparsed += not tree.is_parsed
         heads = np.array(tree.heads, dtype=np.int64)
-        token_words = np.array([*word_of_token, len(words)])
+        token_words = np.array([*word_of_token, len(heads)])
         lists["words"].append(token_words)
         lists["heads"].append(heads)
         lists["parents"].append(parent_positions(heads, token_words))

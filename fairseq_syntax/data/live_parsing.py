@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ..trees.alignment import align_tree
+from ..trees.alignment import fit_tree
 from ..trees.conllu import MAX_WORDS, ROOT, Sentence, TreeFormatError, find_cycle, quoted, without_parse
 from ..trees.subwords import check_length, split_words
 from .collating import TokenSyntax
@@ -67,13 +67,13 @@ class LiveSyntax:
         joined = [split_words(text.split(), self.subword_type, f"input {quoted(text)}") for text in texts]
         sentences = [words for words, _ in joined]
         if trees is not None:
-            trees = self._checked(texts, sentences, trees, self.accept_unparsed)
+            fitted = self._checked(texts, sentences, trees, self.accept_unparsed)
         else:
-            trees = (self._parse_or_not if self.accept_unparsed else self._parse)(texts, sentences)
-        self._warn_of_unknown_tags(trees)
+            fitted = (self._parse_or_not if self.accept_unparsed else self._parse)(texts, sentences)
+        self._warn_of_unknown_tags([tree for tree, _ in fitted])
         return [
-            token_syntax(tree, word_of_token, self.dictionaries)
-            for (_, word_of_token), tree in zip(joined, trees, strict=True)
+            token_syntax(tree, [owners[word] for word in word_of_token], self.dictionaries)
+            for (_, word_of_token), (tree, owners) in zip(joined, fitted, strict=True)
         ]
 
     def _warn_of_unknown_tags(self, trees: Sequence[Sentence]) -> None:
@@ -89,17 +89,17 @@ class LiveSyntax:
                 logger.warning(message, name, unknown)
                 return
 
-    def _parse(self, texts: list[str], sentences: list[list[str]]) -> list[Sentence]:
-        """A tree of each sentence, or an error."""
+    def _parse(self, texts: list[str], sentences: list[list[str]]) -> list[tuple[Sentence, list[int]]]:
+        """A tree of each sentence, see `fit_tree`, or an error."""
         for text in texts:
             check_length(text, self.subword_type, self.max_words, f"input {quoted(text)}", "--parser-max-words")
         return self._checked(texts, sentences, self.parser.parse(sentences), accept=False)
 
     def _checked(
         self, texts: list[str], sentences: list[list[str]], trees: Sequence[Sentence], accept: bool
-    ) -> list[Sentence]:
-        """The trees aligned to the words, or an error; `accept` sentences without a parse."""
-        aligned = []
+    ) -> list[tuple[Sentence, list[int]]]:
+        """The trees of the words, see `fit_tree`, or an error; `accept` sentences without a parse."""
+        fitted = []
         for text, words, tree in zip(texts, sentences, trees, strict=True):
             place = f"input {quoted(text)}"
             if not tree.is_parsed and not (accept or getattr(self.parser, "withholds", False)):
@@ -112,11 +112,11 @@ class LiveSyntax:
                 raise TreeFormatError(
                     f"{place}: the heads {quoted(str(tree.heads))[1:-1]} that were given are not a tree; correct it"
                 )
-            aligned.append(align_tree(tree, words, place))
-        return aligned
+            fitted.append(fit_tree(tree, words, place))
+        return fitted
 
-    def _parse_or_not(self, texts: list[str], sentences: list[list[str]]) -> list[Sentence]:
-        """A tree of each sentence that can be parsed."""
+    def _parse_or_not(self, texts: list[str], sentences: list[list[str]]) -> list[tuple[Sentence, list[int]]]:
+        """A tree of each sentence that can be parsed, see `fit_tree`."""
         self.sentences += len(texts)
         # where trees of equal sentences are given out in turn, those of a call that fails would be skipped
         if not getattr(self.parser, "in_turn", False):
@@ -124,14 +124,14 @@ class LiveSyntax:
                 return self._parse(texts, sentences)
             except Exception:  # of whatever sort: one sentence, or too many at once
                 logger.info("some of %d sentences cannot be parsed; trying them one by one", len(texts))
-        trees, before = [], self.unparsed
+        fitted, before = [], self.unparsed
         for text, words in zip(texts, sentences, strict=True):
             try:
-                trees += self._parse([text], [words])
+                fitted += self._parse([text], [words])
             except Exception as error:
                 logger.warning("translated without a parse: %s (%s: %s)", quoted(text), type(error).__name__, error)
-                trees.append(without_parse(words))
+                fitted.append((without_parse(words), list(range(len(words)))))
                 self.unparsed += 1
         if self.unparsed > before:
             logger.warning("%d of %d sentences had no parse", self.unparsed, self.sentences)
-        return trees
+        return fitted

@@ -88,7 +88,7 @@ class RawText(Task):
         return self._live
 
     def learn_source_words(self, texts):
-        """Add the unseen words of texts, subwords separated by spaces, to the source dictionary, if that is of use.
+        """Add the unseen words of texts, lists of subwords or separated by spaces, to the source dictionary, if of use.
 
         It is where all models read words by their spelling (`add_symbols`, called with the new words), and where
         unknown words are copied, which fairseq does as the dictionary spells them.
@@ -98,6 +98,7 @@ class RawText(Task):
             return
         before = len(self.src_dict)
         for text in texts:
+            text = text if isinstance(text, str) else " ".join(text)
             self.src_dict.encode_line(text, add_if_not_exist=True)
         if reads:
             for model in self._readers:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ..trees.subwords import SubwordType
+from ..trees.subwords import SubwordType, decode_bytes
 from ..trees.text import quoted, read_lines
 
 logger = logging.getLogger(__name__)
@@ -340,7 +340,7 @@ def _references(outputs: list[Output], numbers: list[int]) -> list[str]:
 
 
 def _join(entries: dict[int, Entry], subword_type: str | None) -> dict[int, Entry]:
-    """Join pieces as fairseq does; text without pieces is left unchanged."""
+    """Join pieces as fairseq does, and byte pieces; text without pieces is left unchanged."""
     if not subword_type:
         return entries
     # in text without a mark, fairseq would join all words into one
@@ -353,7 +353,7 @@ def _join(entries: dict[int, Entry], subword_type: str | None) -> dict[int, Entr
 
 def _words(text: str, subword_type: str) -> str:
     if subword_type == SubwordType.sentencepiece:
-        return text.replace(" ", "").replace("▁", " ").strip()
+        return decode_bytes(text.replace(" ", "").replace("▁", " ").strip())
     return f"{text} ".replace("@@ ", "").rstrip()
 
 

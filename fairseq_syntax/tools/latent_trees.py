@@ -67,6 +67,8 @@ class Cutter:
         self.lowercase = preparation.lowercase or getattr(loaded.task.cfg, "lgp_lowercase", False)
         self.subword_type = loaded.subword_type(subword_type)
         self.bpe = preparation.build_bpe()
+        # the words of a treebank, spaces included; the dictionary of a translation model has none
+        self.whole = loaded.task.target_dictionary is None
 
     def of_words(self, words: list[str], place: str) -> CutSentence:
         """Cut each word; without --bpe it is one piece."""
@@ -75,7 +77,7 @@ class Cutter:
         for number, word in enumerate(words):
             word = word.lower() if self.lowercase else word
             # a word may hold spaces (10 000), or nothing that is left after normalisation
-            cut = (self.bpe.encode(word) if self.bpe else word).split() or [word]
+            cut = [word] if self.whole else (self.bpe.encode(word) if self.bpe else word).split() or [word]
             pieces += cut
             word_of_token += [number] * len(cut)
         return CutSentence(pieces, word_of_token, len(words), place)
@@ -217,7 +219,7 @@ class TreeInducer:
         # models that read words by their spelling should read unseen ones, too
         learn = getattr(self.loaded.task, "learn_source_words", None)
         if learn is not None:
-            learn(" ".join(source.pieces) for source in sources)
+            learn(source.pieces for source in sources)
         order = sorted((i for i, s in enumerate(sources) if s.pieces), key=lambda i: -len(sources[i].pieces))
         for start in range(0, len(order), self.batch_size):
             chosen = order[start : start + self.batch_size]

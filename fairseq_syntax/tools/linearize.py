@@ -24,7 +24,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from ..files import refuse_existing, staged
-from ..trees.alignment import align_tree, explain_misfit, find_trees, pair_examples
+from ..trees.alignment import explain_misfit, find_trees, fit_tree, pair_examples
 from ..trees.conllu import TreeFormatError, parse_block
 from ..trees.linearization import linearize
 from ..trees.subwords import SubwordType, split_words
@@ -138,7 +138,7 @@ def _parsed_lines(source_path: str, trees_path: str, subword_type: str) -> Itera
         for line, text, tree_line, block in pair_examples(source_path, trees):
             place = f"{source_path}:{line}"
             words = split_words(text.split(), subword_type, place)[0]
-            tree = align_tree(
+            tree, _ = fit_tree(
                 parse_block(block, str(trees), tree_line), words, f"{place} (tree at {trees}:{tree_line})"
             )
             yield text, " ".join(linearize(tree)) if tree.is_parsed else ""

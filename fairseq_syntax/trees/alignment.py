@@ -70,20 +70,43 @@ def explain_misfit(text_path: str | Path) -> Iterator[None]:
         raise
 
 
-def align_tree(sentence: Sentence, words: list[str], place: str) -> Sentence:
-    """The tree over exactly these words, with its multi-word ranges collapsed if need be.
+def fit_tree(sentence: Sentence, words: list[str], place: str) -> tuple[Sentence, list[int]]:
+    """Find the words of a text in its tree, with its multi-word ranges collapsed if need be.
 
-    Raises TreeFormatError if the words differ; its message names the `place` and the first difference.
+    A word of the tree that holds a space ("13 819") is several words of the text, which belong to it as pieces do.
+
+    Returns:
+        the tree, and the word of the tree that each word of the text belongs to.
+
+    Raises:
+        TreeFormatError: the words differ. The message names the `place` and the first difference from the reading
+            that fits best.
     """
     if sentence.forms == words:
-        return sentence
-    collapsed = sentence.collapse_ranges()
-    if collapsed.forms == words:
-        return collapsed
-    pairs = zip_longest(words, sentence.forms)
-    number, (word, form) = next((number, pair) for number, pair in enumerate(pairs, 1) if pair[0] != pair[1])
-    word, form = ("the end" if text is None else quoted(text) for text in (word, form))
+        return sentence, list(range(len(words)))
+    misfits = []
+    for tree in (sentence, sentence.collapse_ranges()):
+        tokens, owners = [], []
+        for number, form in enumerate(tree.forms):
+            split = form.split() or [form]
+            tokens += split
+            owners += [number] * len(split)
+        if tokens == words:
+            return tree, owners
+        pairs = enumerate(zip_longest(words, tokens), 1)
+        misfits.append((*next((number, pair) for number, pair in pairs if pair[0] != pair[1]), len(tokens)))
+    number, pair, size = max(misfits, key=lambda misfit: misfit[0])
+    word, form = ("the end" if text is None else quoted(text) for text in pair)
     raise TreeFormatError(
-        f"{place}: word {number} is {word} but the parse has {form} ({len(words)} and {len(sentence)} words); parse "
-        "this very text with fairseq-syntax parse"
+        f"{place}: word {number} is {word} but the parse has {form} ({len(words)} and {size} words); parse this very "
+        "text with fairseq-syntax parse"
     )
+
+
+def align_tree(sentence: Sentence, words: list[str], place: str) -> Sentence:
+    """The tree over exactly these words, see `fit_tree`. Raises TreeFormatError: there is none."""
+    tree, _ = fit_tree(sentence, words, place)
+    if len(tree) != len(words):
+        form = next(form for form in tree.forms if len(form.split()) > 1)
+        raise TreeFormatError(f"{place}: {quoted(form)} is one word of the parse but several of the text; cut it there")
+    return tree

@@ -1,5 +1,6 @@
 """From subwords back to words."""
 
+import re
 from enum import StrEnum
 
 from .text import TreeFormatError, quoted
@@ -15,6 +16,8 @@ class SubwordType(StrEnum):
 
 SPACE = "\u2581"
 """The ▁ with which sentencepiece begins a word."""
+
+_BYTES = re.compile("(?:<0x[0-9A-F]{2}>)+")
 
 
 def split_words(tokens: list[str], subword_type: str, place: str) -> tuple[list[str], list[int]]:
@@ -51,6 +54,20 @@ def join_subwords(tokens: list[str], subword_type: str) -> tuple[list[str], list
     if subword_type == SubwordType.sentencepiece:
         return _join_sentencepiece(tokens)
     raise ValueError(f"subword type {subword_type!r} is unknown; choose one of {', '.join(SubwordType)}")
+
+
+def decode_bytes(text: str) -> str:
+    """Text with the byte pieces of sentencepiece ("<0xE7><0x8C><0xAB>") put together ("猫").
+
+    A byte that is no UTF-8 becomes U+FFFD, as sentencepiece has it.
+    """
+    if "<0x" not in text:
+        return text
+    return _BYTES.sub(lambda found: _utf8(bytes(int(byte[2:4], 16) for byte in found[0].split("<")[1:])), text)
+
+
+def _utf8(content: bytes) -> str:
+    return re.sub("[\udc80-\udcff]", "\ufffd", content.decode("utf-8", "surrogateescape"))
 
 
 def _join_subword_nmt(tokens: list[str]) -> tuple[list[str], list[int]]:
@@ -92,6 +109,7 @@ def _join_sentencepiece(tokens: list[str]) -> tuple[list[str], list[int]]:
         else:
             words[-1] += text
         word_of_token.append(len(words) - 1)
+    words = list(map(decode_bytes, words))
     if words:  # a final lone mark
         word_of_token = [min(word, len(words) - 1) for word in word_of_token]
     elif tokens:

@@ -32,8 +32,9 @@ class ConlluParser:
     """Trees from a CoNLL-U file that was made beforehand, looked up by their words; about 3 kB of memory a sentence.
 
     A sentence is found by its words, or by its surface tokens where the file has multi-word ranges ("im" = "in" +
-    "dem"). Where the same words occur several times, their trees are given out in the order of the file, over all calls
-    of `parse`, and the last one again and again; so a text parsed once from top to bottom gets its own trees.
+    "dem"), and as well by the words between spaces where some hold spaces ("10 000"). Where the same words occur
+    several times, their trees are given out in the order of the file, over all calls of `parse`, and the last one
+    again and again; so a text parsed once from top to bottom gets its own trees.
 
     With `skip_broken`, broken trees are left out with a warning each, and their sentences have no parse; otherwise they
     raise TreeFormatError.
@@ -61,7 +62,9 @@ class ConlluParser:
         if sentence.ranges:
             candidates.append(sentence.collapse_ranges())
         # a range may span one word and change nothing; it must not stand in the queue twice
-        for words, tree in {tuple(tree.forms): tree for tree in candidates}.items():
+        keys = {tuple(tree.forms): tree for tree in candidates}
+        keys |= {tuple(" ".join(words).split()): tree for words, tree in keys.items()}
+        for words, tree in keys.items():
             self._trees.setdefault(words, []).append(tree)
 
     def parse(self, sentences: list[list[str]], progress: Progress = False) -> list[Sentence]:

@@ -207,8 +207,11 @@ class DependencyParsingTask(FairseqTask):
             model.add_symbols(new)
 
     def learn_source_words(self, texts):
-        """Add the unseen words of texts, separated by spaces, to the dictionary, and let models read their spelling."""
-        self._learn(text.split() for text in texts)
+        """Add the unseen words of texts to the dictionary, and let models read their spelling.
+
+        A text is a list of words, or words separated by spaces.
+        """
+        self._learn(text.split() if isinstance(text, str) else text for text in texts)
 
     def max_positions(self):
         """Tokens of a sentence, EOS included."""

@@ -13,6 +13,7 @@ import pytest
 import torch
 from contract.sessions import stanza_models
 
+from fairseq_syntax.data.live_parsing import LiveSyntax
 from fairseq_syntax.data.parsers.conllu import ConlluParser
 from fairseq_syntax.data.parsers.stanza import StanzaParser
 from fairseq_syntax.trees.conllu import Sentence, TreeFormatError, find_cycle, read_conllu
@@ -281,6 +282,18 @@ def test_range_over_one_word_counts_once(tmp_path):
     path.write_text(one.format("first") + one.format("second"))
     trees = ConlluParser(path).parse([["a"], ["a"]])
     assert [tree.deprels for tree in trees] == [["first"], ["second"]]
+
+
+def test_words_with_spaces_are_found_in_either_way(tmp_path):
+    path = tmp_path / "trees.conllu"
+    path.write_text("1\t10 000\t_\tNUM\t_\t_\t2\tnummod\t_\t_\n2\tcats\t_\tNOUN\t_\t_\t0\troot\t_\t_\n\n")
+    parser = ConlluParser(path)
+    for words in (["10 000", "cats"], ["10", "000", "cats"]):
+        (tree,) = parser.parse([words])
+        assert arrays(tree) == (["10 000", "cats"], [1, -1], ["nummod", "root"], ["NUM", "NOUN"])
+    # tokens between the spaces are pieces of the word
+    (syntax,) = LiveSyntax(parser, "subword_nmt")(["10 0@@ 00 cats"])
+    assert syntax.words.tolist() == [0, 0, 0, 1, 2] and syntax.heads.tolist() == [1, -1]
 
 
 @pytest.mark.parametrize("words", [["a"], ["a", "cat", "."], ["A", "cat"], ["im", "dem", "Haus"]])

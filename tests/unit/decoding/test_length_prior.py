@@ -1,6 +1,5 @@
 """The prior over lengths: its table against loops over pairs, its search against all translations there are."""
 
-import itertools
 import math
 from argparse import Namespace
 
@@ -250,23 +249,6 @@ def test_scores_are_those_of_the_equation(rerank):
                     assert float(hypothesis["positional_scores"].sum()) == pytest.approx(total, abs=1e-4)
                     compared += 1
     assert compared > 40 * 3 * 6
-
-
-def test_a_prior_within_the_beam_is_nearer_to_the_best():
-    words = dictionary(16)
-    gaps = dict.fromkeys(itertools.product((False, True), (2, 4)), 0.0)
-    for seed in range(40):
-        models, table = [Toy(words, seed)], random_table(seed)
-        _, best = oracle.best_translation(
-            model_scores(models, 3), lambda target, own=table: prior_of(own, 3, target), LETTERS, MAX_LENGTH
-        )
-        for rerank, beam in gaps:
-            found = generator_of(models, beam, table, rerank).generate(models, batch_of(words, [3]))
-            gap = best - float(found[0][0]["score"])
-            assert gap > -1e-5
-            gaps[rerank, beam] += gap / 40
-    assert gaps[False, 2] < gaps[True, 2] and gaps[False, 4] < gaps[True, 4]
-    assert gaps[False, 4] < gaps[False, 2]
 
 
 @pytest.mark.parametrize("beam", [1, 4])

@@ -296,21 +296,6 @@ def test_results(world, run, refused):
     assert "holds no record" in refused("--results", world.folder, "--split", "test", "--reference", reference)
 
 
-def test_identical_systems(world, run):
-    base, _ = world.pair()
-    found = run(*two(base, base))
-    for test in found["tests"]:
-        assert (test["delta"], test["interval"], test["better"], test["worse"]) == (0, [0, 0], 0, 0)
-        assert set(test["p"].values()) == {1}
-
-
-def test_order_and_ends_of_lines(world, run):
-    base, system = world.pair()
-    expected = figures(run(*two(base, system)))
-    other = world.generated("other.generated", world.better, 9, end="\r\n")
-    assert figures(run(*two(base, other))) == expected
-
-
 def test_text_is_as_good_as_generated(world, run):
     expected = figures(run(*two(*world.pair())))
     base, system = world.text("a.txt", world.worse), world.text("b.txt", world.better)
@@ -373,12 +358,6 @@ def test_pieces(world, run, kind, cut):
     assert sorted(line.split(": ")[1] for line in warnings) == sorted(cut_files)
 
 
-def test_remove_bpe_alone(world, run):
-    base = world.text("a", ["a do@@ g ru@@ ns of@@"])
-    found = run(*two(base, base, "--reference", world.text("ref", ["a dog runs of"]), "--remove-bpe"))
-    assert found["sentences"] == 1 and "--remove-bpe" not in run.said
-
-
 def test_unknown_words(world, run):
     world.references[3], world.sources[5] = "a <<unk>> b", "ein <unk> wort"
     base, system = world.pair()
@@ -386,22 +365,6 @@ def test_unknown_words(world, run):
     assert "base.generated: 1 of 120 references have words that the model does not know (<<unk>>)" in run.said
     run(*two(base, system, "--reference", world.text("ref", world.references)))
     assert "unk" not in run.said
-
-
-def test_empty_translations(world, run):
-    base, _ = world.pair()
-    found = run(*two(base, world.generated("none.generated", [""] * 120)))
-    assert means(found)[1] == means(found, "RIBES")[1] == found["systems"][1]["length_ratio"] == 0
-    assert "none.generated: 120 of 120 translations are empty" in run.said
-
-
-def test_one_sentence(world, run):
-    world.references, world.sources = ["a b c d e"], ["eins zwei"]
-    base = world.generated("a.generated", ["a b c x e"])
-    found = run(*two(base, world.generated("b.generated", ["a b c d e"])))
-    assert means(found)[1] == pytest.approx(100)
-    assert (found["tests"][0]["better"], found["tests"][0]["p"]["sign"]) == (1, 1)
-    assert found["buckets"][0]["groups"][0]["label"] == "1-10"
 
 
 def test_seed(world, run):

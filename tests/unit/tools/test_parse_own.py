@@ -10,7 +10,10 @@ from oracles import conllu_format
 
 from fairseq_syntax.systems.parser import parse as own_parser
 from fairseq_syntax.systems.parser.parse import OwnParser
+from fairseq_syntax.tools import models
+from fairseq_syntax.tools.latent_trees import Cutter, TreeInducer
 from fairseq_syntax.tools.parse import main
+from fairseq_syntax.tools.preparation import Preparation
 from fairseq_syntax.trees import spanning
 from fairseq_syntax.trees.conllu import ROOT, TreeFormatError, find_cycle, format_sentence, read_conllu
 from fairseq_syntax.trees.spanning import TreeDecoder
@@ -118,7 +121,7 @@ def test_greedy_heads_were_no_trees(checkpoint):
 
 
 def test_unseen_words_are_read_by_their_spelling(checkpoint):
-    parser = OwnParser(checkpoint, device="cpu")
+    parser = OwnParser(checkpoint, TreeDecoder.mst, "cpu", 2000)
     parser.parse([["the", "doghouses", "runs", "."], ["the", "qqq", "runs", "."]])
     like, unlike = (alone(parser, ["the", word, "runs", "."]).pos_log_probs[0, 1] for word in ("doghouses", "qqq"))
     assert not torch.equal(like, unlike)
@@ -138,7 +141,7 @@ class Unwalked(dict):
 
 
 def test_the_vocabulary_is_not_walked_through(checkpoint):
-    parser, fresh = (OwnParser(checkpoint, device="cpu") for _ in range(2))
+    parser, fresh = (OwnParser(checkpoint, TreeDecoder.mst, "cpu", 2000) for _ in range(2))
     sentences = [["the", "houndss", "sees", "qqq", "."], ["the", "dog", "."]]
     fresh._known, fresh._added = Unwalked(fresh._known), Unwalked()
     for _ in range(2):
@@ -147,8 +150,8 @@ def test_the_vocabulary_is_not_walked_through(checkpoint):
 
 def test_the_vocabulary_does_not_grow_without_end(checkpoint, monkeypatch):
     monkeypatch.setattr(own_parser, "_MOST_ADDED", 3)
-    parser = OwnParser(checkpoint, device="cpu")
-    fresh = OwnParser(checkpoint, device="cpu")
+    parser = OwnParser(checkpoint, TreeDecoder.mst, "cpu", 2000)
+    fresh = OwnParser(checkpoint, TreeDecoder.mst, "cpu", 2000)
     first = parser.parse([["the", "qqq", "sees", "rrr"], ["hounds", "ssss", "houndss", "."]])
     assert len(parser._added) == 5
     later = [["the", "houndss", "sees", "doghousess", "."], ["the", "dog", "qqq", "a", "rrr", "."]]
@@ -181,14 +184,14 @@ def test_tags_of_another_set_are_not_written(trained_parser):
     ],
 )
 def test_what_cannot_be_parsed(checkpoint, words, message):
-    parser = OwnParser(checkpoint, device="cpu")
+    parser = OwnParser(checkpoint, TreeDecoder.mst, "cpu", 2000)
     with pytest.raises(TreeFormatError, match=message):
         parser.parse([["the"], words])
     assert len(words) < 1024 or len(parser.parse([["a"] * 1023])[0]) == 1023
 
 
 def test_nothing_to_parse(checkpoint):
-    parser = OwnParser(checkpoint, device="cpu")
+    parser = OwnParser(checkpoint, TreeDecoder.mst, "cpu", 2000)
     assert parser.parse([]) == [] and parser.parse([[]])[0].forms == []
 
 
@@ -203,7 +206,7 @@ def test_program(checkpoint, text, tmp_path, monkeypatch):
     assert run(text, tmp_path / "out.conllu", "parser.pt") == 0
     found = list(read_conllu(tmp_path / "out.conllu"))
     assert [tree.forms for tree in found] == WORDS
-    expected = OwnParser(checkpoint, device="cpu").parse(WORDS)
+    expected = OwnParser(checkpoint, TreeDecoder.mst, "cpu", 2000).parse(WORDS)
     for name in ("heads", "upos", "deprels"):
         assert [getattr(tree, name) for tree in found] == [getattr(tree, name) for tree in expected]
     assert all(tree.heads.count(ROOT) == 1 for tree in found if tree.forms)
@@ -262,3 +265,13 @@ def test_wrong_device(checkpoint, text, tmp_path, capsys):
     assert run(text, tmp_path / "out", checkpoint, "--parser-device", "meteor") == 1
     message = capsys.readouterr().err
     assert "device meteor" in message and "Traceback" not in message
+
+
+def test_words_with_spaces_are_read_whole_by_every_program(checkpoint, treebank):
+    """As in training, where a word of the treebank is a word."""
+    words = ["the", "10 000", "dogs", "see", "."]
+    (tree,) = OwnParser(checkpoint, TreeDecoder.mst, "cpu", 2000).parse([words])
+    loaded = models.load(str(checkpoint), str(treebank), cpu=True)
+    source = Cutter(loaded, Preparation()).of_words(words, "x")
+    assert source.pieces == words
+    assert TreeInducer(loaded)([source]) == [tree.heads]

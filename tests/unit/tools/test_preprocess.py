@@ -288,14 +288,19 @@ def test_fairseq_cuts_at_every_kind_of_space_and_so_do_the_arrays(tmp_path, corp
     check_split(directory, "test", corpus["test"])
 
 
-def test_a_space_of_unicode_inside_a_word_of_the_tree_is_a_mismatch(tmp_path, corpus, capsys):
-    (tmp_path / "text" / "test.en").write_text("10\xa0000 apples\n", encoding="utf-8")
+@pytest.mark.parametrize("space", [" ", "\xa0"])
+def test_a_word_of_the_tree_that_holds_a_space_is_several_words_of_the_text(tmp_path, corpus, capsys, space):
+    (tmp_path / "text" / "test.en").write_text(f"I ate 10{space}0@@ 00 apples\n", encoding="utf-8")
     (tmp_path / "text" / "test.de").write_text("a\n")
-    (tmp_path / "text" / "test.en.conllu").write_text(
-        Item([["10\xa0000"], ["apples"]], [1, -1]).tree() + "\n", encoding="utf-8"
-    )
-    error = fails(capsys, tmp_path)
-    assert "test.en:1 " in error and "word 1 is '10' but the parse has '10\\xa0000' (3 and 2 words)" in error
+    tree = Item([["I"], ["ate"], [f"10{space}000"], ["apples"]], [1, -1, 3, 1]).tree()
+    (tmp_path / "text" / "test.en.conllu").write_text(tree + "\n", encoding="utf-8")
+    directory = run(tmp_path)
+    assert ArrayReader(directory / "test.en-de.en.words")[0].tolist() == [0, 1, 2, 2, 2, 3, 4]
+    assert ArrayReader(directory / "test.en-de.en.heads")[0].tolist() == [1, -1, 3, 1]
+    assert ArrayReader(directory / "test.en-de.en.parents")[0].tolist() == [2, 2, 10, 10, 10, 2, 12]
+    (tmp_path / "text" / "test.en").write_text(f"I ate 10{space}001 apples\n", encoding="utf-8")
+    error = fails(capsys, tmp_path, "--overwrite")
+    assert "test.en:1 " in error and "word 4 is '001' but the parse has '000' (5 and 5 words)" in error
 
 
 def test_surface_forms_of_multi_word_ranges(tmp_path, corpus):

@@ -167,18 +167,6 @@ def test_both_ways_agree_where_the_inverse_is_barely_trusted(preference, monkeyp
         assert_close(inverted, eliminated, 1e-7)
 
 
-@pytest.mark.parametrize("shift", [-1000.0, -15.0, 90.0, 1e6])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_shift_of_all_scores_changes_nothing(shift, dtype):
-    generator = torch.Generator().manual_seed(0)
-    # multiples of 1/16, so that the sum with the shift is exact
-    arcs = torch.randint(-48, 48, (3, 9, 9), generator=generator).to(dtype) / 16
-    roots = torch.randint(-48, 48, (3, 9), generator=generator).to(dtype) / 16
-    expected = head_marginals(arcs, roots, all_words(roots))
-    actual = head_marginals(arcs + shift, roots + shift, all_words(roots))
-    assert_both(actual, expected, 1e-7, slice(None))
-
-
 def test_shifts_of_one_word_and_of_all_roots_change_nothing():
     arcs, roots = random_scores(0, 8, 2, batch=3)
     by_word = torch.linspace(-800, 800, 8, dtype=torch.float64)

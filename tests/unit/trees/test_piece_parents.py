@@ -25,22 +25,6 @@ def middles(heads, word_of_token):
     return [None if p == NO_PARENT else p / 2 for p in doubled.tolist()]
 
 
-def test_parent_in_three_pieces_has_its_middle_piece():
-    # Word 4 is cut into tokens 6, 7, 8; word 0 looks at it.
-    word_of_token = [0, 1, 1, 2, 3, 3, 4, 4, 4, 5]
-    assert middles([4, 4, 4, 4, ROOT], word_of_token)[:6] == [7.0] * 6
-
-
-def test_parent_in_two_pieces_lies_between_them():
-    # Word 4 is cut into tokens 6, 7.
-    word_of_token = [0, 1, 1, 2, 3, 3, 4, 4, 5]
-    assert middles([4, 4, 4, 4, ROOT], word_of_token)[:6] == [6.5] * 6
-
-
-def test_root_looks_at_its_own_middle_and_eos_at_itself():
-    assert middles([ROOT, 0, 0], [0, 0, 1, 2, 2, 3]) == [0.5, 0.5, 0.5, 0.5, 0.5, 5.0]
-
-
 def test_types():
     for make in (list, np.array):
         heads, word_of_token = make([1, ROOT]), make([0, 1, 2])
@@ -50,14 +34,6 @@ def test_types():
     heads, words = np.array([1, ROOT], dtype=np.int16), np.array([0, 1, 2], dtype=np.uint16)
     assert parent_positions(heads, words).tolist() == [2, 2, 4]
     assert parent_first_pieces(heads, words).tolist() == [1, 1, 2]
-
-
-def test_arguments_are_not_changed():
-    heads, words = np.array([UNPARSED, UNPARSED]), np.array([0, 0, 1, 2])
-    parent_positions(heads, words)
-    parent_first_pieces(heads, words)
-    assert heads.tolist() == [UNPARSED, UNPARSED]
-    assert words.tolist() == [0, 0, 1, 2]
 
 
 def test_long_sentences_keep_clear_of_the_mark_for_no_parent():

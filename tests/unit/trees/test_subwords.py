@@ -109,6 +109,30 @@ def test_sentencepiece_round_trip(cut, data):
     assert word_of_token == expected
 
 
+@pytest.fixture(scope="module")
+def byte_pieces():
+    """A processor that cuts unknown characters into bytes."""
+    model = io.BytesIO()
+    options = {"model_type": "bpe", "byte_fallback": True, "minloglevel": 2, "num_threads": 1}
+    text = iter(["the dog and the cat saw a house ."] * 9)
+    sentencepiece.SentencePieceTrainer.train(sentence_iterator=text, model_writer=model, vocab_size=290, **options)
+    return sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+
+
+def test_byte_pieces_are_put_together(byte_pieces):
+    line = "the 猫 and ß猫x 🐈 ."
+    tokens = byte_pieces.encode(line, out_type=str)
+    assert sum(token.startswith("<0x") for token in tokens) > 10
+    words, word_of_token = join_subwords(tokens, "sentencepiece")
+    assert words == line.split() and len(word_of_token) == len(tokens)
+
+
+@given(st.lists(st.integers(0x21, 0xFF), min_size=1, max_size=6))
+def test_bytes_that_are_no_text_are_those_of_sentencepiece(byte_pieces, content):
+    tokens = [MARK, *(f"<0x{byte:02X}>" for byte in content)]
+    assert join_subwords(tokens, "sentencepiece")[0] == [byte_pieces.decode_pieces(tokens)]
+
+
 @pytest.mark.parametrize("model_type", ["bpe", "unigram"])
 def test_real_sentencepiece(english, model_type):
     model = io.BytesIO()
