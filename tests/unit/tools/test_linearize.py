@@ -110,7 +110,7 @@ def test_sentence_without_parse_is_translated_only(corpus):
         ("in.de", TARGET + "mehr\n", ["in.en: ends after 3", "in.de goes on"]),
         ("in.en.conllu", TREES[: TREES.index("1\tsleeps")], ["in.en:3: no parse", "in.en.conllu ends after 2"]),
         ("in.en.conllu", TREES + TREES, ["in.en.conllu:9: tree 4", "in.en has 3 lines"]),
-        ("in.en.conllu", TREES.replace("\t2\tdet", "\t9\tdet"), ["in.en.conllu:1", "head 9"]),
+        ("in.en.conllu", TREES.replace("\t2\tdet", "\t9\tdet"), ["in.en.conllu:1", "head '9'"]),
     ],
 )
 def test_what_does_not_fit_is_said_and_what_is_there_is_kept(corpus, capsys, name, content, parts):
