@@ -15,7 +15,7 @@ from .dasa import log_gaussian
 
 
 def tree_penalty(distances: Tensor, keep: Tensor, window: float, sigma: float) -> Tensor:
-    """(B, J, J) float32, what to add to scores of columns, for every token that may be the centre.
+    """Penalties (B, J, J), float32, to add to the scores of columns, for every token that may be the centre.
 
     It is -d² / 2σ² of `distances` (B, J, J), -inf beyond the window n and at padding, where `keep` (B, J) is False; n
     and σ are in arcs and may be infinite. A real token is at distance 0 from itself, so that the diagonal tells
@@ -26,7 +26,7 @@ def tree_penalty(distances: Tensor, keep: Tensor, window: float, sigma: float) -
 
 
 class SourcePenalty(NamedTuple):
-    """A `tree_penalty` and what follows from it, found once a step for all layers."""
+    """A `tree_penalty` and what follows from it, computed once a step for all layers."""
 
     penalty: Tensor  # (B·J, J), the rows of all sentences
     padding: Tensor  # (B, J), True = padding
@@ -54,7 +54,7 @@ class HeadPositions(nn.Module):
             nn.init.xavier_uniform_(layer.weight)
 
     def forward(self, query: Tensor, length: Tensor) -> Tensor:
-        """(B, h, T) positions, in float32 at least, of queries (T, B, C) to sentences of so many tokens (B, 1, 1)."""
+        """Positions (B, h, T), at least float32, from queries (T, B, C) and the lengths of the sentences (B, 1, 1)."""
         scores = self.output(torch.tanh(self.hidden(query))).permute(1, 2, 0)
         return length * torch.sigmoid(scores.to(torch.promote_types(scores.dtype, torch.float32)))
 

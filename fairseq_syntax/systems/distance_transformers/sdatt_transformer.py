@@ -47,7 +47,7 @@ class SyntaxDirectedTransformerOptions(FairseqDataclass):
 
 
 class SyntaxDirectedEncoder(SyntaxEncoder):
-    """fairseq's encoder, which hands the trees on, if any layer of the decoder has use for them.
+    """fairseq's encoder, which hands the trees on if any layer of the decoder reads them.
 
     Its output then also has "tree_penalty": a list of one `tree_penalty` (B, T, T).
     """
@@ -82,7 +82,7 @@ class SyntaxDirectedEncoder(SyntaxEncoder):
 
 
 class SyntaxDirectedDecoderLayer(TransformerDecoderLayerBase):
-    """fairseq's decoder layer with another attention to the source; the padding mask it gets are `SourcePenalty`."""
+    """fairseq's decoder layer with another attention to the source; it gets a `SourcePenalty` as its padding mask."""
 
     def __init__(self, cfg, syntax_heads: int):
         self._syntax_heads = syntax_heads
@@ -149,7 +149,7 @@ class SyntaxDirectedTransformerModel(SyntaxTransformerModel):
         return self.encoder.directs and self.encoder.cfg.sdatt_missing == MissingParse.error
 
     def forward(self, src_tokens, src_lengths, prev_output_tokens, features_only: bool = False, **kwargs):
-        """As in fairseq; outside training, it logs how much the predicted positions vary, and whether they are a clock.
+        """As in fairseq; outside training, logs how much predicted positions vary, and whether they only track time.
 
         A predictor that has not learned anything has a spread near 0: it points at the same share of every sentence.
         """

@@ -93,7 +93,7 @@ class DecayedSGD(FairseqOptimizer):
 
 
 def decay_groups(parameters, default: float) -> list[dict]:
-    """Groups of parameters for `torch.optim`, one a weight decay; see `DecayedSGD`.
+    """Groups of parameters for `torch.optim`, one for each weight decay; see `DecayedSGD`.
 
     They have `params`, `weight_decay` and `decay_of`: "none", "parameter" or "option". Which groups there are depends
     on the parameters only, so that a run resumes with another `default`, too.

@@ -72,6 +72,6 @@ class HalveOnDrop(FairseqLRScheduler):
         return self.lr
 
     def step_update(self, num_updates):
-        """Nothing changes between checks; what a checkpoint's optimizer brought along is overruled."""
+        """Nothing changes between checks; the rate in a checkpoint's optimizer is overruled."""
         self.optimizer.set_lr(self.lr)
         return self.lr

@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 
 class ParserParts(StrEnum):
-    """What of a trained parser a translator starts from."""
+    """Which parts of a trained parser a translator starts from."""
 
     all = "all"
     tables = "tables"  # vectors of words and n-grams
@@ -200,12 +200,12 @@ class LatentGraphModel(RecurrentModel):
 
     @property
     def has_latent_trees(self):
-        """Whether there is a graph that tells heads apart."""
+        """Whether the graph is learned."""
         return self.encoder.parser.graph == GraphKind.latent
 
     @property
     def clamped_by(self):
-        """What takes the place of the graph, if there is one that is learned."""
+        """The input that can replace a learned graph."""
         return ("piece_heads",) if self.has_latent_trees else ()
 
     @property

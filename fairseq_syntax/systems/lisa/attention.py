@@ -34,7 +34,7 @@ class BiaffineParser(nn.Module):
 
 
 class ParserAttention(HeadwiseAttention):
-    """Self-attention whose first head attends as a biaffine parser believes.
+    """Self-attention whose first head attends by the distribution of a biaffine parser.
 
     Args: as in `MultiheadAttention`.
     """

@@ -80,7 +80,7 @@ class JointParsingCriterion(FairseqCriterion):
 
     @classmethod
     def reduce_metrics(cls, logging_outputs) -> None:
-        """Log what the class says."""
+        """Log the losses and scores that the class lists."""
 
         def total(key: str) -> float:
             return float(sum(log.get(key, 0) for log in logging_outputs))
@@ -104,7 +104,7 @@ class JointParsingCriterion(FairseqCriterion):
 
 
 def _nll(log_probs: Tensor, gold: Tensor) -> Tensor:
-    """-Σ log p of what is right: (B, S, C) and (B, S), below 0 where nothing is to be learned."""
+    """-Σ log p of the gold classes (B, S), below 0 where there is nothing to learn; `log_probs` are (B, S, C)."""
     return F.nll_loss(log_probs.flatten(0, 1), gold.clamp(min=MISSING).flatten(), ignore_index=MISSING, reduction="sum")
 
 

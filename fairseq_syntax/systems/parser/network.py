@@ -94,7 +94,7 @@ def at_least_float32(tensor: Tensor) -> torch.dtype:
 
 
 def largest_score(dtype: torch.dtype) -> float:
-    """What scores are cut off at: differences are finite, and those to -3 times as much, which marks what cannot be."""
+    """Limit of scores: differences are finite, even those to -3 times the limit, which marks impossible heads."""
     return torch.finfo(dtype).max / 4
 
 
@@ -199,7 +199,7 @@ class LatentGraphParser(nn.Module):
         clamped_heads: Optional[Tensor] = None,
         tags_only: bool = False,
     ) -> Graph:
-        """The graphs of sentences. What stands in padding, be it NaN, changes nothing.
+        """The graphs of sentences. Values in padding, even NaN, change nothing.
 
         Args:
             x: (B, S, 2 size) representations of words and EOS, padding on the right.

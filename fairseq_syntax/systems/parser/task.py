@@ -346,6 +346,6 @@ class InverseEpoch(FairseqLRScheduler):
         return self.lr
 
     def step_update(self, num_updates):
-        """Nothing changes within an epoch; what a checkpoint's optimizer brought along is overruled."""
+        """Nothing changes within an epoch; the rate in a checkpoint's optimizer is overruled."""
         self.optimizer.set_lr(self.lr)
         return self.lr

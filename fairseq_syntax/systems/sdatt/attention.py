@@ -56,13 +56,13 @@ class PositionNet(nn.Module):
         self.output = nn.Linear(query_size, 1, bias=False)
 
     def forward(self, query: Tensor, length: Tensor) -> Tensor:
-        """(B,) positions, in float32 at least, of states (B, H) in sentences of so many tokens (B,)."""
+        """Positions (B,), at least float32, from decoder states (B, H) and the lengths of the sentences (B,)."""
         scores = self.output(torch.tanh(self.hidden(query))).squeeze(1)
         return length * torch.sigmoid(scores.to(torch.promote_types(scores.dtype, torch.float32)))
 
 
 class SourceWeights(nn.Module):
-    """What makes weights of the source positions of scores: the softmax over the sentence (eq. 2)."""
+    """Turns attention scores into weights of the source positions; here, by the softmax over the sentence (eq. 2)."""
 
     def initial_state(self, memory: Memory) -> dict[str, Tensor]:
         """See `SourceAttention.initial_state`."""
@@ -173,7 +173,7 @@ class LocalWeights(SourceWeights):
 
 
 class FlexibleWeights(SourceWeights):
-    """Penalty on the distance from where the step before looked, of a strength that the state decides.
+    """Penalises the distance from where the previous step looked; the decoder state decides how strongly.
 
     softmax(e_j - g (j - m)^2 / 2 sigma^2), g = sigmoid(v_g . tanh(W_g s)), m the mean position of the step before's
     weights; 0 before the first step. `sigma` is in tokens; positions whose penalty is above `threshold` are left out,

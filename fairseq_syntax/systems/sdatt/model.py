@@ -27,7 +27,7 @@ from .units import UNIT_INPUTS, TwoMemories, TwoSequenceAttention, TwoSequenceEn
 
 
 class AttentionKind(StrEnum):
-    """What makes weights of attention scores."""
+    """How attention scores become weights."""
 
     plain = "global"
     local = "local"
@@ -128,7 +128,7 @@ class SyntaxDirectedModel(RecurrentModel):
 
     @property
     def syntax_inputs(self):
-        """Distances, if attention is directed by syntax; what dependency units are made of."""
+        """Distances, if attention is directed by syntax; heads and starts of words, if there are dependency units."""
         distances = ("distances",) if isinstance(self.encoder.memory, SyntaxDirectedMemory) else ()
         return distances + (UNIT_INPUTS if isinstance(self.encoder, UnitEncoder) else ())
 
@@ -138,7 +138,7 @@ class SyntaxDirectedModel(RecurrentModel):
         return any(getattr(part, "missing", None) == MissingParse.error for part in (self.encoder, self.encoder.memory))
 
     def forward(self, src_tokens, src_lengths, prev_output_tokens, src_syntax=None, features_only=False):
-        """As of the base; in validation, what the predicted positions are like goes into fairseq's log."""
+        """As in the base class; in validation, statistics of the predicted positions are logged."""
         scores, extra = super().forward(src_tokens, src_lengths, prev_output_tokens, src_syntax, features_only)
         if not self.training and "position" in extra:
             source, target = self.encoder.dictionary.pad(), self.decoder.dictionary.pad()

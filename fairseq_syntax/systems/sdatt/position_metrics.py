@@ -1,4 +1,4 @@
-"""What predicted positions are like, for the log of validation."""
+"""Statistics of predicted positions for the validation log."""
 
 from itertools import combinations_with_replacement
 from typing import Optional
@@ -13,7 +13,7 @@ def log_positions(position: Tensor, plain: Tensor, of_source: Tensor, of_target:
     """Log how far predicted positions are from where plain attention is strongest, how they vary and with what.
 
     Plain attention is the softmax of the same scores over the whole sentence. Weights that are already centred on the
-    position say nothing of it: they are strongest near it wherever it is.
+    position cannot confirm it: they are strongest near it wherever it is.
 
     Args:
         position: (B, S), from 0 to the length of the source.
@@ -30,17 +30,17 @@ def log_positions(position: Tensor, plain: Tensor, of_source: Tensor, of_target:
 
 
 def progress(of_target: Tensor) -> Tensor:
-    """(N,) t/S of the real tokens of targets (B, S), which have S of them; t is in the middle of its token."""
+    """Relative times t/S (N,) of the real tokens of targets (B, S): S is the length of the target, t mid-token."""
     real = of_target.long()
     return ((real.cumsum(dim=1) - 0.5) / real.sum(dim=1, keepdim=True))[of_target]
 
 
 def log_correlations(share: Tensor, time: Tensor, alignment: Optional[Tensor] = None) -> None:
-    """Log what the position follows, over all tokens of the validation set, however they are batched.
+    """Log what the position correlates with, over all tokens of the validation set, however they are batched.
 
     "position_clock" is the correlation of `share`, p/J (N,), with `time`, t/S (N,): near 1, the position is a clock.
     "position_alignment" is the correlation of p/J with `alignment` (N,), where attention looks, that is left when t/S
-    is given: near 0, nothing of it is known. Where something is constant, they are 0.
+    is given: near 0, the position knows nothing of it. Where a row is constant, they are 0.
     """
     rows = [row.double() for row in (share, time, alignment) if row is not None]
     for i, row in enumerate(rows):

@@ -19,7 +19,7 @@ class Combine(StrEnum):
 
 
 class PositionGradient(StrEnum):
-    """How the predicted position, of which a row of distances is chosen, gets a gradient. The paper gives it none."""
+    """How the predicted position, which chooses a row of distances, gets a gradient. The paper gives it none."""
 
     smooth = "smooth"  # that of the weights of all rows, mixed by a Gaussian around the position
     hard = "hard"  # none: the literal formula; the position is never learned
@@ -34,7 +34,7 @@ SMOOTH_SIGMA = 3.0
 
 
 class MissingParse(StrEnum):
-    """What stands in for the distances of a sentence without a parse."""
+    """What to do with a sentence without a parse."""
 
     all_equal = "global"  # 0 everywhere: global attention
     error = "error"
@@ -76,7 +76,7 @@ def distances_of(syntax: SourceSyntax, keep: Tensor, missing: MissingParse) -> T
 
 
 def refuse_unparsed(unparsed: Tensor) -> None:
-    """On a CPU, raise ValueError if a sentence of a batch has no parse (B,). A GPU would wait to hear of it each time.
+    """On a CPU, raise ValueError if a sentence of a batch has no parse (B,). On a GPU, the check would cost a wait.
 
     Data are checked when they are loaded.
     """

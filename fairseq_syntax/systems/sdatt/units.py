@@ -1,4 +1,4 @@
-"""SDRNMT: translation with dependency units, what stands around a word in the tree (Chen et al., EMNLP 2017).
+"""SDRNMT: translation with dependency units, the neighbours of a word in the tree (Chen et al., EMNLP 2017).
 
 The unit of a word is its parent, its siblings and its children, each in the order of the sentence; a convolutional
 network makes one vector of their embeddings. In the first form, the encoder reads the vector of a word's unit beside

@@ -1,4 +1,4 @@
-"""Self-attention whose first heads find their weights in a way of their own."""
+"""Self-attention whose first heads compute their weights in their own way."""
 
 from collections.abc import Callable
 

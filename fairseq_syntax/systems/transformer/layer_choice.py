@@ -14,7 +14,7 @@ def kept_layers(side) -> Sequence[int]:
 
 
 def check_kept_layers(args) -> None:
-    """Raise ValueError if --encoder-layers-to-keep or its like name layers that a model has not."""
+    """Raise ValueError if --encoder-layers-to-keep or its like name layers that the model does not have."""
     for side in ("encoder", "decoder"):
         layers, kept = getattr(args, f"{side}_layers"), getattr(args, f"{side}_layers_to_keep", None)
         if kept and not set(kept.split(",")) <= {str(layer) for layer in range(layers)}:
@@ -24,7 +24,7 @@ def check_kept_layers(args) -> None:
 
 
 def check_choice(text: str, layers: int, option: str) -> None:
-    """Raise ValueError, naming the option, unless all that `text` chooses are among so many layers."""
+    """Raise ValueError, naming the option, if `text` chooses a layer that does not exist."""
     try:
         valid = set(_numbers(text) or ()) <= set(range(layers))
     except ValueError:
@@ -34,7 +34,7 @@ def check_choice(text: str, layers: int, option: str) -> None:
 
 
 def chosen_layers(text: str, layers: Sequence[int]) -> tuple[int, ...]:
-    """Those of some layers that `text` chooses: "all", "none", or numbers from 0 with commas between."""
+    """The layers that `text` chooses: "all", "none", or numbers from 0 separated by commas."""
     numbers = _numbers(text)
     return tuple(layer for layer in layers if numbers is None or layer in numbers)
 

@@ -85,7 +85,7 @@ class SyntaxTransformerModel(HubModel, TransformerModel):
         alignment_heads: Optional[int] = None,
         src_syntax: Optional[SourceSyntax] = None,
     ):
-        """As in fairseq; the decoder's extra dict also holds what the encoder found, under "syntax"."""
+        """As in fairseq; the decoder's extra dict also holds the encoder's extra results, under "syntax"."""
         encoder_out = self.encoder(
             src_tokens, src_lengths=src_lengths, return_all_hiddens=return_all_hiddens, src_syntax=src_syntax
         )
