@@ -75,12 +75,10 @@ def test_chosen_layers_have_the_parameters():
 @pytest.mark.parametrize(
     "arch, options, message",
     [
-        (SDATT, {"sdatt_heads": 5}, r"--sdatt-heads 5: give 0 to 4 \(--decoder-attention-heads\)"),
         (SDATT, {"sdatt_heads": -1}, "--sdatt-heads -1: give 0 to 4"),
         (SDATT, {"sdatt_layers": "0,3"}, "--sdatt-layers 0,3: give all, none, or numbers from 0 to 2"),
         (SDATT, {"no_cross_attention": True}, "--no-cross-attention leaves no attention to the source"),
         (SDATT, {"cross_self_attention": True}, "--cross-self-attention leaves no attention to the source"),
-        (DASA, {"dasa_layers": "-1"}, "--dasa-layers -1: give all, none, or numbers from 0 to 2"),
     ],
 )
 def test_wrong_options_are_named(arch, options, message):

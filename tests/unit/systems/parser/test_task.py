@@ -204,13 +204,6 @@ def test_no_data():
         _ = task_of().vocabulary
 
 
-@pytest.mark.parametrize("arch", ["transformer", "nmt_lstm_tiny", "lgp_tiny"])
-def test_translators_are_refused(path, arch):
-    task = task_of(data=str(path.parent))
-    with pytest.raises(ValueError, match=f"--arch {arch}: .*; give --arch lgp_parser"):
-        task.build_model(argparse.Namespace(arch=arch))
-
-
 def test_snapshots():
     """Successive regularization: zero right after the snapshot, and growing with the distance from it."""
     parts = {name: torch.nn.ParameterDict({"weight": torch.ones(3)}) for name in ("pos_classifier", "layer2")}
