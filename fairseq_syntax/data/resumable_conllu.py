@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from pathlib import Path
 
 from ..files import lock, staged_bytes
@@ -36,18 +35,15 @@ class PartFile:
         """Unlock the file."""
         self._file.close()
 
-    def resume(self, words: Iterator[list[str]], chunk: int, name: str) -> int:
-        """Keep the whole chunks of the file, cut off the rest, and leave it ready for appending.
-
-        The rest is then parsed in the same groups as in an uninterrupted run, and gets the same trees.
+    def resume(self, words: Iterator[list[str]], name: str) -> int:
+        """Keep the complete trees of the file, and leave it ready for appending.
 
         Args:
             words: of the sentences of the input; those of the trees that are kept are taken from it.
-            chunk: sentences a chunk.
             name: of the input, for messages.
 
-        Returns number of trees that are kept, a multiple of `chunk`. Raises TreeFormatError: the file was made of
-        another text or with other settings.
+        Returns number of trees that are kept. Raises TreeFormatError: the file was made of another text or with other
+        settings.
         """
         self._file.seek(0)
         header = self._file.readline()
@@ -61,19 +57,16 @@ class PartFile:
                 "run with the same ones to resume, or delete it to start over"
             )
         self._file.seek(len(header))
-        blocks = _complete_blocks(self._file)
         kept, end = 0, len(header)
-        while len(group := list(islice(blocks, chunk))) == chunk:
-            for number, block in enumerate(group, kept + 1):
-                forms, expected = _forms(block), next(words, None)
-                if forms != expected:
-                    text = "the end" if expected is None else quoted(" ".join(expected))
-                    raise TreeFormatError(
-                        f"{self.path}: sentence {number} is {quoted(' '.join(forms))}, but in {name} it is {text}; "
-                        "give the same --input and --shard to resume, or delete the part file to start over"
-                    )
-            kept += chunk
-            end += sum(map(len, group))
+        for block in _complete_blocks(self._file):
+            kept, end = kept + 1, end + len(block)
+            forms, expected = _forms(block), next(words, None)
+            if forms != expected:
+                text = "the end" if expected is None else quoted(" ".join(expected))
+                raise TreeFormatError(
+                    f"{self.path}: sentence {kept} is {quoted(' '.join(forms))}, but in {name} it is {text}; "
+                    "give the same --input and --shard to resume, or delete the part file to start over"
+                )
         self._file.seek(end)
         self._file.truncate()
         return kept

@@ -75,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="segmentation of the text; subwords are joined before parsing (default: none)",
     )
     add("--shard", type=_shard, default=(0, 1), metavar="I/N", help="parse part I of N, from 0")
-    add("--chunk", type=positive, default=2000, metavar="N", help="sentences per write (default: 2000)")
+    add("--chunk", type=positive, default=500, metavar="N", help="sentences per write (default: 500)")
     add(
         "--max-words",
         type=positive,
@@ -93,7 +93,7 @@ def parse(
     settings: dict | None = None,
     subword_type: str = SubwordType.none,
     shard: tuple[int, int] = (0, 1),
-    chunk: int = 2000,
+    chunk: int = 500,
     max_words: int = MAX_WORDS,
 ) -> None:
     """Write the trees of a text, resuming what an earlier run has left.
@@ -116,26 +116,32 @@ def parse(
         for total, line in enumerate(read_lines(path, name), 1):
             check_length(line, subword_type, max_words, f"{name}:{total}")
         start, end = shard_bounds(total, *shard)
-        words = (
-            split_words(line.split(), subword_type, f"{name}:{number}")[0]
-            for number, line in enumerate(islice(read_lines(path, name), start, end), start + 1)
-        )
+
+        def words_from(first: int) -> Iterator[list[str]]:
+            for number, line in enumerate(islice(read_lines(path, name), first, end), first + 1):
+                yield split_words(line.split(), subword_type, f"{name}:{number}")[0]
+
         bar = stack.enter_context(tqdm(total=end - start, unit="sent"))
         if output == STDIO:
-            for trees in _parsed(words, parser, chunk, bar, name, start + 1):
+            for trees in _parsed(words_from(start), parser, chunk, bar, name, start + 1):
                 sys.stdout.buffer.write("".join(map(format_sentence, trees)).encode("utf-8"))
                 sys.stdout.buffer.flush()
             return
         part = stack.enter_context(closing(PartFile(Path(output), settings or {})))
-        done = part.resume(words, chunk, name)
+        done = part.resume(words_from(start), name)
+        # a chunk of which some trees are there is parsed as a whole, as trees may depend on what is parsed with them
+        first = done if start + done == end else done - done % chunk
         if done:
             bar.write(f"{PROGRAM}: {part.path}: {done} of {end - start} sentences are done", file=sys.stderr)
-            bar.update(done)
+            bar.update(first)
         try:
-            for trees in _parsed(words, parser, chunk, bar, name, start + done + 1):
-                part.append(trees)
+            for trees in _parsed(words_from(start + first), parser, chunk, bar, name, start + first + 1):
+                part.append(trees[max(0, done - first) :])
+                first += len(trees)
+                done = max(done, first)
         except KeyboardInterrupt:
-            print(f"{PROGRAM}: {part.path} is kept, run the same command again to resume", file=sys.stderr)
+            kept = f"{done} of {end - start} sentences are kept in {part.path}"
+            print(f"{PROGRAM}: {kept}; run the same command again to resume", file=sys.stderr)
             raise
         part.finish()
 

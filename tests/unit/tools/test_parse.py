@@ -246,10 +246,17 @@ def test_resumes_from_a_part_file_cut_anywhere(fake, text, tmp_path):
 
 
 def test_resumes_with_another_chunk(fake, text, tmp_path):
+    """Trees that are there stay there, whatever happens next."""
     target = tmp_path / "out"
-    begun(fake, text, target, 2, 3)
+    part = begun(fake, text, target, 2, 3)
+    before = part.read_bytes()
+    fake.fail_at = 1
+    for chunk in (4, 1000):
+        fake.calls = 0
+        assert run(text, target, "--chunk", chunk) == 1
+        assert part.read_bytes() == before
+    fake.fail_at = None
     assert run(text, target, "--chunk", 4) == 0
-    assert fake.calls == 1  # 6 trees were there, 4 of them are kept
     assert target.read_text(encoding="utf-8") == expected(WORDS)
 
 
@@ -259,7 +266,7 @@ def test_finished_part_file_needs_no_parser(fake, text, tmp_path):
     part = begun(fake, text, target, 1, len(WORDS) - 1)
     with open(part, "a", encoding="utf-8") as file:
         file.write(format_sentence(chain(WORDS[-1])))
-    assert run(text, target, "--chunk", 1) == 0
+    assert run(text, target) == 0
     assert fake.calls == 0
     assert target.read_text(encoding="utf-8") == expected(WORDS)
 
@@ -317,7 +324,8 @@ def test_two_processes_do_not_write_one_file(fake, text, tmp_path, capsys):
 def test_interrupt(fake, text, tmp_path, capsys):
     fake.fail_at, fake.error = 2, KeyboardInterrupt()
     assert run(text, tmp_path / "out", "--chunk", 2) == 130
-    assert f"{tmp_path / 'out.part'} is kept" in capsys.readouterr().err
+    said = f"2 of {len(WORDS)} sentences are kept in {tmp_path / 'out.part'}; run the same command again"
+    assert said in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
