@@ -1,6 +1,7 @@
 """Raw text that a task of fairseq translates: its trees, made by a parser, and its unknown words."""
 
 import collections
+import threading
 import weakref
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -22,6 +23,9 @@ else:
 
 UnparsedInput = StrEnum("UnparsedInput", "error accept")
 """How raw text that cannot be parsed is treated."""
+
+GROWING = threading.RLock()
+"""Held while a dictionary, and what models keep of its words, grow together: threads may share a model."""
 
 
 class RawText(Task):
@@ -96,14 +100,15 @@ class RawText(Task):
         reads = self._all_read and len(self._readers) > 0
         if not (reads or self._names_unknown):
             return
-        before = len(self.src_dict)
-        for text in texts:
-            text = text if isinstance(text, str) else " ".join(text)
-            self.src_dict.encode_line(text, add_if_not_exist=True)
-        if reads:
-            for model in self._readers:
-                model.add_symbols(self.src_dict.symbols[before:])
-            self._source_words = len(self.src_dict)
+        with GROWING:
+            before = len(self.src_dict)
+            for text in texts:
+                text = text if isinstance(text, str) else " ".join(text)
+                self.src_dict.encode_line(text, add_if_not_exist=True)
+            if reads:
+                for model in self._readers:
+                    model.add_symbols(self.src_dict.symbols[before:])
+                self._source_words = len(self.src_dict)
 
     def attach_syntax(self, texts, tokens, trees=None):
         """Parse encoded sentences and attach the trees to their token ids, which carry them to the translation.

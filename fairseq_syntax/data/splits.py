@@ -8,7 +8,7 @@ from pathlib import Path
 from fairseq import utils
 from fairseq.data import ConcatDataset
 
-from ..trees.conllu import TreeFormatError
+from ..trees.conllu import TreeFormatError, quoted
 from .arrays import TAG_DICTIONARIES, manifest_path, read_manifest, split_prefix, tag_dictionary_path
 from .dataset import SplitSyntax
 from .invariants import check_sizes
@@ -21,7 +21,7 @@ OTHER_POLICY = "choose --sdatt-missing global (of a trained model: --model-overr
 
 
 def check_directories(data: str) -> None:
-    """Raise an error unless `data` names data directories, separated as fairseq does."""
+    """Raise an error unless `data` names data directories of the same words, separated as fairseq does."""
     if not data:
         raise ValueError("no data directory is given; name the one that preprocessing wrote")
     paths = utils.split_paths(data)
@@ -34,6 +34,23 @@ def check_directories(data: str) -> None:
         raise FileNotFoundError(
             f"{paths[0]}: no dict.*.txt; not a directory that fairseq-preprocess or fairseq-syntax preprocess wrote"
         )
+    # fairseq reads every directory by the words of the first; tags are compared where a model reads them
+    for used in Path(paths[0]).glob("dict.*.txt"):
+        for path in (Path(folder, used.name) for folder in paths[1:] if used.name.count(".") == 2):
+            if path.is_file() and path.read_bytes() != used.read_bytes():
+                _refuse_other_words(path, used)
+
+
+def _refuse_other_words(path: Path, used: Path) -> None:
+    """Raise TreeFormatError if two dictionaries have other symbols, or in another order; counts may differ."""
+    pairs = itertools.zip_longest(*(map(str.rstrip, path.read_text("utf-8").splitlines()) for path in (path, used)))
+    for number, lines in enumerate(pairs, 1):
+        symbols = ["the end" if line is None else quoted(line.rpartition(" ")[0]) for line in lines]
+        if symbols[0] != symbols[1]:
+            raise TreeFormatError(
+                f"{path}:{number}: {symbols[0]}, but {used}, by which all data directories are read, has {symbols[1]}; "
+                f"preprocess {path.parent} again with the dictionaries of {used.parent} (--srcdict, --tgtdict)"
+            )
 
 
 def check_split(task, split: str, epoch: int, combine: bool) -> str:
@@ -89,10 +106,12 @@ def load_syntax(task, data_path: str, split: str, combine: bool) -> SplitSyntax 
             f"fairseq-syntax preprocess --only-syntax --source-lang {source} --target-lang {target} "
             f"--trainpref … --validpref … --testpref … --destdir {data_path}"
         )
-    _check_tags(task, data_path, TAG_DICTIONARIES.keys() & inputs)
+    # all directories of the training now, not in the middle of it, when it is the turn of one
+    trained = utils.split_paths(task.cfg.data) if split == task.cfg.train_subset else [data_path]
+    for path in trained:
+        _check_tags(task, path, TAG_DICTIONARIES.keys() & inputs)
     if task.refuses_unparsed and split == task.cfg.train_subset:
-        # all directories now, not in the middle of the training, when it is the turn of one
-        for path in utils.split_paths(task.cfg.data):
+        for path in trained:
             for name, entry in (read_manifest(path, source, target) or {"splits": {}})["splits"].items():
                 # train, and train1, train2, …, which are read with it
                 if name.rstrip("0123456789") == split:

@@ -2,6 +2,8 @@
 
 import re
 import shutil
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -60,6 +62,26 @@ def test_unseen_words_are_read_by_their_spelling(data_bin, tmp_path, checkpoint)
     assert model.models[0].encoder.words.word_row.shape[0] == len(model.task.source_dictionary)
     assert not torch.allclose(states[0], states[1])
     assert len(model.translate(lines)) == 4
+
+
+def test_threads_may_share_a_hub_object(data_bin, checkpoint):
+    """Every thread makes the dictionary grow, while others translate."""
+    path = checkpoint("latent")
+
+    def opened():
+        return LatentGraphModel.from_pretrained(path.parent, path.name, str(data_bin), cpu=True)
+
+    calls = [[f"the {letter * 5}{number} sees {letter}{number} ."] for number in range(5) for letter in "abcd"]
+    alone, shared = opened(), opened()
+    expected = [alone.translate(lines, max_len_b=10) for lines in calls]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            found = list(pool.map(lambda lines: shared.translate(lines, max_len_b=10), calls))
+    finally:
+        sys.setswitchinterval(interval)
+    assert found == expected == [shared.translate(lines, max_len_b=10) for lines in calls]
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ import torch
 from fairseq.data import data_utils
 
 from ...data.parsers import Parser, ParserOptions, Progress, check_words, moving_bar
+from ...data.raw_text import GROWING
 from ...pretrained import checkpoint
 from ...trees.conllu import ROOT, Sentence, TreeFormatError, quoted
 from ...trees.spanning import DECODERS, TreeDecoder
@@ -90,15 +91,15 @@ class OwnParser:
         order = order[lengths[order] > 1]
         if not len(order):
             return trees
-        numbers = self._encode(sentences)
         batches = data_utils.batch_by_size(
             order,
             lambda i: int(lengths[i]),
             num_tokens_vec=lengths[order],
             max_tokens=max(self.batch_tokens, int(lengths.max())),
         )
-        with moving_bar(progress, len(sentences)) as advance:
+        with moving_bar(progress, len(sentences)) as advance, GROWING:
             advance(len(sentences) - len(order))
+            numbers = self._encode(sentences)
             for batch in batches:
                 for i, parsed in zip(batch, self._batch([numbers[i] for i in batch]), strict=True):
                     trees[i] = Sentence(list(sentences[i]), *parsed)

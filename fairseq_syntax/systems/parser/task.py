@@ -17,6 +17,7 @@ from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
 from fairseq.optim.lr_scheduler import FairseqLRScheduler, register_lr_scheduler
 from fairseq.tasks import FairseqTask, register_task
 
+from ...data.raw_text import GROWING
 from ...data.token_files import load_dictionary
 from ...options import check_values, option
 from .model import LatentGraphParserModel
@@ -200,11 +201,13 @@ class DependencyParsingTask(FairseqTask):
     def _learn(self, sentences) -> None:
         """Append the new words of sentences to the dictionary, with count 0, and tell the models."""
         dictionary = self.source_dictionary
-        new = [word for word in dict.fromkeys(word for words in sentences for word in words) if word not in dictionary]
-        for word in new:
-            dictionary.add_symbol(word, n=0)
-        for model in self._models:
-            model.add_symbols(new)
+        with GROWING:
+            distinct = dict.fromkeys(word for words in sentences for word in words)
+            new = [word for word in distinct if word not in dictionary]
+            for word in new:
+                dictionary.add_symbol(word, n=0)
+            for model in self._models:
+                model.add_symbols(new)
 
     def learn_source_words(self, texts):
         """Add the unseen words of texts to the dictionary, and let models read their spelling.

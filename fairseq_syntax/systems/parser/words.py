@@ -17,6 +17,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ...data.raw_text import GROWING
+
 logger = logging.getLogger(__name__)
 
 SIZES = (2, 3, 4)
@@ -166,24 +168,27 @@ class WordRepresentation(nn.Module):
                 return self.ngrams(self.bag[tokens.flatten()]).view(*tokens.shape, -1)
             distinct, inverse = torch.unique(tokens, return_inverse=True)
             return nn.functional.embedding(inverse, self.ngrams(self.bag[distinct]))
-        if not self._means_are_valid():
-            self._means = self.ngrams(self.bag)
-            self._stamp = self._weight_stamp()
-        return nn.functional.embedding(tokens, self._means)
+        with GROWING:
+            if not self._means_are_valid():
+                self._means = self.ngrams(self.bag)
+                self._stamp = self._weight_stamp()
+            means = self._means
+        return nn.functional.embedding(tokens, means)
 
     def add_symbols(self, words: Sequence[str]) -> None:
         """Append new words to the dictionary, in the order in which they are appended elsewhere."""
         if not words:
             return
-        bag = bag_table(words, self._ngram_numbers).to(self.bag.device)
-        if self._means_are_valid():
-            with torch.no_grad():
-                self._means = _append(self._means, self.ngrams(bag))
-        else:
-            self._means = None
-        self.word_row = _append(self.word_row, self.word_row.new_tensor([self._row(word) for word in words]))
-        width = max(self.bag.shape[1], bag.shape[1])
-        self.bag = _append(_widen(self.bag, width), _widen(bag, width))
+        with GROWING:
+            bag = bag_table(words, self._ngram_numbers).to(self.bag.device)
+            if self._means_are_valid():
+                with torch.no_grad():
+                    self._means = _append(self._means, self.ngrams(bag))
+            else:
+                self._means = None
+            self.word_row = _append(self.word_row, self.word_row.new_tensor([self._row(word) for word in words]))
+            width = max(self.bag.shape[1], bag.shape[1])
+            self.bag = _append(_widen(self.bag, width), _widen(bag, width))
 
     def train(self, mode: bool = True):
         """As in nn.Module."""
