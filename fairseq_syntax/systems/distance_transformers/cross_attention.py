@@ -63,8 +63,7 @@ class SyntaxCrossAttention(MultiheadAttention):
     """fairseq's multi-head attention to the encoder, the last `syntax_heads` of which are directed by syntax.
 
     fairseq's decoder and its layers hand the padding mask of the source on to this attention and do nothing with it;
-    here it is the `SourcePenalty` of a `tree_penalty`, which say the same and more. With 0 such heads, it is fairseq's
-    attention.
+    here it is the `SourcePenalty` of a `tree_penalty`, which says the same and more.
     """
 
     def __init__(
@@ -79,8 +78,8 @@ class SyntaxCrossAttention(MultiheadAttention):
         super().__init__(embed_dim, num_heads, encoder_decoder_attention=True, **kwargs)
         self.syntax_heads = syntax_heads
         self.gradient = gradient
-        self.position = HeadPositions(embed_dim, syntax_heads) if syntax_heads else None
-        if syntax_heads and gradient == PositionGradient.hard:
+        self.position = HeadPositions(embed_dim, syntax_heads)
+        if gradient == PositionGradient.hard:
             # training in several processes wants to know of parameters without a gradient
             self.position.requires_grad_(False)
 
@@ -112,9 +111,6 @@ class SyntaxCrossAttention(MultiheadAttention):
         Returns (output (T, B, C), None or weights (B, T, J), of the heads with `need_head_weights` (H, B, T, J)).
         """
         source: SourcePenalty = key_padding_mask
-        if not self.syntax_heads:
-            others |= {"need_weights": need_weights, "need_head_weights": need_head_weights}
-            return super().forward(query, key, value, source.padding, incremental_state, **others)
         assert others.get("attn_mask") is None and not others.get("before_softmax")
         keys, values = self._keys_and_values(key, incremental_state)  # (B, H, J, d)
         scores = self._split_heads(self.q_proj(query) * self.scaling) @ keys.transpose(-2, -1)  # (B, H, T, J)

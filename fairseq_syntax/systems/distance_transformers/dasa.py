@@ -16,7 +16,6 @@ from ...data.collating import SourceSyntax
 from ...options import option
 from ..transformer.encoder import SyntaxEncoder, SyntaxEncoderLayer
 from ..transformer.headwise_attention import split_heads
-from ..transformer.layer_choice import check_choice, chosen_layers, kept_layers
 from ..transformer.model import SyntaxTransformerModel, register_sizes
 
 
@@ -63,9 +62,6 @@ class DistanceBiasOptions(FairseqDataclass):
     dasa_init: float = option(
         1.0, "weight of the bias at the start, in logits; it is learned for every head and layer", "(-inf, inf)"
     )
-    dasa_layers: str = option(
-        "all", "encoder layers with the bias: all, none (the stock Transformer), or numbers from 0: 0,2,3"
-    )
 
 
 class DistanceBiasEncoderLayer(SyntaxEncoderLayer):
@@ -81,37 +77,23 @@ class DistanceBiasEncoderLayer(SyntaxEncoderLayer):
 
 
 class DistanceBiasEncoder(SyntaxEncoder):
-    """The encoder with the bias in chosen layers."""
-
-    def __init__(self, cfg, dictionary, embed_tokens):
-        self.biased_layers = chosen_layers(cfg.dasa_layers, kept_layers(cfg.encoder))
-        super().__init__(cfg, dictionary, embed_tokens)
+    """The encoder with the bias in all layers."""
 
     def syntax_layer(self, cfg, number):
-        return DistanceBiasEncoderLayer(cfg) if number in self.biased_layers else None
+        return DistanceBiasEncoderLayer(cfg)
 
     def layer_syntax(self, src_syntax: SourceSyntax):
         """G of the batch, once for all layers and heads."""
-        if not self.biased_layers:
-            return None
         return {"nearness": log_gaussian(src_syntax["distances"], self.cfg.dasa_sigma).exp()}
 
 
 @register_model("dasa_transformer")
 class DistanceBiasTransformerModel(SyntaxTransformerModel):
-    """Transformer with tree distances in its encoder. With --dasa-layers none it is the stock Transformer."""
+    """Transformer with tree distances in its encoder."""
 
     options = DistanceBiasOptions
     own_parameters = ("self_attn.distance_weight",)
-
-    @property
-    def syntax_inputs(self):
-        """Distances, if any layer has the bias."""
-        return ("distances",) if self.encoder.biased_layers else ()
-
-    @classmethod
-    def check_options(cls, args, task):
-        check_choice(args.dasa_layers, args.encoder_layers, "--dasa-layers")
+    syntax_inputs = ("distances",)
 
     @classmethod
     def build_encoder(cls, cfg, src_dict, embed_tokens):

@@ -18,7 +18,6 @@ from ...options import option
 from ..sdatt.position_metrics import log_correlations, progress
 from ..sdatt.syntax_directed_attention import POSITION_HELP, MissingParse, PositionGradient, distances_of
 from ..transformer.encoder import SyntaxEncoder
-from ..transformer.layer_choice import check_choice, chosen_layers, kept_layers
 from ..transformer.model import SyntaxTransformerModel, register_sizes
 from .cross_attention import HeadPositions, SourcePenalty, SyntaxCrossAttention, tree_penalty
 
@@ -29,11 +28,8 @@ class SyntaxDirectedTransformerOptions(FairseqDataclass):
 
     sdatt_heads: Optional[int] = option(
         None,
-        "number of syntax-directed heads in the decoder's attention to the source; default: half "
-        "of them; 0: the stock Transformer",
-    )
-    sdatt_layers: str = option(
-        "all", "decoder layers with such heads: all, none (the stock Transformer), or numbers from 0: 0,2"
+        "number of syntax-directed heads in each layer of the decoder's attention to the source; default: half of "
+        "them; 0: the stock Transformer",
     )
     sdatt_n: float = option(4.0, "window in arcs of the tree, or inf", "(0, inf]")
     sdatt_sigma: Optional[float] = option(
@@ -47,13 +43,13 @@ class SyntaxDirectedTransformerOptions(FairseqDataclass):
 
 
 class SyntaxDirectedEncoder(SyntaxEncoder):
-    """fairseq's encoder, which hands the trees on if any layer of the decoder reads them.
+    """fairseq's encoder, which hands the trees on if the decoder has syntax-directed heads.
 
     Its output then also has "tree_penalty": a list of one `tree_penalty` (B, T, T).
     """
 
     def __init__(self, cfg, dictionary, embed_tokens):
-        self.directs = bool(_directed_layers(cfg))
+        self.directs = cfg.sdatt_heads > 0
         super().__init__(cfg, dictionary, embed_tokens)
 
     def forward(
@@ -84,15 +80,11 @@ class SyntaxDirectedEncoder(SyntaxEncoder):
 class SyntaxDirectedDecoderLayer(TransformerDecoderLayerBase):
     """fairseq's decoder layer with another attention to the source; it gets a `SourcePenalty` as its padding mask."""
 
-    def __init__(self, cfg, syntax_heads: int):
-        self._syntax_heads = syntax_heads
-        super().__init__(cfg)
-
     def build_encoder_attention(self, embed_dim, cfg):
         return SyntaxCrossAttention(
             embed_dim,
             cfg.decoder.attention_heads,
-            syntax_heads=self._syntax_heads,
+            syntax_heads=cfg.sdatt_heads,
             gradient=cfg.sdatt_position,
             kdim=cfg.encoder.embed_dim,
             vdim=cfg.encoder.embed_dim,
@@ -103,17 +95,10 @@ class SyntaxDirectedDecoderLayer(TransformerDecoderLayerBase):
 
 
 class SyntaxDirectedDecoder(TransformerDecoderBase):
-    """fairseq's decoder with syntax-directed heads in chosen layers."""
-
-    def __init__(self, cfg, dictionary, embed_tokens):
-        self._layers_built = 0
-        super().__init__(cfg, dictionary, embed_tokens)
+    """fairseq's decoder with syntax-directed heads in all layers."""
 
     def build_decoder_layer(self, cfg, no_encoder_attn=False):
-        """fairseq calls this without an index, once a layer."""
-        directed = kept_layers(cfg.decoder)[self._layers_built] in _directed_layers(cfg)
-        self._layers_built += 1
-        layer = SyntaxDirectedDecoderLayer(cfg, cfg.sdatt_heads if directed else 0)
+        layer = SyntaxDirectedDecoderLayer(cfg)
         if cfg.checkpoint_activations:
             layer = checkpoint_wrapper(layer, offload_to_cpu=cfg.offload_activations)
         return fsdp_wrap(layer, min_num_params=0 if cfg.checkpoint_activations else cfg.min_params_to_wrap)
@@ -124,11 +109,6 @@ class SyntaxDirectedDecoder(TransformerDecoderBase):
             penalties = [SourcePenalty.of(penalty) for penalty in encoder_out["tree_penalty"]]
             encoder_out = {**encoder_out, "encoder_padding_mask": penalties}
         return super().extract_features(prev_output_tokens, encoder_out, *args, **kwargs)
-
-
-def _directed_layers(cfg) -> tuple[int, ...]:
-    """Numbers of the decoder layers with syntax-directed heads."""
-    return chosen_layers(cfg.sdatt_layers, kept_layers(cfg.decoder)) if cfg.sdatt_heads else ()
 
 
 @register_model("sdatt_transformer")
@@ -182,10 +162,8 @@ class SyntaxDirectedTransformerModel(SyntaxTransformerModel):
             args.sdatt_heads = max(1, heads // 2)
         if not 0 <= args.sdatt_heads <= heads:
             raise ValueError(f"--sdatt-heads {args.sdatt_heads}: give 0 to {heads} (--decoder-attention-heads)")
-        check_choice(args.sdatt_layers, args.decoder_layers, "--sdatt-layers")
-        directs = args.sdatt_heads and chosen_layers(args.sdatt_layers, range(args.decoder_layers))
         for name in ("no_cross_attention", "cross_self_attention"):
-            if directs and getattr(args, name, False):
+            if args.sdatt_heads and getattr(args, name, False):
                 raise ValueError(
                     f"--{name.replace('_', '-')} leaves no attention to the source alone that syntax could direct; "
                     "leave it out, or give --sdatt-heads 0"
@@ -197,7 +175,7 @@ class SyntaxDirectedTransformerModel(SyntaxTransformerModel):
 
     @classmethod
     def build_decoder(cls, cfg, tgt_dict, embed_tokens):
-        if not _directed_layers(cfg):
+        if not cfg.sdatt_heads:
             return super().build_decoder(cfg, tgt_dict, embed_tokens)
         return SyntaxDirectedDecoder(cfg, tgt_dict, embed_tokens)
 

@@ -1,4 +1,4 @@
-"""The numbers of layers: options that choose some, and what --encoder-layers-to-keep and its like leave of them."""
+"""The numbers of layers that --encoder-layers-to-keep and its like leave."""
 
 from collections.abc import Sequence
 
@@ -21,27 +21,3 @@ def check_kept_layers(args) -> None:
             raise ValueError(
                 f"--{side}-layers-to-keep {kept}: give numbers from 0 to {layers - 1} such as 0,{layers - 1}"
             )
-
-
-def check_choice(text: str, layers: int, option: str) -> None:
-    """Raise ValueError, naming the option, if `text` chooses a layer that does not exist."""
-    try:
-        valid = set(_numbers(text) or ()) <= set(range(layers))
-    except ValueError:
-        valid = False
-    if not valid:
-        raise ValueError(f"{option} {text}: give all, none, or numbers from 0 to {layers - 1} such as 0,{layers - 1}")
-
-
-def chosen_layers(text: str, layers: Sequence[int]) -> tuple[int, ...]:
-    """The layers that `text` chooses: "all", "none", or numbers from 0 separated by commas."""
-    numbers = _numbers(text)
-    return tuple(layer for layer in layers if numbers is None or layer in numbers)
-
-
-def _numbers(text: str) -> set[int] | None:
-    """The numbers; None stands for all."""
-    text = str(text).strip("[] ")  # hydra makes lists and numbers of such values
-    if text in ("all", "none"):
-        return None if text == "all" else set()
-    return {int(part) for part in text.split(",")}

@@ -106,19 +106,6 @@ def test_without_a_constraint_it_is_stock_attention(mode, unparsed):
         torch.testing.assert_close(ours, theirs.double(), atol=1e-6, rtol=1e-5)  # their softmax is float32
 
 
-def test_no_heads_is_stock_attention_to_the_bit():
-    query, states, keep, distances = batch()
-    attention = build(0)
-    assert all("position" not in name for name, _ in attention.named_parameters())
-    penalty = tree_penalty(distances, keep, 4, 2)
-    for incremental in (None, {}):
-        options = {"incremental_state": incremental, "static_kv": True, "need_head_weights": True}
-        found = attention(query, states, states, key_padding_mask=SourcePenalty.of(penalty), **options)
-        options["incremental_state"] = None if incremental is None else {}
-        expected = MultiheadAttention.forward(attention, query, states, states, key_padding_mask=~keep, **options)
-        assert all(torch.equal(ours, theirs) for ours, theirs in zip(found, expected, strict=True))
-
-
 def random_scores(seed=2):
     torch.manual_seed(seed)
     _, _, keep, distances = batch()

@@ -12,15 +12,14 @@ from fairseq.models import ARCH_CONFIG_REGISTRY
 from fairseq.models.transformer import TransformerModel
 from small_models import PAD, batch
 
-from fairseq_syntax.systems.transformer.layer_choice import check_choice, chosen_layers
 from fairseq_syntax.systems.transformer.model import SIZES
 
 SDATT, DASA = "sdatt_transformer", "dasa_transformer"
 ON = [
     pytest.param(SDATT, {}, id="sdatt"),
-    pytest.param(SDATT, {"sdatt_layers": "0,2", "sdatt_heads": 4, "sdatt_n": 1.0}, id="sdatt some layers"),
+    pytest.param(SDATT, {"sdatt_heads": 4, "sdatt_n": 1.0}, id="sdatt all heads"),
     pytest.param(SDATT, {"sdatt_position": "hard", "decoder_normalize_before": True}, id="sdatt hard"),
-    pytest.param(DASA, {"dasa_layers": "1", "encoder_normalize_before": True}, id="dasa one layer"),
+    pytest.param(DASA, {"encoder_normalize_before": True}, id="dasa"),
 ]
 build = partial(small_models.build, encoder_layers=3, decoder_layers=3)
 
@@ -58,25 +57,21 @@ def test_presets(arch, size):
     assert vars(args) == vars(stock)
 
 
-def test_chosen_layers_have_the_parameters():
-    names = own_names(build(SDATT, sdatt_layers="2,0"))
-    assert names == {
-        f"decoder.layers.{i}.encoder_attn.position.{part}.weight" for i in (0, 2) for part in ("hidden", "output")
+def test_all_layers_have_the_parameters():
+    assert own_names(build(SDATT)) == {
+        f"decoder.layers.{i}.encoder_attn.position.{part}.weight" for i in range(3) for part in ("hidden", "output")
     }
-    model = build(DASA, dasa_layers="1", dasa_init=0.5)
-    assert own_names(model) == {"encoder.layers.1.self_attn.distance_weight"}
+    model = build(DASA, dasa_init=0.5)
+    assert own_names(model) == {f"encoder.layers.{i}.self_attn.distance_weight" for i in range(3)}
     assert model.encoder.layers[1].self_attn.distance_weight.tolist() == [0.5] * 4
-    model = build(SDATT)
-    assert not any("distance" in name for name, _ in model.named_buffers())
     one_head = build(SDATT, encoder_attention_heads=1, decoder_attention_heads=1)
-    assert [each.decoder.layers[0].encoder_attn.syntax_heads for each in (model, one_head)] == [2, 1]
+    assert [each.decoder.layers[0].encoder_attn.syntax_heads for each in (build(SDATT), one_head)] == [2, 1]
 
 
 @pytest.mark.parametrize(
     "arch, options, message",
     [
         (SDATT, {"sdatt_heads": -1}, "--sdatt-heads -1: give 0 to 4"),
-        (SDATT, {"sdatt_layers": "0,3"}, "--sdatt-layers 0,3: give all, none, or numbers from 0 to 2"),
         (SDATT, {"no_cross_attention": True}, "--no-cross-attention leaves no attention to the source"),
         (SDATT, {"cross_self_attention": True}, "--cross-self-attention leaves no attention to the source"),
     ],
@@ -86,23 +81,8 @@ def test_wrong_options_are_named(arch, options, message):
         build(arch, **options)
 
 
-@pytest.mark.parametrize("off", [{"sdatt_heads": 0}, {"sdatt_layers": "none"}])
-def test_stock_options_stay_where_nothing_is_directed(off):
-    assert isinstance(build(SDATT, 0, **off, no_cross_attention=True), TransformerModel)
-
-
-@pytest.mark.parametrize(
-    "text, expected", [("all", (0, 1, 2)), ("none", ()), ("2,0", (0, 2)), (1, (1,)), ([0, 2], (0, 2)), ("0, 1", (0, 1))]
-)
-def test_choice_of_layers(text, expected):
-    check_choice(text, 3, "--x")
-    assert chosen_layers(text, range(3)) == expected
-
-
-@pytest.mark.parametrize("text", ["", "3", "0,,1", "-1", "1.5", "ALL"])
-def test_wrong_choice_of_layers(text):
-    with pytest.raises(ValueError, match=r"^--x"):
-        check_choice(text, 3, "--x")
+def test_stock_options_stay_where_nothing_is_directed():
+    assert isinstance(build(SDATT, 0, sdatt_heads=0, no_cross_attention=True), TransformerModel)
 
 
 @pytest.mark.parametrize("left_pad", [False, True])
