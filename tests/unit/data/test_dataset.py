@@ -119,6 +119,7 @@ def texts(items):
 def test_trees_stay_with_their_tokens_on_either_side(data, padding):
     task = set_up(data / "bin-one", *padding)
     task.load_dataset("train", combine=False)
+    assert len(task.dataset("train").syntax) == len(task.dataset("train"))
     batches = epoch(task, "train")
     assert sorted(texts_of(task, batches)) == texts(SPLITS["one"]["train"])
     padded = torch.cat([(b["net_input"]["src_tokens"][:, 0] == 1) for b in batches])
