@@ -1,11 +1,15 @@
 """The hub interface of the suite's models: raw text in, translations out, with trees where a model needs them."""
 
+import os
+from dataclasses import fields
 from pathlib import Path
 
 import torch
 from fairseq import hub_utils
 
 from . import pretrained
+from .data.parsers import ParserOptions
+from .trees.conllu import Sentence, quoted
 
 
 class SyntaxHubInterface(hub_utils.GeneratorHubInterface):
@@ -24,13 +28,16 @@ class SyntaxHubInterface(hub_utils.GeneratorHubInterface):
         """
         if isinstance(sentences, str):
             return self.translate([sentences], beam, verbose, None if trees is None else [trees], **kwargs)[0]
+        if not isinstance(beam, int) or beam < 1:
+            raise ValueError(f"beam={beam!r}: give a number from 1")
         hypotheses = self.generate(self._encode(sentences, trees), beam, verbose, **kwargs)
-        return [self.decode(best[0]["tokens"]) for best in hypotheses]
+        return [self.decode(best[0]["tokens"]) if best else "" for best in hypotheses]
 
-    def generate(self, tokenized_sentences, *args, **kwargs):
+    def generate(self, tokenized_sentences, beam: int = 5, verbose=False, skip_invalid_size_inputs=False, **kwargs):
         """As in fairseq, which would make a new tensor of a single sentence, and the tree stays on the old one.
 
-        Raises ValueError: for `score`, which fairseq has for language models.
+        With `skip_invalid_size_inputs`, a sentence that is too long has no hypotheses; those of others keep their
+        places. Raises ValueError: for `score`, which fairseq has for language models.
         """
         if kwargs.get("score_reference"):
             raise ValueError(
@@ -38,19 +45,39 @@ class SyntaxHubInterface(hub_utils.GeneratorHubInterface):
                 "--score-reference"
             )
         if torch.is_tensor(tokenized_sentences) and tokenized_sentences.dim() == 1:
-            return self.generate([tokenized_sentences], *args, **kwargs)[0]
-        return super().generate(tokenized_sentences, *args, **kwargs)
+            return self.generate([tokenized_sentences], beam, verbose, skip_invalid_size_inputs, **kwargs)[0]
+        hypotheses = [[] for _ in tokenized_sentences]
+        fits = [i for i, ids in enumerate(tokenized_sentences) if len(ids) <= self.max_positions[0]]
+        kept = fits if skip_invalid_size_inputs else range(len(hypotheses))
+        if len(kept):
+            translated = super().generate([tokenized_sentences[i] for i in kept], beam, verbose, **kwargs)
+            for i, best in zip(kept, translated, strict=True):
+                hypotheses[i] = best
+        return hypotheses
 
     def encode(self, sentence: str, tree=None):
         """Token ids of a sentence; the tensor carries the sentence's tree, parsed or given, a copy of it does not."""
         return self._encode([sentence], None if tree is None else [tree])[0]
 
     def _encode(self, sentences, trees):
+        _check_list("sentences", sentences, str)
+        if trees is not None:
+            _check_list("trees", trees, Sentence)
         texts = [self.apply_bpe(self.tokenize(sentence)) for sentence in sentences]
         self.task.learn_source_words(texts)
         tokens = [self.binarize(text) for text in texts]
         self.task.attach_syntax(texts, tokens, trees)
         return tokens
+
+
+def _check_list(name: str, values, kind: type) -> None:
+    """Raise TypeError unless values are a list of this type."""
+    wrong = (
+        [value for value in values if not isinstance(value, kind)] if isinstance(values, (list, tuple)) else [values]
+    )
+    if wrong:
+        shown = quoted(repr(wrong[0]))[1:-1]
+        raise TypeError(f"{name}: give one {kind.__name__}, or a list of them, not {type(wrong[0]).__name__} ({shown})")
 
 
 class HubModel:
@@ -62,14 +89,22 @@ class HubModel:
 
         `model_name_or_path` is a folder or, if there is none of this name, a bundled model, such as `agreement-pascal`.
         `data_name_or_path` is the data directory, for its dictionaries; `kwargs` override options: `parser`,
-        `bpe_codes`, …
+        `bpe_codes`, …; another `parser` than that of the checkpoint does not have the options of that one.
 
-        Raises ValueError: files of a bundled model are damaged; FileNotFoundError: no such folder or model.
+        Raises ValueError: files of a bundled model are damaged; FileNotFoundError: no such folder, model or data.
         """
+        if Path(model_name_or_path).suffix == ".pt":
+            folder, file = Path(model_name_or_path).parent, Path(model_name_or_path).name
+            raise ValueError(f"{model_name_or_path}: give its folder, {str(folder)!r}, and checkpoint_file={file!r}")
         if not Path(model_name_or_path).exists() and "://" not in str(model_name_or_path):
             if model_name_or_path not in pretrained.names():
                 known = ", ".join(pretrained.names())
                 raise FileNotFoundError(f"{model_name_or_path}: no such folder or bundled model; choose from {known}")
             model_name_or_path = str(pretrained.folder(model_name_or_path))
+        data = str(data_name_or_path)
+        if "://" not in data and not all(Path(model_name_or_path, path).exists() for path in data.split(os.pathsep)):
+            raise FileNotFoundError(f"{data}: no such data directory; give one with the dictionaries of the model")
+        if "parser" in kwargs:
+            kwargs = {**{option.name: None for option in fields(ParserOptions)}, **kwargs}
         loaded = hub_utils.from_pretrained(model_name_or_path, checkpoint_file, data_name_or_path, **kwargs)
         return SyntaxHubInterface(loaded["args"], loaded["task"], loaded["models"])

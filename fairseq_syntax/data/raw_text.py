@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from fairseq import utils
 
-from ..trees.conllu import TreeFormatError
+from ..trees.conllu import TreeFormatError, without_parse
 from ..trees.subwords import SubwordType
 from .arrays import TAG_DICTIONARIES, read_manifest, tag_dictionary_path
 from .collating import collate_syntax
 from .dataset import SyntaxPairDataset
-from .live_parsing import LiveSyntax
+from .live_parsing import LiveSyntax, token_syntax
 from .parsers import load_parser
 
 if TYPE_CHECKING:
@@ -121,8 +121,13 @@ class RawText(Task):
         Raises ValueError: trees are given to a model that reads none.
         """
         if self.required_inputs:
-            for ids, syntax in zip(tokens, self.live(texts, trees), strict=True):
-                ids.syntax = syntax
+            # what is too long for the model, fairseq skips or refuses: a parser may have a limit of its own
+            fits = [i for i, ids in enumerate(tokens) if trees or len(ids) <= self.max_positions()[0]]
+            for ids in tokens:
+                words = len(ids) - 1
+                ids.syntax = token_syntax(without_parse(["_"] * words), range(words), self.live.dictionaries)
+            for i, syntax in zip(fits, self.live([texts[i] for i in fits], trees), strict=True):
+                tokens[i].syntax = syntax
         elif trees is not None:
             raise ValueError("trees are given, but the model reads none; leave them out")
 
@@ -171,6 +176,10 @@ class RawText(Task):
 
         fairseq-interactive passes on tokens and lengths of a batch and nothing else, so trees cannot come with it.
         """
+        if constraints is None and getattr(getattr(generator, "search", None), "supports_constraints", False):
+            raise ValueError(
+                "--constraints: none are given; fairseq-interactive alone reads them, behind a tab in each line"
+            )
         net_input = sample["net_input"]
         tokens = net_input["src_tokens"]
         if self.required_inputs and "src_syntax" not in net_input:

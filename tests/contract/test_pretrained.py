@@ -63,6 +63,61 @@ def test_a_tree_that_is_given_takes_the_place_of_the_parsers():
         stock.translate(text, trees=tree)
 
 
+@pytest.fixture(scope="module")
+def model():
+    return PascalTransformerModel.from_pretrained("agreement-pascal")
+
+
+@pytest.mark.parametrize(
+    "sentences, options, message",
+    [
+        *(
+            (wrong, {}, "sentences: give one str, or a list of them, not ")
+            for wrong in (None, b"x", 5, [["a"]], [None])
+        ),
+        *(("a", {"trees": wrong}, "trees: give one Sentence, or a list of them, not ") for wrong in ("x", [None], 5)),
+        *(("a", {"beam": wrong}, "beam=.*: give a number from 1") for wrong in (0, None, "5", -1)),
+        ("a", {"constraints": "ordered"}, "--constraints: none are given; fairseq-interactive alone reads them"),
+    ],
+)
+def test_what_cannot_be_translated_is_one_message(model, sentences, options, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        model.translate(sentences, **options)
+
+
+def test_sentences_that_are_skipped_leave_their_place_empty(model):
+    """Before a parser with a limit of its own, in one batch and in several."""
+    long = " ".join(["the"] * 2000)
+    expected = ["", model.translate(SENTENCE), "", model.translate("the dog sleeps ."), ""]
+    assert model.translate([long, SENTENCE, long, "the dog sleeps .", long], skip_invalid_size_inputs=True) == expected
+    assert model.translate([long], skip_invalid_size_inputs=True) == [""] and model.translate([]) == []
+    with pytest.raises(Exception, match="Size of sample #1 is invalid"):
+        model.translate(["a", long])
+
+
+def test_another_parser_has_not_the_options_of_the_checkpoints():
+    assert PascalTransformerModel.from_pretrained("agreement-pascal", parser="none").translate(SENTENCE)
+    with pytest.raises(TreeFormatError, match=r"Stanza .* has no parser for language"):
+        PascalTransformerModel.from_pretrained("agreement-pascal", parser="stanza", parser_dir="/nowhere").parse(
+            SENTENCE
+        )
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (
+            ["some/folder/checkpoint_best.pt"],
+            "give its folder, 'some/folder', and checkpoint_file='checkpoint_best.pt'",
+        ),
+        (["agreement-pascal", "model.pt", "nodata"], "nodata: no such data directory"),
+    ],
+)
+def test_a_path_that_leads_nowhere_is_named(arguments, message):
+    with pytest.raises((ValueError, OSError), match=message):
+        PascalTransformerModel.from_pretrained(*arguments)
+
+
 def test_a_name_is_a_parser():
     words = SENTENCE.split()
     (tree,) = OwnParser("agreement-parser", device="cpu").parse([words])
