@@ -22,10 +22,10 @@ logged_to() {
     [[ -n "$DRY_RUN" ]] || "${@:3}" > "$2" 2>> "$1" || failed "$3" "$1"
 }
 
-# Do something for several systems at the same time, with their progress every ten seconds: at_once COMMAND SYSTEM …
+# Do something for several systems at the same time, with their progress (in a log, every half minute): at_once COMMAND SYSTEM …
 #   OUT: folder of the logs of training, SYSTEM.log
 at_once() {
-    local command="$1" system job at updates jobs=()
+    local command="$1" system job at updates jobs=() told=0
     shift
     set -m # each job in a process group of its own, by which it can be stopped with all that it has started
     for system in "$@"; do
@@ -42,6 +42,8 @@ at_once() {
             # one that has failed ends the run: nothing would come of the others
             kill -0 "$job" 2> /dev/null || wait "$job"
         done
+        [[ -t 1 ]] || ((SECONDS - told >= 30)) || continue
+        told=$SECONDS
         for at in "${!jobs[@]}"; do
             system="${*:at + 1:1}"
             updates="$({ grep -o 'num_updates=[0-9]*' "$OUT/$system.log" 2> /dev/null || true; } | tail -n 1)"

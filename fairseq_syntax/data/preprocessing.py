@@ -11,9 +11,9 @@ from pathlib import Path
 import fairseq_cli.preprocess as fairseq_preprocess
 from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import index_file_path
-from tqdm import tqdm
 
 from ..files import checksum, link_or_copy, staged_directory
+from ..progress import progress_bar
 from ..trees.alignment import find_trees
 from ..trees.subwords import check_length
 from ..trees.text import TreeFormatError, refuse_returns, token_lines
@@ -183,7 +183,7 @@ class Preprocessing:
         for split, prefix in self.splits.items():
             text, trees = self._text(prefix), self._trees(prefix)
             writers[split] = SplitWriter(self._prefix(self.staging, split), options)
-            with tqdm(desc=f"{split} trees", unit=" sentences", disable=None, mininterval=1) as progress:
+            with progress_bar(desc=f"{split} trees", unit=" sentences") as progress:
                 counts[split] = writers[split].write(text, trees, args.workers, progress)
             if args.dataset_impl == "mmap":
                 tokens = self.destination if args.only_syntax else self.staging

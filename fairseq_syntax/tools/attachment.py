@@ -100,10 +100,10 @@ def _lower(words: Iterable[str]) -> list[str]:
 
 def induced_trees(inducer, cutter, gold: list[Sentence], path: str) -> list:
     """What a model makes of the sentences of a treebank: a `latent_trees.WordGraph` of each."""
-    from tqdm import tqdm
+    from ..progress import progress_bar
 
     sources = [cutter.of_words(sentence.forms, f"{path}:{sentence.line}") for sentence in gold]
-    with tqdm(total=len(gold), unit="sent") as bar:
+    with progress_bar(total=len(gold), unit="sent") as bar:
         return inducer.graphs(sources, bar)
 
 

@@ -20,13 +20,12 @@ def average(inputs: list[str], output: str, first: int | None = None, last: int 
 
     Raises ValueError: they do not fit together; OSError: a file is missing.
     """
-    from tqdm import tqdm
-
+    from ..progress import progress_bar
     from ..training.averaging import Mean, find_checkpoints, write_checkpoint
 
     checkpoints = find_checkpoints(inputs, first, last)
     mean = Mean()
-    for checkpoint in tqdm(checkpoints[::-1], unit="checkpoint"):
+    for checkpoint in progress_bar(checkpoints[::-1], unit="checkpoint"):
         mean.add(checkpoint.path)
     parameters = mean.parameters()
     mean.report()

@@ -13,9 +13,8 @@ example:
 
 import argparse
 
-from tqdm import tqdm
-
 from ..files import STDIO, written
+from ..progress import progress_bar
 from .verb import Verb, add_shared, input_lines
 
 
@@ -52,8 +51,8 @@ def run(args: argparse.Namespace) -> None:
     with written(args.output) as file:
         for path in args.input:
             # a bar for people who wait for a file, not between the lines of a terminal
-            hidden = True if args.output == STDIO else None
-            for line in tqdm(input_lines(path), unit="line", desc=path, disable=hidden):
+            hidden = args.output == STDIO
+            for line in progress_bar(input_lines(path), unit="line", desc=path, disable=hidden):
                 file.write(_restored(line, args.dedup) if args.restore else to_characters(line))
                 file.write("\n")
 

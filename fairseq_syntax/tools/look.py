@@ -109,12 +109,12 @@ def look(
 
 def write_trees(inducer, sentences, output: str) -> None:
     """Write the latent trees of sentences, each a `Sentence` and a `CutSentence`, as CoNLL-U."""
-    from tqdm import tqdm
+    from ..progress import progress_bar
 
     cyclic = total = 0
     sentences = iter(sentences)
     # many batches at once, so that sentences of one length meet
-    with written(output) as out, tqdm(unit="sent") as bar:
+    with written(output) as out, progress_bar(unit="sent") as bar:
         while chunk := list(islice(sentences, 64 * inducer.batch_size)):
             trees = inducer([source for _, source in chunk], bar)
             for (sentence, _), heads in zip(chunk, trees, strict=True):

@@ -13,7 +13,6 @@ from fairseq.models import ARCH_MODEL_REGISTRY, BaseFairseqModel
 from fairseq.tasks import FairseqTask
 from fairseq.tokenizer import tokenize_line
 from torch import Tensor
-from tqdm import tqdm
 
 import fairseq_syntax  # noqa: F401  (registers the models)
 
@@ -21,6 +20,7 @@ from .. import pretrained
 from ..checkpoints import architecture_of, build, load_state
 from ..data.arrays import read_manifest
 from ..data.parsers import ParserOptions
+from ..progress import progress_bar
 from ..trees.conllu import Sentence
 from ..trees.subwords import SPACE, SubwordType, join_subwords
 
@@ -166,7 +166,7 @@ class Loaded:
         """
         found: list[dict] = [{} for _ in lengths]
         generator = self.task.build_generator([self.model], GenerationConfig(**search))
-        with tqdm(total=len(lengths), unit="sent", disable=None) as bar:
+        with progress_bar(total=len(lengths), unit="sent") as bar:
             for sample in self.batches(dataset, lengths, max_tokens):
                 numbers = sample["id"].tolist()
                 hypotheses = self.task.inference_step(generator, [self.model], sample)
@@ -217,7 +217,7 @@ class Loaded:
         generator = task.build_generator([self.model], config)
         total = np.empty(len(of_target))
         lengths = [max(map(len, pair)) for pair in zip(of_source, of_target, strict=True)]
-        with tqdm(total=len(of_target) // each, unit="pair", disable=None) as bar:
+        with progress_bar(total=len(of_target) // each, unit="pair") as bar:
             for sample in self.batches(self.as_dataset(of_source, of_target), lengths, max_tokens, each):
                 numbers = sample["id"].tolist()
                 for number, found in zip(numbers, task.inference_step(generator, [self.model], sample), strict=True):

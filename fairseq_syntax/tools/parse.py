@@ -37,6 +37,7 @@ from .. import systems as systems  # their parsers are found
 from ..data.parsers import Parser, ParserOptions, load_parser
 from ..data.resumable_conllu import PartFile
 from ..files import STDIO, checksum
+from ..progress import progress_bar
 from ..trees.conllu import MAX_WORDS, Sentence, TreeFormatError, format_sentence, without_parse
 from ..trees.subwords import SubwordType, check_length, split_words
 from ..trees.text import read_lines
@@ -121,7 +122,7 @@ def parse(
             for number, line in enumerate(islice(read_lines(path, name), first, end), first + 1):
                 yield split_words(line.split(), subword_type, f"{name}:{number}")[0]
 
-        bar = stack.enter_context(tqdm(total=end - start, unit="sent"))
+        bar = stack.enter_context(progress_bar(total=end - start, unit="sent"))
         if output == STDIO:
             for trees in _parsed(words_from(start), parser, chunk, bar, name, start + 1):
                 sys.stdout.buffer.write("".join(map(format_sentence, trees)).encode("utf-8"))

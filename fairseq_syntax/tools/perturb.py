@@ -23,9 +23,8 @@ import sys
 from collections.abc import Iterator
 from itertools import islice
 
-from tqdm import tqdm
-
 from ..files import written
+from ..progress import progress_bar
 from ..trees.alignment import align_tree
 from ..trees.conllu import Sentence, TreeFormatError, format_sentence, parse_block, read_blocks
 from ..trees.perturbation import KINDS, Perturbation, Quota, root_of
@@ -138,7 +137,7 @@ def run(args: argparse.Namespace) -> None:
         args.input, args.reattach or 0.0, args.relabel or 0.0, args.trees, args.trees_of, share, args.seed
     )
     comparison = Comparison()
-    with written(args.output) as out, tqdm(unit="sent", disable=None) as bar:
+    with written(args.output) as out, progress_bar(unit="sent") as bar:
         for before, after in pairs:
             comparison.add(before, after)
             out.write(format_sentence(after))

@@ -20,6 +20,7 @@ from typing import Optional, Protocol, TypeAlias
 
 from tqdm import tqdm
 
+from ...progress import progress_bar
 from ...trees.conllu import Sentence, TreeFormatError, quoted
 from ...trees.decoders import TreeDecoder
 from ...trees.universal_dependencies import universal_labels
@@ -121,7 +122,7 @@ def moving_bar(progress: Progress, total: int) -> Iterator[Callable[[int], objec
     if not isinstance(progress, bool):
         yield progress.update
         return
-    with tqdm(total=total, unit="sent", disable=not progress) as bar:
+    with progress_bar(total=total, unit="sent", disable=not progress) as bar:
         yield bar.update
 
 

@@ -220,7 +220,8 @@ def test_downloaded_models_are_used(real_data, tmp_path, flickr, monkeypatch, ca
     assert logging.getLogger("stanza").level == logging.WARNING
 
 
-def test_progress_goes_to_stderr(stanza_parser, capsys):
+def test_progress_goes_to_stderr(stanza_parser, monkeypatch, capsys):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     stanza_parser.parse([["a"]], progress=True)
     shown = capsys.readouterr()
     assert "1/1" in shown.err and not shown.out

@@ -192,7 +192,7 @@ def test_the_bar_moves_with_every_batch_of_the_parser(fake, text, tmp_path, monk
             progress.update(len(sentences[start : start + 2]))
         return [chain(words) for words in sentences]
 
-    monkeypatch.setattr(parse, "tqdm", Bar)
+    monkeypatch.setattr(parse, "progress_bar", Bar)
     monkeypatch.setattr(fake, "parse", by_pairs)
     assert run(text, tmp_path / "out", "--chunk", 1000) == 0
     assert sorted(set(counts)) == [2, 4, 6, 7] and len(WORDS) == 7

@@ -1,0 +1,27 @@
+"""Progress of long work on stderr: a bar at a terminal, and a line now and then in a log."""
+
+import sys
+
+from tqdm import tqdm
+
+SECONDS = 30
+"""Between two lines of a log; work that is done before says nothing there."""
+
+
+class _Lines:
+    """A stream that makes lines of tqdm's bars, which go back to the beginning of theirs."""
+
+    def write(self, text: str) -> None:
+        if text.strip():
+            sys.stderr.write(f"{text.strip()}\n")
+
+    def flush(self) -> None:
+        sys.stderr.flush()
+
+
+def progress_bar(iterable=None, **options) -> tqdm:
+    """tqdm's bar, with its options; where stderr is no terminal, a line every `SECONDS`."""
+    if sys.stderr.isatty():
+        return tqdm(iterable, **options)
+    quiet = {"file": _Lines(), "mininterval": SECONDS, "maxinterval": SECONDS, "miniters": 1, "delay": SECONDS}
+    return tqdm(iterable, **{**options, **quiet})
