@@ -530,23 +530,6 @@ def words_task(world, **options):
     return TreeTranslationTask.setup_task(TreeTranslationConfig(**given))
 
 
-@case(
-    "without --rnng-action-xent: nothing teaches the policy", "--rnng-forced-trees flat ", "give --rnng-action-xent 1"
-)
-def _(world):
-    config = ReinforceTreeConfig(_name="reinforce_tree", seed=1)
-    character_task(rnng_forced_trees="flat").build_criterion(config)
-    (record,) = world.caplog.records
-    return record.getMessage()
-
-
-@case("without --rnng-forced-trees: no trees are given", "--rnng-action-xent 0.5 ", "give --rnng-forced-trees, too")
-def _(world):
-    character_task().build_criterion(ReinforceTreeConfig(_name="reinforce_tree", seed=1, rnng_action_xent=0.5))
-    (record,) = world.caplog.records
-    return record.getMessage()
-
-
 case("dictionary has no ▁, which separates words", "--rnng-forced-trees words: the source ")(
     lambda world: words_task(world, rnng_forced_trees="words").load_dataset("train")
 )
@@ -558,38 +541,12 @@ def _(world):
     return next(record.getMessage() for record in world.caplog.records if record.levelname == "WARNING")
 
 
-def trained_trees(broken=lambda model: None, **options):
-    """A criterion of latent trees, and a step of it with a model."""
-    task, model = latent_trees.build(rnng_max_open=4, rnng_actions_per_symbol=2)
-    broken(model)
-    criterion = ReinforceTreeCriterion(task, ReinforceTreeConfig(seed=1, **options))
-    return criterion, lambda: criterion(model.train(), latent_trees.pairs(task, ["abcabcabc"], ["cab"]))
-
-
-@case("not a finite number (sentence …); norms of the parameters", "source side, symbol loss: ", "lower --lr")
+@case("not a finite number (sentence …); lower --lr", "source side, symbol loss: ")
 def _(world):
-    _, step = trained_trees(lambda model: model.encoder.output.bias.data.fill_(float("nan")))
-    step()
-
-
-def told_of_trees(world, bias):
-    """The warning after a step in which one action is all but certain."""
-
-    def certain(model):
-        model.encoder.policy.bias.data += torch.tensor(bias)
-
-    criterion, step = trained_trees(certain)
-    step()
-    criterion.report_trees()
-    return world.caplog.records[0].getMessage()
-
-
-case("are flat (nothing but the root)", "100 % of the source trees ", "--rnng-entropy-weight")(
-    lambda world: told_of_trees(world, [0.0, 1e4, 0.0])
-)
-case("were kept from opening constituents by the limit of actions", "100 % of the source trees ")(
-    lambda world: told_of_trees(world, [1e4, 0.0, 5e3])
-)
+    task, model = latent_trees.build()
+    model.encoder.output.bias.data.fill_(float("nan"))
+    criterion = ReinforceTreeCriterion(task, ReinforceTreeConfig(seed=1))
+    criterion(model.train(), latent_trees.pairs(task, ["abcabcabc"], ["cab"]))
 
 
 case("is not legal there", "row 0, step 1: REDUCE ", "(2 constituents open, ")(

@@ -5,7 +5,6 @@ averages are subtracted (`MovingBaselines`), and later rewards count with a disc
 learn by backpropagation from the losses of symbols and the coverage loss of attention.
 """
 
-import logging
 import math
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,7 +14,6 @@ import numpy as np
 import torch
 from fairseq.criterions import FairseqCriterion, register_criterion
 from fairseq.dataclass import FairseqDataclass
-from fairseq.distributed import utils as distributed_utils
 from fairseq.logging import metrics
 from omegaconf import II
 from torch import Tensor, distributed, nn
@@ -23,19 +21,14 @@ from torch import Tensor, distributed, nn
 from ...options import check_values, option
 from .transitions import NONE, Action, Constituents
 
-logger = logging.getLogger(__name__)
-
 SIDES = ("source", "target")
-DEGENERATE = 0.9  # share of trees
 
 # --- options ---------------------------------------------------------------------------------------------------------
 
 TreePreset = StrEnum("TreePreset", "default paper shallow literal")
 """Sets of weights and rewards."""
-Baseline = StrEnum("Baseline", "ema none")
-"""What is subtracted from rewards."""
 TreeBaseline = StrEnum("TreeBaseline", "gen reduce")
-"""Where the average tree reward is subtracted."""
+"""Where the average tree reward is subtracted: at each GEN, or at each REDUCE (the paper, literally; biased)."""
 CrossReward = StrEnum("CrossReward", "none scg")
 """Whether a side's policy answers for what its trees cost the other side."""
 ValidTrees = StrEnum("ValidTrees", "sample greedy")
@@ -43,7 +36,7 @@ ValidTrees = StrEnum("ValidTrees", "sample greedy")
 RewardMode = StrEnum("RewardMode", "exclusive additive")
 """What a constituent with faults earns: their cost alone, or what its children earn less their cost."""
 GenCount = StrEnum("GenCount", "exclusive inclusive")
-"""Which GENs discount the reward of an action: those before it, or itself too."""
+"""Which GENs discount the reward of an action: those before it, or itself too (the paper, literally; biased)."""
 CoverageRoot = StrEnum("CoverageRoot", "zero one")
 """How much attention the source's root should get in all; the target's root takes its phrase without attention."""
 
@@ -74,16 +67,17 @@ PRESETS = {
 
 @dataclass
 class ReinforceTreeConfig(FairseqDataclass):
-    """Options of `reinforce_tree`; options without a default get the preset's value."""
+    """Options of `reinforce_tree`; those without a default get the preset's value."""
 
     rnng_preset: TreePreset = option(
         TreePreset.default,
         "values of --rnng-source-weight, --rnng-target-weight, --rnng-coverage-weight, --rnng-policy-weight, "
         "--rnng-terminal-reward and --rnng-nonterminal-reward that are not given themselves: "
-        "1 1 1 0.02 4 9 (default), 10 1 100 0.02 4 9 (paper), 1 1 0.1 0.02 1 0 (shallow: nesting earns nothing); all "
-        "with --rnng-reward-mode exclusive, --rnng-gen-count exclusive and --rnng-tree-baseline gen. literal is "
-        "default with additive, inclusive and reduce: the wording of the paper, whose weights and amounts could not "
-        "be read; gradients are biased",
+        "1 1 1 0.02 4 9 (default), 10 1 100 0.02 4 9 (paper), 1 1 0.1 0.02 1 0 (shallow: nesting earns nothing). "
+        "literal is default with the wording of the paper, whose weights and amounts could not be read: constituents "
+        "with faults earn as others do, an action's own symbol discounts its reward, and the average tree reward is "
+        "subtracted at each REDUCE; gradients are biased",
+        reading=True,
     )
     rnng_source_weight: Optional[float] = option(
         None, "weight of the loss of source symbols, also in rewards", "[0, inf)"
@@ -95,9 +89,8 @@ class ReinforceTreeConfig(FairseqDataclass):
     rnng_policy_weight: Optional[float] = option(
         None, "weight of the policy gradient, that is, of all rewards", "[0, inf)"
     )
-    rnng_entropy_weight: float = option(0.0, "weight of a bonus for the policy's entropy, in nats", "[0, inf)")
     rnng_action_xent: float = option(
-        0.0, "weight of -log p(action) where trees are given, which have no policy gradient", "[0, inf)"
+        1.0, "weight of -log p(action) where trees are given, which have no policy gradient", "[0, inf)"
     )
     rnng_terminal_reward: Optional[float] = option(
         None, "reward of a constituent of symbols alone, for each of them", "(-inf, inf)"
@@ -105,19 +98,7 @@ class ReinforceTreeConfig(FairseqDataclass):
     rnng_nonterminal_reward: Optional[float] = option(
         None, "reward of a constituent with constituents in it, times the root of how many they are", "(-inf, inf)"
     )
-    rnng_reward_mode: Optional[RewardMode] = option(
-        None, "constituents with faults cost 1 and earn nothing (exclusive), or earn as others, too", reading=True
-    )
     rnng_reward_discount: float = option(0.95, "discount of rewards per symbol until they are earned", "[0, 1]")
-    rnng_gen_count: Optional[GenCount] = option(
-        None, "discount from the symbols before an action, or (inclusive, as in the paper) with its own", reading=True
-    )
-    rnng_baseline: Baseline = option(Baseline.ema, "subtracted from rewards: moving averages, or nothing")
-    rnng_tree_baseline: Optional[TreeBaseline] = option(
-        None,
-        "with --rnng-baseline ema, where the average tree reward is subtracted; at reduce, gradients are biased",
-        reading=True,
-    )
     rnng_cross_reward: CrossReward = option(
         CrossReward.none, "also reward policies for costs that their trees cause later (scg)"
     )
@@ -344,15 +325,15 @@ class Losses(NamedTuple):
 
 @register_criterion("reinforce_tree", dataclass=ReinforceTreeConfig)
 class ReinforceTreeCriterion(FairseqCriterion):
-    """w_att L_att + w_src L_src + w_tgt L_tgt - w_pg Σ R_i log π(a_i) - w_ent Σ H(π_i), summed over sentences (eq. 3).
+    """w_att L_att + w_src L_src + w_tgt L_tgt - w_pg Σ R_i log π(a_i), summed over sentences (eq. 3).
 
     L_src and L_tgt are -Σ log p(symbol), L_att is the coverage loss (eq. 2), R_i the reward to go (eq. 4) less a
     baseline. An action's own reward is its tree reward, less w L for a GEN. Nothing flows back through rewards and
     baselines. `sample_size` is the number of sentences.
 
-    With `--rnng-baseline ema`, the average loss of each symbol and the average tree reward are subtracted. The latter
-    is by default the average per GEN, subtracted at each GEN: the number of GENs to come does not depend on the
-    actions, so the gradient is not biased.
+    The average loss of each symbol and the average tree reward are the baselines. The latter is by default the average
+    per GEN, subtracted at each GEN: the number of GENs to come does not depend on the actions, so the gradient is not
+    biased.
 
     `--rnng-cross-reward scg` adds to R_i what comes later on the other side, without discount: for the source
     -(w_tgt L_tgt + w_att L_att) and the target's tree reward, for the target -w_att L_att. Their moving averages are
@@ -360,7 +341,7 @@ class ReinforceTreeCriterion(FairseqCriterion):
 
     Sides with given trees (`net_input` has src_actions or tgt_actions) are not taught by rewards but by
     `--rnng-action-xent`. In validation there are no rewards. Its trees are drawn by `--seed` and the number of the
-    sentence alone, so the same trees are drawn each time, in any batch, and training goes on undisturbed.
+    sentence alone, so they are the same each time, in any batch, and training goes on undisturbed.
 
     Logged are, in bits, `loss` of target and `loss_src` of source symbols (the end counts as one) and `entropy_*` of an
     action; `att`, the coverage loss of a sentence; for both sides NTs (`nts_per_char_*`) and tree reward
@@ -368,7 +349,7 @@ class ReinforceTreeCriterion(FairseqCriterion):
     nothing but a root, or met the limit of actions), and `adv_std_*`, the deviation of rewards from baselines.
 
     A batch that stands in for one (`sample` has a true stand_in), where a process has run out of data before the
-    others, neither moves the averages nor counts in `report_trees`.
+    others, does not move the averages.
 
     Raises ValueError: options out of range.
     """
@@ -377,17 +358,14 @@ class ReinforceTreeCriterion(FairseqCriterion):
         super().__init__(task)
         check_values(cfg, ReinforceTreeConfig)
         preset = PRESETS[TreePreset(cfg.rnng_preset)]
-        given = {name: getattr(cfg, f"rnng_{name}") for name in Preset._fields}
+        given = {name: getattr(cfg, f"rnng_{name}", None) for name in Preset._fields}
         self.weights = preset._replace(**{name: value for name, value in given.items() if value is not None})
-        self.entropy_weight = cfg.rnng_entropy_weight
         self.action_xent = cfg.rnng_action_xent
         self.discount = cfg.rnng_reward_discount
-        self.baseline = Baseline(cfg.rnng_baseline)
         self.cross_reward = CrossReward(cfg.rnng_cross_reward)
         self.coverage_root = CoverageRoot(cfg.rnng_coverage_root)
         self.valid_trees = ValidTrees(cfg.rnng_valid_trees)
         self.seed = cfg.seed
-        self._drawn: dict[str, Tensor] = {}  # side -> numbers of flat, capped and all trees since the last report
 
     def forward(self, model, sample, reduce=True):
         """(loss, number of sentences, what to log); see the class.
@@ -399,17 +377,14 @@ class ReinforceTreeCriterion(FairseqCriterion):
         training = model.training
         inputs = {name: sample["net_input"].get(name) for name in ("src_tokens", "src_lengths", *_GIVEN)}
         inputs["target"] = sample["target"]
-        if training:
-            pair = model(**inputs, trees="sample")
-        else:
-            pair = model(**inputs, trees=str(self.valid_trees), seeds=self._seeds(sample))
+        drawn = {"trees": "sample"} if training else {"trees": str(self.valid_trees), "seeds": self._seeds(sample)}
+        pair = model(**inputs, **drawn)
         given = tuple(inputs[name] is not None for name in _GIVEN)
         losses = self.losses(pair, model.baselines, given, learning=training)
         if not torch.isfinite(losses.total).all():
-            raise FloatingPointError(_complaint(losses, sample, model))
-        stand_in = sample.get("stand_in", False)
-        if training and self.baseline == Baseline.ema:
-            self.update(model.baselines, losses, stand_in)
+            raise FloatingPointError(_complaint(losses, sample))
+        if training:
+            self.update(model.baselines, losses, sample.get("stand_in", False))
         log = {
             "ntokens": sample["ntokens"],
             "nsentences": sample["nsentences"],
@@ -417,11 +392,7 @@ class ReinforceTreeCriterion(FairseqCriterion):
             "att": losses.coverage.detach().double().sum(),
         }
         for name, side, advantages in zip(_LOG_SIDES, losses.sides, losses.advantages, strict=True):
-            sums = _sums(name, side, advantages)
-            if training and not side.given and not stand_in:
-                here = torch.stack([sums[f"{kind}_{name}"] for kind in ("flat", "capped", "trees")])
-                self._drawn[name] = self._drawn.get(name, 0) + here
-            log |= sums
+            log |= _sums(name, side, advantages)
         return losses.total.sum() if reduce else losses.total, sample["nsentences"], log
 
     def losses(self, pair, baselines, given=(False, False), learning: bool = True) -> Losses:
@@ -442,11 +413,8 @@ class ReinforceTreeCriterion(FairseqCriterion):
         advantages: list[Tensor | None] = [None, None]
         for index, side in enumerate(sides if learning else ()):
             scores = side.scores
-            if self.entropy_weight:
-                total = total - self.entropy_weight * scores.entropy.sum(1)
             if side.given:
-                if self.action_xent:
-                    total = total - self.action_xent * scores.log_policy.sum(1)
+                total = total - self.action_xent * scores.log_policy.sum(1)
                 continue
             advantages[index] = advantage = self._advantage(sides, index, ahead[index], baselines)
             total = total - self.weights.policy_weight * (advantage.to(scores.log_policy) * scores.log_policy).sum(1)
@@ -477,15 +445,14 @@ class ReinforceTreeCriterion(FairseqCriterion):
         side = sides[index]
         actions = side.scores.actions
         rewards = side.tree - side.weight * side.symbol_losses()
-        if self.baseline == Baseline.ema:
-            average = baselines.of(SIDES[index], side.scores.symbols, side.symbol_losses())
-            added = torch.where(side.at(Action.GEN), side.weight * average, 0)
-            places, total = self._tree_places(side)
-            average = baselines.of("tree", index, total / places.sum(1).clamp(min=1))
-            rewards = rewards + (added - torch.where(places, average[:, None], 0))
-            if self.cross_reward != CrossReward.none:
-                units = self._ahead_units(sides, index)
-                ahead = ahead - units * baselines.of("cross", index, ahead / units)
+        average = baselines.of(SIDES[index], side.scores.symbols, side.symbol_losses())
+        added = torch.where(side.at(Action.GEN), side.weight * average, 0)
+        places, total = self._tree_places(side)
+        average = baselines.of("tree", index, total / places.sum(1).clamp(min=1))
+        rewards = rewards + (added - torch.where(places, average[:, None], 0))
+        if self.cross_reward != CrossReward.none:
+            units = self._ahead_units(sides, index)
+            ahead = ahead - units * baselines.of("cross", index, ahead / units)
         rewards = torch.cat((rewards, side.at_end[:, None]), 1)
         to_go = reward_to_go(rewards, generated(actions, self.weights.gen_count), self.discount)[:, :-1]
         return torch.where(actions == Action.NOP, 0, to_go + ahead[:, None])
@@ -521,37 +488,6 @@ class ReinforceTreeCriterion(FairseqCriterion):
         """Of each sentence: validation neither depends on how sentences are batched nor disturbs training."""
         ids = sample["id"].tolist() if "id" in sample else range(len(sample["target"]))
         return [(self.seed % 2**32, i) for i in ids]
-
-    def report_trees(self) -> None:
-        """Warn if nearly all trees drawn in training since the last call are flat or met their limit.
-
-        The task calls it when an epoch or a validation begins.
-        """
-        drawn, self._drawn = self._drawn, {}
-        for name, numbers in drawn.items():
-            flat, capped, trees = numbers.tolist()
-            side = SIDES[_LOG_SIDES.index(name)]
-            for count, what, cure in (
-                (
-                    flat,
-                    "are flat (nothing but the root)",
-                    "raise --rnng-entropy-weight or lower --rnng-policy-weight",
-                ),
-                (
-                    capped,
-                    "were kept from opening constituents by the limit of actions",
-                    "lower --rnng-policy-weight or raise --rnng-entropy-weight",
-                ),
-            ):
-                if count / trees > DEGENERATE and distributed_utils.get_global_rank() == 0:
-                    logger.warning(
-                        "%.0f %% of the %s trees since the last epoch or validation began %s, from which no trees are "
-                        "learned: %s",
-                        100 * count / trees,
-                        side,
-                        what,
-                        cure,
-                    )
 
     @classmethod
     def reduce_metrics(cls, logging_outputs) -> None:
@@ -616,8 +552,8 @@ def _sums(name: str, side: Side, advantages: Tensor | None) -> dict[str, Tensor]
     return {f"{key}_{name}": torch.as_tensor(value).to(real.device, torch.float64) for key, value in values.items()}
 
 
-def _complaint(losses: Losses, sample: dict, model: nn.Module) -> str:
-    """Which loss is not a number, of which sentence and action, and how large the parameters are."""
+def _complaint(losses: Losses, sample: dict) -> str:
+    """Which loss is not a number, and of which sentence and action."""
     parts = {"coverage loss": losses.coverage}
     for name, side in zip(SIDES, losses.sides, strict=True):
         for part in ("log_policy", "entropy", "symbol_loss"):
@@ -625,13 +561,6 @@ def _complaint(losses: Losses, sample: dict, model: nn.Module) -> str:
     parts["loss"] = losses.total
     wrong = {what: (~torch.isfinite(values)).nonzero().tolist() for what, values in parts.items()}
     what, (row, *step) = next((what, places[0]) for what, places in wrong.items() if places)
-    norms: dict[str, float] = {}
-    for name, parameter in model.named_parameters():
-        part = ".".join(name.split(".")[:2])
-        norms[part] = math.hypot(norms.get(part, 0.0), float(parameter.detach().double().norm()))
     ids = sample["id"].tolist() if "id" in sample else list(range(sample["nsentences"]))
     place = f"sentence {ids[row]}" + (f", action {step[0]}" if step else "")
-    return (
-        f"{what}: not a finite number ({place}); norms of the parameters: "
-        f"{', '.join(f'{name} {norm:.4g}' for name, norm in norms.items())}; lower --lr or give --clip-norm"
-    )
+    return f"{what}: not a finite number ({place}); lower --lr or give --clip-norm"

@@ -117,7 +117,6 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
         # lines that fairseq-interactive has read, and the numbers of those of its buffer, by token ids
         self._lines_read = 0
         self._numbers = collections.defaultdict(collections.deque)
-        self._criterion = None
 
     @classmethod
     def setup_task(cls, cfg, **kwargs):
@@ -198,35 +197,7 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
         if name in _WORD_BY_WORD:
             raise ValueError(f"--criterion {name}: does not learn trees; give --criterion reinforce_tree")
         # as from a checkpoint: options that an older one has, and that are gone, are left out
-        self._criterion = super().build_criterion(cfg, from_checkpoint=True)
-        forced, weight = self.cfg.rnng_forced_trees != ForcedTrees.none, getattr(cfg, "rnng_action_xent", None)
-        if forced and weight == 0:
-            logger.warning(
-                "--rnng-forced-trees %s without --rnng-action-xent: nothing teaches the policy, so the trees of "
-                "translations are those of chance; give --rnng-action-xent 1",
-                self.cfg.rnng_forced_trees,
-            )
-        elif weight and not forced:
-            logger.warning(
-                "--rnng-action-xent %g without --rnng-forced-trees: no trees are given, so it changes nothing; give "
-                "--rnng-forced-trees, too",
-                weight,
-            )
-        return self._criterion
-
-    def begin_epoch(self, epoch, model):
-        """As in fairseq; the criterion reports on the trees of the epoch before."""
-        super().begin_epoch(epoch, model)
-        self._report_trees()
-
-    def begin_valid_epoch(self, epoch, model):
-        """As in fairseq; the criterion reports on the trees since the epoch began."""
-        super().begin_valid_epoch(epoch, model)
-        self._report_trees()
-
-    def _report_trees(self) -> None:
-        if hasattr(self._criterion, "report_trees"):
-            self._criterion.report_trees()
+        return super().build_criterion(cfg, from_checkpoint=True)
 
     def train_step(self, sample, model, criterion, optimizer, update_num, ignore_grad=False):
         """As in fairseq; marks batches that stand in, in processes that have run out of data."""

@@ -163,7 +163,7 @@ def test_which_weights_a_term_of_the_loss_trains(loss, options, trained):
     """By themselves, the losses of symbols and of attention do not reach the policies, and so on."""
     task, model = build(sharpness=1.0, **options)
     weights = {**NO_OTHER_LOSS, "rnng_coverage_weight": 0.0, f"rnng_{loss}_weight": 1.0}
-    criterion = ReinforceTreeCriterion(task, ReinforceTreeConfig(seed=1, rnng_baseline="none", **weights))
+    criterion = ReinforceTreeCriterion(task, ReinforceTreeConfig(seed=1, **weights))
     model.train()
     torch.manual_seed(4)
     total, _, _ = criterion(model, pairs(task, SOURCES * 4, TARGETS * 4))

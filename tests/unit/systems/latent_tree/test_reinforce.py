@@ -1,6 +1,5 @@
 """The criterion of latent trees: against loops, its formulas and averages, validation, logs, options."""
 
-import logging
 import math
 import multiprocessing
 import random
@@ -16,14 +15,12 @@ from oracles.toy_grammar import END, LIMITS, PADDING, ToyTranslator
 from torch import nn
 
 from fairseq_syntax.systems.latent_tree.reinforce import (
-    PRESETS,
     CoverageRoot,
     GenCount,
     MovingBaselines,
     Preset,
     ReinforceTreeConfig,
     ReinforceTreeCriterion,
-    TreePreset,
     by_symbol_kind,
     coverage_loss,
     generated,
@@ -36,10 +33,11 @@ LOSSES = {"rnng_source_weight": 0.7, "rnng_target_weight": 1.3, "rnng_coverage_w
 OPTIONS = {**LOSSES, "rnng_reward_discount": 0.8}
 
 
-def criterion(**changes):
-    config = ReinforceTreeConfig(**changes)
-    config.seed = 5
-    return ReinforceTreeCriterion(None, config)
+def criterion(readings=None, **changes):
+    """The criterion, with some `readings` of the paper (fields of `Preset`)."""
+    result = ReinforceTreeCriterion(None, ReinforceTreeConfig(seed=5, **changes))
+    result.weights = result.weights._replace(**readings or {})
+    return result
 
 
 def text(sentences):
@@ -122,15 +120,19 @@ def set_averages(model):
     return known
 
 
-def total_in_loops(pair, advantages, coverages, policy_weight=0.3, entropy_weight=0.0):
+def set_to_zero(baselines):
+    """Averages of 0, which is to have no baseline."""
+    for name in baselines.NAMES:
+        getattr(baselines, f"{name}_seen").fill_(1)
+
+
+def total_in_loops(pair, advantages, coverages):
     totals = []
     for row, (both, coverage) in enumerate(zip(advantages, coverages, strict=True)):
         total = 2.1 * coverage
         for scores, weight, values in zip((pair.source, pair.target), (0.7, 1.3), both, strict=True):
-            total += weight * float(scores.symbol_loss[row].sum()) - entropy_weight * float(scores.entropy[row].sum())
-            total -= policy_weight * sum(
-                value * log for value, log in zip(values, scores.log_policy[row].tolist(), strict=True)
-            )
+            total += weight * float(scores.symbol_loss[row].sum())
+            total -= 0.3 * sum(value * log for value, log in zip(values, scores.log_policy[row].tolist(), strict=True))
         totals.append(total)
     return totals
 
@@ -142,16 +144,15 @@ def total_in_loops(pair, advantages, coverages, policy_weight=0.3, entropy_weigh
 @pytest.mark.parametrize("averages", [False, True])
 def test_losses_equal_loops(cross, averages):
     model = toy()
-    known = set_averages(model) if averages else None
-    more = {"rnng_baseline": "ema" if averages else "none", "rnng_cross_reward": "scg" if cross else "none"}
+    known = set_averages(model) if averages else set_to_zero(model.baselines)
     pair = pair_of(model)
-    losses = criterion(**OPTIONS, rnng_entropy_weight=0.4, **more).losses(pair, model.baselines)
+    losses = criterion(**OPTIONS, rnng_cross_reward="scg" if cross else "none").losses(pair, model.baselines)
     advantages, _, coverages = in_loops(pair, known, cross)
     for side in range(2):
         expected = torch.tensor([both[side] for both in advantages], dtype=torch.float64)
         torch.testing.assert_close(losses.advantages[side], expected, rtol=0, atol=1e-6)  # averages are float32
         assert expected.std() > 1
-    assert losses.total.tolist() == pytest.approx(total_in_loops(pair, advantages, coverages, 0.3, 0.4), abs=1e-5)
+    assert losses.total.tolist() == pytest.approx(total_in_loops(pair, advantages, coverages), abs=1e-5)
     assert losses.coverage.tolist() == pytest.approx(coverages)
 
 
@@ -195,7 +196,8 @@ def test_moving_averages_are_used_and_then_updated():
 def test_averages_of_tree_rewards_at_reduce():
     model = toy()
     model.train()
-    criterion(rnng_tree_baseline="reduce")(model, sample_of())
+    at_reduce = {"tree_baseline": "reduce"}
+    criterion(at_reduce)(model, sample_of())
     for side, scores in enumerate(model.trees["sample"]):
         total = count = 0
         for row in scores.tolist():
@@ -207,20 +209,15 @@ def test_averages_of_tree_rewards_at_reduce():
     # subtracted there and nowhere else: without discount, an action's share falls by one average at each place
     level = {"rnng_reward_discount": 1.0, "rnng_source_weight": 0.0, "rnng_target_weight": 0.0}
     pair = pair_of(model)
-    plain = criterion(**level, rnng_baseline="none").losses(pair, model.baselines)
-    less = criterion(**level, rnng_tree_baseline="reduce").losses(pair, model.baselines)
+    nothing = MovingBaselines(8, 8)
+    set_to_zero(nothing)
+    for baselines in (nothing, model.baselines):
+        baselines.source.zero_(), baselines.target.zero_()
+    plain, less = (criterion(at_reduce, **level).losses(pair, each) for each in (nothing, model.baselines))
     for side, actions in enumerate(model.trees["sample"]):
         to_come = (actions == REDUCE).long().flip(1).cumsum(1).flip(1) * (actions != NOP)
         expected = plain.advantages[side] - model.baselines.tree[side].double() * to_come
         torch.testing.assert_close(less.advantages[side], expected, rtol=0, atol=1e-9)
-
-
-def test_without_baseline_the_averages_stay():
-    model = toy()
-    before = {name: value.clone() for name, value in model.baselines.state_dict().items()}
-    model.train()
-    criterion(rnng_baseline="none")(model, sample_of())
-    assert all(torch.equal(value, before[name]) for name, value in model.baselines.state_dict().items())
 
 
 def test_given_trees_are_learned_and_not_reinforced():
@@ -330,43 +327,6 @@ def test_what_is_logged():
     assert found.get_smoothed_values().keys() == {name for name in expected if not name.startswith("adv_")}
 
 
-@pytest.mark.parametrize(
-    ("kind", "message"),
-    [
-        ("flat", "100 % of the target trees since the last epoch or validation began are flat"),
-        ("capped", "100 % of the source trees since the last epoch or validation began were kept from opening"),
-        ("given", None),
-        ("stand_in", None),
-        ("healthy", None),
-    ],
-)
-def test_trees_that_are_nothing_are_warned_of(kind, message, caplog):
-    model = toy()
-    source, target = model.trees["sample"]
-    flat = torch.tensor([[GEN] * (len(row) + 1) + [NOP] * (5 - len(row)) for row in TARGETS])
-    model.trees["sample"] = source, flat if kind in ("flat", "given", "stand_in") else target
-    if kind == "capped":
-        pair = model.pair
-        model.pair = lambda *arguments: capped(pair(*arguments))
-    sample = sample_of()
-    if kind == "given":
-        sample["net_input"]["tgt_actions"] = flat
-    sample["stand_in"] = kind == "stand_in"
-    train = criterion()
-    with caplog.at_level(logging.WARNING):
-        for _ in range(2):
-            for training in (True, True, False):
-                model.train(training)
-                train(model, sample)
-            assert not caplog.records  # not in the midst of training
-            train.report_trees()
-            train.report_trees()  # of what has been said nothing is left
-            assert [message in record.message for record in caplog.records] == [True] * (message is not None)
-            if message:
-                assert all(option in caplog.text for option in ("--rnng-entropy-weight", "--rnng-policy-weight"))
-            caplog.clear()
-
-
 @pytest.mark.parametrize("cross", ["none", "scg"])
 def test_a_batch_that_stands_in_moves_no_average(cross):
     model = toy()
@@ -383,31 +343,19 @@ def test_a_batch_that_stands_in_moves_no_average(cross):
     assert moved == {"source", "target", "tree"} | ({"cross"} if cross == "scg" else set())
 
 
-def capped(pair):
-    pair.source.capped[:] = True
-    return pair
-
-
 # --- options and what is refused ----------------------------------------------------------------------------------
 
 
 def test_presets_set_what_is_not_given():
-    assert criterion().weights == PRESETS[TreePreset.default] == Preset(1, 1, 1, 0.02, 4, 9)
-    assert criterion(rnng_preset="paper").weights == Preset(10, 1, 100, 0.02, 4, 9)
+    assert criterion().weights == Preset() == Preset(1, 1, 1, 0.02, 4, 9, "exclusive", "exclusive", "gen")
+    assert criterion(rnng_preset="paper").weights == Preset(10, 1, 100)
     assert criterion(rnng_preset="shallow").weights == Preset(1, 1, 0.1, 0.02, 1, 0)
+    # penalties and rewards add up, GENs are counted up to an action, averages are subtracted where rewards are
+    literal = Preset(reward_mode="additive", gen_count="inclusive", tree_baseline="reduce")
+    assert criterion(rnng_preset="literal").weights == literal
     # 0 is given, too
     mixed = criterion(rnng_preset="paper", rnng_target_weight=0.0, rnng_nonterminal_reward=3.0)
     assert mixed.weights == Preset(10, 0, 100, 0.02, 4, 3)
-
-
-def test_the_literal_reading_is_a_preset():
-    """Penalties and rewards add up, gens are counted up to an action, averages are subtracted where rewards are."""
-    literal = criterion(rnng_preset="literal").weights
-    assert literal[6:] == ("additive", "inclusive", "reduce") and literal[:6] == PRESETS[TreePreset.default][:6]
-    for preset in ("default", "paper", "shallow"):
-        assert criterion(rnng_preset=preset).weights[6:] == ("exclusive", "exclusive", "gen")
-    mixed = criterion(rnng_preset="literal", rnng_gen_count="exclusive").weights
-    assert mixed[6:] == ("additive", "exclusive", "reduce")
 
 
 @pytest.mark.parametrize(
@@ -435,9 +383,8 @@ def test_a_loss_that_is_no_number_is_reported(part, message):
     model.pair = broken
     model.train()
     before = {name: value.clone() for name, value in model.baselines.state_dict().items()}
-    with pytest.raises(FloatingPointError, match=message) as caught:
+    with pytest.raises(FloatingPointError, match=message):
         criterion()(model, sample_of())
-    assert "source.policy" in str(caught.value) and "target.output" in str(caught.value)
     assert all(torch.equal(value, before[name]) for name, value in model.baselines.state_dict().items())
 
 

@@ -21,18 +21,19 @@ WEIGHTS = {"rnng_source_weight": 0.7, "rnng_target_weight": 1.3, "rnng_coverage_
 LEVEL = {"rnng_reward_discount": 1.0, "rnng_cross_reward": "scg"}  # R is then the whole of what an action brings about
 
 
-def criterion(**options):
-    config = ReinforceTreeConfig(**{"rnng_policy_weight": 1.0, **WEIGHTS, **options})
-    config.seed = 1
-    return ReinforceTreeCriterion(None, config)
+def criterion(readings=None, **options):
+    """The criterion, with some `readings` of the paper (fields of `Preset`)."""
+    result = ReinforceTreeCriterion(None, ReinforceTreeConfig(seed=1, rnng_policy_weight=1.0, **WEIGHTS, **options))
+    result.weights = result.weights._replace(**readings or {})
+    return result
 
 
-def seen_baselines(seed=3):
-    """Averages of anything."""
+def seen_baselines(seed=3, largest=4):
+    """Averages of anything; with 0 for the largest, there is no baseline."""
     baselines = MovingBaselines(SYMBOLS, SYMBOLS)
     torch.manual_seed(seed)
     for name in baselines.NAMES:
-        getattr(baselines, name).uniform_(-4, 4)
+        getattr(baselines, name).uniform_(-largest, largest)
         getattr(baselines, f"{name}_seen").fill_(True)
     return baselines
 
@@ -104,10 +105,10 @@ def world(request):
     return model, pair, probability, gradient((probability * costs(pair)).sum(), model)
 
 
-def expected_gradient(world, baselines=None, **options):
+def expected_gradient(world, baselines=None, readings=None, **options):
     """What the criterion's gradient is on average."""
     model, pair, probability, _ = world
-    losses = criterion(**options).losses(pair, baselines or seen_baselines())
+    losses = criterion(readings, **options).losses(pair, baselines or seen_baselines())
     return gradient((probability.detach() * losses.total).sum(), model)
 
 
@@ -118,16 +119,11 @@ def test_all_trees_are_there(world):
     assert float(probability.min()) > 0
 
 
-@pytest.mark.parametrize("options", [{}, {"rnng_gen_count": "inclusive"}], ids=str)
-def test_with_moving_averages(world, options):
+@pytest.mark.parametrize("readings", [{}, {"gen_count": "inclusive"}], ids=str)
+@pytest.mark.parametrize("baselines", [(3, 4), (4, 4), (0, 0)], ids=["some", "others", "none"])
+def test_with_moving_averages(world, baselines, readings):
     """Whatever the averages are; without discount it does not matter how symbols are counted."""
-    for seed in (3, 4):
-        found = expected_gradient(world, seen_baselines(seed), **LEVEL, **options)
-        assert difference(found, world[3]) < 1e-10
-
-
-def test_without_baseline(world):
-    assert difference(expected_gradient(world, rnng_baseline="none", **LEVEL), world[3]) < 1e-10
+    assert difference(expected_gradient(world, seen_baselines(*baselines), readings, **LEVEL), world[3]) < 1e-10
 
 
 def test_without_what_comes_later_on_the_other_side(world):
@@ -137,19 +133,18 @@ def test_without_what_comes_later_on_the_other_side(world):
 
 
 @pytest.mark.parametrize(
-    ("options", "biased"),
+    ("readings", "cross", "biased"),
     [
-        ({"rnng_tree_baseline": "gen"}, False),
-        ({"rnng_tree_baseline": "gen", "rnng_cross_reward": "scg"}, False),
-        ({"rnng_tree_baseline": "reduce"}, True),
-        ({"rnng_gen_count": "inclusive"}, True),
+        ({}, "none", False),
+        ({}, "scg", False),
+        ({"tree_baseline": "reduce"}, "none", True),
+        ({"gen_count": "inclusive"}, "none", True),
     ],
     ids=str,
 )
-def test_baselines_under_discount(world, options, biased):
+def test_baselines_under_discount(world, readings, cross, biased):
     """Averages change nothing in the mean, unless the policy decides how often, or how much of them, is subtracted."""
-    without = expected_gradient(
-        world, rnng_baseline="none", **{k: v for k, v in options.items() if k != "rnng_tree_baseline"}
+    some, none = (
+        expected_gradient(world, seen_baselines(3, largest), readings, rnng_cross_reward=cross) for largest in (4, 0)
     )
-    relative = difference(expected_gradient(world, **options), without)
-    assert relative > 1e-3 if biased else relative < 1e-10
+    assert difference(some, none) > 1e-3 if biased else difference(some, none) < 1e-10

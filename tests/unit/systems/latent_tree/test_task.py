@@ -337,48 +337,31 @@ OPTIMIZER = SimpleNamespace(backward=lambda loss: loss.backward())
 
 
 @pytest.mark.parametrize(
-    ("more", "flat", "left_out"),
+    ("more", "flat"),
     [
-        ([], True, set()),
-        ([], False, set()),
-        (["--rnng-forced-trees", "flat", "--rnng-action-xent", "1"], False, set()),
-        (["--rnng-forced-trees", "words"], False, {"policy"}),
+        ([], True),
+        ([], False),
+        (["--rnng-forced-trees", "flat"], False),
+        (["--rnng-forced-trees", "words", "--rnng-action-xent", "0"], False),
     ],
 )
-def test_parameters_that_distributed_training_would_miss(data, more, flat, left_out):
-    """The recipes say when --find-unused-parameters is needed; a batch without constituents does not need it."""
+def test_distributed_training_misses_no_parameter(data, more, flat):
+    """--find-unused-parameters is not needed, even in a batch without constituents."""
     task, model, criterion, batch = ready(data, *more)
     for grammar in (model.encoder, model.decoder):
         if flat:
             grammar.policy.bias.data[Action.GEN] = 1e4
     _, _, log = task.train_step(batch, model, criterion, OPTIMIZER, 0)
     assert not flat or log["flat_src"] == log["flat_tgt"] == 4
-    names = {name.split(".")[1] for name, parameter in model.named_parameters() if parameter.grad is None}
-    assert names == left_out
+    assert all(parameter.grad is not None for parameter in model.parameters())
 
 
-def test_flat_trees_are_told_of_when_an_epoch_or_a_validation_begins(data, caplog):
+def test_a_batch_that_stands_in_moves_no_average(data):
     task, model, criterion, batch = ready(data)
-    caplog.clear()
-    for grammar in (model.encoder, model.decoder):
-        grammar.policy.bias.data[Action.GEN] = 1e4
     for stand_in in (False, True):
-        for number, begin in enumerate((task.begin_epoch, task.begin_valid_epoch)):
-            averages = model.baselines.source.fill_(9).clone()
-            task.train_step(batch, model, criterion, OPTIMIZER, number, ignore_grad=stand_in)
-            assert torch.equal(averages, model.baselines.source) == stand_in
-            assert not caplog.records
-            begin(2, model)
-            told = [record.message.split(",")[0] for record in caplog.records]
-            assert len(told) == (0 if stand_in else 2)
-            assert all("are flat" in message for message in told)
-            caplog.clear()
-
-
-@pytest.mark.parametrize("options", [["--rnng-forced-trees", "flat", "--rnng-action-xent", "0.1"], []])
-def test_forced_trees_and_their_weight_may_go_together(data, caplog, options):
-    ready(data, *options)
-    assert not any("without --rnng" in record.message for record in caplog.records)
+        averages = model.baselines.source.fill_(9).clone()
+        task.train_step(batch, model, criterion, OPTIMIZER, 0, ignore_grad=stand_in)
+        assert torch.equal(averages, model.baselines.source) == stand_in
 
 
 def test_file_of_no_sentences(tmp_path):
