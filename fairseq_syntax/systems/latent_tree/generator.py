@@ -307,7 +307,7 @@ class TreeGenerator:
         as in fairseq, scores with penalty and temperature; src_tree and tgt_tree (str); src_spans and tgt_spans (lists
         of (start, end)) of constituents in the order of opening, with the source's root and without the target's;
         node_attention (J, I) between them; src_capped and tgt_capped (bool), whether the budget of actions forbade a
-        constituent. Raises ValueError: several models, prefixes or constraints; FloatingPointError: a probability is
+        constituent. Raises ValueError: several models; FloatingPointError: a probability is
         not a number.
         """
         if len(models) != 1:
@@ -315,8 +315,6 @@ class TreeGenerator:
                 f"{len(models)} models: grammars build different trees, so only one can translate; average their "
                 "weights with fairseq-syntax average"
             )
-        if prefix_tokens is not None or constraints is not None:
-            raise ValueError("prefixes and constraints are not available for models that build trees")
         (model,) = models
         model.eval()
         tokens = sample["net_input"]["src_tokens"]

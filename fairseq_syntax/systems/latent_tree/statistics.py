@@ -207,9 +207,8 @@ class Text:
 
     Args:
         sentences: the symbols of each.
-        words: the lengths of each sentence's words; None: words are the longest sequences of symbols without a space.
-
-    Raises ValueError, naming the sentence, if lengths do not add up to its symbols that are not spaces.
+        words: the lengths of each sentence's words, spaces not counted; None: words are the longest sequences of
+            symbols without a space.
 
     Attributes:
         before: (N + 1,) symbols that are not spaces, before each symbol and at the end.
@@ -229,9 +228,6 @@ class Text:
             after[starts[:-1][lengths > 0]] = True
             self.words = self.before[:-1][after & ~space]
         else:
-            for number, (given, size) in enumerate(zip(words, np.diff(edges), strict=True)):
-                if sum(given) != size or min(given, default=1) < 1:
-                    raise ValueError(f"sentence {number}: words of {sum(given)} symbols, but it has {size}")
             flat = np.array([length for given in words for length in given], dtype=int)
             self.words = flat.cumsum() - flat
 

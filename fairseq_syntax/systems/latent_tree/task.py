@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
 
-import numpy as np
 from fairseq import utils
 from fairseq.data.encoders import register_bpe, register_tokenizer
 from fairseq.dataclass import FairseqDataclass
@@ -154,10 +153,6 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
         pairs = ForcedTreeDataset.from_pairs(self.datasets[split], None, ())
         pairs.force(self.cfg.rnng_forced_trees)
         self.datasets[split] = pairs
-        for side, sizes in (("source", pairs.src_sizes), ("target", pairs.tgt_sizes)):
-            empty = int((np.asarray(sizes) == 1).sum()) if sizes is not None else 0
-            if empty:
-                logger.info("%s: %d of %d %s sentences are empty", split, empty, len(sizes), side)
 
     def build_dataset_for_inference(self, src_tokens, src_lengths, constraints=None):
         """As in fairseq, padded on the side that `--left-pad-source` says."""
@@ -188,7 +183,11 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
         if self._trees is not None and not from_checkpoint:
             raise ValueError("--rnng-tree-output: for fairseq-generate and fairseq-interactive, not for training")
         model = super().build_model(cfg, from_checkpoint)
-        self._check_model(model)
+        if not getattr(model, "builds_trees", False):
+            raise ValueError(
+                f"--task tree_translation: {type(model).__name__} builds no trees; give --arch latent_tree_rnng, or "
+                "leave --task out for models of other kinds"
+            )
         return model
 
     def build_criterion(self, cfg, from_checkpoint=False):
@@ -204,23 +203,13 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
         sample = {**sample, "stand_in": ignore_grad}
         return super().train_step(sample, model, criterion, optimizer, update_num, ignore_grad)
 
-    @staticmethod
-    def _check_model(model) -> None:
-        if not getattr(model, "builds_trees", False):
-            raise ValueError(
-                f"--task tree_translation: {type(model).__name__} builds no trees; give --arch latent_tree_rnng, or "
-                "leave --task out for models of other kinds"
-            )
-
     # --- translation --------------------------------------------------------------------------------------------
 
     def build_generator(self, models, args, seq_gen_cls=None, extra_gen_cls_kwargs=None, prefix_allowed_tokens_fn=None):
         """A `TreeGenerator`, or a `TreeScorer` for `--score-reference`.
 
-        Raises ValueError: an option of fairseq that they do not have; or a model builds no trees.
+        Raises ValueError: an option of fairseq that they do not have.
         """
-        for model in models:
-            self._check_model(model)
         given = [name for name, neutral in _NOT_FOR_TREES.items() if getattr(args, name, neutral) != neutral]
         if (extra_gen_cls_kwargs or {}).get("lm_model") is not None:
             given.append("lm_path")

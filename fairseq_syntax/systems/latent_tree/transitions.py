@@ -138,11 +138,6 @@ def legality(
     an NT somewhere. Raises ValueError, naming row and step: an action was not legal, or a sentence ends too early or
     not at all.
     """
-    unknown = (actions < Action.NT) | (actions > Action.NOP)
-    if unknown.any():
-        row, step = (int(index[0]) for index in unknown.nonzero())
-        names = ", ".join(f"{action.value} ({action.name})" for action in Action)
-        raise ValueError(f"row {row}, step {step}: {actions[row, step]} is not an action; {names} are")
     rows, steps = actions.shape
     nt, gen, reduce = (actions == action for action in (Action.NT, Action.GEN, Action.REDUCE))
     real = actions != Action.NOP

@@ -24,6 +24,7 @@ from ...trees.conllu import TreeFormatError
 from .transitions import NONE, Action, Constituents, constituents
 
 OPEN, CLOSE = "(X", ")"
+EXAMPLE = "(X a (X b c ) )"
 _ESCAPES = (("(", "-LRB-"), (")", "-RRB-"))
 
 
@@ -33,41 +34,21 @@ def to_brackets(actions: np.ndarray, symbols: Sequence[Sequence[str]]) -> list[s
     Args:
         actions: (B, T) of `Action`, filled up with NOP; legal and complete (see `legality`). Constituents that the end
             of the sentence closes are written, empty ones are not.
-        symbols: those of each sentence, without its end.
-
-    Raises ValueError: their number is not what the actions generate, or a symbol is empty or has a space in it.
+        symbols: those of each sentence, without its end; none is empty or has a space in it.
     """
-    if len(symbols) != len(actions):
-        raise ValueError(f"actions of {len(actions)} sentences, symbols of {len(symbols)}; as many were expected")
-    built = constituents(actions)
     lines = []
-    for row, (sentence, length) in enumerate(zip(symbols, built.lengths.tolist(), strict=True)):
-        if len(sentence) != length:
-            raise ValueError(
-                f"sentence {row}: {len(sentence)} symbols, but its actions generate {length}; symbols are given "
-                "without the end of the sentence"
-            )
-        for symbol in sentence:
-            if symbol.split() != [symbol]:
-                raise ValueError(
-                    f"sentence {row}: {symbol!r} cannot stand in a line of brackets; symbols are not empty and have no "
-                    "spaces; write ▁ (U+2581) for the space"
-                )
-        text = iter(sentence)
+    for taken, opens, sentence in zip(actions.tolist(), constituents(actions).opens.tolist(), symbols, strict=True):
+        text = iter([*map(escape, sentence), None])
         tokens = [OPEN]
-        depth = 1
-        for action, opened in zip(actions[row].tolist(), built.opens[row].tolist(), strict=True):
+        for action, opened in zip(taken, opens, strict=True):
             if opened != NONE:
                 tokens.append(OPEN)
-                depth += 1
             elif action == Action.REDUCE:
                 tokens.append(CLOSE)
-                depth -= 1
-            elif action == Action.GEN:
-                symbol = next(text, None)
-                if symbol is not None:  # else it is the end of the sentence
-                    tokens.append(escape(symbol))
-        lines.append(" ".join(tokens + [CLOSE] * depth))
+            elif action == Action.GEN and (symbol := next(text)) is not None:  # else it is the end of the sentence
+                tokens.append(symbol)
+        still_open = tokens.count(OPEN) - tokens.count(CLOSE)
+        lines.append(" ".join(tokens + [CLOSE] * still_open))
     return lines
 
 
@@ -81,26 +62,17 @@ def from_brackets(line: str) -> tuple[list[int], list[str]]:
     symbols: list[str] = []
     children: list[int] = []  # of every open constituent
     tokens = line.split()
-    if not tokens:
-        raise TreeFormatError(f"no token: a tree was expected, such as '{OPEN} a b {CLOSE}'")
     for place, token in enumerate(tokens, 1):
-        if place > 1 and not children:
-            raise TreeFormatError(
-                f"token {place}: {token!r} comes after the root was closed; one tree in a line was expected"
-            )
+        if not children and (place > 1 or token != OPEN):
+            raise TreeFormatError(f"token {place}: {token!r} is outside of the root; a line is a tree, as in {EXAMPLE}")
         if token == OPEN:
             if children:
                 actions.append(int(Action.NT))
             children.append(0)
-        elif not children:
-            raise TreeFormatError(f"token {place}: {token!r} has no constituent around it; {OPEN!r} must come before")
         elif token == CLOSE:
             if len(children) > 1:
                 if not children[-1]:
-                    raise TreeFormatError(
-                        f"token {place}: {token!r} closes a constituent with nothing in it; a symbol or a constituent "
-                        "was expected"
-                    )
+                    raise TreeFormatError(f"token {place}: {token!r} closes a constituent with nothing in it")
                 actions.append(int(Action.REDUCE))
             children.pop()
             if children:
@@ -114,24 +86,24 @@ def from_brackets(line: str) -> tuple[list[int], list[str]]:
             actions.append(int(Action.GEN))
             symbols.append(unescape(token))
             children[-1] += 1
-    if children:
+    if children or not tokens:
         raise TreeFormatError(
-            f"token {len(tokens)}: the line ends here, and constituents that are open: {len(children)}; "
-            f"as many {CLOSE!r} were expected"
+            f"token {len(tokens)}: the line ends here, inside {len(children)} constituents; a line is a tree, as in "
+            f"{EXAMPLE}"
         )
     actions.append(int(Action.GEN))
     return actions, symbols
 
 
 def escape(symbol: str) -> str:
-    """A symbol of the text as it stands in a line of brackets."""
+    """The token that stands for a symbol of the text."""
     for bracket, name in _ESCAPES:
         symbol = symbol.replace(bracket, name)
     return symbol
 
 
 def unescape(token: str) -> str:
-    """The symbol of the text that a token of a line of brackets stands for."""
+    """The symbol of the text that a token stands for."""
     for bracket, name in _ESCAPES:
         token = token.replace(name, bracket)
     return token

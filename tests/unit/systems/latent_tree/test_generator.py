@@ -154,12 +154,6 @@ def test_scores_and_their_order_are_those_of_the_search(options):
         assert one == (*other[:2], pytest.approx(other[2], abs=1e-5))
 
 
-def test_prefixes_are_refused():
-    task, model = build()
-    with pytest.raises(ValueError, match="prefixes"):
-        generator(task).generate([model], sample(task, "ab"), prefix_tokens=torch.ones(1, 1))
-
-
 @pytest.mark.parametrize("beam", [1, 3])
 @pytest.mark.parametrize("value", ["nan", "inf"])
 @pytest.mark.parametrize(("side", "head"), [("source", "policy"), ("target", "policy"), ("target", "output")])

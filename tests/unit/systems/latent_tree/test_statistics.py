@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from oracles import constituency as oracle
 from scipy import stats
 
-from fairseq_syntax.systems.latent_tree import statistics as constituency
 from fairseq_syntax.systems.latent_tree.statistics import (
     Counts,
     Text,
@@ -165,11 +164,6 @@ def test_right_branching_trees_find_the_last_word_only():
     assert triple(found.inside)[0] == 2
 
 
-def test_words_must_add_up():
-    with pytest.raises(ValueError, match=r"sentence 1: words of 3 symbols, but it has 2"):
-        Text([["a"], ["b", "\u2581", "c"]], [[1], [1, 2]])
-
-
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(1, 5)), max_size=5), st.integers(0, 99))
 def test_attention(sizes, seed):
     random = np.random.default_rng(seed)
@@ -187,7 +181,3 @@ def test_attention_by_hand():
     assert found.attended == pytest.approx((1.25 / 2 + 0 + 1) / 3)
     assert found.attending == pytest.approx(0.25 / 3)
     assert found.covered == pytest.approx(100 / 3)
-
-
-def test_the_space_is_that_of_the_text():
-    assert constituency.SPACE == oracle.SPACE == "▁"

@@ -89,13 +89,6 @@ def test_forced_trees_are_those_of_the_text(data, trees, space, left):
     assert sorted(seen) == [0, 1, 2, 3], "no sentence is lost, empty ones neither"
 
 
-def test_empty_sentences_are_counted(data, caplog):
-    caplog.set_level("INFO")
-    task_of(data).load_dataset("train")
-    assert "train: 1 of 4 source sentences are empty" in caplog.text
-    assert "train: 1 of 4 target sentences are empty" in caplog.text
-
-
 # --- raw text ---------------------------------------------------------------------------------------------------------
 
 
