@@ -16,7 +16,7 @@ from ...data.splits import check_split
 from ...data.token_files import load_dictionary
 from ...options import option
 from ...training.validation_bleu import ValidationBleu
-from ...trees.characters import Dedup, symbols_without_repeats, to_characters, to_text
+from ...trees.characters import to_characters, to_text
 from .generator import TreeGenerator, TreeScorer
 from .growing import ForcedTreeDataset, ForcedTrees
 from .tree_files import TreeFile, tree_lines
@@ -83,11 +83,6 @@ class TreeTranslationConfig(TranslationConfig):
         None,
         "fairseq-generate and -interactive write the trees of both sentences and their attention to this file, "
         "three lines per sentence; - is stdout",
-    )
-    rnng_dedup: Dedup = option(
-        Dedup.none,
-        "remove repeated pairs of words from translations: those right after the same pair "
-        "(adjacent), or any that occurred before (seen)",
     )
     rnng_forced_trees: ForcedTrees = option(
         ForcedTrees.none,
@@ -222,10 +217,7 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
         return kind(self.src_dict, self.tgt_dict, **options)
 
     def inference_step(self, generator, models, sample, prefix_tokens=None, constraints=None):
-        """Translate a batch and write its trees to the file, if there is one.
-
-        The trees are those that were built: --rnng-dedup removes words from translations, but not from trees.
-        """
+        """Translate a batch and write its trees to the file, if there is one."""
         # translations must not depend on the trees that are given in training
         net_input = {name: value for name, value in sample["net_input"].items() if not name.endswith("_actions")}
         result = super().inference_step(
@@ -237,8 +229,6 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
                 for number, (best, *_) in zip(self._sentence_numbers(sample), result, strict=True)
             ]
             self._trees.write("".join(lines), len(lines))
-        if self.cfg.rnng_dedup != Dedup.none:
-            result = [[self._without_repeats(hypothesis) for hypothesis in nbest] for nbest in result]
         return result
 
     def _sentence_numbers(self, sample) -> list[int]:
@@ -247,12 +237,3 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
         rows = sample["net_input"]["src_tokens"]
         # equal sentences may be exchanged
         return [self._numbers[tuple(row[row != self.src_dict.pad()].tolist())].popleft() for row in rows]
-
-    def _without_repeats(self, hypothesis: dict) -> dict:
-        tokens = hypothesis["tokens"]
-        symbols = [self.tgt_dict[i] for i in tokens.tolist()]
-        places = [*symbols_without_repeats(symbols[:-1], self.cfg.rnng_dedup), len(symbols) - 1]
-        places = tokens.new_tensor(places)
-        result = {**hypothesis, "tokens": tokens[places]}
-        result["positional_scores"] = hypothesis["positional_scores"][places.to(hypothesis["positional_scores"].device)]
-        return result

@@ -14,10 +14,8 @@ from fairseq_syntax.trees.characters import (
     SPACE,
     Dedup,
     remove_repeats,
-    symbols_without_repeats,
     to_characters,
     to_text,
-    without_repeats,
 )
 
 # all there is but surrogates, which are no text, with blanks of many kinds
@@ -95,21 +93,7 @@ def test_repeated_pairs(text, adjacent, seen):
 def test_equals_the_slow_twin(words):
     twins = {Dedup.adjacent: oracle.without_adjacent_repeats, Dedup.seen: oracle.without_seen_repeats}
     for rule, twin in twins.items():
-        assert [words[i] for i in without_repeats(words, rule)] == twin(words)
-
-
-@given(st.lists(st.sampled_from(["a", "b", "<unk>", SPACE]), max_size=20), st.sampled_from(list(Dedup)))
-def test_of_symbols_as_of_their_text(symbols, rule):
-    kept = symbols_without_repeats(symbols, rule)
-    assert kept == sorted(set(kept))
-    assert to_text(" ".join(symbols[i] for i in kept)) == remove_repeats(to_text(" ".join(symbols)), rule)
-    if rule == Dedup.none:
-        assert kept == list(range(len(symbols)))
-
-
-def test_spaces_go_with_the_words_behind_them():
-    symbols = "▁ a b ▁ ▁ c ▁ a b ▁ c ▁".split()
-    assert "".join(symbols[i] for i in symbols_without_repeats(symbols, "adjacent")) == "▁ab▁▁c▁"
+        assert remove_repeats(" ".join(words), rule).split() == twin(words)
 
 
 def test_few_captions_have_repeated_pairs(real_data):

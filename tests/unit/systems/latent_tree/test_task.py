@@ -107,8 +107,8 @@ def test_command_lines_accept_the_encoding(data, program):
     """With fairseq's own `characters`, the configuration cannot be made."""
     parser = getattr(options, f"get_{program}_parser")()
     given = [str(data), "--task", "tree_translation", "--path", "x", "--bpe", "syntax_char", "--rnng-tree-output", "-"]
-    cfg = convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, [*given, "--rnng-dedup", "seen"]))
-    assert (cfg.bpe._name, cfg.task.rnng_tree_output, cfg.task.rnng_dedup) == ("syntax_char", "-", "seen")
+    cfg = convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, given))
+    assert (cfg.bpe._name, cfg.task.rnng_tree_output) == ("syntax_char", "-")
     assert encoders.build_bpe(cfg.bpe).decode("a ▁ b") == "a b"
 
 
@@ -267,26 +267,6 @@ def test_translation_does_not_see_the_trees_to_train_on(data):
     generator = Echo(task)
     translate(task, generator)
     assert generator.seen and all(not name.endswith("_actions") for seen in generator.seen for name in seen)
-
-
-@pytest.mark.parametrize(
-    ("rule", "left", "places"),
-    [
-        ("none", "o ▁ d ▁ o ▁ d ▁ g ▁ b ▁ o", list(range(14))),
-        # o ▁ d, then ▁ g ▁ b ▁ o and the end
-        ("adjacent", "o ▁ d ▁ g ▁ b ▁ o", [0, 1, 2, 7, 8, 9, 10, 11, 12, 13]),
-    ],
-)
-def test_repeated_words_are_removed_with_all_that_belongs_to_them(data, rule, left, places):
-    task = task_of(data, rnng_dedup=rule)
-    text = "o ▁ d ▁ o ▁ d ▁ g ▁ b ▁ o"
-    given = hypothesis(task.tgt_dict, text)
-    generator = SimpleNamespace(generate=lambda *args, **kwargs: [[given]])
-    ((found,),) = task.inference_step(generator, [], {"net_input": {}})
-    assert task.tgt_dict.string(found["tokens"]) == left
-    assert found["tokens"][-1] == task.tgt_dict.eos()
-    assert found["positional_scores"].tolist() == [-float(i) for i in places]
-    assert found["tgt_tree"] == f"(X {text} )"
 
 
 # --- BLEU -------------------------------------------------------------------------------------------------------------
