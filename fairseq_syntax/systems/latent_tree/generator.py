@@ -1,9 +1,9 @@
 """Translation by grammars that build trees: greedy, as in the paper, or by beam search. For `fairseq-generate`.
 
 Beam search finds text and tree together. Hypotheses with more constituents have taken more actions, and are less
-probable for that alone; so hypotheses are compared only when each has generated its next symbol (as words in Stern et
-al. 2017). Sentences need not keep step: in a turn, hypotheses of some open or close constituents, those of others
-generate.
+probable for that alone; so hypotheses are compared only when each has generated its next symbol (as are words in Stern
+et al. 2017). Sentences need not keep step: in a turn, hypotheses of some open or close constituents, those of others
+generate symbols.
 """
 
 from dataclasses import dataclass
@@ -21,20 +21,20 @@ from .tree_files import to_brackets
 
 @dataclass(frozen=True)
 class SymbolChoice:
-    """The symbols that may be generated, and their scores."""
+    """Which symbols may be generated, and how they are scored."""
 
-    never: tuple[int, ...]  # symbols that are not generated
-    pad: int  # fills up lines
-    eos: int  # the end of the sentence
-    unk: int  # the unknown symbol
-    min_symbols: int = 0  # the least number of symbols before the end
+    never: tuple[int, ...]  # never generated
+    pad: int
+    eos: int
+    unk: int
+    min_symbols: int = 0  # before the end, at least
     unkpen: float = 0  # subtracted from the score of the unknown symbol
     temperature: float = 1  # divides scores before they become probabilities
 
     def allowed_(self, scores: Tensor, generated: Tensor, most: Tensor) -> Tensor:
-        """Set log probabilities (n, V) of symbols that are not allowed to -inf, in place, and subtract the penalty.
+        """Subtract the penalty from log probabilities (n, V), and set those of forbidden symbols to -inf, in place.
 
-        `generated` (n,) symbols stand before, and after `most` (n,) symbols only the end is allowed.
+        `generated` (n,) symbols precede; after `most` (n,) symbols only the end is allowed.
         """
         scores[:, self.never] = -torch.inf
         scores[:, self.unk] -= self.unkpen
@@ -253,20 +253,10 @@ def not_finite(side: str) -> FloatingPointError:
 class TreeGenerator:
     """Gives `fairseq-generate` translations and the trees of both sides.
 
-    The source gets its most probable tree, action by action. So does the target with a beam of 1, and its symbols are
-    the most probable ones (the paper's inference); wider beams compare hypotheses with equal numbers of symbols.
+    Actions of the source are its most probable ones. With a beam of 1, so are actions and symbols of the target (the
+    paper's inference); wider beams compare hypotheses with equal numbers of symbols.
 
-    Args:
-        src_dict, tgt_dict: dictionaries of both sides.
-        beam: width, and number of hypotheses.
-        max_len_a, max_len_b: a translation of n source tokens has at most `max_len_a * n + max_len_b` symbols, and its
-            end.
-        min_len: and at least so many symbols without its end.
-        lenpen, unnormalized: a hypothesis' score is divided by its length to the power `lenpen`, or not.
-        unkpen: taken from the score of an unknown symbol.
-        temperature: that scores of symbols are divided by before they become probabilities.
-
-    Raises ValueError: a number that cannot be.
+    Args: as in fairseq; lengths do not count the end of the sentence, except that of the source in `max_len_a`.
     """
 
     def __init__(
@@ -297,18 +287,14 @@ class TreeGenerator:
 
     @torch.no_grad()
     def generate(self, models, sample, prefix_tokens=None, constraints=None) -> list[list[dict]]:
-        """Translate a batch.
-
-        Args:
-            models: one `latent_tree_rnng`.
-            sample: with `net_input`.
+        """Translate a batch with one `latent_tree_rnng`.
 
         Returns the hypotheses of each sentence, best first, on the CPU: tokens, score, positional_scores and alignment
-        as in fairseq, scores with penalty and temperature; src_tree and tgt_tree (str); src_spans and tgt_spans (lists
-        of (start, end)) of constituents in the order of opening, with the source's root and without the target's;
-        node_attention (J, I) between them; src_capped and tgt_capped (bool), whether the budget of actions forbade a
-        constituent. Raises ValueError: several models; FloatingPointError: a probability is
-        not a number.
+        as in fairseq, with `unkpen` and `temperature` in the scores; src_tree and tgt_tree (str); src_spans and
+        tgt_spans (lists of (start, end)) of constituents in the order of opening, with the source's root and without
+        the target's; node_attention (J, I) between them; src_capped and tgt_capped (bool), whether the budget of
+        actions forbade a constituent. Raises ValueError: several models; FloatingPointError: a probability is not a
+        number.
         """
         if len(models) != 1:
             raise ValueError(
@@ -326,11 +312,8 @@ class TreeGenerator:
         return self._hypotheses(model, source, memory, rows, actions, text, most, grown)
 
     def _targets(self, model, sample, memory, lengths: Tensor):
-        """Hypotheses for sources of these lengths, (B,).
-
-        Returns (N,) sentence of each, (N, T) actions and (N, n + 1) symbols; (B,) the most symbols there may be; and
-        `Grown`, if not by beam search.
-        """
+        """Hypotheses for sources of these lengths, (B,): as `beam_search` returns them; (B,) the most symbols that they
+        may have; and `Grown`, if it is not by beam search."""
         most = (self.max_len_a * (lengths + 1) + self.max_len_b).long().clamp(min=max(self.choice.min_symbols, 1))
         if self.beam == 1:
             grown = grow_trees(model.decoder, most, model.limits, self.choice.greedy, memory, greedy=True)

@@ -46,9 +46,9 @@ class CharacterText:
         return to_text(x)
 
 
-# criterions of fairseq that a user may try, but need scores of words
+# criterions of fairseq that a user may try, its default among them; they need scores of words
 _WORD_BY_WORD = ("cross_entropy", "label_smoothed_cross_entropy")
-# options of generation: those of the generator, and those that are refused, with their neutral values
+# options of generation: those of the generator, and those that are refused unless they have these values
 _FOR_TREES = ("beam", "max_len_a", "max_len_b", "min_len", "lenpen", "unnormalized", "unkpen", "temperature")
 _NOT_FOR_TREES = {
     "sampling": False,
@@ -93,12 +93,7 @@ class TreeTranslationConfig(TranslationConfig):
 
 @register_task("tree_translation", dataclass=TreeTranslationConfig)
 class TreeTranslationTask(ValidationBleu, TranslationTask):
-    """`translation` from characters to characters, with trees.
-
-    Raises (when it is set up, loads data or builds a model):
-        ValueError: options that cannot be combined; a model that builds no trees.
-        FileNotFoundError: no data.
-    """
+    """`translation` from characters to characters, with trees."""
 
     cfg: TreeTranslationConfig
     builds_trees = True
@@ -142,7 +137,7 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
     # --- data ---------------------------------------------------------------------------------------------------
 
     def load_dataset(self, split, epoch=1, combine=False, **kwargs):
-        """Load a split as fairseq does, and let its batches come with trees if they are to."""
+        """As in fairseq; batches come with trees if `--rnng-forced-trees` asks for them."""
         check_split(self, split, epoch, combine)
         super().load_dataset(split, epoch=epoch, combine=combine, **kwargs)
         pairs = ForcedTreeDataset.from_pairs(self.datasets[split], None, ())
@@ -174,7 +169,7 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
     # --- training -----------------------------------------------------------------------------------------------
 
     def build_model(self, cfg, from_checkpoint=False):
-        """Build the model."""
+        """As in fairseq; ValueError for a model that builds no trees, and for `--rnng-tree-output` in training."""
         if self._trees is not None and not from_checkpoint:
             raise ValueError("--rnng-tree-output: for fairseq-generate and fairseq-interactive, not for training")
         model = super().build_model(cfg, from_checkpoint)
@@ -186,7 +181,7 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
         return model
 
     def build_criterion(self, cfg, from_checkpoint=False):
-        """Build the criterion; ValueError for fairseq's criterions, its default included."""
+        """As in fairseq; ValueError for fairseq's own criterions."""
         name = getattr(cfg, "_name", None)
         if name in _WORD_BY_WORD:
             raise ValueError(f"--criterion {name}: does not learn trees; give --criterion reinforce_tree")
@@ -218,16 +213,10 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
 
     def inference_step(self, generator, models, sample, prefix_tokens=None, constraints=None):
         """Translate a batch and write its trees to the file, if there is one."""
-        # translations must not depend on the trees that are given in training
-        net_input = {name: value for name, value in sample["net_input"].items() if not name.endswith("_actions")}
-        result = super().inference_step(
-            generator, models, {**sample, "net_input": net_input}, prefix_tokens, constraints
-        )
+        result = super().inference_step(generator, models, sample, prefix_tokens, constraints)
         if self._trees is not None:
-            lines = [
-                tree_lines(number, best)
-                for number, (best, *_) in zip(self._sentence_numbers(sample), result, strict=True)
-            ]
+            numbers = self._sentence_numbers(sample)
+            lines = [tree_lines(number, best) for number, (best, *_) in zip(numbers, result, strict=True)]
             self._trees.write("".join(lines), len(lines))
         return result
 

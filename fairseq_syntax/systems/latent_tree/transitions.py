@@ -211,8 +211,6 @@ class Constituents:
 def constituents(actions: np.ndarray) -> Constituents:
     """The constituents that (B, T) actions build, legal and complete (see `legality`) and filled up with NOP."""
     rows, steps = actions.shape
-    if not steps:
-        raise ValueError("a sentence has at least one action, that of its end")
     nt, gen, reduce = (actions == action for action in (Action.NT, Action.GEN, Action.REDUCE))
     symbols = gen.cumsum(1)
     lengths = symbols[:, -1] - 1

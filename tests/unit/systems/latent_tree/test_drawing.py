@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from matplotlib import pyplot as plt
 from oracles import constituency as oracle
 
-from fairseq_syntax.pictures.figures import save_figure
 from fairseq_syntax.systems.latent_tree.drawing import LONGEST, draw_node_attention, draw_trees, labels
 from fairseq_syntax.systems.latent_tree.tree_files import read_tree_file
 
@@ -167,12 +166,3 @@ def test_attention():
 def test_no_attention():
     with pytest.raises(ValueError, match="sentence 3: the target has no constituent"):
         draw_node_attention(pair_of(SOURCE, ("a", "b")))
-
-
-@pytest.mark.parametrize("suffix", ["svg", "png", "pdf"])
-def test_formats(tmp_path, suffix):
-    start = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}[suffix]
-    for name, draw in (("trees", draw_trees), ("attention", draw_node_attention)):
-        path = tmp_path / "new" / f"{name}.{suffix}"
-        save_figure(draw(pair_of(SOURCE, TARGET), "title"), path)
-        assert path.read_bytes().startswith(start)

@@ -114,16 +114,6 @@ def test_fairseq_can_average_the_model_over_updates(fp32):
     torch.testing.assert_close(kept.encoder.policy.bias, model.encoder.policy.bias - 0.75)
 
 
-def test_given_trees_are_taken():
-    task, model = build()
-    batch = pairs(task, ["ab"], ["c"])
-    given = [Action.NT, Action.GEN, Action.GEN, Action.REDUCE, Action.GEN]
-    flat = [Action.GEN, Action.GEN]
-    found = scores(model, batch, src_actions=torch.tensor([given]), tgt_actions=torch.tensor([flat]))
-    assert found.source.actions[0].tolist() == given and found.target.actions[0].tolist() == flat
-    assert found.attention.shape == (1, 0, 2)
-
-
 def test_all_weights_are_trained():
     task, model = build(sharpness=1.0)
     model.train()

@@ -21,7 +21,6 @@ from fairseq_syntax.systems.latent_tree.reinforce import (
     Preset,
     ReinforceTreeConfig,
     ReinforceTreeCriterion,
-    by_symbol_kind,
     coverage_loss,
     generated,
     reward_to_go,
@@ -273,17 +272,6 @@ def test_validation_draws_the_same_trees_and_leaves_training_alone():
     assert float(greedy.detach()) == pytest.approx(float(expected.detach())) and greedy != first
 
 
-def test_training_draws_from_the_random_numbers_of_torch():
-    model = real().train()
-    train = criterion()
-    found = []
-    for seed in (1, 1, 2):
-        torch.manual_seed(seed)
-        logs = [train(model, sample_of())[2] for _ in range(4)]
-        found.append([(float(log["actions_src"]), float(log["nts_tgt"])) for log in logs])
-    assert found[0] == found[1] != found[2]
-
-
 # --- logs ---------------------------------------------------------------------------------------------------------
 
 
@@ -437,15 +425,6 @@ def coverage_of(rows, root=CoverageRoot.zero):
     return float(coverage_loss(attention, exists[:, :, 0], exists[:, 0], root))
 
 
-def test_coverage_by_hand():
-    # each of two target constituents attends to one of two in the source: nothing is left to be desired
-    assert coverage_of([[0, 1, 0], [0, 0, 1]]) == 0
-    assert coverage_of([[0, 1, 0], [0, 0, 1]], CoverageRoot.one) == pytest.approx(1 / 3)
-    # sums .5 (root), 1.3, .2; maxima of columns .8, .1, of rows .5, .8
-    expected = (0.25 + 0.09 + 0.64) / 3 + (0.04 + 0.81) / 2 + (0.25 + 0.04) / 2
-    assert coverage_of([[0.4, 0.5, 0.1], [0.1, 0.8, 0.1]]) == pytest.approx(expected)
-
-
 def test_the_first_of_equal_maxima_gets_the_gradient():
     attention = torch.full((1, 2, 3), 0.25, dtype=torch.float64, requires_grad=True)
     exists = torch.ones(1, 2, 3, dtype=torch.bool)
@@ -496,15 +475,6 @@ def test_rewards_in_single_precision_are_summed_in_double():
     assert found.dtype == torch.float64 and found.tolist() == [[1.0, 1.0 - 1e8, -1e8]]
 
 
-def test_losses_of_each_symbol():
-    symbols = torch.tensor([[1, 3, 1], [3, 0, 0]])
-    losses = torch.tensor([[1.0, 2.0, 4.0], [8.0, 16.0, 99.0]], requires_grad=True)
-    where = torch.tensor([[True, True, True], [True, True, False]])
-    sums, counts = by_symbol_kind(symbols, losses, where, 5)
-    assert sums.tolist() == [16.0, 5.0, 0.0, 10.0, 0.0] and counts.tolist() == [1.0, 2.0, 0.0, 2.0, 0.0]
-    assert sums.dtype == torch.float64 and not sums.requires_grad
-
-
 # --- moving baselines ---
 
 
@@ -515,38 +485,6 @@ def totals(batch, size):
         sums[key] += number
         counts[key] += 1
     return sums, counts
-
-
-def test_averages_equal_loops():
-    draw = random.Random(1)
-    baselines = MovingBaselines(7, 5, decay=0.9)
-    expected = {"source": {}, "target": {}, "tree": {}, "cross": {}}
-    sizes = {"source": 7, "target": 5, "tree": 2, "cross": 2}
-    for step in range(6):
-        batches = {
-            name: [(draw.randrange(size - (step < 3)), draw.uniform(-5, 5)) for _ in range(4)]
-            for name, size in sizes.items()
-        }
-        # used before they are updated; what has not been seen is its own baseline
-        for name in ("source", "target"):
-            symbols = torch.tensor([[key for key, _ in batches[name]]])
-            losses = torch.tensor([[number for _, number in batches[name]]], dtype=torch.float64, requires_grad=True)
-            found = baselines.of(name, symbols, losses)
-            assert not found.requires_grad and found.dtype == torch.float64
-            wanted = [expected[name].get(key, number) for key, number in batches[name]]
-            assert found[0].tolist() == pytest.approx(wanted, abs=1e-5)
-        for name in ("tree", "cross"):
-            for side in range(2):
-                own = torch.tensor([1.5, -7.0])
-                average = expected[name].get(side)
-                wanted = [1.5, -7.0] if average is None else [average, average]
-                assert baselines.of(name, side, own).tolist() == pytest.approx(wanted, abs=1e-5)
-        baselines.update(**{name: totals(batch, sizes[name]) for name, batch in batches.items()})
-        expected = {name: reinforce.move(expected[name], batches[name], 0.9) for name in sizes}
-    for name, size in sizes.items():
-        assert getattr(baselines, f"{name}_seen").tolist() == [key in expected[name] for key in range(size)]
-        wanted = [expected[name].get(key, 0.0) for key in range(size)]
-        assert getattr(baselines, name).tolist() == pytest.approx(wanted, abs=1e-5)
 
 
 @pytest.mark.parametrize("convert", [nn.Module.half, nn.Module.bfloat16, nn.Module.double])
@@ -561,13 +499,6 @@ def test_precision_stays(convert):
         assert value.dtype == before[name].dtype and torch.equal(value, before[name])
     model.to("meta")
     assert all(value.is_meta for value in model[1].state_dict().values())
-
-
-def test_what_has_been_seen_by_a_part_of_averaged_models_has_been_seen():
-    baselines = MovingBaselines(3, 3)
-    baselines.source_seen[1] = 0.001
-    losses = torch.tensor([5.0, 5.0])
-    assert baselines.of("source", torch.tensor([0, 1]), losses).tolist() == [5, 0]
 
 
 BATCHES = [[(0, 1.0), (1, 5.0)], [(0, 4.0)], [(1, 1.0), (1, 2.0)], [(2, 7.0)]]

@@ -57,34 +57,6 @@ def test_by_hand(shape, exclusive, additive):
     assert total(actions, RewardMode.additive).tolist() == pytest.approx([additive])
 
 
-def test_each_action_has_its_own():
-    """`[[ab]c]d`, then `e` in something that the end closes, after another one that has nothing in it."""
-    actions = np.array([[NT, NT, GEN, GEN, REDUCE, GEN, REDUCE, GEN, NT, GEN, NT, NT, GEN, NOP]])
-    each, last = rewards(actions)
-    assert each.dtype == last.dtype == np.float64
-    assert each.tolist() == [[0, -1, 0, 0, 8, 0, 9, 0, 0, 0, 0, -1, 0, 0]]
-    assert last.tolist() == [-1 - 2]  # one symbol alone, and two that were dropped
-    _, last = rewards(actions, RewardMode.additive)
-    assert last.tolist() == [4 - 1 - 2]
-
-
-@pytest.mark.parametrize(
-    ("actions", "expected"),
-    [
-        ([NT, GEN, GEN, GEN], 8),  # [ab
-        ([NT, GEN, GEN], -1),  # [a
-        ([NT, GEN, NT, GEN, GEN, GEN], 8 - 1),  # [a[bc: the outer closing comes after one
-        ([NT, GEN, NT, GEN, GEN, REDUCE, GEN], -1),  # [a[bc]: as if the end had not come between
-        ([NT, GEN, NT, GEN, GEN, REDUCE, NT, GEN], -1 - 1),  # [a[bc][
-        ([NT, GEN, NT, GEN, GEN, REDUCE, GEN, GEN], 9),  # [a[bc]d
-        ([GEN, NT, GEN], -1),  # a[
-        ([NT, NT, GEN], -2),
-    ],
-)
-def test_what_the_end_closes(actions, expected):
-    assert rewards(np.array([actions]))[1].tolist() == [expected]
-
-
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize(("length", "max_open"), [(0, 4), (1, 5), (2, 4), (3, 3)])
 def test_all_sequences_of_short_texts(length, max_open, options):

@@ -183,44 +183,6 @@ def test_gradients_of_gradients_are_refused():
         gradient.sum().backward()
 
 
-def test_a_flat_tree_is_the_language_model_of_an_lstm():
-    sides = Sides(3)
-    grammar = sides.encoder
-    lengths = torch.tensor([4, 6, 2])
-    text = random_text(lengths, sides.generator)
-    actions = np.where(np.arange(7) <= lengths.numpy()[:, None], Action.GEN, Action.NOP)
-    scores, _ = grammar(actions, text, LIMITS)
-    lstm = torch.nn.LSTM(6, 6, batch_first=True).double()
-    stack = grammar.stack
-
-    def gates(weight):  # cell input, input, forget, output -> input, forget, cell input, output
-        g, i, f, o = weight.chunk(4)
-        return torch.cat((i, f, g, o))
-
-    with torch.no_grad():
-        for name, weight in (("weight_ih_l0", stack.input_weight), ("weight_hh_l0", stack.recurrent_weight)):
-            getattr(lstm, name).copy_(gates(weight))
-        lstm.bias_ih_l0.copy_(gates(stack.bias))
-        lstm.bias_hh_l0.zero_()
-    first = grammar.nonterminal.expand(3, 1, 6)
-    states, _ = lstm(torch.cat((first, grammar.embed(torch.from_numpy(text[:, :-1]))), 1))
-    losses = torch.nn.functional.cross_entropy(
-        grammar.output(states).transpose(1, 2), torch.from_numpy(text), reduction="none", ignore_index=PAD
-    )
-    torch.testing.assert_close(scores.symbol_loss, losses)
-
-
-def test_an_action_that_is_alone_legal_is_certain_and_has_no_gradient():
-    sides = Sides(1)
-    lengths = torch.tensor([2])
-    actions = np.array([[Action.NT, Action.GEN, Action.GEN, Action.GEN]])
-    scores, _ = sides.encoder(actions, random_text(lengths, sides.generator), Limits(max_open=2, max_consecutive=1))
-    # in a constituent at the greatest depth, with nothing in it, GEN is all there is
-    assert scores.log_policy[0, 1] == 0
-    (gradient,) = torch.autograd.grad(scores.log_policy[0, 1], [sides.encoder.policy.weight])
-    assert not gradient.any()
-
-
 @pytest.mark.parametrize("sentences", [1, 12])
 def test_greedy_trees_are_the_best_actions_of_the_replay_however_long_sentences_wait(sentences, monkeypatch):
     sides = Sides(sentences, seed=3)

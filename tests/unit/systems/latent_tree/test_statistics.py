@@ -148,36 +148,9 @@ def test_segmentation(trees, data):
     assert [triple(found.words), triple(found.inside)] == oracle.segmentation(trees, words)
 
 
-def test_segmentation_by_hand():
-    #      "a b" in one segment with the space behind it, "cd" as a constituent around another, a segment of a space
-    trees = [(("a", "b", "\u2581"), (("c",), "d"), ("\u2581",), "e")]
-    found = segmentation(built(trees), text_of(trees))
-    assert triple(found.words) == (1, 2, 3), "ab; not c; cd has a constituent in it, and e is in none"
-    assert triple(found.inside) == (2, 3, 3)
-    assert found.words.f1 == pytest.approx(40)
-
-
-def test_right_branching_trees_find_the_last_word_only():
-    texts = ["ab\u2581cd", "abc\u2581efg"]
-    found = segmentation(constituents(right_branching(np.array([5, 7]))), Text([list(text) for text in texts]))
-    assert triple(found.words) == (1, 2, 4)
-    assert triple(found.inside)[0] == 2
-
-
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(1, 5)), max_size=5), st.integers(0, 99))
 def test_attention(sizes, seed):
     random = np.random.default_rng(seed)
     weights = [random.dirichlet(np.full(width, 0.3), size=rows) for rows, width in sizes]
     expected = oracle.attention([(table.tolist(), width) for table, (_, width) in zip(weights, sizes, strict=True)])
     same(vars(attention_summary(weights)), expected)
-
-
-def test_attention_by_hand():
-    found = attention_summary([np.array([[0.0, 1, 0], [0, 0, 1]])])
-    assert (found.total, found.attended, found.attending, found.covered, found.entropy) == (0, 0, 0, 100, 0)
-    found = attention_summary([np.array([[0.5, 0.5, 0]]), np.ones((1, 1)), np.empty((0, 2))])
-    assert found.highest == 0.75 and found.entropy == pytest.approx(math.log(2) / 2)
-    assert found.total == pytest.approx(((0.25 + 0.25 + 1) / 3 + 1 + 1 / 2) / 3)
-    assert found.attended == pytest.approx((1.25 / 2 + 0 + 1) / 3)
-    assert found.attending == pytest.approx(0.25 / 3)
-    assert found.covered == pytest.approx(100 / 3)

@@ -1,6 +1,5 @@
 """The task of latent trees: data, forced trees, the file of trees, repeated words, options that cannot be."""
 
-import json
 from argparse import Namespace
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +15,7 @@ from sacrebleu.metrics import BLEU
 
 from fairseq_syntax.systems.latent_tree.task import TreeTranslationConfig, TreeTranslationTask
 from fairseq_syntax.systems.latent_tree.transitions import Action
-from fairseq_syntax.systems.latent_tree.tree_files import TreeFile, tree_lines
+from fairseq_syntax.systems.latent_tree.tree_files import TreeFile
 from fairseq_syntax.trees.characters import SPACE, to_characters
 
 TEXT = {
@@ -145,25 +144,6 @@ class Echo:
         return [[hypothesis(self.task.tgt_dict, text)] for text in texts]
 
 
-def test_lines_of_a_translation(data):
-    task = task_of(data)
-    lines = tree_lines(7, hypothesis(task.tgt_dict, "o n e")).split("\n")
-    assert lines[:2] == ["TS-7\t(X a )", "TT-7\t(X o n e )"] and lines[3:] == [""]
-    label, text = lines[2].split("\t")
-    assert label == "TA-7"
-    assert text.count("0.3333") == 6 and "0.33333" not in text
-    assert json.loads(text) == {
-        "source_spans": [[0, 4], [1, 2], [2, 4]],
-        "target_spans": [[0, 1], [1, 3]],
-        "attention": [[0.3333] * 3] * 2,
-    }
-    flat = json.loads(tree_lines(0, hypothesis(task.tgt_dict, "o", nodes=(0, 1))).split("\t")[-1])
-    assert flat == {"source_spans": [[0, 4]], "target_spans": [], "attention": []}
-    capped = {**hypothesis(task.tgt_dict, "o"), "src_capped": torch.tensor(True), "tgt_capped": False}
-    found = json.loads(tree_lines(0, capped).split("\t")[-1])
-    assert (found["source_capped"], found["target_capped"]) == (True, False)
-
-
 def translate(task, generator, split="valid", stop=None):
     """What fairseq-generate does: batches of a split; number -> tokens."""
     task.load_dataset(split)
@@ -260,13 +240,6 @@ def test_numbers_of_lines_that_are_typed(data, tmp_path, left):
     assert not path.exists(), "a line that has been read is missing"
     list(third)
     assert sorted(numbered(path)) == list(range(9))
-
-
-def test_translation_does_not_see_the_trees_to_train_on(data):
-    task = task_of(data, rnng_forced_trees="words")
-    generator = Echo(task)
-    translate(task, generator)
-    assert generator.seen and all(not name.endswith("_actions") for seen in generator.seen for name in seen)
 
 
 # --- BLEU -------------------------------------------------------------------------------------------------------------

@@ -76,19 +76,6 @@ def test_random_policies(policy):
         assert "x" * (limits.max_consecutive + 1) not in nts
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-def test_the_budget_always_lets_all_be_closed(policy):
-    """After every action there is room for all that is to come and a closing for each constituent but the root."""
-    generator = torch.Generator().manual_seed(1)
-    for limits in LIMITS:
-        lengths = torch.randint(0, 14, (100,), generator=generator)
-        state = Transitions(lengths, limits)
-        while state.live.any():
-            left = limits.max_actions(lengths) - state.taken
-            assert (left >= lengths + 1 - state.consumed + state.inside)[state.live].all()
-            state.step(torch.where(state.live, draw(state.legal(), POLICIES[policy], generator), NOP))
-
-
 def all_rows(length, limits):
     """Every legal sequence of actions to the end, all of a length at a time."""
     state = Transitions(torch.tensor([length]), limits)
@@ -120,17 +107,6 @@ def test_number_of_trees(length, trees, sequences):
     assert found == (set(oracle.all_trees(length, 3, 2)) if length else {()})
 
 
-def test_the_budget_forbids_trees():
-    """3 actions for each symbol are too few for one of the 70 trees of three symbols, 5 for all ways to build them."""
-    trees = {}
-    for actions_per_symbol in (2, 3, 4, 5):
-        rows = all_rows(3, Limits(3, 2, actions_per_symbol))
-        assert sorted(rows) == sorted(oracle.all_action_rows(3, 3, 2, 3 * actions_per_symbol + 6))
-        trees[actions_per_symbol] = len({oracle.tree_of(row) for row in rows}), len(rows)
-    assert trees[3] == (69, 317) and trees[4] == (70, 345) and trees[5] == (70, 353)
-    assert trees[2] < trees[3]
-
-
 @given(st.integers(0, 10**6), st.integers(1, 8), st.integers(0, 9), st.sampled_from(list(POLICIES)))
 def test_what_comes_later_does_not_change_what_is_legal(seed, length, other, policy):
     """The same beginning in a text that is cut, or longer: the same is legal until the shorter one ends."""
@@ -148,31 +124,6 @@ def test_what_comes_later_does_not_change_what_is_legal(seed, length, other, pol
     ends = [step for step, action in enumerate(actions[0].tolist()) if action == GEN]
     assert compared == ends[min(length, other)] + 1
     assert first.live.item() == (other < length) and second.live.item() == (length < other)
-
-
-@given(st.integers(0, 10**6), st.floats(0.1, 0.9))
-def test_rows_that_wait(seed, share):
-    """Steps in which a row does nothing change nothing in it, and its neighbours go on."""
-    generator = torch.Generator().manual_seed(seed)
-    limits = Limits(6, 2, 5)  # NTs in a row are forbidden before there are too many constituents
-    lengths = torch.randint(0, 7, (16,), generator=generator)
-    actions = torch.nn.functional.pad(grow(lengths, limits, POLICIES["opens"], generator), (0, 1), value=NOP)
-    together, waiting = Transitions(lengths, limits), Transitions(lengths, limits)
-    for column in actions.unbind(1):
-        together.step(column)
-    legal = legal_actions(actions, lengths, limits)
-    place = torch.zeros(16, dtype=torch.long)
-    while (place < actions.shape[1]).any():
-        here = place.clamp(max=actions.shape[1] - 1)
-        assert torch.equal(waiting.legal(), legal[torch.arange(16), here])
-        at = actions.gather(1, here[:, None]).squeeze(1)
-        goes = (torch.rand(16, generator=generator) < share) & (place < actions.shape[1])
-        waiting.step(torch.where(goes, at, NOP))
-        place += goes
-    names = ("inside", "consumed", "taken", "live", "lengths")
-    for name in names:
-        assert torch.equal(getattr(together, name), getattr(waiting, name)), name
-    assert not waiting.live.any()
 
 
 @given(st.integers(0, 10**6), st.integers(1, 12))
@@ -232,13 +183,6 @@ def test_ends_may_be_said():
 def test_illegal_actions_are_named(actions, lengths, message):
     with pytest.raises(ValueError, match=message):
         legality(np.array(actions, dtype=int), np.array(lengths), Limits(4, 2, 8))
-
-
-def test_budget_of_numbers_and_tensors():
-    limits = Limits(max_open=4, actions_per_symbol=3)
-    assert limits.max_actions(5) == 23
-    assert limits.max_actions(torch.tensor([0, 5])).tolist() == [8, 23]
-    assert np.array_equal(limits.max_actions(np.array([0, 5])), [8, 23])
 
 
 # --- constituents ---
@@ -309,22 +253,3 @@ def test_by_hand():
     assert built.innermost.tolist() == [[0, 0, 1, 2, 2, 2, 1, 1, 0, 3, 3, NONE, NONE]]
     assert {step: number for step, number in enumerate(built.closes[0].tolist()) if number != NONE} == {5: 2, 7: 1}
     assert {step: number for step, number in enumerate(built.opens[0].tolist()) if number != NONE} == {1: 1, 2: 2, 8: 3}
-
-
-def test_nothing_but_the_end():
-    built = constituents(np.array([[GEN, NOP, NOP], [NT, NT, GEN], [GEN, GEN, NOP]]))
-    assert built.row.tolist() == [0, 1, 2]
-    assert built.empty.tolist() == [0, 2, 0] and built.lengths.tolist() == [0, 0, 1]
-    assert built.terminals.tolist() == [0, 0, 1] and built.height.tolist() == [1, 1, 1]
-
-
-def test_the_way_actions_are_stored_does_not_matter():
-    rows = oracle.padded([oracle.random_actions(random.Random(n), n, 6, 4, 100, (1, 1, 1)) for n in range(8)])
-    wide, narrow = constituents(rows), constituents(np.asfortranarray(rows.astype(np.int8)))
-    for name, value in vars(wide).items():
-        assert np.array_equal(value, getattr(narrow, name)), name
-
-
-def test_no_action():
-    with pytest.raises(ValueError, match="at least one action"):
-        constituents(np.zeros((2, 0), dtype=int))

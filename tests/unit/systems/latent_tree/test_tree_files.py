@@ -45,11 +45,6 @@ def test_by_hand(actions, symbols, line):
     assert from_brackets(line)[1] == list(symbols)
 
 
-def test_closed_before_the_end():
-    assert from_brackets("(X (X a (X b ) (X c ) ) )")[0] == [*(NT, GEN, NT, GEN, REDUCE, NT, GEN, REDUCE, REDUCE, GEN)]
-    assert all(type(action) is int for action in from_brackets("(X (X a ) )")[0])
-
-
 @given(st.integers(0, 10**6), st.integers(1, 8), st.sampled_from([(1, 1, 1), (5, 1, 1), (1, 1, 5), (1, 5, 0)]))
 def test_random_trees_there_and_back(seed, rows, weights):
     draw = random.Random(seed)
