@@ -91,8 +91,8 @@ def beam_search(
         beam: K.
         power: of the length, the end included, by which scores are divided when finished hypotheses are compared.
 
-    Returns (N,) sentence of each of N hypotheses, from 1 to K a sentence; (N, T) actions, filled up with NOP; (N, n +
-    1) symbols, filled up with padding. Raises FloatingPointError: a probability is not a number.
+    Returns (N,) sentence of each of N hypotheses, from 1 to K a sentence; (N, T) actions, padded with NOP; (N, n +
+    1) symbols, padded. Raises FloatingPointError: a probability is not a number.
     """
     search = _Search(RNNGState(grammar, most, limits, memory), choice, beam, power)
     while search.going_on.any():

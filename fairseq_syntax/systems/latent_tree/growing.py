@@ -115,7 +115,7 @@ than the space."""
 
 
 def forced_actions(tokens: Tensor, inside: Tensor, pad: int, eos: int) -> Tensor:
-    """(B, T) actions, filled up with NOP, that build trees with a constituent for each run of the symbols `inside`.
+    """(B, T) actions, padded with NOP, that build trees with a constituent for each run of the symbols `inside`.
 
     `a b ▁ c` with all but the space in runs -> NT GEN GEN REDUCE GEN NT GEN REDUCE GEN: (X (X a b ) ▁ (X c ) ) and the
     end of the sentence.

@@ -31,12 +31,12 @@ class TreeScores:
 
 
 class Grown(NamedTuple):
-    """Trees of B sentences that have been built in T turns or fewer, without gradients."""
+    """Trees of B sentences, built without gradients; of at most T actions."""
 
-    actions: Tensor  # (B, T), filled up with NOP
-    symbols: Tensor  # (B, T) what each GEN has generated; anything elsewhere
+    actions: Tensor  # (B, T), padded with NOP
+    symbols: Tensor  # (B, T) what each GEN has generated; arbitrary elsewhere
     states: Tensor  # (N, H) of the stack
-    state: Tensor  # (B, T) number of the state before each action; anything for NOP
+    state: Tensor  # (B, T) number of the state before each action; arbitrary for NOP
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,10 @@ class Replay:
 
     states: Tensor  # (N, H) of the stack, one for each action
     state: np.ndarray  # (B, T) number of the state before each action; `NONE` for NOP
-    phrases: Tensor | None  # (C, H); None without gradients, with a memory
-    slot: np.ndarray  # (constituents,) number of the phrase of each constituent; `NONE` where there is none
+    # (C, H), and the number of the phrase of each constituent, `NONE` where it has none; both None for a target without
+    # gradients, which needs no phrases
+    phrases: Tensor | None
+    slot: np.ndarray | None
     attention: Tensor | None  # (B, J, I), or None
 
 
@@ -67,25 +69,17 @@ class RNNG(nn.Module):
     """A stack-only recurrent neural network grammar over symbols.
 
     Args:
-        vocabulary, padding: V, number of symbols, and the one of them that is padding.
+        vocabulary, padding: V, number of symbols, and which of them is padding.
         size: H, of embeddings, phrases and states.
-        side: "source", whose new nonterminals are a learned vector; or "target", where they attend to the source.
-        detach_policy: policy gradients train only the weights of the policy layer.
+        side: "source": new nonterminals are a learned vector; "target": they attend to the source.
+        detach_policy: policy gradients train only the policy layer.
     """
 
-    def __init__(
-        self,
-        vocabulary: int,
-        padding: int,
-        size: int,
-        side: str = "source",
-        detach_policy: bool = False,
-    ):
+    def __init__(self, vocabulary: int, padding: int, size: int, side: str = "source", detach_policy: bool = False):
         super().__init__()
         self.vocabulary = vocabulary
         self.padding = padding
         self.size = size
-        self.side = side
         self.detach_policy = detach_policy
         self.embed = nn.Embedding(vocabulary, size)  # N(0, 1), as the paper's random vectors
         self.nonterminal = nn.Parameter(torch.randn(size)) if side == "source" else None
@@ -116,10 +110,9 @@ class RNNG(nn.Module):
         """The `replay` of trees that have just been grown, without gradients: their states are there already."""
         device, actions = grown.states.device, trees.actions
         state = np.where(actions == Action.NOP, NONE, grown.state[:, : actions.shape[1]].cpu().numpy())
-        composing = composition_plan(trees, symbols, self.vocabulary, memory is None, device)
         if memory is None:
-            phrases = self.composition(self.embed.weight, composing)
-            return Replay(grown.states, state, phrases, composing.slot, None)
+            composing = composition_plan(trees, symbols, self.vocabulary, True, device)
+            return Replay(grown.states, state, self.composition(self.embed.weight, composing), composing.slot, None)
         row, step = (actions == Action.NT).nonzero()
         column = ((actions == Action.NT).cumsum(1) - 1)[row, step]
         place = tuple(torch.from_numpy(index).to(device) for index in (row, column))
@@ -129,7 +122,7 @@ class RNNG(nn.Module):
         weights = scores.masked_fill_(~memory.mask[:, None], float("-inf")).softmax(2)
         attention = torch.zeros_like(weights)
         attention[place] = weights[place]
-        return Replay(grown.states, state, None, composing.slot, attention)
+        return Replay(grown.states, state, None, None, attention)
 
     def memory(self, replay: Replay, trees: Constituents) -> Memory:
         """What a decoder attends to (Sec. 2.2): all constituents of each sentence, in the order of opening.
@@ -155,21 +148,16 @@ class RNNG(nn.Module):
         return Memory(padded(keys), padded(values), mask.unflatten(0, shape))
 
     def scores(
-        self,
-        replay: Replay,
-        trees: Constituents,
-        symbols: np.ndarray,
-        legal: np.ndarray,
-        capped: np.ndarray,
+        self, replay: Replay, trees: Constituents, symbols: np.ndarray, legal: np.ndarray, capped: np.ndarray
     ) -> TreeScores:
-        """Scores of actions and symbols (Sec. 2.1); one product with each weight for all of them; see `legality`."""
+        """Scores of all actions and symbols (Sec. 2.1); `legal` and `capped` are of `legality`."""
         states, actions = replay.states, trees.actions
         device = states.device
 
         def there(array):
             return torch.from_numpy(array).to(device)
 
-        # the host knows where actions are: on a GPU, masks of its own would make it wait
+        # the host knows where actions are; with masks on a GPU it would have to wait
         places = (actions != Action.NOP).ravel().nonzero()[0]
         generating = (actions == Action.GEN).ravel().nonzero()[0]
         where, state, action = there(places), there(replay.state.ravel()[places]), there(actions)
@@ -217,10 +205,10 @@ class RNNG(nn.Module):
         """Scores of given trees.
 
         Args:
-            actions: (B, T) of `Action`, filled up with NOP.
+            actions: (B, T) of `Action`, padded with NOP.
             text: (B, n + 1) symbols, each sentence followed by its end and padding.
             memory, most: see `replay` and `legality`.
-            grown: the same trees, if they have just been grown.
+            grown: the same trees, if they have just been grown; saves the replay where no gradients are needed.
 
         Raises ValueError: an action is not legal, or the actions do not fit the text.
         """

@@ -18,7 +18,7 @@ from .transitions import NONE, Action, Constituents
 
 
 def pad(rows: Sequence[Sequence[int]]) -> np.ndarray:
-    """(B, T) actions of B sentences, filled up with NOP."""
+    """(B, T) actions of B sentences, padded with NOP."""
     counts = np.array([len(row) for row in rows], dtype=int)
     flat = np.concatenate([np.asarray(row, dtype=int) for row in rows]) if len(rows) else np.empty(0, int)
     return _rows(flat, counts)

@@ -21,7 +21,7 @@ from torch import Tensor
 
 
 class Action(IntEnum):
-    """What a row does in a step; NOP fills up rows of sentences that have ended."""
+    """What a row does in a step; NOP pads rows of sentences that have ended."""
 
     NT = 0
     GEN = 1
@@ -130,7 +130,7 @@ def legality(
     """The actions that were legal when each action was taken, as `Transitions.legal` says step by step.
 
     Args:
-        actions: (B, T) of `Action`, filled up with NOP.
+        actions: (B, T) of `Action`, padded with NOP.
         lengths: (B,) symbols of each sentence without its end.
         most: (B,) symbols that the sentences might have had when the trees were built, if not `lengths`.
 
@@ -209,7 +209,7 @@ class Constituents:
 
 
 def constituents(actions: np.ndarray) -> Constituents:
-    """The constituents that (B, T) actions build, legal and complete (see `legality`) and filled up with NOP."""
+    """The constituents that (B, T) actions build, legal and complete (see `legality`) and padded with NOP."""
     rows, steps = actions.shape
     nt, gen, reduce = (actions == action for action in (Action.NT, Action.GEN, Action.REDUCE))
     symbols = gen.cumsum(1)

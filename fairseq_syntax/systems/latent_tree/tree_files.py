@@ -32,7 +32,7 @@ def to_brackets(actions: np.ndarray, symbols: Sequence[Sequence[str]]) -> list[s
     """The trees of B sentences as lines without a line break.
 
     Args:
-        actions: (B, T) of `Action`, filled up with NOP; legal and complete (see `legality`). Constituents that the end
+        actions: (B, T) of `Action`, padded with NOP; legal and complete (see `legality`). Constituents that the end
             of the sentence closes are written, empty ones are not.
         symbols: those of each sentence, without its end; none is empty or has a space in it.
     """
