@@ -541,7 +541,7 @@ def _(world):
     return next(record.getMessage() for record in world.caplog.records if record.levelname == "WARNING")
 
 
-@case("not a finite number (sentence …); lower --lr", "source side, symbol loss: ")
+@case("the loss is not a finite number (sentence …); lower --lr", "(sentence 0)")
 def _(world):
     task, model = latent_trees.build()
     model.encoder.output.bias.data.fill_(float("nan"))

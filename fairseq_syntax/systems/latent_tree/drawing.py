@@ -35,22 +35,22 @@ def draw_trees(pair: TreeRecord, title: str = ""):
     """
     sides = {"source": pair.source, "target": pair.target}
     centres = [_centres(tree.symbols) for tree in sides.values()]
-    built = [tree.constituents() for tree in sides.values()]
+    trees = [tree.constituents() for tree in sides.values()]
     width = max([180.0, *(float(places[-1]) + 2 * _LINE for places in centres if len(places))])
-    heights = [_LINE * 1.6 + _STEP * (found.height[0] + 1) for found in built]
+    heights = [_LINE * 1.6 + _STEP * (built.height[0] + 1) for built in trees]
     heading = _LINE * 1.6 if title else 0.0
     total = sum(heights) + heading
     figure = plt.figure(figsize=(width / 72, total / 72))
     bottom = total - heading
-    for (side, tree), places, found, height, colour in zip(
-        sides.items(), centres, built, heights, _COLOURS, strict=True
+    for (side, tree), places, built, height, colour in zip(
+        sides.items(), centres, trees, heights, _COLOURS, strict=True
     ):
         bottom -= height
         axis = figure.add_axes((0, bottom / total, 1, height / total))
         # one unit is one point
         axis.set(xlim=(0, width), ylim=(-_LINE * 1.6, height - _LINE * 1.6))
         axis.axis("off")
-        _draw(axis, side, tree, places, found, colour)
+        _draw(axis, side, tree, places, built, colour)
     if title:
         place = (_LINE / width, 1 - heading / 2 / total)
         figure.text(*place, shown(title), fontsize=_FONT, ha="left", va="center", parse_math=False)
@@ -64,7 +64,7 @@ def _centres(symbols: Sequence[str]) -> np.ndarray:
     return _LINE + widths.cumsum() - widths / 2
 
 
-def _draw(axis, side: str, tree: Tree, centres: np.ndarray, found: Constituents, colour: str) -> None:
+def _draw(axis, side: str, tree: Tree, centres: np.ndarray, built: Constituents, colour: str) -> None:
     for number, symbol in enumerate(tree.symbols):
         axis.text(
             centres[number],
@@ -78,40 +78,35 @@ def _draw(axis, side: str, tree: Tree, centres: np.ndarray, found: Constituents,
         )
     if not tree.symbols:
         return
-    left, right = _bars(found, centres)
-    above = found.height * _STEP
+    left, right = _bars(built, centres)
+    above = built.height * _STEP
     # the bar of an only child would have no length
     short = np.where(right - left < 2 * _SHORT, _SHORT, 0.0)
     bars = np.stack((left - short, above, right + short, above), axis=1)
-    width = np.where(found.parent == NONE, 2.0, 1.2)
+    width = np.where(built.parent == NONE, 2.0, 1.2)
     add = axis.add_collection
     add(LineCollection(bars.reshape(-1, 2, 2), linewidths=width, color=colour, capstyle="butt", gid=f"{side}-bars"))
-    inner = found.parent != NONE
+    inner = built.parent != NONE
     middle = (left + right) / 2
-    around = _around(tree, found)
-    constituents = np.stack((middle, above, middle, above[found.parent]), axis=1)[inner]
+    generated = np.flatnonzero(np.array(tree.actions) == Action.GEN)[:-1]
+    around = built.innermost[0, generated]  # each symbol
+    constituents = np.stack((middle, above, middle, above[built.parent]), axis=1)[inner]
     leaves = np.stack((centres, np.zeros(len(centres)), centres, above[around]), axis=1)
     lines = np.concatenate((leaves, constituents)).reshape(-1, 2, 2)
     add(LineCollection(lines, linewidths=0.6, color="0.45", gid=f"{side}-lines", zorder=1))
 
 
-def _around(tree: Tree, found: Constituents) -> np.ndarray:
-    """The constituent that each symbol is a child of."""
-    generated = np.flatnonzero(np.array(tree.actions) == Action.GEN)[:-1]
-    return found.innermost[0, generated]
-
-
-def _bars(found: Constituents, centres: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _bars(built: Constituents, centres: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Where the bar of each constituent begins and ends: above its first and its last child."""
-    left, right = centres[found.start], centres[found.end - 1]
+    left, right = centres[built.start], centres[built.end - 1]
     # children before those they are in
-    for number in np.argsort(found.height, kind="stable").tolist():
-        around = found.parent[number]
+    for number in np.argsort(built.height, kind="stable").tolist():
+        around = built.parent[number]
         if around != NONE:
             middle = (left[number] + right[number]) / 2
-            if found.start[number] == found.start[around]:
+            if built.start[number] == built.start[around]:
                 left[around] = middle
-            if found.end[number] == found.end[around]:
+            if built.end[number] == built.end[around]:
                 right[around] = middle
     return left, right
 
@@ -119,12 +114,10 @@ def _bars(found: Constituents, centres: np.ndarray) -> tuple[np.ndarray, np.ndar
 def draw_node_attention(pair: TreeRecord, title: str = ""):
     """Heat map of the attention of the target's constituents over those of the source, in the order of opening.
 
-    Raises ValueError: the target has no constituent beside the root.
+    Raises ValueError: the target has no constituent besides the root.
     """
     if not len(pair.attention):
-        raise ValueError(
-            f"sentence {pair.sentence}: the target has no constituent beside the root, so there is no attention to draw"
-        )
+        raise ValueError(f"sentence {pair.sentence}: the target has no constituent besides the root, so no attention")
     return draw_heat_map(
         pair.attention,
         labels(pair.target)[1:],
@@ -137,8 +130,8 @@ def draw_node_attention(pair: TreeRecord, title: str = ""):
 
 def labels(tree: Tree) -> list[str]:
     """What each constituent of a tree holds, shortened; ROOT first."""
-    found = tree.constituents()
-    spans = zip(found.start[1:].tolist(), found.end[1:].tolist(), strict=True)
+    built = tree.constituents()
+    spans = zip(built.start[1:].tolist(), built.end[1:].tolist(), strict=True)
     return ["ROOT", *(_shorten(tree.symbols[start:end]) for start, end in spans)]
 
 

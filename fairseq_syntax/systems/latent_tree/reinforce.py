@@ -213,24 +213,15 @@ def reward_to_go(rewards: Tensor, counts: Tensor, discount: float) -> Tensor:
     return total
 
 
-def by_symbol_kind(symbols: Tensor, losses: Tensor, where: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """(V,) float64 sum of the losses (B, T) of each of V symbols at the places `where`, and their number."""
-    zero = torch.zeros(size, dtype=torch.float64, device=losses.device)
-    counted = torch.stack((torch.where(where, losses.detach().double(), 0), where.double())).flatten(1)
-    return tuple(zero.index_add(0, symbols.flatten(), values) for values in counted)
-
-
 class MovingBaselines(nn.Module):
     """Exponential moving averages of what symbols cost, trees earn and the other side costs.
 
-    A batch uses the averages and then updates them, so that no sample is part of its own baseline; a number without an
-    average yet is its own baseline. The averages are buffers of the model, because fairseq does not save a criterion
-    without parameters. They stay in single precision whatever the model is converted to. None of them is bool, because
-    fairseq's moving average of a model (`--store-ema`) multiplies all buffers by its decay.
+    A batch uses the averages before it updates them, so that no sample is part of its own baseline; a number that has
+    no average yet is its own baseline. They are buffers of the model, because fairseq does not save a criterion without
+    parameters, and always float32: `--store-ema` multiplies all buffers by a decay, so none is bool.
 
     Args:
         source_size, target_size: V of either side.
-        decay: of the averages, below 1.
 
     Attributes, all float32:
         source, target: (V,) loss of each symbol, in nats; 0 where it has not been seen.
@@ -240,10 +231,10 @@ class MovingBaselines(nn.Module):
     """
 
     NAMES = ("source", "target", "tree", "cross")
+    DECAY = 0.95
 
-    def __init__(self, source_size: int, target_size: int, decay: float = 0.95):
+    def __init__(self, source_size: int, target_size: int):
         super().__init__()
-        self.decay = decay
         for name, size in zip(self.NAMES, (source_size, target_size, 2, 2), strict=True):
             self.register_buffer(name, torch.zeros(size))
             self.register_buffer(f"{name}_seen", torch.zeros(size))
@@ -255,11 +246,9 @@ class MovingBaselines(nn.Module):
 
     @torch.no_grad()
     def update(self, **totals: tuple[Tensor, Tensor]) -> None:
-        """Take in a batch, in training alone. All processes must call it with the same names.
+        """Update the averages of some names with the sums and counts of a batch, in training alone.
 
-        Args:
-            totals: sums for the averages of these names, and of how many numbers each is the sum; both have the shape
-                of the buffer. They are added up over processes, so that all have the same averages.
+        Both have the shape of the buffer and are added up over processes, which must all give the same names.
         """
         packed = torch.stack(
             [torch.cat([part.double() for part in parts]) for parts in zip(*totals.values(), strict=True)]
@@ -271,7 +260,7 @@ class MovingBaselines(nn.Module):
             average, seen = getattr(self, name), getattr(self, f"{name}_seen")
             here = counts > 0
             mean = sums / counts.clamp(min=1)
-            moved = torch.where(seen > 0, self.decay * average.double() + (1 - self.decay) * mean, mean)
+            moved = torch.where(seen > 0, self.DECAY * average.double() + (1 - self.DECAY) * mean, mean)
             average.copy_(torch.where(here, moved, average.double()))
             seen.masked_fill_(here, 1)
 
@@ -382,7 +371,11 @@ class ReinforceTreeCriterion(FairseqCriterion):
         given = tuple(inputs[name] is not None for name in _GIVEN)
         losses = self.losses(pair, model.baselines, given, learning=training)
         if not torch.isfinite(losses.total).all():
-            raise FloatingPointError(_complaint(losses, sample))
+            row = int((~torch.isfinite(losses.total)).nonzero()[0])
+            sentence = int(sample["id"][row]) if "id" in sample else row
+            raise FloatingPointError(
+                f"the loss is not a finite number (sentence {sentence}); lower --lr or give --clip-norm"
+            )
         if training:
             self.update(model.baselines, losses, sample.get("stand_in", False))
         log = {
@@ -473,8 +466,9 @@ class ReinforceTreeCriterion(FairseqCriterion):
         """Update the moving averages that are in use; a batch that stands in takes part with zeros."""
         totals = {}
         for name, side in zip(SIDES, losses.sides, strict=True):
-            size = len(getattr(baselines, name))
-            totals[name] = by_symbol_kind(side.scores.symbols, side.scores.symbol_loss, side.at(Action.GEN), size)
+            zero = torch.zeros_like(getattr(baselines, name), dtype=torch.float64)
+            counted = torch.stack((side.symbol_losses(), side.at(Action.GEN).double())).flatten(1)
+            totals[name] = tuple(zero.index_add(0, side.scores.symbols.flatten(), values) for values in counted)
         places, sums = zip(*map(self._tree_places, losses.sides), strict=True)
         totals["tree"] = (torch.stack([part.sum() for part in sums]), torch.stack([part.sum() for part in places]))
         if self.cross_reward != CrossReward.none:
@@ -550,17 +544,3 @@ def _sums(name: str, side: Side, advantages: Tensor | None) -> dict[str, Tensor]
         "taught": 0 if advantages is None else real.sum(),
     }
     return {f"{key}_{name}": torch.as_tensor(value).to(real.device, torch.float64) for key, value in values.items()}
-
-
-def _complaint(losses: Losses, sample: dict) -> str:
-    """Which loss is not a number, and of which sentence and action."""
-    parts = {"coverage loss": losses.coverage}
-    for name, side in zip(SIDES, losses.sides, strict=True):
-        for part in ("log_policy", "entropy", "symbol_loss"):
-            parts[f"{name} side, {part.replace('_', ' ')}"] = getattr(side.scores, part)
-    parts["loss"] = losses.total
-    wrong = {what: (~torch.isfinite(values)).nonzero().tolist() for what, values in parts.items()}
-    what, (row, *step) = next((what, places[0]) for what, places in wrong.items() if places)
-    ids = sample["id"].tolist() if "id" in sample else list(range(sample["nsentences"]))
-    place = f"sentence {ids[row]}" + (f", action {step[0]}" if step else "")
-    return f"{what}: not a finite number ({place}); lower --lr or give --clip-norm"

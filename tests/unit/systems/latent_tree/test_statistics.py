@@ -52,7 +52,7 @@ def same(found, expected):
 
 
 def triple(counts):
-    return counts.hits, counts.found, counts.given
+    return counts.hits, counts.predicted, counts.gold
 
 
 @given(CORPORA)
@@ -80,7 +80,7 @@ def test_spans(trees, random):
         shuffled.append(other)
     counts = span_counts(built(trees), built(shuffled))
     assert triple(counts) == oracle.common_spans(trees, shuffled)
-    assert triple(span_counts(built(trees), built(trees)))[0] == counts.found
+    assert triple(span_counts(built(trees), built(trees)))[0] == counts.predicted
 
 
 def test_spans_are_not_taken_across_sentences():
