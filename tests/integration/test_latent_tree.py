@@ -157,27 +157,6 @@ def test_yields_of_trees_are_the_sentences(translated):
         assert all(sum(row) == pytest.approx(1, abs=0.01) for row in values["attention"])
 
 
-def test_sentences_that_are_too_long(data, text, trained, translated, tmp_path):
-    """They are left out when that is asked for; else the first of them is named."""
-    lengths = [len(to_characters(line).split()) + 1 for line in (text / "test.de").read_text("utf-8").splitlines()]
-    longest = sorted(lengths)[TEST // 2]
-    kept = {i for i, length in enumerate(lengths) if length <= longest}
-    assert 0 < len(kept) < TEST
-    path = tmp_path / "trees"
-    given = [*TASK, "--path", trained[0] / "checkpoint_last.pt", *DECODING, "--batch-size", "4"]
-    given += ["--rnng-tree-output", path, "--max-source-positions", longest]
-    number = "|".join(str(i) for i in range(TEST) if i not in kept)
-    with pytest.raises(
-        Exception, match=rf"Size of sample #({number}) is invalid .*--skip-invalid-size-inputs-valid-test"
-    ):
-        commands.run("fairseq-generate", data, *given)
-    assert not path.exists()
-    found = hypotheses(commands.run("fairseq-generate", data, *given, "--skip-invalid-size-inputs-valid-test"))
-    expected = hypotheses(translated[0])
-    commands.assert_same_hypotheses(found, {i: expected[i] for i in kept})
-    assert {int(i) for i in re.findall(r"^TS-(\d+)\t", path.read_text("utf-8"), re.MULTILINE)} == kept
-
-
 def test_raw_text_is_translated_alike(data, text, trained, translated, tmp_path):
     """fairseq-interactive, in buffers; padding on the left makes no difference, neither do neighbours."""
     given = [*TASK, "--path", trained[0] / "checkpoint_last.pt", *DECODING, "--input", text / "test.de"]

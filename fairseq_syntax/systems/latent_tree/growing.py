@@ -13,13 +13,13 @@ from .layers import Memory
 from .rnng import RNNG, Grown, RNNGState
 from .transitions import NUM_ACTIONS, Action, Limits
 
-# the rows and which of them generate (R,) -> their symbols (R,), and which of those are ends (R,)
+# state, and which rows generate (R,) -> symbols (R,) of the rows, and which of them are ends (R,)
 NextSymbols = Callable[[RNNGState, Tensor], tuple[Tensor, Tensor]]
 
-# of the random numbers of each sentence
+# one for each sentence
 Seeds = Sequence[tuple[int, ...]]
 
-WAIT = 0.5  # share of the sentences that go on, that must want to close a constituent before they do
+WAIT = 0.5  # constituents are closed when this share of the unfinished sentences waits to close one
 
 
 @torch.no_grad()

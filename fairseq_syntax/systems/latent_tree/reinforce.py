@@ -30,15 +30,15 @@ TreePreset = StrEnum("TreePreset", "default paper shallow literal")
 TreeBaseline = StrEnum("TreeBaseline", "gen reduce")
 """Where the average tree reward is subtracted: at each GEN, or at each REDUCE (the paper, literally; biased)."""
 CrossReward = StrEnum("CrossReward", "none scg")
-"""Whether a side's policy answers for what its trees cost the other side."""
+"""Whether a policy is charged for what its trees cost the other side."""
 ValidTrees = StrEnum("ValidTrees", "sample greedy")
-"""Which trees the losses of validation are of."""
+"""Trees under which losses of validation are computed."""
 RewardMode = StrEnum("RewardMode", "exclusive additive")
-"""What a constituent with faults earns: their cost alone, or what its children earn less their cost."""
+"""What a constituent with faults earns: their cost alone, or as much as others, less their cost."""
 GenCount = StrEnum("GenCount", "exclusive inclusive")
 """Which GENs discount the reward of an action: those before it, or itself too (the paper, literally; biased)."""
 CoverageRoot = StrEnum("CoverageRoot", "zero one")
-"""How much attention the source's root should get in all; the target's root takes its phrase without attention."""
+"""Total attention that the source's root should get; the target's root takes its phrase without attention."""
 
 
 class Preset(NamedTuple):
@@ -90,23 +90,25 @@ class ReinforceTreeConfig(FairseqDataclass):
         None, "weight of the policy gradient, that is, of all rewards", "[0, inf)"
     )
     rnng_action_xent: float = option(
-        1.0, "weight of -log p(action) where trees are given, which have no policy gradient", "[0, inf)"
+        1.0, "weight of -log p(action) for given trees (--rnng-forced-trees), which have no policy gradient", "[0, inf)"
     )
     rnng_terminal_reward: Optional[float] = option(
-        None, "reward of a constituent of symbols alone, for each of them", "(-inf, inf)"
+        None, "reward per symbol of a constituent that contains symbols alone", "(-inf, inf)"
     )
     rnng_nonterminal_reward: Optional[float] = option(
-        None, "reward of a constituent with constituents in it, times the root of how many they are", "(-inf, inf)"
+        None, "reward of a constituent that contains constituents, times the root of their number", "(-inf, inf)"
     )
-    rnng_reward_discount: float = option(0.95, "discount of rewards per symbol until they are earned", "[0, 1]")
+    rnng_reward_discount: float = option(0.95, "discount of later rewards, per symbol", "[0, 1]")
     rnng_cross_reward: CrossReward = option(
-        CrossReward.none, "also reward policies for costs that their trees cause later (scg)"
+        CrossReward.none, "also charge policies for what their trees cost the other side (scg)"
     )
     rnng_coverage_root: CoverageRoot = option(
-        CoverageRoot.zero, "how much attention the source's root should get in all", reading=True
+        CoverageRoot.zero, "total attention that the source's root should get", reading=True
     )
     rnng_valid_trees: ValidTrees = option(
-        ValidTrees.sample, "trees of validation: drawn, always the same way; or the most likely, flat in the beginning"
+        ValidTrees.sample,
+        "trees of validation: drawn, the same each time; or the most probable ones, flat at first"
+        "trees of validation: drawn, the same each time; or the most probable ones, which are flat at first",
     )
     seed: int = II("common.seed")
 
@@ -279,13 +281,13 @@ class MovingBaselines(nn.Module):
 
 
 class Side(NamedTuple):
-    """What one side of B sentences did and earned; only `scores` have gradients."""
+    """Trees and rewards of one side of B sentences; only `scores` have gradients."""
 
     scores: object  # TreeScores
     weight: float  # of the symbols' losses
     tree: Tensor  # (B, T) float64 tree rewards of actions
     at_end: Tensor  # (B,) float64 tree reward after the last of them
-    given: bool  # the trees were not drawn from the policy
+    given: bool  # the trees are not drawn from the policy
 
     def at(self, which: Action) -> Tensor:
         """(B, T) bool, where this action is."""
@@ -301,14 +303,14 @@ class Side(NamedTuple):
 
 
 class Losses(NamedTuple):
-    """The losses of B sentences and what they are made of."""
+    """The losses of B sentences and their parts."""
 
     total: Tensor  # (B,) eq. 3
     coverage: Tensor  # (B,) eq. 2
     sides: tuple[Side, Side]  # source and target
-    # (B, T) float64 of either side, rewards to go less baselines; None where they did not teach the policy
+    # (B, T) float64 of either side, rewards to go less baselines; None where they do not train the policy
     advantages: list[Tensor | None]
-    # (B,) float64 of either side, what its trees bring about later, as a reward; see `CrossReward`
+    # (B,) float64 of either side, what its trees cost the other side, as a reward; see `CrossReward`
     ahead: tuple[Tensor, Tensor]
 
 
@@ -389,13 +391,12 @@ class ReinforceTreeCriterion(FairseqCriterion):
         return losses.total.sum() if reduce else losses.total, sample["nsentences"], log
 
     def losses(self, pair, baselines, given=(False, False), learning: bool = True) -> Losses:
-        """The losses of sentences with the trees they have.
+        """The losses of a TreePair.
 
         Args:
-            pair: TreePair.
-            baselines: MovingBaselines, which stay as they are.
-            given: whether the trees of source and target were not drawn from the policies.
-            learning: with what teaches the policies.
+            baselines: MovingBaselines, which are not updated.
+            given: whether the trees of source and target are not drawn from the policies.
+            learning: include what trains the policies.
         """
         coverage = coverage_loss(pair.attention, pair.attending, pair.attended, self.coverage_root)
         sides = self._sides(pair, given)
@@ -426,7 +427,7 @@ class ReinforceTreeCriterion(FairseqCriterion):
         return tuple(sides)
 
     def _ahead(self, sides: tuple[Side, Side], coverage: Tensor) -> tuple[Tensor, Tensor]:
-        """(B,) what source and target trees bring about on the other side, as rewards."""
+        """(B,) what source and target trees cost the other side, as rewards."""
         target = sides[1]
         attention = -self.weights.coverage_weight * coverage.detach().double()
         if self.cross_reward == CrossReward.none:
@@ -485,7 +486,7 @@ class ReinforceTreeCriterion(FairseqCriterion):
 
     @classmethod
     def reduce_metrics(cls, logging_outputs) -> None:
-        """Log what the class says."""
+        """See the class."""
 
         def total(key: str) -> float:
             return float(sum(log.get(key, 0) for log in logging_outputs))

@@ -269,7 +269,7 @@ class _Store:
 
 
 class RNNGState:
-    """How far R rows have built their trees; nothing here has a gradient.
+    """The progress of R rows in building their trees; nothing here has a gradient.
 
     Stacks hold numbers of states, which are never overwritten, so rows are dropped or duplicated by moving numbers.
 

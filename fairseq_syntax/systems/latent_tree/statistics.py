@@ -228,10 +228,10 @@ class Text:
 
 @dataclass(frozen=True)
 class Segmentation:
-    """How far constituents are words. A segment is a constituent without others in it, stripped of spaces."""
+    """Agreement of constituents with words. A segment is a constituent of symbols alone, stripped of spaces."""
 
     words: Counts = Counts()  # segments against words
-    inside: Counts = Counts()  # all constituents against words; only `recall` is of use
+    inside: Counts = Counts()  # all constituents against words; only `recall` is meaningful
 
     def __add__(self, other: "Segmentation") -> "Segmentation":
         return Segmentation(self.words + other.words, self.inside + other.inside)

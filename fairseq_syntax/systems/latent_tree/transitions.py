@@ -52,7 +52,7 @@ _END = len(Action)  # the GEN that ends a sentence, beside the actions
 
 
 class Transitions:
-    """How far B sentences are in their trees.
+    """The progress of B sentences in building their trees.
 
     Args:
         lengths: (B,) symbols of each sentence without its end; for text that is not known yet, the most it may have.

@@ -225,16 +225,15 @@ STDOUT = "-"
 
 
 def tree_lines(number: int, hypothesis: dict) -> str:
-    """The three lines about a sentence and a hypothesis from `TreeGenerator`; its capped fields may be missing."""
+    """The three lines about a sentence and a hypothesis from `TreeGenerator`."""
     attention = {
         "source_spans": [list(span) for span in hypothesis["src_spans"]],
         "target_spans": [list(span) for span in hypothesis["tgt_spans"]],
         # rounded as float64: float32 would be written with all its digits
         "attention": hypothesis["node_attention"].double().cpu().numpy().round(4).tolist(),
+        "source_capped": bool(hypothesis["src_capped"]),
+        "target_capped": bool(hypothesis["tgt_capped"]),
     }
-    for name, key in (("src_capped", "source_capped"), ("tgt_capped", "target_capped")):
-        if name in hypothesis:
-            attention[key] = bool(hypothesis[name])
     fields = {"TS": hypothesis["src_tree"], "TT": hypothesis["tgt_tree"], "TA": json.dumps(attention)}
     return "".join(f"{name}-{number}\t{value}\n" for name, value in fields.items())
 

@@ -1,6 +1,5 @@
 """The latent-tree translator as a model: padding, options, and its gradients against all trees there are."""
 
-import numpy as np
 import pytest
 import torch
 from fairseq.dataclass.configs import EMAConfig
@@ -182,35 +181,3 @@ def test_what_the_target_sees_of_the_source():
     flat = torch.full((1, 3), int(Action.GEN))
     one, other = (scores(model, pairs(task, [source], ["ab"]), tgt_actions=flat) for source in ("ab", "ca"))
     assert not torch.equal(one.target.symbol_loss, other.target.symbol_loss)
-
-
-def train(model, criterion, batches, updates, lr=3e-3):
-    """Logs of updates."""
-    model.train()
-    optimizer = torch.optim.Adam(model.parameters(), lr=lr)
-    logs = []
-    for update in range(updates):
-        loss, size, log = criterion(model, batches(update))
-        optimizer.zero_grad()
-        (loss / size).backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 5.0)
-        optimizer.step()
-        logs.append(log)
-    return logs
-
-
-@pytest.mark.slow
-def test_rewards_alone_are_learned():
-    """Trees of random text, from which there is nothing else to be had."""
-    task, model = build(size=32, sharpness=1.0)
-    options = ReinforceTreeConfig(seed=1, rnng_source_weight=0.0, rnng_target_weight=0.0, rnng_coverage_weight=0.0)
-    criterion = ReinforceTreeCriterion(task, options)
-    random = np.random.default_rng(0)
-
-    def batch(update):
-        texts = ["".join(random.choice(list("abc"), 10)) for _ in range(64)]
-        return pairs(task, texts, texts)
-
-    logs = train(model, criterion, batch, 150)
-    first, last = (float(log["reward_src"]) / float(log["chars_src"]) for log in (logs[0], logs[-1]))
-    assert first < 1 and last > 3
