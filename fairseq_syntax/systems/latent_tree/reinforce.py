@@ -336,8 +336,8 @@ class ReinforceTreeCriterion(FairseqCriterion):
 
     Logged are, in bits, `loss` of target and `loss_src` of source symbols (the end counts as one) and `entropy_*` of an
     action; `att`, the coverage loss of a sentence; for both sides NTs (`nts_per_char_*`) and tree reward
-    (`tree_reward_*`) per symbol without the end, `depth_*` of a tree, `flat_*` and `capped_*` (% of trees that are
-    nothing but a root, or met the limit of actions), and `adv_std_*`, the deviation of rewards from baselines.
+    (`tree_reward_*`) per symbol without the end, `depth_*` of a tree, and `flat_*` and `capped_*` (% of trees that are
+    nothing but a root, or met the limit of actions).
 
     A batch that stands in for one (`sample` has a true stand_in), where a process has run out of data before the
     others, does not move the averages.
@@ -386,8 +386,8 @@ class ReinforceTreeCriterion(FairseqCriterion):
             "sample_size": sample["nsentences"],
             "att": losses.coverage.detach().double().sum(),
         }
-        for name, side, advantages in zip(_LOG_SIDES, losses.sides, losses.advantages, strict=True):
-            log |= _sums(name, side, advantages)
+        for name, side in zip(_LOG_SIDES, losses.sides, strict=True):
+            log |= _sums(name, side)
         return losses.total.sum() if reduce else losses.total, sample["nsentences"], log
 
     def losses(self, pair, baselines, given=(False, False), learning: bool = True) -> Losses:
@@ -505,11 +505,6 @@ class ReinforceTreeCriterion(FairseqCriterion):
             ratio(f"tree_reward_{side}", f"reward_{side}", f"chars_{side}")
             ratio(f"flat_{side}", f"flat_{side}", f"trees_{side}", 100, 1)
             ratio(f"capped_{side}", f"capped_{side}", f"trees_{side}", 100, 1)
-            taught = total(f"taught_{side}")
-            if taught:
-                mean = total(f"advantages_{side}") / taught
-                variance = total(f"advantages_squared_{side}") / taught - mean**2
-                metrics.log_scalar(f"adv_std_{side}", math.sqrt(max(variance, 0)), taught, round=3)
 
     @staticmethod
     def logging_outputs_can_be_summed() -> bool:
@@ -521,13 +516,11 @@ _GIVEN = ("src_actions", "tgt_actions")
 _LOG_SIDES = ("src", "tgt")
 
 
-def _sums(name: str, side: Side, advantages: Tensor | None) -> dict[str, Tensor]:
+def _sums(name: str, side: Side) -> dict[str, Tensor]:
     """Float64 sums and counts of one side of a batch, "src" or "tgt", for `reduce_metrics`."""
     scores, trees = side.scores, side.scores.constituents
     real = ~side.at(Action.NOP)
     roots = trees.parent == NONE
-    depth = np.zeros(len(real))
-    np.maximum.at(depth, trees.row, trees.depth)
     values = {
         "loss": side.symbol_losses().sum(),
         "symbols": side.at(Action.GEN).sum(),
@@ -535,13 +528,10 @@ def _sums(name: str, side: Side, advantages: Tensor | None) -> dict[str, Tensor]
         "entropy": scores.entropy.detach().double().sum(),
         "actions": real.sum(),
         "nts": side.at(Action.NT).sum(),
-        "depth": depth.sum(),
+        "depth": (trees.height[roots] - 1).sum(),
         "trees": len(real),
         "reward": side.tree_total().sum(),
         "flat": (trees.nonterminals[roots] == 0).sum(),
         "capped": scores.capped.sum(),
-        "advantages": 0 if advantages is None else advantages.sum(),
-        "advantages_squared": 0 if advantages is None else (advantages**2).sum(),
-        "taught": 0 if advantages is None else real.sum(),
     }
     return {f"{key}_{name}": torch.as_tensor(value).to(real.device, torch.float64) for key, value in values.items()}
