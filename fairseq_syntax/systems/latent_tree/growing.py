@@ -42,7 +42,7 @@ def grow_trees(
         next_symbols: gives the symbols of GENs.
         memory: see `RNNGState`.
         greedy: take the most probable action instead of drawing one.
-        seeds: of each sentence, from which alone its tree is then drawn; torch draws when not given.
+        seeds: one for each sentence, from which alone its tree is drawn; without them, torch draws.
     """
     state = RNNGState(grammar, lengths, limits, memory)
     transitions = state.transitions
@@ -152,7 +152,7 @@ class ForcedTreeDataset(SyntaxPairDataset):
     trees: str = ForcedTrees.none
 
     def force(self, trees: str) -> None:
-        """Let batches come with trees; ValueError for trees of words over text that has no spaces."""
+        """Set `trees`; ValueError for trees of words over text that has no spaces."""
         for name, dictionary in (("source", self.src_dict), ("target", self.tgt_dict)):
             if trees == ForcedTrees.words and SPACE not in dictionary:
                 raise ValueError(
@@ -162,7 +162,7 @@ class ForcedTreeDataset(SyntaxPairDataset):
         self.trees = trees
 
     def collater(self, samples, pad_to_length=None):
-        """Batch as the base class does, plus the actions."""
+        """As in the base class, with the actions."""
         batch = super().collater(samples, pad_to_length=pad_to_length)
         if batch and self.trees != ForcedTrees.none:
             sides = [("src_actions", batch["net_input"]["src_tokens"], self.src_dict)]

@@ -69,7 +69,7 @@ class LatentTreeRNNG(BaseFairseqModel):
 
     @classmethod
     def build_model(cls, args, task):
-        """Build the model; ValueError for a task without trees, or options or dictionaries that do not fit."""
+        """Build the model; ValueError for a task that does not translate trees."""
         if not getattr(task, "builds_trees", False):
             raise ValueError(
                 f"--arch latent_tree_rnng: {type(task).__name__} does not translate trees; use --task tree_translation"
@@ -98,27 +98,23 @@ class LatentTreeRNNG(BaseFairseqModel):
 
         Args:
             src_tokens, target: (B, n) with the end of the sentence, padded on either side.
-            src_lengths: not used, the padding tells.
-            trees: "sample" or "greedy".
-            src_actions, tgt_actions: (B, T) of `Action`, trees that are given.
-            seeds: of each sentence pair, of which alone its trees are then sampled; torch draws when not given.
+            src_lengths: unused.
+            trees: "sample" or "greedy", where none are given.
+            src_actions, tgt_actions: (B, T) of `Action`, given trees.
+            seeds: one for each sentence pair, from which alone its trees are sampled; without them, torch draws.
 
-        Raises ValueError: an action is not legal, or a sentence has no end; FloatingPointError: a probability is not a
-        number.
+        Raises ValueError: an action is not legal, or a sentence has no end.
         """
         # the loops over trees work in place, in one precision
         with torch.autocast(src_tokens.device.type, enabled=False):
-            return self._score(src_tokens, target, trees, src_actions, tgt_actions, seeds)
-
-    def _score(self, src_tokens, target, trees, src_actions, tgt_actions, seeds) -> TreePair:
-        source, _, memory = self.encode(src_tokens, trees, src_actions, seeds)
-        seeds = seeds and [(*seed, 1) for seed in seeds]  # other numbers than the source's
-        scores, replay = self._side(self.decoder, target, trees, tgt_actions, seeds, memory)
+            source, _, memory = self.encode(src_tokens, trees, src_actions, seeds)
+            seeds = seeds and [(*seed, 1) for seed in seeds]  # other numbers than the source's
+            scores, replay = self._side(self.decoder, target, trees, tgt_actions, seeds, memory)
         kept = np.bincount(scores.constituents.row, minlength=len(target)) - 1
+        # without what the end of the sentence has dropped
         attending = torch.arange(replay.attention.shape[1]) < torch.from_numpy(kept)[:, None]
         attending = attending.to(memory.mask.device)
-        attention = replay.attention * attending.unsqueeze(2)
-        return TreePair(source, scores, attention, attending, memory.mask)
+        return TreePair(source, scores, replay.attention * attending.unsqueeze(2), attending, memory.mask)
 
     def encode(
         self,
@@ -127,12 +123,12 @@ class LatentTreeRNNG(BaseFairseqModel):
         actions: Tensor | None = None,
         seeds: Seeds | None = None,
     ) -> tuple[TreeScores, Replay, Memory]:
-        """Source sentences under their trees, and what a decoder attends to; see `forward`."""
+        """Scores of source sentences under their trees, and what a decoder attends to; see `forward`."""
         scores, replay = self._side(self.encoder, src_tokens, trees, actions, seeds)
         return scores, replay, self.encoder.memory(replay, scores.constituents)
 
     def _side(self, grammar, tokens, trees, actions, seeds, memory=None) -> tuple[TreeScores, Replay]:
-        """One side under given actions, or trees that are grown."""
+        """One side under given actions, or under trees that are grown."""
         text, lengths = left_justified(tokens, grammar.padding)
         grown = None
         if actions is None:
