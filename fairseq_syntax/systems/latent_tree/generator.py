@@ -135,7 +135,9 @@ class _Search:
     def turn(self) -> None:
         """Let the hypotheses of each sentence take an action, or generate a symbol."""
         self.scores, self.pool_scores, self.pool_symbols, self.taken, columns = self._choose()
-        self._select(columns)
+        rows = self._rows(columns)
+        self.state.select(rows)
+        self.lines = {name: lines.index_select(0, rows) for name, lines in self.lines.items()}
         self.places = self._columns[:, : self.beam]
         # nothing can get into the pool any more
         ready = (self.scores == -torch.inf).all(1)
@@ -234,12 +236,6 @@ class _Search:
     def _rows(self, columns: Tensor) -> Tensor:
         """Numbers of the rows of the state in these columns, (B, n), flat."""
         return (self._first + columns).flatten()
-
-    def _select(self, columns: Tensor) -> None:
-        """Go on with the hypotheses of these columns, (B, 3K)."""
-        rows = self._rows(columns)
-        self.state.select(rows)
-        self.lines = {name: lines.index_select(0, rows) for name, lines in self.lines.items()}
 
 
 def not_finite(side: str) -> FloatingPointError:
