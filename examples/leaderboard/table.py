@@ -30,7 +30,7 @@ def tables(board: Board, records: list[dict]) -> str:
             ]
     if curves(board, records):
         parts += [
-            f"{board.curve.split}: {title}, of systems trained with gold trees, by UAS of the parses at hand\n\n"
+            f"{board.curve.split}: {title}, of systems trained with gold trees, by UAS of the parses that they read\n\n"
             + _curve(board, records, title)
             for title in MEASURES
         ]
