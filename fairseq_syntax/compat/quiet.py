@@ -61,6 +61,8 @@ def _program() -> str:
 def quiet():
     """Log at the level of LOGLEVEL (or WARNING in fairseq-interactive, INFO elsewhere), and hide harmless warnings.
 
+    With LOGLEVEL=INFO, fairseq-interactive has its tracebacks, too.
+
     A module of fairseq sets the level of the root logger to DEBUG before fairseq's programs set it themselves, which
     then has no effect: all but fairseq-train print what every library notes, LOGLEVEL or not. Can go when that module
     (models/wav2vec/wav2vec2_classification.py) leaves the logger alone, and fairseq calls hydra and torch as they want.
@@ -71,3 +73,22 @@ def quiet():
     if program and program != "train" and root.level == logging.DEBUG:
         default = "WARNING" if program == "interactive" else "INFO"
         root.setLevel((os.environ.get("LOGLEVEL") or default).upper())
+    if program == "interactive" and root.level > logging.INFO:
+        _talk()
+
+
+def _talk() -> None:
+    """Have fairseq-interactive ask for a sentence at a terminal, and end with a message instead of a traceback."""
+    if sys.stdin.isatty():
+        logger = logging.getLogger("fairseq_cli.interactive")
+        logger.setLevel(logging.INFO)
+        logger.addFilter(lambda record: record.levelno > logging.INFO or str(record.msg).startswith("Type the input"))
+    other = sys.excepthook
+
+    def say(kind, error, traceback):
+        if issubclass(kind, (ValueError, OSError)) or kind is Exception:
+            print(f"fairseq-interactive: {error}", file=sys.stderr)
+        elif not issubclass(kind, KeyboardInterrupt):
+            other(kind, error, traceback)
+
+    sys.excepthook = say

@@ -1,6 +1,12 @@
 """Binarized data, fairseq-interactive and the hub make the same translations, wherever the trees come from."""
 
+import contextlib
 import math
+import os
+import pty
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,6 +14,8 @@ from fairseq.models import ARCH_MODEL_REGISTRY
 from integration import commands
 from integration.commands import OPTIONS, PACKAGE, assert_same_hypotheses, binarize, cut
 
+import fairseq_syntax
+from fairseq_syntax import pretrained
 from fairseq_syntax.tools import parse
 from fairseq_syntax.trees.conllu import Sentence, TreeFormatError, format_sentence, read_conllu
 from fairseq_syntax.trees.subwords import join_subwords
@@ -221,3 +229,37 @@ def test_fairseq_interactive_prints_results_and_nothing_else(trained, data_bin, 
     logged = commands.run_process(*command, cwd=tmp_path, LOGLEVEL="INFO")
     assert "loading model(s) from" in logged and "DEBUG" not in logged and "Please install" not in logged
     assert commands.hypotheses(printed) == commands.hypotheses(logged)
+
+
+def test_fairseq_interactive_talks_to_people(tmp_path):
+    """At a terminal: it asks for a sentence, and Ctrl-C and wrong options leave no traceback."""
+    data = pretrained.folder("agreement-transformer")
+    terminal, end = pty.openpty()
+    command = [Path(sys.executable).with_name("fairseq-interactive"), data, "--path", data / "model.pt", "--cpu"]
+    environment = {key: value for key, value in os.environ.items() if key != "LOGLEVEL"}
+    arguments = [*command, "-s", "en", "-t", "de", "--user-dir", Path(fairseq_syntax.__file__).parent]
+    process = subprocess.Popen(
+        arguments, stdin=end, stdout=end, stderr=end, env=environment, start_new_session=True, cwd=tmp_path
+    )
+    os.close(end)
+    said = ""
+
+    def wait_for(text):
+        nonlocal said
+        with contextlib.suppress(OSError):  # the program has ended
+            while text not in said:
+                said += os.read(terminal, 4096).decode("utf-8", "replace")
+        return text in said
+
+    assert wait_for("Type the input sentence and press return:"), said
+    os.write(terminal, b"the dog sleeps .\n")
+    assert wait_for("H-0"), said
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.wait(60) in (130, -signal.SIGINT)
+    assert not wait_for("nothing more")
+    assert "Traceback" not in said and "Namespace" not in said
+    data = pretrained.folder("agreement-pascal")
+    wrong = [*arguments, "--path", data / "model.pt", "--parser", "conllu", "--parser-model", tmp_path / "no.conllu"]
+    done = subprocess.run(wrong, input="the dog .\n", capture_output=True, text=True, env=environment)
+    assert done.returncode == 1 and done.stderr.startswith("fairseq-interactive: ") and done.stderr.count("\n") == 1
+    assert "no.conllu" in done.stderr
