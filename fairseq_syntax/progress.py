@@ -20,7 +20,7 @@ class _Lines:
 
 
 def progress_bar(iterable=None, **options) -> tqdm:
-    """tqdm's bar, with its options; where stderr is no terminal, a line every `SECONDS`."""
+    """tqdm's bar, with its options; where stderr is not a terminal, a line every `SECONDS`."""
     if sys.stderr.isatty():
         return tqdm(iterable, **options)
     quiet = {"file": _Lines(), "mininterval": SECONDS, "maxinterval": SECONDS, "miniters": 1, "delay": SECONDS}
