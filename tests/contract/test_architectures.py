@@ -33,8 +33,8 @@ VARIANTS = {
         {"sdatt_position": "hard", "decoder_normalize_before": True},
     ],
     "dasa_transformer_tiny": [{"encoder_normalize_before": True}],
-    "nmt_lstm_tiny": [{"cell": "gru", "decoder_hidden_size": 7, "encoder_layers": 1, "decoder_layers": 1}],
-    "sa_nmt_tiny": [{"cell": "gru", "sa_punctuation_never_heads": True}],
+    "nmt_lstm_tiny": [{"decoder_hidden_size": 7, "encoder_layers": 1, "decoder_layers": 1}],
+    "sa_nmt_tiny": [{"sa_punctuation_never_heads": True}],
     "sa_nmt_shared_tiny": [{"sa_root_scores": "diagonal"}],
     "sdatt_tiny": [
         {"sdatt_position": "hard", "sdatt_combine": "add"},

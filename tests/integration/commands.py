@@ -55,7 +55,7 @@ OPTIONS = {
     "sa_nmt_tiny": ["--share-all-embeddings"],
     "sa_nmt_shared_tiny": [],
     "sa_nmt_hard_tiny": ["--sa-root-scores", "diagonal", "--sa-punctuation-never-heads"],
-    "sa_nmt_1set_tiny": ["--cell", "gru", "--decoder-hidden-size", "48"],
+    "sa_nmt_1set_tiny": ["--decoder-hidden-size", "48"],
     "global_att_tiny": ["--untied-output", "--output-bias"],
     "local_att_tiny": ["--sdatt-local-softmax", "sentence"],
     "flexible_att_tiny": ["--sdatt-flex-threshold", "3"],

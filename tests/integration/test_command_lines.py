@@ -57,7 +57,7 @@ def test_every_architecture_trains_and_generates(data_bin, tmp_path, arch, optio
     assert sorted(commands.generate(data_bin, checkpoint, *SHORT, *task)) == VALID
     # options are plain values
     model = vars(torch.load(checkpoint, weights_only=True)["cfg"]["model"])
-    assert model["arch"] == arch and type(model.get("cell", "")) is str
+    assert model["arch"] == arch and type(model.get("sa_context", "")) is str
 
 
 def test_multi_task_corpus(corpus, tmp_path):

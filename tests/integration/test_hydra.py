@@ -22,10 +22,12 @@ def translate(data_bin, directory):
 
 
 def test_sa_nmt(data_bin, tmp_path):
-    train(data_bin, tmp_path / "run", "+model._name=sa_nmt_hard_tiny", "+model.cell=gru", "+model.dropout=0.1")
+    train(
+        data_bin, tmp_path / "run", "+model._name=sa_nmt_hard_tiny", "+model.untied_output=true", "+model.dropout=0.1"
+    )
     assert len(translate(data_bin, tmp_path / "run")) == 61
     model = torch.load(tmp_path / "run" / "checkpoint_last.pt", weights_only=True)["cfg"]["model"]
-    assert (model["cell"], model["dropout"]) == ("gru", 0.1)
+    assert (model["untied_output"], model["dropout"]) == (True, 0.1)
     # the preset: of its system, and of its size
     assert (model["sa_hard_heads"], model["sa_context"], model["encoder_embed_dim"]) == (True, "shared", 64)
 

@@ -41,9 +41,7 @@ def translate(model, source, previous, *, graph="latent", heads=None, labels=Non
     logs, attention = [], []
     for step, word in enumerate(previous):
         if step or bos:
-            state = _cell(
-                "lstm", part(decoder, "cell."), torch.cat((decoder["embed_tokens.weight"][word], feed)), state
-            )
+            state = _cell(part(decoder, "cell."), torch.cat((decoder["embed_tokens.weight"][word], feed)), state)
         a = softmax([state[0] @ vector for vector in states])
         parts = [state[0], weighted(a, states)]
         if graph != "seq":

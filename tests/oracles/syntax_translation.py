@@ -102,24 +102,22 @@ def part(parameters, prefix):
     return {name.removeprefix(prefix): value for name, value in parameters.items() if name.startswith(prefix)}
 
 
-def translate(parameters, sentence, previous, *, cell, layers, context, eos, tree=True, hard=False, barred_ids=()):
+def translate(parameters, sentence, previous, *, layers, context, eos, tree=True, hard=False, barred_ids=()):
     """Scores (S, V) of the next word after each of `previous`, and what the gate and attention were.
 
     Args:
         parameters: of the model by name, shared ones under each of their names.
         sentence: ids of one source sentence, EOS included.
         previous: S ids of target words.
-        cell: "lstm" or "gru".
         context: "none" (eqs. 1-5), "shared" (16), "separate" (19, 20) or "one-set" (22).
     """
     encoder = parameters["encoder.embed_tokens.weight"]
     weights = part(parameters, "encoder.rnn.")
     hidden = weights["weight_hh_l0"].shape[1]
-    stack = {"lstm": nn.LSTM, "gru": nn.GRU}[cell](encoder.shape[1], hidden, layers, bidirectional=True)
+    stack = nn.LSTM(encoder.shape[1], hidden, layers, bidirectional=True)
     # (T, 1, 2H): eq. 1
     annotations, final = functional_call(stack, weights, (encoder[torch.tensor(sentence)].unsqueeze(1),))
     annotations = list(annotations[:, 0])
-    final = final if isinstance(final, tuple) else (final,)
 
     states = annotations
     memory = part(parameters, "encoder.memory.")
@@ -146,7 +144,7 @@ def translate(parameters, sentence, previous, *, cell, layers, context, eos, tre
     for word in previous:
         x = torch.cat((decoder["embed_tokens.weight"][word], u))
         for layer in range(layers):
-            state[layer] = _cell(cell, part(decoder, f"cells.{layer}."), x, state[layer])
+            state[layer] = _cell(part(decoder, f"cells.{layer}."), x, state[layer])
             x = state[layer][0]
         alpha = softmax([x @ (memory["keys.weight"] @ s) for s in states])  # eq. 3
         found = [x, weighted(alpha, states)]  # eq. 4
@@ -163,28 +161,17 @@ def translate(parameters, sentence, previous, *, cell, layers, context, eos, tre
     return torch.stack(logits), gates, attention
 
 
-def _cell(kind, weights, x, state):
-    """A step of torch's cell by our weights, one bias zero; for an LSTM the gates i, f, o, g become i, f, g, o."""
-    first = weights.get("ahead.weight")
-    if kind == "gru":
-        own = weights["input.weight"]
-        inputs = own if first is None else torch.cat((first, own), dim=1)
-        module, hidden = nn.GRUCell(inputs.shape[1], len(state[0])), weights["recurrent.weight"]
-        biases = weights["input.bias"], weights["recurrent.bias"]
-    else:
-        own = weights["recurrent.weight"]
-        size = own.shape[1] - len(state[0])
-        inputs = own[:, :size] if first is None else torch.cat((first, own[:, :size]), dim=1)
-        take, keep, show, new = range(4)
+def _cell(weights, x, state):
+    """A step of torch's LSTM cell by our weights, one bias zero; the gates i, f, o, g become i, f, g, o."""
+    own, first = weights["recurrent.weight"], weights.get("ahead.weight")
+    size = own.shape[1] - len(state[0])
+    inputs = own[:, :size] if first is None else torch.cat((first, own[:, :size]), dim=1)
 
-        def order(rows):
-            gates = rows.chunk(4)
-            return torch.cat([gates[take], gates[keep], gates[new], gates[show]])
+    def order(rows):
+        take, keep, show, new = rows.chunk(4)
+        return torch.cat((take, keep, new, show))
 
-        module = nn.LSTMCell(inputs.shape[1], len(state[0]))
-        inputs, hidden = order(inputs), order(own[:, size:])
-        biases = order(weights["recurrent.bias"]), torch.zeros_like(weights["recurrent.bias"])
-    named = dict(zip(("weight_ih", "weight_hh", "bias_ih", "bias_hh"), (inputs, hidden, *biases), strict=True))
-    if kind == "gru":
-        return [functional_call(module, named, (x, state[0]))]
-    return list(functional_call(module, named, (x, tuple(state))))
+    bias = weights["recurrent.bias"]
+    tensors = order(inputs), order(own[:, size:]), order(bias), torch.zeros_like(bias)
+    named = dict(zip(("weight_ih", "weight_hh", "bias_ih", "bias_hh"), tensors, strict=True))
+    return list(functional_call(nn.LSTMCell(inputs.shape[1], len(state[0])), named, (x, tuple(state))))

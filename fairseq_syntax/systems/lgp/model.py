@@ -77,8 +77,7 @@ class LatentGraphEncoder(RecurrentEncoder):
         if parser.graph != GraphKind.seq:
             self.graph_projection = nn.Linear(2 * size + parser.num_labels, size)
 
-    @staticmethod
-    def build_layers(args, input_size):
+    def build_layers(self, args, input_size):
         return nn.LSTM(input_size, args.lgp_size, batch_first=True)
 
     def parse(self, source: Source, rotation: Rotation) -> tuple[Graph, Tensor, Tensor]:

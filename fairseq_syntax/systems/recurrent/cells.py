@@ -1,13 +1,9 @@
 """LSTM and GRU cells of a decoder, which do outside the time loop whatever does not depend on the step before."""
 
-from enum import StrEnum
 from typing import Optional, Tuple
 
 import torch
 from torch import Tensor, nn
-
-CellType = StrEnum("CellType", "lstm gru")
-"""Kind of recurrent cell, in encoder and decoder."""
 
 
 class RecurrentCell(nn.Module):
@@ -18,12 +14,10 @@ class RecurrentCell(nn.Module):
 
     Class attributes:
         gates: number of gates, i.e. rows of the input projection in units of the hidden size.
-        num_states: tensors (B, hidden size) in a state, the output first.
         input_has_bias: whether the input has a bias besides that of the recurrent product.
     """
 
     gates: int
-    num_states: int
     input_has_bias = False
 
     def __init__(self, step_size: int, hidden_size: int, ahead_size: int = 0):
@@ -51,7 +45,6 @@ class LSTMCell(RecurrentCell):
     """`torch.nn.LSTMCell` with one bias instead of two that are summed; gates in the order i, f, o, g."""
 
     gates = 4
-    num_states = 2
 
     def __init__(self, step_size, hidden_size, ahead_size=0):
         super().__init__(step_size, hidden_size, ahead_size)
@@ -76,7 +69,6 @@ class GRUCell(RecurrentCell):
     """`torch.nn.GRUCell`: the reset gate applies after the recurrent product; gates in the order r, z, n."""
 
     gates = 3
-    num_states = 1
     input_has_bias = True
 
     def __init__(self, step_size, hidden_size, ahead_size=0):

@@ -7,11 +7,9 @@ from fairseq import utils
 from fairseq.models import FairseqIncrementalDecoder
 from torch import Tensor, nn
 
-from .cells import CellType, GRUCell, LSTMCell
+from .cells import LSTMCell
 from .dropout import dropout_of
 from .source_attention import SourceAttention
-
-_CELLS = {CellType.lstm: LSTMCell, CellType.gru: GRUCell}
 
 
 class RecurrentDecoder(FairseqIncrementalDecoder):
@@ -105,7 +103,7 @@ class RecurrentDecoder(FairseqIncrementalDecoder):
 
 
 class InputFeedingDecoder(RecurrentDecoder):
-    """Stacked LSTM or GRU with input feeding and any `SourceAttention` (eqs. 2-5, 18).
+    """Stacked LSTM with input feeding and any `SourceAttention` (eqs. 2-5, 18).
 
     u_t = tanh(W_u [h_t; context_t]) enters the output layer, and the first layer at the next step. Only what depends
     on u_{t-1} is done in the loop over the steps.
@@ -114,17 +112,14 @@ class InputFeedingDecoder(RecurrentDecoder):
     def __init__(self, dictionary, args, embed_tokens, attention, context_size: int):
         hidden, output = args.decoder_hidden_size, args.decoder_embed_dim
         super().__init__(dictionary, args, embed_tokens, attention, output)
-        cell = _CELLS[args.cell]
         self.cells = nn.ModuleList(
-            cell(output if layer == 0 else hidden, hidden, ahead_size=args.decoder_embed_dim if layer == 0 else 0)
+            LSTMCell(output if layer == 0 else hidden, hidden, ahead_size=args.decoder_embed_dim if layer == 0 else 0)
             for layer in range(args.decoder_layers)
         )
         # the encoder's last states start the decoder; of another size, they need a bridge
         self.bridges = None
         if 2 * args.encoder_hidden_size != hidden:
-            self.bridges = nn.ModuleList(
-                nn.Linear(2 * args.encoder_hidden_size, hidden) for _ in range(cell.num_states)
-            )
+            self.bridges = nn.ModuleList(nn.Linear(2 * args.encoder_hidden_size, hidden) for _ in range(2))
         self.output_state = nn.Linear(hidden + context_size, output, bias=False)  # W_u
 
     def initial_state(self, encoder_out):

@@ -8,19 +8,18 @@ from fairseq.models import FairseqEncoder
 from torch import Tensor, nn
 
 from ...data.collating import GivenSyntax, SourceSyntax
-from .cells import CellType
 from .dropout import RecurrentDropout, dropout_of, run_gru
 from .rotation import Rotation
 from .source_attention import Source, SourceMemory
 
-_LAYERS = {CellType.lstm: nn.LSTM, CellType.gru: nn.GRU}
-
 
 class RecurrentEncoder(FairseqEncoder):
-    """Bidirectional LSTM or GRU (eq. 1), and the memory that the decoder attends to.
+    """Bidirectional LSTM (eq. 1), and the memory that the decoder attends to.
 
     Sentences may be padded on either side; everything returned has the columns of `src_tokens`.
     """
+
+    layers: type[nn.RNNBase] = nn.LSTM
 
     def __init__(
         self, dictionary, args, embed_tokens: nn.Embedding, memory: SourceMemory, input_size: Optional[int] = None
@@ -34,10 +33,9 @@ class RecurrentEncoder(FairseqEncoder):
         self.memory = memory
         self._max_positions = args.max_source_positions
 
-    @staticmethod
-    def build_layers(args, input_size: int) -> nn.RNNBase:
+    def build_layers(self, args, input_size: int) -> nn.RNNBase:
         """The recurrent layers."""
-        return _LAYERS[args.cell](
+        return self.layers(
             input_size,
             args.encoder_hidden_size,
             args.encoder_layers,

@@ -21,7 +21,6 @@ from ...options import (
     require_joined_dictionary,
     require_trees,
 )
-from .cells import CellType
 from .decoder import InputFeedingDecoder, RecurrentDecoder
 from .encoder import RecurrentEncoder
 from .source_attention import GlobalAttention, GlobalMemory, SourceAttention, SourceMemory
@@ -31,7 +30,6 @@ from .source_attention import GlobalAttention, GlobalMemory, SourceAttention, So
 class RecurrentOptions(FairseqDataclass):
     """Options of the recurrent base; defaults are those of Tran & Bisk (2018), Sec. 4.3."""
 
-    cell: CellType = option(CellType.lstm, "recurrent cell of encoder and decoder")
     dropout: float = option(0.3, "dropout between layers and of the output state", "[0, 1)")
     embedding_dropout: Optional[float] = option(
         0.0, "dropout of source and target embeddings; OpenNMT has none", "[0, 1)"

@@ -1,4 +1,4 @@
-"""The conditional GRU decoder with deep output, of Nematus (Sennrich et al. 2017), on which SDAtt is built."""
+"""The GRU encoder and the conditional GRU decoder with deep output of Nematus (Sennrich et al. 2017), base of SDAtt."""
 
 import torch
 from torch import nn
@@ -6,10 +6,17 @@ from torch import nn
 from ..recurrent.cells import GRUCell
 from ..recurrent.decoder import RecurrentDecoder
 from ..recurrent.dropout import RecurrentDropout
+from ..recurrent.encoder import RecurrentEncoder
 from ..recurrent.source_attention import Memory
 
 # of states: into gates and candidate of the first GRU, into the attention, into gates and candidate of the second
 MASKS = 5
+
+
+class GRUEncoder(RecurrentEncoder):
+    """Bidirectional GRU."""
+
+    layers = nn.GRU
 
 
 class ConditionalGRUDecoder(RecurrentDecoder):

@@ -9,11 +9,10 @@ from fairseq.models import register_model
 from torch import nn
 
 from ...options import option, register_presets
-from ..recurrent.cells import CellType, GRUCell
-from ..recurrent.encoder import RecurrentEncoder
+from ..recurrent.cells import GRUCell
 from ..recurrent.model import RecurrentModel, RecurrentOptions
 from .attention import AdditiveAttention, AdditiveMemory, FlexibleWeights, LocalSoftmax, LocalWeights, SourceWeights
-from .conditional_gru import ConditionalGRUDecoder
+from .conditional_gru import ConditionalGRUDecoder, GRUEncoder
 from .position_metrics import log_positions
 from .syntax_directed_attention import (
     POSITION_HELP,
@@ -46,7 +45,6 @@ class ContextState(StrEnum):
 class SyntaxDirectedOptions(RecurrentOptions):
     """Options of SDAtt and its peers; the presets choose the attention."""
 
-    cell: CellType = option(CellType.gru, "recurrent cell of encoder and decoder; gru")
     dropout: float = option(0.2, "dropout of embeddings, of annotations, and around the deep output", "[0, 1)")
     embedding_dropout: Optional[float] = option(
         None, "dropout of source and target embeddings; default: --dropout, as in Nematus", "[0, 1)"
@@ -149,11 +147,8 @@ class SyntaxDirectedModel(RecurrentModel):
     @classmethod
     def check_options(cls, args, task):
         super().check_options(args, task)
-        if args.cell != CellType.gru or args.decoder_layers != 1:
-            raise ValueError(
-                f"--cell {args.cell} --decoder-layers {args.decoder_layers}: the decoder is a conditional GRU; give "
-                "--cell gru --decoder-layers 1"
-            )
+        if args.decoder_layers != 1:
+            raise ValueError(f"--decoder-layers {args.decoder_layers}: a conditional GRU has one layer")
         if args.encoder_layers > 1 and (args.recurrent_dropout or args.variational_dropout):
             raise ValueError(
                 f"--encoder-layers {args.encoder_layers}: --recurrent-dropout and --variational-dropout need one, "
@@ -193,7 +188,7 @@ class SyntaxDirectedModel(RecurrentModel):
 
     @classmethod
     def build_encoder(cls, args, task, embed_tokens, memory):
-        kind = (RecurrentEncoder, UnitEncoder, TwoSequenceEncoder)[args.sdatt_sdr]
+        kind = (GRUEncoder, UnitEncoder, TwoSequenceEncoder)[args.sdatt_sdr]
         return kind(task.source_dictionary, args, embed_tokens, memory)
 
     @classmethod

@@ -13,11 +13,10 @@ import torch
 from torch import Tensor, nn
 
 from ..recurrent.cells import GRUCell
-from ..recurrent.encoder import RecurrentEncoder
 from ..recurrent.rotation import Rotation
 from ..recurrent.source_attention import Memory, Source
 from .attention import AdditiveAttention, AdditiveMemory, global_weights
-from .conditional_gru import MASKS, ConditionalGRUDecoder
+from .conditional_gru import MASKS, ConditionalGRUDecoder, GRUEncoder
 from .syntax_directed_attention import MissingParse, refuse_unparsed
 
 UNIT_INPUTS = ("parent_pieces", "word_starts")
@@ -123,7 +122,7 @@ class DependencyUnits(nn.Module):
         return x.mean(dim=2)
 
 
-class UnitEncoder(RecurrentEncoder):
+class UnitEncoder(GRUEncoder):
     """Reads [V_x; V_U]: the embedding of a token, and the vector of its word's unit."""
 
     def __init__(self, dictionary, args, embed_tokens, memory, input_size: Optional[int] = None):

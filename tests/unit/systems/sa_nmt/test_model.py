@@ -8,7 +8,6 @@ from oracles import syntax_translation as oracle
 from fairseq_syntax.systems.sa_nmt.model import punctuation
 
 PAD, EOS, MARKS = 1, 2, (12, 13)
-CELLS = ["lstm", "gru"]
 # architecture -> the oracle's settings
 SYSTEMS = {
     "nmt_lstm": {"context": "none"},
@@ -45,20 +44,19 @@ def loss(logits):
     return torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
 
 
-@pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("arch", SYSTEMS)
 @pytest.mark.parametrize(
     "more",
     [{}, {"decoder_hidden_size": 7, "untied_output": True, "encoder_layers": 1, "decoder_layers": 1}],
     ids=["", "bridged, untied, one layer"],
 )
-def test_equals_the_paper_word_by_word(build, arch, cell, more):
-    model = build(arch, cell=cell, **more)
+def test_equals_the_paper_word_by_word(build, arch, more):
+    model = build(arch, **more)
     assert ("bridges.0.weight" in model.decoder.state_dict()) == bool(more)
     tied = model.decoder.output_projection.weight is model.decoder.embed_tokens.weight
     assert tied != bool(more)
     found, extra = model(*arguments(batch()))
-    settings = {"cell": cell, "layers": 1 if more else 2, "eos": EOS, **SYSTEMS[arch]}
+    settings = {"layers": 1 if more else 2, "eos": EOS, **SYSTEMS[arch]}
     expected = []
     for row, (sentence, previous) in enumerate(zip(SENTENCES, TARGETS, strict=True)):
         logits, gates, attention = oracle.translate(everything(model), sentence, previous, **settings)
@@ -118,7 +116,7 @@ def arguments(pair):
 def test_punctuation_is_barred_where_asked(build, arch):
     model, free = build(arch, sa_punctuation_never_heads=True), build(arch)
     found, _ = model(*arguments(batch()))
-    settings = {"cell": "lstm", "layers": 2, "eos": EOS, "barred_ids": MARKS, **SYSTEMS[arch]}
+    settings = {"layers": 2, "eos": EOS, "barred_ids": MARKS, **SYSTEMS[arch]}
     for row, (sentence, previous) in enumerate(zip(SENTENCES, TARGETS, strict=True)):
         expected, _, _ = oracle.translate(everything(model), sentence, previous, **settings)
         torch.testing.assert_close(found[row], expected, atol=1e-10, rtol=0)

@@ -414,8 +414,7 @@ def test_first_values_are_those_of_nematus(build):
 @pytest.mark.parametrize(
     "arch, options, message",
     [
-        ("sdatt", {"cell": "lstm"}, "--cell lstm --decoder-layers 1: the decoder is a conditional GRU"),
-        ("sdatt", {"decoder_layers": 2}, "--cell gru --decoder-layers 2: the decoder is a conditional GRU"),
+        ("sdatt", {"decoder_layers": 2}, "--decoder-layers 2: a conditional GRU has one layer"),
         ("sdatt", {"variational_dropout": True, "encoder_layers": 2}, "--encoder-layers 2: .* need one"),
         ("sdatt", {"recurrent_dropout": 0.2, "encoder_layers": 2}, "--encoder-layers 2: .* need one"),
         ("sdatt", {"sdatt_sdr": 2}, "--sdatt-sdr 2: needs --sdatt-attention global"),
