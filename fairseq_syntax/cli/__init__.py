@@ -1,1 +1,1 @@
-"""The program, `fairseq-syntax VERB`: a file a verb; `program` finds them, `common` is what they share."""
+"""The program `fairseq-syntax`; its verbs are in `tools`."""

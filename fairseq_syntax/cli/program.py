@@ -1,4 +1,4 @@
-"""fairseq-syntax VERB: one program. A verb is a module of this folder, which is loaded when the verb is given."""
+"""The program `fairseq-syntax VERB`. A verb is a module of `tools`, loaded on demand."""
 
 import argparse
 import difflib
@@ -14,15 +14,15 @@ GROUPS = {
         "parse": "parse tokenised text into CoNLL-U",
         "preprocess": "binarize text as fairseq-preprocess does, together with its trees",
         "perturb": "damage the trees of a CoNLL-U file on purpose",
-        "linearize": "make a multi-task corpus, to learn translation and parsing at once",
+        "linearize": "make a multi-task corpus, to learn translation and parsing together",
         "dictionary": "build an open source dictionary, which keeps the spelling of every word",
         "characters": "split text into characters, or join them again",
         "length-prior": "estimate target lengths, for the beam search",
     },
     "inspect": {
-        "look": "draw what a model sees in a sentence: trees, heads, graphs, attention, gates, constituents",
-        "whatif": "change the tree of a sentence, and see what changes in its translation",
-        "align": "align words of sentences and their translations, from attention",
+        "look": "draw the trees, heads, graphs, attention, gates or constituents of a model",
+        "whatif": "change the tree of a sentence, and see how its translation changes",
+        "align": "align the words of sentences and their translations, by attention",
     },
     "evaluate": {
         "compare": "score systems over seeds, test them, and show where they differ",
@@ -47,7 +47,7 @@ VERBS = {verb: line for group in GROUPS.values() for verb, line in group.items()
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The options without a verb; the verbs are listed at the end."""
+    """The parser of the program, whose help lists the verbs."""
     lines = []
     for group, verbs in GROUPS.items():
         lines += [f"{group}:", *(f"  {verb:<14}{line}" for verb, line in verbs.items())]
@@ -72,7 +72,7 @@ def load(verb: str):
 
 
 def print_completion(shell: str) -> int:
-    """Print a script for a shell; made once, it costs no start of the program."""
+    """Print a completion script, which works without starting the program."""
     import shtab
 
     whole = argparse.ArgumentParser(prog=PROGRAM)
@@ -88,7 +88,7 @@ def main(argv: list[str] | None = None) -> int:
     """Entry point. Exit status: 0, 1 for bad data, 2 for bad usage."""
     argv = sys.argv[1:] if argv is None else argv
     parser = build_parser()
-    # what follows a verb is the verb's
+    # arguments after a verb belong to the verb
     args = parser.parse_args(argv if argv[:1] and argv[0].startswith("-") else argv[:1])
     verb = args.verb
     if verb is None and not args.completion:

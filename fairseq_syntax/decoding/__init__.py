@@ -1,1 +1,1 @@
-"""How hypotheses are looked for and what is known of them: a prior over lengths, words behind unknown words."""
+"""Additions to beam search: a prior over lengths, and source words for unknown target words."""

@@ -1,8 +1,8 @@
-"""Beam search that knows how long translations are: p(L_y | L_x), Hashimoto & Tsuruoka (2017), eq. 10.
+"""Beam search with a prior over target lengths (Hashimoto & Tsuruoka 2017, eq. 10).
 
     score(y | x) = (sum_t log p(y_t | x, y_<t) + log p(L_y | L_x)) / T
 
-Lengths in p(L_y | L_x) are without EOS on both sides; the divisor T counts EOS, whose log-probability is in the sum.
+The lengths L_x and L_y do not count EOS; T does, and the sum includes its log-probability.
 """
 
 from enum import StrEnum
@@ -15,23 +15,23 @@ from scipy.special import ndtr
 from torch import Tensor
 
 FLOOR = 1e-8
-"""Least probability of a length, before rows are normalised."""
+"""Smallest probability of a length, before rows are normalised."""
 
 FORBIDDEN = -1e4
-"""Log-probability of a length that is ruled out. Finite: at the greatest length EOS is all that is left."""
+"""Log-probability of a forbidden length; finite, because only EOS is possible at the greatest length."""
 
 LONGEST = 1024
-"""Longer lengths are not told apart."""
+"""Longer lengths share one row or column."""
 
-_KERNEL = np.array([1, 2, 3, 2, 1]) / 3  # over source lengths up to 2 away; the length itself counts fully
+_KERNEL = np.array([1, 2, 3, 2, 1]) / 3  # weights of source lengths up to 2 away; the length itself has weight 1
 _BACK_OFF = 5.0  # pseudo-counts
-_LEAST_SPREAD = 0.01  # of logarithms of ratios
+_LEAST_SPREAD = 0.01  # smallest standard deviation of log-ratios
 
 
 Smoothing = StrEnum("Smoothing", "kernel raw")
-"""How probabilities are made of the counts of lengths."""
+"""Estimation of probabilities from counts of lengths."""
 Unseen = StrEnum("Unseen", "floor author")
-"""What becomes of lengths that no training pair has."""
+"""Treatment of lengths that do not occur in training."""
 
 
 def length_table(
@@ -41,24 +41,22 @@ def length_table(
     unseen: str = Unseen.floor,
     bin_size: int = 1,
 ) -> np.ndarray:
-    """log p(L_y | L_x), estimated from the lengths of sentence pairs.
+    """Estimate log p(L_y | L_x) from the lengths of sentence pairs.
 
-    `raw`: relative frequencies, the paper's. `kernel`: triangular weights over source lengths up to 2 away, and 5
-    pseudo-counts of a log-normal distribution of (L_y + 1) / (L_x + 1) with mean and deviation of the data. Every
-    probability is at least about 1e-8. Unseen lengths as by the `author`, with `raw` only: a pair that was not seen is
-    forbidden (`FORBIDDEN`).
+    `raw` smoothing takes relative frequencies, as in the paper. `kernel` adds counts of source lengths up to 2 away,
+    with triangular weights, and 5 pseudo-counts from a log-normal distribution of (L_y + 1) / (L_x + 1). Probabilities
+    are at least about 1e-8, except that `author`, for `raw` only, gives `FORBIDDEN` to unseen pairs.
 
-    A source length adds nothing, and its row is 0, if the data say nothing of it: it is shorter or longer than every
-    source sentence, or no pair counts for it. The ratio alone would not do: where a model has seen no such sentence
-    either, the division by the length makes the most improbable lengths, which are great, the best.
+    Rows of source lengths without counts are 0, so that they have no prior. The ratio alone would not do there: for
+    lengths that the model has not seen either, division by the length makes long, improbable translations the best.
 
     Args:
         source, target: (pairs,) lengths without EOS.
-        bin_size: count source lengths together in groups of so many.
+        bin_size: number of source lengths counted together.
 
-    Returns (X + 2, Y + 2), finite, where X and Y are the longest lengths, `LONGEST` at most; the last row and column
-    stand for everything longer. exp of each row that is not 0 sums to 1, but not of `author`'s. Raises ValueError: no
-    pairs; kernel with unseen lengths as by the author; bin_size below 1.
+    Returns (X + 2, Y + 2), finite, for longest lengths X and Y, at most `LONGEST`; the last row and column stand for
+    all longer ones. Rows with a prior sum to 1 in exp, except with `author`. Raises ValueError: no pairs, `author` with
+    `kernel`, or `bin_size` below 1.
     """
     source, target = np.asarray(source), np.asarray(target)
     if not len(source):
@@ -67,11 +65,11 @@ def length_table(
         raise ValueError(f"a bin of {bin_size} lengths: must be at least 1")
     if unseen == Unseen.author and smoothing != Smoothing.raw:
         raise ValueError(
-            "unseen lengths are forbidden by the author only in raw counts; the kernel leaves none unseen: "
+            "--unseen author needs raw counts, because the kernel leaves no length unseen: "
             "choose --smoothing raw --unseen author, or --unseen floor"
         )
     counts = _counts(source, target, bin_size, _KERNEL if smoothing == Smoothing.kernel else None)
-    told = counts.any(axis=1, keepdims=True)
+    has_prior = counts.any(axis=1, keepdims=True)
     if smoothing == Smoothing.kernel:
         counts += _BACK_OFF * _ratios(source, target, *counts.shape)
     probabilities = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
@@ -81,26 +79,26 @@ def length_table(
     else:
         probabilities = np.maximum(probabilities, FLOOR)
         table = np.log(probabilities / probabilities.sum(axis=1, keepdims=True))
-    return np.where(told, table, 0.0)
+    return np.where(has_prior, table, 0.0)
 
 
 def _counts(source: np.ndarray, target: np.ndarray, bin_size: int, kernel: np.ndarray | None) -> np.ndarray:
-    """(X + 2, Y + 2) pairs of each length, those of a bin together, and those of neighbours by a kernel."""
+    """Counts of pairs (X + 2, Y + 2), with source lengths in bins, and smoothed by a kernel."""
     height, width = (min(int(lengths.max()), LONGEST) + 2 for lengths in (source, target))
     cells = np.minimum(source, height - 1) * width + np.minimum(target, width - 1)
     counts = np.bincount(cells, minlength=height * width).reshape(height, width).astype(np.float64)
-    # what is longer than everything is neither in a bin nor anybody's neighbour
-    known, longer = counts[:-1], counts[-1:]
-    known = np.add.reduceat(known, np.arange(0, height - 1, bin_size))
+    # the last row, for longer lengths, is neither binned nor smoothed
+    inside, longer = counts[:-1], counts[-1:]
+    inside = np.add.reduceat(inside, np.arange(0, height - 1, bin_size))
     if kernel is not None:
-        shortest = known.any(axis=1).argmax()
-        known = convolve1d(known, kernel, axis=0, mode="constant")
-        known[:shortest] = 0
-    return np.concatenate([known[np.arange(height - 1) // bin_size], longer])
+        shortest = inside.any(axis=1).argmax()
+        inside = convolve1d(inside, kernel, axis=0, mode="constant")
+        inside[:shortest] = 0
+    return np.concatenate([inside[np.arange(height - 1) // bin_size], longer])
 
 
 def _ratios(source: np.ndarray, target: np.ndarray, height: int, width: int) -> np.ndarray:
-    """(height, width) P(L_y | L_x) of the log-normal ratios; the last column holds what is left."""
+    """P(L_y | L_x) from log-normal ratios: (height, width), where the last column has the remaining probability."""
     logarithms = np.log(target + 1.0) - np.log(source + 1.0)
     # between L_y and L_y + 1, on the scale of L_y + 1
     edges = np.log(np.arange(width - 1) + 1.5) - np.log(np.arange(height) + 1.0)[:, None]
@@ -109,21 +107,21 @@ def _ratios(source: np.ndarray, target: np.ndarray, height: int, width: int) -> 
 
 
 def log_probabilities(table: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """(pairs,) log p(L_y | L_x) of lengths without EOS; those beyond the table are its last."""
+    """log p(L_y | L_x) for lengths without EOS: (pairs,). Lengths beyond the table take its last row or column."""
     height, width = table.shape
     return table[np.minimum(source, height - 1), np.minimum(target, width - 1)]
 
 
 class LengthPriorBeamSearch(BeamSearch):
-    """Beam search by eq. 10: EOS costs log p(L_y | L_x), where L_y is the number of tokens before it.
+    """Beam search by eq. 10, which adds log p(L_y | L_x) to the score of EOS, with L_y tokens before it.
 
-    fairseq's generator divides by T afterwards. It sets the source lengths of the sentences that are left before
-    every step, if its `should_set_src_lengths` says so; see `use_length_prior`.
+    fairseq's generator divides by T afterwards. With `should_set_src_lengths`, it sets the source lengths before every
+    step; see `use_length_prior`.
 
     Args:
-        table: (X + 2, Y + 2) of `length_table`.
-        rerank: add the prior after the best continuations are chosen, so that it orders finished hypotheses only.
-            By default it is added before, and decides when EOS is among them.
+        table: (X + 2, Y + 2) from `length_table`.
+        rerank: whether the prior is added after the best continuations are chosen, so that it only orders finished
+            hypotheses; by default it also influences the choice of EOS.
     """
 
     def __init__(self, tgt_dict, table: Tensor, rerank: bool = False):
@@ -133,7 +131,7 @@ class LengthPriorBeamSearch(BeamSearch):
         self.register_buffer("table", table)
 
     def step(self, step: int, lprobs, scores, prev_output_tokens=None, original_batch_idxs=None):
-        """As in fairseq; lprobs (B, beam, V)."""
+        """As in fairseq, for lprobs (B, beam, V)."""
         self.table = self.table.to(lprobs.device)  # fairseq moves models, not searches
         height, width = self.table.shape
         source_lengths = (self.src_lengths.to(lprobs.device) - 1).clamp(0, height - 1)  # EOS is counted
@@ -148,9 +146,9 @@ class LengthPriorBeamSearch(BeamSearch):
 
 
 def use_length_prior(generator, table: np.ndarray, rerank: bool = False) -> None:
-    """Let fairseq's `SequenceGenerator` search with a length prior; see `LengthPriorBeamSearch`.
+    """Set up a length prior in fairseq's `SequenceGenerator`; see `LengthPriorBeamSearch`.
 
-    Raises ValueError: it searches in another way than by plain beam search, or its scores are not those of eq. 10.
+    Raises ValueError: the generator does not use plain beam search, or its scores differ from eq. 10.
     """
     if type(getattr(generator, "search", None)) is not BeamSearch:
         raise ValueError(

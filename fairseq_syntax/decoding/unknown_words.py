@@ -1,6 +1,6 @@
-"""Which source word each target word attends to most, for `--replace-unk` (Jean et al. 2015; Hashimoto et al. 2016).
+"""Source words with most attention, for `--replace-unk` (Jean et al. 2015; Hashimoto et al. 2016).
 
-fairseq looks up `hypo["alignment"][t]`, a source word for target word t, and never fills it in.
+fairseq looks up `hypo["alignment"][t]`, the source word for target word t, but never sets it.
 """
 
 import logging
@@ -14,14 +14,14 @@ logger = logging.getLogger(__name__)
 
 
 def strongest_words(attention: Tensor, sentence: Tensor, tokens: Tensor, pad: int) -> Tensor:
-    """(N,) the source word of greatest attention, from the sentence's first token; EOS and padding are not words.
+    """The source word with most attention for each target token, (N,), counted from its sentence's first token.
 
-    Of equal ones it is the first, and 0 in a sentence without words.
+    EOS and padding are not words. Ties go to the first word; in a sentence without words, it is 0.
 
     Args:
-        attention: (T, N) one column for each of N target tokens, of any sentences of the batch.
-        sentence: (N,) row of the batch that the token is a translation of.
-        tokens: (B, T) source tokens, each row ending in EOS, padded on either side.
+        attention: (T, N) attention of N target tokens from any sentences of the batch.
+        sentence: (N,) row of each target token's sentence in the batch.
+        tokens: (B, T) source tokens, ending in EOS, padded on either side.
         pad: index of padding.
     """
     real = tokens.ne(pad)
@@ -33,40 +33,40 @@ def strongest_words(attention: Tensor, sentence: Tensor, tokens: Tensor, pad: in
 
 
 class AligningGenerator(SequenceGenerator):
-    """fairseq's generator, whose hypotheses have in "alignment" the source word of each of their words.
+    """fairseq's generator with the source word of each target word in the "alignment" of hypotheses.
 
-    (words,) LongTensor on the CPU, EOS's last. Words as fairseq prints them: a BOS inside a hypothesis is not a word.
-    The attention of an ensemble is the mean of its members'.
+    It is a LongTensor (words,) on the CPU, with EOS last, for the words that fairseq prints, which do not include a BOS
+    inside a hypothesis. The attention of an ensemble is the mean over its members.
     """
 
     def _generate(self, sample, *args, **kwargs):
-        found = super()._generate(sample, *args, **kwargs)
-        hypotheses = [hypothesis for beam in found for hypothesis in beam]
+        beams = super()._generate(sample, *args, **kwargs)
+        hypotheses = [hypothesis for beam in beams for hypothesis in beam]
         tokens = sample["net_input"]["src_tokens"]
         if any(hypothesis["attention"].shape[:1] != tokens.shape[1:] for hypothesis in hypotheses):
             raise ValueError(
                 "--replace-unk: the model gives no attention to the source tokens; translate without the option"
             )
         lengths = [len(hypothesis["tokens"]) for hypothesis in hypotheses]
-        sentence = torch.arange(len(found), device=tokens.device).repeat_interleave(
-            torch.tensor([sum(len(hypothesis["tokens"]) for hypothesis in beam) for beam in found]).to(tokens.device)
+        sentence = torch.arange(len(beams), device=tokens.device).repeat_interleave(
+            torch.tensor([sum(len(hypothesis["tokens"]) for hypothesis in beam) for beam in beams]).to(tokens.device)
         )
         attention = torch.cat([hypothesis["attention"] for hypothesis in hypotheses], dim=1)
         words = strongest_words(attention, sentence, tokens, self.pad).cpu().split(lengths)
-        # what fairseq does not print has no place, or all after it were those of their neighbours
+        # drops what fairseq does not print, which would shift all later words
         silent = torch.tensor(sorted((self.symbols_to_strip_from_output | {self.tgt_dict.bos()}) - {self.eos}))
         for hypothesis, aligned in zip(hypotheses, words, strict=True):
             hypothesis["alignment"] = aligned[~torch.isin(hypothesis["tokens"].cpu(), silent)]
-        return found
+        return beams
 
 
 def aligning_generator(models, args, seq_gen_cls, left_pad_source: bool, dictionaries) -> type:
-    """The class of the generator for `--replace-unk`; its models keep their attention.
+    """The generator class for `--replace-unk`, whose models keep their attention.
 
-    Raises ValueError: `args` do not go together, or the caller asks for another class.
+    Raises ValueError: options conflict, or the caller requires another class.
     """
     if seq_gen_cls is not None:
-        raise ValueError(f"--replace-unk: not with a generator of its own kind ({seq_gen_cls.__name__})")
+        raise ValueError(f"--replace-unk cannot be combined with another generator class ({seq_gen_cls.__name__})")
     for option in ("print_alignment", "score_reference"):
         if getattr(args, option, None):
             raise ValueError(
@@ -74,8 +74,8 @@ def aligning_generator(models, args, seq_gen_cls, left_pad_source: bool, diction
             )
     if left_pad_source and any(isinstance(model, LSTMModel) for model in models):
         raise ValueError(
-            "--left-pad-source: with --replace-unk, not for fairseq's lstm, whose attention is that of sentences "
-            "padded on the right; leave the option out"
+            "--left-pad-source: with --replace-unk, not for fairseq's lstm, whose attention assumes padding on "
+            "the right; leave the option out"
         )
     if any(symbol.endswith("@@") or symbol.startswith("\u2581") for words in dictionaries for symbol in words.symbols):
         logger.warning(

@@ -129,7 +129,7 @@ class Evaluation:
     def delta(self, metric: str, baseline: System, system: System, sentences: np.ndarray | None = None) -> tuple:
         """The difference of the means over runs, and its interval, on all sentences or those with the given indices."""
         chosen = slice(None) if sentences is None else sentences
-        first, second = (self.statistics(metric, each.name)[:, chosen] for each in (baseline, system))
+        first, second = (self.statistics(metric, name)[:, chosen] for name in (baseline.name, system.name))
         scores, draws = self.metrics[metric].scores, (self.chance.resamples, self.chance.seed)
         mean = float(scores(second.sum(axis=1)).mean() - scores(first.sum(axis=1)).mean())
         return mean, interval(resampled(second, scores, *draws) - resampled(first, scores, *draws))
@@ -137,7 +137,7 @@ class Evaluation:
     def difference(self, metric: str, baseline: System, system: System) -> Difference:
         """All tests of a system against a baseline, without correction."""
         delta, ends = self.delta(metric, baseline, system)
-        first, second = (self.statistics(metric, one.name) for one in (baseline, system))
+        first, second = (self.statistics(metric, name) for name in (baseline.name, system.name))
         scores, higher = self.metrics[metric].scores, self.metrics[metric].higher
         sign = sign_test(first, second, scores) if "sign" in self.tests else None
         p = {
@@ -238,13 +238,11 @@ def notes(buckets: dict) -> list[str]:
     for group in buckets["groups"]:
         if group["merged"]:
             parts = ", ".join(f"{bucket['label']} ({bucket['size']})" for bucket in group["merged"])
-            lines.append(
-                f"{title} {group['label']}: {parts}, put together since some have fewer than {minimum} sentences"
-            )
+            lines.append(f"{title} {group['label']}: {parts}, merged because some have fewer than {minimum} sentences")
     if buckets["groups"][0]["size"] < minimum:
-        lines.append(f"{title}: fewer than {minimum} sentences in all, which say little")
+        lines.append(f"{title}: fewer than {minimum} sentences in all, too few to conclude much")
     if buckets["left_out"]:
-        lines.append(f"{title}: not known of {buckets['left_out']} sentences, which are left out")
+        lines.append(f"{title}: unknown for {buckets['left_out']} sentences, which are left out")
     return lines
 
 

@@ -119,7 +119,7 @@ def read_record(path: str | Path) -> Record:
             return record_of(json.load(file))
         except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, RecursionError):
             pass
-    raise TreeFormatError(f"{path}: not what fairseq-syntax contrast --output has written; name such a file")
+    raise TreeFormatError(f"{path}: not a record of fairseq-syntax contrast --output; give such a file")
 
 
 def check_records(records: Sequence[Record]) -> None:

@@ -93,9 +93,9 @@ def read_output(path: str | Path) -> Output:
     for kind in "STH":
         for sentence, entry in kinds[kind].items():
             if sentence not in hypotheses:
-                wanted = "D-" if kinds["D"] else "H- or D-"
+                expected = "D-" if kinds["D"] else "H- or D-"
                 raise ValueError(
-                    f"{path}:{entry.line}: sentence {sentence} has a {kind}- line, but no {wanted} line; "
+                    f"{path}:{entry.line}: sentence {sentence} has a {kind}- line, but no {expected} line; "
                     "is the output complete?"
                 )
     return Output(str(path), kinds["S"], kinds["T"], hypotheses)
@@ -108,9 +108,7 @@ def _hypothesis(path, number: int, kind: str, sentence: int, rest: str) -> Entry
     except ValueError:
         value = math.nan
     if math.isnan(value):
-        raise ValueError(
-            f"{path}:{number}: {kind}-{sentence} must be followed by a score, but {score[:40]!r} stands there"
-        )
+        raise ValueError(f"{path}:{number}: {kind}-{sentence} must be followed by a score, not {score[:40]!r}")
     return Entry(text.strip(), number, value)
 
 

@@ -81,17 +81,17 @@ def parse_points(records: Records) -> dict[str, dict[Parses, list[dict]]]:
         for file, uas in files.items()
     }
     curves: dict[str, dict[Parses, list[dict]]] = {}
-    for each in in_order(parses.values()):
+    for level in in_order(parses.values()):
         for name, of_system in points.items():
-            of_parses = [point for point in of_system if parses[point["parses"]] == each]
+            of_parses = [point for point in of_system if parses[point["parses"]] == level]
             if of_parses:
-                curves.setdefault(name, {})[each] = of_parses
+                curves.setdefault(name, {})[level] = of_parses
     return {name: curves[name] for name in records if name in curves}
 
 
 def in_order(parses: Iterable[Parses]) -> list[Parses]:
     """Distinct parses, the best first and those alone last."""
-    return sorted(set(parses), key=lambda each: (each.alone != "", -each.uas))
+    return sorted(set(parses), key=lambda level: (level.alone != "", -level.uas))
 
 
 def draw_parse_quality(curves: dict[str, dict[Parses, list[dict]]]):

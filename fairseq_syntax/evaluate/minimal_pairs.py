@@ -95,7 +95,7 @@ def _read_details(path: str, size: int) -> dict[str, list[str]]:
     header = rows[0] if rows else []
     for name in header:
         if header.count(name) > 1:
-            raise TreeFormatError(f"{path}:1: column {name!r} is there twice; rename one")
+            raise TreeFormatError(f"{path}:1: column {name!r} occurs twice; rename one")
     if len(rows) != size + 1:
         raise TreeFormatError(
             f"{path}: {max(len(rows) - 1, 0)} rows below the header, but there are {size} pairs; give a row each"
@@ -116,7 +116,7 @@ def write_pairs(folder: str | Path, source_language: str, target_language: str, 
     Raises TreeFormatError: there are no pairs.
     """
     if not rows:
-        raise TreeFormatError(f"{folder}: no pair can be made of this text; nothing was written")
+        raise TreeFormatError(f"{folder}: this text has no pairs; nothing was written")
     names = [name for name in rows[0] if name not in _NAMES]
     languages = {"source": source_language, "correct": target_language, "incorrect": target_language}
     contents = {pattern.replace("*", languages[name]): [row[name] for row in rows] for name, pattern in _NAMES.items()}

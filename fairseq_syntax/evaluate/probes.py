@@ -68,15 +68,15 @@ def tables(answers: Answers, runs: Answers, baseline: str, most: int | None = No
         if any(record.get(key) != every[0].get(key) for key in ("verb", "digest", "measure")):
             first = every[0]
             raise ValueError(
-                f"{record['system']}-{record['seed']} and {first['system']}-{first['seed']} were asked different "
-                "things; remove the older record and ask again"
+                f"{record['system']}-{record['seed']} and {first['system']}-{first['seed']} are records of "
+                "different data or settings; remove the older record and run the probe again"
             )
         run = runs.get(record["system"], {}).get(str(record["seed"]))
         then, now = record.get("training", {}), training_of(run) if run else {}
-        if any(then[key] != now[key] for key in then.keys() & now.keys()):  # early records say less
+        if any(then[key] != now[key] for key in then.keys() & now.keys()):  # older records lack some keys
             raise ValueError(
-                f"{record['system']}-{record['seed']} has been trained again since it was asked; remove the record and "
-                "ask again"
+                f"{record['system']}-{record['seed']} was trained again after the probe; remove the record and run "
+                "the probe again"
             )
     yield from _TABLES[every[0]["verb"]](answers, runs, baseline, most)
 
@@ -94,7 +94,7 @@ def _contrast(answers: Answers, runs: Answers, baseline: str, most: int | None) 
         tested = ", ".join(tests) if tests and name != baseline else "-"
         interval = f"{100 * low:.1f}–{100 * high:.1f}"
         rows.append([name, len(of_seed), size, _percent(of_seed.values()), interval, tested])
-    yield Table("pairs of which the right translation has the higher score", header, rows)
+    yield Table("pairs whose correct translation has the higher score", header, rows)
     for group, members in _some(groups_of(details), most):
         title = f"right pairs in percent, by {group}"
         yield _by_group(title, members, {name: list(of_seed.values()) for name, of_seed in right.items()})
@@ -198,7 +198,7 @@ def _scores(runs: Answers, name: str, seed: str, split: str) -> dict:
     try:
         return runs[name][seed]["scores"][split]
     except KeyError:
-        raise ValueError(f"{name}-{seed} was asked to translate {split} without a parse, but has no record") from None
+        raise ValueError(f"{name}-{seed} translated {split} without a parse, but has no record with parses") from None
 
 
 _TABLES = {"contrast": _contrast, "whatif": _whatif, "attachment": _attachment, "unparsed": _unparsed}

@@ -86,10 +86,10 @@ def check_scores(
     Records with settings that `Bleu` lacks or with another number of references are not checked. Versions of sacrebleu
     may differ, since they give the same scores. The message names the `path` of the references.
     """
-    said = record["scores"].get(split, {}).get("BLEU")
-    if said is None:
+    stored = record["scores"].get(split, {}).get("BLEU")
+    if stored is None:
         return
-    recorded = said["signature"].partition("|version:")[0]
+    recorded = stored["signature"].partition("|version:")[0]
     settings = dict(field.partition(":")[::2] for field in recorded.split("|"))
     if settings.get("tok") not in BLEU.TOKENIZERS:
         return
@@ -97,9 +97,9 @@ def check_scores(
     if bleu.signature(len(references[0])).partition("|version:")[0] != recorded:
         return
     score = bleu.score(bleu.statistics(hypotheses, references))
-    if abs(said["score"] - score) > 0.005:
+    if abs(stored["score"] - score) > 0.005:
         raise ValueError(
-            f"{path}: BLEU of {record['system']}-{record['seed']} is {score:.2f} with it, but {said['score']:.2f} in "
+            f"{path}: BLEU of {record['system']}-{record['seed']} is {score:.2f} with it, but {stored['score']:.2f} in "
             f"its record; give the reference of --split {split}"
         )
 

@@ -1,1 +1,1 @@
-"""Drawing: trees, arcs and heat maps as SVG, PNG and PDF. No model, no data set."""
+"""Drawing of trees, graphs and heat maps as SVG, PNG and PDF, without models and data sets."""

@@ -1,4 +1,4 @@
-"""Arcs over a line of words, and below it: what pictures of trees and of graphs have in common."""
+"""Arcs above and below a line of words, for pictures of trees and graphs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,56 +12,56 @@ from matplotlib.patches import FancyArrowPatch  # isort: skip
 from matplotlib.path import Path as Outline  # isort: skip
 
 _FONT = 9  # points
-_SMALL = 7  # points, of what stands under words
-_LABEL = 6  # points, of labels of arcs
+_SMALL = 7  # points, for text below words
+_LABEL = 6  # points, for labels of arcs
 _GAP = 10.0  # points between words
-_STEP = 16.0  # points between arcs, one above the other
+_STEP = 16.0  # points between levels of arcs
 _LINE = 13.0  # points between lines of text
-_APART = 3.0  # points between labels, and between the two ends of arcs at a head
+_APART = 3.0  # points between labels, and from the middle of a head to arcs that leave it
 
 
 @dataclass(frozen=True)
 class Arc:
     """An arc from a head to a dependent."""
 
-    dependent: int  # number of the word from 0
-    head: int | None  # likewise; None: the arc comes from outside the sentence
-    label: str  # at its top
-    gid: str  # of the line in the picture
-    label_gid: str  # of the label
-    width: float = 0.9  # of the line, in points
-    dashed: bool = False  # the line
+    dependent: int  # number of the dependent, from 0
+    head: int | None  # number of the head; None for an arc from outside the sentence
+    label: str  # label at the top of the arc
+    gid: str  # gid of the line
+    label_gid: str  # gid of the label
+    width: float = 0.9  # line width in points
+    dashed: bool = False  # whether the line is dashed
 
     @property
     def span(self) -> tuple[int, int]:
-        """Its ends, the left one first; the same one twice if it has no head."""
+        """The ends of the arc, the left one first; the dependent twice if it has no head."""
         head = self.dependent if self.head is None else self.head
         return min(self.dependent, head), max(self.dependent, head)
 
 
 def levels(spans: Sequence[tuple[int, int]]) -> list[int]:
-    """How high each arc is drawn, from 1: above those inside it, and apart from those that it overlaps.
+    """The level of each arc, from 1: above the arcs inside it, and different from those that it overlaps.
 
-    Arcs of the same level have no more than an end in common, so that there is room for a label at the top of each.
+    Arcs on the same level share at most an end, so that there is room for a label at the top of each.
     """
-    found = [0] * len(spans)
+    result = [0] * len(spans)
     drawn: list[tuple[int, int, int]] = []
     for i in sorted(range(len(spans)), key=lambda i: abs(spans[i][0] - spans[i][1])):
         low, high = sorted(spans[i])
-        level = 1 + max((other for left, right, other in drawn if low <= left and right <= high), default=0)
-        taken = {other for left, right, other in drawn if left < high and low < right}
+        level = 1 + max((height for left, right, height in drawn if low <= left and right <= high), default=0)
+        taken = {height for left, right, height in drawn if left < high and low < right}
         while level in taken:
             level += 1
-        found[i] = level
+        result[i] = level
         drawn.append((low, high, level))
-    return found
+    return result
 
 
 class ArcPicture:
-    """Words with arcs, measured in points, to be drawn on any axis; no text covers another, the width grows with it.
+    """Words with arcs, measured in points, to be drawn on any axis. Texts never overlap; the width grows with them.
 
-    `lines` has J entries each: the words, and what stands under them in small print. Without room for arcs `below` the
-    text, that is None.
+    The first of the `lines`, with J entries each, has the words; further ones are in small print. With `below` None,
+    there is no room for arcs below the text.
     """
 
     def __init__(self, lines: Sequence[Sequence[str]], above: Sequence[Arc], below: Sequence[Arc] | None, title: str):
@@ -91,7 +91,7 @@ class ArcPicture:
 
 
 def draw_arcs(lines: Sequence[Sequence[str]], above: Sequence[Arc], below: Sequence[Arc] | None, title: str):
-    """A matplotlib figure of an `ArcPicture`, whose arguments these are."""
+    """A matplotlib figure of an `ArcPicture` with these arguments."""
     picture = ArcPicture(lines, above, below, title)
     figure = plt.figure(figsize=(picture.width / 72, picture.height / 72))
     picture.draw(figure.add_axes((0, 0, 1, 1)))
@@ -99,10 +99,10 @@ def draw_arcs(lines: Sequence[Sequence[str]], above: Sequence[Arc], below: Seque
 
 
 def _places(lines: Sequence[Sequence[str]], arcs: Sequence[Arc]) -> tuple[np.ndarray, float]:
-    """The middles of the words, with room for all texts and for the labels between the ends of arcs; the width."""
+    """The centres of the words, with room for texts and labels of arcs, and the width of the picture."""
     widths = np.max([text_widths(line, _FONT if i == 0 else _SMALL) for i, line in enumerate(lines)], axis=0)
     labels = text_widths([arc.label for arc in arcs], _LABEL) + _APART
-    # (left, right, how far apart at least)
+    # (left, right, least distance)
     apart = [(*pair, (widths[pair[0]] + widths[pair[1]]) / 2 + _GAP) for pair in pairwise(range(len(widths)))]
     apart += [(*arc.span, label) for arc, label in zip(arcs, labels, strict=True) if arc.head is not None]
     roots = sorted((arc.dependent, label) for arc, label in zip(arcs, labels, strict=True) if arc.head is None)
@@ -115,15 +115,15 @@ def _places(lines: Sequence[Sequence[str]], arcs: Sequence[Arc]) -> tuple[np.nda
 
 
 def _height(arcs: Sequence[Arc]) -> float:
-    """Of all arcs and their labels."""
+    """The height of all arcs and their labels."""
     highest = max(levels([arc.span for arc in arcs if arc.head is not None]), default=0)
     # arcs without a head begin above all others
     return _STEP * (highest + 1 + any(arc.head is None for arc in arcs))
 
 
 def _draw(axis, arcs: Sequence[Arc], centres: np.ndarray, base: float, side: int, colour: str) -> None:
-    """Arcs that start at height `base`, upwards (`side` 1) or downwards (-1)."""
-    found = iter(levels([arc.span for arc in arcs if arc.head is not None]))
+    """Draw arcs from height `base`, upwards (`side` 1) or downwards (-1)."""
+    heights = iter(levels([arc.span for arc in arcs if arc.head is not None]))
     outermost = base + side * (_height(arcs) - _STEP)
     for arc in arcs:
         end = (centres[arc.dependent], base)
@@ -131,9 +131,9 @@ def _draw(axis, arcs: Sequence[Arc], centres: np.ndarray, base: float, side: int
             middle, top = centres[arc.dependent], outermost
             outline = Outline([(middle, top), end], [Outline.MOVETO, Outline.LINETO])
         else:
-            # arcs leave their head beside its middle, where arcs arrive
+            # arcs leave a head next to its middle, at which its own arc arrives
             start = centres[arc.head] + (_APART if arc.dependent > arc.head else -_APART)
-            reach = side * _STEP * next(found)
+            reach = side * _STEP * next(heights)
             middle, top = (centres[arc.head] + centres[arc.dependent]) / 2, base + reach
             # the curve reaches three quarters of the height of its inner points
             inner = base + reach * 4 / 3
@@ -145,7 +145,7 @@ def _draw(axis, arcs: Sequence[Arc], centres: np.ndarray, base: float, side: int
                 arrowstyle="-|>",
                 mutation_scale=7,
                 linewidth=arc.width,
-                # matplotlib takes dashes times the width
+                # matplotlib scales dashes by the width
                 linestyle=(0, (4 / arc.width, 2 / arc.width)) if arc.dashed else "-",
                 color=colour,
                 shrinkA=0,
@@ -171,7 +171,7 @@ def _draw(axis, arcs: Sequence[Arc], centres: np.ndarray, base: float, side: int
 
 
 def text_widths(texts: Sequence[str], size: float, weight: str = "normal") -> np.ndarray:
-    """Widths in points of texts of `size` points, measured."""
+    """The measured widths in points of texts in a font of `size` points."""
     figure = plt.figure(dpi=72)
     renderer = figure.canvas.get_renderer()
     widths = []

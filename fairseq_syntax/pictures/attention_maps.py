@@ -8,26 +8,26 @@ import numpy as np
 from .figures import check_finite, plt, shown
 
 NAME = 8
-"""Points, of the names of cells."""
+"""Font size of labels, in points."""
 CELL = 0.28
-"""Inches a cell: more than a line of text of the labels' size, so that they stay readable however many there are."""
+"""Size of a cell in inches, more than a line of a label, so that labels are always readable."""
 _WIDEST = 10.0
-"""Inches, of a heat map whose columns have no names."""
+"""Largest width in inches of a heat map whose columns have no labels."""
 
 
 def draw_heat_map(
     weights: np.ndarray, rows: list[str], columns: list[str], *, row_name: str, column_name: str, title: str
 ):
-    """One heat map of weights (R, C) whose rows are distributions; colours go from 0 to the largest weight."""
+    """A figure with a heat map of weights (R, C); colours range from 0 to the largest weight."""
     figure, _ = _heat_maps(weights[None], rows, columns, row_name, [column_name], title)
     return figure
 
 
 def draw_attention(weights: np.ndarray, tokens: list[str], parents: np.ndarray | None, title: str):
-    """Heat maps of attention heads (h, T, T), [head, attending, attended], in a grid, the parent of every token framed.
+    """A figure with a grid of heat maps for attention heads (h, T, T), [head, attending, attended].
 
-    Positions (T,) of parents may be fractional, NaN for none; None leaves the frames out. Colours of all heads go from
-    0 to the largest weight of any.
+    The parent of every token is framed, at positions (T,) that may be fractional, or NaN for no parent. With `parents`
+    None, there are no frames. All heads have the same range of colours.
     """
     names = [f"head {h + 1} attends to" for h in range(len(weights))]
     title = title if parents is None else f"{title} (red: syntactic parent)"
@@ -40,9 +40,9 @@ def draw_attention(weights: np.ndarray, tokens: list[str], parents: np.ndarray |
 
 
 def draw_positions(weights: np.ndarray, positions: np.ndarray, rows: list[str], columns: list[str], title: str):
-    """Heat maps of attention (h, R, C) with the positions (h, R) that it was centred on, for each head of it.
+    """A figure with heat maps of attention (h, R, C) and the positions (h, R) at its centre, one per head.
 
-    Positions are from 0 to C: token j owns [j, j + 1). Their line has the gid `position-H`, H from 0.
+    Positions range from 0 to C: token j covers [j, j + 1). The gid of their line is `position-H`, H from 0.
     """
     check_finite(positions, "the predicted positions")
     names = ["attends to"] if len(weights) == 1 else [f"directed head {h + 1} attends to" for h in range(len(weights))]
@@ -55,7 +55,7 @@ def draw_positions(weights: np.ndarray, positions: np.ndarray, rows: list[str], 
 
 
 def draw_annotations(annotations: np.ndarray, tokens: list[str], title: str):
-    """The annotations (T, C) of tokens as they are, positive red and negative blue."""
+    """A figure of annotations (T, C) of tokens, red if positive and blue if negative."""
     check_finite(annotations, "the annotations")
     size = (min(_WIDEST, max(3.0, CELL * annotations.shape[1])) + 2, max(1.0, CELL * len(tokens)) + 1)
     figure, axis = plt.subplots(figsize=size, layout="constrained")
@@ -71,14 +71,14 @@ def draw_annotations(annotations: np.ndarray, tokens: list[str], title: str):
 def _heat_maps(
     weights: np.ndarray, rows: list[str], columns: list[str], row_name: str | None, names: Sequence[str], title: str
 ):
-    """Heat maps (h, R, C) with one scale, in a grid that is about as high as wide, and their axes."""
+    """A figure with heat maps (h, R, C) on one scale, in a roughly square grid, and their axes."""
     check_finite(weights, "the attention weights")
     count = len(weights)
     across = isqrt(count - 1) + 1
     down = ceil(count / across)
-    one = (max(3.0, CELL * len(columns)), max(3.0, CELL * len(rows)))
+    size = (max(3.0, CELL * len(columns)), max(3.0, CELL * len(rows)))
     figure, grid = plt.subplots(
-        down, across, figsize=(one[0] * across + 2, (one[1] + 1) * down + 1), squeeze=False, layout="constrained"
+        down, across, figsize=(size[0] * across + 2, (size[1] + 1) * down + 1), squeeze=False, layout="constrained"
     )
     axes = grid.ravel()
     largest = float(weights.max(initial=0.0)) or 1.0
@@ -95,7 +95,7 @@ def _heat_maps(
 
 
 def draw_cells(axis, weights: np.ndarray, rows: list[str] | None, columns: Sequence[str], largest: float):
-    """A heat map (R, C) on an axis, with colours from 0 to `largest`; rows of None have no names. Returns the image."""
+    """Draw a heat map (R, C) with colours from 0 to `largest`, and return its image; `rows` None for no labels."""
     image = axis.imshow(weights, cmap="Blues", vmin=0, vmax=largest, aspect="auto", interpolation="none")
     # a token with dollar signs is not a formula
     names = [shown(text) for text in columns]
@@ -105,7 +105,7 @@ def draw_cells(axis, weights: np.ndarray, rows: list[str] | None, columns: Seque
 
 
 def _name_rows(axis, rows: list[str] | None) -> None:
-    """Name the rows of a heat map; None leaves them without names."""
+    """Label the rows of a heat map, unless `rows` is None."""
     if rows is None:
         axis.set_yticks([])
     else:

@@ -1,4 +1,4 @@
-"""Dependency trees as pictures: arcs over words (Tran & Bisk 2018, Figure 5)."""
+"""Pictures of dependency trees, as arcs over words (Tran & Bisk 2018, Figure 5)."""
 
 from collections.abc import Sequence
 
@@ -17,17 +17,17 @@ def draw_tree(
     gold_labels: Sequence[str] | None = None,
     title: str = "",
 ):
-    """A tree drawn as arcs from head to dependent above the words; that of a root comes from above.
+    """A matplotlib figure of a tree, with arcs from head to dependent above the words, and into a root from above.
 
     Args:
-        heads: J heads, 0-based, `ROOT` for roots. Any heads can be drawn, cycles too.
-        labels: J relations, at the tops of the arcs; `_` means no label. Roots are called `root` if they have none.
-        tags: in small print under the words.
-        gold: J heads of a second tree, drawn below the words; the arcs of `heads` that it has not are then dashed.
-        gold_labels: J relations of these.
+        heads: J heads, 0-based, `ROOT` for roots; they may have cycles.
+        labels: J relations, at the tops of the arcs; `_` means no label, or `root` for roots.
+        tags: J tags, in small print below the words.
+        gold: J heads of a second tree, drawn below the words; arcs of `heads` that are not in it are dashed.
+        gold_labels: J relations of the second tree.
 
-    Returns a matplotlib figure in which no text covers another. Its width grows with the text. The gid of the arc of
-    word I, from 0, is `arc-I`, in the second tree `gold-I`; that of its label is `label-arc-I` or `label-gold-I`.
+    Texts never overlap; the width grows with them. The gid of the arc of word I, from 0, is `arc-I`, or `gold-I` in
+    the second tree; that of its label is `label-arc-I` or `label-gold-I`.
     """
     dashed = [gold is not None and gold[word] != head for word, head in enumerate(heads)]
     above = tree_arcs("arc", heads, labels, dashed)
@@ -36,7 +36,7 @@ def draw_tree(
 
 
 def tree_arcs(kind: str, heads: Sequence[int], labels: Sequence[str] | None, dashed: Sequence[bool]) -> list[Arc]:
-    """The arcs of a tree, with gids of this kind."""
+    """The arcs of a tree, whose gids begin with `kind`."""
     arcs = []
     for word, (head, label) in enumerate(zip(heads, labels or ["_"] * len(heads), strict=True)):
         label = shown(label) if label != "_" else "root" if head == ROOT else ""

@@ -1,4 +1,4 @@
-"""matplotlib without a screen, fonts for all scripts, and pictures as files."""
+"""Setup of matplotlib without a screen, fonts for all scripts, and saving of figures."""
 
 import html
 import logging
@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 logger = logging.getLogger(__name__)
-# fairseq shows the messages of everybody, down to where fonts are looked for; whether one is bold does not matter
+# fairseq shows log messages of all libraries, even about the search for fonts
 for _name in ("matplotlib", "fontTools"):
     logging.getLogger(_name).setLevel(logging.ERROR)
 
@@ -36,16 +36,16 @@ FAMILIES = (
     *(f"Noto Sans {script}" for script in "Kannada Malayalam Sinhala Thai Lao Myanmar Khmer Ethiopic".split()),
     *("Noto Sans Symbols", "Noto Sans Symbols2", "Noto Sans Math", "Arial Unicode MS"),
 )
-"""Fonts of the pictures, as far as they are installed: a glyph comes from the first that has it."""
+"""Fonts of the pictures, if installed; the first one with a glyph is used."""
 
 _CJK = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "IDEOGRAPHIC", "FULLWIDTH", "HALFWIDTH")
-# what XML cannot hold, and what would end a line
+# characters that XML forbids or that would end a line
 _VISIBLE = {code: 0x2400 + code for code in range(0x20)} | {0x7F: 0x2421}
 _VISIBLE |= dict.fromkeys((*range(0x80, 0xA0), *range(0xD800, 0xE000), 0x2028, 0x2029, 0xFFFE, 0xFFFF), 0xFFFD)
 
 
 def _choose_fonts() -> list[str]:
-    """The installed families of `FAMILIES`, also those that matplotlib's list, which it keeps on disk, has not yet."""
+    """The installed families of `FAMILIES`, including those missing in matplotlib's cached list."""
     manager = font_manager.fontManager
     for path in set(font_manager.findSystemFonts()) - {str(entry.fname) for entry in manager.ttflist}:
         try:
@@ -61,10 +61,10 @@ plt.rcParams.update(
     {
         "font.family": _INSTALLED,
         "font.sans-serif": FAMILIES[:1],
-        # text that can be searched, copied and edited
+        # keeps text searchable and editable
         "pdf.fonttype": 42,
         "svg.fonttype": "none",
-        # the same picture is the same file
+        # equal pictures give equal files
         "svg.hashsalt": "fairseq-syntax",
     }
 )
@@ -75,18 +75,18 @@ NO_DATE = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 
 
 def visible(text: str) -> str:
-    """Control characters and what no file format holds as visible signs."""
+    """A text with visible signs for control characters and for characters that file formats forbid."""
     return text.translate(_VISIBLE)
 
 
 def shown(text: str) -> str:
-    """A token as pictures have it: &apos; as ', control characters and what no file format holds as visible signs."""
+    """A token as shown in pictures: `visible`, and with ' for &apos;."""
     return visible(html.unescape(text))
 
 
 @contextmanager
 def without_glyph_warnings() -> Iterator[None]:
-    """Silence matplotlib's warnings of missing glyphs, one a character and text: `save_figure` has a message."""
+    """Silence matplotlib's many warnings about missing glyphs; `settled` has one message."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"Glyph \d+ .*missing from", UserWarning)
         yield
@@ -94,7 +94,7 @@ def without_glyph_warnings() -> Iterator[None]:
 
 @cache
 def _font_of(character: str) -> str | None:
-    """The family that a glyph comes from; None if there is none."""
+    """The first installed family with a glyph for a character, or None."""
     for family in _INSTALLED:
         if font_manager.get_font(font_manager.findfont(family)).get_char_index(ord(character)):
             return family
@@ -102,19 +102,19 @@ def _font_of(character: str) -> str | None:
 
 
 def settled(figure) -> None:
-    """Have texts name the families that the figure needs, and no others; warn of characters that none has."""
+    """Set the font families of all texts to those that the figure needs; warn about characters without a glyph."""
     texts = figure.findobj(Text)
     used = {character for text in texts for character in text.get_text() if not character.isspace()}
     families = {character: _font_of(character) for character in sorted(used)}
     for text in texts:
-        # the first one always, for boxes; the last one is for readers of SVG who have none of them
+        # always the first one, for boxes; sans-serif is for viewers of SVG without these fonts
         text.set_fontfamily([name for name in _INSTALLED if name in (FAMILIES[0], *families.values())] + ["sans-serif"])
     missing = [character for character, family in families.items() if family is None]
     if missing:
         cjk = [unicodedata.name(character, "").startswith(_CJK) for character in missing]
         packages = (("fonts-noto-cjk", any(cjk)), ("fonts-noto-core", not all(cjk)))
         logger.warning(
-            "no installed font has %s (%d characters in all), boxes stand for them; install a font (Debian: %s)",
+            "no installed font has %s (%d characters in all), which are drawn as boxes; install a font (Debian: %s)",
             ", ".join(f"{character} (U+{ord(character):04X})" for character in missing[:3]),
             len(missing),
             " and ".join(name for name, needed in packages if needed),
@@ -122,7 +122,7 @@ def settled(figure) -> None:
 
 
 def check_finite(weights: np.ndarray, what: str) -> None:
-    """Raise ValueError if what should be drawn is not a number."""
+    """Raise ValueError if values to be drawn are NaN or infinite."""
     if not np.isfinite(weights).all():
         raise ValueError(
             f"{what}: NaN or infinite, so there is nothing to draw; the training of the model has failed, give an "
@@ -131,7 +131,7 @@ def check_finite(weights: np.ndarray, what: str) -> None:
 
 
 def save_figure(figure, path: str | Path) -> None:
-    """Save under a temporary name, then rename; the format follows the suffix (.png, .svg, .pdf)."""
+    """Save a figure atomically in the format of the suffix (.png, .svg, .pdf), and close it."""
     path = Path(path)
     dpi = min(_DPI, _PIXELS / max(figure.get_size_inches()))
     try:

@@ -1,6 +1,6 @@
-"""Pictures of when a decoder asks for syntax: tokens coloured by the norm of its gate (Tran & Bisk 2018, Figure 6)."""
+"""Pictures of a decoder's use of syntax: tokens coloured by the norm of its gate (Tran & Bisk 2018, Figure 6)."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,33 +14,34 @@ from matplotlib.colors import LinearSegmentedColormap, Normalize  # isort: skip
 
 @dataclass(frozen=True)
 class GatedSentence:
-    """A target sentence and how wide the gate was open when each of its tokens was predicted."""
+    """A target sentence with the norms of the gate."""
 
-    tokens: list[str]  # S pieces, the end of the sentence last
-    norms: np.ndarray  # (S,) Euclidean norm of the gate before each token is predicted: 0 to the root of its width
-    source: list[str]  # pieces of the source sentence, without the end of the sentence
+    tokens: list[str]  # S pieces, EOS last
+    norms: np.ndarray  # (S,) Euclidean norm of the gate when each token is predicted, at most the root of its width
+    source: list[str]  # pieces of the source sentence, without EOS
 
     @property
     def highest(self) -> int:
-        """Position of the highest norm, the first one of equals."""
+        """Position of the highest norm, the first one if there are several."""
         return int(np.argmax(self.norms))
 
 
-_SIZE, _PAD, _ROW = 9.0, 3.0, 17.0  # points, of text, around tokens, and between lines
+_SIZE, _PAD, _ROW = 9.0, 3.0, 17.0  # font size, padding of tokens and distance of lines, in points
 
 
 def draw_gates(sentences: Sequence[GatedSentence], title: str, width: float = 620.0):
-    """Target sentences with every token coloured by its norm (Figure 6), and a bar of the colours.
+    """A figure of target sentences with every token coloured by its norm, and a colour bar.
 
-    The picture is `width` points wide; longer sentences are broken.
-
-    The gid of the source of sentence N of the picture, from 0, begins with `source-N-`.
+    The picture is `width` points wide; longer sentences are broken. The gids of the source tokens of sentence N, from
+    0, begin with `source-N-`.
     """
-    low, high, darkness = _scale(sentences)
-    places, row = [], 0.0  # (text, middle, row, how it looks)
+    norms = np.concatenate([sentence.norms for sentence in sentences]) if sentences else np.zeros(1)
+    low, high = float(norms.min()), float(norms.max())
+    places, row = [], 0.0  # (text, middle, row, style)
     for number, sentence in enumerate(sentences):
         source = [{"color": "0.45", "gid": f"source-{number}-{i}"} for i in range(len(sentence.source))]
-        target = [_look(darkness(norm), i == sentence.highest) for i, norm in enumerate(sentence.norms)]
+        darkness = (sentence.norms - low) / ((high - low) or 1.0)
+        target = [_look(dark, i == sentence.highest) for i, dark in enumerate(darkness.tolist())]
         for tokens, looks in ((sentence.source, source), (sentence.tokens, target)):
             for token, (middle, line), look in zip(tokens, _broken(tokens, width), looks, strict=True):
                 places.append((token, middle, row + line, look))
@@ -61,7 +62,7 @@ def draw_gates(sentences: Sequence[GatedSentence], title: str, width: float = 62
 
 
 def _broken(tokens: Sequence[str], width: float) -> Iterator[tuple[float, int]]:
-    """Middle and line, from 0, of each token of a text that is broken at `width`."""
+    """The middle and the line, from 0, of each token in a text broken at `width`."""
     left, line = 0.0, 0
     for extent in text_widths([shown(token) for token in tokens], _SIZE, weight="bold") + 2 * _PAD:
         if left and left + extent > width:
@@ -71,7 +72,7 @@ def _broken(tokens: Sequence[str], width: float) -> Iterator[tuple[float, int]]:
 
 
 def _look(dark: float, highest: bool) -> dict:
-    """How a token is drawn."""
+    """The style of a token, whose darkness ranges from 0 to 1."""
     return {
         "color": "white" if dark > 0.5 else "black",
         "weight": "bold" if highest else "normal",
@@ -80,9 +81,9 @@ def _look(dark: float, highest: bool) -> dict:
 
 
 def _draw_colour_bar(figure, height: float, low: float, high: float) -> None:
-    """A bar of the colours, with the norms that they stand for, along the lower edge."""
+    """Draw a bar of colours and norms along the lower edge."""
     ends = [[c / 255 for c in _colour(darkness)] for darkness in (0.0, 1.0)]
-    # norms that do not differ are all white
+    # equal norms are all white
     scale = Normalize(low, high if high > low else low + 1.0)
     bar = figure.add_axes((0.02, 1.1 * _ROW / height, 0.4, 0.5 * _ROW / height))
     colours = ScalarMappable(scale, LinearSegmentedColormap.from_list("gate", ends))
@@ -91,13 +92,6 @@ def _draw_colour_bar(figure, height: float, low: float, high: float) -> None:
     bar.set_title("norm of the gate", fontsize=_SIZE - 2, x=1.02, y=0.0, ha="left", va="center")
 
 
-def _scale(sentences: Sequence[GatedSentence]) -> tuple[float, float, Callable[[float], float]]:
-    """The lowest and the highest norm, and how dark a norm is, 0 to 1."""
-    norms = np.concatenate([sentence.norms for sentence in sentences]) if sentences else np.zeros(1)
-    low, high = float(norms.min()), float(norms.max())
-    return low, high, lambda norm: (norm - low) / ((high - low) or 1.0)
-
-
 def _colour(darkness: float) -> tuple[int, ...]:
-    """White to dark blue, 0 to 255."""
+    """A colour from white to dark blue, in components from 0 to 255."""
     return tuple(round(255 + darkness * (dark - 255)) for dark in (8, 48, 107))

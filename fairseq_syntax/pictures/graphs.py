@@ -1,4 +1,4 @@
-"""Weighted graphs over words as pictures (Hashimoto & Tsuruoka 2017, Figures 1 and 3)."""
+"""Pictures of weighted graphs over words (Hashimoto & Tsuruoka 2017, Figures 1 and 3)."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from .arcs import Arc, draw_arcs
 from .figures import check_finite, shown
 
 WIDEST = 2.0
-"""Line width in points of an arc of probability 1; that of others is in proportion."""
+"""Line width in points of an arc with probability 1; others are in proportion."""
 
 
 def draw_graph(
@@ -22,26 +22,25 @@ def draw_graph(
     gold_labels: Sequence[str] | None = None,
     title: str = "",
 ):
-    """All arcs above a probability, drawn from head to dependent above the words; ROOT stands before the first.
+    """A matplotlib figure of the arcs above a probability, from head to dependent; ROOT is before the first word.
 
     Args:
         graph: (J, J + 1) probabilities, [dependent, head]; column 0 is ROOT, column h is word h - 1.
-        threshold: arcs that are not above it are left out.
-        tags: in small print under the words.
-        labels: of the words' arcs, whichever they are, under these.
-        gold: J heads of a tree, 0-based, `ROOT` for roots, drawn below the words; arcs above that it has not are
-            dashed.
-        gold_labels: J relations, at the tops of these arcs; `_` means no label.
+        threshold: probability above which arcs are drawn.
+        tags: J tags, in small print below the words.
+        labels: J labels of the words' arcs, below the tags.
+        gold: J heads of a tree, 0-based, `ROOT` for roots, drawn below the words; arcs of the graph that are not in it
+            are dashed.
+        gold_labels: J relations of the tree; `_` means no label.
 
-    Returns a matplotlib figure in which no text covers another. Arcs have the width `WIDEST` times their probability,
-    and the probability at their top. Their gid is `arc-D-H`, those of gold arcs `gold-D-H`, where D and H are numbers
-    of words from 1, and H is 0 for ROOT; that of the probability is `probability-D-H`, of the gold relation
-    `label-gold-D-H`.
+    Texts never overlap. The line width of an arc is `WIDEST` times its probability, which is printed at its top. Gids
+    are `arc-D-H` and `gold-D-H` for arcs, `probability-D-H` for probabilities and `label-gold-D-H` for gold relations,
+    where D and H are numbers of words from 1, and H is 0 for ROOT.
     """
     check_finite(graph, "the probabilities of the arcs")
     lines = [["ROOT", *words], *(["", *line] for line in (tags, labels) if line is not None)]
-    # nodes are numbered as heads are: ROOT is 0
-    known = None if gold is None else {(word + 1, head + 1) for word, head in enumerate(gold)}
+    # nodes are numbered like heads: ROOT is 0
+    gold_arcs = None if gold is None else {(word + 1, head + 1) for word, head in enumerate(gold)}
     above = []
     for dependent, head in edges(graph, threshold).tolist():
         probability, number = float(graph[dependent, head]), f"{dependent + 1}-{head}"
@@ -53,7 +52,7 @@ def draw_graph(
                 f"arc-{number}",
                 f"probability-{number}",
                 WIDEST * probability,
-                known is not None and (dependent + 1, head) not in known,
+                gold_arcs is not None and (dependent + 1, head) not in gold_arcs,
             )
         )
     below = None
@@ -67,7 +66,7 @@ def draw_graph(
 
 
 def edges(graph: np.ndarray, threshold: float) -> np.ndarray:
-    """(E, 2) dependents and heads, as indices of the graph, of arcs above the threshold; most probable heads first."""
+    """The arcs above the threshold, as (E, 2) indices of the graph, the most probable head of each dependent first."""
     dependents, heads = np.nonzero(graph > threshold)
     order = np.lexsort((-graph[dependents, heads], dependents))
     return np.stack((dependents[order], heads[order]), axis=1)

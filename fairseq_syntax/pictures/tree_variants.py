@@ -1,4 +1,4 @@
-"""A sentence under several trees, side by side: each tree, and below it where the decoder looks under it."""
+"""A sentence under several trees, side by side: each tree, and the decoder's attention below it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,11 +19,11 @@ class Panel:
     """A sentence of J words under one tree.
 
     Attributes:
-        name: above the tree.
+        name: title above the tree.
         heads: J heads, 0-based, `ROOT` for roots; None without a tree.
-        labels: J relations, `_` means no label.
+        labels: J relations; `_` means no label.
         rows: I words of the translation.
-        weights: (I, J) of them, over the words of the sentence.
+        weights: (I, J) attention of these words to the words of the sentence.
     """
 
     name: str
@@ -34,16 +34,10 @@ class Panel:
 
 
 def draw_variants(words: Sequence[str], panels: Sequence[Panel], title: str):
-    """The panels side by side.
+    """A matplotlib figure of one or more panels side by side, with a title.
 
-    Args:
-        words: J words.
-        panels: one or more; arcs that the first one with a tree does not have are dashed.
-        title: above the picture.
-
-    Returns:
-        A matplotlib figure, in which no text covers another. In panel P, from 0, the arc of word I has the gid
-        `arc-P-I`. Colours of all heat maps go from 0 to the largest weight of any.
+    Arcs that are not in the first tree are dashed. Texts never overlap. In panel P, from 0, the arc of word I has the
+    gid `arc-P-I`. All heat maps have the same range of colours.
     """
     for panel in panels:
         check_finite(panel.weights, "the attention weights")
@@ -78,6 +72,6 @@ def _tree(words: Sequence[str], panel: Panel, number: int, first: Sequence[int] 
     """The tree of a panel."""
     arcs = []
     if panel.heads is not None:
-        dashed = [head != other for head, other in zip(panel.heads, first, strict=True)]
+        dashed = [head != reference for head, reference in zip(panel.heads, first, strict=True)]
         arcs = tree_arcs(f"arc-{number}", panel.heads, panel.labels, dashed)
     return ArcPicture([list(words)], arcs, None, panel.name)

@@ -1,12 +1,11 @@
-"""fairseq-syntax align: align words of sentences and their translations, from attention.
+"""fairseq-syntax align: align the words of sentences and their translations, by attention.
 
-One line per pair, in Pharaoh format: i-j links source word i to target word j, from 0. Every target word gets one link,
-to the source word that it attends to most when it is predicted. Attention is summed over the subwords of a source word,
-and averaged over those of a target word; EOS and padding are left out.
+The output has one line per pair in Pharaoh format: i-j links source word i to target word j, from 0. Every target word
+is linked to the source word that it attends to most when it is predicted. Attention is summed over the subwords of a
+source word, and averaged over those of a target word; EOS and padding are left out.
 
-The decoder is given the translation: that of the split, that of --target or, with --translate, its own best one.
-Attention is the mean over the heads and layers of a Transformer's decoder, unless you choose some; recurrent models
-have one attention.
+The decoder is forced to produce the translation from the split, from --target or, with --translate, its own best one.
+In a Transformer's decoder, attention is the mean over heads and layers unless you choose some.
 
 examples:
   fairseq-syntax align data-bin --path pascal.pt --subset test --output test.align
@@ -32,9 +31,9 @@ class Pairs:
     """N sentences and their translations as a model reads them.
 
     Attributes:
-        dataset: of fairseq.
-        sources, targets: N pieces of each; no targets if these are to be the model's own.
-        places: of each, for messages.
+        dataset: fairseq's dataset of the pairs.
+        sources, targets: N lists of pieces each; no targets if the model is to translate.
+        places: N places, for messages.
     """
 
     dataset: object
@@ -45,11 +44,11 @@ class Pairs:
 
 @dataclass
 class Alignment:
-    """Of N pairs.
+    """Alignments of N pairs.
 
     Attributes:
-        links: a line each, in Pharaoh format.
-        translations: what was aligned, pieces joined to words.
+        links: N lines in Pharaoh format.
+        translations: N aligned translations, with pieces joined into words.
     """
 
     links: list[str]
@@ -69,12 +68,12 @@ def align(
     """Align the words of pairs.
 
     Args:
-        loaded: the model, see `models.load`.
-        translate: whether the model's own translations take the place of those of the pairs.
-        subword_type: None for that of the model's data.
-        layer, head: of a Transformer's decoder, from 0; None for the mean of all.
-        max_tokens: of a batch.
-        search: for `translate`, see `Loaded.translate`.
+        loaded: the model, from `models.load`.
+        translate: whether to align the model's own translations.
+        subword_type: segmentation of the text; None for that of the model's data.
+        layer, head: layer and head of a Transformer's decoder, from 0; None for the mean over all.
+        max_tokens: largest batch, in tokens.
+        search: options for `Loaded.translate`.
 
     Raises ValueError: the model has no such attention, or a sentence is too long.
     """
@@ -88,9 +87,9 @@ def align(
     if translate:
         lengths = [len(dataset[i]["source"]) for i in range(len(dataset))]
         loaded.check_lengths([(length, 0) for length in lengths], pairs.places)
-        found = loaded.translate(dataset, lengths, max_tokens, **search)
+        hyps = loaded.translate(dataset, lengths, max_tokens, **search)
         dataset = copy.copy(dataset)
-        dataset.tgt = [best["tokens"].cpu() for best in found]
+        dataset.tgt = [hyp["tokens"].cpu() for hyp in hyps]
         targets = [pieces_of(loaded.task.target_dictionary, ids) for ids in dataset.tgt]
     elif dataset.tgt is None:
         raise ValueError("--subset: has no translations; give --translate FILE")
@@ -106,18 +105,14 @@ def align(
 
 
 def pharaoh(weights) -> str:
-    """Links `i-j` of words, from 0, source first: every target word with the source word it attends to most.
-
-    Args:
-        weights: (I, J) of target words, over source words. Without one or the other there are no links.
-    """
+    """Links `i-j` of each target word j to the source word i that it attends to most, for weights (target, source)."""
     if not weights.numel():
         return ""
     return " ".join(f"{i}-{j}" for j, i in enumerate(weights.argmax(dim=1).tolist()))
 
 
 def read_split(loaded, subset: str, translate: bool = False) -> Pairs:
-    """The pairs of a split of the model's data; `translate` as of `align`."""
+    """The pairs of a split of the model's data; `translate` as in `align`."""
     from .models import pieces_of
 
     dataset, task = loaded.load_split(subset), loaded.task
@@ -138,9 +133,9 @@ def read_split(loaded, subset: str, translate: bool = False) -> Pairs:
 
 
 def read_files(loaded, source: str, target: str | None, preparation: Preparation) -> Pairs:
-    """The pairs of two files; without a second one, translations are to be the model's own.
+    """The pairs of two files, or the sentences of one file for the model to translate.
 
-    Raises TreeFormatError: they have different numbers of lines, or a source cannot be parsed.
+    Raises TreeFormatError: the numbers of lines differ, or a source cannot be parsed.
     """
     from .models import encode_line
 
@@ -164,11 +159,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--subset", help="split of DATA (default: test, unless --source is given)")
     add("--source", metavar="FILE", help="source text, instead of a split")
-    add("--target", metavar="FILE", help="its translations")
-    add("--translate", metavar="FILE", help="align the model's own translations, and write these to this file")
+    add("--target", metavar="FILE", help="translations of --source")
+    add("--translate", metavar="FILE", help="align the model's own translations, and write them to this file")
     add("--output", default=STDIO, metavar="FILE", help="alignments; - is stdout (default)")
-    add("--layer", type=int, metavar="N", help="decoder layer of a Transformer, from 0 (default: mean of all)")
-    add("--head", type=int, metavar="N", help="attention head of these layers, from 0 (default: mean of all)")
+    add("--layer", type=int, metavar="N", help="decoder layer of a Transformer, from 0 (default: mean over all)")
+    add("--head", type=int, metavar="N", help="attention head of these layers, from 0 (default: mean over all)")
     verb.add_shared(parser, "--subword-type")
     verb.add_preparation(parser)
     verb.add_parsers(parser)
@@ -196,7 +191,7 @@ def run(args: argparse.Namespace) -> None:
         pairs = read_files(loaded, args.source, args.target, verb.preparation_of(args))
     else:
         pairs = read_split(loaded, args.subset or "test", bool(args.translate))
-    found = align(
+    alignment = align(
         loaded,
         pairs,
         bool(args.translate),
@@ -206,7 +201,7 @@ def run(args: argparse.Namespace) -> None:
         args.max_tokens,
         **verb.search_of(args),
     )
-    for path, lines in ((args.translate, found.translations), (args.output, found.links)):
+    for path, lines in ((args.translate, alignment.translations), (args.output, alignment.links)):
         if path:
             with written(path) as out:
                 out.writelines(f"{line}\n" for line in lines)

@@ -7,10 +7,10 @@ nearest ancestor that is not, or becomes a root if there is no such ancestor.
   UAS  % of all words, punctuation included, with the right head
   L    baseline: the head of each word is the next one, and the last is the root
   R    baseline: the head of each word is the previous one, and the first is the root
-Without DATA and --path, or --predicted, only the baselines are scored.
+Without a model or --predicted, only the baselines are scored.
 
---grammar adds which tags depend on which (Table 4): for VERB and NOUN, the percentage of nouns among the dependents of
-verbs. --sharpness adds how sure a model is of heads (Hashimoto & Tsuruoka 2017, Sec. 6.2):
+--grammar adds a table of the tags of heads and dependents (Table 4): the row VERB NOUN has the percentage of nouns
+among the dependents of verbs. --sharpness adds how certain a model is of heads (Hashimoto & Tsuruoka 2017, Sec. 6.2):
   entropy     mean entropy of a word's heads, in nats; 0 is certainty
   % of log N  the same, as a percentage of its maximum in a sentence of N words
   max p       mean probability of the most probable head
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=verb.positive,
         default=1,
         metavar="N",
-        help="leave out sentences of fewer words, punctuation not counted; one-word sentences are always right "
+        help="leave out sentences with fewer words, not counting punctuation; one-word sentences are always right "
         "(default: 1)",
     )
     add("--by", choices=["deprel"], help="also show the recall of each gold relation")
@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="also show the N most frequent pairs of tags of a head and its dependent (without a value: 20)",
     )
-    add("--sharpness", action="store_true", help="also show how sure a model is of the heads of words")
+    add("--sharpness", action="store_true", help="also show how certain a model is of the heads of words")
     verb.add_format(parser)
     add("--output", metavar="FILE", help="record of the scores, as JSON; - is stdout, instead of the tables")
     verb.add_shared(parser, "--overwrite")
@@ -69,26 +69,26 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     if args.path and args.predicted:
         parser.error("give DATA and --path, or --predicted, not both")
     if args.sharpness and not args.path:
-        parser.error("--sharpness: is that of a model; give DATA and --path")
+        parser.error("--sharpness: needs a model; give DATA and --path")
     if args.output and not (args.path or args.predicted):
-        parser.error("--output: a record is of trees; give DATA and --path, or --predicted")
+        parser.error("--output: a record needs trees; give DATA and --path, or --predicted")
 
 
 def read_predicted(path: str, gold: list[Sentence], gold_path: str) -> list[list[int]]:
-    """Heads of the trees of a file, over the words of the treebank. Raises TreeFormatError: they are of others."""
+    """Heads from a file of trees. Raises TreeFormatError unless they are over the words of the treebank."""
     trees = list(read_conllu(path))
     if len(trees) != len(gold):
         raise TreeFormatError(f"{path}: {len(trees)} sentences, but {gold_path} has {len(gold)}; parse this very text")
     heads = []
-    for given, reference in zip(trees, gold, strict=True):
-        candidates = (given, given.collapse_ranges())
-        tree = next((tree for tree in candidates if _lower(tree.forms) == _lower(reference.forms)), None)
+    for parse, sentence in zip(trees, gold, strict=True):
+        candidates = (parse, parse.collapse_ranges())
+        tree = next((tree for tree in candidates if _lower(tree.forms) == _lower(sentence.forms)), None)
         if tree is None:
             raise TreeFormatError(
-                f"{path}:{given.line}: the words are {quoted(' '.join(given.forms))}, but at "
-                f"{gold_path}:{reference.line} {quoted(' '.join(reference.forms))}; parse the words of the treebank"
+                f"{path}:{parse.line}: the words are {quoted(' '.join(parse.forms))}, but at "
+                f"{gold_path}:{sentence.line} {quoted(' '.join(sentence.forms))}; parse the words of the treebank"
             )
-        if reference.is_parsed and not tree.is_parsed:
+        if sentence.is_parsed and not tree.is_parsed:
             raise TreeFormatError(f"{path}:{tree.line}: the sentence has no tree (HEAD is _); parse it")
         heads.append(tree.heads)
     return heads
@@ -99,7 +99,7 @@ def _lower(words: Iterable[str]) -> list[str]:
 
 
 def induced_trees(inducer, cutter, gold: list[Sentence], path: str) -> list:
-    """What a model makes of the sentences of a treebank: a `latent_trees.WordGraph` of each."""
+    """A model's `latent_trees.WordGraph` of each sentence of a treebank."""
     from ..progress import progress_bar
 
     sources = [cutter.of_words(sentence.forms, f"{path}:{sentence.line}") for sentence in gold]
@@ -110,16 +110,16 @@ def induced_trees(inducer, cutter, gold: list[Sentence], path: str) -> list:
 def attachment_tables(
     treebank, name: str, predicted: list[list[int]] | None, by_relation: bool, form: str
 ) -> list[str]:
-    """Attachment scores of predicted trees, if there are some, and of the baselines; if asked for, by gold relation."""
+    """Tables of attachment scores of predicted trees, if any, and of the baselines; optionally also by relation."""
     from ..evaluate.tables import format_table
     from ..evaluate.treebank import TREES
 
-    found = {name if key == TREES else key: scores for key, scores in treebank.scores(predicted).items()}
-    rows = [(system, *(scores[key] for key in ("DA", "UA", "UAS"))) for system, scores in found.items()]
+    scores_of = {name if key == TREES else key: scores for key, scores in treebank.scores(predicted).items()}
+    rows = [(system, *(scores[key] for key in ("DA", "UA", "UAS"))) for system, scores in scores_of.items()]
     tables = [format_table(["system", "DA", "UA", "UAS"], rows, form)]
     if by_relation:
-        header = ["relation", "words", *(f"{score} {system}" for system in found for score in ("DA", "UA"))]
-        columns = [scores["relations"] for scores in found.values()]
+        header = ["relation", "words", *(f"{score} {system}" for system in scores_of for score in ("DA", "UA"))]
+        columns = [scores["relations"] for scores in scores_of.values()]
         rows = [
             (relation, first["words"], *(of[relation][score] for of in columns for score in ("DA", "UA")))
             for relation, first in columns[0].items()
@@ -129,7 +129,7 @@ def attachment_tables(
 
 
 def grammar_table(treebank, name: str, predicted: list[list[int]] | None, most: int, form: str) -> str:
-    """Percentages of the most frequent rules of a treebank, there, in the baselines and in predicted trees."""
+    """The most frequent pairs of head and child tags of a treebank, with their percentages there and in other trees."""
     from ..evaluate.tables import format_table
     from ..evaluate.treebank import Grammar
 
@@ -143,12 +143,12 @@ def grammar_table(treebank, name: str, predicted: list[list[int]] | None, most: 
 
 
 def sharpness_table(treebank, name: str, graphs: list, form: str) -> str:
-    """How sure a model is of heads in the sentences that are scored."""
+    """The table of a model's `sharpness` on the scored sentences."""
     from ..evaluate.tables import format_table
     from ..evaluate.treebank import sharpness
 
-    found = sharpness([graph.probabilities for graph, kept in zip(graphs, treebank.kept, strict=True) if kept])
-    row = [name, f"{found.entropy:.3f}", found.share, f"{found.top:.3f}", found.trees]
+    measures = sharpness([graph.probabilities for graph, kept in zip(graphs, treebank.kept, strict=True) if kept])
+    row = [name, f"{measures.entropy:.3f}", measures.share, f"{measures.top:.3f}", measures.trees]
     return format_table(["system", "entropy", "% of log N", "max p", "% trees"], [row], form)
 
 

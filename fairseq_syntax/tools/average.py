@@ -16,9 +16,9 @@ from .verb import Verb, add_shared, positive
 
 
 def average(inputs: list[str], output: str, first: int | None = None, last: int | None = None) -> list:
-    """Write the mean of checkpoints, and return which they were, oldest first; see `find_checkpoints`.
+    """Write the mean of checkpoints, and return the checkpoints, oldest first; see `find_checkpoints`.
 
-    Raises ValueError: they do not fit together; OSError: a file is missing.
+    Raises ValueError: the checkpoints do not match; OSError: a file is missing.
     """
     from ..progress import progress_bar
     from ..training.averaging import Mean, find_checkpoints, write_checkpoint

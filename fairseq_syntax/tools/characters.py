@@ -1,8 +1,8 @@
 """fairseq-syntax characters: split text into characters, or join them again.
 
 Characters are separated by spaces, and the space itself is written ▁: "Eine Gruppe" becomes
-"E i n e ▁ G r u p p e". Any run of whitespace counts as one space, and as none at the ends of a line; a ▁ in the
-text becomes _. Every line stays one line.
+"E i n e ▁ G r u p p e". A run of whitespace counts as one space, and is dropped at the ends of a line; a ▁ in the text
+becomes _. Every line stays one line.
 
 example:
   fairseq-syntax characters --input train.de.gz --output characters/train.de
@@ -33,8 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--dedup",
         choices=["none", "adjacent", "seen"],
         default="none",
-        help="with --restore: remove repeated pairs of words: those right after the same pair (adjacent), or any that "
-        "occurred before (seen) (default: none)",
+        help="with --restore: remove repeated bigrams, directly after the same bigram (adjacent) or anywhere after it "
+        "(seen) (default: none)",
     )
     add_shared(parser, "--overwrite")
 
@@ -45,23 +45,15 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Write the lines."""
-    from ..trees.characters import to_characters
+    from ..trees.characters import remove_repeats, to_characters, to_text
 
     with written(args.output) as file:
         for path in args.input:
-            # a bar for people who wait for a file, not between the lines of a terminal
+            # no progress bar between lines on a terminal
             hidden = args.output == STDIO
             for line in progress_bar(input_lines(path), unit="line", desc=path, disable=hidden):
-                file.write(_restored(line, args.dedup) if args.restore else to_characters(line))
-                file.write("\n")
-
-
-def _restored(line: str, rule: str) -> str:
-    from ..trees.characters import remove_repeats, to_text
-
-    text = to_text(line)
-    return text if rule == "none" else remove_repeats(text, rule)
+                text = remove_repeats(to_text(line), args.dedup) if args.restore else to_characters(line)
+                file.write(f"{text}\n")
 
 
 main = Verb(__doc__, add_arguments, run, check, outputs=("output",))

@@ -1,16 +1,16 @@
 """fairseq-syntax compare: score systems over seeds, test them against a baseline, and show where they differ.
 
-Files are the output of fairseq-generate (sentences in any order; the best one of several hypotheses; D- lines, or H-
-lines where there are none), or plain text with --reference. Several files of a system are its seeds; systems may
-differ in their number. A folder of results knows its seeds.
+Files are the output of fairseq-generate, of which the best D- line of each sentence is read, or the best H- line if
+there are no D- lines; or plain text, with --reference. Several files of a system are its seeds; systems may differ in
+the number of seeds.
 
   mean, SD, min, max  over seeds; SD is the sample standard deviation
   95 % interval       bootstrap interval of the mean
   length              words of the translations / words of the references
   p AR                approximate randomization over sentences, two-sided; for one seed, sacrebleu --paired-ar
   p bootstrap         paired bootstrap, as in sacrebleu --paired-bs: one-tailed, about half of a two-sided p
-  p sign              with --sign-test (Collins et al. 2005), two-sided: on the sentences that make the baseline better
-                      or worse when the system's translations replace its own
+  p sign              with --sign-test (Collins et al. 2005), two-sided: over the sentences that make the baseline
+                      better or worse when the system's translation replaces its own
   Holm                the preceding p, corrected for the number of systems
   p seeds             Welch's t-test over the scores of seeds, two-sided, not corrected
 
@@ -39,32 +39,32 @@ _CLOSED_BUCKETS = 5
 
 @dataclass
 class Comparison:
-    """Systems beside each other.
+    """The result of `compare`.
 
     Attributes:
-        evaluation: an `evaluate.comparison.Evaluation`: statistics of everything.
-        found: what docs/evaluation.md describes as the output of --format json.
-        parses: trees of the source; None where they are not known.
+        evaluation: an `evaluate.comparison.Evaluation` with all statistics.
+        content: the object that --format json prints, described in docs/evaluation.md.
+        parses: trees of the source, or None if unknown.
     """
 
     evaluation: object
-    found: dict
+    content: dict
     parses: list | None
 
     def tables(self, form: str = "text") -> list[str]:
-        """Scores, tests and buckets of every metric."""
+        """Tables of scores, tests and buckets for every metric."""
         from ..evaluate.comparison import tables
 
-        return tables(self.found, form)
+        return tables(self.content, form)
 
     def figure(self):
         """The scores of the first metric by bucket, as a matplotlib figure. Raises ValueError: there are no buckets."""
         from ..evaluate.bucket_pictures import draw_buckets
 
-        if not self.found["buckets"]:
+        if not self.content["buckets"]:
             raise ValueError("--draw: the length of the source is not known; give --source")
-        names = [system["name"] for system in self.found["systems"]]
-        return draw_buckets(self.found["buckets"], names, self.found["metrics"][0]["name"])
+        names = [system["name"] for system in self.content["systems"]]
+        return draw_buckets(self.content["buckets"], names, self.content["metrics"][0]["name"])
 
 
 def compare(
@@ -93,19 +93,20 @@ def compare(
     """Score systems and compare them.
 
     Args:
-        systems: name -> label of a run -> its translations, see `evaluate.corpus.read_corpus`.
-        reference, source: files; None for the T- and the S- lines of the translations.
-        baselines: that others are compared with; the first system if empty.
-        records, split: of systems that have some, see `evaluate.results.read_results`; their scores are checked.
-        metrics: of `METRICS`; buckets use the first.
-        comet: a COMET model, which scores, too.
-        lowercase, tokenize, remove_bpe: how BLEU sees text.
+        systems: name -> label of a run -> file of translations, see `evaluate.corpus.read_corpus`.
+        reference, source: files; None for the T- and S- lines of the translations.
+        baselines: systems with which others are compared; the first system if empty.
+        records, split: records of systems, see `evaluate.results.read_results`, whose BLEU on the split is checked.
+        metrics: names from `METRICS`; buckets use the first.
+        comet: a COMET model as an additional metric.
+        lowercase, tokenize, remove_bpe: treatment of the text.
         by: kinds of buckets, see `evaluate.buckets`; None for the length of the source, if it is known.
         parse: trees of the source (CoNLL-U).
-        width, longest, minimum: of buckets of lengths, in words; and their sentences.
-        trials, resamples, seed, sign_test: of tests and intervals.
+        width, longest: for buckets by length, see `evaluate.buckets.scale_of`.
+        minimum: smallest bucket, in sentences.
+        trials, resamples, seed, sign_test: settings of tests and intervals.
 
-    Raises ValueError: files that do not go together, or no references; OSError: a file is missing.
+    Raises ValueError: files do not match, or there are no references; OSError: a file is missing.
     """
     from ..evaluate import comparison
     from ..evaluate import metrics as scores
@@ -123,13 +124,13 @@ def compare(
     used += [Comet(comet)] if comet else []
     chance = comparison.Chance(trials, resamples, seed)
     evaluation = comparison.Evaluation(corpus, used, chance, sign_test)
-    found, known = comparison.compare(evaluation, baselines), read_source(corpus, parse)
-    found["buckets"] = breakdown(evaluation, baselines[0], by, known, width, longest, minimum)
-    return Comparison(evaluation, found, known.parses)
+    content, source_data = comparison.compare(evaluation, baselines), read_source(corpus, parse)
+    content["buckets"] = breakdown(evaluation, baselines[0], by, source_data, width, longest, minimum)
+    return Comparison(evaluation, content, source_data.parses)
 
 
 def scoring_of(args: argparse.Namespace) -> dict:
-    """What options of `add_scores`, `add_buckets` and `add_chance` say, for `compare`."""
+    """Arguments of `compare` from the options of `add_scores`, `add_buckets` and `add_chance`."""
     same = ("reference", "source", "metrics", "comet", "lowercase", "tokenize", "remove_bpe", "by", "parse", "longest")
     return {
         **{name: getattr(args, name) for name in (*same, "split", "trials", "seed", "sign_test")},
@@ -149,7 +150,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_scores(parser: argparse.ArgumentParser) -> None:
-    """What translations are scored by."""
+    """Add the options of metrics."""
     scores = parser.add_argument_group("scores")
     scores.add_argument(
         "--metrics",
@@ -189,15 +190,15 @@ def _add_systems(group) -> None:
 
 
 def add_buckets(group) -> None:
-    """By what sentences are put together."""
+    """Add the options of buckets."""
     add = group.add_argument
     add(
         "--by",
         action="append",
         type=_kind,
         metavar="KIND",
-        help=f"scores by {', '.join(_KINDS)}, where NAME is a dependency label, and FILE has a label of your "
-        "own for each sentence, one a line; may be repeated (default: length, if the source is known)",
+        help=f"scores by {', '.join(_KINDS)}, where NAME is a dependency label, and FILE has a label of your own for "
+        "each sentence, one per line; may be repeated (default: length, if the source is known)",
     )
     add("--parse", metavar="FILE", help="trees of the source (CoNLL-U, plain or .gz)")
     add("--buckets", type=positive, default=10, metavar="WORDS", help="width of the length buckets (default: 10)")
@@ -212,11 +213,11 @@ def _kind(text: str) -> str:
 
 
 def add_chance(group) -> None:
-    """How often, and with which seed, tests and intervals draw."""
+    """Add the options of tests and intervals."""
     add = group.add_argument
     add("--trials", type=positive, default=10000, metavar="N", help="trials of the randomization (default: 10000)")
     add("--bootstrap", type=positive, default=1000, metavar="N", help="bootstrap resamples (default: 1000)")
-    add("--sign-test", action="store_true", help="also make a sign test, as Chen et al. (2018) do")
+    add("--sign-test", action="store_true", help="also run the sign test, as Chen et al. (2018) do")
     add("--seed", type=_seed, default=12345, help="random seed (default: 12345, as in sacrebleu)")
 
 
@@ -241,11 +242,11 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
 
 
 def check_scored(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    """End with a usage message if systems are named twice, or options of `add_scores` and `add_buckets` do not fit."""
+    """Exit with a usage message if systems are named twice, or options of `add_scores` and `add_buckets` conflict."""
     names = [name for name, *_ in args.system]
     for name in names:
         if names.count(name) > 1:
-            parser.error(f"--system {name}: is there twice; give all files of a system at once")
+            parser.error(f"--system {name}: is given twice; give all files of a system at once")
     if args.metrics != list(dict.fromkeys(args.metrics)):
         parser.error("--metrics: name each once")
     args.longest = args.longest or _CLOSED_BUCKETS * args.buckets
@@ -262,7 +263,7 @@ def run(args: argparse.Namespace) -> None:
     compared = compare(systems, baselines=args.baseline or (), records=records, **scoring)
     figure = compared.figure() if args.draw else None
     if args.format == "json":
-        print(json.dumps(compared.found, ensure_ascii=False, indent=1))
+        print(json.dumps(compared.content, ensure_ascii=False, indent=1))
     else:
         print("\n\n".join(compared.tables(args.format)))
     if figure:

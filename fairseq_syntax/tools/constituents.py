@@ -1,4 +1,4 @@
-"""Latent constituents in numbers: their shapes, what they agree with, and their attention."""
+"""Statistics of latent constituents: shapes, agreement with other trees and with words, attention."""
 
 from collections.abc import Callable, Sequence
 
@@ -27,30 +27,28 @@ from ..trees.conllu import TreeFormatError
 from ..trees.text import read_lines
 
 UNKNOWN = "<unk>"
-"""What stands in a tree for a character that is not in the dictionary."""
-
+"""Symbol in a tree for a character that is not in the dictionary."""
 
 Table = Callable[[str], str]
-"""A table, as text of a `TableFormat`."""
+"""Function from a `TableFormat` to the text of a table."""
 
 
 def describe(
     pairs: Sequence[TreeRecord], side: str | None, words: str | None, samples: int, seed: int, name: str
 ) -> tuple[list[Table], list[str]]:
-    """Tables of shapes, agreement with control trees, words and attention; and what they are about.
+    """Tables of shapes, agreement with control trees, words and attention, and a note on the size of each side.
 
     Args:
         pairs: trees of sentences and of their translations, with the attention between them.
-        side: `source` or `target`; None for both, and the attention.
-        words: a file with the words of the side, see `read_words`.
-        samples, seed: of random trees.
-        name: of the file of trees, for messages.
+        side: `source` or `target`; None for both, and for attention.
+        words: file with the words of the side, see `read_words`.
+        samples, seed: number and random seed of samples of random trees.
+        name: name of the file of trees, for messages.
 
-    Raises:
-        ValueError: the trees or the words cannot be read, or are not of the same text.
-        OSError: a file is missing.
+    Raises ValueError: the words cannot be read, or are not of the same text.
     """
-    sides = [_Side(each, pairs, words, samples, seed, name) for each in ([side] if side else ["source", "target"])]
+    names = [side] if side else ["source", "target"]
+    sides = [_Side(side_name, pairs, words, samples, seed, name) for side_name in names]
     header = ["side", "trees", "height", "highest", "per symbol", "children", "% unary", "% flat"]
     tables = [
         _table([*header, "% right", "% left", "% capped"], sides, _Side.shapes),
@@ -58,16 +56,16 @@ def describe(
         _table(["side", "segments", "P", "R", "F1", "any R"], sides, _Side.words),
     ]
     if not side:
-        found = attention_summary(pair.attention for pair in pairs)
+        attention = attention_summary(pair.attention for pair in pairs)
         header = ["constituents", "max alpha", "entropy", "total", "attended", "attending", "% covered"]
-        numbers = (found.highest, found.entropy, found.total, found.attended, found.attending)
-        row = [found.constituents, *map(_exact, numbers), found.covered]
+        numbers = (attention.highest, attention.entropy, attention.total, attention.attended, attention.attending)
+        row = [attention.constituents, *map(_exact, numbers), attention.covered]
         tables.append(lambda form: format_table(header, [row], form))
     notes = [
-        f"{each.name}: {len(each.trees)} sentences, {each.lengths.sum()} symbols, "
-        f"{len(each.found) - len(each.trees)} constituents; {len(pairs) - len(each.trees)} sentences without a symbol "
-        "left out"
-        for each in sides
+        f"{trees.name}: {len(trees.trees)} sentences, {trees.lengths.sum()} symbols, "
+        f"{len(trees.latent) - len(trees.trees)} constituents; {len(pairs) - len(trees.trees)} sentences without a "
+        "symbol left out"
+        for trees in sides
     ]
     return tables, notes
 
@@ -78,12 +76,12 @@ def _table(header: list[str], sides: Sequence["_Side"], rows: Callable[["_Side"]
 
 
 def _exact(value: float) -> str:
-    """More digits than tables have, for what is small."""
+    """A small number, with more decimals than in other cells."""
     return "-" if value != value else f"{value:.3f}"
 
 
 class _Side:
-    """The trees of source or target, and those that they are compared with."""
+    """The trees of the source or target side, and the control trees."""
 
     def __init__(self, name: str, pairs: Sequence[TreeRecord], words: str | None, samples: int, seed: int, path: str):
         all_trees = {pair.sentence: getattr(pair, name) for pair in pairs}
@@ -95,39 +93,39 @@ class _Side:
             raise ValueError(f"{path}: no tree of the {name} has a symbol; there is nothing to describe")
         self.text = Text([tree.symbols for tree in self.trees], of_words)
         self.lengths = np.array([len(tree.symbols) for tree in self.trees])
-        self.found = constituents(pad([tree.actions for tree in self.trees]))
+        self.latent = constituents(pad([tree.actions for tree in self.trees]))
         self.right, self.left = (constituents(make(self.lengths)) for make in (right_branching, left_branching))
-        counts = np.bincount(self.found.row[self.found.parent != NONE], minlength=len(self.trees))
+        counts = np.bincount(self.latent.row[self.latent.parent != NONE], minlength=len(self.trees))
         random = np.random.default_rng(seed)
         self.draws = [constituents(random_trees(self.lengths, counts, random)) for _ in range(samples)]
 
     def shapes(self) -> list[list]:
-        """Rows of the first table."""
+        """Rows of the table of shapes."""
         capped = [tree.capped for tree in self.trees]
         shapes = {
-            "found": shape(self.found, None if None in capped else capped),
+            "found": shape(self.latent, None if None in capped else capped),
             "random": mean_shape([shape(draw) for draw in self.draws]),
         }
-        return [[name, *self._shape(found)] for name, found in shapes.items()]
+        return [[name, *self._shape(means)] for name, means in shapes.items()]
 
-    def _shape(self, found: Shape) -> list:
-        numbers = (found.unary, found.flat, found.right, found.left, found.capped)
-        return [found.height, found.highest, _exact(found.per_symbol), found.children, *numbers]
+    def _shape(self, means: Shape) -> list:
+        numbers = (means.unary, means.flat, means.right, means.left, means.capped)
+        return [means.height, means.highest, _exact(means.per_symbol), means.children, *numbers]
 
     def agreement(self) -> list[list]:
-        """Rows of the second table; draws are not compared with one another."""
+        """Rows of the table of agreement; random trees are not compared with each other."""
         return [
-            ["found", *(self._f1([self.found], given) for given in ([self.right], [self.left], self.draws))],
-            ["random", *(self._f1(self.draws, [given]) for given in (self.right, self.left)), float("nan")],
+            ["found", *(self._f1([self.latent], controls) for controls in ([self.right], [self.left], self.draws))],
+            ["random", *(self._f1(self.draws, [controls]) for controls in (self.right, self.left)), float("nan")],
         ]
 
-    def _f1(self, found: Sequence[Constituents], given: Sequence[Constituents]) -> float:
-        return sum((span_counts(one, other) for one in found for other in given), Counts()).f1
+    def _f1(self, trees: Sequence[Constituents], controls: Sequence[Constituents]) -> float:
+        return sum((span_counts(tree, control) for tree in trees for control in controls), Counts()).f1
 
     def words(self) -> list[list]:
-        """Rows of the third table."""
+        """Rows of the table of words."""
         scores = {
-            "found": segmentation(self.found, self.text),
+            "found": segmentation(self.latent, self.text),
             "random": sum((segmentation(draw, self.text) for draw in self.draws), Segmentation()),
             "right": segmentation(self.right, self.text),
             "left": segmentation(self.left, self.text),
@@ -139,9 +137,9 @@ class _Side:
 
 
 def read_words(path: str, trees: dict[int, Tree], name: str) -> list[list[int]]:
-    """Lengths in characters of the words of trees, from a text with spaces between words; line N is sentence N.
+    """Lengths of the words of trees in characters, from a text with spaces between words; line N is sentence N.
 
-    Raises TreeFormatError: a line is missing, or its characters are not those of the tree.
+    Raises TreeFormatError: a line is missing, or its characters differ from those of the tree.
     """
     lines = list(read_lines(path))
     result = []
@@ -151,14 +149,16 @@ def read_words(path: str, trees: dict[int, Tree], name: str) -> list[list[int]]:
                 f"{path}: has {len(lines)} lines, but {name} has a sentence {sentence}; give the text that was "
                 "translated, with a line for every sentence"
             )
-        # as in the text that was translated
+        # as in the translated text
         words = ["".join(word.split()) for word in to_characters(lines[sentence]).split(SPACE)]
-        given = "".join(words)
-        own = [symbol for symbol in tree.symbols if symbol != SPACE]
-        if len(own) != len(given) or any(a not in (b, UNKNOWN) for a, b in zip(own, given, strict=True)):
+        characters = "".join(words)
+        symbols = [symbol for symbol in tree.symbols if symbol != SPACE]
+        if len(symbols) != len(characters) or any(
+            a not in (b, UNKNOWN) for a, b in zip(symbols, characters, strict=True)
+        ):
             raise TreeFormatError(
                 f"{path}:{sentence + 1}: {lines[sentence][:60]!r} does not have the characters of sentence {sentence} "
-                f"of {name}, {''.join(own)[:60]!r}; give the same text with spaces between words"
+                f"of {name}, {''.join(symbols)[:60]!r}; give the same text with spaces between words"
             )
         result.append([len(word) for word in words if word])
     return result

@@ -1,9 +1,9 @@
 """fairseq-syntax contrast: measure how often a model prefers the right translation to one with a single mistake.
 
 The model scores both translations of a source, as fairseq-generate --score-reference does; it is right if the correct
-one scores higher, and wrong on a tie. Accuracies have Wilson's 95 % interval, and systems are compared with the first
-one by McNemar's exact test. Tables by distance, attractors and every other column of the details follow. If the model
-needs trees, the source is parsed, or its trees are read with --parser conllu --parser-model FILE.
+one scores higher, and wrong on a tie. Accuracies have Wilson's 95 % intervals, and systems are compared with the first
+one by McNemar's exact test. Further tables are by distance, attractors and other columns of the details. If the model
+needs trees, the source is parsed; --parser conllu --parser-model FILE reads its trees from a file.
 
 A folder of pairs has src.LANGUAGE, tgt.correct.LANGUAGE and tgt.incorrect.LANGUAGE, one sentence per line, as in
 DistilLingEval, and optionally details.tsv: a header, then one row per pair.
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         add(f"--{name}", metavar="FILE", help=f"without --pairs: text of the {what}")
     add("--details", metavar="FILE", help="TSV with a row of details per pair (default: details.tsv of the folder)")
     add("--name", help="name of the system (default: file and architecture)")
-    add("--score", choices=["sum", "mean"], default="sum", help="of the log-probabilities of tokens (default: sum)")
+    add("--score", choices=["sum", "mean"], default="sum", help="sum or mean of token log-probabilities (default: sum)")
     add("--beside", nargs="+", default=[], metavar="FILE", help="records of other systems, the baseline first")
     add("--output", metavar="FILE", help="record of this system, as JSON; - is stdout, instead of the tables")
     verb.add_preparation(parser)
@@ -49,9 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     verb.check_checkpoint_arguments(parser, args, required=False)
     if not args.path and (not args.beside or args.output):
-        parser.error("give DATA and --path; without a model there is only --beside, of records that are there")
-    named = [getattr(args, name) for name in _FILES]
-    if (args.pairs is None) != all(named) or (args.pairs and any(named)):
+        parser.error("give DATA and --path, or only --beside with existing records")
+    files = [getattr(args, name) for name in _FILES]
+    if (args.pairs is None) != all(files) or (args.pairs and any(files)):
         parser.error("give --pairs, or --source, --correct and --incorrect")
     verb.check_preparation(parser, args)
 
@@ -68,15 +68,15 @@ def contrast(
     """The `evaluate.contrast.Record` of a model's scores of minimal pairs.
 
     Args:
-        loaded: the model, see `models.load`; it parses the sources.
-        pairs: see `evaluate.minimal_pairs.read_pairs`.
-        name: of the system.
-        score: `sum` or `mean` of the log-probabilities of tokens.
-        preparation: of both sides; None for text that is cut as the model reads it.
+        loaded: the model, from `models.load`.
+        pairs: pairs from `evaluate.minimal_pairs.read_pairs`.
+        name: name of the system.
+        score: `sum` or `mean` of token log-probabilities.
+        preparation: preparation of both sides; None for text that is already segmented.
         source_prefix: tokens to put before every source.
-        max_tokens: of a batch.
+        max_tokens: largest batch, in tokens.
 
-    Raises ValueError: the model translates nothing, or a sentence is too long or cannot be parsed.
+    Raises ValueError: the model does not translate, or a sentence is too long or cannot be parsed.
     """
     from ..evaluate.contrast import Record
 
@@ -85,20 +85,22 @@ def contrast(
         raise ValueError(f"{loaded.path}: {loaded.architecture} scores no translations; give a model that translates")
     preparation = preparation or Preparation()
     prepare = [preparation.of_side(side, language) for side, language in enumerate((cfg.source_lang, cfg.target_lang))]
-    found = loaded.forced_scores(
+    forced = loaded.forced_scores(
         [f"{source_prefix} {prepare[0](source)}".strip() for source in pairs.sources],
         [[prepare[1](text) for text in pair] for pair in zip(pairs.correct, pairs.incorrect, strict=True)],
         [f"{pairs.source_path}:{number}" for number in range(1, len(pairs) + 1)],
         max_tokens,
     )
-    scores = (found.total if score == "sum" else found.mean).tolist()
+    scores = (forced.total if score == "sum" else forced.mean).tolist()
     record = Record(name or loaded.name, pairs.digest, score, scores[::2], scores[1::2], pairs.details)
-    # pairs that differ in what the model does not know say nothing
-    say = [f"{found.unknown.sum() / found.tokens.sum():.1%} of the tokens are unknown"] if found.unknown.any() else []
+    # unknown words can make both members of a pair equal to the model
+    notes = (
+        [f"{forced.unknown.sum() / forced.tokens.sum():.1%} of the tokens are unknown"] if forced.unknown.any() else []
+    )
     if record.ties:
-        say.append(f"{record.ties} pairs have members of the same score, and count as wrong")
-    if say:
-        print(f"fairseq-syntax contrast: {loaded.name}: {'; '.join(say)}", file=sys.stderr)
+        notes.append(f"{record.ties} pairs have members of the same score, and count as wrong")
+    if notes:
+        print(f"fairseq-syntax contrast: {loaded.name}: {'; '.join(notes)}", file=sys.stderr)
     return record
 
 
@@ -117,7 +119,7 @@ def run(args: argparse.Namespace) -> None:
 
         loaded = load(args.path, args.data, args.cpu)
         name = args.name or loaded.name
-        # before anything is scored
+        # refuses equal names before anything is scored
         check_records([*records, Record(name, pairs.digest, args.score, [], [], pairs.details)])
         loaded.choose_parser(args.parser, verb.parser_options(args))
         preparation = verb.preparation_of(args)

@@ -1,9 +1,9 @@
 """fairseq-syntax dictionary: build an open source dictionary, which keeps the spelling of every word.
 
 The parser inside LGP-NMT (Hashimoto & Tsuruoka 2017) reads character n-grams, also of rare and unseen words, so
-binarization must not turn them into <unk>. The dictionary has the words of the training text with their counts, most
-frequent first, then the words that only the other texts have, with count 0. The model decides which words are frequent
-enough for an embedding of their own.
+binarization must not turn them into <unk>. The dictionary has the words of the training text with their counts, the
+most frequent first, followed by the words that occur in the other texts only, with count 0. The model decides which
+words are frequent enough for their own embeddings.
 
 example:
   fairseq-syntax dictionary --train train.en --extra valid.en test.en --output dict.en.txt
@@ -35,7 +35,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Write the dictionary; its sizes on stderr."""
     dictionary = open_dictionary(args.train, args.extra)
     with written(args.output) as file:
         dictionary.save(file)
@@ -48,10 +47,10 @@ def run(args: argparse.Namespace) -> None:
 
 
 def open_dictionary(train: list[str], extra: list[str]):
-    """Words of some files with their counts, the most frequent first, then new words of others with count 0.
+    """A fairseq dictionary of the words of the training files, by frequency, and of new words of `extra`, with count 0.
 
-    The order is the same whatever the order of lines and training files. A further file of other words, given last,
-    changes no number of those before. ValueError if the training text has no word.
+    The order of lines and training files does not matter. Another file at the end of `extra` leaves earlier indices
+    unchanged. Raises ValueError: the training text has no words.
     """
     from fairseq.data import Dictionary
 
@@ -61,7 +60,7 @@ def open_dictionary(train: list[str], extra: list[str]):
             dictionary.add_symbol(word, count)
     if len(dictionary) == dictionary.nspecial:
         raise ValueError(f"{', '.join(train)}: no words; give the training text that will be binarized")
-    # fairseq would fill the dictionary up with words that it makes up, to a multiple of 8
+    # without this factor, fairseq would add dummy words up to a multiple of 8
     dictionary.finalize(threshold=0, padding_factor=1)
     for path in extra:
         for word in sorted(count_words(path)):
@@ -70,10 +69,7 @@ def open_dictionary(train: list[str], extra: list[str]):
 
 
 def count_words(path: str) -> Counter:
-    """How often each word occurs in a text, words separated as fairseq separates them.
-
-    Raises TreeFormatError: see `token_lines`.
-    """
+    """Counts of the words of a text, split as in fairseq. Raises TreeFormatError as `token_lines` does."""
     from fairseq.tokenizer import tokenize_line
 
     counts = Counter()

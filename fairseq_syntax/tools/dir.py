@@ -19,7 +19,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Print the package's directory, and nothing else."""
     print(folder(args.model) if args.model else Path(__file__).resolve().parent.parent)
 
 

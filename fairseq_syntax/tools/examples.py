@@ -1,7 +1,6 @@
 """fairseq-syntax examples: list the recipes and quick runs, or copy them.
 
-A copy, which includes the notebook, runs wherever it is; recipes write to outputs/ of the folder in which they are
-started.
+A copy includes the notebook and runs in any folder; recipes write to outputs/ in the current folder.
 
 example:
   fairseq-syntax examples --copy examples
@@ -19,17 +18,10 @@ from .verb import Verb
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The verb's options."""
     parser.add_argument("--copy", metavar="DIR", help="copy everything to this new folder")
 
 
 def run(args: argparse.Namespace) -> None:
-    """Copy the examples, or print a line for each.
-
-    Raises:
-        ValueError: the installation has none.
-        OSError: the folder exists, or cannot be made.
-    """
     examples = examples_folder()
     if args.copy:
         copy(examples, Path(args.copy))
@@ -41,7 +33,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def examples_folder() -> Path:
-    """Where the examples are: in the package that was installed from a wheel, beside that of a checkout."""
+    """The folder of the examples: inside a package installed from a wheel, next to the package of a checkout."""
     package = Path(__file__).resolve().parent.parent
     for folder in (package / "examples", package.parent / "examples"):
         if (folder / "recipe.sh").is_file():
@@ -50,10 +42,9 @@ def examples_folder() -> Path:
 
 
 def copy(examples: Path, goal: Path) -> None:
-    """Copy the examples, without what runs have left there; the folder appears when it is complete.
+    """Copy the examples without outputs; the new folder appears when it is complete.
 
-    Raises:
-        OSError: it exists and is not empty, or cannot be made.
+    Raises OSError: the folder exists and is not empty, or cannot be made.
     """
     if goal.exists() and not (goal.is_dir() and not any(goal.iterdir())):
         raise FileExistsError(f"{goal}: exists already; name a new folder")

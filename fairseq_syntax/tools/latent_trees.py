@@ -1,4 +1,4 @@
-"""Trees that a model has found by itself: from words to pieces, through the model, and back to trees over words."""
+"""Latent trees of models: from words to pieces, through the model, and back to trees over words."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,10 +20,9 @@ from .preparation import Preparation
 from .verb import input_lines, input_name, is_conllu
 
 Evidence = StrEnum("Evidence", "scores marginals")
-"""What the tree is made of."""
+"""What trees are decoded from."""
 
-
-# what `latent_heads` calls the arcs and the roots
+# keys of arcs and roots in the output of `latent_heads`
 _NAMES: dict[str, tuple[str, str]] = {
     Evidence.scores: ("arc_scores", "root_scores"),
     Evidence.marginals: ("arc_marginals", "root_marginals"),
@@ -35,16 +34,16 @@ class CutSentence:
     """A sentence as the model reads it."""
 
     pieces: list[str]  # T pieces, without EOS
-    word_of_token: list[int]  # T words they belong to, 0-based
+    word_of_token: list[int]  # word of each piece, 0-based
     words: int  # number of words
     place: str  # file and line, for messages
 
 
 @dataclass(frozen=True)
 class WordGraph:
-    """What a model makes of a sentence of J words."""
+    """The latent tree and graph of a sentence of J words."""
 
-    heads: list[int]  # of the tree, one a word, 0-based, -1 for roots
+    heads: list[int]  # J heads of the tree, 0-based, -1 for roots
     # (J, J + 1), [dependent, head]; column 0 is ROOT, column h is word h - 1. Rows add up to 1.
     probabilities: np.ndarray
 
@@ -53,14 +52,13 @@ class WordGraph:
 
 
 class Cutter:
-    """Cuts words into the pieces that a model knows.
-
-    A parser that was trained with `--lgp-lowercase` is shown words in lower case in any case. Raises ValueError,
-    OSError: the codes or the model cannot be loaded.
+    """Segments words as a model reads them; for a parser trained with `--lgp-lowercase`, always in lower case.
 
     Args:
-        preparation: of words; pieces of text that is cut already are joined as `subword_type` says.
-        subword_type: None for that of the model's data.
+        preparation: preparation of words.
+        subword_type: segmentation of text that comes in pieces; None for that of the model's data.
+
+    Raises ValueError or OSError: the codes or the model for segmentation cannot be loaded.
     """
 
     def __init__(self, loaded: Loaded, preparation: Preparation, subword_type: str | None = None):
@@ -71,28 +69,28 @@ class Cutter:
         self.whole = loaded.task.target_dictionary is None
 
     def of_words(self, words: list[str], place: str) -> CutSentence:
-        """Cut each word; without --bpe it is one piece."""
+        """Segment words; without --bpe, each word is one piece."""
         pieces: list[str] = []
         word_of_token: list[int] = []
         for number, word in enumerate(words):
             word = word.lower() if self.lowercase else word
-            # a word may hold spaces (10 000), or nothing that is left after normalisation
+            # a word may contain spaces (10 000), or disappear in normalisation
             cut = [word] if self.whole else (self.bpe.encode(word) if self.bpe else word).split() or [word]
             pieces += cut
             word_of_token += [number] * len(cut)
         return CutSentence(pieces, word_of_token, len(words), place)
 
     def of_sentence(self, sentence: str | Sentence, place: str = "the sentence") -> tuple[Sentence, CutSentence]:
-        """Text as `of_tokens` reads it, or words with their tree; with what is shown to the model."""
+        """A text, or words with their tree, as a sentence and as its input to the model."""
         if isinstance(sentence, Sentence):
             return sentence, self.of_words(sentence.forms, place)
         words, source = self.of_tokens(sentence.split(), place)
         return without_parse(words), source
 
     def of_tokens(self, tokens: list[str], place: str) -> tuple[list[str], CutSentence]:
-        """The words of a line of text, and the line as the model reads it; TreeFormatError if it ends inside a word.
+        """The words of a line of text, and the line as the model reads it.
 
-        Tokens are words if there is --bpe, otherwise pieces, of which the words are joined.
+        With --bpe, tokens are words; otherwise, they are pieces. Raises TreeFormatError: the line ends inside a word.
         """
         if self.bpe:
             return tokens, self.of_words(tokens, place)
@@ -102,7 +100,7 @@ class Cutter:
 
 
 def nth(items: Iterable, number: int):
-    """The item of this number, from 0; ValueError if there are not so many."""
+    """The item with this number, from 0. Raises ValueError: there are fewer."""
     count = 0
     for count, item in enumerate(items, 1):
         if count == number + 1:
@@ -111,7 +109,7 @@ def nth(items: Iterable, number: int):
 
 
 def read_sentences(path: str, cutter: Cutter, collapse_ranges: bool = False) -> Iterator[tuple[Sentence, CutSentence]]:
-    """Sentences of a text, or of CoNLL-U (by its name), with what is shown to the model."""
+    """The sentences of a text, or of CoNLL-U according to the file's name, with their inputs to the model."""
     if is_conllu(path):
         for sentence in read_conllu(path):
             sentence = sentence.collapse_ranges() if collapse_ranges else sentence
@@ -123,9 +121,9 @@ def read_sentences(path: str, cutter: Cutter, collapse_ranges: bool = False) -> 
 
 
 def read_split(loaded: Loaded, subset: str, cutter: Cutter) -> Iterator[tuple[Sentence, CutSentence]]:
-    """The source side of a split. Its unknown pieces are written as `<unk>`.
+    """The source side of a split, with `<unk>` for unknown pieces.
 
-    Where words end is taken from the stored syntax, if the split has it: a piece that is unknown hides that.
+    The stored syntax tells the ends of words, if the split has it, because unknown pieces hide them.
     """
     split = loaded.load_split(subset)
     cfg = loaded.task.cfg
@@ -147,7 +145,7 @@ def read_split(loaded: Loaded, subset: str, cutter: Cutter) -> Iterator[tuple[Se
 
 
 def _words_of_pieces(pieces: Sequence[str], word_of_piece: Sequence[int], count: int) -> list[str]:
-    """`count` words from their pieces, without the marks of either way to cut; further numbers of words are EOS's."""
+    """`count` words joined from their pieces, without the marks of subword_nmt and sentencepiece."""
     forms = [""] * count
     for piece, word in zip(pieces, word_of_piece, strict=False):
         forms[word] += piece.removesuffix("@@").removeprefix("▁")
@@ -158,7 +156,7 @@ def _words_of_pieces(pieces: Sequence[str], word_of_piece: Sequence[int], count:
 
 
 def check_latent(loaded: Loaded) -> None:
-    """Raise NothingToShow if a model finds no trees."""
+    """Raise NothingToShow if a model has no latent trees."""
     model = loaded.model
     has_heads = getattr(model, "latent_heads", None) is not None
     if has_heads and not getattr(model, "has_latent_trees", True):
@@ -173,10 +171,10 @@ def check_latent(loaded: Loaded) -> None:
 
 
 class TreeInducer:
-    """Trees over words from the head selection of a model with `latent_heads`, by a `TreeDecoder` and `Evidence`.
+    """Decodes trees over words from a model's `latent_heads`, with a `TreeDecoder` and `Evidence`.
 
-    It raises ValueError for a sentence that is longer than the model can read, and at once for a model that finds no
-    trees.
+    Raises NothingToShow: the model has no latent trees. Its methods raise ValueError: a sentence is too long for the
+    model, or there is no tree.
     """
 
     def __init__(self, loaded: Loaded, decoder: str = "mst", evidence: str = "scores", batch_size: int = 64):
@@ -186,49 +184,49 @@ class TreeInducer:
         self.names = _NAMES[evidence]
         self.batch_size = batch_size
         self.tokens = self.unknown = 0
-        # words that are learned from the text to be read follow those of the training
+        # words learned from the input text have indices after those of training
         self.known = len(loaded.task.source_dictionary)
 
     def __call__(self, sources: list[CutSentence], bar: tqdm | None = None) -> list[list[int]]:
-        """Heads of every sentence: one a word, 0-based, -1 for roots; no heads for a sentence without words."""
+        """The J heads of every sentence, 0-based, -1 for roots."""
         trees: list[list[int]] = [[] for _ in sources]
-        for chosen, found in self._through_model(sources, bar):
-            for i, tree in zip(chosen, self._trees(found, [sources[i] for i in chosen]), strict=True):
+        for numbers, batch in self._through_model(sources, bar):
+            for i, tree in zip(numbers, self._trees(batch, [sources[i] for i in numbers]), strict=True):
                 trees[i] = tree
         return trees
 
     def graphs(self, sources: list[CutSentence], bar: tqdm | None = None) -> list[WordGraph]:
         """The tree of every sentence, and the probabilities of all arcs.
 
-        Those of a word in pieces are the mean over its pieces, and of a head in pieces the sum; an arc inside the word
-        counts as ROOT, as `collapse_to_words` has it.
+        Probabilities are averaged over the pieces of a dependent, and summed over those of a head. Arcs between the
+        pieces of a word count as ROOT, as in `collapse_to_words`.
         """
         graphs = [WordGraph([], np.zeros((0, 1)))] * len(sources)
-        for chosen, found in self._through_model(sources, bar):
-            batch = [sources[i] for i in chosen]
-            marginals = _of_words(found, _NAMES[Evidence.marginals], batch)
-            for i, heads, (arcs, roots) in zip(chosen, self._trees(found, batch), marginals, strict=True):
+        for numbers, arrays in self._through_model(sources, bar):
+            batch = [sources[i] for i in numbers]
+            marginals = _of_words(arrays, _NAMES[Evidence.marginals], batch)
+            for i, heads, (arcs, roots) in zip(numbers, self._trees(arrays, batch), marginals, strict=True):
                 pieces = np.bincount(sources[i].word_of_token, minlength=sources[i].words)
                 graphs[i] = WordGraph(heads, np.column_stack((roots, arcs)) / pieces[:, None])
         return graphs
 
     def _through_model(self, sources: list[CutSentence], bar: tqdm | None) -> Iterator[tuple[list[int], dict]]:
-        """Batches: which sentences, and the model's `latent_heads` of them as arrays."""
+        """Batches: the numbers of their sentences, and the model's `latent_heads` as arrays."""
         dictionary = self.loaded.task.source_dictionary
         self.loaded.check_lengths([(len(s.pieces) + 1, 0) for s in sources], [s.place for s in sources])
-        # models that read words by their spelling should read unseen ones, too
+        # models that read the spelling of words can read unseen words
         learn = getattr(self.loaded.task, "learn_source_words", None)
         if learn is not None:
             learn(source.pieces for source in sources)
         order = sorted((i for i, s in enumerate(sources) if s.pieces), key=lambda i: -len(sources[i].pieces))
         for start in range(0, len(order), self.batch_size):
-            chosen = order[start : start + self.batch_size]
-            ids = [encode_line(dictionary, sources[i].pieces) for i in chosen]
+            numbers = order[start : start + self.batch_size]
+            ids = [encode_line(dictionary, sources[i].pieces) for i in numbers]
             self.tokens += sum(map(len, ids)) - len(ids)
             self.unknown += sum(int(((row == dictionary.unk()) | (row >= self.known)).sum()) for row in ids)
-            yield chosen, self._latent_heads(ids)
+            yield numbers, self._latent_heads(ids)
             if bar is not None:
-                bar.update(len(chosen))
+                bar.update(len(numbers))
         if bar is not None:
             bar.update(len(sources) - len(order))
 
@@ -238,37 +236,37 @@ class TreeInducer:
             ids, loaded.task.source_dictionary.pad(), left_pad=bool(loaded.task.cfg.left_pad_source)
         )
         lengths = torch.tensor([len(row) for row in ids])
-        found = loaded.model.latent_heads(tokens.to(loaded.device), lengths.to(loaded.device))
-        return {name: values.cpu().numpy() for name, values in found.items()}
+        heads = loaded.model.latent_heads(tokens.to(loaded.device), lengths.to(loaded.device))
+        return {name: values.cpu().numpy() for name, values in heads.items()}
 
-    def _trees(self, found: dict[str, np.ndarray], sources: list[CutSentence]) -> list[list[int]]:
-        of_words = _of_words(found, self.names, sources)
+    def _trees(self, arrays: dict[str, np.ndarray], sources: list[CutSentence]) -> list[list[int]]:
+        of_words = _of_words(arrays, self.names, sources)
         try:
             return self.decode([arc for arc, _ in of_words], [root for _, root in of_words])
         except ValueError as error:
             raise ValueError(
-                f"{self.loaded.path}: no tree can be made of the scores for {sources[0].place} and what is batched "
-                f"with it ({error})"
+                f"{self.loaded.path}: no tree is possible under the scores for {sources[0].place} and its batch "
+                f"({error})"
             ) from None
 
     def note(self, preparation: Preparation) -> str:
-        """What the user should know about the text: nothing, or how much of it the model does not know."""
+        """A message about the share of unknown tokens, empty if there are none."""
         if not self.unknown:
             return ""
         share = 100 * self.unknown / self.tokens
         lowercase = preparation.lowercase or getattr(self.loaded.task.cfg, "lgp_lowercase", False)
-        left = [option for option, given in (("--bpe", preparation.bpe), ("--lowercase", lowercase)) if not given]
+        missing = [option for option, used in (("--bpe", preparation.bpe), ("--lowercase", lowercase)) if not used]
         return (
             f"{self.unknown} of {self.tokens} tokens ({share:.1f} %) are unknown to the model; the text must be cut "
-            f"and cased as in training" + (f" ({', '.join(left)})" if left else "")
+            f"and cased as in training" + (f" ({', '.join(missing)})" if missing else "")
         )
 
 
 def _of_words(
-    found: dict[str, np.ndarray], names: tuple[str, str], sources: list[CutSentence]
+    arrays: dict[str, np.ndarray], names: tuple[str, str], sources: list[CutSentence]
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Arcs (J, J) and roots (J,) of each sentence of a batch, summed over the pieces of words."""
-    arcs, roots, mask = (found[name] for name in (*names, "word_mask"))
+    """The arcs (J, J) and roots (J,) of each sentence of a batch, summed over the pieces of words."""
+    arcs, roots, mask = (arrays[name] for name in (*names, "word_mask"))
     return [
         word_scores.collapse_to_words(arcs[b][np.ix_(mask[b], mask[b])], roots[b][mask[b]], source.word_of_token)
         for b, source in enumerate(sources)

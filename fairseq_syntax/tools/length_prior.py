@@ -1,14 +1,15 @@
 """fairseq-syntax length-prior: estimate target lengths, for the beam search of Hashimoto & Tsuruoka (2017).
 
-Lengths are counted over the training pairs, in tokens without EOS. The table goes into the data directory, as
-length_prior.SOURCE-TARGET.npz, where fairseq-generate --length-prior auto finds it (after --output: --length-prior
-FILE).
+Lengths are counted over the training pairs, in tokens without EOS. The table is written to the data directory as
+length_prior.SOURCE-TARGET.npz, where fairseq-generate --length-prior auto finds it (after --output, give
+--length-prior FILE).
 
-A source length that training says nothing about gets no prior: shorter or longer than every training sentence or, with
-the kernel, more than 2 tokens away from any.
+Source lengths without evidence get no prior: those that are shorter or longer than every training sentence or, with the
+kernel, more than 2 tokens away from any.
 
-Printed is the mean of -log p(target length | source length), in nats, over the validation sentences whose source length
-occurs in training; lower is better. There is none with --unseen author, whose rows need not sum to one.
+The program prints the mean of -log p(target length | source length), in nats, over the validation sentences whose
+source length occurs in training; lower is better. --unseen author does not change it, because its rows need not sum to
+one.
 
 examples:
   fairseq-syntax length-prior data-bin -s en -t ja
@@ -48,9 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--unseen",
         choices=["floor", "author"],
         default="floor",
-        help="target lengths that training does not have. floor: they are very improbable; author: they are forbidden "
-        "after a source length that was seen, and other source lengths have no prior (needs --smoothing raw) "
-        "(default: floor)",
+        help="target lengths that do not occur in training. floor: they are very improbable; author: they are "
+        "forbidden for a source length that occurs in training, and other source lengths have no prior (needs "
+        "--smoothing raw) (default: floor)",
     )
     add("--output", type=_table, metavar="FILE", help="table, .npz (default: where --length-prior auto finds it)")
     add_shared(parser, "--overwrite")
@@ -71,13 +72,15 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
 
 @dataclass
 class LengthPrior:
-    """What was measured.
+    """The result of `length_prior`.
 
     Attributes:
-        path: of the table.
-        pairs, longest_source, longest_target: of the training; tokens.
-        valid: smoothing -> mean of -log p(target length | source length) of the validation set, in nats a sentence.
-        unseen: (pairs of lengths that training does not have, all pairs) of the validation set; None without one.
+        path: path of the table.
+        pairs: number of training pairs.
+        longest_source, longest_target: longest sentences of training, in tokens.
+        valid: smoothing -> mean of -log p(target length | source length) on the validation set, in nats per sentence.
+        unseen: number of validation pairs whose lengths do not occur in training, and of all; None without a
+            validation set.
     """
 
     path: Path
@@ -97,7 +100,7 @@ def length_prior(
     bin_size: int = 1,
     output: Path | None = None,
 ) -> LengthPrior:
-    """Write the table of a data directory, or of several joined with colons; the arguments are those of the options.
+    """Write the table of a data directory, or of several joined with colons; see --help for the arguments.
 
     Raises ValueError: there is no training set of these languages; OSError: the table cannot be written.
     """
@@ -109,8 +112,8 @@ def length_prior(
 
     paths = utils.split_paths(data)
     path = output or length_table_path(paths[0], source, target)
-    found = [lengths for each in paths for lengths in _train_lengths(each, source, target)]
-    sources, targets = (np.concatenate(side) for side in zip(*found, strict=True))
+    splits = [lengths for directory in paths for lengths in _train_lengths(directory, source, target)]
+    sources, targets = (np.concatenate(side) for side in zip(*splits, strict=True))
     tables = {kind: length_table(sources, targets, kind, bin_size=bin_size) for kind in Smoothing}
     table = tables[Smoothing(smoothing)]
     if unseen == Unseen.author:
@@ -121,10 +124,10 @@ def length_prior(
     scores, new = {}, None
     valid = split_lengths(paths[0], "valid", source, target)
     if valid is not None and len(valid[0]):
-        # raw counts say nothing of other source lengths, and there are the kernel's numbers beside them
-        known = [lengths[np.isin(valid[0], sources)] for lengths in valid]
-        for kind in Smoothing if len(known[0]) else ():
-            scores[str(kind)] = float(-log_probabilities(tables[kind], *known).mean())
+        # raw counts have no prior for other source lengths, and both numbers should be comparable
+        scored = [lengths[np.isin(valid[0], sources)] for lengths in valid]
+        for kind in Smoothing if len(scored[0]) else ():
+            scores[str(kind)] = float(-log_probabilities(tables[kind], *scored).mean())
         unit = 1 + max(targets.max(), valid[1].max())
         is_new = ~np.isin(valid[0] * unit + valid[1], sources * unit + targets)
         new = int(is_new.sum()), len(is_new)
@@ -132,18 +135,18 @@ def length_prior(
 
 
 def _train_lengths(path: str, source: str, target: str):
-    """Lengths of train, train1, … as fairseq trains on them."""
+    """Lengths of the splits train, train1, … on which fairseq trains."""
     from ..data.length_table import split_lengths
     from ..data.token_files import parts_of
 
     parts = (split_lengths(path, name, source, target) for name in parts_of("train"))
-    found = list(itertools.takewhile(lambda lengths: lengths is not None, parts))
-    if not found:
+    splits = list(itertools.takewhile(lambda lengths: lengths is not None, parts))
+    if not splits:
         raise ValueError(
             f"{path}: no split train of {source} and {target}; give the directory that preprocessing wrote, and its "
             "languages"
         )
-    return found
+    return splits
 
 
 def run(args: argparse.Namespace) -> None:
@@ -154,14 +157,14 @@ def run(args: argparse.Namespace) -> None:
     first, languages = utils.split_paths(args.data)[0], (args.source_lang, args.target_lang)
     output = args.output or length_table_path(first, *languages)
     refuse_existing([str(output)], args.overwrite)
-    found = length_prior(args.data, *languages, args.smoothing, args.unseen, args.bin, args.output)
-    print(f"training pairs: {found.pairs}")
-    print(f"longest source: {found.longest_source} tokens")
-    print(f"longest target: {found.longest_target} tokens")
-    for kind, score in found.valid.items():
-        print(f"valid, {kind}: {score:.4f} nats a sentence")
-    if found.unseen:
-        print("valid, unseen in training: {} of {} pairs of lengths".format(*found.unseen))
+    prior = length_prior(args.data, *languages, args.smoothing, args.unseen, args.bin, args.output)
+    print(f"training pairs: {prior.pairs}")
+    print(f"longest source: {prior.longest_source} tokens")
+    print(f"longest target: {prior.longest_target} tokens")
+    for kind, score in prior.valid.items():
+        print(f"valid, {kind}: {score:.4f} nats per sentence")
+    if prior.unseen:
+        print("valid, unseen in training: {} of {} pairs of lengths".format(*prior.unseen))
     else:
         print("no valid split: nothing was scored")
     print(f"wrote {output}")

@@ -1,10 +1,10 @@
-"""fairseq-syntax linearize: make a multi-task corpus, to learn translation and parsing at once.
+"""fairseq-syntax linearize: make a multi-task corpus, to learn translation and parsing together.
 
-One Transformer learns from pairs of both kinds (Currey & Heafield 2019),
+One Transformer learns from two kinds of pairs (Currey & Heafield 2019),
   <translate> source  ->  target
   <parse> source      ->  parse of the source, as brackets without words
 and translates text that begins with <translate>. Every line pair of the input gives one <translate> pair, in the same
-order; a sentence without anything to parse (an empty line, or a tree without heads) gives no <parse> pair.
+order, and one <parse> pair, unless the line is empty or has no parse.
 
 examples:
   fairseq-syntax linearize --input bpe/train --output multi/train --source-lang en --target-lang de
@@ -78,17 +78,10 @@ def linearize_corpus(
     translate_only: bool = False,
     subword_type: str = SubwordType.subword_nmt,
 ) -> dict[str, int]:
-    """Write the two texts; nothing of them is left if they cannot be completed.
+    """Write both sides of the corpus, or nothing if that fails; see --help for the arguments.
 
-    Args:
-        prefix, output: of the files read and written, whose names end in the languages, source and target.
-        trees_suffix: of the file of trees.
-        parses: a file of linearised parses instead.
-        translate_only: whether parsing is left out.
-        subword_type: of the source.
-
-    Returns how many pairs were written of `TRANSLATE` and of `PARSE`. Raises TreeFormatError: files that do not go
-    together, or broken trees.
+    Returns `TRANSLATE` and `PARSE` -> number of pairs. Raises TreeFormatError: files do not match, or a tree is
+    invalid.
     """
     source, target = (f"{prefix}.{language}" for language in languages)
     streams = {source: ((line, "") for line in read_lines(source)), target: read_lines(target)}
@@ -107,14 +100,14 @@ def linearize_corpus(
                 first.write(f"{task} {source_text}".rstrip() + "\n")
                 second.write(target_text + "\n")
                 counts[task] += 1
-        # a new one must never stand beside an old one, even if the program is killed here
+        # a new file must never be next to an old one, even if the program is killed here
         for path in outputs:
             path.unlink(missing_ok=True)
     return counts
 
 
 def _pairs(streams: dict[str, Iterator]) -> Iterator[tuple[str, str, str]]:
-    """(task, source, target) in the order of the output, of files: (source, parse), target and parses if given."""
+    """Yield (task, source, target) in the order of the output, from (source, parse), target and optional parses."""
     for number, row in enumerate(zip_longest(*streams.values()), 1):
         if None in row:
             shorter = list(streams)[row.index(None)]
@@ -123,8 +116,8 @@ def _pairs(streams: dict[str, Iterator]) -> Iterator[tuple[str, str, str]]:
                 f"{shorter}: ends after {number - 1} sentences but {longer} goes on; all files "
                 "must have one line for each sentence; make them of the same text"
             )
-        (source, parse), target, *given = row
-        source, target, parse = (" ".join(text.split()) for text in (source, target, *given, parse)[:3])
+        (source, parse), target, *parses = row
+        source, target, parse = (" ".join(text.split()) for text in (source, target, *parses, parse)[:3])
         yield TRANSLATE, source, target
         # an empty target would teach the model to stop at once
         if source and parse:
@@ -132,7 +125,7 @@ def _pairs(streams: dict[str, Iterator]) -> Iterator[tuple[str, str, str]]:
 
 
 def _parsed_lines(source_path: str, trees_path: str, subword_type: str) -> Iterator[tuple[str, str]]:
-    """Each line of the source and its linearised parse, which is empty if there is nothing to parse."""
+    """Each line of the source and its linearised parse, which is empty if it has no parse."""
     trees = find_trees(trees_path, "parse the source with fairseq-syntax parse, or give --parses or --translate-only")
     with explain_misfit(source_path):
         for line, text, tree_line, block in pair_examples(source_path, trees):

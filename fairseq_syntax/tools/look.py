@@ -1,22 +1,22 @@
-"""fairseq-syntax look: draw what a model sees in a sentence: trees, heads, graphs, attention, gates, constituents.
+"""fairseq-syntax look: draw the trees, heads, graphs, attention, gates or constituents of a model.
 
-A picture for each thing that the model has, or for those of --kind:
-  tree         its latent tree, with that of the CoNLL-U below the words, if there is one
-  graph        its latent graph: the arcs above a probability
-  heads        the source side: parent-scaled heads of PASCAL and the parsing head of LISA, with the parent of every
-               token framed; for models with latent trees, the probability of every head for every dependent, root first
+It draws every kind of picture that the model supports, or those of --kind:
+  tree         latent tree; the tree of CoNLL-U input is drawn below the words
+  graph        latent graph: the arcs above a probability
+  heads        source side: parent-scaled heads of PASCAL and the parsing head of LISA, with the parent of every token
+               framed; for models with latent trees, the probability of every head for every dependent, root first
   annotations  for these models, M: the syntactic annotation of every source token
-The other kinds show the decoder, which is given the reference of a split, or its own translation of a text:
-  translation  the source tokens that it attends to when it predicts each token
-  syntax       the same for its attention to syntax: sa_nmt and fa_nmt (the _shared ones attend to content with the same
-               weights), and SDAtt beside global attention
-  gate         how much it draws on syntax: tokens coloured by the norm of the gate (sa_nmt, fa_nmt)
+The other kinds show the decoder, with the reference of a split, or with its own translation of a text:
+  translation  attention of each predicted token to the source tokens
+  syntax       the same for attention to syntax: sa_nmt and fa_nmt (the _shared ones attend to content with the same
+               weights), and SDAtt next to global attention
+  gate         use of syntax: tokens coloured by the norm of the gate (sa_nmt, fa_nmt)
   position     the position that SDAtt and local attention predict, over the attention around it; for sdatt_transformer,
                one per syntax-directed head, in the last layer that has such heads
 
-Tokens are separated by spaces. Without --bpe, they are what the model reads, and are joined into words as
---subword-type says. With --output, the latent trees of all sentences are written, and nothing is drawn unless --draw is
-given; of CoNLL-U input, words, comments, multi-word ranges and UPOS are kept; the only labels are root and dep.
+Tokens are separated by spaces. Without --bpe, the model reads them unchanged, and they are joined into words by
+--subword-type. --output writes the latent trees of all sentences, and draws nothing unless --draw is given; words,
+comments, multi-word ranges and UPOS of CoNLL-U input are kept; the only labels are root and dep.
 
 The constituents of a latent_tree_rnng are in the file that fairseq-generate writes with --rnng-tree-output. Without
 --draw, --constituents prints statistics:
@@ -25,17 +25,18 @@ The constituents of a latent_tree_rnng are in the file that fairseq-generate wri
   children          mean number of children of a constituent
   % unary           constituents with one child
   % flat            sentences with the root alone
-  % right, % left   constituents that are the last or the first child, where there are two children or more
+  % right, % left   constituents that are the last or the first of two or more children
   % capped          sentences in which the budget of actions ruled out a constituent; - if the file does not say
-  … F1              of spans, against right-branching, left-branching and random trees; a span has two symbols or more,
-                    and is not the whole sentence
-  P, R, F1          segments, which are constituents that contain no other, stripped of spaces, against words: sequences
-                    of characters without a space, or those of --words; any R: recall of words by all constituents
+  … F1              F1 of spans, against right-branching, left-branching and random trees; a span has at least two
+                    symbols, and is not the whole sentence
+  P, R, F1          segments against words: segments are constituents that contain no other, stripped of spaces; words
+                    are sequences of characters without a space, or those of --words; any R: recall of words by all
+                    constituents
   max alpha, entropy, total, attended, attending, % covered
                     attention from constituents of the target to those of the source, without --side: mean of the
                     highest weight, mean entropy in nats, the three parts of the coverage loss, and the percentage of
                     source constituents whose total weight is between 0.5 and 1.5
-Rows "random" are trees with the same numbers of symbols and constituents, all of them equally probable.
+The rows "random" are uniformly random trees with the same numbers of symbols and constituents.
 
 examples:
   fairseq-syntax look agreement-dasa --text "the dogs near the cat see the bird ."
@@ -72,19 +73,18 @@ def look(
     threshold: float = 0.1,
     **search,
 ) -> dict:
-    """What a model sees in a sentence: kind -> a matplotlib figure.
+    """Draw a model's view of a sentence: kind -> matplotlib figure.
 
     Args:
-        model: see `models.load`, or the name of a bundled one, such as `agreement-dasa`.
-        sentence: text as the model reads it, or words with their tree, or a `views.Shown`, such as of a split.
-        kinds: of `KINDS`; None for all that the model has.
-        decoder, evidence: of its latent tree.
-        threshold: arcs of its graph are drawn if they are more probable.
-        search: of its translation, options of fairseq-generate.
+        model: a model from `models.load`, or the name of a bundled one, such as `agreement-dasa`.
+        sentence: text as the model reads it, words with their tree, or a `views.Shown`, for example from a split.
+        kinds: names from `KINDS`; None for all that the model supports.
+        decoder, evidence: decoder of the latent tree, see `latent_trees.TreeInducer`.
+        threshold: lowest probability of arcs in the graph.
+        search: options of fairseq-generate for the translation.
 
-    Raises:
-        NothingToShow: the model has nothing of these kinds.
-        ValueError: the sentence cannot be parsed, or is too long.
+    Raises NothingToShow: the model does not support these kinds; ValueError: the sentence cannot be parsed, or is too
+    long.
     """
     from .latent_trees import Cutter
     from .models import NothingToShow, load
@@ -108,12 +108,12 @@ def look(
 
 
 def write_trees(inducer, sentences, output: str) -> None:
-    """Write the latent trees of sentences, each a `Sentence` and a `CutSentence`, as CoNLL-U."""
+    """Write the latent trees of sentences, pairs of `Sentence` and `CutSentence`, as CoNLL-U."""
     from ..progress import progress_bar
 
     cyclic = total = 0
     sentences = iter(sentences)
-    # many batches at once, so that sentences of one length meet
+    # many batches at once, so that each has sentences of similar length
     with written(output) as out, progress_bar(unit="sent") as bar:
         while chunk := list(islice(sentences, 64 * inducer.batch_size)):
             trees = inducer([source for _, source in chunk], bar)
@@ -141,7 +141,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--subset", help="split of DATA, instead of --input")
     add("--constituents", metavar="FILE", help="output of --rnng-tree-output, plain or .gz; - is stdin")
     add("--sentence", type=int, nargs="+", metavar="N", help="sentences to draw, from 0, or as in TS-N (default: 0)")
-    add("--kind", nargs="+", choices=KINDS, help="what to draw (default: all that the model has)")
+    add("--kind", nargs="+", choices=KINDS, help="what to draw (default: all that the model supports)")
     add("--draw", metavar="PATH", help="one picture (.svg, .png or .pdf), or a folder for N-KIND.svg (default: look)")
     add("--output", metavar="FILE", help="latent trees of all sentences, CoNLL-U; - is stdout")
     add(
@@ -149,7 +149,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=lambda text: verb.number(text, 1, "probability from 0 to 1"),
         default=0.1,
         metavar="P",
-        help="draw arcs of a graph that are more probable (default: 0.1)",
+        help="lowest probability of arcs in a graph (default: 0.1)",
     )
     verb.add_shared(parser, "--collapse-ranges")
     verb.add_preparation(parser, tokenizer=False)
@@ -167,20 +167,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="words of --side: text with spaces between words, plain or .gz; line N, from 0, has the characters of "
         "sentence N, where <unk> is any character",
     )
-    add("--samples", type=verb.positive, default=5, metavar="N", help="samples of everything random (default: 5)")
+    add("--samples", type=verb.positive, default=5, metavar="N", help="samples of random trees (default: 5)")
     add("--seed", type=int, default=1, help="random seed (default: 1)")
     verb.add_format(group)
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    if sum(given is not None for given in (args.text, args.input, args.subset, args.constituents)) != 1:
+    if sum(option is not None for option in (args.text, args.input, args.subset, args.constituents)) != 1:
         parser.error("give one of --text, --input, --subset and --constituents")
     without = args.constituents or (args.input and verb.is_conllu(args.input) and args.draw and not args.output)
     verb.check_checkpoint_arguments(parser, args, required=not without)
     verb.check_subset(parser, args)
     verb.check_preparation(parser, args)
     if args.words and not args.side:
-        parser.error("--words: has the words of one side; say which with --side")
+        parser.error("--words: give the side of these words with --side")
     if args.seed < 0:
         parser.error(f"--seed {args.seed}: give a number from 0")
     if _is_picture(args.draw) and max(len(args.sentence or ()), len(args.kind or ())) > 1:
@@ -223,7 +223,7 @@ def _run_model(args: argparse.Namespace) -> None:
     else:
         sentences = read_sentences(args.input, cutter, args.collapse_ranges)
     if drawn:
-        # these first: a number that does not exist should not take long
+        # read as little as possible, so that a wrong number is refused soon
         sentences = list(sentences if args.output else islice(sentences, max(0, *places) + 1))
         loaded.choose_parser(args.parser, verb.parser_options(args))
         for place in places:
@@ -245,17 +245,17 @@ def _run_model(args: argparse.Namespace) -> None:
 
 
 def _first(loaded) -> list[str]:
-    """What is drawn into one picture unless it is said."""
+    """The default kind for a single picture."""
     return ["heads" if loaded.task.target_dictionary is not None else "graph"]
 
 
 def _path(path: str, place: int, kind: str) -> str:
-    """Of a picture: this one, or N-KIND.svg in this folder."""
+    """The path of a picture: the given one, or N-KIND.svg in the given folder."""
     return path if _is_picture(path) else str(Path(path, f"{place}-{kind}.svg"))
 
 
 def _save(figures: dict, path: str, place: int, overwrite: bool) -> None:
-    """Write the pictures of a sentence."""
+    """Save the pictures of a sentence."""
     from ..pictures.figures import save_figure
 
     paths = {kind: _path(path, place, kind) for kind in figures}
@@ -266,7 +266,7 @@ def _save(figures: dict, path: str, place: int, overwrite: bool) -> None:
 
 
 def _draw_given_tree(args: argparse.Namespace) -> None:
-    """The tree of a CoNLL-U file, without a model."""
+    """Draw trees of a CoNLL-U file, without a model."""
     from ..pictures.dependency_trees import draw_tree
     from .latent_trees import nth
 

@@ -1,6 +1,6 @@
-"""HTML of text, tables and figures, and the page that holds them.
+"""HTML of text, tables and figures, and of the page around them.
 
-Every string goes through `text`, so that nothing in it is markup.
+`text` escapes every string.
 """
 
 import base64
@@ -18,12 +18,12 @@ _NOTHING_ELSE = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; s
 
 
 def text(value: object) -> str:
-    """Escaped; control characters become visible signs."""
+    """Escaped text, with visible signs for control characters."""
     return html.escape(visible(str(value)))
 
 
 def isolated(value: object) -> str:
-    """Escaped, in a direction of its own: text from right to left does not turn what stands beside it."""
+    """Escaped text with its own direction, so that right-to-left text does not affect its surroundings."""
     return f"<bdi>{text(value)}</bdi>"
 
 
@@ -32,30 +32,30 @@ def paragraph(value: object) -> str:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence], caption: str) -> str:
-    """A table that scrolls by itself where the window is narrow."""
+    """A table that scrolls in a narrow window."""
     return framed(format_table(header, list(rows), TableFormat.html), caption)
 
 
 def framed(content: str, caption: str) -> str:
-    """A table of `format_table` with a caption, in a frame."""
+    """A framed table from `format_table` with a caption."""
     content = "\n".join(map(visible, content.split("\n")))
     captioned = content.replace("<table>", f"<table><caption>{text(caption)}</caption>", 1)
     return f'<div class="frame" tabindex="0" role="region" aria-label="{text(caption)}">{captioned}</div>'
 
 
 def section(name: str, title: str, parts: Iterable[str]) -> str:
-    """A part of the page that the contents lead to; nothing if it is empty."""
-    body = "\n".join(part for part in parts if part)
+    """A section of the page for the table of contents; an empty string if it has no content."""
+    body = "\n".join(filter(None, parts))
     return f'<section id="{name}"><h2>{text(title)}</h2>\n{body}\n</section>' if body else ""
 
 
 def folded(title: str, body: str) -> str:
-    """What is shown when it is asked for."""
+    """A folded block, which opens on a click."""
     return f"<details><summary>{title}</summary>\n{body}\n</details>"
 
 
 def figure(drawing, description: str) -> str:
-    """A matplotlib figure as a picture inside the page, which has neither scripts nor names in common with it."""
+    """A matplotlib figure as an embedded picture, isolated from the scripts and names of the page."""
     held = io.BytesIO()
     settled(drawing)
     drawing.savefig(held, format="svg", bbox_inches="tight", metadata=NO_DATE[".svg"])
@@ -64,25 +64,25 @@ def figure(drawing, description: str) -> str:
 
 
 def image(content: bytes, kind: str, description: str) -> str:
-    """A picture inside the page."""
+    """An embedded picture."""
     data = base64.b64encode(content).decode("ascii")
     words = text(description)
     return f'<figure><img src="data:{kind};base64,{data}" alt="{words}"><figcaption>{words}</figcaption></figure>'
 
 
 def marked(hypothesis: str, reference: str) -> str:
-    """A translation whose words are marked where the reference has others."""
-    ours, theirs = hypothesis.split(), reference.split()
+    """A translation in which words that differ from the reference are marked."""
+    hyp, ref = hypothesis.split(), reference.split()
     parts = []
-    for kind, _, _, start, end in difflib.SequenceMatcher(None, theirs, ours, autojunk=False).get_opcodes():
-        words = text(" ".join(ours[start:end]))
+    for kind, _, _, start, end in difflib.SequenceMatcher(None, ref, hyp, autojunk=False).get_opcodes():
+        words = text(" ".join(hyp[start:end]))
         if words:
             parts.append(words if kind == "equal" else f"<mark>{words}</mark>")
     return f"<bdi>{' '.join(parts)}</bdi>" if parts else "<i>empty</i>"
 
 
 def frame(title: str, links: str, body: str) -> str:
-    """A page of its own: contents, sections, style and script."""
+    """A complete page with contents, sections, style and script."""
     style, script = ((files(__package__) / name).read_text(encoding="utf8") for name in ("page.css", "page.js"))
     return f"""<!DOCTYPE html>
 <html lang="en">

@@ -1,4 +1,4 @@
-"""Trained models, loaded to look inside: sentences in, scores and translations out."""
+"""Trained models for inspection: from sentences to scores and translations."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -26,26 +26,26 @@ from ..trees.subwords import SPACE, SubwordType, join_subwords
 
 
 class NothingToShow(ValueError):
-    """A model has no weights of the kind that is asked for."""
+    """A model has nothing of the requested kind."""
 
 
 @dataclass(frozen=True)
 class ForcedScores:
-    """Of N pairs of a source and a translation."""
+    """Scores of N pairs of a source and a translation."""
 
-    total: np.ndarray  # (N,) log-probability of the translation, its end included; natural logarithm
-    tokens: np.ndarray  # (N,) tokens of the translation, its end included
-    unknown: np.ndarray  # (N,) how many of them the model does not know
+    total: np.ndarray  # (N,) natural log-probability of the translation, EOS included
+    tokens: np.ndarray  # (N,) number of tokens of the translation, EOS included
+    unknown: np.ndarray  # (N,) number of unknown tokens among them
 
     @property
     def mean(self) -> np.ndarray:
-        """(N,) log-probability of a token."""
+        """The mean log-probability of a token: (N,)."""
         return self.total / self.tokens
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """A model in evaluation mode, its task, and where it came from."""
+    """A model in evaluation mode, its task, and its checkpoint."""
 
     task: FairseqTask
     model: BaseFairseqModel
@@ -55,13 +55,13 @@ class Loaded:
 
     @property
     def name(self) -> str:
-        """What messages and titles call the model."""
+        """The model's name in messages and titles."""
         return f"{Path(self.path).name} ({self.architecture})"
 
-    def subword_type(self, given: str | None) -> str:
-        """How the text of the data is cut: `given`, or else what the data directory says, or else subword_nmt."""
-        if given:
-            return given
+    def subword_type(self, subword_type: str | None) -> str:
+        """The segmentation of the text: the given one, or that of the data directory, or subword_nmt."""
+        if subword_type:
+            return subword_type
         cfg = self.task.cfg
         manifest = read_manifest(utils.split_paths(cfg.data)[0], cfg.source_lang, cfg.target_lang) or {}
         return manifest.get("subword_type", str(SubwordType.subword_nmt))
@@ -78,42 +78,41 @@ class Loaded:
         return self.task.dataset(subset)
 
     def to_device(self, batch: dict) -> dict:
-        """The tensors of a batch where the model is."""
+        """A batch on the device of the model."""
         return utils.apply_to_sample(lambda tensor: tensor.to(self.device), batch)
 
     def choose_parser(self, parser: str | None, options: ParserOptions) -> None:
-        """Have the model's task parse raw text; without a parser and options, as its checkpoint says."""
-        given = {option.name: getattr(options, option.name) for option in fields(ParserOptions)}
-        if hasattr(self.task, "attach_syntax") and (parser or any(given.values())):
+        """Set the parser of raw text; without a parser and options, it is that of the model's checkpoint."""
+        settings = {option.name: getattr(options, option.name) for option in fields(ParserOptions)}
+        if hasattr(self.task, "attach_syntax") and (parser or any(settings.values())):
             self.task.cfg.parser = parser or "stanza"
-            for name, value in given.items():
+            for name, value in settings.items():
                 setattr(self.task.cfg, name, value)
 
     def encode(self, sources: Sequence[str], trees: Sequence[Sentence] | None = None) -> list[Tensor]:
-        """Token ids of source sentences, EOS included; they carry their trees if the model needs these.
+        """Token ids of source sentences, EOS included, with their trees attached if the model reads trees.
 
         Args:
-            sources: sentences as the model reads them: pieces, separated by spaces.
-            trees: of their words, for a model that reads trees; None to have them parsed.
+            sources: sentences as the model reads them, pieces separated by spaces.
+            trees: trees over their words; None to parse them.
 
-        Raises:
-            TreeFormatError: a sentence cannot be parsed.
+        Raises TreeFormatError: a sentence cannot be parsed.
         """
         task = self.task
         if hasattr(task, "learn_source_words"):
             task.learn_source_words(sources)
         ids = [encode_line(task.source_dictionary, source) for source in sources]
-        # trees are given out in the order of the sentences, so all are asked for at once
+        # one call for all, because a file of trees is read in the order of the sentences
         if hasattr(task, "attach_syntax"):
             task.attach_syntax(sources, ids, trees)
         return ids
 
     def check_lengths(self, lengths: Sequence[tuple[int, int]], places: Sequence[str]) -> None:
-        """Raise ValueError if a source or target is longer than the model reads.
+        """Raise ValueError if a source or target is too long for the model.
 
         Args:
-            lengths: tokens of each, EOS included; 0 for none.
-            places: of the sentences, for messages.
+            lengths: tokens of source and target, EOS included; 0 for none.
+            places: places of the sentences, for messages.
         """
         most = utils.resolve_max_positions(self.task.max_positions(), self.model.max_positions())
         most = most if isinstance(most, tuple) else (most, most)
@@ -126,28 +125,28 @@ class Loaded:
                     )
 
     def as_dataset(self, of_source: Sequence[Tensor], of_target: Sequence[Tensor] | None = None) -> LanguagePairDataset:
-        """Encoded sentences, with their translations if there are some, as fairseq batches them."""
+        """A dataset of encoded sentences, optionally with translations."""
         dataset = self.task.build_dataset_for_inference(list(of_source), [len(ids) for ids in of_source])
         if of_target is not None:
             dataset.tgt = list(of_target)
         return dataset
 
     def batches(
-        self, dataset: LanguagePairDataset, lengths: Sequence[int], max_tokens: int, each: int = 1
+        self, dataset: LanguagePairDataset, lengths: Sequence[int], max_tokens: int, group_size: int = 1
     ) -> Iterator[dict]:
-        """Batches of sentences of about one length, the longest first: memory that is not enough is soon found out.
+        """Batches of sentences of similar length, the longest first, so that it fails early if memory is short.
 
         Args:
-            lengths: tokens of each sentence, of the longer side.
-            max_tokens: of a batch, padding included; one sentence makes a batch in any case.
-            each: so many sentences, one after the other, share a batch.
+            lengths: tokens of the longer side of each sentence.
+            max_tokens: largest batch in tokens, padding included; a single group may be larger.
+            group_size: size of groups of consecutive sentences that share a batch.
         """
-        groups = [range(start, start + each) for start in range(0, len(lengths), each)]
+        groups = [range(start, start + group_size) for start in range(0, len(lengths), group_size)]
         groups.sort(key=lambda group: -max(lengths[i] for i in group))
         chosen: list[int] = []
         longest = 0
         for group in groups:
-            if chosen and (len(chosen) + each) * longest > max_tokens:
+            if chosen and (len(chosen) + group_size) * longest > max_tokens:
                 yield self.to_device(dataset.collater([dataset[i] for i in chosen]))
                 chosen = []
             longest = longest if chosen else max(lengths[i] for i in group)
@@ -158,34 +157,34 @@ class Loaded:
     def translate(
         self, dataset: LanguagePairDataset, lengths: Sequence[int], max_tokens: int = 4000, **search
     ) -> list[dict]:
-        """The best hypothesis of each sentence of a dataset, as fairseq's generator returns it.
+        """The best hypothesis for each sentence of a dataset, as fairseq's generator returns it.
 
         Args:
             lengths, max_tokens: see `batches`.
             search: options of fairseq-generate: `beam`, `max_len_a`, `max_len_b`.
         """
-        found: list[dict] = [{} for _ in lengths]
+        hyps: list[dict] = [{} for _ in lengths]
         generator = self.task.build_generator([self.model], GenerationConfig(**search))
         with progress_bar(total=len(lengths), unit="sent") as bar:
             for sample in self.batches(dataset, lengths, max_tokens):
                 numbers = sample["id"].tolist()
                 hypotheses = self.task.inference_step(generator, [self.model], sample)
-                for number, best in zip(numbers, hypotheses, strict=True):
-                    found[number] = best[0]
+                for number, beam in zip(numbers, hypotheses, strict=True):
+                    hyps[number] = beam[0]
                 bar.update(len(numbers))
-        return found
+        return hyps
 
     def forced_scores(
         self, sources: Sequence[str], targets: Sequence[Sequence[str]], places: Sequence[str], max_tokens: int = 4000
     ) -> ForcedScores:
-        """Scores of the K translations of each of M sources, side by side; those of about one length share a batch.
+        """Scores of K translations of each of M sources, in the order of the targets.
 
         Args:
-            sources, targets: sentences as the model reads and writes them: pieces, separated by spaces.
-            places: of each source, for messages.
-            max_tokens: of a batch, padding included, on either side; one source makes a batch in any case.
+            sources, targets: M sentences, and M lists of K sentences: pieces separated by spaces.
+            places: places of the sources, for messages.
+            max_tokens: see `batches`.
 
-        Raises ValueError: a sentence is longer than the model reads; TreeFormatError: a source cannot be parsed.
+        Raises ValueError: a sentence is too long for the model; TreeFormatError: a source cannot be parsed.
         """
         task = self.task
         of_source = self.encode(sources)
@@ -193,23 +192,23 @@ class Loaded:
         self.check_lengths(
             [(len(s), max(map(len, texts))) for s, texts in zip(of_source, of_target, strict=True)], places
         )
-        each = len(of_target[0])
+        group_size = len(of_target[0])
         flat = [ids for texts in of_target for ids in texts]
-        total = self.total_scores([ids for ids in of_source for _ in range(each)], flat, max_tokens, each)
+        total = self.total_scores([ids for ids in of_source for _ in range(group_size)], flat, max_tokens, group_size)
         unknown = task.target_dictionary.unk()
         return ForcedScores(
             total, np.array([len(ids) for ids in flat]), np.array([int((ids == unknown).sum()) for ids in flat])
         )
 
     def total_scores(
-        self, of_source: Sequence[Tensor], of_target: Sequence[Tensor], max_tokens: int, each: int = 1
+        self, of_source: Sequence[Tensor], of_target: Sequence[Tensor], max_tokens: int, group_size: int = 1
     ) -> np.ndarray:
-        """(N,) log-probabilities of N given translations, their ends included; natural logarithm.
+        """The natural log-probabilities (N,) of translations, EOS included.
 
         Args:
-            of_source: N sentences, token ids that carry their trees.
-            of_target: their translations, token ids with EOS.
-            max_tokens, each: see `batches`.
+            of_source: N encoded sentences, see `encode`.
+            of_target: token ids of their translations, with EOS.
+            max_tokens, group_size: see `batches`.
         """
         task = self.task
         config = GenerationConfig()
@@ -217,20 +216,20 @@ class Loaded:
         generator = task.build_generator([self.model], config)
         total = np.empty(len(of_target))
         lengths = [max(map(len, pair)) for pair in zip(of_source, of_target, strict=True)]
-        with progress_bar(total=len(of_target) // each, unit="pair") as bar:
-            for sample in self.batches(self.as_dataset(of_source, of_target), lengths, max_tokens, each):
+        with progress_bar(total=len(of_target) // group_size, unit="pair") as bar:
+            for sample in self.batches(self.as_dataset(of_source, of_target), lengths, max_tokens, group_size):
                 numbers = sample["id"].tolist()
-                for number, found in zip(numbers, task.inference_step(generator, [self.model], sample), strict=True):
-                    total[number] = found[0]["positional_scores"].double().sum().item()
-                bar.update(len(numbers) // each)
+                for number, beam in zip(numbers, task.inference_step(generator, [self.model], sample), strict=True):
+                    total[number] = beam[0]["positional_scores"].double().sum().item()
+                bar.update(len(numbers) // group_size)
         return total
 
 
 def load(path: str, data: str | None = None, cpu: bool = False, **options) -> Loaded:
-    """Load a model from a checkpoint, with the dictionaries in `data`; `cpu` leaves a GPU alone.
+    """Load a model from a checkpoint, with the dictionaries in `data`, onto the GPU if there is one and not `cpu`.
 
-    Without `data`, `path` is the name of a bundled model. Other options of the training are overridden. Raises
-    ValueError: not a checkpoint, or not one of a model with these dictionaries; OSError: a file is missing.
+    Without `data`, `path` is the name of a bundled model. `options` override those of training. Raises ValueError: the
+    file is not a checkpoint, or the dictionaries are wrong; OSError: a file is missing.
     """
     if data is None:
         path, data = pretrained.checkpoint(path), str(pretrained.folder(path))
@@ -238,28 +237,25 @@ def load(path: str, data: str | None = None, cpu: bool = False, **options) -> Lo
     cfg = state["cfg"].task
     first = utils.split_paths(data)[0]
     if not (cfg.source_lang and cfg.target_lang) and Path(first).is_dir():
-        # fairseq-train was not told the languages, and found them in the names of the splits
+        # fairseq-train inferred the languages from the names of the splits
         if None in data_utils.infer_language_pair(first):
-            raise ValueError(f"{data}: no split tells the languages of the model; give the data it was trained on")
+            raise ValueError(f"{data}: no split names the languages of the model; give the data it was trained on")
     model, task = build(path, state)
     device = torch.device("cuda" if torch.cuda.is_available() and not cpu else "cpu")
     return Loaded(task, model.to(device), architecture_of(state), path, device)
 
 
 def architectures(declared: str) -> str:
-    """Names of the architectures whose models declare something, or that it lists; without those for tests."""
+    """Names of the architectures whose models have a certain attribute, or that it lists, without those for tests."""
     names = set()
     for name, model in ARCH_MODEL_REGISTRY.items():
-        found = getattr(model, declared, ())
-        names.update(found if isinstance(found, tuple) else (name,))
+        declaration = getattr(model, declared, ())
+        names.update(declaration if isinstance(declaration, tuple) else (name,))
     return ", ".join(sorted(name for name in names if not name.endswith("_tiny")))
 
 
 def encode_line(dictionary: Dictionary, line: str | Sequence[str]) -> Tensor:
-    """Token ids of a line or of its pieces, EOS included. Text such as `</s>` is an unknown word, not a sign.
-
-    A piece stays one, though it were a kind of space.
-    """
+    """Token ids of a line or of its pieces, EOS included. Text such as `</s>` is an unknown word, not a symbol."""
     split = tokenize_line if isinstance(line, str) else list
     ids = dictionary.encode_line(line, line_tokenizer=split, add_if_not_exist=False).long()
     ids[:-1][ids[:-1] < dictionary.nspecial] = dictionary.unk()
@@ -267,16 +263,15 @@ def encode_line(dictionary: Dictionary, line: str | Sequence[str]) -> Tensor:
 
 
 def pieces_of(dictionary: Dictionary, ids: Tensor) -> list[str]:
-    """The pieces of a sentence, without the signs at its ends."""
-    signs = {dictionary.bos(), dictionary.pad(), dictionary.eos()}
-    return [dictionary[i] for i in ids.tolist() if i not in signs]
+    """The pieces of a sentence, without BOS, EOS and padding."""
+    special = {dictionary.bos(), dictionary.pad(), dictionary.eos()}
+    return [dictionary[i] for i in ids.tolist() if i not in special]
 
 
 def words_of(pieces: Sequence[str], subword_type: str) -> tuple[list[str], list[int]]:
-    """Words, and the word of each piece, as `join_subwords`; also of what a search has left in the middle of a word.
+    """`join_subwords` for output of a search, which may end in the middle of a word.
 
-    Raises:
-        ValueError: a piece spans several words.
+    Raises ValueError: a piece spans several words.
     """
     pieces = list(pieces)
     if subword_type == SubwordType.subword_nmt and pieces:

@@ -1,8 +1,7 @@
 """fairseq-syntax options: list the options of an architecture, with its task and criterion.
 
-fairseq-train --help lists an architecture's options only as part of a complete training command. Task and criterion are
-those of the architecture's system, unless you name others. Options that a model inherits from fairseq's transformer are
-left out.
+fairseq-train --help lists an architecture's options only with a complete training command. The task and criterion are
+those of the architecture's system unless you name others. Options inherited from fairseq's transformer are left out.
 
 examples:
   fairseq-syntax options
@@ -19,40 +18,40 @@ from .verb import Verb
 
 
 def parser_of(add) -> argparse.ArgumentParser:
-    """A parser that `add` has put options into."""
+    """A parser with the options that `add` adds."""
     parser = argparse.ArgumentParser(conflict_handler="resolve", add_help=False)
     add(parser)
     return parser
 
 
 def new_actions(parser: argparse.ArgumentParser, base: argparse.ArgumentParser | None) -> list[argparse.Action]:
-    """Options of a parser that `base` does not have, or has with another default."""
-    known = {a.dest: a.default for a in base._actions} if base else {}
+    """Options of a parser that are missing in `base`, or have another default there."""
+    defaults = {a.dest: a.default for a in base._actions} if base else {}
     return [
         action
         for action in parser._actions
         if not isinstance(action, argparse._HelpAction | argparse._VersionAction)
-        and (action.dest not in known or known[action.dest] != action.default)
+        and (action.dest not in defaults or defaults[action.dest] != action.default)
     ]
 
 
 def field_defaults(dataclass: type) -> dict:
-    """Default of each field that has a plain one."""
+    """Name of each field with a plain default -> its default."""
     return {f.name: f.default for f in dataclasses.fields(dataclass) if f.default is not dataclasses.MISSING}
 
 
 def architectures() -> list[str]:
-    """Names of all architectures of this package."""
+    """Names of all architectures in this package."""
     from fairseq.models import ARCH_MODEL_REGISTRY
 
     return sorted(name for name, cls in ARCH_MODEL_REGISTRY.items() if cls.__module__.startswith("fairseq_syntax."))
 
 
 def describe(arch: str, task: str | None = None, criterion: str | None = None) -> str:
-    """The options of an architecture, of its task and of its criterion, with the defaults of its preset.
+    """The options of an architecture, its task and its criterion, with the defaults of its preset.
 
-    Without names, task and criterion are those that the same system registers, and the suite's task if there is none.
-    Raises ValueError: there is no such name.
+    By default, task and criterion are those of the same system, or else the task `syntax_translation`. Raises
+    ValueError: a name is unknown.
     """
     from fairseq.criterions import CRITERION_DATACLASS_REGISTRY
     from fairseq.dataclass.utils import gen_parser_from_dataclass
@@ -78,17 +77,17 @@ def describe(arch: str, task: str | None = None, criterion: str | None = None) -
             dataclass = _known(option, name, registry)
             parser = parser_of(lambda p, d=dataclass: gen_parser_from_dataclass(p, d()))
             parts.append((f"{option} {name}", parser._actions, {}))
-    whole = argparse.ArgumentParser(usage=argparse.SUPPRESS, add_help=False, conflict_handler="resolve")
+    combined = argparse.ArgumentParser(usage=argparse.SUPPRESS, add_help=False, conflict_handler="resolve")
     for title, actions, values in parts:
-        group = whole.add_argument_group(title)
+        group = combined.add_argument_group(title)
         for action in actions:
             _state_default(action, values.get(action.dest, action.default))
             group._add_action(action)
-    return whole.format_help().strip()
+    return combined.format_help().strip()
 
 
 def _state_default(action: argparse.Action, default) -> None:
-    """Say the default in the help, unless it is there, or there is none."""
+    """Add the default to the help, if it has one and does not mention it."""
     default = default.value if isinstance(default, Enum) else default
     stated = action.help == argparse.SUPPRESS or "default" in (action.help or "")
     if not stated and default not in (None, False, argparse.SUPPRESS):
@@ -96,9 +95,9 @@ def _state_default(action: argparse.Action, default) -> None:
 
 
 def _of_system(registry: dict, system: str) -> str | None:
-    """The name that a system registers; None if it has none."""
-    found = (name for name, cls in registry.items() if name and cls.__module__.startswith(f"{system}."))
-    return next(found, None)
+    """The first name that a system registers, or None."""
+    names = (name for name, cls in registry.items() if name and cls.__module__.startswith(f"{system}."))
+    return next(names, None)
 
 
 def _known(what: str, name: str, registry: dict) -> type:

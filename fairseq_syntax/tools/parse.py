@@ -33,7 +33,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from .. import systems as systems  # their parsers are found
+from .. import systems as systems  # registers their parsers
 from ..data.parsers import Parser, ParserOptions, load_parser
 from ..data.resumable_conllu import PartFile
 from ..files import STDIO, checksum
@@ -47,16 +47,13 @@ PROGRAM = "fairseq-syntax parse"
 
 
 def shard_bounds(total: int, index: int, count: int) -> tuple[int, int]:
-    """First line of a shard, 0-based, and the line after its last.
-
-    The shards 0 … count-1 one after the other are all lines; their sizes differ by one at most.
-    """
+    """The first line of a shard, 0-based, and the line after its last. Sizes of shards differ by at most one."""
     return total * index // count, total * (index + 1) // count
 
 
 def _shard(text: str) -> tuple[int, int]:
     try:
-        index, count = (int(part) for part in text.split("/"))
+        index, count = (int(number) for number in text.split("/"))
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is not of the form i/n, such as 0/4") from None
     if not 0 <= index < count:
@@ -97,16 +94,16 @@ def parse(
     chunk: int = 500,
     max_words: int = MAX_WORDS,
 ) -> None:
-    """Write the trees of a text, resuming what an earlier run has left.
+    """Write the trees of a text, and resume an interrupted run.
 
     Args:
-        source, output: files; `-` are stdin and stdout.
-        parser: of the words.
-        settings: what the trees depend on: a run with others does not resume.
-        subword_type: of the text.
-        shard: (i, n): the i-th of n parts, from 0.
-        chunk: sentences that are parsed, and written, at a time.
-        max_words: of a sentence.
+        source, output: files; `-` is stdin or stdout.
+        parser: parser of words.
+        settings: settings that the trees depend on; only a run with equal settings is resumed.
+        subword_type: segmentation of the text.
+        shard: (i, n) for shard i of n, from 0.
+        chunk: sentences per call of the parser, and per write.
+        max_words: longest sentence.
 
     Raises TreeFormatError: a sentence is too long or cannot be parsed; OSError: a file cannot be read or written.
     """
@@ -128,28 +125,28 @@ def parse(
                 sys.stdout.buffer.write("".join(map(format_sentence, trees)).encode("utf-8"))
                 sys.stdout.buffer.flush()
             return
-        part = stack.enter_context(closing(PartFile(Path(output), settings or {})))
-        done = part.resume(words_from(start), name)
-        # a chunk of which some trees are there is parsed as a whole, as trees may depend on what is parsed with them
+        part_file = stack.enter_context(closing(PartFile(Path(output), settings or {})))
+        done = part_file.resume(words_from(start), name)
+        # a chunk with some finished trees is parsed again as a whole, because trees may depend on the rest of it
         first = done if start + done == end else done - done % chunk
         if done:
-            bar.write(f"{PROGRAM}: {part.path}: {done} of {end - start} sentences are done", file=sys.stderr)
+            bar.write(f"{PROGRAM}: {part_file.path}: {done} of {end - start} sentences are done", file=sys.stderr)
             bar.update(first)
         try:
             for trees in _parsed(words_from(start + first), parser, chunk, bar, name, start + first + 1):
-                part.append(trees[max(0, done - first) :])
+                part_file.append(trees[max(0, done - first) :])
                 first += len(trees)
                 done = max(done, first)
         except KeyboardInterrupt:
-            kept = f"{done} of {end - start} sentences are kept in {part.path}"
+            kept = f"{done} of {end - start} sentences are kept in {part_file.path}"
             print(f"{PROGRAM}: {kept}; run the same command again to resume", file=sys.stderr)
             raise
-        part.finish()
+        part_file.finish()
 
 
 @contextmanager
 def _seekable(path: str) -> Iterator[str]:
-    """A path that can be read twice, for counting first. Stdin and pipes are copied to disk."""
+    """A path that can be read twice; stdin and pipes are copied to disk."""
     is_stdin = path == STDIO
     if not is_stdin and (Path(path).is_file() or Path(path).is_dir() or not Path(path).exists()):
         yield path
@@ -163,19 +160,19 @@ def _seekable(path: str) -> Iterator[str]:
 
 
 def parser_settings(parser: str, options: ParserOptions, subword_type: str = SubwordType.none) -> dict:
-    """What trees depend on; files by name and content."""
+    """The settings that trees depend on; files by name and checksum."""
     names = ("parser_language", "parser_model", "parser_tagger", "parser_decoder")
-    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
-    files = {name: [Path(path).name, checksum(path)] for name, path in given.items() if os.path.isfile(path)}
-    return {"parser": parser, "subword_type": subword_type, **given, **files}
+    settings = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    files = {name: [Path(path).name, checksum(path)] for name, path in settings.items() if os.path.isfile(path)}
+    return {"parser": parser, "subword_type": subword_type, **settings, **files}
 
 
 def _parsed(
     words: Iterator[list[str]], parser: Parser, chunk: int, bar: tqdm, name: str, line: int
 ) -> Iterator[list[Sentence]]:
-    """The trees of `words`, from a line of the input on, a chunk at a time.
+    """Yield chunks of trees, from a line of the input on.
 
-    A sentence that is too long for the parser goes without one, with a warning.
+    A sentence that is too long for the parser gets no parse, with a warning.
     """
     longest, done = getattr(parser, "longest", sys.maxsize), bar.n
     while group := list(islice(words, chunk)):
@@ -192,7 +189,7 @@ def _parsed(
         yield trees
         line += len(group)
         done += len(group)
-        bar.update(done - bar.n)  # a parser need not have moved it
+        bar.update(done - bar.n)  # for parsers that do not update it
 
 
 def run(args: argparse.Namespace) -> None:

@@ -31,7 +31,7 @@ from ..trees.conllu import Sentence, TreeFormatError, format_sentence, parse_blo
 from ..trees.perturbation import KINDS, Perturbation, Quota, root_of
 from .verb import Verb, add_shared, input_name, number, open_input
 
-_BLOCK = 1000  # sentences: of each so many, the share of --share is exact
+_BLOCK = 1000  # sentences in a block, in each of which --share is exact
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -68,39 +68,38 @@ def perturb(
     share: float = 1.0,
     seed: int = 1,
 ) -> tuple[Iterator[tuple[Sentence, Sentence]], Perturbation]:
-    """Sentences before and after the damage, and what counts it while they are read.
+    """Pairs of each sentence before and after the damage, and the `Perturbation` that counts it.
 
     Args:
-        path: of a CoNLL-U file; - is stdin.
+        path: CoNLL-U file; - is stdin.
         reattach, relabel: shares of words.
-        trees: of `KINDS`; takes the place of the trees of a share of the sentences.
-        trees_of: a CoNLL-U file of the same words, whose trees take their place instead.
-        share: of sentences.
-        seed: of the random numbers.
+        trees: one of `KINDS`, to replace the trees of a share of the sentences.
+        trees_of: CoNLL-U file of the same words, with trees to replace them.
+        share: share of sentences whose trees are replaced.
 
-    Raises TreeFormatError, while they are read: other trees do not fit.
+    Raises TreeFormatError while pairs are read: a tree is invalid, or its replacement does not fit.
     """
     perturbation = Perturbation(reattach, relabel, seed)
     chosen = _chosen(path, trees, trees_of, share if trees or trees_of else 0.0, seed)
-    return ((s, perturbation(number, s, other)) for number, (s, other) in enumerate(chosen)), perturbation
+    return ((s, perturbation(number, s, replacement)) for number, (s, replacement) in enumerate(chosen)), perturbation
 
 
 def _chosen(
     path: str, trees: str | None, trees_of: str | None, share: float, seed: int
 ) -> Iterator[tuple[Sentence, Sentence | str | None]]:
-    """The sentences, each with what takes the place of its tree, or None."""
-    sentences, others, quota = _read(path), _read(trees_of) if trees_of else None, Quota(share)
+    """Sentences with the replacements of their trees, or None."""
+    sentences, replacements, quota = _read(path), _read(trees_of) if trees_of else None, Quota(share)
     for start in range(0, sys.maxsize, _BLOCK):
         block = list(islice(sentences, _BLOCK))
         due = quota.due(len(block))
         quota.taken += due
         chosen = set(random.Random(f"{seed} sentences {start}").sample(range(len(block)), due))
         for i, sentence in enumerate(block):
-            other = trees if others is None else _other(sentence, path, next(others, None), trees_of)
-            yield sentence, other if i in chosen else None
+            replacement = trees if replacements is None else _other(sentence, path, next(replacements, None), trees_of)
+            yield sentence, replacement if i in chosen else None
         if len(block) < _BLOCK:
             break
-    if others is not None and next(others, None) is not None:
+    if replacements is not None and next(replacements, None) is not None:
         raise TreeFormatError(
             f"{trees_of}: goes on after the sentences of {input_name(path)}; give trees of the same text"
         )
@@ -117,17 +116,17 @@ def _read(path: str) -> Iterator[Sentence]:
             yield sentence
 
 
-def _other(sentence: Sentence, path: str, other: Sentence | None, trees_of: str) -> Sentence:
-    """The tree of the same words that takes the place."""
+def _other(sentence: Sentence, path: str, replacement: Sentence | None, trees_of: str) -> Sentence:
+    """The replacement of a tree, over the words of the sentence."""
     place = f"{input_name(path)}:{sentence.line}"
-    if other is None:
+    if replacement is None:
         raise TreeFormatError(f"{trees_of}: ends before {place}; give trees of the same text")
-    other = align_tree(other, sentence.forms, f"{place} ({trees_of}:{other.line})")
-    if sentence.is_parsed and not other.is_parsed:
+    replacement = align_tree(replacement, sentence.forms, f"{place} ({trees_of}:{replacement.line})")
+    if sentence.is_parsed and not replacement.is_parsed:
         raise TreeFormatError(
-            f"{trees_of}:{other.line}: no parse that could take the place of the input's; parse the sentence"
+            f"{trees_of}:{replacement.line}: no parse to replace that of the input; parse the sentence"
         )
-    return other
+    return replacement
 
 
 def run(args: argparse.Namespace) -> None:
@@ -151,7 +150,7 @@ def run(args: argparse.Namespace) -> None:
         if quota.taken + 1 < quota.share * quota.seen:  # one word alone cannot exchange its label
             print(
                 f"fairseq-syntax perturb: --{name} {quota.share:g}: only {quota.taken / quota.seen:.4f} of the words "
-                "can; there are no trees with more",
+                "could be changed; no trees have more changes",
                 file=sys.stderr,
             )
 

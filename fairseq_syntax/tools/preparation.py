@@ -1,4 +1,4 @@
-"""Text on its way to a model: how its words are made and cut."""
+"""Tokenisation and segmentation of text for a model."""
 
 from argparse import Namespace
 from collections.abc import Callable, Sequence
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Preparation:
-    """How text becomes the pieces that a model reads; the default leaves it as it is.
+    """The steps from text to the pieces that a model reads; none by default.
 
     Attributes:
-        tokenizer: `moses`, or None for text that is tokenised.
-        lowercase: whether case is dropped.
-        bpe: what cuts words, by its name in fairseq; None for text that is cut.
-        bpe_codes, sentencepiece_model: its files: one for both sides, or one for each.
+        tokenizer: `moses`, or None for tokenised text.
+        lowercase: whether to lower-case the text.
+        bpe: name of a segmentation in fairseq; None for segmented text.
+        bpe_codes, sentencepiece_model: files for `bpe`, one for both sides or one for each.
     """
 
     tokenizer: str | None = None
@@ -23,9 +23,9 @@ class Preparation:
     sentencepiece_model: Sequence[str] = ()
 
     def build_bpe(self, side: int = 0):
-        """What cuts text of a side, 0 for the source, 1 for the target; None without `bpe`.
+        """The segmentation for the source (0) or the target (1); None without `bpe`.
 
-        Raises ValueError: a package is missing, or a file is not what it reads; OSError: there is no such file.
+        Raises ValueError: a package is missing, or a file is invalid; OSError: a file is missing.
         """
         from fairseq.data import encoders
 
@@ -37,13 +37,13 @@ class Preparation:
         except ImportError as error:
             raise ValueError(f"--bpe {self.bpe}: {error}") from None
         except (RuntimeError, ValueError, SystemExit) as error:
-            # subword-nmt says on stderr what is wrong, and exits
+            # subword-nmt prints the error to stderr and exits
             why = "" if isinstance(error, SystemExit) else f" ({error})"
             path = model if self.bpe == "sentencepiece" else codes
             raise ValueError(f"{path}: not what --bpe {self.bpe} reads{why}; give the file of the training") from None
 
     def of_side(self, side: int, language: str) -> Callable[[str], str]:
-        """A function from text to pieces, of the source (0) or of the target (1); raises as `build_bpe` does."""
+        """A function from text to pieces for the source (0) or the target (1). Raises as `build_bpe` does."""
         steps: list[Callable[[str], str]] = []
         if self.tokenizer:
             try:

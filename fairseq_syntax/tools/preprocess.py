@@ -3,10 +3,10 @@
 It takes all options of fairseq-preprocess. For a prefix P and source language s, tokens are read from P.s and their
 trees from P.s.conllu or P.s.conllu.gz; the two must agree word for word.
 
---check verifies a directory that is there: checksums and shapes of all files, that heads form trees, that parents and
-distances follow from the heads, the dictionaries, and that every sentence has a tree of its length; training does the
-cheap part of this by itself. It prints a line for every split, and one for every fault on stderr; the exit status is 1
-if there is a fault.
+--check verifies an existing directory: checksums and shapes of all files, dictionaries, that heads form trees, that
+parents and distances agree with the heads, and that every sentence has a tree of its length. Training runs the fast
+part of these checks. Each split is a line on stdout, and each fault a line on stderr; the exit status is 1 if there are
+faults.
 
 examples:
   fairseq-syntax preprocess --source-lang en --target-lang de --trainpref bpe/train --validpref bpe/valid \\
@@ -88,7 +88,6 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Write the data directory, or print what is there and what is wrong."""
     if args.check:
         languages = (args.source_lang, args.target_lang) if args.source_lang else None
         lines, faults = check_data(args.check, languages)
@@ -107,10 +106,10 @@ def run(args: argparse.Namespace) -> None:
 
 
 def check_data(data: str, languages: tuple[str, str] | None = None) -> tuple[list[str], list[str]]:
-    """Verify a data directory, of a pair of languages, or of all pairs that it has.
+    """Verify a data directory, for one or all of its language pairs.
 
-    Returns a line about each split, and a message for each fault. Raises FileNotFoundError: no such directory, or one
-    without trees.
+    Returns a line about each split, and a message for each fault. Raises FileNotFoundError: the directory does not
+    exist or has no trees.
     """
     from ..data.checking import DataCheck
 
@@ -133,7 +132,7 @@ def check_data(data: str, languages: tuple[str, str] | None = None) -> tuple[lis
 
 
 def _languages(manifest: Path) -> tuple[str, str | None]:
-    """Of which languages a manifest is; names of languages may have hyphens."""
+    """The languages of a manifest; names of languages may have hyphens."""
     from ..data.arrays import manifest_path
 
     try:
@@ -148,12 +147,12 @@ def _languages(manifest: Path) -> tuple[str, str | None]:
 
 
 def _wrong_usage(args: argparse.Namespace) -> str | None:
-    """What is wrong with options, if anything is."""
+    """A message about wrong options, or None."""
     if args.check:
         both = bool(args.source_lang) == bool(args.target_lang)
         return None if both else "--source-lang and --target-lang go together"
-    known = [args.srcdict, args.only_source or args.tgtdict]
-    enough = args.trainpref or args.only_syntax or (any if args.joined_dictionary else all)(known)
+    dictionaries = [args.srcdict, args.only_source or args.tgtdict]
+    enough = args.trainpref or args.only_syntax or (any if args.joined_dictionary else all)(dictionaries)
     checks = {
         "give --source-lang and --target-lang": args.source_lang and (args.target_lang or args.only_source),
         "give at least one of --trainpref, --validpref, --testpref": args.trainpref or args.validpref or args.testpref,
@@ -172,7 +171,7 @@ def _wrong_usage(args: argparse.Namespace) -> str | None:
 
 @contextmanager
 def _log_to_stderr() -> Iterator[None]:
-    """In the place of the handlers that fairseq installs when it is imported, which write to stdout."""
+    """Replace the log handlers that fairseq installs on import, which write to stdout."""
     root, handler = logging.getLogger(), logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(asctime)s | %(message)s"))
     handlers, level = root.handlers, root.level

@@ -1,11 +1,11 @@
 """fairseq-syntax report: write an HTML page about a folder of results.
 
-The page is one file, readable offline, that can be searched, sorted and printed: scores and tests, training curves,
-scores by kind of sentence, minimal pairs, the cost of worse parses, the sentences in which systems differ most, what
-models attend to, and all settings.
+The page is a single file, readable offline, which can be searched, sorted and printed. It has scores and tests,
+training curves, scores by kind of sentence, minimal pairs, the cost of worse parses, the sentences on which systems
+differ most, pictures of attention, and all settings.
 
-  --look NAME FILE                      a picture (.svg, .png) that another verb has drawn
-  --look NAME CHECKPOINT DATA SUBSET    all that `look` can draw of the model, for the sentences of --sentence
+  --look NAME FILE                      a picture (.svg, .png) drawn by another verb
+  --look NAME CHECKPOINT DATA SUBSET    all pictures that `look` draws of the model, for the sentences of --sentence
 
 examples:
   fairseq-syntax report docs/results/agreement --split test --reference corpus/test.de --source corpus/test.en \\
@@ -36,41 +36,39 @@ def report(
     most: int = 50,
     scoring: Mapping | None = None,
 ) -> str:
-    """The page about a folder of results, as HTML.
+    """The HTML page about a folder of results.
 
     Args:
         results, split, systems, baselines: see `evaluate.results.systems_of`.
-        title: None for corpus and split.
-        contrast: files that `contrast --output` has written.
+        title: title of the page; None for corpus and split.
+        contrast: records written by `contrast --output`.
         look, sentences: see `sections.looks`.
-        most: sentences in which systems differ, at most.
-        scoring: further arguments of `compare`, of which `reference` is needed.
+        most: largest number of sentences on which systems differ.
+        scoring: further arguments of `compare`, of which `reference` is required.
 
-    Raises:
-        ValueError: files that do not go together; see `compare`.
-        OSError: a file is missing.
+    Raises ValueError: files do not match, see `compare`; OSError: a file is missing.
     """
     from ..evaluate.results import systems_of
     from . import markup, sections
 
-    # what can be refused at once is not refused after minutes
+    # the slow steps come last, so that wrong files are refused at once
     minimal_pairs = sections.read_minimal_pairs(contrast)
-    seen = list(sections.looks(look, sentences))
+    pictures = list(sections.looks(look, sentences))
     translations, recorded = systems_of(systems, results, split, baselines)
     options = {**(scoring or {}), "split": split}
     compared = compare(translations, baselines=baselines, records=recorded, **options)
-    records = {system["name"]: recorded.get(system["name"], {}) for system in compared.found["systems"]}
+    records = {system["name"]: recorded.get(system["name"], {}) for system in compared.content["systems"]}
     probes = sections.probes_of(results, records)
-    made = sections.sections(compared, records, probes, minimal_pairs, seen, most)
+    rendered = sections.sections(compared, records, probes, minimal_pairs, pictures, most)
     corpora = {record["corpus"] for runs in records.values() for record in runs.values() if "corpus" in record}
-    links = "".join(f'<li><a href="#{name}">{heading}</a></li>' for name, (heading, _) in made.items())
+    links = "".join(f'<li><a href="#{name}">{heading}</a></li>' for name, (heading, _) in rendered.items())
     title = title or f"{', '.join(sorted(corpora)) or Path(results).name}: {split}"
-    return markup.frame(title, links, "\n".join(body for _, body in made.values()))
+    return markup.frame(title, links, "\n".join(body for _, body in rendered.values()))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("results", metavar="RESULTS", help="folder of records and translations that examples/leaderboard wrote")
+    add("results", metavar="RESULTS", help="folder of records and translations from examples/leaderboard")
     add("--output", required=True, metavar="FILE", help="page to write (.html)")
     add_shared(parser, "--overwrite")
     add("--title", help="title of the page (default: corpus and split)")
@@ -105,22 +103,21 @@ def _add_more(group) -> None:
         type=positive,
         default=50,
         metavar="N",
-        help="show N sentences in which systems differ most (default: 50)",
+        help="show the N sentences on which systems differ most (default: 50)",
     )
-    add("--contrast", nargs="+", default=[], metavar="FILE", help="records that `contrast --output` wrote")
+    add("--contrast", nargs="+", default=[], metavar="FILE", help="records written by contrast --output")
     add(
         "--look",
         action="append",
         nargs="+",
         default=[],
         metavar=("NAME", "FILE"),
-        help="show what a system attends to: a picture, or CHECKPOINT DATA SUBSET; may be repeated",
+        help="show the attention of a system: a picture, or CHECKPOINT DATA SUBSET; may be repeated",
     )
     add("--sentence", nargs="+", type=int, default=[0], metavar="N", help="sentences for --look, from 0 (default: 0)")
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    """End with a usage message if options do not go together."""
     if Path(args.output).suffix.lower() not in (".html", ".htm"):
         parser.error(f"--output {args.output}: give a name that ends in .html")
     for name, *rest in args.look:

@@ -1,4 +1,4 @@
-"""The sections of the page about a folder of results."""
+"""The sections of the HTML page about a folder of results."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ from ..pictures.figures import visible
 from . import markup
 from .look import look
 
-# of records, what other sections show
+# keys of records that other sections show
 _SHOWN = ("curve", "curve_of_parses", "scores", "correct", "incorrect", "details", "references", "translations")
 _TYPES = {".svg": "image/svg+xml", ".png": "image/png"}
 
@@ -37,40 +37,43 @@ def sections(
 
     Args:
         compared: a `compare.Comparison`.
-        records: of its systems, see `evaluate.results.read_results`.
-        probes: of these systems, see `probes_of`.
+        records: records of its systems, see `evaluate.results.read_results`.
+        probes: their probes, see `probes_of`.
         minimal_pairs: see `read_minimal_pairs`.
-        looks: HTML of what systems look at.
-        most: sentences at most.
+        looks: HTML of pictures, see `looks`.
+        most: largest number of sentences.
     """
-    found = compared.found
+    comparison = compared.content
 
     def answers(verb: str) -> Iterator[str]:
-        return _answers(probes, verb, records, found["baselines"][0])
+        return _answers(probes, verb, records, comparison["baselines"][0])
 
     parts = {
-        "systems": ("Systems", [_systems(found, records)]),
-        "scores": ("Scores and tests", _scores(found)),
-        "buckets": ("Where systems differ", _buckets(found)),
+        "systems": ("Systems", [_systems(comparison, records)]),
+        "scores": ("Scores and tests", _scores(comparison)),
+        "buckets": ("Where systems differ", _buckets(comparison)),
         "contrast": ("Minimal pairs", chain(_contrast(minimal_pairs), answers("contrast"))),
         "whatif": ("Two trees of a sentence", answers("whatif")),
         "trees": ("Trees that models find", answers("attachment")),
         "parses": ("Worse parses", chain(_parse_quality(records), answers("unparsed"))),
         "training": ("Training", _training(records)),
         "looks": ("What systems look at", looks),
-        "sentences": ("Sentences", sentences(compared.evaluation, found["metrics"][0]["name"], most, compared.parses)),
-        "settings": ("Settings", _settings(found, records, probes)),
+        "sentences": (
+            "Sentences",
+            sentences(compared.evaluation, comparison["metrics"][0]["name"], most, compared.parses),
+        ),
+        "settings": ("Settings", _settings(comparison, records, probes)),
     }
-    made = {name: (title, markup.section(name, title, content)) for name, (title, content) in parts.items()}
-    return {name: (title, body) for name, (title, body) in made.items() if body}
+    rendered = {name: (title, markup.section(name, title, blocks)) for name, (title, blocks) in parts.items()}
+    return {name: (title, body) for name, (title, body) in rendered.items() if body}
 
 
-def _systems(found: dict, records: dict) -> str:
-    """A row a system: what it is, how long it was trained, its scores."""
-    metrics = found["metrics"]
+def _systems(comparison: dict, records: dict) -> str:
+    """The table of systems, with trees, training times and scores."""
+    metrics = comparison["metrics"]
     header = ["system", "trees", "seeds", "updates", "unfinished", "minutes", *(metric["name"] for metric in metrics)]
     rows = []
-    for system in found["systems"]:
+    for system in comparison["systems"]:
         runs = list(records[system["name"]].values())
         trained = [run for run in runs if "updates" in run]
         updates = f"{sum(run['updates'] for run in trained) / len(trained):.0f}" if trained else "-"
@@ -90,24 +93,24 @@ def _score(summary: dict, digits: int) -> str:
     return f"{mean:.{digits}f}" if sd is None else f"{mean:.{digits}f} ± {sd:.{digits}f}"
 
 
-def _scores(found: dict) -> Iterator[str]:
-    *parts, _ = tables({**found, "buckets": []}, TableFormat.html)
-    names = [metric["name"] for metric in found["metrics"] for _ in found["baselines"]]
-    for part, name in zip(parts, names, strict=True):
-        yield markup.framed(part, f"{name}: intervals, and differences from the baseline")
+def _scores(comparison: dict) -> Iterator[str]:
+    *parts, _ = tables({**comparison, "buckets": []}, TableFormat.html)
+    names = [metric["name"] for metric in comparison["metrics"] for _ in comparison["baselines"]]
+    for table, name in zip(parts, names, strict=True):
+        yield markup.framed(table, f"{name}: intervals, and differences from the baseline")
 
 
-def _buckets(found: dict) -> Iterator[str]:
-    names, metric = [system["name"] for system in found["systems"]], found["metrics"][0]["name"]
-    for buckets in found["buckets"]:
+def _buckets(comparison: dict) -> Iterator[str]:
+    names, metric = [system["name"] for system in comparison["systems"]], comparison["metrics"][0]["name"]
+    for buckets in comparison["buckets"]:
         yield markup.figure(draw_buckets([buckets], names, metric), f"{metric} by {buckets['title']}")
-        content = bucket_table(found, buckets, TableFormat.html)
-        yield markup.framed(content, f"{metric} by {buckets['title']}, 95 % intervals")
+        table = bucket_table(comparison, buckets, TableFormat.html)
+        yield markup.framed(table, f"{metric} by {buckets['title']}, 95 % intervals")
         yield from map(markup.paragraph, notes(buckets))
 
 
 def read_minimal_pairs(paths: Sequence[str]) -> list[list[Record]]:
-    """What `contrast --output` has written; records of the same pairs together."""
+    """Read records written by `contrast --output`, grouped by their pairs."""
     sets: dict[str, list[Record]] = {}
     for path in paths:
         record = read_record(path)
@@ -118,7 +121,7 @@ def read_minimal_pairs(paths: Sequence[str]) -> list[list[Record]]:
 
 
 def _contrast(sets: Sequence[Sequence[Record]]) -> Iterator[str]:
-    """Accuracy, and the test of McNemar beside the first system."""
+    """Tables of accuracies, and of McNemar's test against the first system."""
     for number, records in enumerate(sets, start=1):
         rows = []
         for record in records:
@@ -132,11 +135,11 @@ def _contrast(sets: Sequence[Sequence[Record]]) -> Iterator[str]:
                 row += [str(test.second), str(test.first), f"{test.p:.2g}"]
             rows.append(row)
         header = ["system", "pairs", "right, %", "95 % interval", "it alone", f"{records[0].name} alone", "p McNemar"]
-        yield markup.table(header, rows, f"Set {number}: pairs of which the right translation has the higher score")
+        yield markup.table(header, rows, f"Set {number}: pairs whose correct translation has the higher score")
 
 
 def probes_of(results: str, records: dict) -> dict[str, Answers]:
-    """Probe -> its records, of the systems of the page."""
+    """Probe -> its records of the systems on the page."""
     every = read_probes(results).items()
     return {
         probe: {name: answers[name] for name in records if records[name] and name in answers}
@@ -145,7 +148,7 @@ def probes_of(results: str, records: dict) -> dict[str, Answers]:
 
 
 def _answers(probes: dict[str, Answers], verb: str, records: dict, baseline: str) -> Iterator[str]:
-    """The tables of all probes of a kind."""
+    """The tables of all probes with a verb."""
     for probe, answers in probes.items():
         if any(record["verb"] == verb for runs in answers.values() for record in runs.values()):
             for table in tables_of_probe(answers, records, baseline):
@@ -153,15 +156,15 @@ def _answers(probes: dict[str, Answers], verb: str, records: dict, baseline: str
 
 
 def _parse_quality(records: dict) -> Iterator[str]:
-    found = parse_points(records)
-    if not found:
+    curves = parse_points(records)
+    if not curves:
         return
-    yield markup.figure(draw_parse_quality(found), "Scores over the UAS of the parses that systems translate with")
+    yield markup.figure(draw_parse_quality(curves), "Scores over the UAS of the parses that systems translate with")
     for title, score in MEASURES.items():
-        levels = in_order(chain.from_iterable(found.values()))
+        levels = in_order(chain.from_iterable(curves.values()))
         rows = [
             [name, *(_mean([score(point) for point in points.get(parses, ())]) for parses in levels)]
-            for name, points in found.items()
+            for name, points in curves.items()
         ]
         yield markup.table(["system", *map(str, levels)], rows, f"{title} by UAS, mean over seeds")
 
@@ -173,45 +176,39 @@ def _mean(values: list[float]) -> float:
 def _training(records: dict) -> Iterator[str]:
     drawing = draw_training(records)
     if drawing is not None:
-        yield markup.figure(drawing, "Validation scores over updates, a line a run")
+        yield markup.figure(drawing, "Validation scores over updates, one line per run")
 
 
-def _settings(found: dict, records: dict, probes: dict[str, Answers]) -> Iterator[str]:
-    rows = [[metric["name"], metric["signature"]] for metric in found["metrics"]]
-    chance = found["chance"]
+def _settings(comparison: dict, records: dict, probes: dict[str, Answers]) -> Iterator[str]:
+    rows = [[metric["name"], metric["signature"]] for metric in comparison["metrics"]]
+    chance = comparison["chance"]
     rows.append(["randomization", f"trials:{chance['trials']}|seed:{chance['seed']}"])
     rows.append(["bootstrap", f"resamples:{chance['resamples']}|seed:{chance['seed']}"])
     yield markup.table(["score or test", "signature"], rows, "How scores and tests were computed")
     for name, runs in records.items():
         for seed, record in runs.items():
-            asked = {probe: answers[name][seed] for probe, answers in probes.items() if seed in answers.get(name, {})}
-            parts = {"run": record, **asked}
-            kept = {part: {key: x for key, x in of.items() if key not in _SHOWN} for part, of in parts.items()}
+            of_run = {probe: answers[name][seed] for probe, answers in probes.items() if seed in answers.get(name, {})}
+            parts = {"run": record, **of_run}
+            kept = {name: {key: x for key, x in of.items() if key not in _SHOWN} for name, of in parts.items()}
             written = json.dumps(kept, indent=1, ensure_ascii=False)
-            yield markup.folded(f"{markup.isolated(name)}, seed {markup.text(seed)}", f"<pre>{_lines(written)}</pre>")
+            lines = "\n".join(map(markup.text, written.split("\n")))  # `text` would make line ends visible
+            yield markup.folded(f"{markup.isolated(name)}, seed {markup.text(seed)}", f"<pre>{lines}</pre>")
 
 
-def _lines(content: str) -> str:
-    return "\n".join(markup.text(line) for line in content.split("\n"))
+# --- pictures of models -------------------------------------------------------------------------------------------
 
 
-# --- what systems look at -----------------------------------------------------------------------------------------
-
-
-def looks(given: Sequence[Sequence[str]], places: Sequence[int]) -> Iterator[str]:
-    """HTML of pictures, a group for each sentence, and a group of those that exist already.
+def looks(requests: Sequence[Sequence[str]], places: Sequence[int]) -> Iterator[str]:
+    """HTML of pictures: a group for each sentence, and one of existing pictures.
 
     Args:
-        given: (name, picture), or (name, checkpoint, data directory, subset), whose model draws all that it can.
-        places: sentences of the subset, from 0.
+        requests: (name, picture), or (name, checkpoint, data directory, subset) for all pictures of a model.
+        places: numbers of sentences in the subset, from 0.
 
-    Raises:
-        NothingToShow: a model has nothing to draw.
-        ValueError: a subset has no such sentence, or weights are NaN.
-        OSError: a file is missing.
+    Raises ValueError: a subset has no such sentence, or a model supports no picture; OSError: a file is missing.
     """
-    ready = [(name, Path(rest[0])) for name, *rest in given if len(rest) == 1]
-    models = [(name, *rest) for name, *rest in given if len(rest) == 3]
+    ready = [(name, Path(rest[0])) for name, *rest in requests if len(rest) == 1]
+    models = [(name, *rest) for name, *rest in requests if len(rest) == 3]
     if models:
         from .latent_trees import Cutter, nth, read_split
         from .models import load
@@ -234,18 +231,18 @@ def looks(given: Sequence[Sequence[str]], places: Sequence[int]) -> Iterator[str
         yield f'<div class="beside">{"".join(pictures)}</div>'
 
 
-# --- the sentences of which systems make translations of the most different quality, to be searched ---------------
+# --- the sentences on which systems differ most -------------------------------------------------------------------
 
 
 @dataclass
 class Translation:
-    """What some runs of a system made of a sentence.
+    """A translation of a sentence by some runs of a system.
 
     Attributes:
-        system: its name.
-        runs: labels of the runs, which all made this.
-        text: of the translation.
-        score: of this sentence alone.
+        system: name of the system.
+        runs: labels of the runs with this translation.
+        text: the translation.
+        score: its sentence score.
     """
 
     system: str
@@ -256,13 +253,13 @@ class Translation:
 
 @dataclass
 class Difference:
-    """A sentence.
+    """A sentence on which systems differ.
 
     Attributes:
-        index: among those that were scored, from 0.
-        number: line of the text, from 0.
-        spread: best less worst system, each the mean over its runs.
-        translations: of all systems in their order, equal ones of a system once.
+        index: its index in the corpus, from 0.
+        number: its line in the text, from 0.
+        spread: difference between the best and the worst system's mean score over runs.
+        translations: the different translations by each system, in the order of systems.
     """
 
     index: int
@@ -272,44 +269,31 @@ class Difference:
 
 
 def most_different(evaluation: Evaluation, metric: str, most: int) -> list[Difference]:
-    """The sentences with the largest spread, that one first; those on which all agree are left out.
-
-    Args:
-        evaluation: of S systems.
-        metric: its name; the score of a sentence alone is taken.
-        most: sentences at most.
-    """
+    """At most `most` sentences with the largest spread of sentence scores in a metric, in descending order."""
     corpus = evaluation.corpus
     scores = {system.name: evaluation.sentence_scores(metric, system.name) for system in corpus.systems}
     means = np.stack([runs.mean(axis=0) for runs in scores.values()])
     spread = means.max(axis=0) - means.min(axis=0)
     order = np.argsort(-spread, kind="stable")[:most]
-    found = []
+    differences = []
     for index in order[spread[order] > 0].tolist():
         translations = []
         for system in corpus.systems:
-            made: dict[str, list[int]] = {}
+            runs_of: dict[str, list[int]] = {}
             for run in range(len(system.runs)):
-                made.setdefault(system.hypotheses[run][index], []).append(run)
+                runs_of.setdefault(system.hypotheses[run][index], []).append(run)
             translations += [
                 Translation(
-                    system.name, [system.runs[k] for k in runs], made_text, float(scores[system.name][runs[0], index])
+                    system.name, [system.runs[k] for k in runs], text, float(scores[system.name][runs[0], index])
                 )
-                for made_text, runs in made.items()
+                for text, runs in runs_of.items()
             ]
-        found.append(Difference(index, corpus.numbers[index], float(spread[index]), translations))
-    return found
+        differences.append(Difference(index, corpus.numbers[index], float(spread[index]), translations))
+    return differences
 
 
 def sentences(evaluation: Evaluation, metric: str, most: int, parses: Sequence | None) -> Iterator[str]:
-    """HTML of the sentences, the first of which differs most.
-
-    Args:
-        evaluation: of S systems and N sentences.
-        metric: by which they differ.
-        most: sentences at most.
-        parses: N of the source; None if they are not known.
-    """
+    """HTML of the sentences from `most_different`, with the N parses of the source, or None."""
     differences = most_different(evaluation, metric, most)
     if not differences:
         return
@@ -320,7 +304,7 @@ def sentences(evaluation: Evaluation, metric: str, most: int, parses: Sequence |
     )
     yield markup.paragraph(
         f"The {len(differences)} sentences whose {metric} differs most between systems (each the mean of its seeds), "
-        "with the difference of the best from the worst. Words that the reference has not at that place are marked."
+        "with the difference between the best and the worst. Words that differ from the reference are marked."
     )
     yield (
         '<form class="filters" role="search"><label>Search <input type="search" id="search" autocomplete="off"></label>'
@@ -332,23 +316,23 @@ def sentences(evaluation: Evaluation, metric: str, most: int, parses: Sequence |
 
 
 def _sentence(evaluation: Evaluation, difference: Difference, metric: str, systems: list[str], parse) -> str:
-    """A sentence that unfolds: its texts, and its tree."""
+    """A folded block with the translations and the tree of a sentence."""
     corpus, index, digits = evaluation.corpus, difference.index, evaluation.metrics[metric].digits
     references = corpus.references[index]
     source = corpus.sources[index] if corpus.sources is not None else None
     rows = [] if source is None else [_row("source", "", markup.isolated(source))]
     rows += [_row("reference", "", markup.isolated(reference)) for reference in references]
-    for made in difference.translations:
-        name = f"{markup.isolated(made.system)} <small>{markup.text(', '.join(made.runs))}</small>"
-        hidden = f' data-system="{systems.index(made.system)}"'
-        rows.append(_row(name, f"{made.score:.{digits}f}", markup.marked(made.text, references[0]), hidden))
+    for hyp in difference.translations:
+        name = f"{markup.isolated(hyp.system)} <small>{markup.text(', '.join(hyp.runs))}</small>"
+        attribute = f' data-system="{systems.index(hyp.system)}"'
+        rows.append(_row(name, f"{hyp.score:.{digits}f}", markup.marked(hyp.text, references[0]), attribute))
     head = "".join(f'<th scope="col">{name}</th>' for name in ("system, seeds", markup.text(metric), "text"))
     table = f'<table class="plain"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
     body = f'<div class="frame" tabindex="0" role="region" aria-label="Translations">{table}</div>'
     if parse is not None and parse.is_parsed:
         body += markup.figure(draw_tree(parse.forms, parse.heads, labels=parse.deprels), "The parse of the source")
-    said = markup.isolated(references[0] if source is None else source)
-    title = f"{difference.number}: {said} <small>{markup.text(metric)} {difference.spread:.{digits}f}</small>"
+    heading = markup.isolated(references[0] if source is None else source)
+    title = f"{difference.number}: {heading} <small>{markup.text(metric)} {difference.spread:.{digits}f}</small>"
     return f'<div class="sentence">{markup.folded(title, body)}</div>'
 
 

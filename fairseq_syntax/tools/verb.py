@@ -1,7 +1,7 @@
-"""A verb of the program: from a command line to an exit status, and the options and inputs that several verbs share.
+"""Verbs of the command line, and the options and inputs that several verbs share.
 
-A verb is a module of this folder with a `main = Verb(…)`. Its docstring is its help. The work is a function with plain
-arguments; wrong data raise ValueError or OSError, which are one message and an exit status.
+A verb is a module in this folder with a `main = Verb(…)`, whose docstring is its help. The work is done by a function
+with plain arguments. It raises ValueError or OSError for wrong data, which is printed as one message.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from .. import pretrained
-from .. import systems as systems  # their parsers are found
+from .. import systems as systems  # registers their parsers
 from ..data.parsers import ParserOptions, find_parsers
 from ..evaluate.tables import TableFormat
 from ..files import STDIO, refuse_existing
@@ -27,22 +27,22 @@ from ..trees.text import numbered_lines, open_text
 from .preparation import Preparation
 
 PICTURES = (".svg", ".png", ".pdf")
-"""What names of pictures end in."""
+"""Suffixes of pictures."""
 TOKENIZERS = ["13a", "char", "flores101", "flores200", "intl", "ja-mecab", "ko-mecab", "none", "spBLEU-1K", "spm", "zh"]
-"""sacrebleu's, which costs too much to import for a list of names."""
+"""The tokenizers of sacrebleu, which takes too long to import for a list of names."""
 
 
 class Verb:
-    """What runs when a verb is given, with the arguments behind it.
+    """The entry point of a verb.
 
     Args:
-        documentation: "fairseq-syntax VERB: what it does.", an empty line, and what --help says below the options.
-        add_arguments: to a parser.
+        documentation: "fairseq-syntax VERB: description.", an empty line, and the text below the options in --help.
+        add_arguments: adds options to a parser.
         run: does the work; raises ValueError or OSError for wrong data.
-        check: ends with a usage message if options do not go together.
+        check: exits with a usage message if options conflict.
         new_parser: makes the parser, which may have options already.
-        quiet: whether warnings alone are logged; otherwise logging is left as it is.
-        outputs: options that name files which are not replaced without --overwrite.
+        quiet: whether to log warnings only; otherwise logging is not configured.
+        outputs: names of options with output files, which are only replaced with --overwrite.
     """
 
     def __init__(
@@ -60,18 +60,18 @@ class Verb:
         self.add_arguments, self.run, self.check = add_arguments, run, check
 
     def build_parser(self) -> ArgumentParser:
-        """The parser of its options."""
+        """The argument parser of the verb."""
         parser = self.new_parser()
         first, _, parser.epilog = self.documentation.partition("\n\n")
-        parser.prog, what = first.split(": ", 1)
-        parser.description = what[0].upper() + what[1:]
+        parser.prog, description = first.split(": ", 1)
+        parser.description = description[0].upper() + description[1:]
         parser.formatter_class = RawDescriptionHelpFormatter
         self.add_arguments(parser)
         return parser
 
     def __call__(self, argv: list[str] | None = None) -> int:
-        """Entry point. Exit status: 0, 1 for bad data, 2 for bad usage, 130 when interrupted."""
-        # whatever the locale says; a StringIO has no encoding
+        """Run the verb. Returns the exit status: 0, 1 for wrong data, 2 for wrong usage, 130 when interrupted."""
+        # independent of the locale; a StringIO has no encoding
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(encoding="utf-8")
         parser = self.build_parser()
@@ -89,11 +89,11 @@ class Verb:
 
 
 def exit_status(program: str, work: Callable[[], None]) -> int:
-    """0 after the work; 1 after one message on stderr, for a ValueError or OSError; 130 when interrupted."""
+    """Do the work. Returns 0; 1 for a ValueError or OSError, whose message is printed; 130 when interrupted."""
     try:
         work()
     except BrokenPipeError:
-        # whoever read stdout has gone (`| head`); keep Python from complaining when it closes it
+        # the reader of stdout has exited (`| head`); keep Python from complaining when it closes stdout
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (ValueError, OSError) as error:
@@ -105,17 +105,17 @@ def exit_status(program: str, work: Callable[[], None]) -> int:
     return 0
 
 
-# --- what is read ---------------------------------------------------------------------------------------------------
+# --- inputs ---------------------------------------------------------------------------------------------------------
 
 
 def input_name(path: str) -> str:
-    """What messages call an input."""
+    """The name of an input in messages."""
     return "stdin" if path == STDIO else path
 
 
 @contextmanager
 def open_input(path: str) -> Iterator[IO[str]]:
-    """A text, or stdin (`-`), which stays open, as by `open_text`. Raises TreeFormatError: it cannot be opened."""
+    """Open a text as `open_text` does, or stdin (`-`), which stays open."""
     if path == STDIO:
         sys.stdin.reconfigure(encoding="utf-8-sig", newline="\n")
         yield sys.stdin
@@ -125,14 +125,14 @@ def open_input(path: str) -> Iterator[IO[str]]:
 
 
 def input_lines(path: str) -> Iterator[str]:
-    """The lines of a text, or of stdin (`-`), without line ends (LF or CRLF). TreeFormatErrors name the line."""
+    """The lines of a text, or of stdin (`-`), without line ends (LF or CRLF)."""
     with open_input(path) as lines:
         for _, line in numbered_lines(lines, input_name(path)):
             yield line.rstrip("\r\n")
 
 
 def is_conllu(path: str) -> bool:
-    """Whether this is the name of a file of trees, plain or gzipped."""
+    """Whether a path ends in `.conllu` or `.conllu.gz`."""
     return path.removesuffix(".gz").endswith(".conllu")
 
 
@@ -140,14 +140,14 @@ def is_conllu(path: str) -> bool:
 
 
 def picture(path: str) -> str:
-    """Type of an option that names a picture to draw."""
+    """Type of an option for a picture to draw."""
     if Path(path).suffix.lower() not in PICTURES:
         raise argparse.ArgumentTypeError(f"{path}: give a name that ends in .svg, .png or .pdf")
     return path
 
 
 def positive(text: str) -> int:
-    """Type of an option that is a number from 1."""
+    """Type of an option for a positive integer."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
     return int(text)
@@ -156,7 +156,7 @@ def positive(text: str) -> int:
 _SHARED: dict[str, dict] = {
     "--batch-size": dict(type=positive, default=64, metavar="N", help="sentences per batch (default: 64)"),
     "--max-tokens": dict(type=positive, default=4000, metavar="N", help="tokens per batch (default: 4000)"),
-    "--overwrite": dict(action="store_true", help="replace output that exists"),
+    "--overwrite": dict(action="store_true", help="replace existing output"),
     "--collapse-ranges": dict(
         action="store_true",
         help='read multi-word tokens of CoNLL-U as one word ("im" for "in" and "dem"), as models do',
@@ -170,13 +170,13 @@ _SHARED: dict[str, dict] = {
 
 
 def add_shared(parser: argparse.ArgumentParser, *names: str) -> None:
-    """Single options that several verbs have."""
+    """Add options from `_SHARED`."""
     for name in names:
         parser.add_argument(name, **_SHARED[name])
 
 
 def add_tree_arguments(parser: argparse.ArgumentParser) -> None:
-    """How trees over words are decoded from what a model finds."""
+    """Add the options for decoding latent trees."""
     add = parser.add_argument
     add(
         "--decoder",
@@ -189,14 +189,14 @@ def add_tree_arguments(parser: argparse.ArgumentParser) -> None:
         "--evidence",
         choices=["scores", "marginals"],
         default="scores",
-        help="what to sum over the subwords of a word and decode: arc scores (eq. 24 of the paper) or arc "
-        "probabilities (default: scores)",
+        help="decode sums of arc scores over the subwords of a word (eq. 24 of the paper), or of arc probabilities "
+        "(default: scores)",
     )
     add_shared(parser, "--batch-size")
 
 
 def add_checkpoint_arguments(parser: argparse.ArgumentParser) -> None:
-    """DATA, --path and --cpu."""
+    """Add DATA, --path and --cpu."""
     parser.add_argument(
         "data", nargs="?", metavar="DATA", help="data directory with the model's dictionaries, or a bundled model"
     )
@@ -207,7 +207,7 @@ def add_checkpoint_arguments(parser: argparse.ArgumentParser) -> None:
 def check_checkpoint_arguments(
     parser: argparse.ArgumentParser, args: argparse.Namespace, required: bool = True
 ) -> None:
-    """End with a usage message without a model; a bundled one gets its folder and its checkpoint."""
+    """Exit with a usage message if the model is missing; set folder and checkpoint of a bundled model."""
     if args.data and not args.path and args.data in pretrained.names():
         args.path, args.data = pretrained.checkpoint(args.data), str(pretrained.folder(args.data))
     if (args.data is None) != (args.path is None) or (required and not args.path):
@@ -216,7 +216,7 @@ def check_checkpoint_arguments(
 
 
 def add_format(parser: argparse.ArgumentParser, *more: str) -> None:
-    """--format, with further ones that the verb has."""
+    """Add --format, with further formats of the verb."""
     forms = [*map(str, TableFormat), *more]
     parser.add_argument(
         "--format",
@@ -227,13 +227,13 @@ def add_format(parser: argparse.ArgumentParser, *more: str) -> None:
 
 
 def check_subset(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    """End with a usage message if a split is to be prepared like text."""
+    """Exit with a usage message if a split is combined with preparation of text."""
     if args.subset and (args.bpe or args.lowercase):
         parser.error("--bpe and --lowercase are for text; a --subset is already segmented")
 
 
 def add_scoring(parser: argparse.ArgumentParser) -> None:
-    """How translations are scored by BLEU: --tokenize and --remove-bpe."""
+    """Add --tokenize and --remove-bpe, for scores of translations."""
     add = parser.add_argument
     add(
         "--tokenize",
@@ -248,12 +248,12 @@ def add_scoring(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const=str(SubwordType.subword_nmt),
         choices=[str(kind) for kind in SubwordType if kind != SubwordType.none],
-        help="join subwords first; give it after file names (without a value: subword_nmt)",
+        help="join subwords first; place it after file names (without a value: subword_nmt)",
     )
 
 
 def add_preparation(parser: argparse.ArgumentParser, tokenizer: bool = True) -> None:
-    """How text becomes what a model reads, on both sides; without --tokenizer where words are given."""
+    """Add the options for preparing text, on both sides."""
     add = parser.add_argument
     if tokenizer:
         add("--tokenizer", choices=["moses"], help="tokenise raw text, with normalised punctuation (sacremoses)")
@@ -261,14 +261,14 @@ def add_preparation(parser: argparse.ArgumentParser, tokenizer: bool = True) -> 
     add(
         "--bpe",
         choices=["subword_nmt", "fastbpe", "sentencepiece", *(["syntax_char"] if tokenizer else [])],
-        help="segment the text with this (default: leave it as it is)",
+        help="segmentation to apply to the text (default: none)",
     )
     add("--bpe-codes", nargs="+", default=[], metavar="FILE", help="codes for --bpe: one file, or one for each side")
     add("--sentencepiece-model", nargs="+", default=[], metavar="FILE", help="model for --bpe sentencepiece, likewise")
 
 
 def check_preparation(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    """End with a usage message if options of `add_preparation` do not go together."""
+    """Exit with a usage message if options of `add_preparation` conflict."""
     needed = {"sentencepiece": "sentencepiece_model", "subword_nmt": "bpe_codes", "fastbpe": "bpe_codes"}.get(args.bpe)
     if needed and not getattr(args, needed):
         parser.error(f"--bpe {args.bpe} needs --{needed.replace('_', '-')}")
@@ -279,13 +279,13 @@ def check_preparation(parser: argparse.ArgumentParser, args: argparse.Namespace)
 
 
 def preparation_of(args: argparse.Namespace) -> Preparation:
-    """What options of `add_preparation` say."""
+    """The preparation from the options of `add_preparation`."""
     tokenizer = getattr(args, "tokenizer", None)
     return Preparation(tokenizer, args.lowercase, args.bpe, args.bpe_codes, args.sentencepiece_model)
 
 
 def add_parsers(parser: argparse.ArgumentParser, of_model: bool = True) -> None:
-    """What parses the source; unless it is said, a model that needs trees has the parser of its checkpoint."""
+    """Add the options of the parser; its default is that of the model's checkpoint, or stanza without a model."""
     add = parser.add_argument
     default = None if of_model else "stanza"
     help = "parser of the source (default: that of the model's checkpoint, or stanza)"
@@ -295,12 +295,12 @@ def add_parsers(parser: argparse.ArgumentParser, of_model: bool = True) -> None:
 
 
 def parser_options(args: argparse.Namespace) -> ParserOptions:
-    """The options of a parser among those of a verb."""
+    """The parser's options from those of `add_parsers`."""
     return ParserOptions(**{option.name: getattr(args, option.name) for option in fields(ParserOptions)})
 
 
 def add_search(parser: argparse.ArgumentParser) -> None:
-    """How the model searches for a translation: options of fairseq-generate, with its defaults."""
+    """Add the options of beam search, with the defaults of fairseq-generate."""
     add = parser.add_argument
     add("--beam", type=positive, default=5, metavar="N", help="beam size (default: 5)")
     add(
@@ -314,16 +314,16 @@ def add_search(parser: argparse.ArgumentParser) -> None:
 
 
 def search_of(args: argparse.Namespace) -> dict:
-    """What options of `add_search` say."""
+    """The search options from those of `add_search`."""
     return {"beam": args.beam, "max_len_a": args.max_len_a, "max_len_b": args.max_len_b}
 
 
 def number(text: str, most: float, what: str) -> float:
-    """For types of options: a number from 0 to `most`, or an ArgumentTypeError that says what is wanted."""
+    """A number from 0 to `most` for an option. Raises ArgumentTypeError: the text is not a `what`."""
     try:
-        found = float(text)
+        value = float(text)
     except ValueError:
-        found = -1.0
-    if not 0 <= found <= most:
+        value = -1.0
+    if not 0 <= value <= most:
         raise argparse.ArgumentTypeError(f"{text!r} is not a {what}")
-    return found
+    return value

@@ -1,4 +1,4 @@
-"""Pictures of what a model sees in one sentence, a function for each kind of `look.KINDS`."""
+"""Pictures of a model's view of one sentence, with one function per kind in `look.KINDS`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,13 +24,13 @@ from .word_attention import source_attention
 
 @dataclass
 class Shown:
-    """A sentence that a model is shown.
+    """A sentence to be shown to a model.
 
     Attributes:
-        title: what pictures say of it.
-        sentence: its words, with a tree if one is known.
-        source: what the model reads.
-        batch: the sentence alone, with a translation, as fairseq collates it; None of a parser.
+        title: title of pictures.
+        sentence: its words, with a tree if there is one.
+        source: the input to the model.
+        batch: fairseq's batch of this sentence and its translation; None for a parser.
     """
 
     title: str
@@ -47,7 +47,7 @@ def show_split(loaded: Loaded, subset: str, place: int, sentence: Sentence, sour
 
 
 def show_sentence(loaded: Loaded, sentence: Sentence, source: CutSentence, title: str, **search) -> Shown:
-    """A sentence with the model's own translation; a model that reads trees gets its tree, or has it parsed."""
+    """A sentence with the model's own translation; for a model that reads trees, it is parsed if it has no tree."""
     title = f"{loaded.name}: {title}"
     if loaded.task.target_dictionary is None:
         return Shown(title, sentence, source, None)
@@ -64,10 +64,7 @@ def show_sentence(loaded: Loaded, sentence: Sentence, source: CutSentence, title
 def draw(
     loaded: Loaded, shown: Shown, kind: str, decoder: str = "mst", evidence: str = "scores", threshold: float = 0.1
 ):
-    """A matplotlib figure of a kind of `look.KINDS`.
-
-    Raises NothingToShow: the model has nothing of this kind.
-    """
+    """A matplotlib figure of one of `look.KINDS`. Raises NothingToShow: the model does not support it."""
     if kind == "tree":
         return _tree(TreeInducer(loaded, decoder, evidence), shown)
     if kind == "graph":
@@ -86,7 +83,7 @@ def draw(
 
 
 def _given(shown: Shown) -> tuple[dict, str]:
-    """The tree that is known, below the words, and a title that says so."""
+    """Arguments for drawing the sentence's own tree below the words, and a title that mentions it."""
     if not shown.sentence.is_parsed:
         return {}, shown.title
     below = {"gold": shown.sentence.heads, "gold_labels": shown.sentence.deprels}
@@ -98,14 +95,14 @@ def _tags(sentence: Sentence) -> Sequence[str] | None:
 
 
 def _tree(inducer: TreeInducer, shown: Shown):
-    """The latent tree."""
+    """Draw the latent tree."""
     below, title = _given(shown)
     [heads] = inducer([shown.source])
     return draw_tree(shown.sentence.forms, heads, tags=_tags(shown.sentence), title=title, **below)
 
 
 def _graph(inducer: TreeInducer, shown: Shown, threshold: float):
-    """The arcs of the latent graph; those of a parser have labels."""
+    """Draw the arcs of the latent graph, with labels if the model is a parser."""
     below, title = _given(shown)
     [graph] = inducer.graphs([shown.source])
     return draw_graph(
@@ -121,9 +118,9 @@ def _graph(inducer: TreeInducer, shown: Shown, threshold: float):
 
 @torch.no_grad()
 def own_labels(inducer: TreeInducer, source: CutSentence) -> list[str] | None:
-    """The most probable label of the arc of each word, or None of a model that has no names for them.
+    """The most probable label of each word, summed over its pieces; None for a model without names of labels.
 
-    Of a word in pieces, the probabilities are summed over these. The inducer was given the words of the source before.
+    The inducer must have read the source before.
     """
     model = inducer.loaded.model
     if not isinstance(model, LatentGraphParserModel):
@@ -136,7 +133,7 @@ def own_labels(inducer: TreeInducer, source: CutSentence) -> list[str] | None:
 
 
 def _gate(loaded: Loaded, batch: dict, title: str):
-    """The norm of the gate (Tran & Bisk 2018, eq. 23) when each token is predicted, the end included (Figure 6)."""
+    """Draw the norm of the gate for each predicted token, EOS included (Tran & Bisk 2018, eq. 23 and Figure 6)."""
     _check_target(batch)
     extra = loaded.model(**batch["net_input"])[1]
     norms = extra.get("gate_norm") if isinstance(extra, dict) else None
@@ -161,7 +158,7 @@ def _check_target(batch: dict) -> None:
 
 
 def _heads(loaded: Loaded):
-    """The function that draws the syntactic heads of this kind of model."""
+    """The function that draws the syntactic heads of a model."""
     if any(isinstance(module, SyntaxEncoderLayer) for module in loaded.model.modules()):
         return _encoder_heads
     if getattr(loaded.model, "latent_heads", None) is not None and getattr(loaded.model, "has_latent_trees", True):
@@ -177,10 +174,10 @@ def _no_heads(loaded: Loaded, batch: dict, title: str):
 
 
 def _encoder_heads(loaded: Loaded, batch: dict, title: str):
-    """What the first syntactic layer of PASCAL or LISA found."""
+    """Draw the attention of the first syntactic layer of PASCAL or LISA."""
     net_input = batch["net_input"]
     syntax = net_input.get("src_syntax")
-    found = loaded.model.encoder(net_input["src_tokens"], src_syntax=syntax)["syntax"]
+    layers = loaded.model.encoder(net_input["src_tokens"], src_syntax=syntax)["syntax"]
     parents = None
     if syntax is not None and "parents" in syntax:
         positions = syntax["parents"][0].float() / 2
@@ -188,28 +185,28 @@ def _encoder_heads(loaded: Loaded, batch: dict, title: str):
     elif syntax is not None and "parent_pieces" in syntax:
         positions = syntax["parent_pieces"][0].float()
         parents = positions.masked_fill(positions < 0, float("nan")).cpu().numpy()
-    if "attention" not in found[0]:  # DASA's heads look at all words
+    if "attention" not in layers[0]:  # DASA's heads look at all words
         return _no_heads(loaded, batch, title)
     tokens = _source_tokens(loaded, batch)
-    return draw_attention(found[0]["attention"][0].float().cpu().numpy(), tokens, parents, title)
+    return draw_attention(layers[0]["attention"][0].float().cpu().numpy(), tokens, parents, title)
 
 
 def _latent_heads(loaded: Loaded, batch: dict, title: str):
-    """Probabilities of heads (Figure 4): a row for each piece but EOS, a column for the root and for each head."""
+    """Draw the probabilities of heads (Figure 4): one row per piece except EOS, one column for ROOT and per head."""
     net_input = batch["net_input"]
-    found = loaded.model.latent_heads(net_input["src_tokens"], net_input["src_lengths"])
-    real = found["word_mask"][0].cpu().numpy()
-    if not real.any():
+    heads = loaded.model.latent_heads(net_input["src_tokens"], net_input["src_lengths"])
+    is_word = heads["word_mask"][0].cpu().numpy()
+    if not is_word.any():
         raise ValueError("the sentence has no words; give another --sentence")
-    arcs, roots = (found[name][0].float().cpu().numpy() for name in ("arc_marginals", "root_marginals"))
-    np.fill_diagonal(arcs, 0)  # of flat attention, a word that chooses itself: it stands for the root already
-    weights = np.concatenate([roots[real, None], arcs[np.ix_(real, real)]], axis=1)
-    tokens = [token for token, keep in zip(_source_tokens(loaded, batch), real, strict=True) if keep]
+    arcs, roots = (heads[name][0].float().cpu().numpy() for name in ("arc_marginals", "root_marginals"))
+    np.fill_diagonal(arcs, 0)  # in flat attention, a word that chooses itself already counts as a root
+    weights = np.concatenate([roots[is_word, None], arcs[np.ix_(is_word, is_word)]], axis=1)
+    tokens = [token for token, keep in zip(_source_tokens(loaded, batch), is_word, strict=True) if keep]
     return draw_heat_map(weights, tokens, ["ROOT", *tokens], row_name="dependent", column_name="head", title=title)
 
 
 def _annotations(loaded: Loaded, batch: dict, title: str):
-    """M, of models with latent heads."""
+    """Draw M of models with latent heads."""
     selection = getattr(getattr(loaded.model.encoder, "memory", None), "head_selection", None)
     if selection is None:
         raise NothingToShow(
@@ -222,21 +219,21 @@ def _annotations(loaded: Loaded, batch: dict, title: str):
 
 
 def _translation(loaded: Loaded, batch: dict, title: str):
-    """Attention of each target token to the source."""
+    """Draw the attention of target tokens to the source."""
     return _of_target(loaded, batch, source_attention(loaded, batch)["attn"], "attends to", title)
 
 
 def _syntax(loaded: Loaded, batch: dict, title: str):
-    """The same of the attention to syntax."""
-    found = source_attention(loaded, batch)
+    """Draw the attention of target tokens to syntax."""
+    extra = source_attention(loaded, batch)
     if isinstance(getattr(loaded.model.decoder, "attention", None), SharedSyntaxAttention):
-        found.setdefault("syntax_attn", found["attn"])
-    if "syntax_attn" not in found:
+        extra.setdefault("syntax_attn", extra["attn"])
+    if "syntax_attn" not in extra:
         raise NothingToShow(
-            f"{loaded.path}: the architecture {loaded.architecture} has no attention to syntax beside that to content; "
+            f"{loaded.path}: the architecture {loaded.architecture} has no separate attention to syntax; "
             "give --kind translation"
         )
-    return _of_target(loaded, batch, found["syntax_attn"], "attends to the syntax of", title)
+    return _of_target(loaded, batch, extra["syntax_attn"], "attends to the syntax of", title)
 
 
 def _of_target(loaded: Loaded, batch: dict, weights: torch.Tensor, column_name: str, title: str):
@@ -251,36 +248,36 @@ def _of_target(loaded: Loaded, batch: dict, weights: torch.Tensor, column_name: 
 
 
 def _positions(loaded: Loaded, batch: dict, title: str):
-    """Attention around predicted positions, and these."""
+    """Draw predicted positions, and the attention around them."""
     directed = [m for m in loaded.model.modules() if isinstance(m, SyntaxCrossAttention) and m.syntax_heads]
     if directed:
         weights, positions = _directed_heads(loaded, batch, directed[-1])
     else:
-        found = source_attention(loaded, batch)
-        if "position" not in found:
+        extra = source_attention(loaded, batch)
+        if "position" not in extra:
             raise NothingToShow(
                 f"{loaded.path}: the architecture {loaded.architecture} predicts no positions; give sdatt, local_att "
                 "or one of their kin"
             )
-        weights, positions = found.get("syntax_attn", found["attn"]), found["position"]
+        weights, positions = extra.get("syntax_attn", extra["attn"]), extra["position"]
     arrays = (tensor.float().cpu().numpy() for tensor in (weights, positions))
     return draw_positions(*arrays, _target_tokens(loaded, batch), _source_tokens(loaded, batch), title)
 
 
 def _directed_heads(loaded: Loaded, batch: dict, attention: SyntaxCrossAttention):
-    """Weights (h, S, T) and positions (h, S) of the syntax-directed heads of a layer of a Transformer."""
+    """Weights (h, S, T) and positions (h, S) of the syntax-directed heads in a Transformer layer."""
     _check_target(batch)
-    found = {}
+    recorded = {}
     weigh = attention.weigh
 
     def keep(scores, position, centres):
-        found["weights"], found["positions"] = weigh(scores, position, centres), position
-        return found["weights"]
+        recorded["weights"], recorded["positions"] = weigh(scores, position, centres), position
+        return recorded["weights"]
 
     attention.weigh = keep
     loaded.model(**batch["net_input"])
     del attention.weigh
-    return found["weights"][0], found["positions"][0]
+    return recorded["weights"][0], recorded["positions"][0]
 
 
 def _target_tokens(loaded: Loaded, batch: dict) -> list[str]:

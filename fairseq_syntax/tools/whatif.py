@@ -1,20 +1,20 @@
-"""fairseq-syntax whatif: change the tree of a sentence, and see what changes in its translation.
+"""fairseq-syntax whatif: change the tree of a sentence, and see how its translation changes.
 
 The sentence comes with its tree, from CoNLL-U or a split, or is parsed (--parser). It is translated under this tree and
 under others: one with other heads (--head 5=2 attaches word 5 to word 2; 0 makes it the root), or those of a file over
-the same words (--trees). The program prints the trees, with a * where they differ from the first; every translation,
-with its log-probability under each tree; and the source word that each word of a translation attends to most. The
-edited tree must have one root.
+the same words (--trees). The output shows the trees, with a * for differences from the first; every translation, with
+its log-probability under each tree; and the source word that each word of a translation attends to most. The edited
+tree must have one root.
 
   PASCAL, tags, DASA, SDAtt, chen17, LGP-NMT with --lgp-graph dep   read the tree
   LISA                     attends by the tree instead of its own prediction, as with --lisa-gold-parses
   SA-NMT, FA-NMT           the tree replaces the probabilities of heads (subwords attach to the first one of their word)
   LGP-NMT (latent)         the same; it still predicts labels
-  UNI and SEQ of LGP-NMT, RNNGs, models without syntax              take no tree, and are refused
-Models with latent trees are also shown under their own; without a parse, their own best tree is the one to change.
+  UNI and SEQ of LGP-NMT, RNNGs, models without syntax              take no tree and are not supported
+Models with latent trees also translate under their own tree; without a parse, the edit starts from their best tree.
 
-With --pairs, a folder of sentences that have two trees and a translation for each (examples/agreement/pairs.py makes
-one): how often the translation under each tree is the reference for that tree, and how often the model prefers this
+--pairs reads a folder of sentences with two trees and a translation for each (from examples/agreement/pairs.py), and
+counts how often the translation under each tree is the reference for that tree, and how often the model prefers this
 reference.
 
 examples:
@@ -43,20 +43,20 @@ from . import verb
 from .preparation import Preparation
 
 TREES = ("trees", "other")
-"""Names of the files of trees in a folder of pairs: of the correct translation, and of the other one."""
+"""Names of the files of trees in a folder of pairs, for the correct and for the incorrect translation."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """One tree of a sentence, and what a model makes of the sentence under it.
+    """A tree of a sentence, and a model's translation under it.
 
     Attributes:
-        name: what tables and pictures call it.
-        tree: over the words; of a model that is left to itself, its own best one; None without a parse.
-        free: the model does not get it: it has found it itself.
-        words: of the translation.
-        scores: log-probability of this translation under each of the trees; natural logarithms.
-        attention: (I, J) of the words of the translation, over those of the source, see `word_attention`.
+        name: name in tables and pictures.
+        tree: tree over the words; None without a parse.
+        free: whether it is the model's latent tree, which the model finds without being given one.
+        words: words of the translation.
+        scores: natural log-probability of this translation under each of the trees.
+        attention: (I, J) attention of target words to source words, see `word_attention`.
     """
 
     name: str
@@ -69,13 +69,13 @@ class Reading:
 
 @dataclass
 class WhatIf:
-    """A sentence under several trees, the first of which is the one that others are compared with.
+    """A sentence under several trees, of which the first is the reference.
 
     Attributes:
-        title: the model, and where the sentence is from.
-        words: of the sentence.
-        readings: one for each tree.
-        notes: what a user should know who expects a change.
+        title: name of the model and place of the sentence.
+        words: words of the sentence.
+        readings: one reading per tree.
+        notes: reasons why a change has no effect, for the user.
     """
 
     title: str
@@ -84,7 +84,7 @@ class WhatIf:
     notes: list[str] = field(default_factory=list)
 
     def tables(self, form: str = "text") -> str:
-        """Trees, translations with their scores, and the source word that each word of a translation looks at most."""
+        """Tables of trees, of translations with scores, and of each target word with its most attended source word."""
         from ..evaluate.tables import format_table
 
         words, first = self.words, self.readings[0].tree
@@ -103,7 +103,7 @@ class WhatIf:
         return "\n\n".join(shown)
 
     def figure(self):
-        """Trees and attention side by side, as a matplotlib figure."""
+        """A matplotlib figure with trees and attention side by side."""
         from ..pictures.tree_variants import Panel, draw_variants
 
         panels = [
@@ -119,7 +119,7 @@ class WhatIf:
 
 
 def _head(words: Sequence[str], tree: Sentence | None, first: Sentence | None, word: int) -> str:
-    """The head of a word and its label, with a star if they are others than in the first tree."""
+    """The head of a word and its label, with a star if they differ from the first tree."""
     if tree is None:
         return "-"
     head, label = tree.heads[word], tree.deprels[word]
@@ -128,7 +128,7 @@ def _head(words: Sequence[str], tree: Sentence | None, first: Sentence | None, w
 
 
 def _most(words: Sequence[str], reading: Reading) -> list[tuple[str, str, str]]:
-    """Of each word of the translation: itself, the source word it looks at most, and the weight."""
+    """Each word of the translation, the source word that it attends to most, and the weight."""
     best = reading.attention.argmax(axis=1) if reading.attention.size else []
     return [
         (word, words[i], f"{reading.attention[row, i]:.2f}")
@@ -137,21 +137,20 @@ def _most(words: Sequence[str], reading: Reading) -> list[tuple[str, str, str]]:
 
 
 class GivenTrees:
-    """A model that follows trees which are given to it.
+    """A model that follows given trees.
 
-    Those that read trees do so anyway, LISA as with `--lisa-gold-parses`; in those that find latent trees, the given
-    one takes the place of the distribution over heads (`clamped_by`).
+    Models that read trees do so anyway, LISA as with `--lisa-gold-parses`; in models with latent trees, the given tree
+    replaces the distribution over heads (`clamped_by`).
 
     Args:
         path, data, cpu: see `models.load`.
 
     Attributes:
         loaded: the model.
-        latent: whether it finds trees of its own.
-        tags_only: whether it reads labels or tags of words, and no heads.
+        latent: whether it has latent trees.
+        tags_only: whether it only reads labels or tags of words, not heads.
 
-    Raises:
-        ValueError: the model takes no dependency tree; see also `models.load`.
+    Raises ValueError as `models.load` does, or if the model takes no dependency tree.
     """
 
     def __init__(self, path: str, data: str | None = None, cpu: bool = False):
@@ -164,8 +163,8 @@ class GivenTrees:
         clamped = set(getattr(model, "clamped_by", ()))
         if not (reads or clamped) or task.target_dictionary is None:
             raise ValueError(
-                f"{path}: {self.loaded.architecture} takes no dependency tree: it reads none, and finds none that "
-                "another could take the place of; give PASCAL, LISA, tags, DASA, SDAtt, chen17, LGP-NMT or SA-NMT"
+                f"{path}: {self.loaded.architecture} takes no dependency tree: it neither reads trees nor has "
+                "latent ones; give PASCAL, LISA, tags, DASA, SDAtt, chen17, LGP-NMT or SA-NMT"
             )
         self.latent = not reads
         self.tags_only = bool(reads) and reads <= TAG_DICTIONARIES.keys()
@@ -175,10 +174,9 @@ class GivenTrees:
         }
 
     def encode(self, source, tree: Sentence | None):
-        """Token ids of a sentence (a `CutSentence`), EOS included, that carry its tree, or None of an unparsed one.
+        """Token ids of a `CutSentence`, EOS included, with its tree attached; None for a sentence without a parse.
 
-        Raises:
-            TreeFormatError: the model refuses sentences without a parse, or has no name for a label.
+        Raises TreeFormatError: the model needs a parse, or does not know a label.
         """
         from ..data.live_parsing import token_syntax
         from .models import encode_line
@@ -194,12 +192,14 @@ class GivenTrees:
         return ids
 
     def notes(self, heads: bool, labels: bool, trees: Sequence[Sentence]) -> list[str]:
-        """What a user should know who expects a change: of heads, of labels, or between trees."""
-        found = []
+        """Messages about edits of heads or labels that have no effect, and about unknown tags of trees."""
+        messages = []
         if heads and not labels and self.tags_only:
-            found.append("the model reads labels and tags of words alone, so heads change nothing; give --label, too")
+            messages.append(
+                "the model reads labels and tags of words alone, so heads change nothing; give --label, too"
+            )
         if labels and "deprels" not in self._dictionaries:
-            found.append("the model reads no labels, so --label changes nothing")
+            messages.append("the model reads no labels, so --label changes nothing")
         unknown = {
             tag
             for name, dictionary in self._dictionaries.items()
@@ -208,14 +208,13 @@ class GivenTrees:
             if dictionary.index(tag) == dictionary.unk()
         }
         if unknown:
-            found.append(f"labels or tags that the model has not seen in training: {', '.join(sorted(unknown))}")
-        return found
+            messages.append(f"labels or tags that the model has not seen in training: {', '.join(sorted(unknown))}")
+        return messages
 
     def parse(self, sentence: Sentence, parser: str | None, options: ParserOptions, place: str) -> Sentence:
-        """The tree of a sentence without one, by this parser, or by that of the model's checkpoint.
+        """Parse a sentence with this parser, or with that of the model's checkpoint.
 
-        Raises:
-            TreeFormatError: it cannot be parsed.
+        Raises TreeFormatError: it cannot be parsed.
         """
         self.loaded.choose_parser(parser, options)
         cfg = self.loaded.task.cfg
@@ -226,7 +225,7 @@ class GivenTrees:
         return tree
 
     def stored_tree(self, subset: str, number: int, words: Sequence[str]) -> Sentence | None:
-        """The tree of a sentence of a split as it was binarized; None if it has none."""
+        """The binarized tree of a sentence in a split, or None."""
         from fairseq import utils
 
         from ..data.arrays import ArrayReader, split_prefix
@@ -257,23 +256,22 @@ def whatif(
     options: ParserOptions | None = None,
     **search,
 ) -> WhatIf:
-    """What a change of the tree of a sentence changes: the translation, its score, what the decoder looks at.
+    """Change the tree of a sentence, and compare translations, their scores and attention.
 
     Args:
-        model: that follows given trees, or the name of a bundled one, such as `agreement-pascal`.
-        sentence: text as the model reads it; or words with their tree; or a `Sentence` with its `CutSentence`, see
+        model: a model, or the name of a bundled one, such as `agreement-pascal`.
+        sentence: text as the model reads it, words with their tree, or a `Sentence` with its `CutSentence`, see
             `latent_trees.read_sentences`.
         heads: words -> their new heads, numbered from 1; 0 makes the root.
         labels: words -> their new labels.
-        trees: CoNLL-U file: all its trees over the same words are compared, too.
-        no_parse: whether the sentence is also translated without a parse.
-        subword_type: None for that of the model's data.
-        parser, options: of a sentence without a tree; None for what the model's checkpoint says.
+        trees: CoNLL-U file, all of whose trees over the same words are compared, too.
+        no_parse: whether to translate without a parse, too.
+        subword_type: segmentation of the text; None for that of the model's data.
+        parser, options: parser for a sentence without a tree; None for that of the model's checkpoint.
         search: options of fairseq-generate: `beam`, `max_len_a`, `max_len_b`.
 
-    Raises:
-        ValueError: the model takes no tree, or the sentence is too long for it.
-        TreeFormatError: an edit makes no tree, or a file has none over these words.
+    Raises ValueError: the model takes no tree, or the sentence is too long for it; TreeFormatError: an edit does not
+    give a tree, or a file has no tree over these words.
     """
     from .latent_trees import Cutter
 
@@ -283,22 +281,22 @@ def whatif(
     sentence, source = sentence
     if not len(sentence):
         raise TreeFormatError(f"{source.place}: the sentence has no words; give another")
-    found = _readings(model, sentence, source, parser, options or ParserOptions())
-    given, heads, labels = found[-1].tree, heads or {}, labels or {}
+    readings = _readings(model, sentence, source, parser, options or ParserOptions())
+    tree, heads, labels = readings[-1].tree, heads or {}, labels or {}
     if heads or labels:
         name = ", ".join(f"{word}={value}" for word, value in (*heads.items(), *labels.items()))
-        found.append(Reading(name, edited(given, heads, labels)))
+        readings.append(Reading(name, edited(tree, heads, labels)))
     if trees:
-        found += _others(trees, given)
+        readings += _others(trees, tree)
     if no_parse and not model.latent:
-        found.append(Reading("no parse", None))
-    notes = model.notes(bool(heads), bool(labels), [reading.tree for reading in found if reading.tree])
+        readings.append(Reading("no parse", None))
+    notes = model.notes(bool(heads), bool(labels), [reading.tree for reading in readings if reading.tree])
     title = f"{model.loaded.name}: {source.place}"
-    return WhatIf(title, sentence.forms, _translated(model, source, found, subword_type, search), notes)
+    return WhatIf(title, sentence.forms, _translated(model, source, readings, subword_type, search), notes)
 
 
 def _readings(model: GivenTrees, sentence: Sentence, source, parser: str | None, options: ParserOptions):
-    """The tree to be changed, last, after that of a model that finds its own."""
+    """The tree to be edited, preceded by the model's latent tree if it has one."""
     if not model.latent:
         parsed = sentence if sentence.is_parsed else model.parse(sentence, parser, options, source.place)
         return [Reading("given", parsed)]
@@ -306,37 +304,38 @@ def _readings(model: GivenTrees, sentence: Sentence, source, parser: str | None,
 
     heads = TreeInducer(model.loaded)([source])[0]
     own = replace(sentence, heads=heads, deprels=["_"] * len(heads))
-    given = Reading("given", sentence) if sentence.is_parsed else Reading("its own best", own)
-    return [Reading("its own", own, free=True), given]
+    reading = Reading("given", sentence) if sentence.is_parsed else Reading("its own best", own)
+    return [Reading("its own", own, free=True), reading]
 
 
-def _others(path: str, given: Sentence) -> list[Reading]:
-    """The trees of a file over the same words that differ from the given one."""
-    found, same = [], 0
+def _others(path: str, first: Sentence) -> list[Reading]:
+    """The trees of a file over the same words, without those equal to the first or to earlier ones."""
+    readings, same = [], False
+    seen = [(first.heads, first.deprels)]
     for tree in read_conllu(path):
-        tree = tree if tree.forms == given.forms else tree.collapse_ranges()
-        if tree.forms != given.forms or not tree.is_parsed:
+        tree = tree if tree.forms == first.forms else tree.collapse_ranges()
+        if tree.forms != first.forms or not tree.is_parsed:
             continue
-        known = [given, *(reading.tree for reading in found)]
-        if any((tree.heads, tree.deprels) == (one.heads, one.deprels) for one in known):
-            same += 1
+        if (tree.heads, tree.deprels) in seen:
+            same = True
         else:
-            found.append(Reading(f"line {tree.line}", tree))
-    if not found:
+            seen.append((tree.heads, tree.deprels))
+            readings.append(Reading(f"line {tree.line}", tree))
+    if not readings:
         which = "only the given tree" if same else "no tree"
-        raise TreeFormatError(f"{path}: {which} over the words {quoted(' '.join(given.forms))}; give another file")
-    return found
+        raise TreeFormatError(f"{path}: {which} over the words {quoted(' '.join(first.forms))}; give another file")
+    return readings
 
 
 def _translated(model: GivenTrees, source, trees: list[Reading], subword_type: str | None, search: dict):
-    """Each reading with what the model makes of it."""
+    """The readings with translations, scores and attention."""
     from .models import pieces_of, words_of
     from .word_attention import word_attention
 
     loaded = model.loaded
     encoded = [model.encode(source, None if reading.free else reading.tree) for reading in trees]
     hyps = _hypotheses(loaded, encoded, [source.place] * len(trees), 10**6, search)
-    # every translation under every tree
+    # score every translation under every tree
     pairs = [(tree, hyp) for hyp in hyps for tree in encoded]
     scores = loaded.total_scores([tree for tree, _ in pairs], [hyp for _, hyp in pairs], 10**6)
     subword_type = loaded.subword_type(subword_type)
@@ -355,7 +354,7 @@ def _translated(model: GivenTrees, source, trees: list[Reading], subword_type: s
 
 
 def _hypotheses(loaded, encoded: Sequence, places: Sequence[str], max_tokens: int, search: dict) -> list:
-    """The best translation of each of some sentences with trees: token ids, EOS included."""
+    """The best translation of each encoded sentence: token ids, EOS included."""
     lengths = [len(ids) for ids in encoded]
     loaded.check_lengths([(length, 0) for length in lengths], places)
     best = loaded.translate(loaded.as_dataset(encoded), lengths, max_tokens, **search)
@@ -373,16 +372,15 @@ def whatif_pairs(
     max_tokens: int = 4000,
     **search,
 ):
-    """What a model makes of pairs under both trees of each, as `evaluate.tree_pairs.TreePairs`; and the pairs.
+    """Translate and score pairs under both trees of each. Returns `evaluate.tree_pairs.TreePairs` and the pairs.
 
     Args:
-        folder: of pairs, see `evaluate.minimal_pairs.find_pairs`, with their trees.
-        preparation: of both sides; None for text that is cut as the model reads it.
+        folder: folder of pairs, see `evaluate.minimal_pairs.find_pairs`, with their trees.
+        preparation: preparation of both sides; None for segmented text.
         subword_type, search: see `whatif`.
-        max_tokens: of a batch.
+        max_tokens: largest batch, in tokens.
 
-    Raises:
-        ValueError: files that do not go together, or do not fit the model.
+    Raises ValueError: files do not match, or do not fit the model.
     """
     from ..evaluate.minimal_pairs import find_pairs, read_pairs
     from ..evaluate.tree_pairs import TreePairs
@@ -405,7 +403,7 @@ def whatif_pairs(
 
     twice = [place for place in places for _ in TREES]
     hyps = [joined(pieces_of(dictionary, ids)) for ids in _hypotheses(loaded, encoded, twice, max_tokens, search)]
-    # both references under both trees; the four of a pair share a batch
+    # score both references under both trees; the four scores of a pair share a batch
     sources = [ids for ids in encoded for _ in range(2)]
     targets = [encode_line(dictionary, text) for texts in members for _ in TREES for text in texts]
     scores = loaded.total_scores(sources, targets, max_tokens, 4).reshape(-1, 2, 2)
@@ -415,14 +413,9 @@ def whatif_pairs(
 
 
 def _read_trees(folder: str, words: list[list[str]], places: list[str]) -> list[tuple[Sentence, Sentence]]:
-    """Both trees of every pair.
+    """Both trees of every pair, for sources with these words and places.
 
-    Args:
-        folder: of the pairs.
-        words, places: of their sources.
-
-    Raises:
-        TreeFormatError: a file is missing, has other words, or a sentence without a parse.
+    Raises TreeFormatError: a file is missing, has other words, or has a sentence without a parse.
     """
     sides = []
     for name in TREES:
@@ -449,7 +442,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--input", metavar="FILE", help="text, or CoNLL-U if it ends in .conllu, plain or .gz; - is text from stdin")
     add("--text", help="one sentence, its tokens separated by spaces")
     add("--subset", help="split of DATA, instead of --input")
-    add("--pairs", metavar="FOLDER", help="instead of one sentence, count over pairs of trees and translations")
+    add("--pairs", metavar="FOLDER", help="folder of pairs of trees and translations, instead of one sentence")
     add("--sentence", type=int, default=0, metavar="N", help="sentence of the input, from 0 (default: 0)")
     add(
         "--head",
@@ -460,7 +453,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="attach word D to word H, or make it the root (0); may be repeated",
     )
     add("--label", type=_label, action="append", default=[], metavar="D=LABEL", help="label of word D; may be repeated")
-    add("--trees", metavar="FILE", help="CoNLL-U: also all its trees over the same words")
+    add("--trees", metavar="FILE", help="CoNLL-U, all of whose trees over the same words are compared, too")
     add("--no-parse", action="store_true", help="also translate without a parse")
     add("--draw", type=verb.picture, metavar="PICTURE", help="picture of trees and attention (.svg, .png or .pdf)")
     verb.add_shared(parser, "--collapse-ranges", "--subword-type")
@@ -491,12 +484,12 @@ def _label(text: str) -> tuple[int, str]:
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     verb.check_checkpoint_arguments(parser, args)
-    if sum(given is not None for given in (args.text, args.input, args.subset, args.pairs)) != 1:
+    if sum(option is not None for option in (args.text, args.input, args.subset, args.pairs)) != 1:
         parser.error("give one of --text, --input, --subset and --pairs")
     if args.pairs and (args.head or args.label or args.trees or args.draw or args.no_parse):
         parser.error("--pairs names both trees of every sentence; leave --head, --label, --trees and --draw out")
     if args.output and not args.pairs:
-        parser.error("--output: a record is of --pairs; give the folder")
+        parser.error("--output: needs --pairs; give the folder")
     for name in ("head", "label"):
         words = [word for word, _ in getattr(args, name)]
         for word in words:
@@ -513,7 +506,7 @@ def run(args: argparse.Namespace) -> None:
     if args.pairs:
         _run_pairs(model, args)
         return
-    found = whatif(
+    result = whatif(
         model,
         _sentence(model, args),
         dict(args.head),
@@ -525,16 +518,16 @@ def run(args: argparse.Namespace) -> None:
         verb.parser_options(args),
         **verb.search_of(args),
     )
-    for note in found.notes:
+    for note in result.notes:
         print(f"fairseq-syntax whatif: {note}", file=sys.stderr)
-    print(found.tables(args.format))
+    print(result.tables(args.format))
     if args.draw:
-        save_figure(found.figure(), args.draw)
+        save_figure(result.figure(), args.draw)
         print(args.draw, file=sys.stderr)
 
 
 def _sentence(model: GivenTrees, args: argparse.Namespace) -> tuple:
-    """The sentence that the options name, with what is shown to the model."""
+    """The sentence selected by the options, with its input to the model."""
     from .latent_trees import Cutter, nth, read_sentences, read_split
 
     cutter = Cutter(model.loaded, verb.preparation_of(args), args.subword_type)

@@ -1,4 +1,4 @@
-"""Attention to the source from word to word: that of a decoder which is given a translation, pieces joined to words."""
+"""Attention from target words to source words, in a decoder that is forced to produce a given translation."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,19 +11,15 @@ from .models import Loaded, NothingToShow
 
 
 def join_attention(weights: Tensor, of_source: Tensor, of_target: Tensor) -> Tensor:
-    """Attention between words from that between tokens.
-
-    A word of the target attends to a word of the source as its pieces do on average, each of which attends to the sum
-    over the pieces of the source word.
+    """Attention between words, summed over the pieces of a source word and averaged over those of a target word.
 
     Args:
-        weights: (B, S, T) of every target token, a distribution over the source tokens.
-        of_source: (B, T) word of each source token, from 0; -1 at what belongs to none: the end, and padding.
-        of_target: (B, S) likewise.
+        weights: (B, S, T) attention of target tokens to source tokens.
+        of_source: (B, T) word of each source token, from 0; -1 for EOS and padding.
+        of_target: (B, S) word of each target token, likewise.
 
-    Returns:
-        (B, I, J) of target words, over source words, as many as the sentence with most has; 0 where there is no word.
-        A row adds up to what was not on the end of the sentence.
+    Returns (B, I, J) attention of target words to source words, 0 for padding. A row adds up to 1 minus the attention
+    to EOS.
     """
     source, target = (_members(words).to(weights) for words in (of_source, of_target))  # (B, T, J), (B, S, I)
     sizes = target.sum(dim=1).clamp(min=1).unsqueeze(2)  # (B, I, 1)
@@ -31,35 +27,33 @@ def join_attention(weights: Tensor, of_source: Tensor, of_target: Tensor) -> Ten
 
 
 def _members(words: Tensor) -> Tensor:
-    """(B, T, J) True where a token belongs to a word."""
+    """Whether each token belongs to each word: (B, T, J)."""
     count = int(words.max()) + 1 if words.numel() else 0
     return words.unsqueeze(2) == torch.arange(count, device=words.device)
 
 
 def word_of_tokens(words: Sequence[Sequence[int]], tokens: Tensor, ends: set[int]) -> Tensor:
-    """(B, T) word of each token, -1 at ends and padding, on whichever side that is.
+    """The word of each token, (B, T); -1 for special symbols, on either side.
 
     Args:
-        words: of each piece of B sentences, without the signs at their ends.
-        tokens: (B, T) ids.
-        ends: ids of these signs and of padding.
+        words: word of each piece of B sentences, without special symbols.
+        tokens: (B, T) token ids.
+        ends: ids of special symbols: BOS, EOS and padding.
     """
-    found = torch.full_like(tokens, -1)
+    result = torch.full_like(tokens, -1)
     real = torch.stack([tokens != sign for sign in sorted(ends)]).all(dim=0)
-    found[real] = torch.tensor([word for row in words for word in row], dtype=found.dtype, device=found.device)
-    return found
+    result[real] = torch.tensor([word for row in words for word in row], dtype=result.dtype, device=result.device)
+    return result
 
 
 @torch.no_grad()
 def token_attention(loaded: Loaded, sample: dict, layer: int | None, head: int | None) -> Tensor:
-    """(B, S, T) attention to the source of a decoder that is given the translations of a batch.
+    """Attention (B, S, T) of target tokens to source tokens for the translations of a batch.
 
     Args:
-        layer: of a Transformer's decoder, from 0; None: the mean of all.
-        head: of these layers, from 0; None: the mean of all.
+        layer, head: layer and head of a Transformer's decoder, from 0; None for the mean over all.
 
-    Raises:
-        ValueError: the model has no such attention.
+    Raises ValueError: the model has no such attention.
     """
     layers = [x.encoder_attn for x in getattr(loaded.model.decoder, "layers", ()) if hasattr(x, "encoder_attn")]
     if not layers:
@@ -67,30 +61,30 @@ def token_attention(loaded: Loaded, sample: dict, layer: int | None, head: int |
             raise ValueError(f"--layer and --head: {loaded.architecture} has one attention only; leave them out")
         return source_attention(loaded, sample)["attn"]
     heads = layers[0].num_heads
-    for name, given, count in (("layer", layer, len(layers)), ("head", head, heads)):
-        if given is not None and not 0 <= given < count:
-            raise ValueError(f"--{name} {given}: the decoder has {name}s 0 to {count - 1}")
-    with _recorded(layers if layer is None else [layers[layer]]) as found:
+    for name, index, count in (("layer", layer, len(layers)), ("head", head, heads)):
+        if index is not None and not 0 <= index < count:
+            raise ValueError(f"--{name} {index}: the decoder has {name}s 0 to {count - 1}")
+    with _recorded(layers if layer is None else [layers[layer]]) as recorded:
         loaded.model(**sample["net_input"])
-    weights = torch.stack(found)  # (L, H, B, S, T)
+    weights = torch.stack(recorded)  # (L, H, B, S, T)
     return (weights if head is None else weights[:, [head]]).float().mean(dim=(0, 1))
 
 
 @contextmanager
 def _recorded(layers) -> Iterator[list[Tensor]]:
-    """Collects the weights (H, B, S, T) that attentions of fairseq's kind compute, one after the other."""
-    found: list[Tensor] = []
+    """Collect the weights (H, B, S, T) from fairseq's attention layers, one after the other."""
+    weights: list[Tensor] = []
 
-    def ask(module, args, given):
-        return args, {**given, "need_weights": True, "need_head_weights": True}
+    def ask(module, args, kwargs):
+        return args, {**kwargs, "need_weights": True, "need_head_weights": True}
 
     def keep(module, args, output):
-        found.append(output[1])
+        weights.append(output[1])
 
     handles = [layer.register_forward_pre_hook(ask, with_kwargs=True) for layer in layers]
     handles += [layer.register_forward_hook(keep) for layer in layers]
     try:
-        yield found
+        yield weights
     finally:
         for handle in handles:
             handle.remove()
@@ -98,17 +92,15 @@ def _recorded(layers) -> Iterator[list[Tensor]]:
 
 @torch.no_grad()
 def source_attention(loaded: Loaded, sample: dict) -> dict:
-    """What a decoder that is given the translations has found: "attn" (B, S, T), and more.
+    """The extra output of a decoder for the translations of a batch: "attn" (B, S, T), and more.
 
-    Raises:
-        NothingToShow: the model has no attention to the source.
-        ValueError: the data have no translations.
+    Raises NothingToShow: the model has no attention to the source; ValueError: the data have no translations.
     """
     if sample.get("target") is None:
         raise ValueError("the split has no target side; preprocess it with both languages")
     extra = loaded.model(**sample["net_input"])[1]
     if isinstance(extra, Tensor):
-        # fairseq's LSTM returns the weights themselves, and has moved the padding to the right
+        # fairseq's LSTM returns only the weights, and moves padding to the right
         rotation = Rotation(sample["net_input"]["src_tokens"].eq(loaded.task.source_dictionary.pad()))
         extra = {"attn": rotation.back(extra.transpose(1, 2)).transpose(1, 2)}
     extra = extra if isinstance(extra, dict) else {}
@@ -126,18 +118,15 @@ def word_attention(
     layer: int | None = None,
     head: int | None = None,
 ) -> Iterator[tuple[int, Tensor]]:
-    """Attention between the words of the pairs of a batch.
+    """Attention between the words of each pair in a batch.
 
     Args:
         sample: a batch with translations.
-        words: word of each piece, of all sources and of all targets, by the number of the pair.
+        words: word of each piece, for all sources and all targets, by the number of the pair.
         layer, head: see `token_attention`.
 
-    Yields:
-        (number of the pair, weights (I, J), see `join_attention`).
-
-    Raises:
-        ValueError: the model has no such attention.
+    Yields the number of a pair and its weights (I, J), see `join_attention`. Raises ValueError: the model has no such
+    attention.
     """
     numbers = sample["id"].tolist()
     sides = []

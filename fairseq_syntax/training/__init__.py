@@ -1,1 +1,1 @@
-"""What any system can be trained with: BlackOut, updates that tasks share, BLEU of the validation set."""
+"""Training of any system: BlackOut, averaging of checkpoints, a warning about the criterion, validation BLEU."""

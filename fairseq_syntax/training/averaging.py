@@ -1,62 +1,62 @@
-"""The mean of the parameters of checkpoints."""
+"""Averages of checkpoints."""
 
 import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-import fairseq  # noqa: F401  (with it, what checkpoints may hold is registered)
+import fairseq  # noqa: F401  (registers the classes that checkpoints contain)
 import torch
 from torch import Tensor
 
 from ..compat.checkpoint_files import check_state, open_checkpoint, options_of, reason
 from ..files import staged
 
-# of the last checkpoint, and not of the mean
+# values of the last checkpoint that do not apply to the mean
 _STALE = ("metrics", "val_loss", "best", "patience", "previous_training_time", "ema", "ema_fp32_params")
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A file to take the mean over."""
+    """A checkpoint to be averaged."""
 
-    number: int  # N of checkpointN.pt, or the place among the files that were named, from 1
-    path: Path  # of the file
+    number: int  # N of checkpointN.pt, or the position among the given files, from 1
+    path: Path
 
 
 def find_checkpoints(inputs: list[str], first: int | None = None, last: int | None = None) -> list[Checkpoint]:
-    """The checkpoints that are named, or checkpointN.pt of one folder with N from `first` to `last`; oldest first.
+    """The given checkpoints, or checkpointN.pt in one folder with N from `first` to `last`, oldest first.
 
-    Raises FileNotFoundError: one does not exist, or there is none in the range; ValueError: folders among files, or a
+    Raises FileNotFoundError: a file is missing, or there is none in the range; ValueError: a folder among files, or a
     file named twice.
     """
     paths = [Path(path) for path in inputs]
     if len(paths) == 1 and paths[0].is_dir():
         matches = [(re.fullmatch(r"checkpoint(\d+)\.pt", path.name), path) for path in paths[0].iterdir()]
-        found = sorted((int(match[1]), path) for match, path in matches if match)
-        if not found:
+        numbered = sorted((int(match[1]), path) for match, path in matches if match)
+        if not numbered:
             raise FileNotFoundError(
                 f"{paths[0]}: no checkpointN.pt in this folder; train without --no-epoch-checkpoints, or name the files"
             )
-        inside = [Checkpoint(n, path) for n, path in found if (first or 1) <= n <= (last or n)]
-        if not inside:
+        chosen = [Checkpoint(n, path) for n, path in numbered if (first or 1) <= n <= (last or n)]
+        if not chosen:
             raise FileNotFoundError(
                 f"{paths[0]}: no checkpointN.pt with N from {first or 1} to {last or 'the last'}; "
-                f"there are {found[0][0]} to {found[-1][0]}"
+                f"there are {numbered[0][0]} to {numbered[-1][0]}"
             )
-        return inside
+        return chosen
     for i, path in enumerate(paths):
         if path.is_dir():
             raise ValueError(f"{path}: is a folder; give one folder, or files only")
         if not path.is_file():
             raise FileNotFoundError(f"{path}: no such checkpoint; give files that fairseq-train wrote")
-        if any(path.samefile(other) for other in paths[:i]):
+        if any(path.samefile(earlier) for earlier in paths[:i]):
             raise ValueError(f"{path}: is named twice")
     return [Checkpoint(number, path) for number, path in enumerate(paths, 1)]
 
 
 class Mean:
-    """The running mean of the parameters of checkpoints. The first that is added gives whatever cannot be averaged."""
+    """A running mean of the parameters of checkpoints. Integers and the like are taken from the first one."""
 
     def __init__(self):
         self.count = 0
@@ -68,7 +68,7 @@ class Mean:
         self._storages: dict[str, tuple] = {}
 
     def add(self, path: Path) -> None:
-        """Add the parameters in a checkpoint. Raises ValueError: it is of another model."""
+        """Add the parameters of a checkpoint. Raises ValueError: it is of another model."""
         state = open_checkpoint(path)
         check_state(state, path)
         tensors = state["model"]
@@ -113,14 +113,14 @@ class Mean:
                 )
 
     def parameters(self) -> dict[str, Tensor]:
-        """The mean, in the data types of the checkpoints; tensors that are one in all of them are one here, too."""
+        """The mean in the data types of the checkpoints. Tensors that are shared in all checkpoints stay shared."""
         shared: dict[tuple, Tensor] = {}
         result = {}
         for name, like in self._like.items():
             if not like.is_floating_point():
                 result[name] = like
                 continue
-            # without elements, all have the address 0
+            # empty tensors all have the address 0
             key = self._storages[name] if like.numel() else name
             if key not in shared:
                 shared[key] = (self._sums[name] / self.count).to(like.dtype)
@@ -128,21 +128,21 @@ class Mean:
         return result
 
     def report(self) -> None:
-        """Say on stderr what could not be averaged."""
+        """Report on stderr the names of parameters that could not be averaged."""
         if self.differing:
             names = sorted(self.differing)
             print(
-                f"fairseq-syntax average: not numbers with fractions, and not the same everywhere: {', '.join(names)}; "
+                f"fairseq-syntax average: not floating-point, and different between checkpoints: {', '.join(names)}; "
                 f"taken from {self._first}",
                 file=sys.stderr,
             )
 
 
 def write_checkpoint(output: str, parameters: dict[str, Tensor], averaged: list[Path]) -> None:
-    """Write parameters as a checkpoint of fairseq with the options of the last of `averaged`, but no optimizer.
+    """Write parameters as a fairseq checkpoint, atomically, with the options of the last of `averaged`.
 
-    The file gets its name when it is complete. Where the last checkpoint stopped in its data is kept: fairseq asks for
-    it, with `--finetune-from-model` too.
+    It has no optimizer state. The position in the training data is kept, because fairseq needs it even for
+    `--finetune-from-model`.
     """
     state = open_checkpoint(averaged[-1])
     extra = {name: value for name, value in (state.get("extra_state") or {}).items() if name not in _STALE}
@@ -152,5 +152,5 @@ def write_checkpoint(output: str, parameters: dict[str, Tensor], averaged: list[
         with staged(output) as partial:
             torch.save({**state, "model": parameters, "extra_state": extra}, partial)
     except RuntimeError as error:
-        # torch's own writer raises no OSError
+        # torch raises RuntimeError instead of OSError
         raise OSError(f"{output}: cannot be written ({reason(error)}); is the disk full?") from None

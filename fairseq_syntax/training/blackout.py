@@ -1,4 +1,4 @@
-"""Training by BlackOut sampling instead of the full softmax (Ji et al., 2016; LGP-NMT, section 3.2)."""
+"""Training with BlackOut sampling instead of the full softmax (Ji et al. 2016; LGP-NMT, Sec. 3.2)."""
 
 import argparse
 import inspect
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class BlackOutConfig(CrossEntropyCriterionConfig):
-    """fairseq's options of cross_entropy, and what noise words are drawn."""
+    """Options of fairseq's cross_entropy, and of the noise words."""
 
     blackout_k: int = option(2000, "noise words drawn for every target word", "[1, inf)")
     blackout_alpha: float = option(
@@ -36,16 +36,16 @@ class BlackOutConfig(CrossEntropyCriterionConfig):
     )
     blackout_collisions: Collisions = option(
         Collisions.keep,
-        "noise words that are the target are kept, or left out (mask), which learns other values",
+        "noise words equal to the target are kept, or left out (mask), which changes the optimum",
         reading=True,
     )
 
 
 def output_layer(decoder: nn.Module) -> OutputLayer:
-    """The linear map with which a decoder ends. Raises ValueError: it ends otherwise."""
+    """The linear output layer of a decoder. Raises ValueError: it has none."""
     if getattr(decoder, "adaptive_softmax", None) is not None:
         raise ValueError("--criterion blackout: not with an adaptive softmax; leave --adaptive-softmax-cutoff out")
-    # the Transformers' and our recurrent models'; the LSTM's
+    # of Transformers and our recurrent models; of the LSTM
     for name in ("output_projection", "fc_out"):
         layer = getattr(decoder, name, None)
         if isinstance(layer, nn.Linear):
@@ -61,9 +61,9 @@ def output_layer(decoder: nn.Module) -> OutputLayer:
 
 
 def output_features(model: nn.Module, net_input: dict) -> Tensor:
-    """What a model's output layer would be applied to, (B, T, C). Raises ValueError: the model does not give it."""
+    """The input (B, T, C) of a model's output layer. Raises ValueError: the model does not return it."""
     inner, distributed = model, False
-    while isinstance(getattr(inner, "module", None), nn.Module):  # what fairseq wraps for several processes
+    while isinstance(getattr(inner, "module", None), nn.Module):  # fairseq's wrappers for several processes
         inner = inner.module
         distributed |= isinstance(inner, DistributedDataParallel)
     if "features_only" in inspect.signature(inner.forward).parameters:
@@ -82,15 +82,15 @@ def output_features(model: nn.Module, net_input: dict) -> Tensor:
 
 
 def _check_layer(decoder: nn.Module, layer: OutputLayer, features: Tensor, size: int) -> None:
-    """Raise ValueError unless the decoder's scores are the linear map of its features, and nothing else."""
+    """Raise ValueError unless the decoder's scores are a linear map of its features."""
     name = type(decoder).__name__
     if len(layer.weight) != size:
         raise ValueError(f"--criterion blackout: {name} scores {len(layer.weight)} words, its dictionary has {size}")
     with torch.no_grad():
         row = features.detach()[:1, :1].to(layer.weight.dtype)
         expected = decoder.output_layer(row).float()
-        found = F.linear(row, layer.weight, layer.bias).float()
-    if found.shape != expected.shape or not torch.allclose(found, expected, rtol=1e-2, atol=1e-2, equal_nan=True):
+        actual = F.linear(row, layer.weight, layer.bias).float()
+    if actual.shape != expected.shape or not torch.allclose(actual, expected, rtol=1e-2, atol=1e-2, equal_nan=True):
         raise ValueError(
             f"--criterion blackout: {name} does more in its output layer than the linear map that the loss samples"
         )
@@ -98,13 +98,13 @@ def _check_layer(decoder: nn.Module, layer: OutputLayer, features: Tensor, size:
 
 @register_criterion("blackout", dataclass=BlackOutConfig)
 class BlackOutCriterion(CrossEntropyCriterion):
-    """BlackOut in training; in evaluation fairseq's `cross_entropy`, that is, over all words.
+    """BlackOut in training, and fairseq's `cross_entropy` over all words in validation.
 
-    For models that end in a linear layer: those of this package, fairseq's Transformer and LSTM. In training `loss`
-    is BlackOut's, per sentence with `--sentence-avg`, and `bo_loss` the same per target word (both bits); neither is
-    a likelihood, so there is no perplexity. In validation `loss`, `nll_loss` and `ppl` are fairseq's.
+    It is for models with a linear output layer: those of this package, and fairseq's Transformer and LSTM. In training,
+    `loss` is BlackOut's loss per word, or per sentence with `--sentence-avg`, and `bo_loss` per word, both in bits;
+    there is no perplexity, since neither is a likelihood. In validation, `loss`, `nll_loss` and `ppl` are fairseq's.
 
-    Raises ValueError: options out of range.
+    Raises ValueError: an option is out of range.
     """
 
     def __init__(
@@ -125,26 +125,26 @@ class BlackOutCriterion(CrossEntropyCriterion):
         self._noise: Noise | None = None
 
     def noise(self, device: torch.device) -> Noise:
-        """The distribution of the noise, made at the first call: the criterion is there before the data."""
+        """The noise distribution, computed in the first call because the criterion is built before data are loaded."""
         if self._noise is None:
             words = self.task.target_dictionary
             counts = count_target_words(self.task)
             self._noise = noise_distribution(counts, self.alpha, [words.pad(), words.bos()])
             logger.info(
-                "blackout: %d noise words a %s, of %d words that occur; %d tokens counted, %d <unk>",
+                "blackout: %d noise words per %s, of %d words that occur; %d tokens counted, %d <unk>",
                 self.size,
                 self.share,
                 int((self._noise.probabilities > 0).sum()),
                 counts.sum(),
                 counts[words.unk()],
             )
-        # not a buffer: fairseq would make it half precision, and save it
+        # not a buffer, which fairseq would convert to half precision and save
         if self._noise.probabilities.device != device:
             self._noise = self._noise.to(device)
         return self._noise
 
     def forward(self, model, sample, reduce=True):
-        """As in fairseq. Raises ValueError: the model does not end in a linear layer."""
+        """As in fairseq. Raises ValueError: the model has no linear output layer."""
         if not model.training:
             return super().forward(model, sample, reduce)
         layer = output_layer(model.decoder)
@@ -156,7 +156,7 @@ class BlackOutCriterion(CrossEntropyCriterion):
         counted = target.ne(self.padding_idx)
         losses = sampled_losses(features, target, counted, layer, noise, self.size, self.share, self.collisions)
         total = losses.sum()
-        # as cross_entropy does it: one a place, 0 at padding
+        # as in cross_entropy: one loss per position, 0 at padding
         loss = total if reduce else losses.new_zeros(target.shape).masked_scatter(counted, losses).view(-1)
         sample_size = target.size(0) if self.sentence_avg else sample["ntokens"]
         logging_output = {
@@ -170,7 +170,7 @@ class BlackOutCriterion(CrossEntropyCriterion):
 
     @classmethod
     def reduce_metrics(cls, logging_outputs) -> None:
-        """Of evaluation as in fairseq; of training without a perplexity."""
+        """As in fairseq, but without perplexity in training."""
         if not any("bo_loss" in log for log in logging_outputs):
             super().reduce_metrics(logging_outputs)
             return

@@ -1,6 +1,6 @@
-"""BlackOut: the loss of an output layer from the target words and a sample of the others (Ji et al., 2016).
+"""The BlackOut loss of an output layer, from target words and sampled noise words (Ji et al. 2016).
 
-With q = 1/Q of the noise distribution Q and logits u, the target y and the noise words s_1..s_K have
+With logits u, a noise distribution Q and q = 1/Q, the target y and the noise words s_1..s_K have
 
     p_w = q_w e^{u_w} / (q_y e^{u_y} + Σ_j q_{s_j} e^{u_{s_j}}),     loss = -log p_y - Σ_j log(1 - p_{s_j}).
 
@@ -16,26 +16,26 @@ from torch import Tensor
 from torch.nn import functional as F
 
 NoiseSharing = StrEnum("NoiseSharing", "batch sentence token")
-"""Which target words share their noise words."""
+"""The target words that share noise words."""
 Collisions = StrEnum("Collisions", "keep mask")
-"""What becomes of noise words that are the target."""
+"""The treatment of noise words equal to the target."""
 
 
 class Noise(NamedTuple):
-    """Where noise words come from."""
+    """The distribution of noise words."""
 
     probabilities: Tensor  # Q (V,), float64; 0 for words that are never drawn
-    # log q (V,), natural log, float64. Words that are never drawn have that of the rarest one that is, so that a
-    # target among them keeps the loss finite.
+    # log q (V,), natural, float64; words that are never drawn have that of the rarest other word, so that the loss of
+    # such a target is finite
     log_weights: Tensor
 
     def draw(self, *shape: int) -> Tensor:
-        """Word ids of that shape, independent of each other, from PyTorch's global generator."""
+        """Independent word ids of this shape, from PyTorch's global generator."""
         count = int(np.prod(shape))
         return torch.multinomial(self.probabilities, count, replacement=True).view(shape)
 
     def to(self, device: torch.device) -> "Noise":
-        """The same on a device."""
+        """The distribution on a device."""
         return Noise(*(tensor.to(device) for tensor in self))
 
 
@@ -47,9 +47,9 @@ class OutputLayer(NamedTuple):
 
 
 def noise_distribution(counts: np.ndarray, alpha: float, never: list[int]) -> Noise:
-    """Q(w) ∝ count(w)^alpha over the words with a count, (V,), but not those of `never`; ValueError if no word is left.
+    """Q(w) ∝ count(w)^alpha over the words with nonzero counts (V,), except those in `never`.
 
-    An `alpha` of 0 draws all words alike, of 1 as often as they occur.
+    An `alpha` of 0 gives a uniform distribution, 1 the relative frequencies. Raises ValueError: no word is left.
     """
     counts = torch.as_tensor(counts, dtype=torch.float64).clone()
     counts[never] = 0
@@ -63,27 +63,27 @@ def noise_distribution(counts: np.ndarray, alpha: float, never: list[int]) -> No
 
 
 def blackout_loss(target: Tensor, noise: Tensor) -> Tensor:
-    """-log p_y - Σ_j log(1 - p_j), natural, of scores of target words (...) and of their noise words (..., K), K > 0.
+    """-log p_y - Σ_j log(1 - p_j), natural, for scores of targets (...) and of their noise words (..., K), K > 0.
 
-    Exact also where a p is all but 1. A noise score of -inf leaves that word out; otherwise scores of ±inf count as
-    great numbers, so that the loss is finite. NaN makes the loss NaN, as that of cross entropy.
+    It is exact even if a p is almost 1. A noise score of -inf leaves that word out; other infinite scores count as
+    large numbers, so that the loss is finite. NaN gives a loss of NaN, as in cross entropy.
 
-    Only the greatest p can exceed ½. Its 1 - p is computed from the sum of the others, which log(1 - p) of a rounded
-    p would lose; for all others log1p(-p) is exact.
+    Only the largest p can exceed ½. Its 1 - p is computed as the sum of the others, since rounding p would lose it; for
+    all others, log1p(-p) is exact.
     """
-    limit = torch.finfo(target.dtype).max / 16  # sums of some are finite
+    limit = torch.finfo(target.dtype).max / 16  # sums of a few are finite
     target, noise = target.clamp(-limit, limit), noise.clamp(-4 * limit, limit)
-    # p does not change with what all scores share; beside 1e30 nothing would be left of their differences
+    # a shift of all scores does not change p, but next to 1e30 their differences would be lost
     shared = torch.maximum(target, noise.amax(dim=-1)).detach()
     target, noise = target - shared, noise - shared.unsqueeze(-1)
     top, place = noise.max(dim=-1)
     target_leads = target >= top
     best, lesser = torch.where(target_leads, target, top), torch.where(target_leads, top, target)
-    # all columns but the best: where that is a noise word, the target takes its place
+    # all scores except the best: if that is a noise word, the target replaces it
     others = noise.scatter(-1, place.unsqueeze(-1), lesser.unsqueeze(-1))
     others_total = others.logsumexp(dim=-1)
     margin = best - others_total
-    # softplus: F.softplus rounds that of more than 20 to the argument
+    # softplus; F.softplus returns arguments above 20 unchanged
     above, below = -F.logsigmoid(-margin), -F.logsigmoid(margin)
     total = others_total + above
     rejections = -torch.log1p(-(others - total.unsqueeze(-1)).exp())
@@ -95,10 +95,10 @@ def blackout_loss(target: Tensor, noise: Tensor) -> Tensor:
 
 
 def _shared_scores(features: Tensor, target: Tensor, words: Tensor, layer: OutputLayer, log_q: Tensor):
-    """Scores of targets (G, T) and noise (G, T, K) of G groups, each with its words (G, K); features are (G, T, C)."""
+    """Scores of targets (G, T) and noise (G, T, K), for features (G, T, C) of G groups that share words (G, K)."""
     ids = torch.cat([words, target], dim=1)
     sizes = [words.shape[1], target.shape[1]]
-    # one look-up for both: each has a gradient of the size of the whole matrix
+    # one look-up for both, because each has a gradient of the size of the whole matrix
     noise_rows, target_rows = F.embedding(ids, layer.weight).to(features.dtype).split(sizes, dim=1)
     offsets = log_q[ids]
     if layer.bias is not None:
@@ -109,9 +109,9 @@ def _shared_scores(features: Tensor, target: Tensor, words: Tensor, layer: Outpu
 
 
 def _own_scores(features: Tensor, target: Tensor, words: Tensor, layer: OutputLayer, log_q: Tensor):
-    """Scores of the targets (N,) and of their own noise words (N, K), of features (N, C).
+    """Scores of targets (N,) and of their own noise words (N, K), for features (N, C).
 
-    All logits are computed: that is less than the (N, K, C) rows of so many words.
+    All logits are computed, because the (N, K, C) rows of so many words would be larger.
     """
     bias = None if layer.bias is None else layer.bias.to(features.dtype)
     scores = F.linear(features, layer.weight.to(features.dtype), bias) + log_q
@@ -128,19 +128,19 @@ def sampled_losses(
     share: NoiseSharing = NoiseSharing.batch,
     collisions: Collisions = Collisions.keep,
 ) -> Tensor:
-    """(N,) BlackOut losses of the output layer, natural log, in float32 at least, with newly drawn noise.
+    """The BlackOut losses (N,) of an output layer, natural, in float32 or higher precision, with newly drawn noise.
 
     Args:
-        features: (B, T, C) what the output layer is applied to.
+        features: (B, T, C) input of the output layer.
         target: (B, T) word ids.
-        counted: (B, T) True where there is a target, N places in all.
-        size: K, noise words of a target.
-        share: one sample for all targets of the batch, one a sentence, or one a target (as slow as all logits).
-        collisions: whether noise words that are the target count, or are left out.
+        counted: (B, T) True at N targets, False at padding.
+        size: number K of noise words per target.
+        share: one sample for the batch, per sentence, or per target (as slow as all logits).
+        collisions: whether noise words equal to the target are kept or left out.
     """
     features = features.to(torch.promote_types(features.dtype, torch.float32))
     log_q = noise.log_weights.to(features.dtype)
-    # half precision stops here, --amp included
+    # no half precision below, even with --amp
     with torch.autocast(features.device.type, enabled=False):
         if share == NoiseSharing.sentence:
             words = noise.draw(len(target), size)

@@ -1,4 +1,4 @@
-"""What a model may ask of its training: a criterion."""
+"""A warning if a model is trained with the wrong criterion."""
 
 import logging
 from typing import Optional
@@ -7,18 +7,18 @@ logger = logging.getLogger(__name__)
 
 
 class TrainingSteps:
-    """Mixin of tasks that warns of a criterion with which a model does not learn from its trees."""
+    """Mixin of tasks that warns of a criterion with which a model learns nothing from trees."""
 
     _wanted_criterion: Optional[str] = None
 
     def build_model(self, cfg, from_checkpoint=False):
-        """As in fairseq; a new model may name the `criterion` that teaches it all that it can learn."""
+        """As in fairseq; a model may name the `criterion` that it needs."""
         model = super().build_model(cfg, from_checkpoint)
         self._wanted_criterion = None if from_checkpoint else getattr(model, "criterion", None)
         return model
 
     def build_criterion(self, cfg, from_checkpoint=False):
-        """As in fairseq, with a warning where the model names another."""
+        """As in fairseq, with a warning if the model names another criterion."""
         wanted = self._wanted_criterion
         if wanted not in (None, cfg._name):
             logger.warning("--criterion %s learns nothing from the trees; give --criterion %s", cfg._name, wanted)

@@ -1,7 +1,6 @@
-"""How often each word occurs on the target side of the binarized training data.
+"""Counts of target words in binarized training data.
 
-fairseq's dictionaries cannot tell: they give `</s>` and `<unk>` a count of 1, and say what the text held that they
-were made of.
+fairseq's dictionaries do not have them: they give `</s>` and `<unk>` a count of 1, and may be made from other text.
 """
 
 import itertools
@@ -23,27 +22,23 @@ from ..files import staged
 logger = logging.getLogger(__name__)
 
 CACHED_SPLIT = "train"
-"""The split whose counts are kept beside the data."""
+"""The split whose counts are cached next to the data."""
 _BLOCK_TOKENS = 1 << 22
 _BLOCK_SENTENCES = 1 << 14
 
 
-def unigram_path(data_path: str | Path, target: str) -> Path:
-    """Where the counts of a data directory are kept: an int64 array (V,) in NumPy's format."""
-    return Path(data_path, f"unigram.{target}.npy")
-
-
 def _prefixes(data_path: str, split: str, source: str, target: str) -> list[str]:
-    """Path prefixes of the target side of `split`, `split1`, …, which fairseq trains on together."""
-    found = (split_languages(data_path, name, source, target) for name in parts_of(split))
-    # a side that is missing is an error when it is read
+    """Path prefixes of the target side of `split`, `split1`, …, on which fairseq trains together."""
+    languages = (split_languages(data_path, name, source, target) for name in parts_of(split))
+    # a missing target side raises an error when it is read
     return [
-        sides.get(target) or sides[source].removesuffix(source) + target for sides in itertools.takewhile(bool, found)
+        sides.get(target) or sides[source].removesuffix(source) + target
+        for sides in itertools.takewhile(bool, languages)
     ]
 
 
 def _read(prefix: str, dictionary: Dictionary, impl: str | None) -> tuple[int, Iterator[np.ndarray]]:
-    """How many tokens a binarized text has, and arrays of their ids in turn."""
+    """The number of tokens of a binarized text, and an iterator over arrays of their ids."""
     reader = token_reader(prefix)
     if reader is not None:
         starts = range(0, len(reader.values), _BLOCK_TOKENS)
@@ -63,13 +58,13 @@ def _blocks(sentences) -> Iterator[np.ndarray]:
 
 
 def _changed(prefixes: list[str]) -> int:
-    """When the files last changed, in nanoseconds."""
+    """The time of the last change of the files, in nanoseconds."""
     files = [file for prefix in prefixes for file in (prefix, data_file_path(prefix), index_file_path(prefix))]
     return max(os.stat(file).st_mtime_ns for file in files if os.path.exists(file))
 
 
 def _kept(path: Path, prefixes: list[str], size: int, tokens: int) -> np.ndarray | None:
-    """The counts in a file, or None unless they were made of these very data."""
+    """The cached counts in a file, or None unless they are of these data."""
     try:
         if path.stat().st_mtime_ns <= _changed(prefixes):
             return None
@@ -86,7 +81,7 @@ def _kept(path: Path, prefixes: list[str], size: int, tokens: int) -> np.ndarray
 
 
 def _keep(path: Path, counts: np.ndarray) -> None:
-    """Write counts, if the directory lets us; several processes may do so at once."""
+    """Cache counts if the directory is writable; several processes may do so at once."""
     try:
         with staged(path, follow=False) as partial, open(partial, "wb") as file:
             np.save(file, counts, allow_pickle=False)
@@ -103,35 +98,35 @@ def _count_directory(data_path: str, split: str, task) -> np.ndarray:
             "--criterion blackout has to count"
         )
     texts = [_read(prefix, task.target_dictionary, cfg.dataset_impl) for prefix in prefixes]
-    # fairseq repeats the first of several texts
+    # fairseq upsamples the first of several texts
     times = [max(int(cfg.upsample_primary), 1) if len(texts) > 1 else 1] + [1] * (len(texts) - 1)
     tokens = sum(size * repeated for (size, _), repeated in zip(texts, times, strict=True))
-    path = unigram_path(data_path, cfg.target_lang)
+    path = Path(data_path, f"unigram.{cfg.target_lang}.npy")
     counts = _kept(path, prefixes, vocabulary, tokens) if split == CACHED_SPLIT else None
     if counts is not None:
         return counts
     counts = np.zeros(vocabulary, dtype=np.int64)
     for prefix, (_, blocks), repeated in zip(prefixes, texts, times, strict=True):
         for block in blocks:
-            found = np.bincount(block, minlength=vocabulary)
-            if len(found) > vocabulary:
+            block_counts = np.bincount(block, minlength=vocabulary)
+            if len(block_counts) > vocabulary:
                 raise ValueError(
-                    f"{prefix}: holds word number {len(found) - 1}, but dict.{cfg.target_lang}.txt ends at "
+                    f"{prefix}: holds word number {len(block_counts) - 1}, but dict.{cfg.target_lang}.txt ends at "
                     f"{vocabulary - 1}; it was binarized with another dictionary (--tgtdict)"
                 )
-            counts += repeated * found
+            counts += repeated * block_counts
     if split == CACHED_SPLIT:
         _keep(path, counts)
     return counts
 
 
 def count_target_words(task) -> np.ndarray:
-    """Counts (V,), int64, of the target words in the whole training set: all directories of `data`, all parts.
+    """Counts (V,), int64, of the target words in the training data, over all directories and all parts of the split.
 
-    `</s>` has one a sentence, and `<unk>` as many as there are unknown words. The counts of a directory are kept in
-    it, if it can be written, and made again when its data have changed.
+    `</s>` counts once per sentence, and `<unk>` for every unknown word. The counts of a directory are cached in it as
+    `unigram.LANGUAGE.npy`, an int64 array, until its data change.
 
-    Raises ValueError: the task is not `translation` or derived from it, or the data do not fit its dictionary;
+    Raises ValueError: the task does not derive from `translation`, or the data do not fit its dictionary;
     FileNotFoundError: there are no training data.
     """
     cfg = getattr(task, "cfg", None)

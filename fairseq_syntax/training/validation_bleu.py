@@ -1,4 +1,4 @@
-"""BLEU of the validation set while a model learns (`--eval-bleu`)."""
+"""BLEU on the validation set during training (`--eval-bleu`)."""
 
 import numpy as np
 from fairseq.logging import metrics
@@ -7,10 +7,10 @@ from sacrebleu.metrics import BLEU
 
 
 class ValidationBleu:
-    """Mixin of tasks: fairseq logs no BLEU of translations without a word, and then fails to look up the best one."""
+    """Mixin of tasks that logs a BLEU of 0 if all translations are empty; fairseq logs none, and fails afterwards."""
 
     def reduce_metrics(self, logging_outputs, criterion):
-        """As in fairseq; BLEU is 0 also where no translation has a word, as happens to a model that begins to learn."""
+        """As in fairseq, but with a BLEU of 0 if all translations are empty, as at the start of training."""
         super().reduce_metrics(logging_outputs, criterion)
         validated = [log for log in logging_outputs if "_bleu_sys_len" in log]
         totals = [sum(int(log[f"_bleu_totals_{i}"]) for log in validated) for i in range(EVAL_BLEU_ORDER)]
@@ -23,7 +23,7 @@ class ValidationBleu:
 
 
 def _bleu(meters) -> float:
-    """BLEU of what has been logged, as fairseq computes it."""
+    """BLEU from logged statistics, as in fairseq."""
     return round(
         BLEU.compute_bleu(
             correct=meters["_bleu_counts"].sum.tolist(),

@@ -19,7 +19,6 @@ _EXPORTS = {
     "head_marginals": "matrix_tree",
     "join_subwords": "subwords",
     "linearize": "linearization",
-    "log_partition": "matrix_tree",
     "parent_positions": "piece_parents",
     "random_heads": "random_trees",
     "read_conllu": "conllu",

@@ -198,8 +198,8 @@ def check_tags(column: str, tags: list[str], lines: Iterable[int], name: str) ->
     for tag, line in zip(tags, lines, strict=True):
         if tag.split() != [tag]:
             raise TreeFormatError(
-                f"{name}:{line}: {column} is {quoted(tag)}; it is not empty (`_` stands for unknown) and holds no "
-                "space or line end"
+                f"{name}:{line}: {column} is {quoted(tag)}; it must not be empty (`_` means unknown) or contain "
+                "whitespace"
             )
 
 

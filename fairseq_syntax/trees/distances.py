@@ -45,7 +45,7 @@ def _fill(result: np.ndarray, heads: np.ndarray) -> None:
     parents = np.where(heads < 0, heads.size, heads + which * length)
     in_level = np.zeros(heads.size + 1, dtype=bool)
     level = np.flatnonzero(heads == ROOT)
-    left = np.count_nonzero(heads != UNPARSED)
+    remaining = np.count_nonzero(heads != UNPARSED)
     most = max(1, _AT_ONCE // (length + 1))
     while len(level):
         for start in range(0, len(level), most):
@@ -55,12 +55,12 @@ def _fill(result: np.ndarray, heads: np.ndarray) -> None:
             # the parents' rows now include the words of this level
             result[tree, word] = np.minimum(result[tree, parent], MAX_DISTANCE - 1) + 1
             result[tree, word, word] = 0
-        left -= len(level)
+        remaining -= len(level)
         in_level[level] = True
         below = np.flatnonzero(in_level[parents])
         in_level[level] = False
         level = below
-    if left:
+    if remaining:
         for row in heads.reshape(sentences, length).tolist():
             if find_cycle(row):
                 raise TreeFormatError(f"the heads {quoted(str(row))[1:-1]} form a cycle")

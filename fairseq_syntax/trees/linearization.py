@@ -35,7 +35,7 @@ def linearize(sentence: Sentence) -> list[str]:
         if not label or label.split() != [label]:
             raise TreeFormatError(
                 f"{place}: label {quoted(label)} of word {quoted(sentence.forms[opened])} cannot be a token; "
-                "labels are not empty and have no spaces; correct the tree"
+                "labels must not be empty or contain spaces; correct the tree"
             )
         tokens.append("(" + label)
         stack.append(None)

@@ -1,4 +1,4 @@
-"""Marginals and log-partition of non-projective dependency trees with exactly one root.
+"""Marginals of non-projective dependency trees with exactly one root.
 
 Matrix-Tree Theorem (Tutte 1984) as in Koo et al. (2007), Structured Prediction Models via the Matrix-Tree Theorem, and
 Tran & Bisk (2018), Inducing Grammars with and for NMT, eqs. 12-15. A tree's probability is proportional to the
@@ -10,8 +10,7 @@ of other positions are ignored. Results are computed in float64 and returned in 
 
 Arcs more than `FORBIDDEN_BELOW` nats below a word's best arc or root score count as forbidden, and so do root scores as
 far below the best root: -1e9 means the same as -inf. If every tree has a forbidden arc, the distribution is over the
-trees with the fewest of them. So marginals are always probabilities, even in a sentence of punctuation; only
-`log_partition` is -inf.
+trees with the fewest of them, so that marginals are always probabilities, even in a sentence of punctuation.
 
 Scores above `LARGEST`, including +inf, count as `LARGEST`; small differences between other scores may then be lost in
 rounding. NaN in a sentence makes its own results NaN and does not affect other sentences.
@@ -42,26 +41,28 @@ def head_marginals(arc_scores: Tensor, root_scores: Tensor, word_mask: Tensor) -
     Returns arc marginals (B, T, T) and root marginals (B, T): `arcs.sum(-1) + roots` is 1 for words; rows and columns
     of other positions are 0.
     """
-    arcs, roots, _ = _prepare(arc_scores, root_scores, word_mask)
-    arc_marginals, root_marginals = _marginals(arcs, roots, word_mask)
+    arcs, roots = _prepare(arc_scores, root_scores, word_mask)
+    if not arcs.shape[-1]:
+        return arc_scores, root_scores
+    arc_weights, root_weights, matrix = _laplacian(arcs, roots, word_mask)
+    inverse, trusted = _TrustedInverse.apply(matrix)
+    # derivatives of the log-determinant; relu, because rounding may leave a difference that should be 0 below it
+    diagonal = inverse.diagonal(dim1=-2, dim2=-1)
+    arc_marginals = arc_weights * (diagonal[:, :, None] - inverse.mT).relu()
+    count = word_mask.sum(-1, keepdim=True).clamp(min=1)
+    root_marginals = root_weights * ((word_mask[:, None, :].to(arcs) @ inverse).squeeze(1) / count).relu()
+    if not trusted.all():
+        again = trusted.logical_not().nonzero().squeeze(-1)
+        arcs_again, roots_again = _eliminated_marginals(arcs[again], roots[again], word_mask[again])
+        arc_marginals = arc_marginals.index_copy(0, again, arcs_again)
+        root_marginals = root_marginals.index_copy(0, again, roots_again)
     return arc_marginals.to(arc_scores.dtype), root_marginals.to(arc_scores.dtype)
 
 
-def log_partition(arc_scores: Tensor, root_scores: Tensor, word_mask: Tensor) -> Tensor:
-    """Log-sum-exp over the scores of all trees: (B,), in nats. Differentiable: the gradient is the marginals.
-
-    It is 0 for a sentence without words and -inf if no tree is possible.
-    """
-    arcs, roots, shift = _prepare(arc_scores, root_scores, word_mask)
-    log_z, possible = _log_partition(arcs, roots, word_mask)
-    return torch.where(possible, log_z + shift, -torch.inf).to(arc_scores.dtype)
-
-
-def _prepare(arc_scores: Tensor, root_scores: Tensor, word_mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _prepare(arc_scores: Tensor, root_scores: Tensor, word_mask: Tensor) -> tuple[Tensor, Tensor]:
     """Scores in float64, with -inf for impossible arcs, shifted so that every word's best arc and the best root are 0.
 
-    Also returns the sum of the shifts (B,). They do not change the distribution, since every word has one arc or is the
-    root, and there is one root.
+    Shifts do not change the distribution, since every word has one arc or is the root, and there is one root.
     """
     batch, length = root_scores.shape
     if arc_scores.shape != (batch, length, length) or word_mask.shape != (batch, length):
@@ -79,9 +80,8 @@ def _prepare(arc_scores: Tensor, root_scores: Tensor, word_mask: Tensor) -> tupl
     none = (arcs == -torch.inf).all(-1)
     shift = torch.where(none, best - FORBIDDEN_BELOW, _finite_maximum(arcs)).masked_fill(~word_mask, 0.0)
     arcs, roots = arcs - shift[..., None], roots - shift
-    best_root = _finite_maximum(roots)
-    roots = roots - best_root[..., None]
-    return arcs, roots.masked_fill(roots < -FORBIDDEN_BELOW, -torch.inf), shift.sum(-1) + best_root
+    roots = roots - _finite_maximum(roots)[..., None]
+    return arcs, roots.masked_fill(roots < -FORBIDDEN_BELOW, -torch.inf)
 
 
 def _finite_maximum(scores: Tensor) -> Tensor:
@@ -127,43 +127,6 @@ def _laplacian(arcs: Tensor, roots: Tensor, word_mask: Tensor) -> tuple[Tensor, 
     mean = words / words.sum(-1, keepdim=True).clamp(min=1)
     matrix = root_weights[:, :, None] * mean[:, None, :] - arc_weights
     return arc_weights, root_weights, matrix + torch.diag_embed(arc_weights.sum(-1) + 1 - words)
-
-
-def _marginals(arcs: Tensor, roots: Tensor, word_mask: Tensor) -> tuple[Tensor, Tensor]:
-    """`head_marginals` of prepared scores: derivatives of the log-determinant, from the inverse."""
-    if not arcs.shape[-1]:
-        return arcs, roots
-    arc_weights, root_weights, matrix = _laplacian(arcs, roots, word_mask)
-    inverse, trusted = _TrustedInverse.apply(matrix)
-    diagonal = inverse.diagonal(dim1=-2, dim2=-1)
-    # relu, because rounding may leave a difference that should be 0 below it
-    arc_marginals = arc_weights * (diagonal[:, :, None] - inverse.mT).relu()
-    count = word_mask.sum(-1, keepdim=True).clamp(min=1)
-    root_marginals = root_weights * ((word_mask[:, None, :].to(arcs) @ inverse).squeeze(1) / count).relu()
-    if not trusted.all():
-        again = trusted.logical_not().nonzero().squeeze(-1)
-        arcs_again, roots_again = _eliminated_marginals(arcs[again], roots[again], word_mask[again])
-        arc_marginals = arc_marginals.index_copy(0, again, arcs_again)
-        root_marginals = root_marginals.index_copy(0, again, roots_again)
-    return arc_marginals, root_marginals
-
-
-def _log_partition(arcs: Tensor, roots: Tensor, word_mask: Tensor) -> tuple[Tensor, Tensor]:
-    """`log_partition` (B,) of prepared scores, with penalties for forbidden arcs, and whether a tree exists (B,)."""
-    if not arcs.shape[-1]:
-        return arcs.sum((-1, -2)), torch.ones_like(word_mask.all(-1))
-    _, _, matrix = _laplacian(arcs, roots, word_mask)
-    with torch.no_grad():
-        _, trusted = _TrustedInverse.apply(matrix)
-    identity = torch.eye(arcs.shape[-1], dtype=arcs.dtype, device=arcs.device)
-    log_z = torch.linalg.slogdet(torch.where(trusted[:, None, None], matrix, identity)).logabsdet
-    possible = torch.ones_like(trusted)
-    if not trusted.all():
-        again = trusted.logical_not().nonzero().squeeze(-1)
-        log_z_again, possible_again = _eliminated_log_partition(arcs[again], roots[again], word_mask[again])
-        log_z = log_z.index_copy(0, again, log_z_again)
-        possible = possible.index_copy(0, again, possible_again)
-    return log_z, possible
 
 
 def _penalized(arcs: Tensor, roots: Tensor, word_mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -227,31 +190,20 @@ def _eliminate(arcs: Tensor, roots: Tensor, word_mask: Tensor) -> Tensor:
     return log_z + roots[:, 0]
 
 
-def _is_possible(log_z: Tensor, penalty: Tensor) -> Tensor:
-    """Whether there is a tree without penalty; True for NaN."""
-    return ~(log_z < -penalty / 2)
-
-
-def _eliminated_log_partition(arcs: Tensor, roots: Tensor, word_mask: Tensor) -> tuple[Tensor, Tensor]:
-    """`_log_partition` by elimination."""
-    arcs, roots, penalty = _penalized(arcs, roots, word_mask)
-    log_z = _eliminate(arcs, roots, word_mask)
-    return log_z, _is_possible(log_z, penalty)
-
-
 def _eliminated_marginals(arcs: Tensor, roots: Tensor, word_mask: Tensor) -> tuple[Tensor, Tensor]:
-    """`_marginals` as the gradient of the log-partition by elimination."""
+    """`head_marginals` of prepared scores, as the gradient of log Z by elimination."""
     differentiable = torch.is_grad_enabled() and (arcs.requires_grad or roots.requires_grad)
     with torch.inference_mode(False), torch.enable_grad():
         if not differentiable:
             arcs, roots, word_mask = arcs.detach().clone(), roots.detach().clone(), word_mask.clone()
         arcs, roots = (scores if scores.requires_grad else scores.requires_grad_() for scores in (arcs, roots))
-        penalized = _penalized(arcs, roots, word_mask)
-        log_z = _eliminate(*penalized[:2], word_mask)
+        finite_arcs, finite_roots, penalty = _penalized(arcs, roots, word_mask)
+        log_z = _eliminate(finite_arcs, finite_roots, word_mask)
+        inputs = finite_arcs, finite_roots
         marginals = torch.autograd.grad(
-            log_z.sum(), penalized[:2], create_graph=differentiable, allow_unused=True, materialize_grads=True
+            log_z.sum(), inputs, create_graph=differentiable, allow_unused=True, materialize_grads=True
         )
-        # removes what rounding leaves to forbidden arcs, unless all trees have some, and below 0
-        impossible = ~_is_possible(log_z, penalized[2])[:, None]
+        # removes rounding errors: values below 0, and those of forbidden arcs unless every tree has some
+        impossible = (log_z < -penalty / 2)[:, None]  # False for NaN
         arc_mask, root_mask = (arcs != -torch.inf) | impossible[..., None], (roots != -torch.inf) | impossible
         return marginals[0].masked_fill(~arc_mask, 0.0).relu(), marginals[1].masked_fill(~root_mask, 0.0).relu()

@@ -35,7 +35,7 @@ def root_of(heads: list[int], place: str) -> int:
     """The root of a tree. Raises TreeFormatError unless there is exactly one."""
     if heads.count(ROOT) != 1:
         raise TreeFormatError(
-            f"{place}: the tree has {heads.count(ROOT)} roots, and perturbed trees have one; leave HEAD 0 to one word"
+            f"{place}: the tree has {heads.count(ROOT)} roots, and perturbed trees have one; give HEAD 0 to exactly one"
         )
     return heads.index(ROOT)
 
@@ -91,12 +91,12 @@ def exchanged_labels(sentence: Sentence, count: int, generator: random.Random) -
         count -= 1
     generator.shuffle(words)
     by_label: dict[str, list[int]] = {}
-    left = count
+    remaining = count
     for word in words:
         group = by_label.setdefault(labels[word], [])
-        if left and len(group) < count // 2:
+        if remaining and len(group) < count // 2:
             group.append(word)
-            left -= 1
+            remaining -= 1
     # sorted by label, a step as long as the longest run of one label leads out of every run
     order = [word for group in by_label.values() for word in group]
     step = max(map(len, by_label.values()), default=0)

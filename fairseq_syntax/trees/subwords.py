@@ -59,7 +59,7 @@ def join_subwords(tokens: list[str], subword_type: str) -> tuple[list[str], list
 def decode_bytes(text: str) -> str:
     """Text with the byte pieces of sentencepiece ("<0xE7><0x8C><0xAB>") put together ("猫").
 
-    A byte that is not UTF-8 becomes U+FFFD, as in sentencepiece.
+    Bytes that are not UTF-8 become U+FFFD, as in sentencepiece.
     """
     if "<0x" not in text:
         return text

@@ -63,7 +63,7 @@ def refuse_returns(path: str | Path) -> None:
         for number, line in enumerate(lines, 1):
             if re.search(rb"\r[^\n]", line):
                 raise TreeFormatError(
-                    f"{path}:{number}: holds a carriage return, at which fairseq ends a line; make it a space: "
+                    f"{path}:{number}: contains a carriage return, which ends a line for fairseq; replace it: "
                     "tr '\\r' ' ' < OLD > NEW"
                 )
 
@@ -80,8 +80,8 @@ def numbered_lines(lines: Iterable[str], name: str) -> Iterator[tuple[int, str]]
         for number, line in enumerate(lines, 1):
             if len(line) > MAX_LINE:
                 raise TreeFormatError(
-                    f"{name}:{number}: a line of more than {MAX_LINE} characters; this is not a text with a sentence "
-                    "or a word a line"
+                    f"{name}:{number}: a line of more than {MAX_LINE} characters; expected one sentence or one word "
+                    "per line"
                 )
             yield number, line
     except UnicodeDecodeError as error:
@@ -90,7 +90,7 @@ def numbered_lines(lines: Iterable[str], name: str) -> Iterator[tuple[int, str]]
         raise TreeFormatError(f"{name}:{bad}: not UTF-8 ({error.reason}); convert the file to UTF-8") from None
     except (EOFError, OSError, zlib.error) as error:
         raise TreeFormatError(
-            f"{name}:{number + 1}: cannot be read on ({error}); the file is cut off or not gzip"
+            f"{name}:{number + 1}: cannot be read ({error}); the file is truncated or not gzip"
         ) from None
 
 

@@ -176,7 +176,7 @@ def row(number, form, head):
 # --- trees and text ---------------------------------------------------------------------------------------------
 
 
-@case("the file is cut off or not gzip", "test.en.conllu.gz:")
+@case("the file is truncated or not gzip", "test.en.conllu.gz:")
 def _(world):
     path = world.text / "test.en.conllu"
     packed = gzip.compress(path.read_bytes())
@@ -341,7 +341,7 @@ case("NaN or infinite, so there is nothing to draw", "the attention weights: ")(
 )
 
 
-@case("no installed font has …, boxes stand for them; install a font", "(U+12000)", "Debian: fonts-noto-core")
+@case("no installed font has …, which are drawn as boxes; install a font", "(U+12000)", "Debian: fonts-noto-core")
 def _(world):
     messages = []
     handler = logging.Handler()
@@ -382,7 +382,7 @@ def filled(value):
 case("that is not registered; give its --user-dir", "edited.pt: of a model 'no_such_model'")(
     of_edited(lambda state: state["cfg"].update(model={"_name": "no_such_model"}))
 )
-case("no split tells the languages of the model; give the data it was trained on", "/empty: ")(
+case("no split names the languages of the model; give the data it was trained on", "/empty: ")(
     of_edited(lambda state: state["cfg"]["task"].update(source_lang=None, target_lang=None), without_splits)
 )
 case("holds NaN or infinite numbers, so the training has failed", "edited.pt: ")(of_edited(filled(float("nan"))))
@@ -396,7 +396,7 @@ def test_a_checkpoint_may_hold_a_mask(value, is_fine):
         check_state(state, "x.pt")
 
 
-case("no tree can be made of the scores for", "edited.pt: ")(of_edited(filled(3e38)))
+case("no tree is possible under the scores for", "edited.pt: ")(of_edited(filled(3e38)))
 case("parameters are not those of a model of its options", "edited.pt: ", "Missing key(s)", "another version")(
     lambda world: commands.run(
         *("fairseq-generate", world.bin, "--path"),

@@ -362,7 +362,7 @@ def test_a_browser_shows_it(page, browser):
     ("options", "said"),
     [
         (["--output", "report.txt"], "give a name that ends in .html"),
-        (["--output", "r.html", "--system", "b", "b1", "--system", "b", "b2"], "--system b: is there twice; give all"),
+        (["--output", "r.html", "--system", "b", "b1", "--system", "b", "b2"], "--system b: is given twice; give all"),
         (["--output", "r.html", "--look", "a"], "--look a: give a picture, or CHECKPOINT DATA SUBSET"),
         (["--output", "r.html", "--look", "a", "b.gif"], "is no .svg or .png"),
     ],

@@ -40,24 +40,19 @@ def tree_score(heads, arcs, roots):
     return sum(roots[word] if head < 0 else arcs[word][head] for word, head in enumerate(heads))
 
 
-def probabilities(arcs, roots) -> tuple[dict[tuple[int, ...], mpmath.mpf], mpmath.mpf]:
-    """Every tree's probability, and log Z."""
+def probabilities(arcs, roots) -> dict[tuple[int, ...], mpmath.mpf]:
+    """Every tree's probability."""
     with mpmath.workdps(DIGITS):
         scores = {heads: mpmath.mpf(tree_score(heads, arcs, roots)) for heads in all_trees(len(roots))}
         best = max(scores.values())
         weights = {heads: mpmath.exp(score - best) for heads, score in scores.items()}
         total = mpmath.fsum(weights.values())
-        return {heads: weight / total for heads, weight in weights.items()}, best + mpmath.log(total)
-
-
-def log_partition(arcs, roots) -> float:
-    """Log of the sum of all trees' weights."""
-    return float(probabilities(arcs, roots)[1])
+        return {heads: weight / total for heads, weight in weights.items()}
 
 
 def marginals(arcs, roots) -> tuple[list[list[float]], list[float]]:
     """Probability of each arc and of each root."""
-    return expectation(probabilities(arcs, roots)[0], lambda heads: 1)
+    return expectation(probabilities(arcs, roots), lambda heads: 1)
 
 
 def marginals_gradient(arcs, roots, arc_weights, root_weights) -> tuple[list[list[float]], list[float]]:
@@ -66,7 +61,7 @@ def marginals_gradient(arcs, roots, arc_weights, root_weights) -> tuple[list[lis
     The gradient of one part's marginal with respect to another part's score is the covariance of both being in the
     tree.
     """
-    chances, _ = probabilities(arcs, roots)
+    chances = probabilities(arcs, roots)
     with mpmath.workdps(DIGITS):
         value = {heads: mpmath.mpf(tree_score(heads, arc_weights, root_weights)) for heads in chances}
         mean = mpmath.fsum(chances[heads] * value[heads] for heads in chances)

@@ -98,8 +98,8 @@ def test_plain_text(write):
             "D-4\t-1\tx\nD-4\t-2\ty\nD-5\t-1\tx\nD-4\t-1\tz\n",
             "out.generated:4: a D- line of sentence 4, which line 1 has already, after those of other sentences",
         ),
-        ("H-4\ta dog\n", "out.generated:1: H-4 must be followed by a score, but 'a dog' stands there"),
-        ("H-4\tnan\ta\nH-4\t-1\tb\n", "out.generated:1: H-4 must be followed by a score, but 'nan' stands there"),
+        ("H-4\ta dog\n", "out.generated:1: H-4 must be followed by a score, not 'a dog'"),
+        ("H-4\tnan\ta\nH-4\t-1\tb\n", "out.generated:1: H-4 must be followed by a score, not 'nan'"),
         (b"H-4\t-1\tx\nD-4\t-1\t\xff\n", "out.generated:2: not UTF-8"),
     ],
 )

@@ -418,9 +418,7 @@ def test_formats(world, capsys):
     text = output("text")
     lines = text.splitlines()
     assert lines[0].split()[:2] == ["BLEU", "score"] and lines[3] == "" and len({len(line) for line in lines[:3]}) == 1
-    assert re.search(
-        r"^source words \S+: .*, put together since some have fewer than 50 sentences$", text, re.MULTILINE
-    )
+    assert re.search(r"^source words \S+: .*, merged because some have fewer than 50 sentences$", text, re.MULTILINE)
     seeds = output("text", system).splitlines()
     assert seeds[0].split()[:6] == ["BLEU", "seeds", "mean", "SD", "min", "max"] and seeds[2].split()[1:4] == [
         *("2", lines[2].split()[1], "0.00")

@@ -85,7 +85,7 @@ def test_the_table_is_that_of_the_text(latent, data, run, options, arguments):
     for kind in ("raw", "kernel"):
         bins = arguments[2] if len(arguments) > 2 else 1
         nats = -log_probabilities(length_table(source, target, kind, "floor", bins), *known).mean()
-        assert f"valid, {kind}: {nats:.4f} nats a sentence\n" in output
+        assert f"valid, {kind}: {nats:.4f} nats per sentence\n" in output
     seen = set(zip(source.tolist(), target.tolist(), strict=True))
     unseen = sum(pair not in seen for pair in zip(*(side.tolist() for side in valid), strict=True))
     assert f"valid, unseen in training: {unseen} of {len(valid[0])} pairs of lengths" in output

@@ -104,7 +104,7 @@ def test_sentence_without_parse_is_translated_only(corpus):
         ("in.en", "a cat\nx\nsleep@@ s !\n", ["in.en:2", "'x'", "the end"]),
         ("in.en", "a cat\n\nsleep@@ s !@@\n", ["in.en:3", "inside a word"]),
         ("in.en", "a cat\n\n", ["in.en.conllu:6: tree 3", "in.en has 2 lines"]),
-        ("in.en", "a cat\n\nsleep@@\rs !\n", ["in.en:3: holds a carriage return"]),
+        ("in.en", "a cat\n\nsleep@@\rs !\n", ["in.en:3: contains a carriage return"]),
         ("in.en", "\ufeffa cat\n\nsleep@@ s !\n", ["in.en: begins with a byte order mark"]),
         ("in.de", "eine Katze\nleer\n", ["in.de: ends after 2", "in.en goes on"]),
         ("in.de", TARGET + "mehr\n", ["in.en: ends after 3", "in.de goes on"]),

@@ -269,10 +269,10 @@ def test_a_carriage_return_inside_a_line_is_named(tmp_path, corpus, capsys, name
     text = path.read_bytes()
     path.write_bytes(text.replace(b" ", b"\r", 1))
     line = text[: text.index(b" ")].count(b"\n") + 1
-    assert f"{path}:{line}: holds a carriage return" in fails(capsys, tmp_path)
+    assert f"{path}:{line}: contains a carriage return" in fails(capsys, tmp_path)
     other = path.with_suffix(".en" if name == "de" else ".de")
     other.write_bytes(other.read_bytes().replace(b" ", b"\r", 1))
-    assert "holds a carriage return" in fails(capsys, tmp_path)
+    assert "contains a carriage return" in fails(capsys, tmp_path)
     for each in (path, other):
         each.write_bytes(each.read_bytes().replace(b"\r", b" "))
     check_split(run(tmp_path), "train", corpus["train"])

@@ -136,7 +136,7 @@ def test_latent_heads_are_clamped(arch, latent, trained, run, changed):
 @pytest.mark.parametrize(
     ("arch", "options", "message"),
     [
-        ("transformer_tiny", [], "transformer_tiny takes no dependency tree: it reads none"),
+        ("transformer_tiny", [], "transformer_tiny takes no dependency tree: it neither"),
         ("nmt_lstm_tiny", [], "nmt_lstm_tiny takes no dependency tree"),
         ("lgp_tiny", [], "lgp_tiny takes no dependency tree"),
         ("pascal_transformer_tiny", ["--head", "1=99"], "there is no word 99 to be the head of 1 '"),

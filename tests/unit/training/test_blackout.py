@@ -36,7 +36,7 @@ from fairseq_syntax.training.blackout_loss import (
     noise_distribution,
     sampled_losses,
 )
-from fairseq_syntax.training.unigrams import count_target_words, unigram_path
+from fairseq_syntax.training.unigrams import count_target_words
 
 SHARES = list(NoiseSharing)
 COLLISIONS = list(Collisions)
@@ -320,7 +320,7 @@ def test_languages_may_stand_the_other_way_round_in_the_file_names(tmp_path):
     task = task_of(data, "-s", "de", "-t", "en")
     # no threshold on that side
     assert count_target_words(task).tolist() == expected_counts(task, TRAIN)
-    assert unigram_path(data, "en").is_file()
+    assert Path(data, "unigram.en.npy").is_file()
 
 
 def test_counts_in_blocks(tmp_path, monkeypatch):
@@ -334,7 +334,7 @@ def test_counts_in_blocks(tmp_path, monkeypatch):
 def test_counts_are_kept_beside_the_data_until_they_change(tmp_path, caplog):
     data = binarize(tmp_path, "bin")
     task = task_of(data)
-    path = unigram_path(data, "de")
+    path = Path(data, "unigram.de.npy")
     true = count_target_words(task)
     assert path.name == "unigram.de.npy" and np.load(path).tolist() == true.tolist()
     assert not list(data.glob("*.tmp"))
@@ -367,13 +367,13 @@ def test_counts_of_another_subset_are_not_kept(tmp_path):
     data = binarize(tmp_path, "bin")
     task = task_of(data, "--train-subset", "valid")
     assert count_target_words(task).tolist() == expected_counts(task, ["a b", "c rare"])
-    assert not unigram_path(data, "de").exists()
+    assert not Path(data, "unigram.de.npy").exists()
 
 
 def test_a_directory_that_cannot_be_written_is_no_error(tmp_path):
     data = binarize(tmp_path, "bin")
     task = task_of(data)
-    (unigram_path(data, "de") / "in the way").mkdir(parents=True)  # stops even who may write everywhere
+    (Path(data, "unigram.de.npy") / "in the way").mkdir(parents=True)  # stops even who may write everywhere
     assert count_target_words(task).tolist() == expected_counts(task, TRAIN)
     assert not list(data.glob("*.tmp"))
 
@@ -568,7 +568,7 @@ def test_models_are_trained_by_blackout(arch, data_bin, tmp_path):  # noqa: F811
     for record in updates:  # per sentence, per target word
         words = float(record["wpb"]) / float(record["bsz"])
         assert float(record["loss"]) / float(record["bo_loss"]) == pytest.approx(words, rel=0.01)
-    assert unigram_path(data_bin, "de").is_file()
+    assert Path(data_bin, "unigram.de.npy").is_file()
 
 
 @pytest.mark.full

@@ -276,7 +276,7 @@ def test_truncated_gzip(write):
     for keep in (5, 15, len(packed) // 3, len(packed) - 12, len(packed) - 1):
         path = write(packed[:keep], "trees.conllu.gz")
         found = []
-        with pytest.raises(TreeFormatError, match="cut off or not gzip") as error:
+        with pytest.raises(TreeFormatError, match="truncated or not gzip") as error:
             for sentence in read_conllu(path):
                 found.append(sentence)
         line = int(str(error.value).removeprefix(f"{path}:").split(":")[0])
@@ -302,7 +302,7 @@ def test_damaged_gzip(write):
 
 def test_text_named_gz(write):
     path = write(GOOD, "trees.conllu.gz")
-    with pytest.raises(TreeFormatError, match="cut off or not gzip") as error:
+    with pytest.raises(TreeFormatError, match="truncated or not gzip") as error:
         list(read_conllu(path))
     assert str(error.value).startswith(f"{path}:1: ")
 

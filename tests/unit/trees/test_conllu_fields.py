@@ -50,7 +50,7 @@ def test_whitespace_in_a_tag(tmp_path, column, character):
 @pytest.mark.parametrize("column", ["upos", "deprel"])
 def test_empty_tag(tmp_path, column):
     line, said = refused(tmp_path / "x.conllu", row(1) + row(2, 1, **{column: ""}))
-    assert line == 2 and said.startswith(f"{column.upper()} is ''; it is not empty (`_` stands for unknown)")
+    assert line == 2 and said.startswith(f"{column.upper()} is ''; it must not be empty (`_` means unknown)")
 
 
 @pytest.mark.parametrize("tag", ["", "N\rN", "N N"])
