@@ -156,7 +156,8 @@ def _by_seed(system: dict) -> str:
 
 
 def _signed(value: float, digits: int = 1) -> str:
-    return f"{round(value, digits) + 0:+.{digits}f}"  # + 0: no -0.0
+    # the sign of what is rounded, -0.0 too: a difference of -0.04 is on the other side than one of +0.04
+    return f"{value:{'+' if value else ''}.{digits}f}"
 
 
 def _interval(ends: list[float]) -> str:
