@@ -196,10 +196,13 @@ def test_greedy_trees_are_the_best_actions_of_the_replay_however_long_sentences_
         for wait in (0.5, 0.0, 1.0):
             monkeypatch.setattr(growing, "WAIT", wait)
             symbols = given_text(torch.from_numpy(text), lengths)
-            grown.append(grow_trees(grammar, lengths, LIMITS, symbols, attended, greedy=True).actions.numpy())
-        assert all(np.array_equal(actions, grown[0]) for actions in grown[1:])
-        actions = grown[0]
+            grown.append(grow_trees(grammar, lengths, LIMITS, symbols, attended, greedy=True))
+        actions = grown[0].actions.numpy()
         _, replay = grammar(actions, text, LIMITS, attended)
+        places = (actions != Action.NOP).nonzero()
+        for each in grown:
+            assert np.array_equal(each.actions, actions)
+            torch.testing.assert_close(each.states[each.state[places]], replay.states[replay.state[places]])
         # all alternatives, as probable as they would have been
         legal, _ = legality(actions, (text != PAD).sum(1) - 1, LIMITS)
         row, step = (actions != Action.NOP).nonzero()
