@@ -147,8 +147,8 @@ def block_forms(block: list[str]) -> list[str]:
 def parse_block(block: list[str], name: str = "CoNLL-U", start: int = 1) -> Sentence:
     """The tree in the lines of one sentence, as `read_blocks` yields them from the file `name`.
 
-    Raises TreeFormatError: wrong number of columns, ids out of order, an invalid head, a cycle, a
-    broken range, an empty field, or whitespace in a tag.
+    Raises TreeFormatError: wrong number of columns, ids out of order, an invalid head, a cycle, a broken range, an
+    empty field, or whitespace in a tag.
     """
     rows, lines, ranges = _rows(block, name, start)
     forms = [columns[1] for columns in rows]

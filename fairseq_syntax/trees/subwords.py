@@ -57,17 +57,16 @@ def join_subwords(tokens: list[str], subword_type: str) -> tuple[list[str], list
 
 
 def decode_bytes(text: str) -> str:
-    """Text with the byte pieces of sentencepiece ("<0xE7><0x8C><0xAB>") put together ("猫").
+    """A text with the byte pieces of sentencepiece decoded: `<0xE7><0x8C><0xAB>` -> `猫`.
 
     Bytes that are not UTF-8 become U+FFFD, as in sentencepiece.
     """
-    if "<0x" not in text:
-        return text
-    return _BYTES.sub(lambda found: _utf8(bytes(int(byte[2:4], 16) for byte in found[0].split("<")[1:])), text)
 
+    def decoded(match: re.Match) -> str:
+        content = bytes.fromhex(match[0].replace("<0x", "").replace(">", ""))
+        return re.sub("[\udc80-\udcff]", "\ufffd", content.decode("utf-8", "surrogateescape"))
 
-def _utf8(content: bytes) -> str:
-    return re.sub("[\udc80-\udcff]", "\ufffd", content.decode("utf-8", "surrogateescape"))
+    return _BYTES.sub(decoded, text)
 
 
 def _join_subword_nmt(tokens: list[str]) -> tuple[list[str], list[int]]:
