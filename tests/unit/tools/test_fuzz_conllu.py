@@ -60,10 +60,10 @@ class Case:
             self.trees = None
 
     def judge(self, message):
-        """A message names the file, and the line if the file is no CoNLL-U; it is one line and short."""
+        """A message names the file, and the line or sentence if the file is no CoNLL-U; it is one line and short."""
         assert str(self.root) in message, message
         if self.trees is None:
-            assert re.search(re.escape(str(self.root)) + r"[^ ]*(:| .*(line|after) )\d+", message), message
+            assert re.search(re.escape(str(self.root)) + r"[^ ]*(:| .*(line|after|sentence) )\d+", message), message
         assert "\n" not in message and "\r" not in message and "Traceback" not in message
         assert len(message.replace(str(self.root), "")) < 600, message
 
