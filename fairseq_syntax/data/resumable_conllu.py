@@ -57,16 +57,16 @@ class PartFile:
                 "run with the same ones to resume, or delete it to start over"
             )
         self._file.seek(len(header))
-        kept, end = 0, len(header)
+        kept, end, line = 0, len(header), 2
         for block in _complete_blocks(self._file):
-            kept, end = kept + 1, end + len(block)
             forms, expected = _forms(block), next(words, None)
             if forms != expected:
                 text = "the end" if expected is None else quoted(" ".join(expected))
                 raise TreeFormatError(
-                    f"{self.path}: sentence {kept} is {quoted(' '.join(forms))}, but in {name} it is {text}; "
-                    "give the same --input and --shard to resume, or delete the part file to start over"
+                    f"{self.path}:{line}: the sentence is {quoted(' '.join(forms))}, but sentence {kept + 1} of "
+                    f"{name} is {text}; give the same --input and --shard to resume, or delete the part file to start over"
                 )
+            kept, end, line = kept + 1, end + len(block), line + block.count(b"\n")
         self._file.seek(end)
         self._file.truncate()
         return kept

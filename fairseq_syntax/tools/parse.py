@@ -40,7 +40,7 @@ from ..files import STDIO, checksum
 from ..progress import progress_bar
 from ..trees.conllu import MAX_WORDS, Sentence, TreeFormatError, format_sentence, without_parse
 from ..trees.subwords import SubwordType, check_length, split_words
-from ..trees.text import read_lines
+from ..trees.text import read_lines, refuse_spaces
 from .verb import Verb, add_parsers, add_shared, input_name, parser_options, positive
 
 PROGRAM = "fairseq-syntax parse"
@@ -112,6 +112,7 @@ def parse(
         path = stack.enter_context(_seekable(source))
         total = 0
         for total, line in enumerate(read_lines(path, name), 1):
+            refuse_spaces(line, f"{name}:{total}")
             check_length(line, subword_type, max_words, f"{name}:{total}")
         start, end = shard_bounds(total, *shard)
 

@@ -68,6 +68,16 @@ def refuse_returns(path: str | Path) -> None:
                 )
 
 
+def refuse_spaces(line: str, place: str) -> None:
+    """Raise TreeFormatError if a line of text, without its end, contains another space than " ", such as U+00A0."""
+    other = re.search(r"[^\S ]", line)
+    if other:
+        raise TreeFormatError(
+            f"{place}: contains U+{ord(other[0]):04X}, a space to fairseq but not to subword-nmt; make it one: "
+            "perl -CSD -pe 's/[^\\S\\n]|[\\x1c-\\x1f]/ /g' < OLD > NEW"
+        )
+
+
 def numbered_lines(lines: Iterable[str], name: str) -> Iterator[tuple[int, str]]:
     """The lines of an open text file, numbered from 1; messages call it `name`.
 

@@ -22,7 +22,7 @@ from fairseq_syntax.tools import parse
 from fairseq_syntax.tools.parse import main, shard_bounds
 from fairseq_syntax.trees.conllu import Sentence, TreeFormatError, format_sentence, read_conllu
 
-TEXT = "a cat sleeps .\n\nthe dog\nx\n  \na\u00a0b c\u2028d  e \nlast one !\n"
+TEXT = "a cat sleeps .\n\nthe dog\nx\n  \na b c d  e \nlast one !\n"
 WORDS = [line.split() for line in TEXT.split("\n")[:-1]]
 
 
@@ -107,6 +107,18 @@ def test_line_ends_and_byte_order_mark(fake, text, tmp_path, change):
     text.write_bytes(change(text.read_bytes()))
     assert run(text, tmp_path / "out") == 0
     assert (tmp_path / "out").read_text(encoding="utf-8") == expected(WORDS)
+
+
+@pytest.mark.parametrize("space", ["\u00a0", "\u202f", "\u2028", "\u3000", "\t", "\x85", "\x1f"])
+def test_spaces_at_which_programs_do_not_agree_are_refused(fake, text, tmp_path, capsys, space):
+    """The command of the message makes a text that is taken."""
+    text.write_text(f"the dog\nthe{space}cat\n", encoding="utf-8", newline="")
+    message = failed(capsys, text, tmp_path / "out")
+    assert f"{text}:2: contains U+{ord(space):04X}, a space to fairseq" in message
+    command = message.partition("make it one: ")[2].replace("OLD", str(text)).replace("NEW", str(tmp_path / "new"))
+    subprocess.run(command, shell=True, check=True)
+    assert run(tmp_path / "new", tmp_path / "out") == 0
+    assert [tree.forms for tree in read_conllu(tmp_path / "out")] == [["the", "dog"], ["the", "cat"]]
 
 
 def test_gzip_in_and_out(fake, text, tmp_path):
@@ -278,7 +290,7 @@ FIRST = "".join(TEXT.splitlines(keepends=True)[:3])
     ("changed", "options", "said"),
     [
         *(
-            (TEXT.replace(*words, 1), [], ": sentence")
+            (TEXT.replace(*words, 1), [], ": the sentence is")
             for words in (("dog", "cow"), ("the dog", "the"), ("\n\n", "\nnew\n\n"))
         ),
         (FIRST, [], "the end"),

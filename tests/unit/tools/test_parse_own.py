@@ -18,7 +18,7 @@ from fairseq_syntax.trees import spanning
 from fairseq_syntax.trees.conllu import ROOT, TreeFormatError, find_cycle, format_sentence, read_conllu
 from fairseq_syntax.trees.spanning import TreeDecoder
 
-TEXT = "the dog runs .\n\nthe big hound sees a tree .\nx\nZzz the <unk> </s> 10\u00a0000 , qqq the the a . runs\n"
+TEXT = "the dog runs .\n\nthe big hound sees a tree .\nx\nZzz the <unk> </s> 10 000 , qqq the the a . runs\n"
 WORDS = [line.split() for line in TEXT.split("\n")[:-1]]
 
 
