@@ -64,7 +64,7 @@ class PartFile:
                 text = "the end" if expected is None else quoted(" ".join(expected))
                 raise TreeFormatError(
                     f"{self.path}:{line}: the sentence is {quoted(' '.join(forms))}, but sentence {kept + 1} of "
-                    f"{name} is {text}; give the same --input and --shard to resume, or delete the part file to start over"
+                    f"{name} is {text}; give the same --input and --shard to resume, or delete the file to start over"
                 )
             kept, end, line = kept + 1, end + len(block), line + block.count(b"\n")
         self._file.seek(end)
