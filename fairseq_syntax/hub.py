@@ -102,7 +102,9 @@ class HubModel:
                 raise FileNotFoundError(f"{model_name_or_path}: no such folder or bundled model; choose from {known}")
             model_name_or_path = str(pretrained.folder(model_name_or_path))
         data = str(data_name_or_path)
-        if "://" not in data and not all(Path(model_name_or_path, path).exists() for path in data.split(os.pathsep)):
+        # fairseq looks for what begins with a dot in the model's folder
+        paths = [Path(model_name_or_path, path) if path[:1] == "." else Path(path) for path in data.split(os.pathsep)]
+        if "://" not in data and not all(path.exists() for path in paths):
             raise FileNotFoundError(f"{data}: no such data directory; give one with the dictionaries of the model")
         if "parser" in kwargs:
             kwargs = {**{option.name: None for option in fields(ParserOptions)}, **kwargs}

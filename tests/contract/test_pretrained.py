@@ -103,6 +103,13 @@ def test_another_parser_has_not_the_options_of_the_checkpoints():
         )
 
 
+def test_a_data_directory_is_found_from_the_current_folder(tmp_path, monkeypatch):
+    shutil.copytree(pretrained.folder("agreement-pascal"), tmp_path / "data-bin")
+    monkeypatch.chdir(tmp_path)
+    opened = PascalTransformerModel.from_pretrained("agreement-pascal", "model.pt", "data-bin")
+    assert opened.translate(SENTENCE) == TRANSLATION
+
+
 @pytest.mark.parametrize(
     "arguments, message",
     [
