@@ -77,7 +77,7 @@ class Sentence:
         return Sentence(forms, heads, deprels, upos, [], self.comments, self.line)
 
     def depths(self) -> list[int]:
-        """Number of arcs between each word and its root, in O(J)."""
+        """Number of words from each word up to its root, both included, in O(J): 1 for a root."""
         depths = [0] * len(self)
         for word in range(len(self)):
             path = []
