@@ -238,9 +238,12 @@ def test_fairseq_interactive_talks_to_people(tmp_path):
     command = [Path(sys.executable).with_name("fairseq-interactive"), data, "--path", data / "model.pt", "--cpu"]
     environment = {key: value for key, value in os.environ.items() if key != "LOGLEVEL"}
     arguments = [*command, "-s", "en", "-t", "de", "--user-dir", Path(fairseq_syntax.__file__).parent]
+    # a process whose parent ignores Ctrl-C, such as one in the background, would ignore it, too
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(
         arguments, stdin=end, stdout=end, stderr=end, env=environment, start_new_session=True, cwd=tmp_path
     )
+    signal.signal(signal.SIGINT, before)
     os.close(end)
     said = ""
 
