@@ -172,7 +172,9 @@ def _rows(block: list[str], name: str, start: int) -> tuple[list[list[str]], lis
             continue
         columns = line.split("\t")
         if len(columns) != _COLUMNS:
-            hint = "; separate the columns by tabs, not spaces" if "\t" not in line else ""
+            hint = "" if "\t" in line else "; to make it of text, run fairseq-syntax parse"
+            if hint and len(line.split()) >= _COLUMNS and line.split()[0].isdecimal():
+                hint = "; separate the columns by tabs, not spaces"
             raise TreeFormatError(
                 f"{name}:{number}: {len(columns)} columns ({quoted(line)}); CoNLL-U has {_COLUMNS}{hint}"
             )
