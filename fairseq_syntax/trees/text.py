@@ -95,6 +95,8 @@ def numbered_lines(lines: Iterable[str], name: str) -> Iterator[tuple[int, str]]
                 )
             yield number, line
     except UnicodeDecodeError as error:
+        if number == 0 and error.object.startswith(b"\x1f\x8b"):
+            raise TreeFormatError(f"{name}: is gzipped; unpack it (zcat), or name a file that ends in .gz") from None
         # Text is decoded ahead of the lines, so some lines of the broken chunk may not be counted yet.
         bad = number + 1 + error.object.count(b"\n", 0, error.start)
         raise TreeFormatError(f"{name}:{bad}: not UTF-8 ({error.reason}); convert the file to UTF-8") from None

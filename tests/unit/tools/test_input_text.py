@@ -1,5 +1,6 @@
 """What programs read from stdin, and write to stdout, in locales that are not UTF-8."""
 
+import gzip
 import io
 import sys
 from pathlib import Path
@@ -40,6 +41,15 @@ def test_what_is_not_utf_8_is_named(pipe):
     pipe(b"a\n\xe4\n")
     with pytest.raises(TreeFormatError, match="stdin:2: not UTF-8"):
         list(input_lines("-"))
+
+
+def test_gzipped_text_where_plain_text_is_expected_is_named(pipe, tmp_path):
+    path = tmp_path / "text"
+    path.write_bytes(gzip.compress(TEXT.encode()))
+    pipe(path.read_bytes())
+    for name in ("-", str(path)):
+        with pytest.raises(TreeFormatError, match=r"(stdin|/text): is gzipped; unpack it \(zcat\), or name a file"):
+            list(input_lines(name))
 
 
 def test_stdout_is_utf_8(monkeypatch):
