@@ -133,7 +133,7 @@ def read_blocks(lines: Iterable[str], name: str) -> Iterator[tuple[int, list[str
 
 
 def without_parse(words: list[str]) -> Sentence:
-    """The placeholder for the tree of a sentence without a parse."""
+    """These words without a parse: every head is `UNPARSED`, and labels and tags are unknown."""
     unknown = ["_"] * len(words)
     return Sentence(words, [UNPARSED] * len(words), unknown, unknown)
 
