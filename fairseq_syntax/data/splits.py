@@ -43,7 +43,9 @@ def check_directories(data: str) -> None:
 
 def _refuse_other_words(path: Path, used: Path) -> None:
     """Raise TreeFormatError if two dictionaries have other symbols, or in another order; counts may differ."""
-    pairs = itertools.zip_longest(*(map(str.rstrip, path.read_text("utf-8").splitlines()) for path in (path, used)))
+    # one that is damaged differs from the other, or fairseq says so of the first
+    texts = (dictionary.read_text("utf-8", errors="replace") for dictionary in (path, used))
+    pairs = itertools.zip_longest(*(map(str.rstrip, text.splitlines()) for text in texts))
     for number, lines in enumerate(pairs, 1):
         symbols = ["the end" if line is None else quoted(line.rpartition(" ")[0]) for line in lines]
         if symbols[0] != symbols[1]:
