@@ -1,8 +1,11 @@
 """Training steps and generation of each model against the stock model of the same size, in one process."""
 
+import functools
+import itertools
 import subprocess
 import sys
 from argparse import Namespace
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -128,35 +131,57 @@ def needed_inputs(model, training: bool) -> list[str]:
     return sorted({wanted for name in names for wanted in getattr(model, name, ())})
 
 
-def training(systems: dict[str, dict], sentences: int, length: int, rounds: int, target: str | None) -> None:
-    """Forward, backward and update, against the first of the systems."""
-    contestants = {}
+def training_steps(
+    systems: dict[str, dict], sentences: int, length: int, move: Callable = lambda thing: thing
+) -> tuple[dict[str, Callable], float]:
+    """Forward, backward and update of each system, and words a batch. `move` brings a model or a batch to a device."""
+    steps = {}
     shared = make_batches(sentences, length, 4)
     for system, options in systems.items():
         _, model, criterion = build(options)
-        batches = with_syntax(shared, needed_inputs(model, training=True))
-        optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
-        state = {"step": 0}
+        batches = [move(batch) for batch in with_syntax(shared, needed_inputs(model, training=True))]
+        steps[system] = update(move(model), criterion, batches)
+    return steps, sum(batch["ntokens"] for batch in shared) / len(shared)
 
-        def step(model=model, criterion=criterion, batches=batches, optimizer=optimizer, state=state):
-            model.train()
-            optimizer.zero_grad()
-            loss, size, _ = criterion(model, batches[state["step"] % len(batches)])
-            (loss / size).backward()
-            optimizer.step()
-            state["step"] += 1
 
-        contestants[system] = step
+def update(model, criterion, batches: list[dict]) -> Callable[[], None]:
+    """Forward, backward and update, on one batch after the other."""
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
+    turns = itertools.cycle(batches)
+
+    def step():
+        model.train()
+        optimizer.zero_grad()
+        loss, size, _ = criterion(model, next(turns))
+        (loss / size).backward()
+        optimizer.step()
+
+    return step
+
+
+def training(systems: dict[str, dict], sentences: int, length: int, rounds: int, target: str | None) -> None:
+    """Forward, backward and update, against the first of the systems."""
+    steps, words = training_steps(systems, sentences, length)
     # a multiple of the number of batches, so that all systems time the same ones
-    seconds = side_by_side(contestants, rounds * 4, warm_up=4)
-    words = sum(batch["ntokens"] for batch in shared) / len(shared)
+    seconds = side_by_side(steps, rounds * 4, warm_up=4)
     report(f"training step, {sentences} sentences of {length} tokens", seconds, next(iter(systems)), target, words)
 
 
 def generation(
     systems: dict[str, dict], sentences: int, length: int, beam: int, rounds: int, target: str | None = None
 ) -> None:
-    """The models are untrained, so every hypothesis is made to be as long as its source."""
+    """Of all systems, against the first."""
+    contestants = translations(systems, sentences, length, beam)
+    seconds = side_by_side(contestants, rounds, warm_up=1)
+    title = f"generation, beam {beam}, {sentences} sentences of {length} tokens"
+    report(title, seconds, next(iter(systems)), target, sentences * length)
+
+
+def translations(
+    systems: dict[str, dict], sentences: int, length: int, beam: int, move: Callable = lambda thing: thing
+) -> dict[str, Callable]:
+    """Translation of a batch by each system; every hypothesis is made to be as long as its source, as the models are
+    untrained."""
     contestants = {}
     shared = make_batches(sentences, length, 1)
     for system, options in systems.items():
@@ -176,13 +201,10 @@ def generation(
                 ),
             )
         )
+        model, batch = move(model), move(batch)
         generator = task.build_generator([model], Namespace(beam=beam, min_len=length, max_len_a=0, max_len_b=length))
-        contestants[system] = lambda task=task, generator=generator, model=model, batch=batch: task.inference_step(
-            generator, [model], batch
-        )
-    seconds = side_by_side(contestants, rounds, warm_up=1)
-    title = f"generation, beam {beam}, {sentences} sentences of {length} tokens"
-    report(title, seconds, next(iter(systems)), target, sentences * length)
+        contestants[system] = functools.partial(task.inference_step, generator, [model], batch)
+    return contestants
 
 
 def size_of(quick: bool) -> str:

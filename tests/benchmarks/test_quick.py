@@ -159,3 +159,15 @@ def test_memory_is_measured_of_fairseqs_sizes(benchmarks, capsys, monkeypatch):
     run_all.main([])
     assert all(command[0] == "--memory" and command[2] == "_iwslt_de_en" for command in asked) and len(asked) == 6
     assert "pascal_transformer                  100 MiB" in capsys.readouterr().out
+
+
+def test_figures_of_a_gpu(tmp_path):
+    done = subprocess.run(
+        [sys.executable, FOLDER / "gpu.py", "--quick", "--json", tmp_path / "gpu.json"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    kept = json.loads((tmp_path / "gpu.json").read_text())
+    assert {"date", "commit", "machine"} < kept.keys()
+    for group in kept["measured"]:
+        assert len(group["ms"]) > 1 and all(value > 0 for value in group["ms"].values()), group["title"]
+        assert group["title"] in done.stdout
