@@ -134,12 +134,15 @@ def test_losses_and_gradients_are_those_of_a_cpu(folders, gpu, case):
     criterion, sample = task.build_criterion(cfg.criterion), batch(task, "train")
     model, criterion = model.double().eval(), criterion.eval()
     expected = computed()
-    with gpu:
+    # cuDNN has no backward of evaluation, which has no dropout
+    with gpu, torch.backends.cudnn.flags(enabled=False):
         model, criterion, sample = gpu.move(model), gpu.move(criterion), gpu.move(sample)
         found = {name: value.cpu() for name, value in computed().items()}
     assert expected.keys() == found.keys()
     for name, value in expected.items():
-        close = functools.partial(torch.testing.assert_close, rtol=1e-6, atol=1e-9)
+        # of the real one: fairseq's log-probabilities are of single precision, and gradients are sums over tokens
+        rtol, atol = (1e-6, 1e-9) if isinstance(gpu, PretendGPU) else (1e-4, 1e-5 * value.abs().max().item())
+        close = functools.partial(torch.testing.assert_close, rtol=rtol, atol=atol)
         close(found[name].as_subclass(torch.Tensor), value, msg=lambda said, name=name: f"{name}: {said}")
 
 
@@ -151,7 +154,8 @@ def test_beam_search(folders, gpu, case, precision):
     cfg.generation.beam, cfg.generation.max_len_a, cfg.generation.max_len_b = 2, 0, 8
     sample = converted(batch(task, "valid"), precision)
     expected = task.inference_step(task.build_generator([model], cfg.generation), [model], sample)
-    with gpu:
+    # by default, cuDNN's recurrent layers round to TF32; models that are not trained have many near ties
+    with gpu, torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
         model, sample = gpu.move(model), gpu.move(sample)
         found = task.inference_step(task.build_generator([model], cfg.generation), [model], sample)
         tokens = [[hypothesis["tokens"].tolist() for hypothesis in sentence] for sentence in found]
