@@ -1,9 +1,9 @@
 """On a GPU: training steps and translation of every family against its peer, in fp32 and bf16; memory; how often the
 host waits for the GPU, and where.
 
-    python benchmarks/gpu.py --json docs/results/gpu.json
+    python benchmarks/gpu.py --json gpu.json
 
-examples/leaderboard/results.py writes docs/gpu.md's tables from that file.
+docs/gpu.md has the figures of one run on an H100.
 """
 
 import argparse
