@@ -194,6 +194,27 @@ def refuse_bad_checkpoints():
     ]
 
 
+@repair("shards")
+def translate_shards():
+    """Let `--num-shards` and `--shard-id` choose what fairseq-generate translates; fairseq reads them nowhere.
+
+    Every process would translate the whole set. Can go when fairseq gives them to the iterator of fairseq-generate.
+    """
+    from fairseq import options
+
+    def parse(parse_args, parser, *rest, **more):
+        args = parse_args(parser, *rest, **more)
+        shards, shard = getattr(args, "num_shards", 1), getattr(args, "shard_id", 0)
+        if hasattr(args, "beam") and (shards, shard) != (1, 0):
+            if not 0 <= shard < shards:
+                parser.error(f"--shard-id {shard}: with --num-shards {shards}, it is from 0 to {shards - 1}")
+            # by which fairseq-generate divides its data, and nothing else
+            args.distributed_world_size, args.distributed_rank = shards, shard
+        return args
+
+    return [Replacement(options, "parse_args_and_arch", "parser input_args", parse)]
+
+
 @repair("data-as-code")
 def read_data():
     """Keep data from being run: names of FASTA files by a shell, lines of a manifest of speech units by `eval`.

@@ -17,7 +17,7 @@ from unittest.mock import MagicMock, patch
 
 import fairseq_cli.interactive  # noqa: F401  (the program of which logs are quietest; imports fairseq)
 import torch
-from fairseq import checkpoint_utils, utils
+from fairseq import checkpoint_utils, options, utils
 from fairseq.data import FairseqDataset
 from fairseq.data.fasta_dataset import FastaDataset
 from fairseq.file_io import PathManager
@@ -164,6 +164,13 @@ def keeps_unknown_words(folder: Path) -> bool:
     return found == "<unk>"
 
 
+def translates_shards(folder: Path) -> bool:
+    command = ["x", "--path", "y", "--num-shards", "3", "--shard-id", "2"]
+    args = options.parse_args_and_arch(options.get_generation_parser(), command)
+    assert (args.distributed_world_size, args.distributed_rank) in ((3, 2), (1, 0))
+    return args.distributed_rank == 2
+
+
 def puts_the_task(folder: Path) -> bool:
     ours = TASK_REGISTRY["syntax_translation"]
     known = {TASK_REGISTRY["translation"] is ours, TASK_REGISTRY.get(None) is ours}
@@ -192,6 +199,7 @@ PROBES = {
     "patience": saves_bad_epochs,
     "loader-processes": closes_loaders,
     "unknown-words": keeps_unknown_words,
+    "shards": translates_shards,
     "default-task": puts_the_task,
     "same-path": compares_paths,
     "quiet": is_quiet,

@@ -12,7 +12,7 @@ import fairseq.distributed.utils
 import pytest
 from contract.command_lines import REPOSITORY
 from contract.repair_probe import PROBES, resume
-from fairseq import checkpoint_utils, file_utils, utils
+from fairseq import checkpoint_utils, file_utils, options, utils
 from fairseq.data import codedataset
 from fairseq.data.fasta_dataset import FastaDataset
 from fairseq.data.iterators import EpochBatchIterator
@@ -86,6 +86,7 @@ PLACES = {
     ],
     "loader-processes": [(FairseqTask, "get_batch_iterator"), (EpochBatchIterator, "__init__")],
     "unknown-words": [(utils, "replace_unk")],
+    "shards": [(options, "parse_args_and_arch")],
     "same-path": [(utils, "import_user_module")],
 }
 

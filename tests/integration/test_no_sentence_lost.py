@@ -44,6 +44,17 @@ def test_generate_translates_every_sentence(trained, data_bin, arch, batching):
     assert sorted(found) == list(range(TEST_SENTENCES))
 
 
+def test_shards_share_the_sentences(trained, data_bin):
+    def generate(*options):
+        return commands.generate(
+            data_bin, trained("pascal_transformer_tiny") / "checkpoint_last.pt", "--batch-size", 16, *options
+        )
+
+    shards = [generate("--num-shards", 3, "--shard-id", shard) for shard in range(3)]
+    assert sum(map(len, shards)) == TEST_SENTENCES and min(map(len, shards)) > 0
+    assert shards[0] | shards[1] | shards[2] == generate()
+
+
 @pytest.mark.parametrize("task", [[], ["--task", "syntax_translation"]], ids=["no task", "task"])
 def test_validate_scores_every_sentence(trained, data_bin, seen, task):
     checkpoint = trained("pascal_transformer_tiny") / "checkpoint_last.pt"
