@@ -4,7 +4,7 @@ import os
 import sys
 
 from .checkpoint_files import open_checkpoint
-from .repair_registry import Replacement, expect, repair
+from .repair_registry import LOAD, Replacement, expect, repair
 
 
 @repair("whole-copies")
@@ -26,10 +26,6 @@ def whole_copies():
         return done
 
     return [Replacement(PathManager, "copy", "src_path dst_path overwrite", copy_whole)]
-
-
-# of Trainer.load_checkpoint
-_LOAD = "self filename reset_optimizer reset_lr_scheduler optimizer_overrides reset_meters"
 
 
 @repair("last-validation")
@@ -54,7 +50,7 @@ def step_after_resuming():
             self.lr_step(position["epoch"] - 1, state["val_loss"])
         return state
 
-    return [Replacement(Trainer, "load_checkpoint", _LOAD, load_and_step)]
+    return [Replacement(Trainer, "load_checkpoint", LOAD, load_and_step)]
 
 
 @repair("patience")
@@ -96,7 +92,7 @@ def keep_patience():
 
     return [
         Replacement(Trainer, "save_checkpoint", "self filename extra_state", save_with_patience),
-        Replacement(Trainer, "load_checkpoint", _LOAD, load_with_patience),
+        Replacement(Trainer, "load_checkpoint", LOAD, load_with_patience),
         Replacement(Plateau, "state_dict", "self", plateau_state),
         Replacement(Plateau, "load_state_dict", "self state_dict", load_plateau),
     ]
@@ -148,4 +144,4 @@ def refuse_another_system():
                     )
         return load(self, filename, *rest, **options)
 
-    return [Replacement(Trainer, "load_checkpoint", _LOAD, load_own)]
+    return [Replacement(Trainer, "load_checkpoint", LOAD, load_own)]

@@ -199,7 +199,8 @@ def read_manifest(data_path: str | Path, source: str, target: str) -> dict | Non
             "splits": dict(splits),
             "sha256": dict(sums),
         } if (first, str(second)) == (source, str(target)) and subword_type in list(SubwordType):
-            if all(map(_has_counts, splits.values())) and all(isinstance(value, str) for value in sums.values()):
+            texts = [*sums.values(), *manifest.get("control_tokens", [])]
+            if all(map(_has_counts, splits.values())) and all(isinstance(value, str) for value in texts):
                 return manifest
     raise TreeFormatError(
         f"{path}: not a manifest of {source} and {target}; delete it and run fairseq-syntax preprocess --only-syntax "

@@ -15,10 +15,11 @@ from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import data_file_path
 
 from ..trees.alignment import Example, explain_misfit, fit_tree, pair_examples
-from ..trees.conllu import TreeFormatError, parse_block, without_parse
+from ..trees.conllu import TreeFormatError, behind_tokens, parse_block, without_parse
 from ..trees.distances import pack_distances, tree_distances
 from ..trees.piece_parents import parent_positions
-from ..trees.subwords import split_words
+from ..trees.subwords import cut_control_tokens, split_words
+from ..trees.text import SYMBOLS
 from .arrays import ARRAY_TYPES, TAG_DICTIONARIES, ArrayWriter
 
 logger = logging.getLogger("fairseq_syntax.preprocess")
@@ -43,8 +44,6 @@ SHOWN = 5
 
 TAGS = tuple(TAG_DICTIONARIES)
 
-_SYMBOLS = set(Dictionary().symbols)
-
 
 @dataclass(frozen=True)
 class Options:
@@ -56,6 +55,8 @@ class Options:
     # percentage of the sentences of a split whose trees may be broken; they are then taken as having no parse. 0:
     # a broken tree is an error.
     allow_broken: float = 0.0
+    # tokens at the beginning of a sentence that are not words of it
+    control_tokens: tuple[str, ...] = ()
 
 
 class SplitCounts(NamedTuple):
@@ -82,7 +83,7 @@ def convert(
     unparsed, broken = 0, []
     for example in examples:
         place = f"{text_path}:{example.line}"
-        words, word_of_token = _words(example.text, place, options.subword_type)
+        control, words, word_of_token = _words(example.text, place, options)
         if example.tree:
             place += f" ({trees_path}:{example.tree_line})"
         try:
@@ -100,8 +101,9 @@ def convert(
                     "sentences without syntax"
                 )
         unparsed += not tree.is_parsed
+        tree = behind_tokens(tree, control)
         heads = np.array(tree.heads, dtype=np.int64)
-        token_words = np.array([*word_of_token, len(heads)])
+        token_words = np.array([*range(len(control)), *(len(control) + word for word in word_of_token), len(heads)])
         lists["words"].append(token_words)
         lists["heads"].append(heads)
         lists["parents"].append(parent_positions(heads, token_words))
@@ -114,7 +116,7 @@ def convert(
         vocabulary: dict[str, int] = {}
         lists[name] = [np.array([vocabulary.setdefault(tag, len(vocabulary)) for tag in tags[name]], dtype=np.int64)]
         vocabularies[name] = list(vocabulary)
-        if symbols := _SYMBOLS & vocabulary.keys():
+        if symbols := SYMBOLS & vocabulary.keys():
             word = tags[name].index(symbol := min(symbols))
             sentence = np.searchsorted(np.cumsum([len(heads) for heads in lists["heads"]]), word, side="right")
             raise TreeFormatError(
@@ -128,14 +130,18 @@ def convert(
     return arrays, vocabularies, counts, broken
 
 
-def _words(text: str, place: str, subword_type: str) -> tuple[list[str], list[int]]:
-    """The words of a line and the word of each token; TreeFormatError if there cannot be arrays of them."""
-    words, word_of_token = split_words(text.split(), subword_type, place)
-    if len(word_of_token) >= MAX_TOKENS:
+def _words(text: str, place: str, options: Options) -> tuple[list[str], list[str], list[int]]:
+    """The control tokens of a line, its words, and the word of each token of these.
+
+    Raises TreeFormatError: there cannot be arrays of them.
+    """
+    control, tokens = cut_control_tokens(text.split(), options.control_tokens)
+    words, word_of_token = split_words(tokens, options.subword_type, place)
+    if len(control) + len(tokens) >= MAX_TOKENS:
         raise TreeFormatError(
-            f"{place}: {len(word_of_token)} tokens; a sentence has at most {MAX_TOKENS - 1}, split it"
+            f"{place}: {len(control) + len(tokens)} tokens; a sentence has at most {MAX_TOKENS - 1}, split it"
         )
-    return words, word_of_token
+    return control, words, word_of_token
 
 
 def packed_distances(heads: list[np.ndarray]) -> list[np.ndarray]:

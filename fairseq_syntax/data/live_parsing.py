@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ..trees.alignment import fit_tree
-from ..trees.conllu import MAX_WORDS, ROOT, Sentence, TreeFormatError, find_cycle, quoted, without_parse
-from ..trees.subwords import check_length, split_words
+from ..trees.conllu import MAX_WORDS, ROOT, Sentence, TreeFormatError, behind_tokens, find_cycle, quoted, without_parse
+from ..trees.subwords import check_length, cut_control_tokens, split_words
 from .collating import TokenSyntax
 from .parsers import Parser
 
@@ -38,6 +38,7 @@ class LiveSyntax:
         dictionaries: "deprels"/"upos" -> fairseq dictionary, where the model needs these.
         accept_unparsed: whether sentences that cannot be parsed go without a parse, with a warning each.
         max_words: words of the longest sentence that is parsed.
+        control_tokens: tokens at the beginning of a sentence that are not words of it.
     """
 
     def __init__(
@@ -47,12 +48,14 @@ class LiveSyntax:
         dictionaries: Mapping | None = None,
         accept_unparsed: bool = False,
         max_words: int = MAX_WORDS,
+        control_tokens: Sequence[str] = (),
     ):
         self.parser = parser
         self.subword_type = subword_type
         self.dictionaries = dict(dictionaries or {})
         self.accept_unparsed = accept_unparsed
         self.max_words = max_words
+        self.control_tokens = control_tokens
         self.sentences = self.unparsed = 0
         self._warned_of_unknown = False
 
@@ -64,7 +67,11 @@ class LiveSyntax:
         """
         if trees is not None and len(trees) != len(texts):
             raise TreeFormatError(f"{len(trees)} trees are given for {len(texts)} sentences; give one each")
-        joined = [split_words(text.split(), self.subword_type, f"input {quoted(text)}") for text in texts]
+        cut = [cut_control_tokens(text.split(), self.control_tokens) for text in texts]
+        joined = [
+            split_words(tokens, self.subword_type, f"input {quoted(text)}")
+            for text, (_, tokens) in zip(texts, cut, strict=True)
+        ]
         sentences = [words for words, _ in joined]
         if trees is not None:
             fitted = self._checked(texts, sentences, trees, self.accept_unparsed)
@@ -72,8 +79,12 @@ class LiveSyntax:
             fitted = (self._parse_or_not if self.accept_unparsed else self._parse)(texts, sentences)
         self._warn_of_unknown_tags([tree for tree, _ in fitted])
         return [
-            token_syntax(tree, [owners[word] for word in word_of_token], self.dictionaries)
-            for (_, word_of_token), (tree, owners) in zip(joined, fitted, strict=True)
+            token_syntax(
+                behind_tokens(tree, control),
+                [*range(len(control)), *(len(control) + owners[word] for word in word_of_token)],
+                self.dictionaries,
+            )
+            for (control, _), (_, word_of_token), (tree, owners) in zip(cut, joined, fitted, strict=True)
         ]
 
     def _warn_of_unknown_tags(self, trees: Sequence[Sentence]) -> None:

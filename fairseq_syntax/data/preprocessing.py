@@ -2,6 +2,7 @@
 
 import argparse
 import collections
+import filecmp
 import itertools
 import json
 import logging
@@ -16,7 +17,7 @@ from ..files import checksum, link_or_copy, staged_directory
 from ..progress import progress_bar
 from ..trees.alignment import find_trees
 from ..trees.subwords import check_length
-from ..trees.text import TreeFormatError, refuse_returns, token_lines
+from ..trees.text import TreeFormatError, refuse_returns, refuse_symbols, token_lines
 from .arrays import (
     ARRAY_TYPES,
     FORMAT_VERSION,
@@ -60,10 +61,15 @@ class Preprocessing:
         with staged_directory(self.destination) as self.staging:
             for prefix in self.splits.values():
                 self._check_input(prefix)
+            self._check_repeated_text()
             self._check_destination()
+            # first, because they may not fit the text, which is known in seconds
+            writers, counts = self._binarize_trees()
             if not self.args.only_syntax:
                 self._binarize_text()
-            manifest = self._new_manifest(self._binarize_trees())
+            self._check_binarized()
+            self._finish_tags(writers)
+            manifest = self._new_manifest(counts)
             text = json.dumps(manifest, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
             (self.staging / self.manifest.name).write_text(text, encoding="utf-8")
             self._check_other_languages()
@@ -115,7 +121,7 @@ class Preprocessing:
         for text in texts:
             if not text.is_file():
                 raise FileNotFoundError(f"{text}: no such text; check the prefixes and languages")
-        lines = [self._count_lines(text, check=text is texts[0]) for text in texts]
+        lines = [self._count_lines(text, is_source=text is texts[0]) for text in texts]
         if len(set(lines)) > 1:
             for text in texts:
                 refuse_returns(text)
@@ -125,16 +131,35 @@ class Preprocessing:
             )
         self._trees(prefix)
 
-    def _count_lines(self, path: Path, check: bool) -> int:
+    def _count_lines(self, path: Path, is_source: bool) -> int:
         """Lines of a text as fairseq counts them; fairseq itself may loop for ever over a text that is not UTF-8.
 
-        Raises TreeFormatError: the text is not text, or, with `check`, a sentence is longer than `--max-words`.
+        Raises TreeFormatError: the text is not text, has symbols of fairseq as words, or, if `is_source`, a sentence
+        is longer than `--max-words`.
         """
-        number = 0
+        number = empty = 0
         for number, line in token_lines(path):
-            if check:
+            refuse_symbols(line, f"{path}:{number}")
+            empty += not line.strip()
+            if is_source:
                 check_length(line, self.args.subword_type, self.args.max_words, f"{path}:{number}")
+        if empty:
+            logger.warning("%s: %d of %d lines are empty", path, empty, number)
         return number
+
+    def _check_repeated_text(self) -> None:
+        """Warn of a text that is given twice: of splits, which measure nothing then, or of the two languages."""
+        args = self.args
+        texts = [self._text(prefix) for prefix in self.splits.values()]
+        if self.target and not args.only_source and not args.only_syntax:
+            texts += [Path(f"{prefix}.{self.target}") for prefix in self.splits.values()]
+        by_size = collections.defaultdict(list)
+        for path in texts:
+            by_size[path.stat().st_size].append(path)
+        for same in by_size.values():
+            for first, second in itertools.combinations(same, 2):
+                if first.stat().st_size and filecmp.cmp(first, second, shallow=False):
+                    logger.warning("%s and %s are the same text", first, second)
 
     def _check_destination(self) -> None:
         """Raise an OSError if old data must stay, or are needed and missing."""
@@ -175,36 +200,51 @@ class Preprocessing:
                 fairseq_preprocess.logger.removeHandler(handler)
                 handler.close()
 
-    def _binarize_trees(self) -> dict[str, SplitCounts]:
-        """Write the arrays and the dictionaries of tags; returns the counts of each split."""
+    def _binarize_trees(self) -> tuple[dict[str, SplitWriter], dict[str, SplitCounts]]:
+        """Write the arrays, with provisional tags; returns the writer and the counts of each split."""
         args = self.args
-        options = Options(args.subword_type, not args.no_distances, args.allow_unparsed, args.allow_broken)
+        options = Options(
+            args.subword_type,
+            not args.no_distances,
+            args.allow_unparsed,
+            args.allow_broken,
+            tuple(args.control_tokens),
+        )
         writers, counts = {}, {}
         for split, prefix in self.splits.items():
             text, trees = self._text(prefix), self._trees(prefix)
             writers[split] = SplitWriter(self._prefix(self.staging, split), options)
             with progress_bar(desc=f"{split} trees", unit=" sentences") as progress:
                 counts[split] = writers[split].write(text, trees, args.workers, progress)
-            if args.dataset_impl == "mmap":
-                tokens = self.destination if args.only_syntax else self.staging
-                index = Path(index_file_path(self._prefix(tokens, split)))
-                if not index.is_file():
-                    raise FileNotFoundError(f"{index}: split {split!r} is not binarized there; leave --only-syntax out")
-                sizes = ArrayReader(f"{self._prefix(self.staging, split)}.words").sizes
-                check_sizes(read_index(index)[1], sizes, str(text), "give the text that was binarized")
-                if args.only_syntax:
-                    dictionary = load_dictionary(self.destination / f"dict.{self.source}.txt")
-                    check_text(ArrayReader(self._prefix(tokens, split)), dictionary, text)
-            logger.info("[%s] %s: %s", self.source, trees, counts[split]._asdict())
+            said = ", ".join(f"{count} {name}" for name, count in counts[split]._asdict().items())
+            logger.info("[%s] %s: %s", self.source, trees, said)
             share = 100 * counts[split].unparsed / max(counts[split].sentences, 1)
             if share > 1:
                 message = "[%s] %s: %.1f %% of the sentences have no parse and will be read without syntax"
                 logger.warning(message, self.source, trees, share)
+        return writers, counts
+
+    def _check_binarized(self) -> None:
+        """Raise an error unless there are as many tokens in the arrays as in the binarized text."""
+        args = self.args
+        tokens = self.destination if args.only_syntax else self.staging
+        for split, prefix in self.splits.items() if args.dataset_impl == "mmap" else ():
+            text = self._text(prefix)
+            index = Path(index_file_path(self._prefix(tokens, split)))
+            if not index.is_file():
+                raise FileNotFoundError(f"{index}: split {split!r} is not binarized there; leave --only-syntax out")
+            sizes = ArrayReader(f"{self._prefix(self.staging, split)}.words").sizes
+            check_sizes(read_index(index)[1], sizes, str(text), "give the text that was binarized")
+            if args.only_syntax:
+                dictionary = load_dictionary(self.destination / f"dict.{self.source}.txt")
+                check_text(ArrayReader(self._prefix(tokens, split)), dictionary, text)
+
+    def _finish_tags(self, writers: dict[str, SplitWriter]) -> None:
+        """Write the dictionaries of tags, and the arrays of tags by them."""
         dictionaries = self._tag_dictionaries(writers)
         for split, writer in writers.items():
             self._check_tags(split, writer, dictionaries)
             writer.finish(dictionaries)
-        return counts
 
     def _tag_dictionaries(self, writers: dict[str, SplitWriter]) -> dict[str, Dictionary]:
         args, dictionaries = self.args, {}
@@ -252,6 +292,11 @@ class Preprocessing:
                 f"{self.manifest}: the other splits have --subword-type {old.get('subword_type')}, not "
                 f"{args.subword_type}; use the same for all"
             )
+        if old.get("splits", {}).keys() - self.splits.keys() and old.get("control_tokens", []) != args.control_tokens:
+            raise TreeFormatError(
+                f"{self.manifest}: the other splits have --control-tokens {' '.join(old.get('control_tokens', []))}, "
+                f"not {' '.join(args.control_tokens)}; use the same for all"
+            )
         splits = {
             split: {
                 "text": str(self._text(prefix)),
@@ -270,6 +315,7 @@ class Preprocessing:
             "source_lang": self.source,
             "target_lang": self.target,
             "subword_type": args.subword_type,
+            **({"control_tokens": args.control_tokens} if args.control_tokens else {}),
             "splits": old.get("splits", {}) | splits,
             "sha256": kept | files,
         }

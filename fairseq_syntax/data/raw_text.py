@@ -3,13 +3,15 @@
 import collections
 import threading
 import weakref
+from collections.abc import Callable
 from enum import StrEnum
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from fairseq import utils
 
 from ..trees.conllu import TreeFormatError, without_parse
-from ..trees.subwords import SubwordType
+from ..trees.subwords import SubwordType, cut_control_tokens
 from .arrays import TAG_DICTIONARIES, read_manifest, tag_dictionary_path
 from .collating import collate_syntax
 from .dataset import SyntaxPairDataset
@@ -71,6 +73,20 @@ class RawText(Task):
         return self.load_dictionary(str(path))
 
     @property
+    def _manifest(self) -> dict:
+        """What preprocessing noted of the data; empty for data without trees."""
+        return read_manifest(utils.split_paths(self.cfg.data)[0], self.cfg.source_lang, self.cfg.target_lang) or {}
+
+    @cached_property
+    def _control_tokens(self) -> tuple[str, ...]:
+        return tuple(self._manifest.get("control_tokens", ()))
+
+    def encode_text(self, line: str, encode: Callable[[str], str]) -> str:
+        """The tokens of a line, separated by spaces; `encode` is not given control tokens at its beginning."""
+        control, words = cut_control_tokens(line.split(), self._control_tokens)
+        return " ".join([*control, encode(" ".join(words))]) if control else encode(line)
+
+    @property
     def live(self) -> LiveSyntax:
         """Makes trees of raw text with the configured parser; built when it is first needed.
 
@@ -80,14 +96,13 @@ class RawText(Task):
             cfg = self.cfg
             accept = cfg.parser_unparsed == UnparsedInput.accept
             parser = load_parser(str(cfg.parser), cfg, cfg.source_lang, lenient=accept)
-            data_path = utils.split_paths(cfg.data)[0]
-            manifest = read_manifest(data_path, cfg.source_lang, cfg.target_lang) or {}
             self._live = LiveSyntax(
                 parser,
-                manifest.get("subword_type", str(SubwordType.subword_nmt)),
+                self._manifest.get("subword_type", str(SubwordType.subword_nmt)),
                 {name: self.syntax_dictionary(name) for name in TAG_DICTIONARIES.keys() & self.required_inputs},
                 accept_unparsed=accept,
                 max_words=cfg.parser_max_words,
+                control_tokens=self._control_tokens,
             )
         return self._live
 
@@ -113,6 +128,8 @@ class RawText(Task):
     def attach_syntax(self, texts, tokens, trees=None):
         """Parse encoded sentences and attach the trees to their token ids, which carry them to the translation.
 
+        A word that is spelled like a symbol of the dictionary, such as <pad>, becomes an unknown word.
+
         Args:
             texts: sentences as the model reads them: subwords, separated by spaces.
             tokens: their token ids, EOS included; one 1-D tensor each.
@@ -120,6 +137,8 @@ class RawText(Task):
 
         Raises ValueError: trees are given to a model that reads none.
         """
+        for ids in tokens:
+            ids[:-1].masked_fill_(ids[:-1] < self.src_dict.nspecial, self.src_dict.unk())
         if self.required_inputs:
             # what is too long for the model, fairseq skips or refuses: a parser may have a limit of its own
             fits = [i for i, ids in enumerate(tokens) if trees or len(ids) <= self.max_positions()[0]]
@@ -147,7 +166,7 @@ class RawText(Task):
 
     def get_interactive_tokens_and_lengths(self, lines, encode_fn):
         """Encode raw lines as fairseq does, and parse them if the model needs trees."""
-        texts = [encode_fn(line) for line in lines]
+        texts = [self.encode_text(line, encode_fn) for line in lines]
         self.learn_source_words(texts)
         tokens, lengths = super().get_interactive_tokens_and_lengths(texts, lambda text: text)
         self.attach_syntax(texts, tokens)

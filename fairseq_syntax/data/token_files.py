@@ -1,6 +1,7 @@
 """fairseq's own files of a data directory, checked before fairseq opens them: its errors name no file."""
 
 import itertools
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -27,6 +28,12 @@ def load_dictionary(path: str | Path, make=Dictionary.load) -> Dictionary:
     except OSError:
         raise
     except Exception as error:  # fairseq raises Exception itself
+        twice = re.search("Duplicate word found when loading Dictionary: '(.*?)'", str(error))
+        if twice:
+            raise TreeFormatError(
+                f"{path}: the word {twice[1]} is there twice, or is a symbol of fairseq, which adds it itself; remove "
+                "that line"
+            ) from None
         reason = " ".join(str(error).split())[:100]
         raise TreeFormatError(f"{path}: not a dictionary of fairseq ({reason}); {AGAIN}") from None
 

@@ -23,6 +23,7 @@ With a parser trained by fairseq-train (--task dependency_parsing --arch lgp_par
 
 import argparse
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -44,6 +45,8 @@ from ..trees.text import read_lines, refuse_spaces
 from .verb import Verb, add_parsers, add_shared, input_name, parser_options, positive
 
 PROGRAM = "fairseq-syntax parse"
+_PIECE = re.compile("@@( |$)|(^| )▁")
+_ESCAPED = re.compile("&(apos|quot|amp|lt|gt|#[0-9]+);")
 
 
 def shard_bounds(total: int, index: int, count: int) -> tuple[int, int]:
@@ -110,11 +113,7 @@ def parse(
     name = input_name(source)
     with ExitStack() as stack:
         path = stack.enter_context(_seekable(source))
-        total = 0
-        for total, line in enumerate(read_lines(path, name), 1):
-            refuse_spaces(line, f"{name}:{total}")
-            check_length(line, subword_type, max_words, f"{name}:{total}")
-        start, end = shard_bounds(total, *shard)
+        start, end = shard_bounds(_check(path, name, subword_type, max_words), *shard)
 
         def words_from(first: int) -> Iterator[list[str]]:
             for number, line in enumerate(islice(read_lines(path, name), first, end), first + 1):
@@ -143,6 +142,26 @@ def parse(
             print(f"{PROGRAM}: {kept}; run the same command again to resume", file=sys.stderr)
             raise
         part_file.finish()
+
+
+def _check(path: str, name: str, subword_type: str, max_words: int) -> int:
+    """The number of lines of a text, called `name`, with warnings about words that no parser knows.
+
+    Raises TreeFormatError: a sentence is too long, or has other spaces than " ".
+    """
+    total = pieces = escaped = 0
+    for total, line in enumerate(read_lines(path, name), 1):
+        refuse_spaces(line, f"{name}:{total}")
+        check_length(line, subword_type, max_words, f"{name}:{total}")
+        pieces += subword_type == SubwordType.none and bool(_PIECE.search(line))
+        escaped += bool(_ESCAPED.search(line))
+    for count, what in (
+        (pieces, "subwords (@@ or ▁), which are parsed as words; give --subword-type"),
+        (escaped, "words such as &apos;, which no parser knows; run the tokenizer with -no-escape"),
+    ):
+        if 100 * count > total:
+            print(f"{PROGRAM}: warning: {name}: {count} of {total} lines have {what}", file=sys.stderr)
+    return total
 
 
 @contextmanager

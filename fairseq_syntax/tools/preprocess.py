@@ -29,6 +29,7 @@ from fairseq import options as fairseq_options
 from ..data.preprocessing import Preprocessing
 from ..trees.conllu import MAX_WORDS
 from ..trees.subwords import SubwordType
+from ..trees.text import SYMBOLS
 from .verb import Verb, add_shared
 
 
@@ -47,6 +48,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=str(SubwordType.subword_nmt),
         help="segmentation of the text: subword_nmt (@@; also fits plain words), sentencepiece (▁) or none (default: "
         "subword_nmt)",
+    )
+    add(
+        "--control-tokens",
+        nargs="+",
+        default=[],
+        metavar="TOKEN",
+        help="tokens at the beginning of source sentences that are not words, such as <BT> or <2de>; trees are without "
+        "them, and they become dependents of the root",
     )
     add("--only-syntax", action="store_true", help="add trees to a --destdir that is binarized already")
     add("--no-distances", action="store_true", help="compute tree distances on loading instead of storing them")
@@ -161,6 +170,11 @@ def _wrong_usage(args: argparse.Namespace) -> str | None:
         f"--allow-broken {args.allow_broken:g}: give 0 to 100": 0 <= args.allow_broken <= 100,
         f"--max-words {args.max_words}: give 1 or more": args.max_words >= 1,
         f"--workers {args.workers}: give 1 or more": args.workers >= 1,
+        "--control-tokens: symbols of fairseq have a meaning of their own; give other names": not SYMBOLS.intersection(
+            args.control_tokens
+        ),
+        f"--source-lang and --target-lang are both {args.source_lang}: give two languages": args.source_lang
+        != args.target_lang,
         "--joined-dictionary: give --srcdict or --tgtdict, not both": not (
             args.joined_dictionary and args.srcdict and args.tgtdict
         ),

@@ -22,6 +22,7 @@ MAX_WORDS = 4096
 _COLUMNS = 10
 _RANGE = re.compile(r"([1-9][0-9]*)-([1-9][0-9]*)")
 _EMPTY_NODE = re.compile(r"(0|[1-9][0-9]*)\.[1-9][0-9]*")
+_OF_WORDS = re.compile(r"# *(sent_id *=|text *= *\S)")
 _DIGITS = 9  # of the largest number; Python refuses to convert several thousand
 _CYCLE = 6  # words of a cycle in a message
 
@@ -110,15 +111,21 @@ def read_blocks(lines: Iterable[str], name: str) -> Iterator[tuple[int, list[str
     """Split CoNLL-U lines into sentences without parsing them.
 
     Yields the number of each sentence's first line, and its lines without line ends. A block of comments only is an
-    empty sentence. Raises TreeFormatError as `numbered_lines` does, or if a sentence is longer than `MAX_LINE`.
+    empty sentence. Raises TreeFormatError as `numbered_lines` does, if a sentence is longer than `MAX_LINE`, or if an
+    empty line parts its comments and its words.
     """
     block: list[str] = []
     start = room = 0
+    torn = False  # whether the block before has comments on words, and none
     for number, line in numbered_lines(lines, name):
         line = line.rstrip("\r\n")
         if line and not line.isspace():
             if not block:
                 start, room = number, MAX_LINE
+                if torn and line[0] != "#":
+                    raise TreeFormatError(
+                        f"{name}:{number - 1}: an empty line between comments of a sentence and its words; remove it"
+                    )
             block.append(line)
             room -= len(line) + SHOWN  # short strings take memory, too
             if room < 0:
@@ -126,10 +133,28 @@ def read_blocks(lines: Iterable[str], name: str) -> Iterator[tuple[int, list[str
                     f"{name}:{start}: the sentence has not ended by line {number}; put an empty line after each"
                 )
         elif block:
+            torn = block[-1][0] == "#" and any(map(_OF_WORDS.match, block))
             yield start, block
             block = []
     if block:
         yield start, block
+
+
+def behind_tokens(sentence: Sentence, tokens: list[str]) -> Sentence:
+    """The tree with tokens in front that are not words: dependents of the first root, without label and tag."""
+    if not tokens:
+        return sentence
+    shift, unknown = len(tokens), ["_"] * len(tokens)
+    if not sentence.is_parsed:
+        head = UNPARSED
+    else:
+        head = sentence.heads.index(ROOT) + shift if sentence.heads else ROOT
+    return Sentence(
+        [*tokens, *sentence.forms],
+        [head] * shift + [other + shift if other >= 0 else other for other in sentence.heads],
+        [*unknown, *sentence.deprels],
+        [*unknown, *sentence.upos],
+    )
 
 
 def without_parse(words: list[str]) -> Sentence:

@@ -1,6 +1,7 @@
 """From subwords back to words."""
 
 import re
+from collections.abc import Collection
 from enum import StrEnum
 
 from .text import TreeFormatError, quoted
@@ -26,6 +27,12 @@ def split_words(tokens: list[str], subword_type: str, place: str) -> tuple[list[
         return join_subwords(tokens, subword_type)
     except ValueError as error:
         raise TreeFormatError(f"{place}: {error}") from None
+
+
+def cut_control_tokens(tokens: list[str], control: Collection[str]) -> tuple[list[str], list[str]]:
+    """The tokens at the beginning of a sentence that are `control` tokens, such as <BT>, and the others."""
+    count = next((n for n, token in enumerate(tokens) if token not in control), len(tokens))
+    return tokens[:count], tokens[count:]
 
 
 def check_length(line: str, subword_type: str, most: int, place: str, option: str = "--max-words") -> None:

@@ -10,6 +10,8 @@ from typing import IO
 
 MAX_LINE = 2**24
 """Longest line in characters; a small `.gz` with longer ones could fill the memory."""
+SYMBOLS = {"<s>", "<pad>", "</s>", "<unk>"}
+"""Beginning, padding, end and unknown word in the dictionaries of fairseq."""
 SHOWN = 60
 """Most characters of a field that a message quotes."""
 
@@ -75,6 +77,16 @@ def refuse_spaces(line: str, place: str) -> None:
         raise TreeFormatError(
             f"{place}: contains U+{ord(other[0]):04X}, a space to fairseq but not to subword-nmt; make it one: "
             "perl -CSD -pe 's/[^\\S\\n]|[\\x1c-\\x1f]/ /g' < OLD > NEW"
+        )
+
+
+def refuse_symbols(line: str, place: str) -> None:
+    """Raise TreeFormatError if a word of a line is spelled like a symbol of fairseq's dictionaries, such as <pad>."""
+    found = SYMBOLS.intersection(line.split()) if "<" in line else ()
+    if found:
+        raise TreeFormatError(
+            f"{place}: the word {min(found)} is a symbol of fairseq's dictionaries; remove it, or write it in another "
+            "way, such as &lt;…&gt;"
         )
 
 

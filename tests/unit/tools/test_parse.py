@@ -167,6 +167,23 @@ def test_subwords_are_joined(fake, tmp_path, kind, line):
     assert [tree.forms for tree in read_conllu(tmp_path / "out")] == [["undo", "it"]]
 
 
+@pytest.mark.parametrize(
+    ("line", "options", "said"),
+    [
+        ("the pre@@ train ed", (), "1 of 2 lines have subwords (@@ or ▁), which are parsed as words; give --subword"),
+        ("▁the ▁pre train", (), "1 of 2 lines have subwords"),
+        ("the pre@@ train ed", ("--subword-type", "subword_nmt"), None),
+        ("it &apos;s", (), "1 of 2 lines have words such as &apos;"),
+        ("a@@b & c; a▁b", (), None),
+    ],
+)
+def test_subwords_and_escapes_are_counted(fake, tmp_path, capsys, line, options, said):
+    (tmp_path / "text").write_text(f"{line}\na b\n", encoding="utf-8")
+    run(tmp_path / "text", tmp_path / "out", *options)
+    error = capsys.readouterr().err
+    assert "warning" not in error if said is None else f"text: {said}" in error
+
+
 def test_stdin_and_stdout(fake, text, monkeypatch, capfdbinary):
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(text.read_bytes())))
     monkeypatch.setattr(sys, "stdout", open(os.dup(1), "w"))

@@ -476,7 +476,7 @@ def test_logging_is_left_as_it_was_found(tmp_path, corpus, capsys):
     run(tmp_path)
     assert [(list(logger.handlers), logger.level) for logger in loggers] == before
     shown = capsys.readouterr()
-    assert shown.out == "" and "train.en.conllu: {'sentences': 12" in shown.err
+    assert shown.out == "" and "train.en.conllu: 12 sentences, " in shown.err
 
 
 def test_messages_name_the_directory_that_is_there(tmp_path, corpus, capsys):
@@ -576,6 +576,53 @@ def test_a_long_sentence_is_refused_before_work_begins(tmp_path, corpus, capsys,
     data = run(tmp_path, "--max-words", 4097)
     distances = ArrayReader(f"{data}/test.en-de.en.distances")[2]
     assert len(distances) == 4098 * 4097 // 2 and np.bincount(distances).tolist() == [0, 4097, 4096 * 4097 // 2]
+
+
+def test_trees_that_do_not_fit_are_found_before_the_text_is_binarized(tmp_path, corpus, capsys, monkeypatch):
+    (tmp_path / "text" / "train.en").write_text("other words\n" * SPLITS["train"])
+    monkeypatch.setattr(fairseq_preprocess, "main", lambda _: pytest.fail("the text was binarized"))
+    assert "train.en:1 (" in fails(capsys, tmp_path)
+
+
+def test_empty_and_repeated_texts_are_told(tmp_path, corpus, capsys):
+    text = tmp_path / "text"
+    targets = (text / "train.de").read_text().splitlines()
+    (text / "train.de").write_text("\n".join(["", "", *targets[2:]]) + "\n")
+    (text / "valid.de").write_bytes((text / "valid.en").read_bytes())
+    for end in ("en", "en.conllu"):
+        (text / f"test.{end}").write_bytes((text / f"valid.{end}").read_bytes())
+    (text / "test.de").write_text("x\n" * SPLITS["valid"])
+    run(tmp_path)
+    said = capsys.readouterr().err
+    assert f"train.de: 2 of {SPLITS['train']} lines are empty" in said
+    assert said.count("are the same text") == 3  # of valid.en, valid.de and test.en
+    assert f"{text / 'valid.en'} and {text / 'test.en'} are the same text" in said
+
+
+def test_control_tokens_are_dependents_of_the_root(tmp_path, corpus, capsys):
+    """Of the first one; they are not words of the trees, and stand at the beginning only."""
+    forest = Item([["a"], ["<BT>"], ["c"]], [1, -1, -1])
+    given = [forest, Item([["a"]], [-2]), Item([], []), *corpus["test"]]
+    tokens = [["<BT>"], ["<BT>"], ["<2de>", "<BT>"], ["<2de>", "<BT>"], [], ["<BT>"], ["<BT>"]]
+    write_split(tmp_path / "text" / "test", given)
+    lines = [" ".join([*control, item.text()]) for control, item in zip(tokens, given, strict=True)]
+    (tmp_path / "text" / "test.en").write_text("".join(f"{line.strip()}\n" for line in lines))
+    data = run(tmp_path, "--allow-unparsed", "--control-tokens", "<BT>", "<2de>")
+    expected = []
+    for control, item in zip(tokens, given, strict=True):
+        shift = len(control)
+        head = item.heads.index(-1) + shift if -1 in item.heads else min(item.heads, default=-1)
+        heads = [head + shift if head >= 0 else head for head in item.heads]
+        expected.append(
+            Item(
+                [*([token] for token in control), *item.pieces],
+                [head] * shift + heads,
+                ["_"] * shift + item.deprels,
+                ["_"] * shift + item.upos,
+            )
+        )
+    assert read_manifest(data, "en", "de")["control_tokens"] == ["<BT>", "<2de>"]
+    check_split(data, "test", expected)
 
 
 def test_long_sentences_come_in_smaller_chunks(monkeypatch):
