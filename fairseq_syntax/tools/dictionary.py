@@ -16,7 +16,7 @@ import sys
 from collections import Counter
 
 from ..files import written
-from ..trees.text import token_lines
+from ..trees.text import refuse_symbols, token_lines
 from .verb import Verb, add_shared
 
 
@@ -35,46 +35,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    dictionary = open_dictionary(args.train, args.extra)
+    words = open_dictionary(args.train, args.extra)
     with written(args.output) as file:
-        dictionary.save(file)
-    seen = sum(count > 0 for count in dictionary.count[dictionary.nspecial :])
-    unseen = len(dictionary) - dictionary.nspecial - seen
+        file.writelines(f"{word} {count}\n" for word, count in words.items())
+    seen = sum(count > 0 for count in words.values())
     print(
-        f"fairseq-syntax dictionary: {args.output}: {seen} words of the training text, {unseen} others with count 0",
+        f"fairseq-syntax dictionary: {args.output}: {seen} words of the training text, {len(words) - seen} others with "
+        "count 0",
         file=sys.stderr,
     )
 
 
-def open_dictionary(train: list[str], extra: list[str]):
-    """A fairseq dictionary of the words of the training files, by frequency, and of new words of `extra`, with count 0.
+def open_dictionary(train: list[str], extra: list[str]) -> dict[str, int]:
+    """Counts of the words of the training files, by frequency, and of new words of `extra`, which is 0.
 
-    The order of lines and training files does not matter. Another file at the end of `extra` leaves earlier indices
-    unchanged. Raises ValueError: the training text has no words.
+    They are in the order of fairseq's dictionary, without dummy words up to a multiple of 8. Neither the order of lines
+    nor that of training files matters, and another file at the end of `extra` leaves earlier words where they are.
+    Raises ValueError: the training text has no words.
     """
-    from fairseq.data import Dictionary
-
-    dictionary = Dictionary()
-    for path in train:
-        for word, count in count_words(path).items():
-            dictionary.add_symbol(word, count)
-    if len(dictionary) == dictionary.nspecial:
+    counts = sum(map(count_words, train), Counter())
+    if not counts:
         raise ValueError(f"{', '.join(train)}: no words; give the training text that will be binarized")
-    # without this factor, fairseq would add dummy words up to a multiple of 8
-    dictionary.finalize(threshold=0, padding_factor=1)
+    words = dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
     for path in extra:
         for word in sorted(count_words(path)):
-            dictionary.add_symbol(word, 0)
-    return dictionary
+            words.setdefault(word, 0)
+    return words
 
 
 def count_words(path: str) -> Counter:
-    """Counts of the words of a text, split as in fairseq. Raises TreeFormatError as `token_lines` does."""
-    from fairseq.tokenizer import tokenize_line
-
-    counts = Counter()
-    for _, line in token_lines(path):
-        counts.update(tokenize_line(line))
+    """Counts of the words of a text. Raises TreeFormatError as `token_lines` and `refuse_symbols` do."""
+    counts: Counter = Counter()
+    for number, line in token_lines(path):
+        refuse_symbols(line, f"{path}:{number}")
+        counts.update(line.split())
     return counts
 
 

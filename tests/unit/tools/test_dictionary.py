@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fairseq_syntax.tools.dictionary import main, open_dictionary
 
-TRAIN = "the cat sleeps\nthe dog\n\nThe dog sleeps <unk> sleeps\n"
+TRAIN = "the cat sleeps\nthe dog\n\nThe dog sleeps sleeps\n"
 EXTRA = "the  hat\tcats\n"
 # letters, specials, and spaces of all kinds, at which fairseq splits
 TEXTS = st.text(st.sampled_from("abc é字#<>\t\n\u3000\u00a0\u2028\x85"), max_size=40)
@@ -35,6 +35,12 @@ def test_words_of_the_training_text_then_others(texts, capsys):
     assert capsys.readouterr().err == (
         f"fairseq-syntax dictionary: {texts}/new/dict.en.txt: 5 words of the training text, 2 others with count 0\n"
     )
+
+
+def test_symbols_of_fairseq_are_refused(texts, capsys):
+    (texts / "valid.en").write_text("a\n<s> b\n")
+    assert run(texts, "--extra", str(texts / "valid.en")) == 1
+    assert f"{texts}/valid.en:2: the word <s> is a symbol of fairseq's dictionaries" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("end, unpack", [("", ""), (".gz", "gunzip {}.gz; ")])
@@ -77,7 +83,7 @@ def test_another_text_at_the_end_changes_no_number(texts):
     (texts / "test.en").write_text("a hat\n", encoding="utf-8")
     train, valid, test = (str(texts / f"{name}.en") for name in ("train", "valid", "test"))
     before, after = open_dictionary([train], [valid]), open_dictionary([train], [valid, test])
-    assert after.symbols == [*before.symbols, "a"]
+    assert list(after) == [*before, "a"]
 
 
 def test_several_files_plain_and_gzipped(texts, capsys):

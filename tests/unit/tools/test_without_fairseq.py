@@ -22,9 +22,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-@pytest.mark.parametrize(
-    "command", ["preprocess --help", "average --input a.pt --output b.pt", "dictionary --train a --output -"]
-)
+@pytest.mark.parametrize("command", ["preprocess --help", "average --input a.pt --output b.pt"])
 def test_without_fairseq_there_is_one_message(command, repository):
     program, *arguments = command.split()
     done = subprocess.run(
