@@ -10,7 +10,7 @@ import typing
 
 from .checkpoint_files import check_architecture, check_state, no_checkpoint, open_checkpoint, reason
 from .checkpoint_options import forget_places
-from .repair_registry import LOAD, Differs, Replacement, expect, repair
+from .repair_registry import Differs, Replacement, expect, repair
 
 
 class SamePath(list):
@@ -149,7 +149,6 @@ def refuse_bad_checkpoints():
     """
     from fairseq import checkpoint_utils
     from fairseq.file_io import PathManager
-    from fairseq.trainer import Trainer
 
     def load_checked(load, path, arg_overrides=None, *rest, **options):
         open_checkpoint(PathManager.get_local_path(path))
@@ -176,37 +175,24 @@ def refuse_bad_checkpoints():
                     f"{files}: does not fit the dictionaries in {data} ({reason(error)}); give the data directory that "
                     "the model was trained on"
                 ) from None
+            if "key(s) in state_dict" not in str(error):
+                raise
             kept = [side for side in ("encoder", "decoder") if (arg_overrides or {}).get(f"{side}_layers_to_keep")]
             if len(kept) == 1:
                 raise ValueError(
                     f"--model-overrides: {kept[0]}_layers_to_keep alone makes fairseq drop all layers of the other; "
                     "give both encoder_layers_to_keep and decoder_layers_to_keep"
                 ) from None
-            if "key(s) in state_dict" in str(error):
-                raise ValueError(
-                    f"{files}: parameters are not those of a model of its options ({reason(error)}); the file is "
-                    "damaged, or from another version"
-                ) from None
-            raise
+            raise ValueError(
+                f"{files}: parameters are not those of a model of its options ({reason(error)}); the file is damaged, "
+                "or from another version"
+            ) from None
         except (AttributeError, KeyError, TypeError, AssertionError) as error:
             raise ValueError(
                 f"{files}: not a checkpoint of fairseq (no model of its options: {reason(error)})"
             ) from error  # it may be a fault of a model of the user's own
 
-    def load_into(load, self, filename, *rest, **options):
-        try:
-            return load(self, filename, *rest, **options)
-        except Exception as error:
-            if "please ensure that the architectures match" not in str(error):
-                raise
-            raise ValueError(
-                f"{filename}: its parameters do not fit the model ({reason(error.__context__)}); give the --arch and "
-                "options that it was trained with, and, if embeddings differ, data with its dictionaries (--srcdict, "
-                "--tgtdict)"
-            ) from None
-
     return [
-        Replacement(Trainer, "load_checkpoint", LOAD, load_into),
         Replacement(checkpoint_utils, "load_checkpoint_to_cpu", "path arg_overrides load_on_all_ranks", load_checked),
         Replacement(
             checkpoint_utils, "load_model_ensemble_and_task", "filenames arg_overrides task strict", load_by_name

@@ -12,8 +12,6 @@ if os.environ.get("LOGLEVEL", "").upper() != "DEBUG":
     # importing fairseq leaves the root logger at DEBUG, though nobody asked for it
     logger.setLevel(logging.INFO)
 
-LOAD = "self filename reset_optimizer reset_lr_scheduler optimizer_overrides reset_meters"
-"""Parameters of `Trainer.load_checkpoint`."""
 VARIABLE = "FAIRSEQ_SYNTAX_WITHOUT"
 REPAIRS: dict[str, Callable] = {}
 

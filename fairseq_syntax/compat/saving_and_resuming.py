@@ -3,8 +3,8 @@
 import os
 import sys
 
-from .checkpoint_files import open_checkpoint
-from .repair_registry import LOAD, Replacement, expect, repair
+from .checkpoint_files import open_checkpoint, reason
+from .repair_registry import Replacement, expect, repair
 
 
 @repair("whole-copies")
@@ -26,6 +26,10 @@ def whole_copies():
         return done
 
     return [Replacement(PathManager, "copy", "src_path dst_path overwrite", copy_whole)]
+
+
+# of Trainer.load_checkpoint
+_LOAD = "self filename reset_optimizer reset_lr_scheduler optimizer_overrides reset_meters"
 
 
 @repair("last-validation")
@@ -50,7 +54,7 @@ def step_after_resuming():
             self.lr_step(position["epoch"] - 1, state["val_loss"])
         return state
 
-    return [Replacement(Trainer, "load_checkpoint", LOAD, load_and_step)]
+    return [Replacement(Trainer, "load_checkpoint", _LOAD, load_and_step)]
 
 
 @repair("patience")
@@ -92,7 +96,7 @@ def keep_patience():
 
     return [
         Replacement(Trainer, "save_checkpoint", "self filename extra_state", save_with_patience),
-        Replacement(Trainer, "load_checkpoint", LOAD, load_with_patience),
+        Replacement(Trainer, "load_checkpoint", _LOAD, load_with_patience),
         Replacement(Plateau, "state_dict", "self", plateau_state),
         Replacement(Plateau, "load_state_dict", "self state_dict", load_plateau),
     ]
@@ -120,7 +124,8 @@ def refuse_another_system():
 
     fairseq loads whatever parameters fit: PASCAL goes on from a Transformer without a word, LISA as soon as fairseq's
     advice `--reset-optimizer` is followed. Warm starts that name a checkpoint (`--finetune-from-model`,
-    `--restore-file`) are left alone. Can go when fairseq compares the names.
+    `--restore-file`) are left alone, but a message about parameters that do not fit says which. Can go when fairseq
+    compares the names.
     """
     from fairseq.dataclass.configs import CheckpointConfig
     from fairseq.tasks import TASK_REGISTRY
@@ -142,6 +147,15 @@ def refuse_another_system():
                         f"{filename} was trained with {option} {value}, not {now[option]}; give every system a "
                         f"--save-dir of its own (to start from these weights: --finetune-from-model {filename}, too)"
                     )
-        return load(self, filename, *rest, **options)
+        try:
+            return load(self, filename, *rest, **options)
+        except Exception as error:
+            if "please ensure that the architectures match" not in str(error):
+                raise
+            raise ValueError(
+                f"{filename}: its parameters do not fit the model ({reason(error.__context__ or error)}); give the "
+                "--arch and the options that it was trained with, and, if embeddings differ, data with its "
+                "dictionaries (--srcdict, --tgtdict)"
+            ) from None
 
-    return [Replacement(Trainer, "load_checkpoint", LOAD, load_own)]
+    return [Replacement(Trainer, "load_checkpoint", _LOAD, load_own)]

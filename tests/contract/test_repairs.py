@@ -75,7 +75,6 @@ PLACES = {
     "bad-checkpoints": [
         (checkpoint_utils, "load_checkpoint_to_cpu"),
         (checkpoint_utils, "load_model_ensemble_and_task"),
-        (Trainer, "load_checkpoint"),
     ],
     "data-as-code": [(FastaDataset, "exists"), (file_utils, "load_archive_file"), (codedataset, "parse_manifest")],
     "whole-copies": [(PathManager, "copy")],
