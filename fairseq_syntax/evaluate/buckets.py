@@ -156,7 +156,8 @@ def read_parses(path: str | Path, numbers: Sequence[int], sources: Sequence[str]
 
 def _check_words(sentence: Sentence, words: list[str], place: str) -> None:
     """Raise ValueError if the words of a tree are not those of the source; <unk> matches any word."""
-    for forms in (sentence.forms, sentence.collapse_ranges().forms):
+    for tree in (sentence, sentence.collapse_ranges()):
+        forms = " ".join(tree.forms).split()  # one may hold a space
         pairs = zip(words, forms, strict=False)
         same = all(word.lower() == form.lower() or "<unk>" in word + form for word, form in pairs)
         if same and len(words) == len(forms):

@@ -22,7 +22,7 @@ MAX_WORDS = 4096
 _COLUMNS = 10
 _RANGE = re.compile(r"([1-9][0-9]*)-([1-9][0-9]*)")
 _EMPTY_NODE = re.compile(r"(0|[1-9][0-9]*)\.[1-9][0-9]*")
-_OF_WORDS = re.compile(r"# *(sent_id *=|text *= *\S)")
+_OF_WORDS = re.compile(r"^# *text *= *\S", re.MULTILINE)
 _DIGITS = 9  # of the largest number; Python refuses to convert several thousand
 _CYCLE = 6  # words of a cycle in a message
 
@@ -133,7 +133,7 @@ def read_blocks(lines: Iterable[str], name: str) -> Iterator[tuple[int, list[str
                     f"{name}:{start}: the sentence has not ended by line {number}; put an empty line after each"
                 )
         elif block:
-            torn = block[-1][0] == "#" and any(map(_OF_WORDS.match, block))
+            torn = block[-1][0] == "#" and bool(_OF_WORDS.search("\n".join(block)))
             yield start, block
             block = []
     if block:

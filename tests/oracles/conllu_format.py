@@ -3,6 +3,7 @@ demands of it. https://universaldependencies.org/format.html
 """
 
 import gzip
+import itertools
 import re
 from dataclasses import dataclass
 
@@ -30,7 +31,12 @@ class Tree:
 
 def read(data: bytes, packed: bool = False) -> list[Tree]:
     """The sentences of a file."""
-    return [sentence(block, begin) for begin, block in blocks(text(data, packed))]
+    found = blocks(text(data, packed))
+    for (_, before), (_, block) in itertools.pairwise(found):
+        named = any(re.match("# *text *= *[^ ]", line) for line in before)
+        if named and all(line.startswith("#") for line in before) and not block[0].startswith("#"):
+            raise Invalid("an empty line between comments and words")
+    return [sentence(block, begin) for begin, block in found]
 
 
 def text(data: bytes, packed: bool = False) -> str:
