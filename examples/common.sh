@@ -80,17 +80,17 @@ system_options() {
 }
 
 # Make the corpus of the multi-task system, which reads its trees as target text (Currey & Heafield 2019), and
-# binarize it: multitask_data BPE FOLDER DATA SPLIT …
+# binarize it: multitask_data BPE FOLDER DATA SPLIT …; TASK_SYMBOL is as in linearize --symbol
 #   BPE: folder of the text in subwords;  FOLDER: for the corpus;  DATA: data directory;  SPLIT: valid, test, …
 multitask_data() {
     local bpe="$1" folder="$2" data="$3" split tests=()
     shift 3
     run mkdir -p "$folder"
     run fairseq-syntax linearize --input "$bpe/train" --source-lang "$SOURCE" --target-lang "$TARGET" \
-        --output "$folder/train" --overwrite
+        --output "$folder/train" --symbol "${TASK_SYMBOL:-both}" --overwrite
     for split in "$@"; do
         run fairseq-syntax linearize --input "$bpe/$split" --source-lang "$SOURCE" --target-lang "$TARGET" \
-            --output "$folder/$split" --translate-only --overwrite
+            --output "$folder/$split" --translate-only --symbol "${TASK_SYMBOL:-both}" --overwrite
         [[ "$split" == valid ]] || tests+=("$folder/$split")
     done
     run rm -rf "$data"

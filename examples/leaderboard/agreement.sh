@@ -57,7 +57,7 @@ for kind in gold parser random; do
     run fairseq-syntax preprocess --source-lang en --target-lang de --srcdict "$OUT/dict.open.en.txt" "${prefixes[@]}" \
         --destdir "$OUT/data-bin-open-$kind"
 done
-multitask_data "$corpus" "$OUT/multitask" "$OUT/data-bin-multitask" valid test challenge
+TASK_SYMBOL=start multitask_data "$corpus" "$OUT/multitask" "$OUT/data-bin-multitask" valid test challenge
 run fairseq-preprocess --source-lang en --target-lang de --padding-factor 1 --trainpref "$OUT/characters/train" \
     --validpref "$OUT/characters/valid" --testpref "$OUT/characters/test,$OUT/characters/challenge" \
     --destdir "$OUT/data-bin-characters"

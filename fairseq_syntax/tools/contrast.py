@@ -40,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--output", metavar="FILE", help="record of this system, as JSON; - is stdout, instead of the tables")
     verb.add_preparation(parser)
     add("--source-prefix", default="", metavar="TOKENS", help="tokens to put before every source, such as <translate>")
+    add("--source-suffix", default="", metavar="TOKENS", help="tokens to put behind every source")
     verb.add_parsers(parser)
     verb.add_shared(parser, "--max-tokens")
     verb.add_format(parser)
@@ -63,6 +64,7 @@ def contrast(
     score: str = "sum",
     preparation: Preparation | None = None,
     source_prefix: str = "",
+    source_suffix: str = "",
     max_tokens: int = 4000,
 ):
     """The `evaluate.contrast.Record` of a model's scores of minimal pairs.
@@ -73,7 +75,7 @@ def contrast(
         name: name of the system.
         score: `sum` or `mean` of token log-probabilities.
         preparation: preparation of both sides; None for text that is already segmented.
-        source_prefix: tokens to put before every source.
+        source_prefix, source_suffix: tokens to put before and behind every source.
         max_tokens: largest batch, in tokens.
 
     Raises ValueError: the model does not translate, or a sentence is too long or cannot be parsed.
@@ -86,7 +88,7 @@ def contrast(
     preparation = preparation or Preparation()
     prepare = [preparation.of_side(side, language) for side, language in enumerate((cfg.source_lang, cfg.target_lang))]
     forced = loaded.forced_scores(
-        [f"{source_prefix} {prepare[0](source)}".strip() for source in pairs.sources],
+        [" ".join(filter(None, (source_prefix, prepare[0](source), source_suffix))) for source in pairs.sources],
         [[prepare[1](text) for text in pair] for pair in zip(pairs.correct, pairs.incorrect, strict=True)],
         [f"{pairs.source_path}:{number}" for number in range(1, len(pairs) + 1)],
         max_tokens,
@@ -123,7 +125,8 @@ def run(args: argparse.Namespace) -> None:
         check_records([*records, Record(name, pairs.digest, args.score, [], [], pairs.details)])
         loaded.choose_parser(args.parser, verb.parser_options(args))
         preparation = verb.preparation_of(args)
-        records.append(contrast(loaded, pairs, name, args.score, preparation, args.source_prefix, args.max_tokens))
+        ends = args.source_prefix, args.source_suffix
+        records.append(contrast(loaded, pairs, name, args.score, preparation, *ends, args.max_tokens))
     if args.output:
         with written(args.output) as out:
             out.write(records[-1].as_json())

@@ -1,9 +1,9 @@
 """fairseq-syntax linearize: make a multi-task corpus, to learn translation and parsing together.
 
 One Transformer learns from two kinds of pairs (Currey & Heafield 2019),
-  <translate> source  ->  target
-  <parse> source      ->  parse of the source, as brackets without words
-and translates text that begins with <translate>. Every line pair of the input gives one <translate> pair, in the same
+  <translate> source <translate>  ->  target
+  <parse> source <parse>          ->  parse of the source, as brackets without words
+and translates text between two <translate>. Every line pair of the input gives one <translate> pair, in the same
 order, and one <parse> pair, unless the line is empty or has no parse.
 
 examples:
@@ -50,6 +50,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--parses", metavar="FILE", help="linearised parses instead of trees, one per line, such as constituency parses"
     )
+    add(
+        "--symbol",
+        choices=["both", "start"],
+        default="both",
+        help="the task is named at both ends of a source, as by Bugliarello & Okazaki (2020), or at its start "
+        "(default: both)",
+    )
     add("--translate-only", action="store_true", help="write no <parse> pairs: for validation and test sets")
     add_shared(parser, "--overwrite")
     add(
@@ -77,6 +84,7 @@ def linearize_corpus(
     parses: str | None = None,
     translate_only: bool = False,
     subword_type: str = SubwordType.subword_nmt,
+    symbol: str = "both",
 ) -> dict[str, int]:
     """Write both sides of the corpus, or nothing if that fails; see --help for the arguments.
 
@@ -97,7 +105,8 @@ def linearize_corpus(
             open(targets, "w", encoding="utf-8", newline="\n") as second,
         ):
             for task, source_text, target_text in _pairs(streams):
-                first.write(f"{task} {source_text}".rstrip() + "\n")
+                ends = [task, source_text, task if symbol == "both" else ""]
+                first.write(" ".join(filter(None, ends)) + "\n")
                 second.write(target_text + "\n")
                 counts[task] += 1
         # a new file must never be next to an old one, even if the program is killed here
@@ -141,9 +150,8 @@ def run(args: argparse.Namespace) -> None:
     languages = (args.source_lang, args.target_lang)
     outputs = [f"{args.output}.{language}" for language in languages]
     refuse_existing(outputs, args.overwrite)
-    counts = linearize_corpus(
-        args.input, args.output, languages, args.trees_suffix, args.parses, args.translate_only, args.subword_type
-    )
+    settings = (args.trees_suffix, args.parses, args.translate_only, args.subword_type, args.symbol)
+    counts = linearize_corpus(args.input, args.output, languages, *settings)
     print(
         f"fairseq-syntax linearize: {', '.join(outputs)}: {counts[TRANSLATE]} sentences to "
         f"translate, {counts[PARSE]} to parse",

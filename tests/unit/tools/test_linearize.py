@@ -51,14 +51,19 @@ def test_pairs_are_interleaved(corpus):
     assert run(corpus) == 0
     assert output(corpus) == [
         [
-            "<translate> a cat", "<parse> a cat", "<translate>",
-            "<translate> sleep@@ s !", "<parse> sleep@@ s !", "",
+            "<translate> a cat <translate>", "<parse> a cat <parse>", "<translate> <translate>",
+            "<translate> sleep@@ s ! <translate>", "<parse> sleep@@ s ! <parse>", "",
         ],
         [
             "eine Katze", "(root (det ) )", "leer", "schläft !", "(root (punct ) )", "",
         ],
     ]  # fmt: skip
     assert sorted(path.name for path in (corpus / "new").iterdir()) == ["out.de", "out.en"]
+
+
+def test_the_task_at_the_start_only(corpus):
+    assert run(corpus, "--symbol", "start") == 0
+    assert output(corpus)[0][:4] == ["<translate> a cat", "<parse> a cat", "<translate>", "<translate> sleep@@ s !"]
 
 
 def test_an_empty_line_needs_no_tree(corpus):
@@ -73,7 +78,7 @@ def test_translate_only_needs_no_trees(corpus):
     (corpus / "in.en.conllu").unlink()
     assert run(corpus, "--translate-only") == 0
     assert output(corpus) == [
-        ["<translate> a cat", "<translate>", "<translate> sleep@@ s !", ""],
+        ["<translate> a cat <translate>", "<translate> <translate>", "<translate> sleep@@ s ! <translate>", ""],
         ["eine Katze", "leer", "schläft !", ""],
     ]
 
