@@ -38,12 +38,18 @@ def local(scores, query, net, **options):
 def around(scores, place, window=10.0, softmax="window"):
     """Eqs. 6-8 around a position."""
     length = len(scores)
-    row = min(math.floor(place), length - 1)
-    inside = [abs(j - row) <= window for j in range(length)]
-    weights = some_softmax(scores, inside if softmax == "window" else [True] * length)
+    if softmax == "sentence":  # to the letter: tokens 1, 2, … stand at their numbers
+        centres = list(range(1, length + 1))
+        inside = [place - window <= j <= place + window for j in centres]
+        weights = some_softmax(scores, [True] * length)
+    else:
+        row = min(math.floor(place), length - 1)
+        centres = [j + 0.5 for j in range(length)]
+        inside = [abs(j - row) <= window for j in range(length)]
+        weights = some_softmax(scores, inside)
     return [
-        weight * torch.exp(-((j + 0.5 - place) ** 2) / (2 * (window / 2) ** 2)) if near else weight * 0
-        for j, (weight, near) in enumerate(zip(weights, inside, strict=True))
+        weight * torch.exp(-((centre - place) ** 2) / (2 * (window / 2) ** 2)) if near else weight * 0
+        for centre, weight, near in zip(centres, weights, inside, strict=True)
     ]
 
 

@@ -41,6 +41,11 @@ def lisa_loss(logits: Tensor, parents: Tensor) -> Tensor:
     return -wrong.gather(2, parents.unsqueeze(-1)).sum()
 
 
+def lisa_attention(logits: Tensor) -> Tensor:
+    """Weights (B, dependents, heads) of the parsing head: every column takes part, padding too."""
+    return logits.softmax(-1)
+
+
 def clamped_diagonal(phi: Tensor) -> Tensor:
     """Scores of SA-NMT's release: the mask that should take the diagonal out leaves nothing else; then a clamp.
 

@@ -150,7 +150,9 @@ class LocalWeights(SourceWeights):
 
     Args:
         window: D, tokens on either side; may be infinite. The standard deviation of the Gaussian is D / 2.
-        softmax: over the window, or over the sentence. Either way, as published, the weights sum to less than one.
+        softmax: `window`: token j, from 0, has its middle at j + 1/2, and the window has 2 D + 1 whole tokens, as
+            Luong et al. have it. `sentence`, eq. 6 to the letter: token j, from 1, stands at j, the window is
+            [p - D, p + D], and the softmax is over the sentence. Either way, the weights sum to less than one.
     """
 
     def __init__(self, query_size: int, window: float = 10.0, softmax: LocalSoftmax = LocalSoftmax.window):
@@ -162,12 +164,16 @@ class LocalWeights(SourceWeights):
     def forward(self, scores, query, memory, state):
         position = self.position(query, memory["length"])
         columns = positions_of(memory)
-        row = centre_row(position, memory["length"])
-        inside = memory["keep"] & ((columns - row.unsqueeze(1)).abs() <= self.window)
-        # the middle of token j is j + 1/2
-        offset = columns + 0.5 - position.unsqueeze(1)
+        if self.softmax == LocalSoftmax.sentence:
+            offset = columns + 1 - position.unsqueeze(1)
+            inside = memory["keep"] & (offset.abs() <= self.window)
+            weights = global_weights(scores, memory["keep"])
+        else:
+            offset = columns + 0.5 - position.unsqueeze(1)
+            row = centre_row(position, memory["length"])
+            inside = memory["keep"] & ((columns - row.unsqueeze(1)).abs() <= self.window)
+            weights = global_weights(scores, inside)
         log_gaussian = -2 * (offset / self.window) ** 2
-        weights = global_weights(scores, inside if self.softmax == LocalSoftmax.window else memory["keep"])
         weights = weights * log_gaussian.exp() * inside
         return weights, {"position": position}, state
 

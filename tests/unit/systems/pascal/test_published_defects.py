@@ -14,6 +14,7 @@ from oracles import published_code
 from fairseq_syntax.systems.lisa.criterion import parse_loss
 from fairseq_syntax.systems.pascal.attention import ParentScaledAttention
 from fairseq_syntax.systems.pascal.parent_kernel import parent_weights
+from fairseq_syntax.systems.transformer.headwise_attention import masked_softmax
 from fairseq_syntax.trees.matrix_tree import head_marginals
 
 # setting -> scaled heads of 8
@@ -105,6 +106,14 @@ def test_published_lisa_loss_is_another():
     perfect = torch.full((1, 4, 4), -50.0).scatter(2, parents[:1].unsqueeze(-1), 50.0)
     ours, _, _ = parse_loss(perfect, parents[:1], mask[:1])
     assert float(ours) < 1e-6 and float(published_code.lisa_loss(perfect, parents[:1])) > 3
+
+
+def test_published_lisa_attends_to_padding():
+    torch.manual_seed(3)
+    logits, mask = torch.randn(1, 3, 5), torch.tensor([[False, False, False, True, True]])
+    ours, theirs = masked_softmax(logits, mask), published_code.lisa_attention(logits)
+    torch.testing.assert_close(ours[..., :3], logits[..., :3].softmax(-1))
+    assert not ours[..., 3:].any() and theirs[..., 3:].sum(-1).min() > 0.05
 
 
 def test_released_sa_nmt_does_not_look_at_arcs():

@@ -91,6 +91,13 @@ def test_local_equals_the_equations(left_pad, window, softmax):
         torch.testing.assert_close(found[b], expected, atol=1e-12, rtol=0)
 
 
+def test_windows_of_the_two_readings():
+    """J = 21, D = 3, p = 5.5: tokens 3 to 9, with the middle of token j at j - 1/2; or, to the letter, 3 to 8."""
+    for softmax, tokens in (("window", range(3, 10)), ("sentence", range(3, 9))):
+        found = local([5.5], [21], torch.zeros(1, 21, dtype=torch.double), window=3, softmax=softmax)[0]
+        assert (found.nonzero().flatten() + 1).tolist() == list(tokens)
+
+
 @pytest.mark.parametrize("softmax", ["window", "sentence"])
 @pytest.mark.parametrize("length", [1, 2, 30])
 def test_local_is_finite_at_the_ends(length, softmax):
