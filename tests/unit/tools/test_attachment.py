@@ -183,10 +183,12 @@ def test_gold_baseline_and_model(latent, trained, run, tmp_path, capsys):
     capsys.readouterr()
     gold = list(read_conllu(path))
     of_gold, arcs = shares(gold, [tree.heads for tree in gold])
+    of_left, _ = shares(gold, [[*range(1, len(tree.upos)), -1] for tree in gold])
     of_model, _ = shares(gold, [tree.heads for tree in read_conllu(output)])
     table = run(*model, "--gold", path, "--grammar")[-1]
     assert table[0] == ["head", "child", "gold", "L", "R", "sa_nmt_shared_tiny"]
     assert [row[:3] for row in table[1:]] == [[head, child, of_gold(head, child)] for head, child, *_ in table[1:]]
+    assert [row[3] for row in table[1:]] == [of_left(head, child) for head, child, *_ in table[1:]]
     assert [row[5] for row in table[1:]] == [of_model(head, child) for head, child, *_ in table[1:]]
     assert [arcs[row[0], row[1]] for row in table[1:]] == [count for _, count in arcs.most_common(20)]
     assert [row[2:] for row in run("--gold", path, "--predicted", output, "--grammar")[-1][1:]] == [
