@@ -21,9 +21,10 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 : "${LR:=7e-4 transformer=1e-3}"              # authors' scripts: 1e-3 for the baseline of every task
 : "${WARMUP:=8000}" "${BEAM:=4}" "${LENPEN:=0.6}"
 : "${SAVE_UPDATES:=500}"                      # updates between validations
+: "${VARIANT:=}"                              # name of a training with other options, before the system's in its files
 
 TEXT="$OUT/text" BPE="$OUT/bpe" PAIR="$SOURCE-$TARGET"
-DATA="$OUT/data-bin-$PAIR"
+DATA="$OUT/data-bin-$PAIR" RUN="$PAIR${VARIANT:+-$VARIANT}"
 LANGUAGES=("$SOURCE" "$TARGET") # in the order of the alphabet, so that both directions make the same files
 [[ "$SOURCE" < "$TARGET" ]] || LANGUAGES=("$TARGET" "$SOURCE")
 SYSTEMS=("${TRANSFORMERS[@]}")
@@ -213,7 +214,7 @@ train() {
         --max-tokens "$MAX_TOKENS" --update-freq "$UPDATE_FREQ" "${WORLD[@]}" --max-update "$MAX_UPDATE" \
         "${PRECISION_OPTIONS[@]}" --seed "$SEED" --log-format simple --log-interval 100 \
         --save-interval-updates "$SAVE_UPDATES" --keep-interval-updates 1 --no-epoch-checkpoints \
-        --save-dir "$OUT/checkpoints/$PAIR-$system-$SEED" --log-file "$OUT/$PAIR-$system-$SEED.log" "${@:2}"
+        --save-dir "$OUT/checkpoints/$RUN-$system-$SEED" --log-file "$OUT/$RUN-$system-$SEED.log" "${@:2}"
 }
 
 # Translate and score: evaluate SYSTEM [SPLIT]
@@ -227,10 +228,10 @@ evaluate() {
 # Translate a split: translate SYSTEM SPLIT DATA CHECKPOINT.  Beginning of the names of the translations: NAME
 translate() {
     check_split "$2"
-    NAME="$OUT/$PAIR-$1-$SEED.$2"
+    NAME="$OUT/$RUN-$1-$SEED.$2"
     run_to "$NAME.generated" fairseq-generate "$3" --user-dir "$USER_DIR" "${PRECISION_OPTIONS[@]}" \
         --source-lang "$SOURCE" --target-lang "$TARGET" --gen-subset "$2" \
-        --path "$OUT/checkpoints/$PAIR-$1-$SEED/$4" --beam "$BEAM" --lenpen "$LENPEN" --max-tokens 4096 --remove-bpe
+        --path "$OUT/checkpoints/$RUN-$1-$SEED/$4" --beam "$BEAM" --lenpen "$LENPEN" --max-tokens 4096 --remove-bpe
 }
 
 # Train a recurrent system, with batches of sentences: train_sentences SYSTEM OPTION …
@@ -242,7 +243,7 @@ train_sentences() {
     run "${TRAIN[@]}" "$DATA" --user-dir "$USER_DIR" --arch "$system" \
         --source-lang "$SOURCE" --target-lang "$TARGET" --batch-size $((BATCH_SIZE / GPUS)) "${WORLD[@]}" \
         "${PRECISION_OPTIONS[@]}" --seed "$SEED" \
-        --save-dir "$OUT/checkpoints/$PAIR-$system-$SEED" --log-file "$OUT/$PAIR-$system-$SEED.log" "${@:2}"
+        --save-dir "$OUT/checkpoints/$RUN-$system-$SEED" --log-file "$OUT/$RUN-$system-$SEED.log" "${@:2}"
 }
 
 # Put translations in order, make text of their tokens, score it: score NAME SPLIT

@@ -191,6 +191,17 @@ def test_settings_are_those_of_the_paper_and_what_is_trained_is_what_is_scored(r
         assert Path(parser.lgp_mt_dict).parent == Path(started.data).parent
 
 
+def test_a_variant_has_files_of_its_own_and_the_data_of_the_others():
+    options = ["--pascal-weight-fn", "parent-only"]
+    plain = training("nc11", "pascal")
+    variant = training("nc11", "pascal", *options, VARIANT="parent", PASCAL_HEADS="0 5 0 0 0 0")
+    assert variant.pascal_weight_fn == "parent-only" and variant.pascal_heads == [0, 5, 0, 0, 0, 0]
+    assert variant.data == plain.data
+    assert [Path(args.save_dir).name for args in (plain, variant)] == ["en-de-pascal-1", "en-de-parent-pascal-1"]
+    translated = generation("nc11", "pascal", VARIANT="parent")
+    assert translated.path == f"{variant.save_dir}/checkpoint_last.pt"
+
+
 def test_the_file_for_hydra_has_the_settings_of_the_recipe():
     args = training("multi30k", "pascal")
     cfg = OmegaConf.to_container(OmegaConf.load(EXAMPLES / "multi30k" / "hydra" / "pascal.yaml"))
