@@ -31,11 +31,15 @@ def staged(path: str | Path, follow: bool = True) -> Iterator[Path]:
         return
     final = Path(os.path.realpath(path)) if follow else path
     final.parent.mkdir(parents=True, exist_ok=True)
-    partial = final.with_name(f".{path.stem}.{uuid.uuid4().hex[:8]}.partial{path.suffix}")
+    # names have at most 255 bytes
+    stem, suffix = (os.fsencode(text)[:100].decode(errors="ignore") for text in (path.stem, path.suffix))
+    partial = final.with_name(f".{stem}.{uuid.uuid4().hex[:8]}.partial{suffix}")
     try:
         yield partial
         with open(partial, "rb") as file:
             os.fsync(file.fileno())
+        if final.exists():
+            shutil.copymode(final, partial)
         partial.replace(final)
     finally:
         partial.unlink(missing_ok=True)
@@ -139,12 +143,17 @@ def refuse_existing(paths: Iterable[str | Path | None], overwrite: bool) -> None
     """Check the names of files to be written before the work begins; None is ignored.
 
     Raises:
-        ValueError: two are the same file, however it is spelled, or both are `-`.
+        ValueError: one has no name; or two are the same file, however it is spelled, or both are `-`.
+        IsADirectoryError: one is a folder.
         FileExistsError: one exists, which is not a device or a FIFO.
     """
     named = [str(path) for path in paths if path is not None]
     places = [path if path == STDIO else os.path.realpath(path) for path in named]
     for path, place in zip(named, places, strict=True):
+        if not path:
+            raise ValueError("an output has an empty name; name a file")
+        if path != STDIO and Path(path).is_dir():
+            raise IsADirectoryError(f"{path}: is a folder; name a file")
         if places.count(place) > 1:
             raise ValueError(f"{path}: two outputs have this name; give each its own")
         if path != STDIO and Path(path).exists() and not _is_special(Path(path)) and not overwrite:

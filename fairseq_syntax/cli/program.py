@@ -93,7 +93,7 @@ def main(argv: list[str] | None = None) -> int:
     verb = args.verb
     if verb is None and not args.completion:
         parser.error("the following arguments are required: VERB")
-    if verb and verb not in VERBS:
+    if verb is not None and verb not in VERBS:
         near = difflib.get_close_matches(verb, VERBS, 1, 0.5)
         parser.error(
             f"there is no verb {verb!r}; " + (f"did you mean {near[0]}?" if near else f"{PROGRAM} --help lists them")

@@ -35,8 +35,13 @@ def open_checkpoint(path: str | Path) -> Mapping:
     import torch
 
     try:
+        is_zip = zipfile.is_zipfile(path)
+        if is_zip:  # torch does not look at the checksums
+            with zipfile.ZipFile(path) as archive:
+                if damaged := archive.testzip():
+                    raise ValueError(f"{damaged} in it is damaged")
         # torch maps files of its present format only
-        state = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
+        state = torch.load(path, map_location="cpu", weights_only=True, mmap=is_zip)
     except Exception as error:  # what other files raise depends on its first bytes
         if isinstance(error, OSError) and error.filename:
             raise

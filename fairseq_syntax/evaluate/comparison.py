@@ -252,7 +252,9 @@ def _rounded(value: float | None, digits: int) -> Decimal | float:
     return math.nan if value is None else Decimal(f"{value:.{digits}f}") + 0
 
 
-def _p(value: float | None) -> Decimal | float:
+def _p(value: float | None) -> Decimal | float | str:
+    if value is not None and value < 1e-4:
+        return "< 0.0001"
     return math.nan if value is None else Decimal(f"{value:.2g}")
 
 

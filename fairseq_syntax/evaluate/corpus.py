@@ -16,7 +16,6 @@ from ..trees.text import quoted, read_lines
 logger = logging.getLogger(__name__)
 
 _RECORD = re.compile(r"([STHD])-(\d+)\t(.*)", re.DOTALL)
-_PIECE = re.compile(r"\S+@@(?= |$)|▁\S*")
 _NAMED = 3  # most sentences that a message names
 
 
@@ -361,6 +360,7 @@ def _plain(path: str, subword_type: str | None) -> dict[int, Entry]:
 
 
 def _warn_of_pieces(what: str, column: list[str]) -> None:
-    piece = next((match[0] for text in column if (match := _PIECE.search(text))), None)
+    tokens = (token for text in column if "@@" in text or "▁" in text for token in text.split(" "))
+    piece = next((token for token in tokens if token.endswith("@@") or "▁" in token), None)
     if piece:
         logger.warning(f"{what}: pieces such as {piece!r} are counted as words; give --remove-bpe")

@@ -6,6 +6,8 @@ import statistics
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
+from ..trees.text import visible
+
 
 class TableFormat(StrEnum):
     """The output format of a table."""
@@ -26,6 +28,8 @@ _LATEX = str.maketrans(
 )
 
 
+_LESS = re.compile("< [0-9.]+")  # a number, too
+_TAG = re.compile("<(?=[a-zA-Z/!])")
 _NEGATIVE = re.compile(r"(?<!\w)-(?=\d)")
 
 
@@ -37,13 +41,13 @@ def format_table(header: Sequence[str], rows: Sequence[Sequence], form: str = Ta
         rows: one text or number per column.
         form: a `TableFormat`.
     """
-    cells = [list(header), *([_cell(value) for value in row] for row in rows)]
+    cells = [[_cell(value) for value in row] for row in (header, *rows)]
     if form == TableFormat.tsv:
         return "\n".join("\t".join(row) for row in cells)
-    numeric = [all(not isinstance(row[i], str) for row in rows) for i in range(len(header))]
+    numeric = [all(not isinstance(row[i], str) or _LESS.fullmatch(row[i]) for row in rows) for i in range(len(header))]
     if form == TableFormat.markdown:
         rule = ["---:" if right else "---" for right in numeric]
-        lines = [[cell.replace("|", "\\|") for cell in row] for row in (cells[0], rule, *cells[1:])]
+        lines = [[_TAG.sub("&lt;", cell.replace("|", "\\|")) for cell in row] for row in (cells[0], rule, *cells[1:])]
         return "\n".join("| " + " | ".join(row) + " |" for row in lines)
     if form == TableFormat.latex:
         return _latex(cells, numeric)
@@ -96,4 +100,4 @@ def _escaped(cell: str) -> str:
 def _cell(value) -> str:
     if isinstance(value, float):
         return "-" if value != value else f"{value:.1f}"
-    return str(value)
+    return visible(str(value)).replace("\n", "\\n")

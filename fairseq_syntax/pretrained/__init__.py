@@ -18,7 +18,10 @@ MODEL = "model.pt"
 
 @cache
 def _manifest() -> dict[str, dict[str, str]]:
-    return json.loads(MANIFEST.read_text(encoding="utf8"))
+    try:
+        return json.loads(MANIFEST.read_text(encoding="utf8"))
+    except (OSError, ValueError):
+        raise ValueError(f"{MANIFEST}: missing or damaged; install fairseq-syntax again") from None
 
 
 def names() -> list[str]:

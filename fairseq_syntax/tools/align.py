@@ -18,6 +18,7 @@ import argparse
 import copy
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from ..files import STDIO, written
@@ -201,10 +202,13 @@ def run(args: argparse.Namespace) -> None:
         args.max_tokens,
         **verb.search_of(args),
     )
-    for path, lines in ((args.translate, alignment.translations), (args.output, alignment.links)):
-        if path:
-            with written(path) as out:
+    outputs = {args.translate: alignment.translations, args.output: alignment.links}
+    with ExitStack() as stack:  # both files, or none
+        for path, lines in outputs.items():
+            if path:
+                out = stack.enter_context(written(path))
                 out.writelines(f"{line}\n" for line in lines)
+                out.flush()
 
 
 main = verb.Verb(__doc__, add_arguments, run, check, outputs=("output", "translate"))

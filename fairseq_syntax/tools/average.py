@@ -57,8 +57,9 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
 
 def run(args: argparse.Namespace) -> None:
     checkpoints = average(args.input, args.output, args.first, args.last)
-    names = f"{checkpoints[0].path.name} to {checkpoints[-1].path.name}"
-    print(f"{args.output}: mean of {len(checkpoints)} checkpoints, {names}", file=sys.stderr)
+    first, last = checkpoints[0].path.name, checkpoints[-1].path.name
+    what = f"mean of {len(checkpoints)} checkpoints, {first} to {last}"
+    print(f"{args.output}: {what if len(checkpoints) > 1 else f'{first} alone, nothing to average'}", file=sys.stderr)
 
 
 main = Verb(__doc__, add_arguments, run, check, outputs=("output",))

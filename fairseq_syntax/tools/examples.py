@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     examples = examples_folder()
-    if args.copy:
+    if args.copy is not None:
         copy(examples, Path(args.copy))
         print(f"fairseq-syntax examples: {args.copy}: copied; begin with {args.copy}/quickstart.sh", file=sys.stderr)
         return
@@ -46,7 +46,7 @@ def copy(examples: Path, goal: Path) -> None:
 
     Raises OSError: the folder exists and is not empty, or cannot be made.
     """
-    if goal.exists() and not (goal.is_dir() and not any(goal.iterdir())):
+    if goal.is_symlink() or (goal.exists() and not (goal.is_dir() and not any(goal.iterdir()))):
         raise FileExistsError(f"{goal}: exists already; name a new folder")
     goal.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{goal.name}.", dir=goal.parent) as folder:

@@ -13,6 +13,7 @@ from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
+from errno import EBADF, ENOSPC
 from pathlib import Path
 from typing import IO
 
@@ -23,7 +24,7 @@ from ..evaluate.tables import TableFormat
 from ..files import STDIO, refuse_existing
 from ..trees.decoders import TreeDecoder
 from ..trees.subwords import SubwordType
-from ..trees.text import numbered_lines, open_text
+from ..trees.text import numbered_lines, open_text, visible
 from .preparation import Preparation
 
 PICTURES = (".svg", ".png", ".pdf")
@@ -71,6 +72,7 @@ class Verb:
 
     def __call__(self, argv: list[str] | None = None) -> int:
         """Run the verb. Returns the exit status: 0, 1 for wrong data, 2 for wrong usage, 130 when interrupted."""
+        open_closed_streams()
         # independent of the locale; a StringIO has no encoding
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(encoding="utf-8")
@@ -88,16 +90,33 @@ class Verb:
         return exit_status(parser.prog, work)
 
 
+def open_closed_streams() -> None:
+    """Open standard streams that are closed (`2>&-`), which Python has as None, and whose numbers files would get.
+
+    stdin is empty then, and what goes to stderr is lost. To write to stdout remains an error.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "r"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            # the lowest free number, which is that of the stream
+            number = os.open(os.devnull, os.O_RDONLY if mode == "r" else os.O_WRONLY)
+            setattr(sys, name, os.fdopen(number, "r" if name == "stdin" else "w", encoding="utf-8"))
+
+
 def exit_status(program: str, work: Callable[[], None]) -> int:
     """Do the work. Returns 0; 1 for a ValueError or OSError, whose message is printed; 130 when interrupted."""
     try:
         work()
-    except BrokenPipeError:
-        # the reader of stdout has exited (`| head`); keep Python from complaining when it closes stdout
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.stdout.flush()
+    except OSError as error:
+        # keep Python from complaining when it closes stdout
+        if isinstance(error, BrokenPipeError) or (error.filename is None and error.errno in (ENOSPC, EBADF)):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):  # its reader has exited (`| head`)
+            what = "stdout: is closed" if error.errno == EBADF else str(error)
+            print(f"{program}: {visible(what)}", file=sys.stderr)
         return 1
-    except (ValueError, OSError) as error:
-        print(f"{program}: {error}", file=sys.stderr)
+    except ValueError as error:
+        print(f"{program}: {visible(str(error))}", file=sys.stderr)
         return 1
     except KeyboardInterrupt as interrupt:
         print(f"{program}: interrupted{interrupt}", file=sys.stderr)

@@ -12,12 +12,18 @@ MAX_LINE = 2**24
 """Longest line in characters; a small `.gz` with longer ones could fill the memory."""
 SYMBOLS = {"<s>", "<pad>", "</s>", "<unk>"}
 """Beginning, padding, end and unknown word in the dictionaries of fairseq."""
+_INVISIBLE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 SHOWN = 60
 """Most characters of a field that a message quotes."""
 
 
 class TreeFormatError(ValueError):
     """A tree or its file is invalid. The message is written for the user."""
+
+
+def visible(text: str) -> str:
+    """A text with characters that move the cursor, or turn the direction of writing, as escapes such as \\x1b."""
+    return _INVISIBLE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def quoted(text: str, most: int = SHOWN) -> str:
