@@ -51,7 +51,12 @@ def gpu(request):
     """One that is none, or a real one."""
     if request.param == "real" and not torch.cuda.is_available():
         pytest.skip("there is no GPU here; only the pretended one is tried")
-    return PretendGPU() if request.param == "pretended" else RealGPU()
+    if request.param == "real":
+        yield RealGPU()
+        return
+    # torch may be built for CUDA and have cuDNN, though there is no GPU
+    with torch.backends.cudnn.flags(enabled=False):
+        yield PretendGPU()
 
 
 def load(folders, case):
@@ -114,7 +119,7 @@ def test_training_and_validation(folders, gpu, case, precision):
         loss, *_ = task.valid_step(samples[1], model, criterion)
         assert bool(torch.isfinite(loss))
     if isinstance(gpu, PretendGPU) and precision == "fp32":
-        (line,) = (line for line in TABLE.read_text().splitlines() if line.startswith("| ") and f"`{case}`" in line)
+        (line,) = (line for line in TABLE.read_text().partition("## Speed")[0].splitlines() if line.startswith("| ") and f"`{case}`" in line)
         most, number = line.split("|")[1].strip(), sum(waits.values())
         # trees that are drawn differ
         assert number < int(most[2:]) if most[0] == "<" else number == int(most), waits
@@ -155,7 +160,7 @@ def test_beam_search(folders, gpu, case, precision):
     sample = converted(batch(task, "valid"), precision)
     expected = task.inference_step(task.build_generator([model], cfg.generation), [model], sample)
     # by default, cuDNN's recurrent layers round to TF32; models that are not trained have many near ties
-    with gpu, torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
+    with gpu, torch.backends.cudnn.flags(not isinstance(gpu, PretendGPU), allow_tf32=False):
         model, sample = gpu.move(model), gpu.move(sample)
         found = task.inference_step(task.build_generator([model], cfg.generation), [model], sample)
         tokens = [[hypothesis["tokens"].tolist() for hypothesis in sentence] for sentence in found]
