@@ -8,8 +8,8 @@ from itertools import chain
 from board import Board
 
 from fairseq_syntax.evaluate.curves import MEASURES, Parses, in_order, parse_points
-from fairseq_syntax.evaluate.significance import detectable_over_seeds, detectable_over_sentences, holm
-from fairseq_syntax.evaluate.tables import TableFormat, format_table, mean_and_deviation
+from fairseq_syntax.evaluate.significance import holm
+from fairseq_syntax.evaluate.tables import TableFormat, format_table, mean_and_deviation, probability
 
 
 def tables(board: Board, records: list[dict]) -> str:
@@ -84,11 +84,7 @@ def differences(board: Board, split: str, comparison: dict) -> str:
     baseline, tests = comparison["baselines"][0], comparison["tests"]
     header = ["system", *_TEST, "the paper's difference"]
     rows = [
-        [
-            test["system"],
-            *_tested(comparison, test, test["holm"]["randomization"]),
-            board.systems[test["system"]].paper,
-        ]
+        [test["system"], *_tested(comparison, test, test["holm"]), board.systems[test["system"]].paper]
         for test in tests
     ]
     [own] = (system for system in comparison["systems"] if system["name"] == baseline)
@@ -115,35 +111,32 @@ def controls(split: str, comparisons: list[dict]) -> str:
         comparisons: of `compare --format json`, one a control.
     """
     tests = [(comparison, test) for comparison in comparisons for test in comparison["tests"]]
-    adjusted = holm([test["p"]["randomization"] for _, test in tests]).tolist()
+    adjusted: list[dict] = [{"runs": None} for _ in tests]
+    for name in ("runs", "randomization"):
+        known = [i for i, (_, test) in enumerate(tests) if test["p"][name] is not None]
+        for i, p in zip(known, holm([tests[i][1]["p"][name] for i in known]).tolist(), strict=True):
+            adjusted[i][name] = p
     rows = [
-        [test["system"], test["baseline"], *_tested(comparison, test, p)]
-        for (comparison, test), p in zip(tests, adjusted, strict=True)
+        [test["system"], test["baseline"], *_tested(comparison, test, corrected)]
+        for (comparison, test), corrected in zip(tests, adjusted, strict=True)
     ]
     header = ["system", "control", *_TEST]
     title = f"{split}: BLEU against controls"
     return f"{title}\n\n{format_table(header, rows, TableFormat.markdown)}"
 
 
-_TEST = ("BLEU by seed", "difference", "95 % interval", "p", "p, Holm", "p, seeds", "detectable", "detectable, seeds")
+_TEST = ("BLEU by seed", "difference", "95 % interval", "detectable", "p", "p, Holm", "p, these outputs", "Holm")
 
 
-def _tested(comparison: dict, test: dict, adjusted: float) -> list[str]:
+def _tested(comparison: dict, test: dict, corrected: dict) -> list:
     """Cells of `_TEST`."""
     [own] = (system for system in comparison["systems"] if system["name"] == test["system"])
-    [other] = (system for system in comparison["systems"] if system["name"] == test["baseline"])
-    p, trials = test["p"]["randomization"], comparison["chance"]["trials"]
-    most = "≤ " if p <= 1 / (trials + 1) else ""  # no trial differed as much; there may be smaller p
     return [
         _by_seed(own),
         _signed(test["delta"]),
         _interval(test["interval"]),
-        *(f"{most}{value:.2g}" for value in (p, adjusted)),
-        "–" if test["p_seeds"] is None else f"{test['p_seeds']:.2g}",
-        f"{detectable_over_sentences(test['interval']):.1f}",
-        "–"
-        if test["p_seeds"] is None
-        else f"{detectable_over_seeds(*(_bleu_of_runs(one) for one in (other, own))):.1f}",
+        "–" if test["detectable"] is None else f"{test['detectable']:.1f}",
+        *(probability(p[name]) for name in ("runs", "randomization") for p in (test["p"], corrected)),
     ]
 
 

@@ -259,8 +259,8 @@ def bucket_scores(
 
     def deltas(metric: str, bucket: Bucket) -> dict:
         others = [system for system in corpus.systems if system is not base]
-        summaries = {system.name: evaluation.delta(metric, base, system, bucket.sentences) for system in others}
-        return {name: {"mean": mean, "interval": ends} for name, (mean, ends) in summaries.items()}
+        effects = {system.name: evaluation.effect(metric, baseline, system.name, bucket.sentences) for system in others}
+        return {name: {"mean": found.delta, "interval": found.interval} for name, found in effects.items()}
 
     return {
         "by": kind,

@@ -2,21 +2,30 @@
 
 import html
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 
 import numpy as np
 
-from .corpus import Corpus, System
+from .corpus import Corpus
 from .metrics import Metric
-from .significance import approximate_randomization, holm, interval, paired_bootstrap, resampled, sign_test, welch
-from .tables import TableFormat, format_table
+from .significance import (
+    Effect,
+    approximate_randomization,
+    effect,
+    holm,
+    interval,
+    paired_bootstrap,
+    resampled,
+    sign_test,
+)
+from .tables import TableFormat, format_table, probability
 
-FORMAT = 2
-TESTS = ("randomization", "bootstrap")
+FORMAT = 3
+TESTS = ("runs", "randomization", "bootstrap")
 _BESIDE = 3  # most systems whose scores and differences fit side by side
-_HEADERS = {"randomization": "p AR", "bootstrap": "p bootstrap", "sign": "p sign"}
+_HEADERS = {"runs": "p", "randomization": "p AR", "bootstrap": "p bootstrap", "sign": "p sign"}
 
 
 @dataclass
@@ -24,7 +33,7 @@ class Chance:
     """Numbers of trials and resamples, and the random seed of tests and intervals."""
 
     trials: int = 10000
-    resamples: int = 1000
+    resamples: int = 10000
     seed: int = 12345
 
 
@@ -52,12 +61,10 @@ class Difference:
 
     Attributes:
         metric, baseline, system: names.
-        delta: mean score over the system's runs minus that over the baseline's.
-        interval: bootstrap interval (95 %) of `delta`.
+        delta, interval, detectable: see `significance.Effect`.
         better, worse, ties: numbers of sentences in the sign test; None without this test, or if the numbers of runs
             differ.
-        p: name of a test -> its p-value.
-        p_seeds: p-value of Welch's t-test over the scores of the runs; None with too few runs.
+        p: name of a test -> its p-value; "runs" is that of `significance.effect`.
         holm: `p`, corrected for the number of systems compared with this baseline in this metric.
     """
 
@@ -66,11 +73,11 @@ class Difference:
     system: str
     delta: float
     interval: tuple[float, float]
+    detectable: float | None
     better: int | None
     worse: int | None
     ties: int | None
     p: dict[str, float | None]
-    p_seeds: float | None
     holm: dict[str, float | None] = field(default_factory=dict)
 
 
@@ -89,6 +96,7 @@ class Evaluation:
         self.tests = (*TESTS, *(["sign"] if sign_test else []))
         self.metrics = {metric.name: metric for metric in metrics}
         self._statistics = {metric.name: self._count(metric) for metric in metrics}
+        self._scored: dict[tuple, tuple[np.ndarray, np.ndarray]] = {}
 
     def _count(self, metric: Metric) -> dict[str, np.ndarray]:
         """System -> statistics (K, N, C). Translations on which systems agree are scored once."""
@@ -110,50 +118,55 @@ class Evaluation:
         """The scores (K, N) of single sentences."""
         return self.metrics[metric].sentence_scores(self.statistics(metric, system))
 
+    def _scores(self, metric: str, system: str, sentences: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """The scores (K,) of the runs, on all sentences or some, and those on resamples, (K, R)."""
+        key = metric, system, None if sentences is None else sentences.tobytes()
+        if key not in self._scored:
+            statistics = self.statistics(metric, system)
+            statistics = statistics if sentences is None else statistics[:, sentences]
+            scores = self.metrics[metric].scores
+            draws = resampled(statistics, scores, self.chance.resamples, self.chance.seed)
+            self._scored[key] = scores(statistics.sum(axis=1)), draws
+        return self._scored[key]
+
     def summary(self, metric: str, system: str, sentences: np.ndarray | None = None) -> Summary:
         """The score of a system on all sentences, or on those with the given indices."""
-        statistics = self.statistics(metric, system)
-        statistics = statistics if sentences is None else statistics[:, sentences]
-        scores = self.metrics[metric].scores
-        runs = scores(statistics.sum(axis=1))
-        draws = self.chance.resamples, self.chance.seed
+        runs, draws = self._scores(metric, system, sentences)
         return Summary(
             runs.tolist(),
             float(runs.mean()),
             float(runs.std(ddof=1)) if len(runs) > 1 else None,
             float(runs.min()),
             float(runs.max()),
-            interval(resampled(statistics, scores, *draws)),
+            interval(draws.mean(axis=0)),
         )
 
-    def delta(self, metric: str, baseline: System, system: System, sentences: np.ndarray | None = None) -> tuple:
-        """The difference of the means over runs, and its interval, on all sentences or those with the given indices."""
-        chosen = slice(None) if sentences is None else sentences
-        first, second = (self.statistics(metric, name)[:, chosen] for name in (baseline.name, system.name))
-        scores, draws = self.metrics[metric].scores, (self.chance.resamples, self.chance.seed)
-        mean = float(scores(second.sum(axis=1)).mean() - scores(first.sum(axis=1)).mean())
-        return mean, interval(resampled(second, scores, *draws) - resampled(first, scores, *draws))
+    def effect(self, metric: str, baseline: str, system: str, sentences: np.ndarray | None = None) -> Effect:
+        """The difference of the means over runs, on all sentences or on those with the given indices."""
+        (first, draws), (second, others) = (self._scores(metric, name, sentences) for name in (baseline, system))
+        return effect((first, second), (draws, others))
 
-    def difference(self, metric: str, baseline: System, system: System) -> Difference:
+    def difference(self, metric: str, baseline: str, system: str) -> Difference:
         """All tests of a system against a baseline, without correction."""
-        delta, ends = self.delta(metric, baseline, system)
-        first, second = (self.statistics(metric, name) for name in (baseline.name, system.name))
+        found = self.effect(metric, baseline, system)
+        first, second = (self.statistics(metric, name) for name in (baseline, system))
+        (observed, draws), (others, other_draws) = (self._scores(metric, name, None) for name in (baseline, system))
         scores, higher = self.metrics[metric].scores, self.metrics[metric].higher
         sign = sign_test(first, second, scores) if "sign" in self.tests else None
         p = {
+            "runs": found.p,
             "randomization": approximate_randomization(first, second, scores, self.chance.trials, self.chance.seed),
-            "bootstrap": paired_bootstrap(first, second, scores, self.chance.resamples, self.chance.seed),
+            "bootstrap": paired_bootstrap((observed, others), (draws, other_draws)),
             **({"sign": sign and sign.p} if "sign" in self.tests else {}),
         }
         better, worse, ties, _ = sign or (None, None, None, None)
         counts = (better, worse, ties) if higher else (worse, better, ties)
-        p_seeds = welch(*(scores(runs.sum(axis=1)).tolist() for runs in (first, second)))
-        return Difference(metric, baseline.name, system.name, delta, ends, *counts, p, p_seeds)
+        return Difference(metric, baseline, system, found.delta, found.interval, found.detectable, *counts, p)
 
     def differences(self, metric: str, baseline: str) -> list[Difference]:
         """The differences of all other systems from a baseline, with Holm's correction."""
-        base = self.corpus.system(baseline)
-        results = [self.difference(metric, base, system) for system in self.corpus.systems if system is not base]
+        names = [system.name for system in self.corpus.systems if system.name != baseline]
+        results = [self.difference(metric, baseline, name) for name in names]
         for test in self.tests:
             values = {i: p for i, result in enumerate(results) if (p := result.p[test]) is not None}
             corrected = dict(zip(values, holm(list(values.values())).tolist(), strict=True))
@@ -214,15 +227,21 @@ def compare(evaluation: Evaluation, baselines: Sequence[str]) -> dict:
 
 
 def tables(comparison: dict, form: str) -> list[str]:
-    """All tables of a result of `compare`, and notes on its buckets, in a `TableFormat`."""
-    parts = []
-    for metric in comparison["metrics"]:
-        parts.append(_scores(comparison, metric, form))
-        parts += [_tests(comparison, metric, baseline, form) for baseline in comparison["baselines"][1:]]
+    """All tables of a result of `compare`, and notes on its tests and buckets, in a `TableFormat`."""
+    parts = [table for _, table in score_tables(comparison, form)]
+    parts += [_note(note, form) for note in test_notes(comparison)]
     for buckets in comparison["buckets"]:
         parts.append(bucket_table(comparison, buckets, form))
         parts += [_note(note, form) for note in notes(buckets)]
     return [*parts, _settings(comparison, form)]
+
+
+def score_tables(comparison: dict, form: str) -> Iterator[tuple[str, str]]:
+    """Captions and tables of each metric: the scores, and the differences from each baseline."""
+    for metric in comparison["metrics"]:
+        yield f"{metric['name']}: scores", _scores(comparison, metric, form)
+        for baseline in comparison["baselines"] if comparison["tests"] else ():
+            yield f"{metric['name']}: differences from {baseline}", _tests(comparison, metric, baseline, form)
 
 
 def _note(text: str, form: str) -> str:
@@ -230,6 +249,42 @@ def _note(text: str, form: str) -> str:
     if form == TableFormat.html:
         return f"<p>{html.escape(text)}</p>"
     return f"% {text}" if form == TableFormat.latex else text
+
+
+def test_notes(comparison: dict) -> list[str]:
+    """Notes for the reader: what the tests of a comparison are about, and what they cannot say."""
+    if not comparison["tests"]:
+        return []
+    runs = {system["name"]: len(system["runs"]) for system in comparison["systems"]}
+    tests, lines = comparison["tests"], []
+    alone = sorted({test["system"] for test in tests if test["p"]["runs"] is None}, key=list(runs).index)
+    about = "other sentences and other seeds" if len(alone) < len({test["system"] for test in tests}) else ""
+    if about:
+        lines.append(f"delta: its interval, p and detectable are about {about} (docs/evaluation.md)")
+    if alone:
+        names = f" of {', '.join(alone)}" if about else ""
+        lines.append(
+            f"delta{names}: one seed each, so nothing is known about other seeds, and intervals are too narrow"
+        )
+    if any(runs[test["system"]] != runs[test["baseline"]] for test in tests):
+        lines.append("p AR is not exact where systems differ in the number of seeds")
+    several, trials = len(runs) - 1, comparison["chance"]["trials"]
+    if several > 1:
+        lines.append(f"Holm: corrected for {several} systems against one baseline, in each metric by itself")
+    if several > 0.05 * (trials + 1):
+        lines.append(f"Holm of p AR cannot be below 0.05: give --trials {20 * several} or more")
+    return lines + [
+        f"p sign of {test['system']} contradicts delta in {test['metric']}: many sentences change a little one way, "
+        "few change much the other way"
+        for test in tests
+        if test["better"] is not None and (test["holm"]["sign"] or 1) <= 0.05 and _contradicts(comparison, test)
+    ]
+
+
+def _contradicts(comparison: dict, test: dict) -> bool:
+    """Whether most sentences get better though the score gets worse, or the other way round."""
+    higher = next(m["higher_is_better"] for m in comparison["metrics"] if m["name"] == test["metric"])
+    return (test["better"] - test["worse"]) * test["delta"] * (1 if higher else -1) < 0
 
 
 def notes(buckets: dict) -> list[str]:
@@ -252,12 +307,6 @@ def _rounded(value: float | None, digits: int) -> Decimal | float:
     return math.nan if value is None else Decimal(f"{value:.{digits}f}") + 0
 
 
-def _p(value: float | None) -> Decimal | float | str:
-    if value is not None and value < 1e-4:
-        return "< 0.0001"
-    return math.nan if value is None else Decimal(f"{value:.2g}")
-
-
 def _interval(ends: Iterable[float], digits: int) -> str:
     low, high = (_rounded(end, digits) for end in ends)
     return f"[{low}, {high}]"
@@ -268,38 +317,25 @@ def _several(comparison: dict) -> tuple[bool, bool]:
     return any(len(system["runs"]) > 1 for system in comparison["systems"]), len(comparison["systems"]) > 2
 
 
-def _test_header(comparison: dict) -> list[str]:
+def _tests_of(comparison: dict) -> list[tuple[str, str, str]]:
+    """Columns of p: header, `p` or `holm`, and the name of the test."""
     runs, several = _several(comparison)
-    tests = _tests_of(comparison)
-    columns = [name for test in tests for name in (_HEADERS[test], "Holm")[: 1 + several]]
-    counts = ["better", "worse"] if "sign" in tests else []
-    return ["delta", "its interval", *counts, *columns, *(["p seeds"] if runs else [])]
+    names = list(comparison["tests"][0]["p"]) if comparison["tests"] else []
+    columns = []
+    for name in names if runs else names[1:]:
+        columns.append((_HEADERS[name], "p", name))
+        columns += [("Holm", "holm", name)] * (several and name != "bootstrap")
+    return columns
 
 
-def _tests_of(comparison: dict) -> list[str]:
-    """Names of the tests in a comparison."""
-    return list(comparison["tests"][0]["p"]) if comparison["tests"] else []
-
-
-def _test_cells(comparison: dict, metric: dict, baseline: str, system: str) -> list:
-    """The cells below `_test_header`; dashes for the baseline itself."""
-    keys = {"metric": metric["name"], "baseline": baseline, "system": system}
-    test = next((test for test in comparison["tests"] if keys.items() <= test.items()), None)
-    if test is None:
-        return [math.nan] * len(_test_header(comparison))
-    runs, several = _several(comparison)
-    columns = [_p(p) for name in _tests_of(comparison) for p in (test["p"][name], test["holm"][name])[: 1 + several]]
-    delta = _rounded(test["delta"], metric["digits"])
-    counted = ("better", "worse") if "sign" in test["p"] else ()
-    counts = (math.nan if test[key] is None else test[key] for key in counted)
-    seeds = [_p(test["p_seeds"])] if runs else []
-    return [delta, _interval(test["interval"], metric["digits"]), *counts, *columns, *seeds]
+def _title(metric: dict) -> str:
+    return metric["name"] + ("" if metric["higher_is_better"] else ", lower is better")
 
 
 def _scores(comparison: dict, metric: dict, form: str) -> str:
-    """The score of every system, and its difference from the first baseline."""
+    """The score of every system."""
     runs, name, digits = _several(comparison)[0], metric["name"], metric["digits"]
-    header = [name, *(["seeds", "mean", "SD", "min", "max"] if runs else ["score"]), "95 % interval"]
+    header = [_title(metric), *(["seeds", "mean", "SD", "min", "max"] if runs else ["score"]), "95 % interval"]
     ratio = name == "BLEU"
     rows = []
     for system in comparison["systems"]:
@@ -307,18 +343,28 @@ def _scores(comparison: dict, metric: dict, form: str) -> str:
         row = [system["name"]] + ([len(system["runs"])] if runs else [])
         row += [_rounded(summary[key], digits) for key in ("mean", "sd", "minimum", "maximum")[: 4 if runs else 1]]
         row.append(_interval(summary["interval"], digits))
-        row += [_rounded(system["length_ratio"], 3)] if ratio else []
-        rows.append(row + _test_cells(comparison, metric, comparison["baselines"][0], system["name"]))
-    return format_table([*header, *(["length"] if ratio else []), *_test_header(comparison)], rows, form)
+        rows.append(row + ([_rounded(system["length_ratio"], 3)] if ratio else []))
+    return format_table([*header, *(["length"] if ratio else [])], rows, form)
 
 
 def _tests(comparison: dict, metric: dict, baseline: str, form: str) -> str:
+    """The differences of all systems from a baseline."""
+    columns, digits = _tests_of(comparison), metric["digits"]
+    counts = ["better", "worse"] if any(name == "sign" for *_, name in columns) else []
+    header = [f"{metric['name']}, less {baseline}", "delta", "95 % interval", "detectable", *counts]
     rows = [
-        [system["name"], *_test_cells(comparison, metric, baseline, system["name"])]
-        for system in comparison["systems"]
-        if system["name"] != baseline
+        [
+            test["system"],
+            _rounded(test["delta"], digits),
+            _interval(test["interval"], digits),
+            _rounded(test["detectable"], digits),
+            *(math.nan if test[key] is None else test[key] for key in counts),
+            *(probability(test[kind][name]) for _, kind, name in columns),
+        ]
+        for test in comparison["tests"]
+        if (test["metric"], test["baseline"]) == (metric["name"], baseline)
     ]
-    return format_table([f"{metric['name']} against {baseline}", *_test_header(comparison)], rows, form)
+    return format_table([*header, *(name for name, *_ in columns)], rows, form)
 
 
 def bucket_table(comparison: dict, buckets: dict, form: str) -> str:

@@ -6,19 +6,22 @@ system is the mean over its runs. Runs are not paired, and systems may have diff
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.stats import binomtest, nct, norm, t, ttest_ind_from_stats
+from scipy.stats import binomtest, nct, norm, t
 
 Scores = Callable[[np.ndarray], np.ndarray]
 
 _SAME = 1e-9  # largest rounding error of a difference; scores range from 0 to 1 or 0 to 100
 _ROUNDING = 1e-12  # smallest change of a score by one sentence, which is little in a large corpus
 _ROWS = 1000  # corpora computed together
+_DRAWN = 10_000_000  # sentences drawn together
+_NORMAL = 1e4  # degrees of freedom above which t is normal enough
 
 
 class SignTest(NamedTuple):
@@ -61,8 +64,8 @@ def approximate_randomization(
     In every trial, a coin for each sentence decides whether the systems exchange their translations of it in all runs.
     The difference is the mean over all pairs of runs, one from each system. p is the share of trials with at least the
     observed difference. Coins for single runs would give too small a p, because runs of a system tend to be right on
-    the same sentences. So p is about other sentences, not about other seeds. With different numbers of runs, the test
-    holds for large corpora only.
+    the same sentences. So p is about other sentences, not about other seeds: see `effect`. With different numbers of
+    runs, the test is not exact: the mean over more runs varies less, so that the systems are not exchangeable.
 
     For one run each, random numbers are the same as in `sacrebleu --paired-ar`. But trials that tie with the observed
     difference count, as in the exact test over all swaps, so that p = 1 for identical systems, where sacrebleu has
@@ -90,55 +93,70 @@ def _sums(chosen: np.ndarray, statistics: np.ndarray) -> np.ndarray:
     )
 
 
-def welch(baseline: Sequence[float], system: Sequence[float]) -> float | None:
-    """The two-sided p-value of Welch's t-test (1947) over the scores of the runs of two systems.
+# --- other sentences and other runs -----------------------------------------------------------------------------------
 
-    Returns None if a system has a single run, or if no runs of a system differ.
+
+@dataclass
+class Effect:
+    """The difference between two systems, and what is known of it beyond these sentences and these runs.
+
+    Attributes:
+        delta: mean score over the system's runs minus that over the baseline's.
+        interval: its 95 % interval.
+        detectable: the smallest true difference that has p ≤ 0.05 in four cases of five; None if nothing varies.
+        p: two-sided p-value; None if no system has several runs. Then the other numbers are about sentences alone.
     """
-    if min(len(baseline), len(system)) < 2 or max(np.ptp(baseline), np.ptp(system)) < _SAME:
-        return None
-    # from summary statistics, because scipy warns about scores that are nearly equal
-    first, second = ((np.mean(scores), np.std(scores, ddof=1), len(scores)) for scores in (baseline, system))
-    return float(ttest_ind_from_stats(*first, *second, equal_var=False).pvalue)
+
+    delta: float
+    interval: tuple[float, float]
+    detectable: float | None
+    p: float | None
 
 
-# --- power ----------------------------------------------------------------------------------------------------------
+def effect(
+    observed: tuple[np.ndarray, np.ndarray], resampled: tuple[np.ndarray, np.ndarray], power: float = 0.8
+) -> Effect:
+    """The difference between a system and a baseline, over sentences and runs: both are samples of what might be.
 
-
-def detectable_over_sentences(interval: Sequence[float], power: float = 0.8) -> float:
-    """The smallest difference between two systems that a test over this many sentences detects.
-
-    If the true difference is this large, its 95 % interval excludes 0 with probability `power`, under a normal
-    distribution whose standard error is taken from the width of the interval.
+    The variance of the difference is that of its bootstrap over sentences, plus that between the true scores of runs.
+    The latter is the pooled variance of the runs' scores on these sentences, less the part that comes from the choice
+    of sentences, which the bootstrap contains already, and not below 0. So these are the components of variance of
+    Obuchowski & Rockette (1995), for readers and cases where we have runs and sentences, with the degrees of freedom of
+    Hillis (2007), which are those of Student's test or more. A bootstrap of so few runs would be too sure. With fewer
+    than five runs in all, so is this, if they differ much: p ≤ 0.05 for up to one in eight pairs of equal systems.
 
     Args:
-        interval: ends of the 95 % interval of the observed difference, over sentences.
+        observed: scores of the runs on all sentences, (K,) of the baseline and (L,) of the system.
+        resampled: scores on the same R resamples of the sentences, (K, R) and (L, R).
+        power: probability of detecting the `detectable` difference.
     """
-    low, high = interval
-    return float((high - low) * (norm.isf(0.025) + norm.isf(1 - power)) / (2 * norm.isf(0.025)))
+    first, second = observed
+    delta = float(second.mean() - first.mean())
+    freedom = float(len(first) + len(second) - 2)
+    inverse = 1 / len(first) + 1 / len(second)
+    variance = float(np.var(resampled[1].mean(axis=0) - resampled[0].mean(axis=0)))
+    if freedom:
+        between = sum(((runs - runs.mean()) ** 2).sum() for runs in observed) / freedom
+        centred = [draws - draws.mean(axis=1, keepdims=True) for draws in resampled]
+        of_sentences = sum(((draws - draws.mean(axis=0)) ** 2).mean(axis=1).sum() for draws in centred) / freedom
+        variance += max(float(between - of_sentences), 0.0) * inverse
+        of_runs = float(between) * inverse
+        freedom = freedom * (variance / of_runs) ** 2 if of_runs > _ROUNDING else np.inf
+    error = max(variance, 0.0) ** 0.5
+    if error < _SAME:  # a single sentence, or one that all runs translate alike
+        return Effect(delta, (delta, delta), None, None)
+    distribution = t(freedom or np.inf)
+    limit = float(distribution.isf(0.025))
+    p = float(2 * distribution.sf(abs(delta) / error)) if freedom else None
+    return Effect(delta, (delta - limit * error, delta + limit * error), error * _shift(limit, freedom, power), p)
 
 
-def detectable_over_seeds(baseline: Sequence[float], system: Sequence[float], power: float = 0.8) -> float:
-    """The smallest difference between the means of two systems that Student's t-test over their runs detects.
-
-    If the true difference is this large, p ≤ 0.05 with probability `power`, by the noncentral t distribution with the
-    pooled standard deviation.
-
-    Args:
-        baseline, system: scores of the runs, at least two each.
-    """
-    sizes = len(baseline), len(system)
-    freedom = sum(sizes) - 2
-    variance = (
-        sum((size - 1) * np.var(runs, ddof=1) for size, runs in zip(sizes, (baseline, system), strict=True)) / freedom
-    )
-    limit = t.isf(0.025, freedom)
-
-    def missing(shift: float) -> float:
-        # without the tail of the wrong sign, below 1e-4 at a power of 80 %, for which scipy returns NaN
-        return power - float(nct.sf(limit, freedom, shift))
-
-    return brentq(missing, 0.0, 30.0) * float(np.sqrt(variance * sum(1 / size for size in sizes)))
+def _shift(limit: float, freedom: float, power: float) -> float:
+    """The noncentrality at which t exceeds the limit with this probability."""
+    if not freedom or freedom > _NORMAL:
+        return limit + float(norm.isf(1 - power))
+    # without the tail of the wrong sign, below 1e-4 at a power of 80 %, for which scipy returns NaN
+    return brentq(lambda shift: power - float(nct.sf(limit, freedom, shift)), 0.0, 30.0)
 
 
 # --- bootstrap ----------------------------------------------------------------------------------------------------
@@ -147,24 +165,27 @@ def detectable_over_seeds(baseline: Sequence[float], system: Sequence[float], po
 @lru_cache(maxsize=2)
 def _resamples(sentences: int, resamples: int, seed: int) -> np.ndarray:
     """The count of each sentence in each resample, (resamples, sentences), drawn as in sacrebleu."""
-    drawn = np.random.default_rng(seed).choice(sentences, size=(resamples, sentences), replace=True)
-    numbers = (drawn + sentences * np.arange(resamples)[:, None]).ravel()
-    return np.bincount(numbers, minlength=resamples * sentences).reshape(resamples, sentences).astype(np.uint16)
+    rng, rows = np.random.default_rng(seed), max(1, _DRAWN // sentences)
+    often = np.empty((resamples, sentences), dtype=np.uint8 if sentences < 256 else np.uint16)
+    for start in range(0, resamples, rows):
+        size = min(rows, resamples - start)
+        drawn = rng.choice(sentences, size=(size, sentences), replace=True)
+        numbers = (drawn + sentences * np.arange(size)[:, None]).ravel()
+        often[start : start + size] = np.bincount(numbers, minlength=size * sentences).reshape(size, sentences)
+    return often
 
 
-def resampled(statistics: np.ndarray, scores: Scores, resamples: int = 1000, seed: int = 12345) -> np.ndarray:
-    """The mean score over runs (K, N, C) of each resample of the sentences: (resamples,).
+def resampled(statistics: np.ndarray, scores: Scores, resamples: int = 10000, seed: int = 12345) -> np.ndarray:
+    """The score of each run on each resample of the sentences: (K, resamples).
 
     All runs have the same resamples. Equal seeds and numbers of sentences give equal resamples, so differences are
     paired.
     """
     often = _resamples(statistics.shape[1], resamples, seed)
-    return np.mean([scores(_sums(often, run)) for run in statistics], axis=0)
+    return np.stack([scores(_sums(often, run)) for run in statistics])
 
 
-def paired_bootstrap(
-    baseline: np.ndarray, system: np.ndarray, scores: Scores, resamples: int = 1000, seed: int = 12345
-) -> float:
+def paired_bootstrap(observed: tuple[np.ndarray, np.ndarray], resampled: tuple[np.ndarray, np.ndarray]) -> float:
     """The p-value of the paired bootstrap (Koehn 2004), as in `sacrebleu --paired-bs` and Moses.
 
     p is the share of resamples in which the difference exceeds its mean by at least the observed difference. Being a
@@ -173,12 +194,14 @@ def paired_bootstrap(
 
     For one run each, p equals sacrebleu's, except that systems that do not differ have p = 1, where sacrebleu has
     1 / (resamples + 1), and that seed 0 is a seed, where sacrebleu uses none.
+
+    Args: see `effect`.
     """
-    observed = abs(float(scores(system.sum(axis=1)).mean() - scores(baseline.sum(axis=1)).mean()))
-    differences = np.abs(resampled(system, scores, resamples, seed) - resampled(baseline, scores, resamples, seed))
+    delta = abs(float(observed[1].mean() - observed[0].mean()))
+    differences = np.abs(resampled[1].mean(axis=0) - resampled[0].mean(axis=0))
     # not `>`, so that systems without a difference have p = 1
-    extreme = int((differences - differences.mean() >= observed - _SAME).sum())
-    return (extreme + 1) / (resamples + 1)
+    extreme = int((differences - differences.mean() >= delta - _SAME).sum())
+    return (extreme + 1) / (len(differences) + 1)
 
 
 def interval(values: np.ndarray, share: float = 0.95) -> tuple[float, float]:

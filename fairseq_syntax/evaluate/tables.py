@@ -1,9 +1,11 @@
 """Tables as text."""
 
 import html
+import math
 import re
 import statistics
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from enum import StrEnum
 
 from ..trees.text import visible
@@ -60,6 +62,13 @@ def format_table(header: Sequence[str], rows: Sequence[Sequence], form: str = Ta
         ).rstrip()
         for row in cells
     )
+
+
+def probability(p: float | None) -> Decimal | float | str:
+    """A p-value as a cell of a table, with two digits; None becomes NaN, which tables show as a dash."""
+    if p is not None and p < 1e-4:
+        return "< 0.0001"
+    return math.nan if p is None else Decimal(f"{p:.2g}")
 
 
 def mean_and_deviation(values: Iterable[float]) -> str:

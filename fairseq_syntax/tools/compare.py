@@ -7,12 +7,13 @@ the number of seeds.
   mean, SD, min, max  over seeds; SD is the sample standard deviation
   95 % interval       bootstrap interval of the mean
   length              words of the translations / words of the references
+  delta               difference of the means; its interval, p and detectable (the smallest true difference that is
+                      found in four cases of five) are about other sentences and other seeds
   p AR                approximate randomization over sentences, two-sided; for one seed, sacrebleu --paired-ar
   p bootstrap         paired bootstrap, as in sacrebleu --paired-bs: one-tailed, about half of a two-sided p
   p sign              with --sign-test (Collins et al. 2005), two-sided: over the sentences that make the baseline
                       better or worse when the system's translation replaces its own
   Holm                the preceding p, corrected for the number of systems
-  p seeds             Welch's t-test over the scores of seeds, two-sided, not corrected
 
 examples:
   fairseq-syntax compare --system base base.generated --system mine mine.generated --reference test.de
@@ -86,7 +87,7 @@ def compare(
     longest: int = 50,
     minimum: int = 50,
     trials: int = 10000,
-    resamples: int = 1000,
+    resamples: int = 10000,
     seed: int = 12345,
     sign_test: bool = False,
 ) -> Comparison:
@@ -216,7 +217,7 @@ def add_chance(group) -> None:
     """Add the options of tests and intervals."""
     add = group.add_argument
     add("--trials", type=positive, default=10000, metavar="N", help="trials of the randomization (default: 10000)")
-    add("--bootstrap", type=positive, default=1000, metavar="N", help="bootstrap resamples (default: 1000)")
+    add("--bootstrap", type=positive, default=10000, metavar="N", help="bootstrap resamples (default: 10000)")
     add("--sign-test", action="store_true", help="also run the sign test, as Chen et al. (2018) do")
     add("--seed", type=_seed, default=12345, help="random seed (default: 12345, as in sacrebleu)")
 

@@ -5,8 +5,8 @@ other head. Trees keep exactly one root; words, UPOS, comments and multi-word ra
 parse stay that way. The same input, options and seed give the same bytes. UAS and LAS against the input, punctuation
 included, are printed on stderr.
 
-  --reattach   all sets of words are equally likely, then, given the set, all trees in which these words alone have
-               other heads; labels stay with their words
+  --reattach   other heads for a share of the words: all sets of words that can change are equally likely, and then, all
+               trees in which the words of the set, and no others, have other heads; labels stay with their words
   --relabel    words of a sentence exchange labels, so that none of them keeps its own; the root keeps its label
   --trees      random: all trees over the words are equally likely; left: the head of each word is the next one; right:
                the previous one. Labels are shuffled

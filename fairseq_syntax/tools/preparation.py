@@ -49,9 +49,7 @@ class Preparation:
             try:
                 import sacremoses
             except ImportError:
-                raise ValueError(
-                    "--tokenizer moses: needs sacremoses, which is not installed; pip install it"
-                ) from None
+                raise ValueError("--tokenizer moses: sacremoses is not installed; run pip install sacremoses") from None
             normal, tokens = sacremoses.MosesPunctNormalizer(language), sacremoses.MosesTokenizer(language)
             steps += [normal.normalize, lambda text: tokens.tokenize(text, escape=False, return_str=True)]
         if self.lowercase:

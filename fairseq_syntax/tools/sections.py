@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ..evaluate.bucket_pictures import draw_buckets
-from ..evaluate.comparison import Evaluation, bucket_table, notes, tables
+from ..evaluate.comparison import Evaluation, bucket_table, notes, score_tables, test_notes
 from ..evaluate.contrast import Record, check_records, mcnemar, read_record, wilson
 from ..evaluate.curves import MEASURES, draw_parse_quality, draw_training, in_order, parse_points
 from ..evaluate.probes import Answers, read_probes
@@ -94,10 +94,9 @@ def _score(summary: dict, digits: int) -> str:
 
 
 def _scores(comparison: dict) -> Iterator[str]:
-    *parts, _ = tables({**comparison, "buckets": []}, TableFormat.html)
-    names = [metric["name"] for metric in comparison["metrics"] for _ in comparison["baselines"]]
-    for table, name in zip(parts, names, strict=True):
-        yield markup.framed(table, f"{name}: intervals, and differences from the baseline")
+    for caption, table in score_tables(comparison, TableFormat.html):
+        yield markup.framed(table, caption)
+    yield from map(markup.paragraph, test_notes(comparison))
 
 
 def _buckets(comparison: dict) -> Iterator[str]:

@@ -239,9 +239,9 @@ def test_comparisons_are_tables_and_go_with_their_records(results, tmp_path):
     kinds = (("length", "source words"), ("label:kinds.txt", "kinds"))
 
     def compared(baseline, systems, *tests, buckets=()):
-        """What compare says; tests: (system, delta, p, Holm, p over seeds)."""
+        """What compare says; tests: (system, delta, p, Holm, p of all runs), whose Holm's is twice as large."""
         return {
-            "format": 2,
+            "format": 3,
             "chance": {"trials": 10000},
             "systems": [
                 {"name": name, "runs": [*map(str, scores)], "scores": {"BLEU": {"runs": [*scores.values()]}}}
@@ -249,9 +249,10 @@ def test_comparisons_are_tables_and_go_with_their_records(results, tmp_path):
             ],
             "baselines": [baseline],
             "tests": [
-                {"system": name, "baseline": baseline, "delta": delta, "interval": [-0.5, 2.5], "p_seeds": p_seeds}
-                | {"p": {"randomization": p}, "holm": {"randomization": holm}}
-                for name, delta, p, holm, p_seeds in tests
+                {"system": name, "baseline": baseline, "delta": delta, "interval": [-0.5, 2.5], "detectable": 2.1}
+                | {"p": {"randomization": p, "runs": runs}}
+                | {"holm": {"randomization": holm, "runs": runs and 2 * runs}}
+                for name, delta, p, holm, runs in tests
             ],
             "buckets": [
                 {"by": by, "title": title, "groups": [group]}
@@ -263,18 +264,18 @@ def test_comparisons_are_tables_and_go_with_their_records(results, tmp_path):
         path = tmp_path / "toy" / "comparisons" / f"test.{comparison['baselines'][0]}.json"
         path.write_text(json.dumps(comparison), encoding="utf8")
 
-    comparison = compared("a", systems, ("b", 0.48, 0.1234, 0.25, 0.623), buckets=[bucket])
+    comparison = compared("a", systems, ("b", 0.48, 0.1234, 0.25, 0.423), buckets=[bucket])
     write(comparison)
     with pytest.raises(results.BoardError, match="older than the records"):  # it lacks a breakdown
         results.renewed(PAGE, tmp_path, tmp_path)
-    write(compared("a", systems, ("b", 0.48, 0.1234, 0.25, 0.623), buckets=[bucket, other]) | {"format": 1})
+    write(compared("a", systems, ("b", 0.48, 0.1234, 0.25, 0.423), buckets=[bucket, other]) | {"format": 1})
     with pytest.raises(results.BoardError, match="older than the records"):  # of another form
         results.renewed(PAGE, tmp_path, tmp_path)
-    comparison = compared("a", systems, ("b", 0.48, 0.1234, 0.25, 0.623), buckets=[bucket, other])
+    comparison = compared("a", systems, ("b", 0.48, 0.1234, 0.25, 0.423), buckets=[bucket, other])
     write(comparison)
     text = results.renewed(PAGE, tmp_path, tmp_path)
     assert "test: BLEU against a (80.0, 82.0)" in text
-    assert "| b | 81.0, 82.0 | +0.5 | -0.50 to +2.50 | 0.12 | 0.25 | 0.62 | 2.1 | 6.3 | +0.9 (C) |" in text
+    assert "| b | 81.0, 82.0 | +0.5 | -0.50 to +2.50 | 2.1 | 0.42 | 0.85 | 0.12 | 0.25 | +0.9 (C) |" in text
     assert "by source words (sentences)\n\n| system | 1-10 (7) |" in text
     assert "by kinds (sentences)\n\n| system | many (5) |" in text
     assert "| a | 80.0 ± 1.4 |\n| b | -1.0 (-2.00 to -0.04) |" in text and "random" not in text
@@ -286,7 +287,7 @@ def test_comparisons_are_tables_and_go_with_their_records(results, tmp_path):
     write(compared("c", {"c": {2: 70.0}, "b": systems["b"]}, ("b", 11.96, 1 / 10001, 1 / 10001, None)))
     text = results.renewed(PAGE, tmp_path, tmp_path)
     assert "test: BLEU against controls" in text
-    assert "| b | c | 81.0, 82.0 | +12.0 | -0.50 to +2.50 | ≤ 0.0001 | ≤ 0.0001 | – | 2.1 | – |" in text
+    assert "| b | c | 81.0, 82.0 | +12.0 | -0.50 to +2.50 | 2.1 | - | - | < 0.0001 | < 0.0001 |" in text
 
     comparison["systems"][1]["scores"]["BLEU"]["runs"] = [81.0, 81.5]
     write(comparison)

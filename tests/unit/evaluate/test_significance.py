@@ -15,15 +15,14 @@ from scipy.stats import binom
 from fairseq_syntax.evaluate import significance
 from fairseq_syntax.evaluate.metrics import METRICS, Bleu
 from fairseq_syntax.evaluate.significance import (
+    Effect,
     approximate_randomization,
-    detectable_over_seeds,
-    detectable_over_sentences,
+    effect,
     holm,
     interval,
     paired_bootstrap,
     resampled,
     sign_test,
-    welch,
 )
 
 LETTERS = "abcdefghijklmnopqrst"
@@ -50,6 +49,17 @@ def statistics(references, *systems, metric=None):
 
 
 score = Bleu().scores
+
+
+def scored(pair, scores, resamples=10000, seed=12345):
+    """Scores of the runs of both systems, as they are and of resamples."""
+    observed = tuple(scores(each.sum(axis=1)) for each in pair)
+    return observed, tuple(resampled(each, scores, resamples, seed) for each in pair)
+
+
+def bootstrapped(first, second, *options):
+    """`paired_bootstrap` with the options of the other tests."""
+    return paired_bootstrap(*scored((first, second), *options))
 
 
 # --- sign test ----------------------------------------------------------------------------------------------------
@@ -102,7 +112,7 @@ def test_one_run_is_sacrebleu(seed, kind, monkeypatch):
     references = corpus(60, seed)
     baseline, system = spoilt(references, 0.30, 2), spoilt(references, 0.25, 3)
     theirs = PairedTest([("a", baseline), ("b", system)], SACREBLEU, [references], kind, 500)()[1]
-    test = approximate_randomization if kind == "ar" else paired_bootstrap
+    test = approximate_randomization if kind == "ar" else bootstrapped
     for name, (_, result) in zip(SACREBLEU, list(theirs.values())[1:], strict=True):
         metric = METRICS[name](False, "none")
         pair = statistics(references, baseline, system, metric=metric)
@@ -158,7 +168,7 @@ def test_scipy_draws_the_same_intervals():
     references = corpus(60, 4)
     runs = [spoilt(references, share, 1) for share in (0.3, 0.35, 0.4)]
     (counts,) = statistics(references, runs)
-    low, high = interval(resampled(counts, score, 4000))
+    low, high = interval(resampled(counts, score, 4000).mean(axis=0))
 
     def mean(chosen):
         return np.mean([score(run[chosen.astype(int)].sum(axis=0)) for run in counts])
@@ -171,10 +181,10 @@ def test_scipy_draws_the_same_intervals():
 
 def test_interval_of_a_mean():
     values = np.random.default_rng(0).normal(5.0, 2.0, size=(1, 400, 1))
-    low, high = interval(resampled(values, lambda total: total[..., 0] / 400, 2000))
+    low, high = interval(resampled(values, lambda total: total[..., 0] / 400, 2000)[0])
     away = 1.96 * values.std() / 20
     assert (low, high) == pytest.approx((values.mean() - away, values.mean() + away), abs=0.03)
-    assert interval(resampled(np.full((1, 1, 1), 3.0), lambda total: total[..., 0], 10)) == (3.0, 3.0)
+    assert interval(resampled(np.full((1, 1, 1), 3.0), lambda total: total[..., 0], 10)[0]) == (3.0, 3.0)
 
 
 # --- what they find -----------------------------------------------------------------------------------------------
@@ -189,14 +199,14 @@ def test_each_is_better_in_half_of_the_sentences():
     pair = statistics([text for text in references for _ in range(2)], first, second)
     test = sign_test(*pair, score)
     assert test.better == test.worse == 40 and test.p == 1.0
-    assert paired_bootstrap(*pair, score, 200) > 0.3 and approximate_randomization(*pair, score, 200) == 1.0
+    assert bootstrapped(*pair, score, 200) > 0.3 and approximate_randomization(*pair, score, 200) == 1.0
 
 
 def test_one_sentence():
     one, other = statistics(["a b c d e"], ["a b c x e"], ["a b c d e"])
     assert sign_test(one, other, score) == (1, 0, 0, 1.0)
     # every corpus is this one sentence; the difference never leaves its mean
-    assert paired_bootstrap(one, other, score, 50) == pytest.approx(1 / 51)
+    assert bootstrapped(one, other, score, 50) == pytest.approx(1 / 51)
     assert approximate_randomization(one, other, score, 50) == 1.0, "swapped or not, they differ as much"
 
 
@@ -204,7 +214,7 @@ def test_empty_translations():
     references = corpus(20, 7)
     empty, full = statistics(references, [""] * 20, spoilt(references, 0.1, 8))
     assert sign_test(empty, full, score).p < 0.01 and sign_test(empty, empty, score).p == 1.0
-    assert paired_bootstrap(empty, full, score, 100) < 0.02 > approximate_randomization(empty, full, score, 100)
+    assert bootstrapped(empty, full, score, 100) < 0.02 > approximate_randomization(empty, full, score, 100)
 
 
 @pytest.mark.parametrize(("runs", "others"), [(1, 1), (3, 3), (3, 1)])
@@ -221,7 +231,7 @@ def test_equal_quality_is_rarely_significant(runs, others):
             [
                 sign_test(*pair, score).p if runs == others else 1.0,
                 approximate_randomization(*pair, *options),
-                paired_bootstrap(*pair, *options),
+                bootstrapped(*pair, *options),
             ]
         )
     sign, randomization, bootstrap = np.array(found).T
@@ -231,7 +241,7 @@ def test_equal_quality_is_rarely_significant(runs, others):
         assert (bootstrap < 0.025).sum() <= 5 and 0.1 < np.median(bootstrap) and bootstrap.max() < 0.6
 
 
-@pytest.mark.parametrize("test", [approximate_randomization, paired_bootstrap])
+@pytest.mark.parametrize("test", [approximate_randomization, bootstrapped])
 def test_chance_depends_on_the_seed_alone(test):
     references = corpus(30, 9)
     pair = statistics(references, spoilt(references, 0.3, 10), spoilt(references, 0.28, 11))
@@ -239,41 +249,101 @@ def test_chance_depends_on_the_seed_alone(test):
     assert found[0] == found[1] and len(set(found)) > 1
 
 
-# --- seeds --------------------------------------------------------------------------------------------------------
+def test_resamples_are_drawn_in_parts(monkeypatch):
+    """As sacrebleu draws them, all at once: sentence numbers, of which these are the counts."""
+    drawn = np.random.default_rng(3).choice(300, size=(50, 300), replace=True)
+    expected = np.stack([np.bincount(row, minlength=300) for row in drawn])
+    monkeypatch.setattr(significance, "_DRAWN", 7 * 300)
+    assert (significance._resamples.__wrapped__(300, 50, 3) == expected).all()
+    assert significance._resamples.__wrapped__(200, 5, 3).dtype == np.uint8
 
 
-def test_welch_is_the_formula():
-    """t = difference / s with s² = Σ v/n, of s⁴ / Σ (v/n)²/(n-1) degrees of freedom (Welch 1947)."""
-    one, other = [95.4, 96.0, 96.2], [97.1, 98.6, 96.8, 97.7]
-    parts = [np.var(scores, ddof=1) / len(scores) for scores in (one, other)]
-    t = (np.mean(other) - np.mean(one)) / sum(parts) ** 0.5
-    freedom = sum(parts) ** 2 / sum(part**2 / (len(s) - 1) for part, s in zip(parts, (one, other), strict=True))
-    assert welch(one, other) == pytest.approx(2 * scipy.stats.t.sf(t, freedom))
-    assert welch(other, one) == pytest.approx(welch(one, other))
+# --- other sentences and other runs -------------------------------------------------------------------------------
 
 
-def test_welch_needs_seeds_that_differ():
-    assert welch([95.0], [96.0, 97.0]) is None and welch([95.0, 95.0], [96.0, 96.0]) is None
-    assert welch([95.0, 95.0], [95.0, 96.0]) == pytest.approx(0.5)
+def mean_score(total):
+    """Of systems whose statistics are (value, 1)."""
+    return total[..., 0] / total[..., 1]
 
 
-@pytest.mark.parametrize(("first", "second"), [([1.0, 2.0, 3.0], [5.0, 7.0, 9.0]), ([1.0, 2.0], [3.0, 3.5, 4.0, 4.5])])
-def test_a_detectable_difference_is_found_four_times_in_five(first, second):
-    """Student's t-test of drawn runs; their deviation is the pooled one of those given."""
-    pooled = np.sqrt(
-        sum(((np.array(runs) - np.mean(runs)) ** 2).sum() for runs in (first, second)) / (len(first + second) - 2)
+def drawn(rng, runs, sentences, of_runs, of_sentences, rest, shift=0.0):
+    """Values of the runs of a system, (runs, sentences, 2): of the run, of the system in a sentence, of both."""
+    values = (
+        shift
+        + rng.normal(0, of_runs, (runs, 1))
+        + rng.normal(0, of_sentences, (1, sentences))
+        + rng.normal(0, rest, (runs, sentences))
     )
-    shift = detectable_over_seeds(first, second)
-    rng = np.random.default_rng(1)
-    drawn = (rng.normal(mean, pooled, (20000, len(runs))) for mean, runs in ((0, first), (shift, second)))
-    assert (scipy.stats.ttest_ind(*drawn, axis=1).pvalue <= 0.05).mean() == pytest.approx(0.8, abs=0.01)
+    return np.stack([values, np.ones_like(values)], axis=-1)
 
 
-def test_a_detectable_difference_over_sentences():
-    """An interval ±1.96 wide has a standard error of 1; at 2.8, four draws in five are more than 1.96 from 0."""
-    shift = detectable_over_sentences([0.3 - 1.96, 0.3 + 1.96])
-    assert (np.random.default_rng(1).normal(shift, 1, 50000) > 1.96).mean() == pytest.approx(0.8, abs=0.01)
-    assert detectable_over_sentences([-1, 1], power=0.5) == pytest.approx(1)
+def test_an_effect_has_the_components_of_variance():
+    """Of a mean over sentences, these are known from mean squares, without a bootstrap."""
+    rng, sentences = np.random.default_rng(1), 150
+    pair = [drawn(rng, runs, sentences, 0.4, 1.5, 2.0) for runs in (3, 4)]
+    found = effect(*scored(pair, mean_score, 40000))
+    values = [each[..., 0] for each in pair]
+    delta = values[1].mean() - values[0].mean()
+    inverse, freedom = 1 / 3 + 1 / 4, 5
+    of_sentences = (values[1].mean(axis=0) - values[0].mean(axis=0)).var() / sentences
+    between = sum(each.mean(axis=1).var(ddof=1) * (len(each) - 1) for each in values) / freedom
+    rest = (
+        sum((each - each.mean(axis=0)).var(axis=1).sum() / sentences for each in values) / freedom
+    )  # what runs differ by because of the sentences that were drawn
+    assert between > rest
+    variance = of_sentences + (between - rest) * inverse
+    freedom *= (variance / (between * inverse)) ** 2
+    away = scipy.stats.t.isf(0.025, freedom) * variance**0.5
+    assert found.interval == pytest.approx((delta - away, delta + away), abs=0.01 * away)
+    assert found.p == pytest.approx(2 * scipy.stats.t.sf(abs(delta) / variance**0.5, freedom), abs=0.005)
+
+
+def test_without_sentences_that_differ_an_effect_is_students():
+    """All that varies is between runs, so that nothing is known but their scores."""
+    first, second = np.array([95.4, 96.0, 96.2]), np.array([97.1, 98.6, 96.8, 97.7])
+    found = effect((first, second), tuple(np.repeat(each[:, None], 9, axis=1) for each in (first, second)))
+    students = scipy.stats.ttest_ind(second, first)
+    assert found.p == pytest.approx(students.pvalue)
+    assert found.interval == pytest.approx(tuple(students.confidence_interval(0.95)))
+    # a single run has the deviation of the others
+    [alone] = first[:1, None]
+    found = effect((alone, second), (np.repeat(alone[:, None], 9, axis=1), np.repeat(second[:, None], 9, axis=1)))
+    t = (second.mean() - 95.4) / (second.std(ddof=1) * (1 + 1 / 4) ** 0.5)
+    assert found.p == pytest.approx(2 * scipy.stats.t.sf(t, 3))
+
+
+def test_with_one_run_each_an_effect_is_about_sentences():
+    rng = np.random.default_rng(2)
+    pair = [drawn(rng, 1, 200, 0.5, 1.0, 1.0) for _ in range(2)]
+    found = effect(*scored(pair, mean_score))
+    differences = pair[1][0, :, 0] - pair[0][0, :, 0]
+    away = 1.96 * differences.std() / 200**0.5
+    assert found.interval == pytest.approx((differences.mean() - away, differences.mean() + away), abs=0.02 * away)
+    assert found.p is None and found.detectable == pytest.approx(away * 2.80 / 1.96, rel=0.02)
+    same = effect(*scored((pair[0], pair[0]), mean_score))
+    assert same == Effect(0.0, (0.0, 0.0), None, None)
+
+
+@pytest.mark.parametrize("runs", [(3, 3), (1, 3), (5, 2)])
+@pytest.mark.parametrize("of_runs", [0.0, 0.15, 1.0])
+def test_equal_systems_differ_once_in_twenty(runs, of_runs):
+    """With new sentences and new runs in each trial; a difference of `detectable` is found four times in five."""
+    rng, p, detectable = np.random.default_rng(4), [], []
+    for _ in range(300):
+        found = effect(*scored([drawn(rng, size, 60, of_runs, 0.5, 1.0) for size in runs], mean_score, 200))
+        p.append(found.p)
+        detectable.append(found.detectable)
+    assert 0.015 <= (np.array(p) <= 0.05).mean() <= 0.085
+    shift = float(np.sqrt(np.mean(np.square(detectable))))
+    found = [
+        effect(
+            *scored(
+                [drawn(rng, size, 60, of_runs, 0.5, 1.0, shift * i) for i, size in enumerate(runs)], mean_score, 200
+            )
+        ).p
+        for _ in range(200)
+    ]
+    assert 0.68 <= (np.array(found) <= 0.05).mean() <= 0.9
 
 
 # --- several tests ------------------------------------------------------------------------------------------------

@@ -8,13 +8,13 @@ import statistics
 import sys
 import xml.etree.ElementTree
 from functools import partial
+from itertools import pairwise
 from types import ModuleType, SimpleNamespace
 
 import programs
 import pytest
 from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.tokenizers import tokenizer_ja_mecab
-from scipy.stats import ttest_ind
 
 from fairseq_syntax.evaluate.ribes import sentence_ribes
 from fairseq_syntax.tools import compare
@@ -114,7 +114,7 @@ def test_systems(world, run):
         (test,) = [test for test in found["tests"] if test["metric"] == described["name"]]
         assert test["delta"] == pytest.approx(expected[1] - expected[0])
         assert test["interval"][0] < test["delta"] < test["interval"][1]
-        assert test["better"] > 2 * test["worse"] and max(test["p"].values()) < 0.01
+        assert test["better"] > 2 * test["worse"] and max(filter(None, test["p"].values())) < 0.01
     ribes = [
         statistics.mean(
             sentence_ribes(hypothesis.lower().split(), [reference.split()])
@@ -146,11 +146,13 @@ def test_seeds(world, run):
     assert [fewer["tests"][0][key] for key in ("better", "worse", "ties")] == [None] * 3
     assert fewer["tests"][0]["p"]["sign"] is None is fewer["tests"][0]["holm"]["sign"] and test["p"]["sign"]
     assert fewer["tests"][0]["delta"] == pytest.approx(statistics.mean(single[1][:2]) - statistics.mean(single[0]))
-    # the test over seeds takes all runs of both
-    for scored, runs in ((found, single), (fewer, [single[0], single[1][:2]])):
-        assert scored["tests"][0]["p_seeds"] == pytest.approx(ttest_ind(*runs, equal_var=False).pvalue)
-    alone = run("--system", "base", *base, "--system", "sys", system[0], *reference)
-    assert alone["tests"][0]["p_seeds"] is None
+    # over runs and sentences, an interval is no narrower than over sentences alone
+    for scored in (found, fewer, run("--system", "base", *base, "--system", "sys", system[0], *reference)):
+        [test] = scored["tests"]
+        low, high = test["interval"]
+        assert low < test["delta"] < high and 0 < test["p"]["runs"] < 1 and test["detectable"] > (high - low) / 2
+    alone = run("--system", "base", base[0], "--system", "sys", system[0], *reference)["tests"][0]
+    assert alone["p"]["runs"] is None is alone["holm"]["runs"]
 
 
 def test_baselines_and_holm(world, run):
@@ -400,10 +402,39 @@ def test_a_system_with_fewer_seeds_has_dashes_for_the_sign_test(world, capsys):
     base = [world.text(f"b{k}", spoilt(world.references, 0.4, k)) for k in range(2)]
     options = ["--system", "base", *base, "--system", "sys", base[0], "--reference", world.text("r", world.references)]
     assert compare.main([*map(str, options), "--metrics", "BLEU", "--format", "tsv", *QUICK]) == 0
-    header, _, row = (line.split("\t") for line in capsys.readouterr().out.splitlines()[:3])
+    scores, tests, *lines = capsys.readouterr().out.split("\n\n")
+    assert [row.split("\t")[1] for row in scores.splitlines()] == ["seeds", "2", "1"]
+    header, row = (line.split("\t") for line in tests.splitlines())
     shown = dict(zip(header, row, strict=True))
-    assert {shown[name] for name in ("better", "worse", "p sign", "p seeds")} == {"-"}
-    assert float(shown["p AR"]) > 0 and shown["seeds"] == "1"
+    assert {shown[name] for name in ("better", "worse", "p sign")} == {"-"}
+    assert float(shown["p AR"]) > 0 < float(shown["p"])
+    assert "p AR is not exact where systems differ in the number of seeds" in lines
+
+
+def test_notes_on_tests(world, capsys):
+    """What is known of other seeds, what Holm's correction is over, and a sign test that contradicts the score."""
+    references = world.references
+    # most sentences are right, and a quarter are wrong altogether
+    longer = [text if i % 4 else "x y z u v w x y" for i, text in enumerate(references)]
+    shorter = [" ".join(text.split()[:-1]) for text in references]
+    options = ["--reference", world.text("r", references), "--metrics", "BLEU", *QUICK]
+    texts = {"a": longer, "again": [text + " y" for text in longer], "b": shorter, "c": shorter}
+    files = {name: world.text(name, text) for name, text in texts.items()}
+
+    def notes(*more):
+        given = [each if before == "--system" else files.get(each, each) for before, each in pairwise(("", *more))]
+        assert compare.main([*map(str, (*options, *given))]) == 0
+        return capsys.readouterr().out
+
+    alone = notes("--system", "a", "a", "--system", "b", "b")
+    assert "one seed each, so nothing is known about other seeds" in alone and "Holm" not in alone
+    several = notes("--system", "a", "a", "again", "--system", "b", "b", "--system", "c", "c", "b")
+    assert "delta: its interval, p and detectable are about other sentences and other seeds" in several
+    assert "Holm: corrected for 2 systems against one baseline" in several and "cannot be below" not in several
+    few = notes("--system", "a", "a", "--system", "b", "b", "--system", "c", "c", "--trials", "19")
+    assert "Holm of p AR cannot be below 0.05: give --trials 40 or more" in few
+    signed = notes("--system", "b", "b", "--system", "a", "a", "--sign-test")
+    assert "p sign of a contradicts delta in BLEU" in signed
 
 
 def test_formats(world, capsys):
@@ -423,12 +454,12 @@ def test_formats(world, capsys):
     assert seeds[0].split()[:6] == ["BLEU", "seeds", "mean", "SD", "min", "max"] and seeds[2].split()[1:4] == [
         *("2", lines[2].split()[1], "0.00")
     ]
-    assert output("markdown").startswith("| BLEU | score | 95 % interval | length | delta |")
+    assert output("markdown").startswith("| BLEU | score | 95 % interval | length |\n")
     latex = output("latex")
     assert latex.startswith("\\begin{tabular}{lr") and "ba\\_se & " in latex and "95 \\% interval" in latex
     assert re.search(r"^% source words \S+: ", latex, re.MULTILINE)
     assert re.search(r"^<p>source words \S+: .*</p>$", output("html"), re.MULTILINE)
-    assert latex.count("\\begin{tabular}") == latex.count("\\end{tabular}") == 6
+    assert latex.count("\\begin{tabular}") == latex.count("\\end{tabular}") == 10
     # with more systems than fit side by side, buckets do
     more = [argument for name in "abcd" for argument in ("--system", name, system)]
     assert compare.main([*more, "--format", "tsv", "--min-bucket", "1", *QUICK]) == 0
