@@ -15,9 +15,9 @@ from itertools import product
 from pathlib import Path
 
 from board import CHECKOUT, Board, BoardError, Split, System, add_places, places, read_board
-from training import RunError, load, read_records
+from training import RunError, read_records
 
-from fairseq_syntax.evaluate.comparison import FORMAT
+from fairseq_syntax.evaluate.schemas import COMPARISON, FORMAT, read_json
 from fairseq_syntax.files import written
 
 
@@ -58,6 +58,25 @@ def breakdown(split: Split) -> list[str]:
     return (["length"] if split.source else []) + ([f"label:{split.labels}"] if split.labels else [])
 
 
+def load_comparison(path: Path) -> dict:
+    """A comparison. Raises BoardError if the file is not one."""
+    advice = "remove it to compare again"
+    try:
+        comparison = read_json(path, COMPARISON, advice)
+    except ValueError as error:
+        raise BoardError(str(error)) from None
+    if comparison["format"] != FORMAT:
+        return comparison
+    names, base = {system["name"] for system in comparison["systems"]}, comparison["baselines"][0]
+    tested = {name for test in comparison["tests"] for name in (test["system"], test["baseline"])}
+    groups = [group for kind in comparison["buckets"] for group in kind["groups"]]
+    scored = [group["scores"].get("BLEU", {}).keys() for group in groups]
+    scored += [group["deltas"].get("BLEU", {}).keys() | {base} for group in groups]
+    if not ({base} | tested <= names and all(each == names for each in scored)):
+        raise BoardError(f"{path}: tests or buckets are of other systems than its scores; {advice}")
+    return comparison
+
+
 def is_of(comparison: dict, records: dict[str, list[dict]], split: str, kinds: list[str]) -> bool:
     """Whether a comparison is of these records, by system, and not of older ones, and has this form and breakdown."""
     if comparison.get("format") != FORMAT or [kind["by"] for kind in comparison["buckets"]] != kinds:
@@ -92,7 +111,7 @@ def compare_all(board: Board, out: Path, results: Path) -> None:
     for (name, split), (baseline, systems, told_apart) in product(tested(board), beside):
         kinds = breakdown(split) if told_apart else []
         path = path_of(results, name, baseline)
-        if path.exists() and is_of(load(path), systems, name, kinds):
+        if path.exists() and is_of(load_comparison(path), systems, name, kinds):
             continue
         for file in filter(None, (split.reference, split.labels)):
             if not (out / file).exists():

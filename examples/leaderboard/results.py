@@ -9,16 +9,17 @@ corpus.
 """
 
 import argparse
+import json
 import re
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from board import CHECKOUT, Board, BoardError, read_board
-from comparisons import breakdown, controlled, is_of, path_of, rivals, tested
+from comparisons import breakdown, controlled, is_of, load_comparison, path_of, rivals, tested
 from pictures import draw_differences
 from table import commits, controls, curves, differences, figures, learning, tables
-from training import load, read_records
+from training import read_records
 
 from fairseq_syntax.evaluate.curves import draw_parse_quality, draw_training
 from fairseq_syntax.evaluate.probes import read_probes
@@ -95,10 +96,11 @@ def _compared(board: Board, records: list[dict], folder: Path) -> tuple[dict[str
 
     def read(split: str, baseline: str, systems: dict, kinds: list[str]) -> dict:
         path = path_of(folder, split, baseline)
-        if not (path.exists() and is_of(load(path), systems, split, kinds)):
+        comparison = load_comparison(path) if path.exists() else {}
+        if not is_of(comparison, systems, split, kinds):
             how = "older than the records or this program" if path.exists() else "missing"
             raise BoardError(f"{path}: {how}; run examples/leaderboard/comparisons.py {board.path} --output FOLDER")
-        return load(path)
+        return comparison
 
     baselines, of_controls = rivals(board, records).items(), controlled(board, records).items()
     return (
@@ -164,7 +166,7 @@ def renewed(text: str, boards: Path, results: Path) -> str:
         return f"{match[1]}\n{content}\n\n{match[4]}"
 
     def measured(match: re.Match) -> str:
-        record = load(results / f"{match[2]}.json")
+        record = json.loads((results / f"{match[2]}.json").read_text(encoding="utf8"))
         return f"{match[1]}\n{(scale.table if match[2] == 'scale' else timing.markdown)(record)}\n\n{match[3]}"
 
     return _FIGURES.sub(measured, _BLOCK.sub(block, text))

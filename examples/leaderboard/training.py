@@ -6,7 +6,6 @@ the last epoch.
 
 import ctypes
 import gzip
-import json
 import re
 import shlex
 import signal
@@ -22,6 +21,7 @@ from raw_text import detokenized
 from records import COMMIT, bleu, commit, describe, environment, hashes, read_lines, read_log, scores, uas, write_json
 
 from fairseq_syntax.evaluate.corpus import read_output
+from fairseq_syntax.evaluate.schemas import TRAINED, check_name, read_json
 from fairseq_syntax.files import written
 
 _SHARED = "--num-workers 0 --log-format json --log-interval 50 --no-progress-bar".split()
@@ -344,8 +344,10 @@ def _check_splits(board: Board, path: Path, record: dict) -> None:
 
 
 def load(path: Path) -> dict:
-    """A record. Raises BoardError if the file is not one."""
+    """The record of a run. Raises BoardError if the file is not one, or of another run than its name says."""
     try:
-        return json.loads(path.read_text(encoding="utf8"))
-    except (OSError, ValueError) as error:
-        raise BoardError(f"{path}: cannot be read as a record ({error}); remove it to run it again") from None
+        record = read_json(path, TRAINED, "remove it to run it again")
+        check_name(path, record)
+    except ValueError as error:
+        raise BoardError(str(error)) from None
+    return record

@@ -10,6 +10,7 @@ import numpy as np
 
 from .corpus import Corpus
 from .metrics import Metric
+from .schemas import FORMAT
 from .significance import (
     Effect,
     approximate_randomization,
@@ -22,7 +23,6 @@ from .significance import (
 )
 from .tables import TableFormat, format_table, probability
 
-FORMAT = 3
 TESTS = ("runs", "randomization", "bootstrap")
 _BESIDE = 3  # most systems whose scores and differences fit side by side
 _HEADERS = {"runs": "p", "randomization": "p AR", "bootstrap": "p bootstrap", "sign": "p sign"}

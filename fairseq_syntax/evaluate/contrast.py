@@ -4,7 +4,6 @@ import json
 import logging
 import math
 import re
-import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import binomtest, norm
 
-from ..trees.text import TreeFormatError, open_text
 from .minimal_pairs import Pairs
+from .schemas import CONTRAST, read_json
 from .tables import format_table
 
 logger = logging.getLogger(__name__)
@@ -105,21 +104,23 @@ class Record:
 
 
 def record_of(content: dict) -> Record:
-    """The record from parsed JSON. Raises KeyError, TypeError or ValueError: it is invalid."""
+    """The record from parsed JSON that `schemas.CONTRAST` allows. Raises ValueError: lists differ in length."""
     record = Record(**{name: content[name] for name in Record.__dataclass_fields__})
-    if content["format"] != _FORMAT or not len(record.correct) == len(record.incorrect) > 0:
-        raise ValueError("of another format, or damaged")
+    if not len(record.correct) == len(record.incorrect) > 0:
+        raise ValueError(f"{len(record.correct)} and {len(record.incorrect)} scores")
+    if any(len(column) != len(record.correct) for column in record.details.values()):
+        raise ValueError(f"{len(record.correct)} pairs, and details of another number")
     return record
 
 
 def read_record(path: str | Path) -> Record:
-    """Read a record, plain or gzipped. Raises TreeFormatError: the file is not a record."""
-    with open_text(path) as file:
-        try:
-            return record_of(json.load(file))
-        except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, RecursionError):
-            pass
-    raise TreeFormatError(f"{path}: not a record of fairseq-syntax contrast --output; give such a file")
+    """Read a record, plain or gzipped. Raises ValueError: the file is not a record."""
+    advice = "give a file of fairseq-syntax contrast --output"
+    content = read_json(path, CONTRAST, advice)
+    try:
+        return record_of(content)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}; {advice}") from None
 
 
 def check_records(records: Sequence[Record]) -> None:

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..trees.text import read_lines
 from .contrast import groups_of, mcnemar, record_of, wilson
+from .schemas import PROBE, check_name, read_json
 from .tables import mean_and_deviation
 from .tree_pairs import BOTH_SCORES, BOTH_TRANSLATIONS, GIVEN, OTHER, SAME, tree_pairs_of
 
@@ -36,20 +36,22 @@ def read_probes(folder: str | Path) -> dict[str, dict[str, dict[str, dict]]]:
     """
     probes: dict[str, dict[str, dict[str, dict]]] = {}
     for path in sorted(Path(folder).glob("*/*.json.gz")):
+        record = read_json(path, PROBE, "leave it out, or ask the model again")
+        check_name(path, record)
         try:
-            record = json.loads("\n".join(read_lines(path)))
-            name, seed, _ = record["system"], str(record["seed"]), record["commit"]
             _READERS[record["verb"]](record)
-        except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
+        except (ValueError, KeyError) as error:
             raise ValueError(f"{path}: not a record of examples/leaderboard ({error!r}); leave it out") from None
-        probes.setdefault(path.parent.name, {}).setdefault(name, {})[seed] = record
+        probes.setdefault(path.parent.name, {}).setdefault(record["system"], {})[str(record["seed"])] = record
     return probes
 
 
 def training_of(run: dict) -> dict:
-    """A fingerprint of the training of a run."""
-    curve = hashlib.sha256(json.dumps(run.get("curve"), sort_keys=True).encode()).hexdigest()
-    return {"command": run["commands"]["train"], "curve": curve}
+    """A fingerprint of the training of a run, of what its record has of it."""
+    known = {"command": run["commands"]["train"]} if "train" in run.get("commands", {}) else {}
+    if "curve" in run:
+        known["curve"] = hashlib.sha256(json.dumps(run["curve"], sort_keys=True).encode()).hexdigest()
+    return known
 
 
 def tables(answers: Answers, runs: Answers, baseline: str, most: int | None = None) -> Iterator[Table]:
@@ -131,13 +133,11 @@ _RELATIONS = 8  # number that fits on a page
 def _right_heads(content: dict) -> dict[str, dict]:
     """Scores of the trees, of L and of R, from a record of `attachment`.
 
-    Raises ValueError, KeyError or TypeError: the record is invalid.
+    Raises ValueError: they do not have the same relations.
     """
-    if content["format"] != 1:
-        raise ValueError(f"format {content['format']}")
     scores = {name: content["scores"][name] for name in ("trees", "L", "R")}
-    for of in scores.values():
-        sum([*(of[key] for key in _SHARES), *(of["relations"][name]["DA"] for name in scores["L"]["relations"])])
+    if any(of["relations"].keys() != scores["L"]["relations"].keys() for of in scores.values()):
+        raise ValueError("scores of different relations")
     return scores
 
 
@@ -209,9 +209,7 @@ _READERS: dict[str, Callable[[dict], object]] = {
     "contrast": lambda content: record_of(content).right,
     "whatif": lambda content: tree_pairs_of(content).measures(),
     "attachment": _right_heads,
-    "unparsed": lambda content: [
-        score(of_split) for score in _SCORES.values() for of_split in content["scores"].values()
-    ],
+    "unparsed": lambda content: content["scores"],
 }
 
 

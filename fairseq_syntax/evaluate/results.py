@@ -1,29 +1,25 @@
 """Folders of results, with a record SYSTEM-SEED.json and the translations of every run of a leaderboard."""
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from sacrebleu.metrics import BLEU
 
 from .metrics import Bleu
+from .schemas import RUN, check_name, read_json
 
 
 def read_results(folder: str | Path) -> dict[str, dict[str, dict]]:
     """The records of a folder: name of a system, in alphabetical order -> seed -> record.
 
-    Raises ValueError: there are none, or a file is not a record of examples/leaderboard.
+    Raises ValueError: there are none, or a file is not a record of examples/leaderboard, or of another run than its
+    name says.
     """
     records: dict[str, dict[str, dict]] = {}
     for path in sorted(Path(folder).glob("[!.]*.json")):
-        try:
-            record = json.loads(path.read_text(encoding="utf8"))
-            name, seed = record["system"], str(record["seed"])
-            for bleu in [scores["BLEU"] for scores in record["scores"].values() if "BLEU" in scores]:
-                _ = float(bleu["score"]), bleu["signature"].split("|")
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise ValueError(f"{path}: not a record of examples/leaderboard ({error!r}); leave it out") from None
-        records.setdefault(name, {})[seed] = record
+        record = read_json(path, RUN, "leave it out, or run it again")
+        check_name(path, record)
+        records.setdefault(record["system"], {})[str(record["seed"])] = record
     if not records:
         raise ValueError(f"{folder}: holds no record (SYSTEM-SEED.json); give a folder such as docs/results/agreement")
     return {

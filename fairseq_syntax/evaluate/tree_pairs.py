@@ -61,10 +61,12 @@ class TreePairs:
 
 
 def tree_pairs_of(content: dict) -> TreePairs:
-    """The record from parsed JSON. Raises KeyError, TypeError or ValueError: it is invalid."""
-    if content["format"] != _FORMAT:
-        raise ValueError(f"format {content['format']}")
-    return TreePairs(**{name: content[name] for name in TreePairs.__dataclass_fields__})
+    """The record from parsed JSON that `schemas.PROBE` allows. Raises ValueError: lists differ in length."""
+    pairs = TreePairs(**{name: content[name] for name in TreePairs.__dataclass_fields__})
+    lists: list[list] = [pairs.references, pairs.translations, pairs.scores, *pairs.details.values()]
+    if len({len(each) for each in lists}) > 1 or not pairs.scores:
+        raise ValueError("lists of different lengths, or empty")
+    return pairs
 
 
 def tables(record: TreePairs, columns: dict[str, list[str]], form: str) -> str:

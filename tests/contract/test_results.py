@@ -17,11 +17,14 @@ from sacrebleu.metrics import BLEU
 BOARDS = REPOSITORY / "examples" / "leaderboard"
 RESULTS = REPOSITORY / "docs" / "results"
 RECORD = {
+    "corpus": "toy",
     "system": "a",
     "family": "f",
     "seed": 1,
     "trees": "none",
     "updates": 100,
+    "minutes": {"train": 1.0},
+    "curve": [],
     "stopped": "itself",
     "commit": "0123456789abcdef",
     "checkpoint": {"chosen": "checkpoint_best"},
@@ -88,7 +91,7 @@ def test_figures_of_readme_are_those_of_the_records(results, tmp_path):
         "run: python examples/leaderboard/results.py"
     )
     for seed, score in ((1, 80.0), (2, 82.0)):
-        challenge = {"agreement": {"overall": {"accuracy": 0.9}}}
+        challenge = {**RECORD["scores"]["test"], "agreement": {"overall": {"accuracy": 0.9}}}
         scores = {"scores": {**RECORD["scores"], "challenge": challenge}}
         recorded(BOARDS / "agreement.toml", tmp_path, "pascal", seed, score, **scores)
     row = "| <!-- BLEU of pascal, sa_nmt --> 3 | <!-- agreement of pascal --> |\n"
@@ -230,7 +233,10 @@ def test_comparisons_are_tables_and_go_with_their_records(results, tmp_path):
         "label": "1-10",
         "size": 7,
         "scores": {
-            "BLEU": {"a": {"mean": 80, "sd": 1.4, "runs": [79, 81]}, "b": {"mean": 79, "sd": None, "runs": [79]}}
+            "BLEU": {
+                "a": {"mean": 80, "sd": 1.4, "runs": [79, 81], "interval": [78, 82]},
+                "b": {"mean": 79, "sd": None, "runs": [79], "interval": [78, 80]},
+            }
         },
         "deltas": {"BLEU": {"b": {"mean": -1.0, "interval": [-2.0, -0.04]}}},
     }

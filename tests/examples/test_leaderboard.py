@@ -382,7 +382,10 @@ def test_an_interrupt_waits_for_nothing_and_starts_nothing(tmp_path):
 
 def write_record(run, **more) -> None:
     """As much of a record as is looked at."""
-    scores = {"valid": {}, "challenge": {"agreement": {}}}
+    bleu = {"BLEU": {"score": 1.0, "signature": "s"}}
+    scores = {"valid": bleu, "challenge": {**bleu, "agreement": {"overall": {"accuracy": 0.5}}}}
+    more = {"family": "f", "trees": "gold", "stopped": "cap", "updates": 9, "minutes": {}, "commit": "c", **more}
+    more = {"system": run.system.name, "seed": run.seed, **more}
     record = {"commands": run.commands("x"), "checkpoint": {"chosen": "x"}, "sha256": {}, "scores": scores, **more}
     run.record.write_text(json.dumps(record))
 
@@ -395,15 +398,15 @@ def runs_of(table: Path, folder: Path) -> tuple:
     return board, [Run(board, *run, folder / "out", folder, ()) for run in board.runs()]
 
 
-@pytest.mark.parametrize("scores", [{"valid": {}}, {"valid": {}, "challenge": {}}])
-def test_a_record_of_other_splits_is_refused_before_anything_starts(scores, tmp_path, monkeypatch):
+@pytest.mark.parametrize("splits", [["valid"], ["valid", "challenge"]])
+def test_a_record_of_other_splits_is_refused_before_anything_starts(splits, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(FOLDER))
     table = write(tmp_path / "tiny.toml", 3)
     _, [run] = runs_of(table, tmp_path / "results")
     (tmp_path / "results").mkdir()
     write_record(run)
     assert leaderboard(table, tmp_path, "--dry-run").returncode == 0
-    write_record(run, scores=scores)
+    write_record(run, scores={split: {"BLEU": {"score": 1.0, "signature": "s"}} for split in splits})
     done = leaderboard(table, tmp_path)
     assert done.returncode == 2 and "challenge" in done.stderr and "remove the record" in done.stderr, done.stderr
     assert not (tmp_path / "out").exists()

@@ -72,8 +72,10 @@ def folder(tmp_path_factory) -> Path:
     (folder / "out" / "data-bin" / "model.pt").rename(run / "checkpoints" / "checkpoint_best.pt")
     (run / "command.txt").write_text(TRAINED + "\n", encoding="utf8")
     (folder / "results").mkdir()
-    scores = {"challenge": {"BLEU": {"score": 95.0}, "agreement": {"overall": {"accuracy": 1.0}}}}
+    scores = {"challenge": {"BLEU": {"score": 95.0, "signature": "s"}, "agreement": {"overall": {"accuracy": 1.0}}}}
     record = {"system": "pascal", "seed": 1, "commit": "c", "commands": {"train": TRAINED}, "scores": scores}
+    record |= {"family": "f", "trees": "gold", "stopped": "cap", "updates": 9, "minutes": {}, "sha256": {}}
+    record["commands"]["generate"] = ""
     record["checkpoint"] = {"chosen": "checkpoint_best"}
     (folder / "results" / "pascal-1.json").write_text(json.dumps(record), encoding="utf8")
     sizes = ["--train", "20", "--valid", "5", "--test", "40", "--challenge", "1", "--seed", "7"]
@@ -258,7 +260,7 @@ def test_trees_beside_a_treebank(tmp_path):
     assert [row[2:] for row in relations.rows[1:]] == [["0.0", "100.0", "0.0"], ["100.0", "0.0", "0.0"]]
     content["scores"]["R"].pop("UA")
     path.write_bytes(gzip.compress(json.dumps(content).encode()))
-    with pytest.raises(ValueError, match=r"sa-2\.json\.gz: not a record of examples/leaderboard"):
+    with pytest.raises(ValueError, match=r"sa-2\.json\.gz: not a record"):
         read_probes(tmp_path / "results")
 
 
@@ -304,5 +306,5 @@ def test_answers_of_different_questions_are_not_put_together(tmp_path):
         list(tables(read_probes(tmp_path / "results")["probe"], {}, "a"))
     for broken in ({"verb": "sing"}, {"correct": [1.0]}, {"seed": None, "details": 3, "correct": "x"}):
         record("b", **broken)
-        with pytest.raises(ValueError, match=r"b-1\.json\.gz: not a record of examples/leaderboard"):
+        with pytest.raises(ValueError, match=r"b-1\.json\.gz: not a record"):
             read_probes(tmp_path / "results")

@@ -294,7 +294,7 @@ def test_results(world, run, refused):
     del record["scores"]["test"]["BLEU"]["signature"]
     for damaged in ({}, record):
         (folder / "a-1.json").write_text(json.dumps(damaged))
-        assert "a-1.json: not a record of examples/leaderboard" in refused(*options)
+        assert "a-1.json: not a record (data" in refused(*options)
     assert "holds no record" in refused("--results", world.folder, "--split", "test", "--reference", reference)
 
 
