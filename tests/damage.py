@@ -82,6 +82,14 @@ def _raw(kind: str) -> Callable[[dict, Path], bytes]:
     return lambda state, victim: damaged(_saved(dict)(state, victim), kind, random.Random(3))
 
 
+def _flipped(state: dict, victim: Path) -> bytes:
+    """One bit of a parameter is another, which changes a number and nothing else."""
+    content = bytearray(_saved(dict)(state, victim))
+    parameter = max(state["model"].values(), key=lambda value: value.numel())
+    content[bytes(content).index(parameter.contiguous().numpy().tobytes()) + 1] ^= 4
+    return bytes(content)
+
+
 def _with_cfg(state: dict, **changed) -> dict:
     cfg = {name: value for name, value in {**state["cfg"], **changed}.items() if value is not ...}
     return {**state, "cfg": cfg}
@@ -117,6 +125,7 @@ CHECKPOINTS: dict[str, Callable[[dict, Path], bytes]] = {
     "half": _raw("half"),
     "cut": _raw("cut"),
     "noise": _raw("noise"),
+    "a flipped bit": _flipped,
     "text": lambda state, victim: b"not a checkpoint\n",
     "zip": _zip,
     "payload": _pickled,

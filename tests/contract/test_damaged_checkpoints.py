@@ -124,9 +124,9 @@ def test_a_damaged_checkpoint(command, kind, world, tmp_path, capsys):
     examine(command, kind, world, tmp_path, capsys)
 
 
-@pytest.mark.parametrize("kind", ["code in a Namespace", "code in a dict"])
+@pytest.mark.parametrize("kind", ["code in a Namespace", "code in a dict", "a flipped bit"])
 @pytest.mark.parametrize("command", COMMANDS)
-def test_code_in_an_option(command, kind, world, tmp_path, capsys):
+def test_code_or_a_flipped_bit(command, kind, world, tmp_path, capsys):
     examine(command, kind, world, tmp_path, capsys)
 
 

@@ -1,6 +1,8 @@
 """fairseq-syntax align: links are those of attention of one sentence at a time, its pieces joined by loops."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -135,6 +137,11 @@ def test_own_translations(arch, latent, trained, run, tmp_path):
     expected = {int(n): text for n, text in re.findall(r"^H-(\d+)\t\S+\t(.*)$", output, re.MULTILINE)}
     assert (tmp_path / "hyp").read_text().splitlines() == [expected[n] for n in range(len(expected))]
     assert [len(row.split()) for row in found] == [len(expected[n].split()) for n in range(len(expected))]
+
+    # both files, or none
+    program = [sys.executable, "-m", "fairseq_syntax", "align", *map(str, given), "--output", "/dev/full"]
+    full = subprocess.run([*program, "--translate", tmp_path / "new"], capture_output=True, text=True)
+    assert full.returncode == 1 and "No space left" in full.stderr and not (tmp_path / "new").exists()
 
     loaded = load(str(trained(arch)), str(latent.data), cpu=True)
     dataset = loaded.load_split("test")

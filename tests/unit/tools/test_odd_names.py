@@ -1,0 +1,119 @@
+"""Names of files and systems, and standard streams, as they are seldom: closed, empty, long, with control characters."""
+
+import os
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from fairseq_syntax import pretrained
+from fairseq_syntax.evaluate.corpus import read_corpus
+from fairseq_syntax.evaluate.tables import TableFormat, format_table
+from fairseq_syntax.tools import characters, examples
+from fairseq_syntax.trees.text import visible
+
+LONG = "x" * 247 + ".txt"  # a name has at most 255 bytes
+
+
+@pytest.fixture
+def text(tmp_path):
+    (tmp_path / "text").write_text("ab c\n", encoding="utf-8")
+    return tmp_path / "text"
+
+
+@pytest.mark.parametrize(
+    ("redirection", "status", "out", "said"),
+    [
+        ("<&-", 0, "a b ▁ c\n", ""),
+        (">&-", 1, "", "fairseq-syntax characters: stdout: is closed\n"),
+        ("2>&-", 0, "a b ▁ c\n", ""),
+        (">/dev/full", 1, "", "fairseq-syntax characters: [Errno 28] No space left on device\n"),
+    ],
+)
+def test_streams_that_are_closed(text, redirection, status, out, said):
+    program = f"'{sys.executable}' -m fairseq_syntax characters --input '{text}' {redirection}"
+    done = subprocess.run(["bash", "-c", program], capture_output=True, text=True, encoding="utf-8")
+    assert (done.returncode, done.stdout, done.stderr) == (status, out, said)
+
+
+def test_a_file_is_written_though_stderr_is_closed(text, tmp_path):
+    program = f"'{sys.executable}' -m fairseq_syntax characters --input '{text}' --output '{tmp_path}/out' 2>&- <&-"
+    assert subprocess.run(["bash", "-c", program]).returncode == 0
+    assert (tmp_path / "out").read_text(encoding="utf-8") == "a b ▁ c\n"
+
+
+def test_an_empty_verb_is_none(capsys):
+    from fairseq_syntax.cli.program import main
+
+    with pytest.raises(SystemExit) as ended:
+        main([""])
+    assert ended.value.code == 2
+    assert "''" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("name", "said"), [("", "empty name"), (".", "is a folder"), ("folder", "is a folder")])
+def test_outputs_that_are_no_files(text, tmp_path, monkeypatch, capsys, name, said):
+    (tmp_path / "folder").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert characters.main(["--input", str(text), "--output", name, "--overwrite"]) == 1
+    assert said in capsys.readouterr().err and sorted(os.listdir(tmp_path)) == ["folder", "text"]
+
+
+@pytest.mark.parametrize("name", [LONG, "ä" * 125 + ".gz"])
+def test_long_names(text, tmp_path, name):
+    assert characters.main(["--input", str(text), "--output", str(tmp_path / name)]) == 0
+    assert sorted(os.listdir(tmp_path)) == sorted(["text", name])
+
+
+def test_a_file_that_is_replaced_keeps_its_mode(text, tmp_path):
+    output = tmp_path / "out"
+    output.touch(mode=0o600)
+    assert characters.main(["--input", str(text), "--output", str(output), "--overwrite"]) == 0
+    assert stat.S_IMODE(output.stat().st_mode) == 0o600 and output.read_text(encoding="utf-8") == "a b ▁ c\n"
+
+
+def test_control_characters_are_escaped(tmp_path, capsys):
+    assert visible("a\x1b[2J\u202eb\tc\nd") == "a\\x1b[2J\\u202eb\\tc\nd"
+    missing = tmp_path / "a\x1b[2J\u202eb"
+    assert characters.main(["--input", str(missing)]) == 1
+    said = capsys.readouterr().err
+    assert "a\\x1b[2J\\u202eb: " in said and said.count("\n") == 1 and said.isascii()
+
+
+@pytest.mark.parametrize("form", TableFormat)
+def test_names_do_not_break_tables(form):
+    plain = format_table(["system", "BLEU"], [["a", 1.0], ["b", 2.0]], form)
+    odd = format_table(["system", "BLEU"], [["a\n\t\r\u2028<script>|&", 1.0], ["b", 2.0]], form)
+    assert len(odd.splitlines()) == len(plain.splitlines())
+    separators = {"tsv": "\t", "markdown": " |", "latex": " & ", "html": "<td"}
+    if form in separators:
+        assert odd.count(separators[form]) == plain.count(separators[form])
+    assert ("<script>" in odd) == (form in ("text", "tsv"))
+
+
+@pytest.mark.parametrize("goal", ["", ".", "link"])
+def test_places_that_examples_are_not_copied_to(tmp_path, monkeypatch, capsys, goal):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "link").symlink_to("elsewhere")
+    monkeypatch.chdir(tmp_path)
+    assert examples.main(["--copy", goal]) == 1
+    assert capsys.readouterr().err.count("\n") == 1
+    assert sorted(os.listdir(tmp_path)) == ["elsewhere", "link"] and not os.listdir(tmp_path / "elsewhere")
+
+
+def test_a_damaged_list_of_models_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(pretrained, "MANIFEST", tmp_path / "models.json")
+    for content in (None, "{", "["):
+        if content is not None:
+            (tmp_path / "models.json").write_text(content)
+        with pytest.raises(ValueError, match=r"models\.json: missing or damaged; install fairseq-syntax again"):
+            pretrained.names()
+
+
+def test_a_word_of_a_million_characters(tmp_path):
+    """Pieces of words are looked for token by token: a pattern would try every place in it, and read to its end."""
+    for name in ("a", "reference"):
+        (tmp_path / name).write_text("x" * 1_000_000 + " y\n", encoding="utf-8")
+    corpus = read_corpus({"a": {"1": str(tmp_path / "a")}}, [str(tmp_path / "reference")], None, None)
+    assert len(corpus) == 1 and len(corpus.systems[0].hypotheses[0][0]) == 1_000_002
