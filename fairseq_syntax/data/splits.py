@@ -8,6 +8,7 @@ from pathlib import Path
 from fairseq import utils
 from fairseq.data import ConcatDataset
 
+from ..files import checksum
 from ..trees.conllu import TreeFormatError, quoted
 from .arrays import TAG_DICTIONARIES, manifest_path, read_manifest, split_prefix, tag_dictionary_path
 from .dataset import SplitSyntax
@@ -150,6 +151,10 @@ def open_syntax(data_path, split: str, languages: tuple[str, str], manifest: dic
             "fairseq-syntax preprocess --only-syntax --overwrite"
         )
     syntax = SplitSyntax(prefix, inputs, data_path, tags)
+    # nothing else tells one's array from the other's: they have the same shape and type
+    for path in (Path(f"{prefix}.{name}.bin") for name in tags if name in syntax.readers):
+        if manifest["sha256"].get(path.name, "") not in ("", checksum(path)):
+            raise TreeFormatError(f"{path}: changed since it was written, or another array; {AGAIN}")
     entry = manifest["splits"].get(split, {})
     for name, count in syntax.counts().items():
         if entry.get(name, count) != count:

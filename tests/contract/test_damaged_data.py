@@ -130,3 +130,15 @@ def test_the_directory_itself_is_right(whole, capsys):
     said = capsys.readouterr()
     assert said.err == "" and said.out.splitlines()[-1] == f"{whole / 'bin'}: all right"
     assert "train: 12 sentences, " in said.out
+
+
+def test_arrays_of_tags_that_were_exchanged(whole, model, tmp_path):
+    """They have the same shape and the same type, and an index of the same bytes."""
+    folder = shutil.copytree(whole / "bin", tmp_path / "bin")
+    labels, tags = (folder / f"test.en-de.en.{name}.bin" for name in ("deprels", "upos"))
+    first, second = labels.read_bytes(), tags.read_bytes()
+    labels.write_bytes(second)
+    tags.write_bytes(first)
+    path = model("tag_transformer_tiny")
+    said = refused(lambda: commands.run("fairseq-generate", folder, "--path", path, *commands.DECODING))
+    assert said.startswith(f"{labels}: changed since it was written, or another array; preprocess again")

@@ -15,7 +15,7 @@ from fairseq_syntax.trees.conllu import without_parse
 SENTENCE = "the child with the boys that some birds helped admires two fish ."
 TRANSLATION = "das kind mit den jungen , dem einige vögel halfen , bewundert zwei fische ."
 # The parser attaches "helped" to "boys", and two models follow it; SA-NMT, which reads no parse, makes the same error.
-OTHERS = dict.fromkeys(("agreement-dasa", "agreement-lgp", "agreement-sa-nmt"), TRANSLATION.replace("dem", "denen"))
+OTHERS = dict.fromkeys(("agreement-dasa", "agreement-lgp-dep", "agreement-sa-nmt"), TRANSLATION.replace("dem", "denen"))
 
 
 def test_the_manifest_names_every_file():

@@ -1,4 +1,4 @@
-"""Names of files and systems, and standard streams, as they are seldom: closed, empty, long, with control characters."""
+"""Names of files and systems, and standard streams, as they seldom are: closed, empty, long, with control characters."""
 
 import os
 import stat
@@ -107,8 +107,10 @@ def test_a_damaged_list_of_models_is_named(tmp_path, monkeypatch):
     for content in (None, "{", "["):
         if content is not None:
             (tmp_path / "models.json").write_text(content)
+        pretrained._manifest.cache_clear()
         with pytest.raises(ValueError, match=r"models\.json: missing or damaged; install fairseq-syntax again"):
             pretrained.names()
+    pretrained._manifest.cache_clear()
 
 
 def test_a_word_of_a_million_characters(tmp_path):
