@@ -16,7 +16,6 @@ import sacrebleu
 from board import CHECKOUT, EXAMPLES, BoardError, Split
 
 from fairseq_syntax.evaluate.treebank import Comparison
-from fairseq_syntax.files import written
 from fairseq_syntax.trees import read_conllu, text
 
 _JSON = re.compile(r"\| INFO \| (train|valid) \| (\{.*\})$")
@@ -210,9 +209,3 @@ def _agreement():
     sys.modules[spec.name] = module  # its dataclasses look themselves up
     spec.loader.exec_module(module)
     return module
-
-
-def write_json(path: Path, content: dict) -> None:
-    """Write a file that is there as a whole or not at all."""
-    with written(str(path)) as file:
-        file.write(json.dumps(content, indent=1, ensure_ascii=False) + "\n")

@@ -6,6 +6,8 @@ the last epoch.
 
 import ctypes
 import gzip
+import json
+import os
 import re
 import shlex
 import signal
@@ -15,10 +17,11 @@ import time
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from board import CHECKOUT, USER_DIR, Board, BoardError, Family, System
 from raw_text import detokenized
-from records import COMMIT, bleu, commit, describe, environment, hashes, read_lines, read_log, scores, uas, write_json
+from records import COMMIT, bleu, commit, describe, environment, hashes, read_lines, read_log, scores, uas
 
 from fairseq_syntax.evaluate.corpus import read_output
 from fairseq_syntax.evaluate.schemas import TRAINED, check_name, read_json
@@ -251,10 +254,28 @@ class Run:
             return "itself"
         return "schedule" if self.family.annealed else "cap"
 
+    def _publish(self, files: dict[str, bytes]) -> None:
+        """Put the record, which comes first, and the translations into the folder of results.
+
+        Raises RunError: another machine, which may share the folder, has put one there: its record and translations
+        stay as they are.
+        """
+        self.results.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(prefix=f".{self.name}.", dir=self.results) as folder:
+            for name, content in files.items():
+                Path(folder, name).write_bytes(content)
+            record, *others = files
+            try:
+                os.link(Path(folder, record), self.results / record)  # unlike a renamed file, it replaces none
+            except FileExistsError:
+                raise RunError(
+                    f"{self.record}: written by another leaderboard in the meantime; this run's is left out"
+                ) from None
+            for name in others:
+                Path(folder, name).replace(self.results / name)
+
     def _write(self, chosen: Path, on_valid: dict[str, float], translating: float, curve: list[dict]) -> None:
         """Write the record, and the translations beside it. RunError: somebody else has written one in the meantime."""
-        if self.record.exists():
-            raise RunError(f"{self.record}: written by another leaderboard in the meantime; this run's is left out")
         log = read_log(self.folder / "train.log")
         record = {
             "corpus": self.board.name,
@@ -273,15 +294,16 @@ class Run:
         if curve:
             record["curve_of_parses"] = curve
         record["minutes"]["translate"] = round(translating / 60, 1)
-        self.results.mkdir(parents=True, exist_ok=True)
+        packed = {}
         for name, split in self.board.splits.items():
             hypotheses = read_lines(self.folder / f"{name}.txt")
             record["scores"][name] = scores(hypotheses, self.out, split, self.board.tokenize)
             if name != "valid":
                 # no time of day inside: the same translations are the same bytes
-                packed = gzip.compress("".join(line + "\n" for line in hypotheses).encode(), mtime=0)
-                (self.results / f"{self.name}.{name}.txt.gz").write_bytes(packed)
-        write_json(self.record, record)
+                text = "".join(line + "\n" for line in hypotheses)
+                packed[f"{self.name}.{name}.txt.gz"] = gzip.compress(text.encode(), mtime=0)
+        content = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
+        self._publish({self.record.name: content.encode(), **packed})
         for path in (self.folder / "checkpoints").glob("checkpoint[0-9]*.pt"):
             path.unlink()  # optimizer states of every epoch; the best, the last and the mean stay
 

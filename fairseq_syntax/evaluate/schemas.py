@@ -151,7 +151,7 @@ def _checker(schema: str) -> Callable[[object], object]:
 
 
 def _no_number(text: str) -> float:
-    raise ValueError(f"{text} is no number")
+    raise ValueError(f"{text} is not a number")
 
 
 def check_name(path: Path, record: dict) -> None:

@@ -445,8 +445,12 @@ def test_an_earlier_record_stays(data, tmp_path, monkeypatch):
 
     _, [run] = runs_of(write(tmp_path / "tiny.toml", 3), tmp_path)
     write_record(run)
+    before = run.record.read_bytes()
     with pytest.raises(RunError, match="written by another leaderboard in the meantime"):
-        run._write(tmp_path / "checkpoint_best.pt", {}, 0.0, [])
+        run._publish({run.record.name: b"{}", f"{run.name}.test.txt.gz": b"new"})
+    assert run.record.read_bytes() == before
+    left = [path.name for path in run.results.iterdir() if path.name.startswith((".", f"{run.name}.test"))]
+    assert not left, left
 
 
 def test_hashed_files_that_are_not_there_are_named(tmp_path, monkeypatch):

@@ -49,7 +49,7 @@ def test_by_ssh(script):
     done = script(*arguments, HOSTS="one two")
     assert done.returncode == 0, done.stderr
     assert gzip.decompress(Path("trees.conllu.gz").read_bytes()) == whole()
-    assert not list(Path().glob("trees.[01].*"))
+    assert [path.name for path in Path().glob("trees.*")] == ["trees.conllu.gz"]
 
 
 def test_as_a_slurm_array(script):
@@ -60,9 +60,17 @@ def test_as_a_slurm_array(script):
         done = script(*arguments, *OPTIONS, **({"SLURM_ARRAY_TASK_ID": number, "SLURM_ARRAY_TASK_COUNT": "3"} | more))
         assert done.returncode == 0, done.stderr
     wrong = script("--merge", *arguments, SHARDS="2")
-    assert wrong.returncode == 2 and "text.en has 5 lines; were the parts made with SHARDS=2?" in wrong.stderr
-    assert "trees.3.conllu.gz: missing; parse shard 3 again" in script("--merge", *arguments, SHARDS="4").stderr
+    assert wrong.returncode == 2 and "-2.0.conllu.gz: missing; parse shard 0 again" in wrong.stderr
     assert script("--merge", *arguments, SHARDS="3").returncode == 0
+    assert gzip.decompress(Path("trees.conllu.gz").read_bytes()) == whole()
+
+
+def test_a_part_of_another_text_is_not_taken(script):
+    """It has as many lines, and the first host has parsed it already."""
+    arguments = ("text.en", "trees.conllu.gz", *OPTIONS)
+    assert script(*arguments, HOSTS="one gone").returncode == 2
+    Path("text.en").write_text(TEXT.replace("the cat sleeps", "the bird sleeps"), encoding="utf8")
+    assert script(*arguments, HOSTS="one two").returncode == 0
     assert gzip.decompress(Path("trees.conllu.gz").read_bytes()) == whole()
 
 

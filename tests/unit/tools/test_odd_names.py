@@ -1,4 +1,4 @@
-"""Names of files and systems, and standard streams, as they seldom are: closed, empty, long, with control characters."""
+"""Names of files and systems, and standard streams, as they seldom are: closed, empty, long, with control letters."""
 
 import os
 import stat
