@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import binomtest, norm
+from scipy.special import ndtri
 
 from .minimal_pairs import Pairs
 from .schemas import CONTRAST, read_json
+from .significance import binomial
 from .tables import format_table
 
 logger = logging.getLogger(__name__)
@@ -47,7 +48,7 @@ def mcnemar(first: Sequence[bool] | np.ndarray, second: Sequence[bool] | np.ndar
     """
     first, second = np.asarray(first, dtype=bool), np.asarray(second, dtype=bool)
     alone = int((first & ~second).sum()), int((second & ~first).sum())
-    return McNemar(*alone, float(binomtest(min(alone), sum(alone)).pvalue) if any(alone) else 1.0)
+    return McNemar(*alone, binomial(*alone))
 
 
 def wilson(right: float, size: int, share: float = 0.95) -> tuple[float, float]:
@@ -60,7 +61,7 @@ def wilson(right: float, size: int, share: float = 0.95) -> tuple[float, float]:
     """
     if not size:
         return math.nan, math.nan
-    z = float(norm.ppf((1 + share) / 2))
+    z = float(ndtri((1 + share) / 2))
     centre = (right + z * z / 2) / (size + z * z)
     half = z / (size + z * z) * math.sqrt(right * (size - right) / size + z * z / 4)
     # rounding could otherwise pass 0 and 1

@@ -12,8 +12,7 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.stats import binomtest, nct, norm, t
+from scipy.special import bdtr, nctdtrinc, ndtri, stdtr, stdtrit  # scipy.stats takes long to import
 
 Scores = Callable[[np.ndarray], np.ndarray]
 
@@ -52,8 +51,12 @@ def sign_test(baseline: np.ndarray, system: np.ndarray, scores: Scores) -> SignT
     total = baseline.sum(axis=1, keepdims=True)
     changes = (scores(total + (system - baseline).mean(axis=0)) - scores(total)).mean(axis=0)
     better, worse = int((changes > _ROUNDING).sum()), int((changes < -_ROUNDING).sum())
-    p = binomtest(better, better + worse).pvalue if better + worse else 1.0
-    return SignTest(better, worse, len(changes) - better - worse, float(p))
+    return SignTest(better, worse, len(changes) - better - worse, binomial(better, worse))
+
+
+def binomial(first: int, second: int) -> float:
+    """The two-sided p-value of the exact binomial test of equal chances; 1 without cases."""
+    return min(1.0, 2 * float(bdtr(min(first, second), first + second, 0.5)))
 
 
 def approximate_randomization(
@@ -145,18 +148,14 @@ def effect(
     error = max(variance, 0.0) ** 0.5
     if error < _SAME:  # a single sentence, or one that all runs translate alike
         return Effect(delta, (delta, delta), None, None)
-    distribution = t(freedom or np.inf)
-    limit = float(distribution.isf(0.025))
-    p = float(2 * distribution.sf(abs(delta) / error)) if freedom else None
-    return Effect(delta, (delta - limit * error, delta + limit * error), error * _shift(limit, freedom, power), p)
-
-
-def _shift(limit: float, freedom: float, power: float) -> float:
-    """The noncentrality at which t exceeds the limit with this probability."""
     if not freedom or freedom > _NORMAL:
-        return limit + float(norm.isf(1 - power))
-    # without the tail of the wrong sign, below 1e-4 at a power of 80 %, for which scipy returns NaN
-    return brentq(lambda shift: power - float(nct.sf(limit, freedom, shift)), 0.0, 30.0)
+        limit = float(-ndtri(0.025))
+        shift = limit - float(ndtri(1 - power))
+    else:
+        limit = float(-stdtrit(freedom, 0.025))
+        shift = float(nctdtrinc(freedom, 1 - power, limit))  # noncentrality at which t exceeds the limit so often
+    p = 2 * float(stdtr(min(freedom, _NORMAL), -abs(delta) / error)) if freedom else None
+    return Effect(delta, (delta - limit * error, delta + limit * error), error * shift, p)
 
 
 # --- bootstrap ----------------------------------------------------------------------------------------------------

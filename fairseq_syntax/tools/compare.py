@@ -257,7 +257,6 @@ def check_scored(parser: argparse.ArgumentParser, args: argparse.Namespace) -> N
 
 def run(args: argparse.Namespace) -> None:
     from ..evaluate.results import systems_of
-    from ..pictures.figures import save_figure
 
     scoring = scoring_of(args)
     systems, records = systems_of(args.system, args.results, args.split, args.baseline)
@@ -268,6 +267,8 @@ def run(args: argparse.Namespace) -> None:
     else:
         print("\n\n".join(compared.tables(args.format)))
     if figure:
+        from ..pictures.figures import save_figure
+
         save_figure(figure, args.draw)
 
 
