@@ -273,13 +273,17 @@ trained() {
     fi
 }
 
-# Translate, score, and measure the perplexity: evaluate SYSTEM [SPLIT]
+# Translate, score, and measure the perplexity: evaluate SYSTEM[:SYSTEM …] [SPLIT]
+# Several systems translate together, which is the paper's ensemble; a perplexity is of one.
 evaluate() {
-    local system="${1:-}" split="${2:-test}" name checkpoint
-    graph_options "$system"
+    local system="${1:-}" split="${2:-test}" name checkpoint="" parts part
+    IFS=: read -ra parts <<< "$system"
+    for part in "${parts[@]:-}"; do
+        check_system "$part"
+        checkpoint+="${checkpoint:+:}$(trained "$part")"
+    done
     check_split "$split"
-    name="$(translation_name "$system" "$split")"
-    checkpoint="$(trained "$system")"
+    name="$(translation_name "${system//:/+}" "$split")"
     [[ "$PRIOR" != raw ]] || there "$LENGTHS" "prepare $RECIPE binarize first"
     local model=("$DATA_BIN" --user-dir "$USER_DIR" --task syntax_translation "${DEVICE[@]}"
         --source-lang "$SOURCE" --target-lang "$TARGET" --path "$checkpoint")
@@ -288,13 +292,14 @@ evaluate() {
     if [[ -z "$COPY_UNKNOWN" ]]; then
         run_to "$name.generated" fairseq-generate "${model[@]}" --gen-subset "$split" "${search[@]}"
     else # which fairseq-generate does not do with binarized text, so the text is given
-        [[ "$system" != dep* ]] || trees=(--parser conllu --parser-model "$TEXT/$split.$SOURCE.conllu")
+        [[ "$system" != *dep* ]] || trees=(--parser conllu --parser-model "$TEXT/$split.$SOURCE.conllu")
         run_to "$name.generated" fairseq-interactive "${model[@]}" --input "$TEXT/$split.$SOURCE" "${trees[@]}" \
             --buffer-size 1000 --replace-unk '' "${search[@]}"
     fi
     hypotheses "$name.generated" "$name.hypotheses"
     run_to "$name.bleu" sacrebleu "$TEXT/$split.$TARGET" --input "$name.hypotheses" --tokenize none --metrics bleu
     [[ -n "$DRY_RUN" ]] || cat "$name.bleu"
+    ((${#parts[@]} == 1)) || return 0
     run_to "$name.validated" fairseq-validate "${model[@]}" --valid-subset "$split" --batch-size "$BATCH_SIZE" \
         --log-format simple
     [[ -n "$DRY_RUN" ]] || sed -n 's/.* valid on .* | ppl \([0-9.]*\) .*/perplexity: \1/p' "$name.validated"
