@@ -17,7 +17,7 @@ from .collating import INPUTS
 from .invariants import check_distances
 from .length_table import length_table_path, read_length_table
 from .splits import open_syntax
-from .token_files import check_tokens, load_dictionary, split_languages
+from .token_files import CHANGED, check_tokens, load_dictionary, split_languages
 
 
 class DataCheck:
@@ -93,7 +93,7 @@ class DataCheck:
             elif not path.is_file():
                 yield f"{path}: not found, though the manifest lists it; copy it again, or preprocess again"
             elif checksum(path) != expected:
-                yield f"{path}: changed since it was written; copy it again, or preprocess again"
+                yield f"{path}: {CHANGED}"
         pairs = (f"{self.source}-{self.target}", f"{self.target}-{self.source}")
         patterns = (f"*.{pair}.{self.source}.{name}.???" for pair in pairs for name in ARRAY_TYPES)
         arrays = (path for pattern in patterns for path in self.path.glob(pattern))

@@ -13,7 +13,7 @@ from ..trees.conllu import TreeFormatError, quoted
 from .arrays import TAG_DICTIONARIES, manifest_path, read_manifest, split_prefix, tag_dictionary_path
 from .dataset import SplitSyntax
 from .invariants import check_sizes
-from .token_files import AGAIN, check_tokens, parts_of, split_languages, token_reader
+from .token_files import AGAIN, CHANGED, check_tokens, parts_of, split_languages, token_reader
 
 logger = logging.getLogger(__name__)
 
@@ -154,7 +154,7 @@ def open_syntax(data_path, split: str, languages: tuple[str, str], manifest: dic
     # nothing else tells one's array from the other's: they have the same shape and type
     for path in (Path(f"{prefix}.{name}.bin") for name in tags if name in syntax.readers):
         if manifest["sha256"].get(path.name, "") not in ("", checksum(path)):
-            raise TreeFormatError(f"{path}: changed since it was written, or another array; {AGAIN}")
+            raise TreeFormatError(f"{path}: {CHANGED}")
     entry = manifest["splits"].get(split, {})
     for name, count in syntax.counts().items():
         if entry.get(name, count) != count:

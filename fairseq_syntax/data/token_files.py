@@ -13,6 +13,7 @@ from .arrays import ArrayReader
 from .collating import EOS
 
 AGAIN = "preprocess again, or copy it again"
+CHANGED = "changed since it was written; copy it again, or preprocess again"
 
 
 def load_dictionary(path: str | Path, make=Dictionary.load) -> Dictionary:
