@@ -51,6 +51,12 @@ merge_parts() {
     fi
     trap 'rm -f "$output.partial"' EXIT
     cat "${parts[@]}" > "$output.partial"
+    local trees lines
+    trees=$(gzip -dc "$output.partial" | grep -c '^$' || true)
+    lines=$(gzip -dcf "$text" | grep -c '' || true)
+    if ((trees != lines)); then
+        die "$output: the parts have $trees trees, $text has $lines lines; remove the parts, and parse again"
+    fi
     mv "$output.partial" "$output"
     rm "${parts[@]}"
 }

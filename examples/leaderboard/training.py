@@ -266,13 +266,23 @@ class Run:
                 Path(folder, name).write_bytes(content)
             record, *others = files
             try:
-                os.link(Path(folder, record), self.results / record)  # unlike a renamed file, it replaces none
+                self._claim(Path(folder, record))
             except FileExistsError:
                 raise RunError(
                     f"{self.record}: written by another leaderboard in the meantime; this run's is left out"
                 ) from None
             for name in others:
                 Path(folder, name).replace(self.results / name)
+
+    def _claim(self, made: Path) -> None:
+        """Give the record its name, unless a file has it: FileExistsError."""
+        try:
+            os.link(made, self.record)  # unlike a renamed file, it replaces none
+        except FileExistsError:
+            raise
+        except OSError:  # a file system without hard links
+            with open(self.record, "xb") as file:
+                file.write(made.read_bytes())
 
     def _write(self, chosen: Path, on_valid: dict[str, float], translating: float, curve: list[dict]) -> None:
         """Write the record, and the translations beside it. RunError: somebody else has written one in the meantime."""

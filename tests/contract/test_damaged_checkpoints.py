@@ -89,6 +89,7 @@ TENTH = random.Random(14).sample(CASES, len(CASES) // 10)
 
 
 def examine(command, kind, world, tmp_path, capsys):
+    """What a command says of a damaged checkpoint; it must write and execute nothing."""
     arch, _ = COMMANDS[command]
     state = torch.load(world / arch / "checkpoint_last.pt", map_location="cpu", weights_only=True)
     path, victim, output = tmp_path / "given.pt", tmp_path / "executed", tmp_path / "output"
@@ -112,22 +113,22 @@ def examine(command, kind, world, tmp_path, capsys):
         # there may be a note before
         *_, message = [line for line in said.splitlines() if line.startswith(command.split(" ")[0])]
     assert "\n" not in message.strip() and len(message) < 600 + 2 * len(str(tmp_path)), message
-    assert str(path) in message, message
     assert "weights_only" not in message + said
     assert not victim.exists()
     left = {entry.name for entry in Path(tmp_path).iterdir()}
     assert left <= {"given.pt", "output"} and not (output.is_file() or list(output.glob("*.pt"))), left
+    return message
 
 
 @pytest.mark.parametrize(("command", "kind"), TENTH)
 def test_a_damaged_checkpoint(command, kind, world, tmp_path, capsys):
-    examine(command, kind, world, tmp_path, capsys)
+    assert str(tmp_path / "given.pt") in examine(command, kind, world, tmp_path, capsys)
 
 
 @pytest.mark.parametrize("kind", ["code in a Namespace", "code in a dict", "a flipped bit"])
 @pytest.mark.parametrize("command", COMMANDS)
 def test_code_or_a_flipped_bit(command, kind, world, tmp_path, capsys):
-    examine(command, kind, world, tmp_path, capsys)
+    assert str(tmp_path / "given.pt") in examine(command, kind, world, tmp_path, capsys)
 
 
 @pytest.mark.parametrize("kind", ["half", "payload", "no cfg", "code in a dict"])

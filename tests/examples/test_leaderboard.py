@@ -439,18 +439,28 @@ def test_a_training_that_came_to_its_end_is_not_called_again(tmp_path, monkeypat
         assert run._has_ended() is expected
 
 
-def test_an_earlier_record_stays(data, tmp_path, monkeypatch):
+@pytest.mark.parametrize("links", [True, False])
+def test_an_earlier_record_stays(links, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(FOLDER))
     from training import RunError
 
     _, [run] = runs_of(write(tmp_path / "tiny.toml", 3), tmp_path)
     write_record(run)
+    if not links:  # a file system that has none
+
+        def refuse(*paths):
+            raise PermissionError(1, "Operation not permitted")
+
+        monkeypatch.setattr("os.link", refuse)
     before = run.record.read_bytes()
     with pytest.raises(RunError, match="written by another leaderboard in the meantime"):
         run._publish({run.record.name: b"{}", f"{run.name}.test.txt.gz": b"new"})
     assert run.record.read_bytes() == before
     left = [path.name for path in run.results.iterdir() if path.name.startswith((".", f"{run.name}.test"))]
     assert not left, left
+    run.record.unlink()
+    run._publish({run.record.name: before, f"{run.name}.test.txt.gz": b"new"})
+    assert run.record.read_bytes() == before and (run.results / f"{run.name}.test.txt.gz").read_bytes() == b"new"
 
 
 def test_hashed_files_that_are_not_there_are_named(tmp_path, monkeypatch):

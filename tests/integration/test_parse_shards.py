@@ -61,6 +61,12 @@ def test_as_a_slurm_array(script):
         assert done.returncode == 0, done.stderr
     wrong = script("--merge", *arguments, SHARDS="2")
     assert wrong.returncode == 2 and "-2.0.conllu.gz: missing; parse shard 0 again" in wrong.stderr
+    [part] = Path().glob("trees.*-3.2.conllu.gz")
+    parsed = part.read_bytes()
+    part.write_bytes(gzip.compress(gzip.decompress(parsed).partition(b"\n\n")[2]))  # a tree less
+    short = script("--merge", *arguments, SHARDS="3")
+    assert short.returncode == 2 and "the parts have 4 trees, text.en has 5 lines" in short.stderr
+    part.write_bytes(parsed)
     assert script("--merge", *arguments, SHARDS="3").returncode == 0
     assert gzip.decompress(Path("trees.conllu.gz").read_bytes()) == whole()
 
