@@ -35,7 +35,7 @@ VARIANTS = {
     "dasa_transformer_tiny": [{"encoder_normalize_before": True}],
     "nmt_lstm_tiny": [{"decoder_hidden_size": 7, "encoder_layers": 1, "decoder_layers": 1}],
     "sa_nmt_tiny": [{"sa_punctuation_never_heads": True}],
-    "sa_nmt_shared_tiny": [{"sa_root_scores": "diagonal"}],
+    "sa_nmt_shared_tiny": [{"sa_root_scores": "query", "sa_scaled_heads": True}],
     "sdatt_tiny": [
         {"sdatt_position": "hard", "sdatt_combine": "add"},
     ],

@@ -325,7 +325,7 @@ def _(world):
 # --- recurrent models -------------------------------------------------------------------------------------------
 
 
-@case("…: choose from", "--sa-root-scores sideways: choose from query, diagonal")
+@case("…: choose from", "--sa-root-scores sideways: choose from diagonal, query")
 def _(world):
     """On the command line argparse says it; a hydra configuration may hold anything."""
     task = world.set_up(arch="sa_nmt_shared_tiny")

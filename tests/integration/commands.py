@@ -54,7 +54,7 @@ OPTIONS = {
     "fa_nmt_shared_tiny": ["--untied-output"],
     "sa_nmt_tiny": ["--share-all-embeddings"],
     "sa_nmt_shared_tiny": [],
-    "sa_nmt_hard_tiny": ["--sa-root-scores", "diagonal", "--sa-punctuation-never-heads"],
+    "sa_nmt_hard_tiny": ["--sa-scaled-heads", "--sa-root-scores", "query", "--sa-punctuation-never-heads"],
     "sa_nmt_1set_tiny": ["--decoder-hidden-size", "48"],
     "global_att_tiny": ["--untied-output", "--output-bias"],
     "local_att_tiny": ["--sdatt-local-softmax", "sentence"],

@@ -43,7 +43,7 @@ def flat_heads(phi, barred=()):
     return torch.stack(columns, dim=1)
 
 
-def head_scores(states, query, key, root=None, scaled=True):
+def head_scores(states, query, key, root=None, scaled=False):
     """phi (eqs. 6, 9) of the words' annotations; `root` takes the place of the head's query on the diagonal."""
     scale = len(states[0]) ** -0.5 if scaled else 1.0
     size = range(len(states))
@@ -62,7 +62,7 @@ def straight_through(beta):
     return hard + beta - beta.detach()
 
 
-def syntactic_annotations(states, is_word, selection, *, tree=True, hard=False, scaled=True, barred=()):
+def syntactic_annotations(states, is_word, selection, *, tree=True, hard=False, scaled=False, barred=()):
     """M (eq. 8): m_j = sum over i of beta[i, j] W_v s_i; what is no word has its own value.
 
     Args:

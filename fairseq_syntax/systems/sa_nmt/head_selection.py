@@ -20,22 +20,22 @@ class HeadDistribution(StrEnum):
 class RootScores(StrEnum):
     """What scores a word as the root of the sentence."""
 
-    query = "query"  # a learned vector instead of the head's query
     diagonal = "diagonal"  # the word's own query, as the paper's formula has it
+    query = "query"  # a learned vector instead of the head's query, as the authors' code has it
 
 
 class HeadSelection(nn.Module):
     """Soft heads of the source words (eqs. 6-9, 12-15), or their most probable heads (eq. 21).
 
-    The score of word i as the head of word j is (W_q s_i) . (W_k s_j) / sqrt(C). Words are the pieces of the source;
-    EOS and padding take no part and look at themselves.
+    The score of word i as the head of word j is (W_q s_i) . (W_k s_j), divided by sqrt(C) if scaled. Words are the pieces
+    of the source; EOS and padding take no part and look at themselves.
 
     Args:
         size: C, of the annotations.
         distribution: trees, or plain self-attention. The latter has no root: a word may choose itself instead.
         root_scores: for trees; ignored by `flat`.
         hard: use the most probable head alone, with the straight-through gradient (Bengio et al. 2013).
-        scaled: divide scores by sqrt(C); the paper does not write it.
+        scaled: divide scores by sqrt(C), as the authors' code does; the paper does not write it.
         never_heads: (V,), True at token ids that may be neither head nor root (punctuation); a sentence of nothing
             else is left as it is. None bars nothing.
     """
@@ -44,9 +44,9 @@ class HeadSelection(nn.Module):
         self,
         size: int,
         distribution: HeadDistribution = HeadDistribution.tree,
-        root_scores: RootScores = RootScores.query,
+        root_scores: RootScores = RootScores.diagonal,
         hard: bool = False,
-        scaled: bool = True,
+        scaled: bool = False,
         never_heads: Tensor | None = None,
     ):
         super().__init__()

@@ -42,11 +42,13 @@ class SyntaxAttentionOptions(RecurrentOptions):
     )
     sa_hard_heads: bool = option(False, "use the most probable head only, with the straight-through gradient")
     sa_root_scores: RootScores = option(
-        RootScores.query,
-        "what scores a word as the root: a learned query, or the diagonal of the arc scores",
+        RootScores.diagonal,
+        "what scores a word as the root: the diagonal of the arc scores, or a learned query (authors' code)",
         reading=True,
     )
-    sa_unscaled_heads: bool = option(False, "do not divide head scores by the square root of their size", reading=True)
+    sa_scaled_heads: bool = option(
+        False, "divide head scores by the square root of their size, as the authors' code does", reading=True
+    )
     sa_punctuation_never_heads: bool = option(
         False, "a punctuation mark is neither head nor root (unless there is nothing else)", reading=True
     )
@@ -80,7 +82,8 @@ class SyntaxAttentionModel(RecurrentModel):
             args.sa_head_selection,
             args.sa_root_scores,
             args.sa_hard_heads,
-            not args.sa_unscaled_heads,
+            # checkpoints from before scaling was an option say when they do not scale
+            args.sa_scaled_heads or not getattr(args, "sa_unscaled_heads", True),
             punctuation(task.source_dictionary) if args.sa_punctuation_never_heads else None,
         )
         if args.sa_context == SyntaxContext.shared:

@@ -149,10 +149,13 @@ def test_without_the_contribution_of_syntax_it_is_the_baseline(build, arch):
 
 def test_options_of_head_selection_reach_it(build):
     selection = build("sa_nmt").encoder.memory.head_selection
-    assert selection.scale == pytest.approx(6**-0.5) and selection.root_query is not None
+    assert selection.scale == 1 and selection.root_query is None  # the paper's equations
     assert not selection.hard and selection.never_heads is None
-    selection = build("sa_nmt", sa_unscaled_heads=True, sa_root_scores="diagonal").encoder.memory.head_selection
-    assert selection.scale == 1 and selection.root_query is None
+    selection = build("sa_nmt", sa_scaled_heads=True, sa_root_scores="query").encoder.memory.head_selection
+    assert selection.scale == pytest.approx(6**-0.5) and selection.root_query is not None
+    # checkpoints from before that option
+    assert build("sa_nmt", sa_unscaled_heads=False).encoder.memory.head_selection.scale == selection.scale
+    assert build("sa_nmt", sa_unscaled_heads=True).encoder.memory.head_selection.scale == 1
     assert build("sa_nmt_hard").encoder.memory.head_selection.hard
 
 
