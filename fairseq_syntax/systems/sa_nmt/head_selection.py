@@ -27,8 +27,8 @@ class RootScores(StrEnum):
 class HeadSelection(nn.Module):
     """Soft heads of the source words (eqs. 6-9, 12-15), or their most probable heads (eq. 21).
 
-    The score of word i as the head of word j is (W_q s_i) . (W_k s_j), divided by sqrt(C) if scaled. Words are the pieces
-    of the source; EOS and padding take no part and look at themselves.
+    The score of word i as the head of word j is (W_q s_i) . (W_k s_j), divided by sqrt(C) if scaled. Words are the
+    pieces of the source; EOS and padding take no part and look at themselves.
 
     Args:
         size: C, of the annotations.
