@@ -15,6 +15,11 @@ from .trees.conllu import Sentence, quoted
 class SyntaxHubInterface(hub_utils.GeneratorHubInterface):
     """fairseq's hub interface, which parses what it encodes: `translate` takes raw text."""
 
+    def __init__(self, cfg, task, models):
+        super().__init__(cfg, task, models)
+        self.tokenizer = task.build_tokenizer(cfg.tokenizer)
+        self.bpe = task.build_bpe(cfg.bpe)
+
     def parse(self, sentences):
         """The dependency tree of a sentence, or those of a list of them, by the parser that `translate` uses."""
         if isinstance(sentences, str):

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Optional
 
 from fairseq import utils
 from fairseq.tasks import register_task
@@ -45,8 +46,10 @@ class SyntaxTranslationConfig(TranslationConfig, ParserOptions):
         "[1, inf)",
     )
     seed: int = II("common.seed")
-    parser: ParserChoice = option(
-        ParserChoice.stanza, "parser of raw text in fairseq-interactive and the hub; see --parser-model"
+    parser: Optional[ParserChoice] = option(
+        None,
+        "parser of raw text in fairseq-interactive and the hub (default: that of the data's text recipe, or stanza); "
+        "see --parser-model",
     )
     parser_unparsed: UnparsedInput = option(
         UnparsedInput.error,

@@ -120,7 +120,7 @@ def _names(cfg, task_registry: dict) -> dict:
 
 @repair("save-folder")
 def refuse_another_system():
-    """Refuse to resume from the checkpoint of another system in the folder of `--save-dir`.
+    """Refuse to resume from the checkpoint of another system, or of other data, in the folder of `--save-dir`.
 
     fairseq loads whatever parameters fit: PASCAL goes on from a Transformer without a word, LISA as soon as fairseq's
     advice `--reset-optimizer` is followed. Warm starts that name a checkpoint (`--finetune-from-model`,
@@ -139,14 +139,18 @@ def refuse_another_system():
         last = os.path.join(cfg.save_dir, default.replace(".pt", f"{self.checkpoint_suffix}.pt"))
         if cfg.restore_file == default and filename == last and os.path.isfile(filename):
             # nothing but names is looked at
-            saved = open_checkpoint(filename).get("cfg")
-            before, now = (_names(cfg, TASK_REGISTRY) for cfg in (saved or {}, self.cfg))
+            saved = open_checkpoint(filename)
+            before, now = (_names(cfg, TASK_REGISTRY) for cfg in (saved.get("cfg") or {}, self.cfg))
             for option, value in before.items():
                 if value and now[option] and value != now[option]:
                     raise ValueError(
                         f"{filename} was trained with {option} {value}, not {now[option]}; give every system a "
                         f"--save-dir of its own (to start from these weights: --finetune-from-model {filename}, too)"
                     )
+            try:
+                self.task.load_state_dict(saved.get("task_state") or {})
+            except ValueError as error:
+                raise ValueError(f"{filename}: {error}") from None
         try:
             return load(self, filename, *rest, **options)
         except Exception as error:

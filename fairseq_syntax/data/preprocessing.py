@@ -31,6 +31,8 @@ from .arrays import (
 from .binarize import Options, SplitCounts, SplitWriter, tag_dictionary
 from .invariants import check_sizes
 from .length_table import length_table_path
+from .text.recipe import FILE as RECIPE
+from .text.recipe import Recipe
 from .token_files import check_text, load_dictionary, split_languages
 
 logger = logging.getLogger("fairseq_syntax.preprocess")
@@ -39,8 +41,8 @@ logger = logging.getLogger("fairseq_syntax.preprocess")
 class Preprocessing:
     """Text and trees of some splits, on their way into a data directory, by the checked options of `cli.preprocess`."""
 
-    def __init__(self, args: argparse.Namespace):
-        self.args = args
+    def __init__(self, args: argparse.Namespace, recipe: Recipe | None = None):
+        self.args, self.recipe = args, recipe
         self.source, self.target = args.source_lang, args.target_lang
         self.destination = Path(args.destdir)
         self.manifest = manifest_path(self.destination, self.source, self.target)
@@ -69,6 +71,8 @@ class Preprocessing:
                 self._binarize_text()
             self._check_binarized()
             self._finish_tags(writers)
+            if self.recipe is not None:
+                self.recipe.write(self.staging)
             manifest = self._new_manifest(counts)
             text = json.dumps(manifest, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
             (self.staging / self.manifest.name).write_text(text, encoding="utf-8")
@@ -358,6 +362,8 @@ class Preprocessing:
         array = len(parts) == 4 and parts[:2] == [self.pair, self.source] and parts[2] in ARRAY_TYPES
         if self.args.only_syntax:
             return array and split in self.splits
+        if name == RECIPE or split == "codes":
+            return "train" in self.splits
         if name in (length_table_path("", *pair).name for pair in itertools.permutations((self.source, self.target))):
             return "train" in self.splits
         # other splits hold indices of the old dictionaries

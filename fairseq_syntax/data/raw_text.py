@@ -1,14 +1,19 @@
 """Raw text that a task of fairseq translates: its trees, made by a parser, and its unknown words."""
 
 import collections
+import hashlib
 import threading
 import weakref
 from collections.abc import Callable
+from dataclasses import fields
 from enum import StrEnum
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairseq import utils
+from fairseq.data.encoders import register_tokenizer
+from fairseq.dataclass import FairseqDataclass
 
 from ..trees.conllu import TreeFormatError, without_parse
 from ..trees.subwords import SubwordType, cut_control_tokens
@@ -16,7 +21,9 @@ from .arrays import TAG_DICTIONARIES, read_manifest, tag_dictionary_path
 from .collating import collate_syntax
 from .dataset import SyntaxPairDataset
 from .live_parsing import LiveSyntax, token_syntax
-from .parsers import load_parser
+from .parsers import Parser, ParserOptions, load_parser
+from .text.recipe import FILE as RECIPE
+from .text.recipe import Recipe, read_recipe
 
 if TYPE_CHECKING:
     from fairseq.tasks.translation import TranslationTask as Task
@@ -25,6 +32,58 @@ else:
 
 UnparsedInput = StrEnum("UnparsedInput", "error accept")
 """How raw text that cannot be parsed is treated."""
+
+
+@register_tokenizer("none", dataclass=FairseqDataclass)
+class AsItIs:
+    """`--tokenizer none`: text that is in tokens already, on both sides."""
+
+    def __init__(self, *unused):
+        pass
+
+    def encode(self, line: str) -> str:
+        return line
+
+    decode = encode
+
+
+class _Words:
+    """The tokenisers of a recipe, as fairseq asks for them."""
+
+    def __init__(self, recipe: Recipe, tokenized: bool):
+        self.recipe = recipe
+        self.tokenized = tokenized
+
+    def encode(self, line: str) -> str:
+        return " ".join(self.recipe.source.words([line], self.tokenized)[0])
+
+    def decode(self, words: str) -> str:
+        return words if self.tokenized else self.recipe.target.detokenize(words.split())
+
+
+class _Pieces:
+    """The subwords of a recipe, as fairseq asks for them."""
+
+    def __init__(self, recipe: Recipe):
+        self.recipe = recipe
+
+    def encode(self, words: str) -> str:
+        return self.recipe.source.cut(words.split())
+
+    def decode(self, pieces: str) -> str:
+        return " ".join(self.recipe.target.join(pieces))
+
+
+def _digest(dictionary) -> str:
+    """Of the words of a dictionary and their order."""
+    return hashlib.sha256("\n".join(dictionary.symbols).encode()).hexdigest()
+
+
+def _chosen(args, component: str) -> str | None:
+    """The name that a configuration of fairseq gives to a component."""
+    name = getattr(args, "_name", None) or getattr(args, component, None)
+    return name if isinstance(name, str) else None
+
 
 GROWING = threading.RLock()
 """Held while a dictionary, and what models keep of its words, grow together: threads may share a model."""
@@ -48,8 +107,31 @@ class RawText(Task):
         self._readers: weakref.WeakSet = weakref.WeakSet()
         self._all_read = True
         self._source_words = len(src_dict)
+        self._data_state = {
+            "language pair": f"{cfg.source_lang}-{cfg.target_lang}",
+            "source dictionary": _digest(src_dict),
+            "target dictionary": _digest(tgt_dict),
+            "text recipe": self.text.digest if self.text else "",
+        }
         # trees of the lines that fairseq-interactive is translating, by token ids; see `inference_step`
         self._pending = collections.defaultdict(collections.deque)
+
+    def state_dict(self):
+        """As in fairseq, with what tells the data of a checkpoint from others."""
+        return {**super().state_dict(), "data": self._data_state}
+
+    def load_state_dict(self, state_dict):
+        """As in fairseq. Raises ValueError: the checkpoint was trained on other data than these."""
+        state = dict(state_dict)
+        then = state.pop("data", {})
+        now = self._data_state
+        others = [name for name, value in now.items() if value and then.get(name, value) not in ("", value)]
+        if others:
+            raise ValueError(
+                f"the model was trained on other data than {self.cfg.data}, with another {' and '.join(others)}; give "
+                "the data directory of its training, or one that was made with its dictionaries and its recipe"
+            )
+        super().load_state_dict(state)
 
     def note_reader(self, model):
         """Remember a model that has been built, which may read words by their spelling."""
@@ -95,9 +177,8 @@ class RawText(Task):
         if self._live is None:
             cfg = self.cfg
             accept = cfg.parser_unparsed == UnparsedInput.accept
-            parser = load_parser(str(cfg.parser), cfg, cfg.source_lang, lenient=accept)
             self._live = LiveSyntax(
-                parser,
+                self.load_parser(lenient=accept),
                 self._manifest.get("subword_type", str(SubwordType.subword_nmt)),
                 {name: self.syntax_dictionary(name) for name in TAG_DICTIONARIES.keys() & self.required_inputs},
                 accept_unparsed=accept,
@@ -105,6 +186,43 @@ class RawText(Task):
                 control_tokens=self._control_tokens,
             )
         return self._live
+
+    def load_parser(self, lenient: bool = False) -> Parser:
+        """The parser of raw text: that of the options, or the recipe's, or Stanza. Raises as `load_parser` does."""
+        name, options = self.cfg.parser, self.cfg
+        for named, settings in (self.text.parser if self.text else {}).items():
+            if name in (None, named):
+                given = {each.name: getattr(options, each.name, None) for each in fields(ParserOptions)}
+                chosen = {key: value for key, value in given.items() if value}
+                name, options = named, ParserOptions(**{**settings, **chosen})
+        return load_parser(str(name or "stanza"), options, self.cfg.source_lang, lenient)
+
+    @cached_property
+    def text(self) -> Recipe | None:
+        """How raw text becomes the pieces of the data; None where only its user knows."""
+        return read_recipe(utils.split_paths(self.cfg.data)[0])
+
+    def build_tokenizer(self, args):
+        """As in fairseq; data with a recipe have its tokenisers, but for text in tokens: `--tokenizer none`."""
+        if self.text is None:
+            return super().build_tokenizer(args)
+        name = _chosen(args, "tokenizer")
+        if name not in (None, "none"):
+            raise ValueError(f"--tokenizer {name}: {self._says}; leave it out, or give none for text in tokens")
+        return _Words(self.text, tokenized=name == "none")
+
+    def build_bpe(self, args):
+        """As in fairseq; data with a recipe have its subwords."""
+        if self.text is None:
+            return super().build_bpe(args)
+        name = _chosen(args, "bpe")
+        if name is not None:
+            raise ValueError(f"--bpe {name}: {self._says}; leave it out")
+        return _Pieces(self.text)
+
+    @property
+    def _says(self) -> str:
+        return f"{Path(utils.split_paths(self.cfg.data)[0], RECIPE)} says how text is cut"
 
     def learn_source_words(self, texts):
         """Add the unseen words of texts, lists of subwords or separated by spaces, to the source dictionary, if of use.

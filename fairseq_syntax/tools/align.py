@@ -189,7 +189,7 @@ def run(args: argparse.Namespace) -> None:
     loaded = load(args.path, args.data, args.cpu)
     loaded.choose_parser(args.parser, verb.parser_options(args))
     if args.source:
-        pairs = read_files(loaded, args.source, args.target, verb.preparation_of(args))
+        pairs = read_files(loaded, args.source, args.target, loaded.preparation(verb.preparation_of(args)))
     else:
         pairs = read_split(loaded, args.subset or "test", bool(args.translate))
     alignment = align(

@@ -165,7 +165,8 @@ def run(args: argparse.Namespace) -> None:
         from .latent_trees import Cutter, TreeInducer
         from .models import load
 
-        loaded, preparation = load(args.path, args.data, args.cpu), verb.preparation_of(args)
+        loaded = load(args.path, args.data, args.cpu)
+        preparation = loaded.preparation(verb.preparation_of(args))
         inducer = TreeInducer(loaded, args.decoder, args.evidence, args.batch_size)
         graphs = induced_trees(inducer, Cutter(loaded, preparation, args.subword_type), gold, args.gold)
         name, predicted, note = loaded.architecture, [graph.heads for graph in graphs], inducer.note(preparation)

@@ -85,7 +85,7 @@ def contrast(
     cfg = loaded.task.cfg
     if loaded.task.target_dictionary is None:
         raise ValueError(f"{loaded.path}: {loaded.architecture} scores no translations; give a model that translates")
-    preparation = preparation or Preparation()
+    preparation = loaded.preparation(preparation or Preparation())
     prepare = [preparation.of_side(side, language) for side, language in enumerate((cfg.source_lang, cfg.target_lang))]
     forced = loaded.forced_scores(
         [" ".join(filter(None, (source_prefix, prepare[0](source), source_suffix))) for source in pairs.sources],

@@ -62,7 +62,10 @@ class Cutter:
     """
 
     def __init__(self, loaded: Loaded, preparation: Preparation, subword_type: str | None = None):
-        self.lowercase = preparation.lowercase or getattr(loaded.task.cfg, "lgp_lowercase", False)
+        preparation = loaded.preparation(preparation)
+        self.recipe = preparation.recipe
+        of_text = preparation.lowercase if self.recipe is None else self.recipe.source.lowercase
+        self.lowercase = of_text or getattr(loaded.task.cfg, "lgp_lowercase", False)
         self.subword_type = loaded.subword_type(subword_type)
         self.bpe = preparation.build_bpe()
         # the words of a treebank, spaces included; the dictionary of a translation model has none
@@ -84,8 +87,15 @@ class Cutter:
         """A text, or words with their tree, as a sentence and as its input to the model."""
         if isinstance(sentence, Sentence):
             return sentence, self.of_words(sentence.forms, place)
-        words, source = self.of_tokens(sentence.split(), place)
+        words, source = self.of_line(sentence, place)
         return without_parse(words), source
+
+    def of_line(self, line: str, place: str) -> tuple[list[str], CutSentence]:
+        """`of_tokens` of a line of text: raw text where the data have a recipe."""
+        if self.recipe is None:
+            return self.of_tokens(line.split(), place)
+        [words] = self.recipe.source.words([line])
+        return words, self.of_words(words, place)
 
     def of_tokens(self, tokens: list[str], place: str) -> tuple[list[str], CutSentence]:
         """The words of a line of text, and the line as the model reads it.
@@ -116,7 +126,7 @@ def read_sentences(path: str, cutter: Cutter, collapse_ranges: bool = False) -> 
             yield sentence, cutter.of_words(sentence.forms, f"{path}:{sentence.line}")
     else:
         for number, line in enumerate(input_lines(path), 1):
-            words, source = cutter.of_tokens(line.split(), f"{input_name(path)}:{number}")
+            words, source = cutter.of_line(line, f"{input_name(path)}:{number}")
             yield without_parse(words), source
 
 
@@ -256,6 +266,8 @@ class TreeInducer:
         share = 100 * self.unknown / self.tokens
         lowercase = preparation.lowercase or getattr(self.loaded.task.cfg, "lgp_lowercase", False)
         missing = [option for option, used in (("--bpe", preparation.bpe), ("--lowercase", lowercase)) if not used]
+        if preparation.recipe is not None:
+            missing = []
         return (
             f"{self.unknown} of {self.tokens} tokens ({share:.1f} %) are unknown to the model; the text must be cut "
             f"and cased as in training" + (f" ({', '.join(missing)})" if missing else "")

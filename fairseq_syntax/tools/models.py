@@ -20,9 +20,11 @@ from .. import pretrained
 from ..checkpoints import architecture_of, build, load_state
 from ..data.arrays import read_manifest
 from ..data.parsers import ParserOptions
+from ..data.text.recipe import FILE
 from ..progress import progress_bar
 from ..trees.conllu import Sentence
 from ..trees.subwords import SPACE, SubwordType, join_subwords
+from .preparation import Preparation
 
 
 class NothingToShow(ValueError):
@@ -66,6 +68,17 @@ class Loaded:
         manifest = read_manifest(utils.split_paths(cfg.data)[0], cfg.source_lang, cfg.target_lang) or {}
         return manifest.get("subword_type", str(SubwordType.subword_nmt))
 
+    def preparation(self, given: Preparation) -> Preparation:
+        """The preparation of text: the given one, or the recipe of the data. Raises ValueError: there are both."""
+        recipe = getattr(self.task, "text", None)
+        if recipe is None or given.recipe is recipe:
+            return given
+        if given.tokenizer or given.lowercase or given.bpe:
+            raise ValueError(
+                f"{self.task.cfg.data}: {FILE} says how text is cut; leave out --tokenizer, --lowercase and --bpe"
+            )
+        return Preparation(recipe=recipe)
+
     def load_split(self, subset: str):
         """A split of the data directory. Raises ValueError: there is no such split."""
         try:
@@ -82,10 +95,10 @@ class Loaded:
         return utils.apply_to_sample(lambda tensor: tensor.to(self.device), batch)
 
     def choose_parser(self, parser: str | None, options: ParserOptions) -> None:
-        """Set the parser of raw text; without a parser and options, it is that of the model's checkpoint."""
+        """Set the parser of raw text; without a parser and options, it is that of the model's checkpoint or data."""
         settings = {option.name: getattr(options, option.name) for option in fields(ParserOptions)}
         if hasattr(self.task, "attach_syntax") and (parser or any(settings.values())):
-            self.task.cfg.parser = parser or "stanza"
+            self.task.cfg.parser = parser
             for name, value in settings.items():
                 setattr(self.task.cfg, name, value)
 

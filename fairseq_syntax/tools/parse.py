@@ -181,8 +181,8 @@ def _seekable(path: str) -> Iterator[str]:
 
 def parser_settings(parser: str, options: ParserOptions, subword_type: str = SubwordType.none) -> dict:
     """The settings that trees depend on; files by name and checksum."""
-    names = ("parser_language", "parser_model", "parser_tagger", "parser_decoder")
-    settings = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    names = ("parser_language", "parser_model", "parser_tagger", "parser_decoder", "parser_lowercase")
+    settings = {name: value for name in names if (value := getattr(options, name))}
     files = {name: [Path(path).name, checksum(path)] for name, path in settings.items() if os.path.isfile(path)}
     return {"parser": parser, "subword_type": subword_type, **settings, **files}
 

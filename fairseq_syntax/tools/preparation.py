@@ -4,6 +4,8 @@ from argparse import Namespace
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from ..data.text.recipe import Recipe, Side
+
 
 @dataclass(frozen=True)
 class Preparation:
@@ -14,6 +16,7 @@ class Preparation:
         lowercase: whether to lower-case the text.
         bpe: name of a segmentation in fairseq; None for segmented text.
         bpe_codes, sentencepiece_model: files for `bpe`, one for both sides or one for each.
+        recipe: that of the data, instead of all of these.
     """
 
     tokenizer: str | None = None
@@ -21,12 +24,15 @@ class Preparation:
     bpe: str | None = None
     bpe_codes: Sequence[str] = ()
     sentencepiece_model: Sequence[str] = ()
+    recipe: Recipe | None = None
 
     def build_bpe(self, side: int = 0):
         """The segmentation for the source (0) or the target (1); None without `bpe`.
 
         Raises ValueError: a package is missing, or a file is invalid; OSError: a file is missing.
         """
+        if self.recipe is not None:
+            return _Words((self.recipe.source, self.recipe.target)[side])
         from fairseq.data import encoders
 
         codes, model = (
@@ -44,12 +50,12 @@ class Preparation:
 
     def of_side(self, side: int, language: str) -> Callable[[str], str]:
         """A function from text to pieces for the source (0) or the target (1). Raises as `build_bpe` does."""
+        if self.recipe is not None:
+            return (self.recipe.source, self.recipe.target)[side].encode
         steps: list[Callable[[str], str]] = []
         if self.tokenizer:
-            try:
-                import sacremoses
-            except ImportError:
-                raise ValueError("--tokenizer moses: sacremoses is not installed; run pip install sacremoses") from None
+            import sacremoses
+
             normal, tokens = sacremoses.MosesPunctNormalizer(language), sacremoses.MosesTokenizer(language)
             steps += [normal.normalize, lambda text: tokens.tokenize(text, escape=False, return_str=True)]
         if self.lowercase:
@@ -63,3 +69,13 @@ class Preparation:
             return text
 
         return prepare
+
+
+class _Words:
+    """The subwords of a side of a recipe, of words."""
+
+    def __init__(self, side: Side):
+        self._side = side
+
+    def encode(self, words: str) -> str:
+        return self._side.cut(words.split())

@@ -3,6 +3,10 @@
 It takes all options of fairseq-preprocess. For a prefix P and source language s, tokens are read from P.s and their
 trees from P.s.conllu or P.s.conllu.gz; the two must agree word for word.
 
+With --raw DIR, the text is raw: it is normalised, tokenised, cut into subwords and parsed in DIR first. text.json in
+--destdir keeps how, so that fairseq-interactive, from_pretrained and the verbs take raw text, too. To resume an
+interrupted run, repeat the command.
+
 --check verifies an existing directory: checksums and shapes of all files, dictionaries, that heads form trees, that
 parents and distances agree with the heads, and that every sentence has a tree of its length. Training runs the fast
 part of these checks. Each split is a line on stdout, and each fault a line on stderr; the exit status is 1 if there are
@@ -13,6 +17,8 @@ examples:
       --testpref bpe/test --destdir data-bin --joined-dictionary --workers 2
   fairseq-syntax preprocess --only-syntax --source-lang en --target-lang de --testpref bpe/test --destdir data-bin
   fairseq-syntax preprocess --check data-bin
+  fairseq-syntax preprocess --raw text --source-lang en --target-lang sw --trainpref raw/train --validpref raw/dev \\
+      --testpref raw/test --destdir data-bin --joined-dictionary --parser spacy --parser-model en_core_web_sm
 """
 
 import argparse
@@ -30,7 +36,7 @@ from ..data.preprocessing import Preprocessing
 from ..trees.conllu import MAX_WORDS
 from ..trees.subwords import SubwordType
 from ..trees.text import SYMBOLS
-from .verb import Verb, add_shared
+from .verb import Verb, add_parsers, add_shared, parser_options, positive
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -89,6 +95,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--check", metavar="DATA", help="write nothing: verify this data directory")
     add_shared(group, "--overwrite")
+    _add_raw_text(parser)
+
+
+def _add_raw_text(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("Raw text")
+    add = group.add_argument
+    add("--raw", metavar="DIR", help="the text is raw; tokens, pieces and trees are made in this folder")
+    add(
+        "--source-tokenizer",
+        metavar="NAME",
+        help="moses, spacy, spacy:PIPELINE, stanza, mecab, or none for text in tokens (default: the parser's, if it "
+        "is spaCy or Stanza's with its own models, so that words are those that it knows; otherwise moses)",
+    )
+    add("--target-tokenizer", default="moses", metavar="NAME", help="likewise (default: moses)")
+    add("--lowercase", nargs="+", choices=["source", "target"], default=[], help="sides to be lower-cased")
+    add(
+        "--subword-size",
+        type=positive,
+        default=8000,
+        metavar="N",
+        help="merges of subword_nmt, or pieces of sentencepiece, as --subword-type says (default: 8000)",
+    )
+    add_parsers(group, of_model=False)
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
@@ -106,12 +135,50 @@ def run(args: argparse.Namespace) -> None:
         print(f"{args.check}: all right")
         return
     try:
+        recipe = _prepare_raw(args) if args.raw else None
         with _log_to_stderr():
-            Preprocessing(args).run()
+            Preprocessing(args, recipe).run()
     except BrokenProcessPool:
         raise ChildProcessError("a worker was killed (out of memory?); lower --workers") from None
     except KeyboardInterrupt:
         raise KeyboardInterrupt("; nothing was written") from None
+
+
+def _prepare_raw(args: argparse.Namespace):
+    """Make pieces and trees of raw text, and let the options name these; returns the recipe."""
+    from ..data.text.recipe import Side
+    from .raw_text import RawText
+
+    # the rules of the language, for a folder: spaCy runs what is in one, and the recipe must not name any
+    pipeline = args.source_lang if Path(str(args.parser_model)).exists() else args.parser_model
+    own = {"spacy": f"spacy:{pipeline}", "stanza": "moses" if args.parser_model else "stanza"}
+    splits = Preprocessing(args).splits
+    raw = RawText(
+        splits,
+        Side(
+            args.source_lang,
+            args.source_tokenizer or own.get(args.parser, "moses"),
+            "source" in args.lowercase,
+            args.subword_type,
+        ),
+        Side(args.target_lang, args.target_tokenizer, "target" in args.lowercase, args.subword_type),
+        args.subword_size,
+        args.joined_dictionary,
+        args.parser,
+        parser_options(args),
+        tuple(args.control_tokens),
+        args.max_words,
+    )
+    folder = Path(args.raw)
+    recipe = raw.prepare(folder)
+    made = {split: str(folder / split) for split in splits}
+    args.trainpref = made.get("train")
+    args.validpref, args.testpref = (
+        ",".join(path for split, path in made.items() if split.startswith(name)) or None for name in ("valid", "test")
+    )
+    args.trees_suffix = "conllu"
+    args.allow_unparsed |= args.parser == "none"
+    return recipe
 
 
 def check_data(data: str, languages: tuple[str, str] | None = None) -> tuple[list[str], list[str]]:
@@ -178,6 +245,8 @@ def _wrong_usage(args: argparse.Namespace) -> str | None:
         "--joined-dictionary: give --srcdict or --tgtdict, not both": not (
             args.joined_dictionary and args.srcdict and args.tgtdict
         ),
+        "--raw: parallel text with its trees is made; leave out --only-syntax and --only-source": not args.raw
+        or not (args.only_syntax or args.only_source),
         "without --trainpref, give the dictionaries of the training data: --srcdict and --tgtdict": enough,
     }
     return next((message for message, right in checks.items() if not right), None)

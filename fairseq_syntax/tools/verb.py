@@ -307,10 +307,11 @@ def add_parsers(parser: argparse.ArgumentParser, of_model: bool = True) -> None:
     """Add the options of the parser; its default is that of the model's checkpoint, or stanza without a model."""
     add = parser.add_argument
     default = None if of_model else "stanza"
-    help = "parser of the source (default: that of the model's checkpoint, or stanza)"
+    help = "parser of the source (default: that of the model's checkpoint or data, or stanza)"
     add("--parser", choices=list(find_parsers()), default=default, help=help)
     for option in fields(ParserOptions):
-        add(f"--{option.name.replace('_', '-')}", **option.metadata)
+        flag = {"action": "store_true"} if option.type is bool else {}
+        add(f"--{option.name.replace('_', '-')}", **option.metadata, **flag)
 
 
 def parser_options(args: argparse.Namespace) -> ParserOptions:

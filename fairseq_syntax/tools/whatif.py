@@ -34,7 +34,7 @@ from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from pathlib import Path
 
-from ..data.parsers import ParserOptions, load_parser
+from ..data.parsers import ParserOptions
 from ..files import written
 from ..trees.alignment import align_tree
 from ..trees.conllu import UNPARSED, Sentence, TreeFormatError, quoted, read_conllu, without_parse
@@ -217,9 +217,7 @@ class GivenTrees:
         Raises TreeFormatError: it cannot be parsed.
         """
         self.loaded.choose_parser(parser, options)
-        cfg = self.loaded.task.cfg
-        parse = load_parser(str(cfg.parser), cfg, cfg.source_lang).parse
-        tree = align_tree(parse([sentence.forms])[0], sentence.forms, place)
+        tree = align_tree(self.loaded.task.load_parser().parse([sentence.forms])[0], sentence.forms, place)
         if not tree.is_parsed:
             raise TreeFormatError(f"{place}: {quoted(' '.join(sentence.forms))} has no parse; give one to be changed")
         return tree
@@ -387,12 +385,13 @@ def whatif_pairs(
     from .latent_trees import Cutter
     from .models import encode_line, pieces_of, words_of
 
-    loaded, preparation = model.loaded, preparation or Preparation()
+    loaded = model.loaded
+    preparation = loaded.preparation(preparation or Preparation())
     files, details = find_pairs(folder)
     pairs = read_pairs(**files, details=details)
     places = [f"{pairs.source_path}:{number}" for number in range(1, len(pairs) + 1)]
     cutter, dictionary = Cutter(loaded, preparation, subword_type), loaded.task.target_dictionary
-    cut = [cutter.of_tokens(text.split(), place) for text, place in zip(pairs.sources, places, strict=True)]
+    cut = [cutter.of_line(text, place) for text, place in zip(pairs.sources, places, strict=True)]
     both = _read_trees(folder, [words for words, _ in cut], places)
     encoded = [model.encode(source, tree) for (_, source), trees in zip(cut, both, strict=True) for tree in trees]
     prepare = preparation.of_side(1, loaded.task.cfg.target_lang)

@@ -66,6 +66,9 @@ class ParserOptions:
             "choices": [str(decoder) for decoder in TreeDecoder],
         },
     )
+    parser_lowercase: bool = field(
+        default=False, metadata={"help": "show the parser words in lower case; those of the text stay as they are"}
+    )
 
 
 class Parser(Protocol):
@@ -106,14 +109,34 @@ def load_parser(name: str, options: ParserOptions, language: str | None = None, 
         module = importlib.import_module(modules[name])
     except ImportError as error:
         raise TreeFormatError(f"--parser {name}: {modules[name]} cannot be imported ({error})") from None
-    values = {option.name: getattr(options, option.name) for option in fields(ParserOptions)}
+    names = [option.name for option in fields(ParserOptions) if option.name != "parser_lowercase"]
+    values = {name: getattr(options, name) for name in names}
     for option, value in values.items():
         if value is not None and option not in module.READS:
             raise ValueError(f"--{option.replace('_', '-')} is not read by --parser {name}; leave it out")
         if value is None and option in getattr(module, "NEEDS", ()):
             raise ValueError(f"--parser {name}: needs --{option.replace('_', '-')}")
     chosen = ParserOptions(**values)
-    return module.load(replace(chosen, parser_language=chosen.parser_language or language), lenient)
+    parser = module.load(replace(chosen, parser_language=chosen.parser_language or language), lenient)
+    return Lowercased(parser) if getattr(options, "parser_lowercase", False) else parser
+
+
+class Lowercased:
+    """A parser that sees words in lower case."""
+
+    def __init__(self, parser: Parser):
+        self._parser = parser
+
+    def __getattr__(self, name: str):
+        return getattr(self._parser, name)
+
+    def parse(self, sentences: list[list[str]], progress: Progress = False) -> list[Sentence]:
+        """See `Parser.parse`."""
+        trees = self._parser.parse([[word.lower() for word in words] for words in sentences], progress)
+        for tree, words in zip(trees, sentences, strict=True):
+            if len(tree) == len(words):
+                tree.forms = list(words)
+        return trees
 
 
 @contextmanager

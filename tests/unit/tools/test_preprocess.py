@@ -712,9 +712,10 @@ def test_the_example_in_its_help(tmp_path, corpus, monkeypatch, capsys):
     shown = capsys.readouterr().out
     example = shown[shown.index("examples:") + len("examples:") :].replace("\\\n", " ")
     commands = [line.split() for line in example.strip().splitlines()]
-    assert [command[:2] for command in commands] == [["fairseq-syntax", "preprocess"]] * 3
+    assert [command[:2] for command in commands] == [["fairseq-syntax", "preprocess"]] * 4
     os.rename(tmp_path / "text", tmp_path / "bpe")
-    first, second, third = (command[2:] for command in commands)
+    # raw text: integration/test_text_recipe.py
+    first, second, third, _ = (command[2:] for command in commands)
     monkeypatch.chdir(tmp_path)
     preprocess.main(first)
     check_split(Path("data-bin"), "train", corpus["train"])

@@ -67,7 +67,8 @@ def test_those_of_other_packages_are_found(third, tmp_path):
 
 def test_the_task_offers_what_was_found(third):
     script = (
-        "from fairseq_syntax.task import SyntaxTranslationConfig as C; print(*C.__dataclass_fields__['parser'].type)"
+        "from typing import get_args; from fairseq_syntax.task import SyntaxTranslationConfig as C; "
+        "print(*get_args(C.__dataclass_fields__['parser'].type)[0])"
     )
     path = os.pathsep.join([str(third), os.environ.get("PYTHONPATH", "")])
     command = [sys.executable, "-c", script]

@@ -1,0 +1,198 @@
+"""Raw parallel text, made into pieces and trees in a folder that a killed run goes on with."""
+
+import io
+import json
+import os
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from itertools import chain, islice
+from pathlib import Path
+
+from .. import systems as systems  # registers their parsers
+from ..data.parsers import ParserOptions, load_parser
+from ..data.text.recipe import Recipe, Side
+from ..files import checksum, staged, written
+from ..progress import progress_bar
+from ..trees.conllu import MAX_WORDS, TreeFormatError
+from ..trees.subwords import SubwordType, cut_control_tokens
+from ..trees.text import read_lines
+from .parse import parse, parser_settings
+
+_LINES = 1000  # at once
+
+
+@dataclass(frozen=True)
+class RawText:
+    """Raw text of some splits, and how it becomes pieces and trees.
+
+    Attributes:
+        splits: name of a split -> prefix of its two files.
+        source, target: without codes, which are learned of the training text.
+        size: merges of subword-nmt, or pieces of sentencepiece.
+        joined: whether both sides have the same subwords.
+        parser, options: of the source.
+        control_tokens: see `fairseq-syntax preprocess --control-tokens`.
+        max_words: longest sentence to parse.
+    """
+
+    splits: Mapping[str, str]
+    source: Side
+    target: Side
+    size: int = 8000
+    joined: bool = False
+    parser: str = "stanza"
+    options: ParserOptions = field(default_factory=ParserOptions)
+    control_tokens: tuple[str, ...] = ()
+    max_words: int = MAX_WORDS
+
+    def prepare(self, folder: Path) -> Recipe:
+        """Write the pieces of SPLIT and their trees as SPLIT.LANGUAGE and SPLIT.SOURCE.conllu.gz into a folder.
+
+        What is there already is taken. Raises ValueError: it is of other text or settings, the two sides of a split
+        differ in length, or there is no tokeniser or parser; OSError: a file is missing.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        self._check_lengths()
+        self._check_settings(folder)
+        for split in self.splits:
+            self._tokenize(folder, split, self.source, self.control_tokens)
+            self._tokenize(folder, split, self.target)
+        source, target = (self._with_codes(folder, side) for side in (self.source, self.target))
+        for split in self.splits:
+            self._cut(folder, split, source, self.control_tokens)
+            self._cut(folder, split, target)
+        self._parse(folder)
+        return Recipe(source, target, self._inference_parser())
+
+    def _raw(self, split: str, side: Side) -> str:
+        plain = f"{self.splits[split]}.{side.language}"
+        return plain if Path(plain).exists() else f"{plain}.gz"
+
+    def _lines(self, split: str, side: Side, control: Collection[str]) -> Iterator[tuple[list[str], str]]:
+        """The control tokens of each raw line, and the rest of it."""
+        for line in read_lines(self._raw(split, side)):
+            first, rest = cut_control_tokens(line.split(), control)
+            yield first, " ".join(rest) if first else line
+
+    def _check_lengths(self) -> None:
+        for split, prefix in self.splits.items():
+            paths = [self._raw(split, side) for side in (self.source, self.target)]
+            for path, side in zip(paths, (self.source, self.target), strict=True):
+                if not Path(path).is_file():
+                    raise FileNotFoundError(f"{prefix}.{side.language}: no such text; check the prefixes and languages")
+            lengths = [sum(1 for _ in read_lines(path)) for path in paths]
+            if lengths[0] != lengths[1]:
+                raise TreeFormatError(
+                    f"{paths[0]}: {lengths[0]} lines, but {paths[1]} has {lengths[1]}; each translation must be on the "
+                    "same line as its source"
+                )
+
+    def _check_settings(self, folder: Path) -> None:
+        """Raise ValueError if the folder holds what was made of other text, or with other settings."""
+        sides = self.source, self.target
+        settings = {
+            "sides": [{**asdict(side), "folder": ""} for side in sides],
+            "size": self.size,
+            "joined": self.joined,
+            "control_tokens": list(self.control_tokens),
+            "parser": parser_settings(self.parser, self.options),
+            "text": {f"{split}.{s.language}": checksum(self._raw(split, s)) for split in self.splits for s in sides},
+        }
+        path = folder / "settings.json"
+        if path.exists():
+            then = json.loads(path.read_text(encoding="utf-8"))
+            differ = [key for key in settings if then.get(key) != settings[key]]
+            if differ:
+                raise ValueError(
+                    f"{folder}: holds text that was made with other settings ({', '.join(differ)}); delete it, or name "
+                    "another folder"
+                )
+        else:
+            with written(str(path)) as file:
+                json.dump(settings, file, indent=1, ensure_ascii=False)
+
+    def _tokenize(self, folder: Path, split: str, side: Side, control: Collection[str] = ()) -> None:
+        path = folder / "words" / f"{split}.{side.language}"
+        if path.exists():
+            return
+        with progress_bar(desc=f"{path.name}: words", unit=" lines") as bar, written(str(path)) as file:
+            lines = (text for _, text in self._lines(split, side, control))
+            while some := list(islice(lines, _LINES)):
+                file.writelines(" ".join(words) + "\n" for words in side.words(some))
+                bar.update(len(some))
+
+    def _with_codes(self, folder: Path, side: Side) -> Side:
+        """The side with subwords, learned of the training text unless that was done."""
+        if side.subwords == SubwordType.none:
+            return replace(side, folder=folder)
+        if "train" not in self.splits:
+            raise ValueError(f"--subword-type {side.subwords}: subwords are learned of --trainpref; give it")
+        languages = [self.source.language, self.target.language] if self.joined else [side.language]
+        name = ".".join(["codes", *([] if self.joined else languages)])
+        path = folder / name
+        if not path.exists():
+            lines = chain.from_iterable(read_lines(folder / "words" / f"train.{language}") for language in languages)
+            learn = _learn_merges if side.subwords == SubwordType.subword_nmt else _learn_pieces
+            with staged(path) as partial:
+                learn(lines, partial, self.size)
+        return replace(side, codes=name, sha256=checksum(path), folder=folder)
+
+    def _cut(self, folder: Path, split: str, side: Side, control: Collection[str] = ()) -> None:
+        path = folder / f"{split}.{side.language}"
+        if path.exists():
+            return
+        raw, words = self._lines(split, side, control), read_lines(folder / "words" / path.name)
+        with progress_bar(desc=f"{path.name}: pieces", unit=" lines") as bar, written(str(path)) as file:
+            for (first, _), line in zip(raw, words, strict=True):
+                file.write(" ".join([*first, *filter(None, [side.cut(line.split())])]) + "\n")
+                bar.update()
+
+    def _parse(self, folder: Path) -> None:
+        parser = None
+        for split in self.splits:
+            name = f"{split}.{self.source.language}"
+            path = folder / f"{name}.conllu.gz"
+            if path.exists():
+                continue
+            parser = parser or load_parser(self.parser, self.options, self.source.language)
+            settings = parser_settings(self.parser, self.options)
+            print(f"fairseq-syntax preprocess: {name}: trees, by {self.parser}", file=sys.stderr)
+            parse(str(folder / "words" / name), str(path), parser, settings, max_words=self.max_words)
+
+    def _inference_parser(self) -> dict[str, dict]:
+        """The parser for the recipe; none where trees come from a file."""
+        if self.parser == "conllu":
+            return {}
+        settings = {name: value for name, value in asdict(self.options).items() if value and name != "parser_device"}
+        files = {name: value for name, value in settings.items() if isinstance(value, str) and os.path.exists(value)}
+        if self.parser == "spacy":  # a folder, in which spaCy runs code: to be named by whoever translates
+            return {self.parser: {name: value for name, value in settings.items() if name not in files}}
+        return {self.parser: settings | {name: os.path.abspath(value) for name, value in files.items()}}
+
+
+def _learn_merges(lines: Iterable[str], path: Path, size: int) -> None:
+    from subword_nmt import learn_bpe
+
+    learn_bpe.tqdm = progress_bar  # its own writes ten lines a second to a log
+    with open(path, "w", encoding="utf-8") as file:
+        learn_bpe.learn_bpe(lines, file, size)
+
+
+def _learn_pieces(lines: Iterable[str], path: Path, size: int) -> None:
+    try:
+        from sentencepiece import SentencePieceTrainer
+    except ImportError:
+        raise ValueError("--subword-type sentencepiece: run pip install sentencepiece") from None
+    model = io.BytesIO()
+    # words are left as they are, because trees stand over them; unknown characters become bytes
+    SentencePieceTrainer.train(
+        sentence_iterator=iter(lines),
+        model_writer=model,
+        vocab_size=size,
+        hard_vocab_limit=False,
+        normalization_rule_name="identity",
+        byte_fallback=True,
+        minloglevel=2,
+    )
+    path.write_bytes(model.getvalue())
