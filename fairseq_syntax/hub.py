@@ -1,11 +1,18 @@
 """The hub interface of the suite's models: raw text in, translations out, with trees where a model needs them."""
 
+import difflib
 import os
-from dataclasses import fields
+from argparse import ArgumentParser
+from collections.abc import Iterable
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 
+import fairseq.registry
 import torch
 from fairseq import hub_utils
+from fairseq.dataclass.configs import FairseqConfig, GenerationConfig
+from fairseq.models import MODEL_REGISTRY
+from fairseq.tasks import TASK_DATACLASS_REGISTRY
 
 from . import pretrained
 from .data.parsers import ParserOptions
@@ -51,6 +58,7 @@ class SyntaxHubInterface(hub_utils.GeneratorHubInterface):
             )
         if torch.is_tensor(tokenized_sentences) and tokenized_sentences.dim() == 1:
             return self.generate([tokenized_sentences], beam, verbose, skip_invalid_size_inputs, **kwargs)[0]
+        _check_names(kwargs, {*vars(GenerationConfig()), *_OF_GENERATE})
         hypotheses = [[] for _ in tokenized_sentences]
         fits = [i for i, ids in enumerate(tokenized_sentences) if len(ids) <= self.max_positions[0]]
         kept = fits if skip_invalid_size_inputs else range(len(hypotheses))
@@ -73,6 +81,31 @@ class SyntaxHubInterface(hub_utils.GeneratorHubInterface):
         tokens = [self.binarize(text) for text in texts]
         self.task.attach_syntax(texts, tokens, trees)
         return tokens
+
+
+_OF_GENERATE = "inference_step_args", "prefix_allowed_tokens_fn", "score_reference"
+
+
+def _known_options() -> set[str]:
+    """Names of options that `from_pretrained` may override: those of the suite's models, of all tasks and all else."""
+    parser = ArgumentParser(conflict_handler="resolve")
+    for model in {model for model in MODEL_REGISTRY.values() if issubclass(model, HubModel)}:
+        model.add_args(parser)
+    groups = [each.type for each in fields(FairseqConfig)]
+    registered = [*TASK_DATACLASS_REGISTRY.values()]
+    for registry in fairseq.registry.REGISTRIES.values():
+        registered += registry["dataclass_registry"].values()
+    options = [fields(each) for each in (*groups, *registered) if is_dataclass(each)]
+    names = {option.name for group in options for option in group} | set(vars(parser.parse_args([])))
+    return names | set(fairseq.registry.REGISTRIES) | {each.name for each in fields(FairseqConfig)} | {"arch"}
+
+
+def _check_names(given: Iterable[str], known: set[str]) -> None:
+    """Raise TypeError for an option that there is not, which fairseq would ignore."""
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            raise TypeError(f"{name}: there is no such option{f'; is it {near[0]}?' if near else ''}")
 
 
 def _check_list(name: str, values, kind: type) -> None:
@@ -111,7 +144,13 @@ class HubModel:
         paths = [Path(model_name_or_path, path) if path[:1] == "." else Path(path) for path in data.split(os.pathsep)]
         if "://" not in data and not all(path.exists() for path in paths):
             raise FileNotFoundError(f"{data}: no such data directory; give one with the dictionaries of the model")
+        _check_names(kwargs, _known_options())
         if "parser" in kwargs:
-            kwargs = {**{option.name: None for option in fields(ParserOptions)}, **kwargs}
+            kwargs = {**{option.name: option.default for option in fields(ParserOptions)}, **kwargs}
         loaded = hub_utils.from_pretrained(model_name_or_path, checkpoint_file, data_name_or_path, **kwargs)
+        if not hasattr(loaded["task"], "attach_syntax"):
+            raise ValueError(
+                f"{model_name_or_path}: translates nothing; a parser is given to a model that does, as "
+                "parser='checkpoint', parser_model=…"
+            )
         return SyntaxHubInterface(loaded["args"], loaded["task"], loaded["models"])

@@ -216,6 +216,8 @@ def translate_shards():
                 parser.error(f"--shard-id {shard}: with --num-shards {shards}, it is from 0 to {shards - 1}")
             # by which fairseq-generate divides its data, and nothing else
             args.distributed_world_size, args.distributed_rank = shards, shard
+        if hasattr(args, "beam") and not hasattr(args, "buffer_size") and getattr(args, "parser", None):
+            parser.error(f"--parser {args.parser}: fairseq-generate takes the trees that the data have; leave it out")
         return args
 
     return [Replacement(options, "parse_args_and_arch", "parser input_args", parse)]

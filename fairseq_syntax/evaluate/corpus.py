@@ -254,6 +254,11 @@ def read_corpus(
         check_same_sentences(first, output)
         if not references:
             check_same_references(first, output)
+    missing = numbers[-1] + 1 - len(numbers)
+    if missing:
+        logger.warning(
+            f"{first.path}: no translation of {missing} of the sentences 0 to {numbers[-1]}; scores are of the others"
+        )
     for output in outputs:
         empty = sum(not entry.text for entry in output.hypotheses.values())
         if empty:

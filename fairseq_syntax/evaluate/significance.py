@@ -142,8 +142,9 @@ def effect(
         between = sum(((runs - runs.mean()) ** 2).sum() for runs in observed) / freedom
         centred = [draws - draws.mean(axis=1, keepdims=True) for draws in resampled]
         of_sentences = sum(((draws - draws.mean(axis=0)) ** 2).mean(axis=1).sum() for draws in centred) / freedom
-        variance += max(float(between - of_sentences), 0.0) * inverse
         of_runs = float(between) * inverse
+        # not below that of runs alone: sentences that are hard for both systems make no run more certain
+        variance = max(variance + max(float(between - of_sentences), 0.0) * inverse, of_runs)
         freedom = freedom * (variance / of_runs) ** 2 if of_runs > _ROUNDING else np.inf
     error = max(variance, 0.0) ** 0.5
     if error < _SAME:  # a single sentence, or one that all runs translate alike

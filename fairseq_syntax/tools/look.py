@@ -211,6 +211,7 @@ def _run_model(args: argparse.Namespace) -> None:
     places, drawn = list(dict.fromkeys(args.sentence or [0])), args.draw or (None if args.output else "look")
     pictures = [_path(drawn, place, kind) for place in places for kind in args.kind or KINDS] if drawn else []
     refuse_existing([args.output, *dict.fromkeys(pictures)], args.overwrite)
+    verb.refuse_inputs([args.output, *pictures], [args.input])
     loaded = load(args.path, args.data, args.cpu)
     preparation = loaded.preparation(verb.preparation_of(args))
     if args.subset and isinstance(loaded.task, DependencyParsingTask):

@@ -39,7 +39,7 @@ from ..data.parsers import Parser, ParserOptions, load_parser
 from ..data.resumable_conllu import PartFile
 from ..files import STDIO, checksum
 from ..progress import progress_bar
-from ..trees.conllu import MAX_WORDS, Sentence, TreeFormatError, format_sentence, without_parse
+from ..trees.conllu import MAX_WORDS, Sentence, format_sentence, without_parse
 from ..trees.subwords import SubwordType, check_length, split_words
 from ..trees.text import read_lines, refuse_spaces
 from .verb import Verb, add_parsers, add_shared, input_name, parser_options, positive
@@ -213,9 +213,6 @@ def _parsed(
 
 
 def run(args: argparse.Namespace) -> None:
-    output = Path(args.output)
-    if args.output != STDIO and output.exists() and args.input != STDIO and output.samefile(args.input):
-        raise TreeFormatError(f"{output}: is the input; give another --output")
     options = parser_options(args)
     parser = load_parser(args.parser, options)
     settings = parser_settings(args.parser, options, args.subword_type) if args.output != STDIO else None

@@ -84,22 +84,33 @@ class Verb:
 
         def work() -> None:
             if self.outputs:
-                refuse_existing([getattr(args, name) for name in self.outputs], args.overwrite)
+                outputs = [getattr(args, name) for name in self.outputs]
+                refuse_existing(outputs, args.overwrite)
+                refuse_inputs(outputs, [value for name, value in vars(args).items() if name not in self.outputs])
             self.run(args)
 
         return exit_status(parser.prog, work)
 
 
+def refuse_inputs(outputs: Sequence[str | None], values: Sequence) -> None:
+    """Raise ValueError if an output is a file that is among the values of options, or of their lists."""
+    named = [item for value in values for item in (value if isinstance(value, list) else [value])]
+    files = [path for path in named if isinstance(path, str) and os.path.isfile(path)]
+    for output in outputs:
+        if output and os.path.isfile(output) and any(os.path.samefile(output, path) for path in files):
+            raise ValueError(f"{output}: is the input; give the output another name")
+
+
 def open_closed_streams() -> None:
     """Open standard streams that are closed (`2>&-`), which Python has as None, and whose numbers files would get.
 
-    stdin is empty then, and what goes to stderr is lost. To write to stdout remains an error.
+    What goes to stderr is lost then. To read stdin or to write to stdout remains an error.
     """
-    for name, mode in (("stdin", "r"), ("stdout", "r"), ("stderr", "w")):
+    for name, mode in (("stdin", "w"), ("stdout", "r"), ("stderr", "w")):
         if getattr(sys, name) is None:
             # the lowest free number, which is that of the stream
             number = os.open(os.devnull, os.O_RDONLY if mode == "r" else os.O_WRONLY)
-            setattr(sys, name, os.fdopen(number, "r" if name == "stdin" else "w", encoding="utf-8"))
+            setattr(sys, name, os.fdopen(number, "w", encoding="utf-8"))
 
 
 def exit_status(program: str, work: Callable[[], None]) -> int:
@@ -112,7 +123,12 @@ def exit_status(program: str, work: Callable[[], None]) -> int:
         if isinstance(error, BrokenPipeError) or (error.filename is None and error.errno in (ENOSPC, EBADF)):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):  # its reader has exited (`| head`)
-            what = "stdout: is closed" if error.errno == EBADF else str(error)
+            unreadable = isinstance(error, io.UnsupportedOperation)
+            what = (
+                f"{'stdin' if unreadable else 'stdout'}: is closed"
+                if unreadable or error.errno == EBADF
+                else str(error)
+            )
             print(f"{program}: {visible(what)}", file=sys.stderr)
         return 1
     except ValueError as error:

@@ -1,6 +1,7 @@
 """Text files: UTF-8, one sentence or one word per line, plain or gzipped."""
 
 import gzip
+import io
 import re
 import zlib
 from collections.abc import Iterable, Iterator
@@ -118,6 +119,8 @@ def numbered_lines(lines: Iterable[str], name: str) -> Iterator[tuple[int, str]]
         # Text is decoded ahead of the lines, so some lines of the broken chunk may not be counted yet.
         bad = number + 1 + error.object.count(b"\n", 0, error.start)
         raise TreeFormatError(f"{name}:{bad}: not UTF-8 ({error.reason}); convert the file to UTF-8") from None
+    except io.UnsupportedOperation:
+        raise TreeFormatError(f"{name}: is closed") from None
     except (EOFError, OSError, zlib.error) as error:
         raise TreeFormatError(
             f"{name}:{number + 1}: cannot be read ({error}); the file is truncated or not gzip"

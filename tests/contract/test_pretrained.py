@@ -42,6 +42,23 @@ def test_score_says_that_there_are_no_references(sentences):
         model.score(sentences)
 
 
+def test_names_of_options_are_checked():
+    """fairseq ignores those that it does not know."""
+    for name, near in (("parsr", "parser"), ("sa_root_score", "sa_root_scores"), ("bpe_code", "bpe_codes")):
+        with pytest.raises(TypeError, match=f"{name}: there is no such option; is it {near}"):
+            PascalTransformerModel.from_pretrained("agreement-pascal", **{name: "none"})
+    model = PascalTransformerModel.from_pretrained("agreement-sa-nmt", max_tokens=400, sa_scaled_heads=True)
+    for name, near in (("beeem", "beam"), ("max_len", "max_len_b")):
+        with pytest.raises(TypeError, match=f"{name}: there is no such option; is it {near}"):
+            model.translate(SENTENCE, **{name: 1})
+    assert model.translate(SENTENCE, max_len_b=30, nbest=2) == OTHERS["agreement-sa-nmt"]
+
+
+def test_a_parser_translates_nothing():
+    with pytest.raises(ValueError, match="agreement-parser: translates nothing; a parser is given to a model"):
+        PascalTransformerModel.from_pretrained("agreement-parser")
+
+
 def test_a_tree_that_is_given_takes_the_place_of_the_parsers():
     model = PascalTransformerModel.from_pretrained("agreement-pascal")
     text = "the king called the student near the house that every mouse found ."

@@ -55,6 +55,14 @@ def test_shards_share_the_sentences(trained, data_bin):
     assert shards[0] | shards[1] | shards[2] == generate()
 
 
+def test_a_parser_of_binarized_data_is_refused(trained, data_bin, capsys):
+    """They have their trees: whoever measures without a parse would see no difference."""
+    checkpoint = trained("pascal_transformer_tiny") / "checkpoint_last.pt"
+    with pytest.raises(SystemExit):
+        commands.generate(data_bin, checkpoint, "--parser", "none")
+    assert "--parser none: fairseq-generate takes the trees that the data have; leave it out" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("task", [[], ["--task", "syntax_translation"]], ids=["no task", "task"])
 def test_validate_scores_every_sentence(trained, data_bin, seen, task):
     checkpoint = trained("pascal_transformer_tiny") / "checkpoint_last.pt"

@@ -312,6 +312,22 @@ def test_without_sentences_that_differ_an_effect_is_students():
     assert found.p == pytest.approx(2 * scipy.stats.t.sf(t, 3))
 
 
+@pytest.mark.parametrize("sentences", [1, 40])
+def test_systems_that_share_a_run_are_no_more_certain_than_students(sentences):
+    """Their sentences are the same, so that the bootstrap finds next to nothing that varies."""
+    rng = np.random.default_rng(3)
+    values = np.stack([rng.normal(0, 1, (2, 40)), np.ones((2, 40))], axis=-1)
+    values[1, :, 0] = values[0, :, 0]
+    values[1, :sentences, 0] += 0.5
+    shared, other = values[:1], values
+    found = effect(*scored((shared, other), mean_score))
+    runs = other[..., 0].mean(axis=1)
+    error = runs.std(ddof=1) * (1 + 1 / 2) ** 0.5
+    away = scipy.stats.t.isf(0.025, 1) * error
+    assert found.interval == pytest.approx((found.delta - away, found.delta + away), rel=0.05)
+    assert found.detectable > away
+
+
 def test_with_one_run_each_an_effect_is_about_sentences():
     rng = np.random.default_rng(2)
     pair = [drawn(rng, 1, 200, 0.5, 1.0, 1.0) for _ in range(2)]

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from fairseq_syntax import pretrained
+from fairseq_syntax.cli.program import main as program
 from fairseq_syntax.evaluate.corpus import read_corpus
 from fairseq_syntax.evaluate.tables import TableFormat, format_table
 from fairseq_syntax.tools import characters, examples
@@ -32,22 +33,28 @@ def text(tmp_path):
     ],
 )
 def test_streams_that_are_closed(text, redirection, status, out, said):
-    program = f"'{sys.executable}' -m fairseq_syntax characters --input '{text}' {redirection}"
-    done = subprocess.run(["bash", "-c", program], capture_output=True, text=True, encoding="utf-8")
+    command = f"'{sys.executable}' -m fairseq_syntax characters --input '{text}' {redirection}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, encoding="utf-8")
     assert (done.returncode, done.stdout, done.stderr) == (status, out, said)
 
 
+def test_a_closed_input_is_not_an_empty_one(tmp_path):
+    for verb in ("characters", "parse --parser none"):
+        command = f"'{sys.executable}' -m fairseq_syntax {verb} --output '{tmp_path}/out' <&-"
+        done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (1, f"fairseq-syntax {verb.split()[0]}: stdin: is closed\n")
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_file_is_written_though_stderr_is_closed(text, tmp_path):
-    program = f"'{sys.executable}' -m fairseq_syntax characters --input '{text}' --output '{tmp_path}/out' 2>&- <&-"
-    assert subprocess.run(["bash", "-c", program]).returncode == 0
+    command = f"'{sys.executable}' -m fairseq_syntax characters --input '{text}' --output '{tmp_path}/out' 2>&- <&-"
+    assert subprocess.run(["bash", "-c", command]).returncode == 0
     assert (tmp_path / "out").read_text(encoding="utf-8") == "a b ▁ c\n"
 
 
 def test_an_empty_verb_is_none(capsys):
-    from fairseq_syntax.cli.program import main
-
     with pytest.raises(SystemExit) as ended:
-        main([""])
+        program([""])
     assert ended.value.code == 2
     assert "''" in capsys.readouterr().err
 
@@ -58,6 +65,30 @@ def test_outputs_that_are_no_files(text, tmp_path, monkeypatch, capsys, name, sa
     monkeypatch.chdir(tmp_path)
     assert characters.main(["--input", str(text), "--output", name, "--overwrite"]) == 1
     assert said in capsys.readouterr().err and sorted(os.listdir(tmp_path)) == ["folder", "text"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "characters --input {0} --output {0}",
+        "dictionary --train {0} --output {0}",
+        "parse --parser none --input {0} --output {0}",
+        "perturb --input {1} --output {1} --reattach 0.5",
+        "align agreement-sa-nmt --cpu --source {0} --translate {0}",
+        "look agreement-sa-nmt --cpu --input {0} --output {0}",
+    ],
+)
+def test_an_input_is_not_overwritten(text, tmp_path, capsys, command):
+    """Under another spelling of its name either."""
+    trees = tmp_path / "text.conllu"
+    trees.write_text("1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n\n", encoding="utf-8")
+    (tmp_path / "link").symlink_to(tmp_path)
+    before = text.read_bytes(), trees.read_bytes()
+    names = [str(tmp_path / "link" / text.name), str(trees)]
+    verb, *options = command.format(*names).split()
+    assert program([verb, *options, "--overwrite"]) == 1
+    assert "is the input; give the output another name" in capsys.readouterr().err
+    assert (text.read_bytes(), trees.read_bytes()) == before
 
 
 @pytest.mark.parametrize("name", [LONG, "ä" * 125 + ".gz"])

@@ -123,9 +123,12 @@ def test_a_tree_comes_from_a_file_a_parser_or_nowhere(run, changed):
 
 @pytest.mark.parametrize("arch", LATENT)
 def test_latent_heads_are_clamped(arch, latent, trained, run, changed):
-    _, found, _ = tables(run(arch, "--input", changed.folder / "given.conllu", *changed.edits[:2], "--format", "tsv"))
+    # without scaling, weights set by hand make FA-NMT so sure of its heads that next to nothing changes
+    training = ["--sa-scaled-heads"] if arch == "fa_nmt_tiny" else []
+    given = "--input", changed.folder / "given.conllu", *changed.edits[:2], "--format", "tsv"
+    _, found, _ = tables(run(arch, *given, training=training))
     assert [row[0] for row in found[1:3]] == ["its own", "given"] and len(found) == 4
-    text, score = interactive(latent, trained(arch), changed, "given")
+    text, score = interactive(latent, trained(arch, *training), changed, "given")
     assert found[1][4] == text and float(found[1][1]) == pytest.approx(score, abs=0.02)
     assert len(set(found[1][1:4])) == 3, "all three are different graphs"
     assert run.said == ""
