@@ -68,9 +68,14 @@ class SyntaxHubInterface(hub_utils.GeneratorHubInterface):
                 hypotheses[i] = best
         return hypotheses
 
-    def encode(self, sentence: str, tree=None):
-        """Token ids of a sentence; the tensor carries the sentence's tree, parsed or given, a copy of it does not."""
-        return self._encode([sentence], None if tree is None else [tree])[0]
+    def encode(self, sentence, tree=None):
+        """Token ids of a sentence, or of a list of them, which are parsed together.
+
+        The tensor carries the sentence's tree, parsed or given; a copy of it does not.
+        """
+        if isinstance(sentence, str):
+            return self._encode([sentence], None if tree is None else [tree])[0]
+        return self._encode(sentence, tree)
 
     def _encode(self, sentences, trees):
         _check_list("sentences", sentences, str)

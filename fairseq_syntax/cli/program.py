@@ -31,6 +31,7 @@ GROUPS = {
         "attachment": "score latent trees against a treebank",
     },
     "models": {
+        "translate": "translate raw text",
         "average": "average the parameters of checkpoints",
         "options": "list the options of an architecture, with its task and criterion",
     },
@@ -54,7 +55,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=PROGRAM,
         usage=f"{PROGRAM} VERB …",
-        description="Syntax for fairseq. To train and to translate, use fairseq's own commands with --user-dir.",
+        description="Syntax for fairseq. To train, use fairseq-train with --user-dir.",
         epilog="\n".join([*lines, "", f"{PROGRAM} VERB --help describes a verb and its options."]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

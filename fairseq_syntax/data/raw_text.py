@@ -22,6 +22,7 @@ from .collating import collate_syntax
 from .dataset import SyntaxPairDataset
 from .live_parsing import LiveSyntax, token_syntax
 from .parsers import Parser, ParserOptions, load_parser
+from .text.guard import Guard
 from .text.recipe import FILE as RECIPE
 from .text.recipe import Recipe, read_recipe
 
@@ -113,6 +114,7 @@ class RawText(Task):
             "target dictionary": _digest(tgt_dict),
             "text recipe": self.text.digest if self.text else "",
         }
+        self._guard = Guard(self.text.shares if self.text else {})
         # trees of the lines that fairseq-interactive is translating, by token ids; see `inference_step`
         self._pending = collections.defaultdict(collections.deque)
 
@@ -257,6 +259,7 @@ class RawText(Task):
         """
         for ids in tokens:
             ids[:-1].masked_fill_(ids[:-1] < self.src_dict.nspecial, self.src_dict.unk())
+        self._guard.count(texts, sum(int((ids == self.src_dict.unk()).sum()) for ids in tokens))
         if self.required_inputs:
             # what is too long for the model, fairseq skips or refuses: a parser may have a limit of its own
             fits = [i for i, ids in enumerate(tokens) if trees or len(ids) <= self.max_positions()[0]]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from .. import systems as systems  # registers their parsers
 from ..data.parsers import ParserOptions, load_parser
+from ..data.text.guard import shares
 from ..data.text.recipe import Recipe, Side
 from ..files import checksum, staged, written
 from ..progress import progress_bar
@@ -63,7 +64,8 @@ class RawText:
             self._cut(folder, split, source, self.control_tokens)
             self._cut(folder, split, target)
         self._parse(folder)
-        return Recipe(source, target, self._inference_parser())
+        first = read_lines(folder / f"{next(iter(self.splits))}.{source.language}")
+        return Recipe(source, target, self._inference_parser(), shares(first))
 
     def _raw(self, split: str, side: Side) -> str:
         plain = f"{self.splits[split]}.{side.language}"

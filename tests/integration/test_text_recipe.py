@@ -11,7 +11,7 @@ from integration import commands
 from integration.commands import DECODING
 
 from fairseq_syntax import pretrained
-from fairseq_syntax.tools import align, contrast, preprocess, whatif
+from fairseq_syntax.tools import align, contrast, preprocess, translate, whatif
 from fairseq_syntax.tools.models import load
 from fairseq_syntax.trees.conllu import read_conllu
 
@@ -78,7 +78,7 @@ def detokenized(output: str) -> dict[int, str]:
     return {int(number): text for number, text in re.findall(r"^D-(\d+)\t\S+\t(.*)$", output, re.MULTILINE)}
 
 
-def test_all_translate_alike(raw, data, model):
+def test_all_translate_alike(raw, data, model, tmp_path):
     """fairseq-generate, which reads binarized data, and what reads raw text: interactive, the hub, whatif."""
     arch, folder = model
     checkpoint, text = folder / "checkpoint_last.pt", raw / "test.en"
@@ -96,10 +96,28 @@ def test_all_translate_alike(raw, data, model):
     assert [i for i in range(60) if found[i] != expected[i]] == ([5] if arch == "lgp_tiny" else [])
     hub = ARCH_MODEL_REGISTRY[arch].from_pretrained(str(folder), "checkpoint_last.pt", str(data)).eval()
     assert hub.translate(lines, **SEARCH) == [found[i] for i in range(60)]
+    # whatever is read at once; an ensemble of twice the model
+    lines[11:11] = ["", " "]
+    given = ["--path", f"{checkpoint}:{checkpoint}", "--input", str(tmp_path / "in"), "--output", str(tmp_path / "out")]
+    (tmp_path / "in").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    assert translate.main([str(data), *given, "--cpu", *DECODING[1:]]) == 0
+    translations = [found[i] if i != 7 else "" for i in range(60)]
+    translations[11:11] = ["", ""]
+    assert (tmp_path / "out").read_text(encoding="utf-8").splitlines() == translations
+    assert list(translate.translate(hub, lines, together=7, **SEARCH)) == translations
     given = whatif.GivenTrees(str(checkpoint), str(data), cpu=True)
     for i in (0, 9):
         reading = whatif.whatif(given, lines[i], **SEARCH).readings[0]
         assert hub.task.text.target.detokenize(list(reading.words)) == found[i]
+
+
+def test_a_line_that_is_too_long_is_named(data, model, tmp_path, capsys):
+    _, folder = model
+    (tmp_path / "in").write_text("the dog sees a cat.\n" + "a " * 2000 + "\n", encoding="utf-8")
+    given = ["--path", str(folder / "checkpoint_last.pt"), "--input", str(tmp_path / "in"), "--cpu", "--beam", "1"]
+    status = translate.main([str(data), *given, "--output", str(tmp_path / "out"), "--max-len-b", "5"])
+    if status:  # a recurrent model reads any length
+        assert f"{tmp_path}/in:2: " in capsys.readouterr().err and not (tmp_path / "out").exists()
 
 
 def test_text_in_tokens(raw, data, model, tmp_path):

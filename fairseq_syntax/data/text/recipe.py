@@ -6,6 +6,7 @@ It is `text.json` in the data directory, with the codes of subwords beside it:
     source     language, tokenizer, lowercase, subwords, codes, sha256 (see `Side`)
     target     the same
     parser     name of the parser of the source -> its options
+    shares     of the training text's source, see `guard.shares`
 """
 
 import hashlib
@@ -108,15 +109,16 @@ class Side:
 
 @dataclass(frozen=True)
 class Recipe:
-    """Both sides of a text, and the parser of its source: name -> options of `ParserOptions`."""
+    """Both sides of a text, the parser of its source (name -> options of `ParserOptions`), and what is usual in it."""
 
     source: Side
     target: Side
     parser: dict[str, dict] = field(default_factory=dict)
+    shares: dict[str, float] = field(default_factory=dict)
 
     @property
     def digest(self) -> str:
-        """What two recipes have in common that make the same pieces; trees of other parsers may be of the same text."""
+        """What recipes have in common that make the same pieces; trees of other parsers may be of the same text."""
         settings = [self._settings(side) for side in (self.source, self.target)]
         for side in settings:
             del side["codes"]
@@ -135,7 +137,8 @@ class Recipe:
                 link_or_copy(side.folder / side.codes, folder / side.codes)
         sides = {name: self._settings(side) for name, side in (("source", self.source), ("target", self.target))}
         with written(str(folder / FILE)) as file:
-            json.dump({"version": VERSION, **sides, "parser": self.parser}, file, indent=1, ensure_ascii=False)
+            more = {"parser": self.parser, "shares": self.shares}
+            json.dump({"version": VERSION, **sides, **more}, file, indent=1, ensure_ascii=False)
             file.write("\n")
 
 
@@ -151,7 +154,12 @@ def read_recipe(folder: str | Path) -> Recipe | None:
         content = json.loads(path.read_text(encoding="utf-8"))
         if content["version"] != VERSION:
             raise ValueError(f"version {content['version']}; this is version {VERSION}")
-        return Recipe(_side(content["source"], path), _side(content["target"], path), _parser(content["parser"]))
+        return Recipe(
+            _side(content["source"], path),
+            _side(content["target"], path),
+            _parser(content["parser"]),
+            {name: float(share) for name, share in content["shares"].items()},
+        )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(
             f"{path}: not a recipe ({type(error).__name__}: {quoted(str(error))}); run preprocess again"

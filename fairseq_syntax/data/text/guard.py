@@ -1,0 +1,66 @@
+"""What tells that raw text is not prepared as the training text was."""
+
+import logging
+import re
+from collections.abc import Iterable, Mapping
+
+logger = logging.getLogger(__name__)
+
+_SINGLE = re.compile(r"(?<!\S)\u2581?\w(@@)?(?!\S)")
+_ESCAPED = re.compile(r"& ?(apos|quot|amp|lt|gt|#[0-9]+) ?;")
+_TWICE = re.compile(r"(?<!\S)(@|@@|@@@@)(?!\S)|@@@")
+
+ENOUGH = 300
+"""Tokens before anything is said."""
+UNKNOWN, MORE = 0.1, 0.05
+"""Share of unknown tokens, and what other shares may exceed those of training by."""
+CAUSES = {
+    "unknown": "is it of another language, in another case, or cut in another way?",
+    "single characters": "is it of another language or script?",
+    "escapes": "was it tokenised with escapes (&apos;)? Give it as it was before",
+    "pieces of pieces": "is it cut into subwords already? Give it as it was before",
+}
+
+
+def shares(texts: Iterable[str]) -> dict[str, float]:
+    """Of sentences in pieces: single characters, escapes such as &apos;, and pieces cut twice, per piece."""
+    total, counts = 0, dict.fromkeys(("single characters", "escapes", "pieces of pieces"), 0)
+    for text in texts:
+        total += len(text.split())
+        joined = text.replace(" ", "").replace("\u2581", " ") if "\u2581" in text else text.replace("@@ ", "")
+        counts["single characters"] += len(_SINGLE.findall(text))
+        counts["escapes"] += len(_ESCAPED.findall(joined))
+        counts["pieces of pieces"] += len(_TWICE.findall(text))
+    return {name: count / max(total, 1) for name, count in counts.items()}
+
+
+class Guard:
+    """Counts the tokens of raw text, and warns once of what is far more frequent than in training.
+
+    `usual` are the shares of the training text, see `shares`; where they are not known, only unknown tokens
+    count.
+    """
+
+    def __init__(self, usual: Mapping[str, float]):
+        self.usual = usual
+        self._texts: list[str] = []
+        self._total = self._unknown = 0
+
+    def count(self, texts: list[str], unknown: int) -> None:
+        """Count sentences in pieces, with so many unknown ones among them."""
+        if self._total >= ENOUGH:
+            return
+        self._texts += texts
+        self._unknown += unknown
+        self._total = sum(len(text.split()) for text in self._texts)
+        if self._total < ENOUGH:
+            return
+        now = shares(self._texts)
+        found = {"unknown": (self._unknown / self._total, UNKNOWN)}
+        found |= {name: (now[name], usual + MORE) for name, usual in self.usual.items() if name in now}
+        for name, (share, most) in found.items():
+            if share > most:
+                usual = f", in training {100 * self.usual[name]:.0f} %" if name in self.usual else ""
+                logger.warning(
+                    "%.0f %% of the tokens of this text are %s%s: %s", 100 * share, name, usual, CAUSES[name]
+                )

@@ -1,0 +1,97 @@
+"""fairseq-syntax translate: translate raw text, one sentence per line.
+
+A translation is written for every line, in the order of the input, and an empty line for an empty one. Where the data
+were made of raw text (fairseq-syntax preprocess --raw), the input is raw text and the output detokenised; otherwise
+both are as the model reads and writes them, in words or pieces. Several checkpoints, joined with colons, translate
+together.
+
+examples:
+  fairseq-syntax translate data-bin --path checkpoints/pascal/checkpoint_best.pt < news.en > news.sw
+  fairseq-syntax translate agreement-pascal --parser checkpoint --parser-model agreement-parser --input text.en
+"""
+
+import argparse
+import itertools
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from ..files import STDIO, written
+from ..progress import progress_bar
+from . import verb
+
+_LINES = 200  # that are translated together
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    verb.add_checkpoint_arguments(parser)
+    add = parser.add_argument
+    add("--input", default=STDIO, metavar="FILE", help="text, plain or .gz; - is stdin (default)")
+    add("--output", default=STDIO, metavar="FILE", help="translations; - is stdout (default)")
+    verb.add_search(parser)
+    verb.add_parsers(parser)
+    verb.add_shared(parser, "--overwrite")
+
+
+def translate(hub, lines: Iterable[str], name: str = "the text", together: int = _LINES, **search) -> Iterator[str]:
+    """Yield the translation of each line.
+
+    Args:
+        hub: from `from_pretrained` of a model.
+        lines: of a text, called `name` in messages.
+        together: lines that are read before their translations are written.
+        search: options of fairseq-generate: `beam`, `max_len_a`, `max_len_b`.
+
+    Raises ValueError: a line is too long for the model, or cannot be parsed.
+    """
+    number, lines = 0, iter(lines)
+    while some := list(itertools.islice(lines, together)):
+        filled = [line for line in some if line.strip()]
+        ids = iter(hub.encode(filled))
+        tokens = [next(ids) if line.strip() else None for line in some]
+        for number, each in enumerate(tokens, number + 1):
+            if each is not None and len(each) > hub.max_positions[0]:
+                raise ValueError(
+                    f"{name}:{number}: {len(each) - 1} tokens, but the model reads {hub.max_positions[0] - 1}; cut the "
+                    "line"
+                )
+        found = iter(hub.generate([each for each in tokens if each is not None], **search) if filled else [])
+        for each in tokens:
+            yield "" if each is None else hub.decode(next(found)[0]["tokens"])
+
+
+def open_hub(data: str, paths: str, cpu: bool = False, **overrides):
+    """The hub interface of checkpoints, joined with colons, on a GPU if there is one and not `cpu`."""
+    import torch
+
+    from ..hub import HubModel
+
+    files = [os.path.abspath(path) for path in paths.split(os.pathsep)]
+    for path in files:
+        if not Path(path).is_file():
+            raise FileNotFoundError(f"{path}: no such checkpoint; give one file that fairseq-train wrote")
+    folder = str(Path(files[0]).parent)
+    hub = HubModel.from_pretrained(folder, os.pathsep.join(files), os.path.abspath(data), **overrides)
+    return (hub.cuda() if torch.cuda.is_available() and not cpu else hub).eval()
+
+
+def run(args: argparse.Namespace) -> None:
+    options = {"parser": args.parser, **vars(verb.parser_options(args))}
+    overrides = {name: value for name, value in options.items() if value}
+    hub = open_hub(args.data, args.path, args.cpu, **overrides)
+    terminal = args.input == STDIO and sys.stdin.isatty()
+    lines = verb.input_lines(args.input) if not terminal else (line.rstrip("\n") for line in sys.stdin)
+    together = 1 if terminal else _LINES
+    translations = translate(hub, lines, verb.input_name(args.input), together, **verb.search_of(args))
+    with written(args.output) as file, progress_bar(unit="sent", disable=args.output == STDIO) as bar:
+        for line in translations:
+            file.write(f"{line}\n")
+            if args.output == STDIO:
+                file.flush()
+            bar.update()
+
+
+main = verb.Verb(
+    __doc__, add_arguments, run, lambda parser, args: verb.check_checkpoint_arguments(parser, args), outputs=("output",)
+)
