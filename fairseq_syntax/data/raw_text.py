@@ -4,7 +4,7 @@ import collections
 import hashlib
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from enum import StrEnum
 from functools import cached_property
@@ -75,9 +75,9 @@ class _Pieces:
         return " ".join(self.recipe.target.join(pieces))
 
 
-def _digest(dictionary) -> str:
-    """Of the words of a dictionary and their order."""
-    return hashlib.sha256("\n".join(dictionary.symbols).encode()).hexdigest()
+def _digest(dictionary, words: int) -> str:
+    """Of so many first words of a dictionary and their order."""
+    return hashlib.sha256("\n".join(dictionary.symbols[:words]).encode()).hexdigest()
 
 
 def _chosen(args, component: str) -> str | None:
@@ -108,25 +108,31 @@ class RawText(Task):
         self._readers: weakref.WeakSet = weakref.WeakSet()
         self._all_read = True
         self._source_words = len(src_dict)
-        self._data_state = {
-            "language pair": f"{cfg.source_lang}-{cfg.target_lang}",
-            "source dictionary": _digest(src_dict),
-            "target dictionary": _digest(tgt_dict),
-            "text recipe": self.text.digest if self.text else "",
-        }
+        self._words = {"source dictionary": len(src_dict), "target dictionary": len(tgt_dict)}
         self._guard = Guard(self.text.shares if self.text else {})
         # trees of the lines that fairseq-interactive is translating, by token ids; see `inference_step`
         self._pending = collections.defaultdict(collections.deque)
 
     def state_dict(self):
         """As in fairseq, with what tells the data of a checkpoint from others."""
-        return {**super().state_dict(), "data": self._data_state}
+        return {**super().state_dict(), "data": self._of_data(self._words)}
+
+    def _of_data(self, words: Mapping[str, int]) -> dict:
+        """The languages, the recipe, and so many first words of the dictionaries: models that read words have more."""
+        return {
+            "language pair": f"{self.cfg.source_lang}-{self.cfg.target_lang}",
+            "text recipe": self.text.digest if self.text else "",
+            **{
+                name: (length, _digest(self.src_dict if name.startswith("source") else self.tgt_dict, length))
+                for name, length in words.items()
+            },
+        }
 
     def load_state_dict(self, state_dict):
         """As in fairseq. Raises ValueError: the checkpoint was trained on other data than these."""
         state = dict(state_dict)
         then = state.pop("data", {})
-        now = self._data_state
+        now = self._of_data({name: then[name][0] for name in self._words if name in then})
         others = [name for name, value in now.items() if value and then.get(name, value) not in ("", value)]
         if others:
             raise ValueError(
@@ -202,7 +208,7 @@ class RawText(Task):
     @cached_property
     def text(self) -> Recipe | None:
         """How raw text becomes the pieces of the data; None where only its user knows."""
-        return read_recipe(utils.split_paths(self.cfg.data)[0])
+        return read_recipe(utils.split_paths(self.cfg.data)[0]) if self.cfg.data else None
 
     def build_tokenizer(self, args):
         """As in fairseq; data with a recipe have its tokenisers, but for text in tokens: `--tokenizer none`."""
