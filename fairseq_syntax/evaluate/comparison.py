@@ -251,12 +251,34 @@ def _note(text: str, form: str) -> str:
     return f"% {text}" if form == TableFormat.latex else text
 
 
+def in_words(comparison: dict) -> list[str]:
+    """A sentence about each system and its baseline, by the interval of their difference in the first metric."""
+    metric = comparison["metrics"][0]
+    digits, sign = metric["digits"], 1 if metric["higher_is_better"] else -1
+    lines = []
+    for test in comparison["tests"]:
+        if test["metric"] != metric["name"]:
+            continue
+        delta, low, high = (f"{_rounded(value, digits):+}" for value in (test["delta"], *test["interval"]))
+        figures = f"({delta} {metric['name']}, {low} to {high})"
+        system, baseline, detectable = test["system"], test["baseline"], test["detectable"]
+        if test["interval"][0] <= 0 <= test["interval"][1]:
+            seen = f"; a difference below {_rounded(detectable, digits)} could hardly be seen" if detectable else ""
+            lines.append(f"{system} and {baseline} cannot be told apart {figures}{seen}")
+            continue
+        better = "better" if test["delta"] * sign > 0 else "worse"
+        holm = test["holm"].get("runs")
+        corrected = ", though not after Holm's correction" if holm is not None and holm > 0.05 else ""
+        lines.append(f"{system} is {better} than {baseline} {figures}{corrected}")
+    return lines
+
+
 def test_notes(comparison: dict) -> list[str]:
-    """Notes for the reader: what the tests of a comparison are about, and what they cannot say."""
+    """Notes for the reader: what is found in words, what the tests are about, and what they cannot say."""
     if not comparison["tests"]:
         return []
     runs = {system["name"]: len(system["runs"]) for system in comparison["systems"]}
-    tests, lines = comparison["tests"], []
+    tests, lines = comparison["tests"], in_words(comparison)
     alone = sorted({test["system"] for test in tests if test["p"]["runs"] is None}, key=list(runs).index)
     about = "other sentences and other seeds" if len(alone) < len({test["system"] for test in tests}) else ""
     if about:

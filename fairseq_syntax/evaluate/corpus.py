@@ -14,6 +14,7 @@ from ..trees.subwords import SubwordType, decode_bytes
 from ..trees.text import quoted, read_lines
 
 logger = logging.getLogger(__name__)
+_FEW, _MANY = 20, 500  # references that tell enough, and that are looked at
 
 _RECORD = re.compile(r"([STHD])-(\d+)\t(.*)", re.DOTALL)
 _NAMED = 3  # most sentences that a message names
@@ -268,6 +269,8 @@ def read_corpus(
         columns = [texts(_plain(path, remove_bpe), numbers, path, "reference") for path in references]
     else:
         columns = [_references(outputs, numbers)]
+    for output in outputs:
+        _warn_of_other_references(output.path, [output.hypotheses[i].text for i in numbers], columns[0])
     sources = _sources(outputs, numbers, source, remove_bpe)
     for what, column in [("reference", column) for column in columns] + [("source", sources or [])]:
         _warn_of_pieces(what, column)
@@ -362,6 +365,26 @@ def _words(text: str, subword_type: str) -> str:
 def _plain(path: str, subword_type: str | None) -> dict[int, Entry]:
     """The lines of a text, numbered from 0."""
     return _join({i: Entry(line.strip(), i + 1) for i, line in enumerate(read_lines(path))}, subword_type)
+
+
+def _warn_of_other_references(path: str, translations: Sequence[str], references: Sequence[str]) -> None:
+    """Warn if translations are no closer to their references than to those of the sentences after them.
+
+    Closeness is the number of character trigrams in common, which needs no words.
+    """
+    if len(set(references)) < _FEW:
+        return
+    trigrams = [{text[i : i + 3] for i in range(len(text) - 2)} for text in references[:_MANY]]
+    own = other = 0
+    for text, mine, next_one in zip(translations, trigrams, [*trigrams[1:], trigrams[0]], strict=False):
+        found = {text[i : i + 3] for i in range(len(text) - 2)}
+        own += len(found & mine)
+        other += len(found & next_one)
+    if own <= other:
+        logger.warning(
+            f"{path}: translations are no closer to their references than to those of other sentences; are these the "
+            "references of the same text, in the same order?"
+        )
 
 
 def _warn_of_pieces(what: str, column: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""fairseq-syntax report: write an HTML page about a folder of results.
+"""fairseq-syntax report: write an HTML page about a folder of results, or about translations of any origin.
 
 The page is a single file, readable offline, which can be searched, sorted and printed. It has scores and tests,
 training curves, scores by kind of sentence, minimal pairs, the cost of worse parses, the sentences on which systems
@@ -8,6 +8,8 @@ differ most, pictures of attention, and all settings.
   --look NAME CHECKPOINT DATA SUBSET    all pictures that `look` draws of the model, for the sentences of --sentence
 
 examples:
+  fairseq-syntax report --system baseline base.1 base.2 --system new new.1 new.2 --reference test.de --source test.en \\
+      --tokenize 13a --output report.html
   fairseq-syntax report docs/results/agreement --split test --reference corpus/test.de --source corpus/test.en \\
       --parse corpus/test.en.conllu --by length --by depth --output report.html
   fairseq-syntax report docs/results/agreement --split test --reference corpus/test.de --source corpus/test.en \\
@@ -25,8 +27,8 @@ from .verb import Verb, add_shared, positive
 
 
 def report(
-    results: str,
-    split: str,
+    results: str | None,
+    split: str | None,
     systems: Sequence[Sequence[str]] = (),
     baselines: Sequence[str] = (),
     title: str | None = None,
@@ -36,11 +38,11 @@ def report(
     most: int = 50,
     scoring: Mapping | None = None,
 ) -> str:
-    """The HTML page about a folder of results.
+    """The HTML page about a folder of results, or about translations alone.
 
     Args:
         results, split, systems, baselines: see `evaluate.results.systems_of`.
-        title: title of the page; None for corpus and split.
+        title: title of the page; None for corpus and split, or the names of the systems.
         contrast: records written by `contrast --output`.
         look, sentences: see `sections.looks`.
         most: largest number of sentences on which systems differ.
@@ -58,22 +60,28 @@ def report(
     options = {**(scoring or {}), "split": split}
     compared = compare(translations, baselines=baselines, records=recorded, **options)
     records = {system["name"]: recorded.get(system["name"], {}) for system in compared.content["systems"]}
-    probes = sections.probes_of(results, records)
+    probes = sections.probes_of(results, records) if results else {}
     rendered = sections.sections(compared, records, probes, minimal_pairs, pictures, most)
     corpora = {record["corpus"] for runs in records.values() for record in runs.values() if "corpus" in record}
     links = "".join(f'<li><a href="#{name}">{heading}</a></li>' for name, (heading, _) in rendered.items())
-    title = title or f"{', '.join(sorted(corpora)) or Path(results).name}: {split}"
+    if not title:
+        title = f"{', '.join(sorted(corpora)) or Path(results).name}: {split}" if results else ", ".join(records)
     return markup.frame(title, links, "\n".join(body for _, body in rendered.values()))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("results", metavar="RESULTS", help="folder of records and translations from examples/leaderboard")
+    add(
+        "results",
+        nargs="?",
+        metavar="RESULTS",
+        help="folder of records and translations from examples/leaderboard (default: none, but --system with files)",
+    )
     add("--output", required=True, metavar="FILE", help="page to write (.html)")
     add_shared(parser, "--overwrite")
     add("--title", help="title of the page (default: corpus and split)")
     group = parser.add_argument_group("systems").add_argument
-    group("--split", required=True, metavar="NAME", help="split of RESULTS, such as test")
+    group("--split", metavar="NAME", help="split of RESULTS, such as test")
     group("--reference", required=True, action="append", metavar="FILE", help="reference text; may be repeated")
     group("--source", metavar="FILE", help="source text")
     group(
@@ -125,6 +133,10 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
             parser.error(f"--look {name}: give a picture, or CHECKPOINT DATA SUBSET")
         if len(rest) == 1 and Path(rest[0]).suffix.lower() not in (".svg", ".png"):
             parser.error(f"--look {name} {rest[0]}: is no .svg or .png; of a model, give CHECKPOINT DATA SUBSET")
+    if bool(args.results) != bool(args.split):
+        parser.error("RESULTS and --split go together")
+    if not args.results and not (args.system and all(files for _, *files in args.system)):
+        parser.error("give RESULTS, or --system NAME FILE with the translations of every system")
     check_scored(parser, args)
 
 

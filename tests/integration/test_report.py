@@ -373,6 +373,26 @@ def test_wrong_usage(options, said, capsys):
     assert said in capsys.readouterr().err
 
 
+def test_translations_of_any_origin(tmp_path, capsys):
+    """Without records: scores, tests, what they say in words, and the sentences."""
+    for name, lines in (("one", "a b c d\nb c\n"), ("two", "a b c d\nb d\n"), ("reference", "a b c d\nb d\n")):
+        (tmp_path / name).write_text(lines, encoding="utf-8")
+    given = ["--system", "one", str(tmp_path / "one"), "--system", "<two>", str(tmp_path / "two"), "--metrics", "chrF"]
+    more = ["--bootstrap", "20", "--trials", "20", "--reference", str(tmp_path / "reference")]
+    assert report.main([*given, *more, "--output", str(tmp_path / "page.html")]) == 0
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<title>one, &lt;two&gt;" in page and "&lt;two&gt; and one cannot be told apart (+" in page
+    for wrong, said in (
+        (["results", *given, *more], "RESULTS and --split go together"),
+        ([*given, *more, "--split", "test"], "RESULTS and --split go together"),
+        (more, "give RESULTS, or --system NAME FILE"),
+        ([*given[:2], *more], "give RESULTS, or --system NAME FILE"),
+    ):
+        with pytest.raises(SystemExit):
+            report.main([*wrong, "--output", str(tmp_path / "page.html")])
+        assert said in capsys.readouterr().err
+
+
 def test_what_a_model_looks_at(tmp_path):
     from fairseq.checkpoint_utils import load_checkpoint_to_cpu
 

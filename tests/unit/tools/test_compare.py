@@ -427,6 +427,10 @@ def test_notes_on_tests(world, capsys):
         return capsys.readouterr().out
 
     alone = notes("--system", "a", "a", "--system", "b", "b")
+    assert re.search(r"^b is better than a \(\+[0-9.]+ BLEU, \+[0-9.]+ to \+[0-9.]+\)$", alone, re.MULTILINE)
+    assert "a is worse than b (-" in notes("--system", "b", "b", "--system", "a", "a")
+    same = notes("--system", "b", "b", "--system", "c", "c")
+    assert "c and b cannot be told apart (+0.00 BLEU, +0.00 to +0.00)\n" in same
     assert "one seed each, so nothing is known about other seeds" in alone and "Holm" not in alone
     several = notes("--system", "a", "a", "again", "--system", "b", "b", "--system", "c", "c", "b")
     assert "delta: its interval, p and detectable are about other sentences and other seeds" in several
@@ -489,6 +493,18 @@ def test_a_part_of_the_sentences_is_told_of(world, run):
         path.write_text("".join(line for line in lines if not re.match("[STHDP]-[34]\t", line)), encoding="utf-8")
     run(*two(base, better))
     assert f"{base}: no translation of 2 of the sentences 0 to 119; scores are of the others" in run.said
+
+
+def test_references_of_other_text_are_told_of(world, run):
+    """Those of other sentences, or in another order; of a poor system, nothing is said."""
+    poor = world.text("poor", spoilt(world.references, 0.9, 3))
+    right = world.text("right", world.references)
+    run("--system", "a", poor, "--reference", right)
+    assert "no closer" not in run.said
+    shifted = world.text("shifted", [*world.references[5:], *world.references[:5]])
+    run("--system", "a", poor, "--reference", shifted)
+    said = "poor: translations are no closer to their references than to those of other sentences; are these"
+    assert said in run.said
 
 
 def test_other_references(world, refused, run):
