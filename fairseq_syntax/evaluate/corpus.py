@@ -368,7 +368,7 @@ def _plain(path: str, subword_type: str | None) -> dict[int, Entry]:
 
 
 def _warn_of_other_references(path: str, translations: Sequence[str], references: Sequence[str]) -> None:
-    """Warn if translations are no closer to their references than to those of the sentences after them.
+    """Warn if translations are not closer to their references than to those of the sentences after them.
 
     Closeness is the number of character trigrams in common, which needs no words.
     """
@@ -382,7 +382,7 @@ def _warn_of_other_references(path: str, translations: Sequence[str], references
         other += len(found & next_one)
     if own <= other:
         logger.warning(
-            f"{path}: translations are no closer to their references than to those of other sentences; are these the "
+            f"{path}: translations are as close to the references of other sentences as to their own; are these the "
             "references of the same text, in the same order?"
         )
 

@@ -13,7 +13,7 @@ TURNS = {
     r"in the place of": "instead of",
     r"\bshall\b": "should, must or will",
     r"(?<![Tt]here\s)\b(is|are|was|were) none\b(?! of)": "is not one; has none",
-    r"(?<![Tt]here\s)\b(is|are|was|were) no (?!(longer|more|less|better|worse|faster|closer|other)\b)[a-zA-Z]": "is not a",
+    r"(?<![Tt]here\s)\b(is|are|was|were) no (?!(longer|more|less|better|worse|faster|other)\b)[a-zA-Z]": "is not a",
     r"\banew\b": "again",
     r"\bone's own\b": "your own",
     r"\bupon\b": "on",

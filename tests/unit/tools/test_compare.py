@@ -500,10 +500,10 @@ def test_references_of_other_text_are_told_of(world, run):
     poor = world.text("poor", spoilt(world.references, 0.9, 3))
     right = world.text("right", world.references)
     run("--system", "a", poor, "--reference", right)
-    assert "no closer" not in run.said
+    assert "as close" not in run.said
     shifted = world.text("shifted", [*world.references[5:], *world.references[:5]])
     run("--system", "a", poor, "--reference", shifted)
-    said = "poor: translations are no closer to their references than to those of other sentences; are these"
+    said = "poor: translations are as close to the references of other sentences as to their own; are these"
     assert said in run.said
 
 
