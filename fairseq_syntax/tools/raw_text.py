@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -21,6 +22,17 @@ from ..trees.text import read_lines
 from .parse import parse, parser_settings
 
 _LINES = 1000  # at once
+# kind -> pattern, the share of lines above which it is told of, and what is said
+_NOT_RAW = {
+    "escapes": (re.compile("&(apos|quot|amp|lt|gt|#[0-9]+);"), 0.01, "have {}; write them as the character"),
+    "pieces": (re.compile("@@ |(^| )\u2581"), 0.01, "are cut into subwords; give the text as it was before"),
+    "tokens": (
+        re.compile(r" [.?!]$"),
+        0.5,
+        "end in a token of their own ({}); of tokens, give the tokenizer none",
+    ),
+    "tags": (re.compile("^<[^ <>]+>(?= )"), 0.01, "begin with {}; if it is not a word, give --control-tokens"),
+}
 
 
 @dataclass(frozen=True)
@@ -83,12 +95,26 @@ class RawText:
             for path, side in zip(paths, (self.source, self.target), strict=True):
                 if not Path(path).is_file():
                     raise FileNotFoundError(f"{prefix}.{side.language}: no such text; check the prefixes and languages")
-            lengths = [sum(1 for _ in read_lines(path)) for path in paths]
-            if lengths[0] != lengths[1]:
+            texts = [list(read_lines(path)) for path in paths]
+            if len(texts[0]) != len(texts[1]):
                 raise TreeFormatError(
-                    f"{paths[0]}: {lengths[0]} lines, but {paths[1]} has {lengths[1]}; each translation must be on the "
-                    "same line as its source"
+                    f"{paths[0]}: {len(texts[0])} lines, but {paths[1]} has {len(texts[1])}; each translation must be "
+                    "on the same line as its source"
                 )
+            for path, side, text in zip(paths, (self.source, self.target), texts, strict=True):
+                self._warn(path, side, text)
+            same = sum(bool(one.strip()) and one == other for one, other in zip(*texts, strict=True))
+            if 20 * same > len(texts[0]):
+                _say(f"{paths[1]}: {same} of {len(texts[0])} lines are those of {paths[0]}; are they translations?")
+
+    def _warn(self, path: str, side: Side, text: list[str]) -> None:
+        """Warn of what shows that text is not raw, or has tokens that are not words of it."""
+        for kind, (pattern, share, what) in _NOT_RAW.items():
+            if (kind == "tags" and self.control_tokens) or (kind != "escapes" and side.tokenizer == "none"):
+                continue
+            found = [match[0] for line in text if (match := pattern.search(line))]
+            if len(found) > share * len(text):
+                _say(f"{path}: {len(found)} of {len(text)} lines {what.format(found[0].strip())}")
 
     def _check_settings(self, folder: Path) -> None:
         """Raise ValueError if the folder holds what was made of other text, or with other settings."""
@@ -171,6 +197,10 @@ class RawText:
         if self.parser == "spacy":  # a folder, in which spaCy runs code: to be named by whoever translates
             return {self.parser: {name: value for name, value in settings.items() if name not in files}}
         return {self.parser: settings | {name: os.path.abspath(value) for name, value in files.items()}}
+
+
+def _say(what: str) -> None:
+    print(f"fairseq-syntax preprocess: warning: {what}", file=sys.stderr)
 
 
 def _learn_merges(lines: Iterable[str], path: Path, size: int) -> None:

@@ -1,0 +1,64 @@
+"""Raw text that is not raw, or not parallel."""
+
+import pytest
+
+from fairseq_syntax.data.text.recipe import Side
+from fairseq_syntax.tools.raw_text import RawText
+from fairseq_syntax.trees.conllu import read_conllu
+
+PLAIN = [f"This is line {i}, isn't it?" for i in range(50)]
+OTHER = [f"Das ist Zeile {i}, nicht wahr?" for i in range(50)]
+
+
+def prepare(folder, source, target, **settings):
+    for language, lines in (("en", source), ("de", target)):
+        (folder / f"train.{language}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    sides = (
+        Side("en", settings.pop("tokenizer", "moses"), False, "subword_nmt"),
+        Side("de", "moses", False, "subword_nmt"),
+    )
+    raw = RawText({"train": str(folder / "train")}, *sides, size=20, parser="none", **settings)
+    return raw.prepare(folder / "text")
+
+
+def test_plain_text(tmp_path, capsys):
+    recipe = prepare(tmp_path, PLAIN, OTHER)
+    assert "warning" not in capsys.readouterr().err
+    trees = list(read_conllu(tmp_path / "text" / "train.en.conllu.gz"))
+    assert trees[3].forms == "This is line 3 , isn 't it ?".split() and not trees[3].is_parsed
+    assert recipe.parser == {"none": {}} and recipe.shares["escapes"] == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda line: line.replace("'", "&apos;"), "train.en: 50 of 50 lines have &apos;; write them as the character"),
+        (lambda line: line.replace("line", "li@@ ne"), "50 of 50 lines are cut into subwords; give the text as it was"),
+        (lambda line: line.replace("?", " ?"), "50 of 50 lines end in a token of their own (?); of tokens, give the"),
+        (lambda line: f"<BT> {line}", "50 of 50 lines begin with <BT>; if it is not a word, give --control-tokens"),
+        (lambda line: OTHER[PLAIN.index(line)], "train.de: 50 of 50 lines are those of "),
+    ],
+)
+def test_what_is_wrong_with_it_is_counted(tmp_path, capsys, change, said):
+    prepare(tmp_path, [change(line) for line in PLAIN], OTHER)
+    error = capsys.readouterr().err
+    assert said in error and error.count("warning") == 1
+
+
+def test_text_in_tokens_and_with_tags(tmp_path, capsys):
+    lines = [f"<BT> {line[:-1]} ?" for line in PLAIN]
+    prepare(tmp_path, lines, OTHER, tokenizer="none", control_tokens=("<BT>",))
+    assert "warning" not in capsys.readouterr().err
+    pieces = (tmp_path / "text" / "train.en").read_text(encoding="utf-8").splitlines()
+    assert (
+        pieces[3].split()[0] == "<BT>"
+        and "<BT>" not in next(read_conllu(tmp_path / "text" / "train.en.conllu.gz")).forms
+    )
+
+
+def test_sides_of_different_length(tmp_path):
+    with pytest.raises(ValueError, match=r"train\.en: 50 lines, but .*train\.de has 49; each translation"):
+        prepare(tmp_path, PLAIN, OTHER[:-1])
+    (tmp_path / "train.de").unlink()
+    with pytest.raises(FileNotFoundError, match=r"train\.de: no such text"):
+        RawText({"train": str(tmp_path / "train")}, Side("en"), Side("de")).prepare(tmp_path / "text")
