@@ -238,6 +238,11 @@ class Loaded:
         return total
 
 
+def best_device(cpu: bool) -> torch.device:
+    """The GPU if there is one and not `cpu`."""
+    return torch.device("cuda" if torch.cuda.is_available() and not cpu else "cpu")
+
+
 def load(path: str, data: str | None = None, cpu: bool = False, **options) -> Loaded:
     """Load a model from a checkpoint, with the dictionaries in `data`, onto the GPU if there is one and not `cpu`.
 
@@ -254,7 +259,7 @@ def load(path: str, data: str | None = None, cpu: bool = False, **options) -> Lo
         if None in data_utils.infer_language_pair(first):
             raise ValueError(f"{data}: no split names the languages of the model; give the data it was trained on")
     model, task = build(path, state)
-    device = torch.device("cuda" if torch.cuda.is_available() and not cpu else "cpu")
+    device = best_device(cpu)
     return Loaded(task, model.to(device), architecture_of(state), path, device)
 
 

@@ -64,9 +64,8 @@ def translate(hub, lines: Iterable[str], name: str = "the text", together: int =
 
 def open_hub(data: str, paths: str, cpu: bool = False, **overrides):
     """The hub interface of checkpoints, joined with colons, on a GPU if there is one and not `cpu`."""
-    import torch
-
     from ..hub import HubModel
+    from .models import best_device
 
     files = [os.path.abspath(path) for path in paths.split(os.pathsep)]
     for path in files:
@@ -74,7 +73,7 @@ def open_hub(data: str, paths: str, cpu: bool = False, **overrides):
             raise FileNotFoundError(f"{path}: no such checkpoint; give one file that fairseq-train wrote")
     folder = str(Path(files[0]).parent)
     hub = HubModel.from_pretrained(folder, os.pathsep.join(files), os.path.abspath(data), **overrides)
-    return (hub.cuda() if torch.cuda.is_available() and not cpu else hub).eval()
+    return hub.to(best_device(cpu)).eval()
 
 
 def run(args: argparse.Namespace) -> None:

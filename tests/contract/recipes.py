@@ -6,6 +6,7 @@
 import atexit
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,9 +22,10 @@ PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 @cache
 def empty_folder() -> Path:
     """Where scripts are run: what the reader has in outputs/ is not there, and a dry run leaves nothing."""
-    folder = tempfile.TemporaryDirectory(prefix="recipes")
-    atexit.register(folder.cleanup)
-    return Path(folder.name)
+    folder, owner = tempfile.mkdtemp(prefix="recipes"), os.getpid()
+    # a fork of this process ends, too
+    atexit.register(lambda: os.getpid() == owner and shutil.rmtree(folder))
+    return Path(folder)
 
 
 def shell(*words: str, timeout: float | None = 120, **variables: str) -> subprocess.CompletedProcess:
