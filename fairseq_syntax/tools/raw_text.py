@@ -192,7 +192,9 @@ class RawText:
         """The parser for the recipe; none where trees come from a file."""
         if self.parser == "conllu":
             return {}
-        settings = {name: value for name, value in asdict(self.options).items() if value and name != "parser_device"}
+        settings = {name: value for name, value in asdict(self.options).items() if value}
+        for name in ("parser_device", "parser_dir"):  # of the machine
+            settings.pop(name, None)
         files = {name: value for name, value in settings.items() if isinstance(value, str) and os.path.exists(value)}
         if self.parser == "spacy":  # a folder, in which spaCy runs code: to be named by whoever translates
             return {self.parser: {name: value for name, value in settings.items() if name not in files}}

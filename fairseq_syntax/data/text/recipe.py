@@ -23,6 +23,7 @@ from .tokenizers import Tokenizer, load_tokenizer, normalize
 
 FILE = "text.json"
 VERSION = 1
+_PARSER_OPTIONS = {"parser_model", "parser_tagger", "parser_language", "parser_decoder", "parser_lowercase"}
 
 
 @dataclass(frozen=True)
@@ -178,6 +179,9 @@ def _side(settings: dict, path: Path) -> Side:
 
 def _parser(content: dict) -> dict[str, dict]:
     for options in content.values():
+        # parser_dir would be written to; parser_device is of the machine
+        if not options.keys() <= _PARSER_OPTIONS:
+            raise ValueError(f"parser {content}")
         if not all(value is None or isinstance(value, (str, bool)) for value in options.values()):
             raise ValueError(f"parser {content}")
         _refuse_folder(options.get("parser_model") if "spacy" in content else None)

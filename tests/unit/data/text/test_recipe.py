@@ -91,6 +91,8 @@ def test_other_codes_are_refused(sides, tmp_path):
         {"parser": []},
         {"parser": {"spacy": {"parser_model": 3}}},
         {"parser": {"spacy": {"parser_model": "./pipeline"}}},
+        {"parser": {"stanza": {"parser_dir": "somewhere"}}},
+        {"parser": {"stanza": {"nosuch": "x"}}},
         {"source.tokenizer": "spacy:./pipeline"},
         {"source.codes": "../codes"},
         {"source.subwords": "bytes"},
