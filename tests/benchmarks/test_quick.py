@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow  # two minutes
+
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 # what each part prints, and the systems that it must name
 PARTS = {
