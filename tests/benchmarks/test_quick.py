@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 # what each part prints, and the systems that it must name
 PARTS = {
