@@ -6,7 +6,7 @@ another commit; ratios, as seconds are those of a machine and its other work. To
     git worktree add ../before COMMIT
     make bench BENCH="--before ../before"
 
-examples/leaderboard/results.py writes docs/speed.md from docs/results/speed.json.
+examples/experiments/results.py writes docs/speed.md from docs/results/speed.json.
 """
 
 import argparse

@@ -4,7 +4,7 @@
     python benchmarks/scale.py 1000 10000 --only parse --json docs/results/scale.json
 
 Sentence pairs are made up: 25 words with a tree, the rarer words in two subwords. Every step is a process of its own,
-on one core. FILE keeps the figures of earlier runs; examples/leaderboard/results.py writes a table of all of them into
+on one core. FILE keeps the figures of earlier runs; examples/experiments/results.py writes a table of all of them into
 docs/clusters.md.
 """
 

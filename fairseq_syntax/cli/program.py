@@ -30,6 +30,9 @@ GROUPS = {
         "contrast": "accuracy on minimal pairs, by forced decoding",
         "attachment": "score latent trees against a treebank",
     },
+    "experiment": {
+        "experiment": "from raw parallel text to a report: train, translate, score, test",
+    },
     "models": {
         "translate": "translate raw text",
         "average": "average the parameters of checkpoints",

@@ -1,6 +1,6 @@
 """Tables of probes of trained models: minimal pairs, trees, translation without a parse.
 
-A record is RESULTS/PROBE/SYSTEM-SEED.json.gz, written by examples/leaderboard/probes.py. It has the output of
+A record is RESULTS/PROBE/SYSTEM-SEED.json.gz, written by examples/experiments/probes.py. It has the output of
 `contrast`, `whatif --pairs` or `attachment`, or scores of translations without a parse, and the name of the system.
 """
 
@@ -32,7 +32,7 @@ class Table(NamedTuple):
 def read_probes(folder: str | Path) -> dict[str, dict[str, dict[str, dict]]]:
     """The records below a folder of results: name of a probe -> name of a system -> seed -> record, sorted.
 
-    Raises ValueError: a file is not a record of examples/leaderboard.
+    Raises ValueError: a file is not a record of examples/experiments.
     """
     probes: dict[str, dict[str, dict[str, dict]]] = {}
     for path in sorted(Path(folder).glob("*/*.json.gz")):
@@ -41,7 +41,7 @@ def read_probes(folder: str | Path) -> dict[str, dict[str, dict[str, dict]]]:
         try:
             _READERS[record["verb"]](record)
         except (ValueError, KeyError) as error:
-            raise ValueError(f"{path}: not a record of examples/leaderboard ({error!r}); leave it out") from None
+            raise ValueError(f"{path}: not a record of examples/experiments ({error!r}); leave it out") from None
         probes.setdefault(path.parent.name, {}).setdefault(record["system"], {})[str(record["seed"])] = record
     return probes
 

@@ -1,4 +1,4 @@
-"""Folders of results, with a record SYSTEM-SEED.json and the translations of every run of a leaderboard."""
+"""Folders of results, with a record SYSTEM-SEED.json and the translations of every run of an experiment."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ from .schemas import RUN, check_name, read_json
 def read_results(folder: str | Path) -> dict[str, dict[str, dict]]:
     """The records of a folder: name of a system, in alphabetical order -> seed -> record.
 
-    Raises ValueError: there are none, or a file is not a record of examples/leaderboard, or of another run than its
+    Raises ValueError: there are none, or a file is not a record of examples/experiments, or of another run than its
     name says.
     """
     records: dict[str, dict[str, dict]] = {}

@@ -40,7 +40,7 @@ _SCORES = _keys({"BLEU": _keys({"score": NUMBER, "signature": TEXT})}, {"chrF": 
 _WHOSE = {"system": TEXT, "seed": {"type": ["integer", "string"]}}
 _POINT = _keys({"parses": TEXT, "UAS": NUMBER, "BLEU": _SCORE, "chrF": _SCORE, "agreement": _AGREEMENT})
 
-# what the tables of a leaderboard need besides
+# what the tables of an experiment need besides
 _OF_TRAINING = {
     **{"family": TEXT, "trees": TEXT, "commit": TEXT, "stopped": TEXT, "updates": NUMBER, "minutes": _map(NUMBER)},
     **{"sha256": _map(TEXT), "checkpoint": _keys({"chosen": TEXT})},
@@ -54,7 +54,7 @@ _COMMANDS = {"train": TEXT, "generate": TEXT}
 RUN = _keys({**_WHOSE, "scores": _map(_SCORES)}, {**_OF_TRAINING, **_SOMETIMES, "commands": _keys({}, _COMMANDS)})
 """Record of a run of a system, as `compare --results` and `report` read it."""
 TRAINED = _keys({**_WHOSE, "scores": _map(_SCORES), **_OF_TRAINING, "commands": _keys(_COMMANDS)}, _SOMETIMES)
-"""The same as a leaderboard writes it."""
+"""The same as an experiment writes it."""
 
 _PAIRS = {"format": {"const": 1}, "name": TEXT, "digest": TEXT, "details": _map(_list(TEXT))}
 _HEADS = _keys(
@@ -80,7 +80,7 @@ PROBE = {
         *({"if": {"properties": {"verb": {"const": verb}}}, "then": content} for verb, content in _ASKED.items()),
     ]
 }
-"""Record of a question that a trained model was asked, `examples/leaderboard/probes.py`."""
+"""Record of a question that a trained model was asked, `examples/experiments/probes.py`."""
 
 _ENDS = _list(NUMBER, 2)
 _SUMMARY = _keys({"runs": _list(NUMBER), "mean": NUMBER, "sd": _or_null(NUMBER), "interval": _ENDS})

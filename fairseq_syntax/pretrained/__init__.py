@@ -3,7 +3,7 @@
 manifest.json has a hash of every file.
 
 A name is accepted wherever a model or a parser's checkpoint is named: `from_pretrained("agreement-pascal")`,
-`--parser-model agreement-parser`. examples/leaderboard/publish.py makes them.
+`--parser-model agreement-parser`. examples/experiments/publish.py makes them.
 """
 
 import hashlib

@@ -178,7 +178,7 @@ def _add_systems(group) -> None:
         metavar=("NAME", "FILE"),
         help="system and its translations, one file per seed; with --results, NAME alone is a system of the folder",
     )
-    add("--results", metavar="DIR", help="folder of records and translations that examples/leaderboard wrote")
+    add("--results", metavar="DIR", help="folder of records and translations that examples/experiments wrote")
     add("--split", metavar="NAME", help="split of --results, such as test")
     add(
         "--baseline",

@@ -75,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "results",
         nargs="?",
         metavar="RESULTS",
-        help="folder of records and translations from examples/leaderboard (default: none, but --system with files)",
+        help="folder of records and translations from examples/experiments (default: none, but --system with files)",
     )
     add("--output", required=True, metavar="FILE", help="page to write (.html)")
     add_shared(parser, "--overwrite")

@@ -3,9 +3,11 @@
 A translation is written for every line, in the order of the input, and an empty line for an empty one. Where the data
 were made of raw text (fairseq-syntax preprocess --raw), the input is raw text and the output detokenised; otherwise
 both are as the model reads and writes them, in words or pieces. Several checkpoints, joined with colons, translate
-together.
+together. Of an experiment (fairseq-syntax experiment), the run that is best on the validation set translates.
 
 examples:
+  fairseq-syntax translate study < news.en > news.sw
+  fairseq-syntax translate study --system pascal --ensemble < news.en > news.sw
   fairseq-syntax translate data-bin --path checkpoints/pascal/checkpoint_best.pt < news.en > news.sw
   fairseq-syntax translate agreement-pascal --parser checkpoint --parser-model agreement-parser --input text.en
 """
@@ -29,9 +31,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--input", default=STDIO, metavar="FILE", help="text, plain or .gz; - is stdin (default)")
     add("--output", default=STDIO, metavar="FILE", help="translations; - is stdout (default)")
+    add("--system", metavar="NAME", help="of an experiment: this system (default: the best on the validation set)")
+    add("--ensemble", action="store_true", help="of an experiment: all seeds of the system together")
     verb.add_search(parser)
     verb.add_parsers(parser)
     verb.add_shared(parser, "--overwrite")
+
+
+def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    args.experiment = bool(args.data) and Path(args.data, "experiment.toml").is_file()
+    if args.experiment and args.path:
+        parser.error(f"{args.data} is an experiment: give --system instead of --path, or its data directory")
+    if (args.system or args.ensemble) and not args.experiment:
+        parser.error("--system and --ensemble are of an experiment; give its folder")
+    if not args.experiment:
+        verb.check_checkpoint_arguments(parser, args)
 
 
 def translate(hub, lines: Iterable[str], name: str = "the text", together: int = _LINES, **search) -> Iterator[str]:
@@ -77,6 +91,10 @@ def open_hub(data: str, paths: str, cpu: bool = False, **overrides):
 
 
 def run(args: argparse.Namespace) -> None:
+    if args.experiment:
+        from ..experiment import Experiment
+
+        args.data, args.path = Experiment(args.data).model(args.system, args.ensemble)
     options = {"parser": args.parser, **vars(verb.parser_options(args))}
     overrides = {name: value for name, value in options.items() if value}
     hub = open_hub(args.data, args.path, args.cpu, **overrides)
@@ -92,6 +110,4 @@ def run(args: argparse.Namespace) -> None:
             bar.update()
 
 
-main = verb.Verb(
-    __doc__, add_arguments, run, lambda parser, args: verb.check_checkpoint_arguments(parser, args), outputs=("output",)
-)
+main = verb.Verb(__doc__, add_arguments, run, check, outputs=("output",))

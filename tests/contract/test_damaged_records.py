@@ -141,12 +141,13 @@ def test_minimal_pairs(tmp_path):
 
 
 def test_comparisons(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(str(REPOSITORY / "examples" / "leaderboard"))
-    from board import BoardError, read_board
-    from comparisons import load_comparison
+    monkeypatch.syspath_prepend(str(REPOSITORY / "examples" / "experiments"))
     from table import controls, differences
 
-    board = read_board(REPOSITORY / "examples" / "leaderboard" / "agreement.toml")
+    from fairseq_syntax.experiment.comparisons import load_comparison
+    from fairseq_syntax.experiment.plan import PlanError, read_plan
+
+    board = read_plan(REPOSITORY / "examples" / "experiments" / "agreement.toml")
     content = json.loads((RESULTS / "comparisons" / "test.seq.json").read_text(encoding="utf8"))
     for kind in content["buckets"]:
         kind["groups"] = kind["groups"][:1]
@@ -155,7 +156,7 @@ def test_comparisons(tmp_path, monkeypatch):
     def read():
         try:
             comparison = load_comparison(path)
-        except BoardError as error:
+        except PlanError as error:
             raise ValueError(str(error)) from None
         differences(board, "test", comparison)
         controls("test", [comparison])

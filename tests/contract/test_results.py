@@ -14,7 +14,7 @@ import pytest
 from contract.command_lines import REPOSITORY
 from sacrebleu.metrics import BLEU
 
-BOARDS = REPOSITORY / "examples" / "leaderboard"
+EXPERIMENTS = REPOSITORY / "examples" / "experiments"
 RESULTS = REPOSITORY / "docs" / "results"
 RECORD = {
     "corpus": "toy",
@@ -53,7 +53,7 @@ PAGE = "Before.\n<!-- records: toy -->\nold\n<!-- end of records -->\nAfter.\n"
 
 @pytest.fixture
 def results(monkeypatch):
-    monkeypatch.syspath_prepend(str(BOARDS))
+    monkeypatch.syspath_prepend(str(EXPERIMENTS))
     import results
 
     return results
@@ -61,10 +61,10 @@ def results(monkeypatch):
 
 def recorded(table: Path, folder: Path, system: str = "a", seed: int = 1, score: float = 80.0, **more) -> Path:
     """A record of a run of a table, after the fixture above."""
-    from board import read_board
-    from training import Run
+    from fairseq_syntax.experiment.plan import read_plan
+    from fairseq_syntax.experiment.run import Run
 
-    board = read_board(table)
+    board = read_plan(table)
     run = Run(board, board.systems[system], seed, Path("/out"), folder)
     record = json.loads(json.dumps({**RECORD, "system": system, "seed": seed, **more}).replace("80.0", str(score)))
     record["commands"] = run.commands("checkpoint_best")
@@ -77,30 +77,30 @@ def test_tables_are_those_of_the_records(results):
     for page in results.PAGES:
         text = (REPOSITORY / "docs" / page).read_text(encoding="utf8")
         shown |= {match.group(2, 3) for match in results._BLOCK.finditer(text)}
-        assert results.renewed(text, BOARDS, RESULTS) == text, "run: python examples/leaderboard/results.py"
-    boards = [results.read_board(path) for path in BOARDS.glob("*.toml")]
+        assert results.renewed(text, EXPERIMENTS, RESULTS) == text, "run: python examples/experiments/results.py"
+    boards = [results.read_plan(path) for path in EXPERIMENTS.glob("*.toml")]
     assert shown == {(board.name, probe) for board in boards for probe in (None, *board.probes)}
 
 
 def test_figures_of_readme_are_those_of_the_records(results, tmp_path):
-    board = results.read_board(BOARDS / "agreement.toml")
+    board = results.read_plan(EXPERIMENTS / "agreement.toml")
     text = (REPOSITORY / "README.md").read_text(encoding="utf8")
     cells = results._CELL.findall(text)
     assert {"BLEU", "agreement"} == {cell[1] for cell in cells} and len(cells) > 30
     assert results.with_figures(text, board, RESULTS / "agreement") == text, (
-        "run: python examples/leaderboard/results.py"
+        "run: python examples/experiments/results.py"
     )
     for seed, score in ((1, 80.0), (2, 82.0)):
         challenge = {**RECORD["scores"]["test"], "agreement": {"overall": {"accuracy": 0.9}}}
         scores = {"scores": {**RECORD["scores"], "challenge": challenge}}
-        recorded(BOARDS / "agreement.toml", tmp_path, "pascal", seed, score, **scores)
+        recorded(EXPERIMENTS / "agreement.toml", tmp_path, "pascal", seed, score, **scores)
     row = "| <!-- BLEU of pascal, sa_nmt --> 3 | <!-- agreement of pascal --> |\n"
     expected = "| <!-- BLEU of pascal, sa_nmt --> 81.0 ± 1.4 (2), – | <!-- agreement of pascal --> 90.0 ± 0.0 (2) |\n"
     assert results.with_figures(row, board, tmp_path) == expected
     path = tmp_path / "pascal-2.json"
     path.write_text(path.read_text(encoding="utf8").replace('"itself"', '"cap"'), encoding="utf8")
     assert "81.0 ± 1.4 (2, 1 unfinished), –" in results.with_figures(row, board, tmp_path)
-    with pytest.raises(results.BoardError, match="no system 'pascla'"):
+    with pytest.raises(results.PlanError, match="no system 'pascla'"):
         results.with_figures("<!-- BLEU of pascla -->", board, tmp_path)
 
 
@@ -133,14 +133,14 @@ def test_a_changed_record_shows(results, tmp_path):
         assert now in text
         record.write_text(text.replace(now, then), encoding="utf8")
         said = rf"a-1\.json: fairseq-{verb} had other options than .*toy\.toml has;"
-        with pytest.raises(results.BoardError, match=said):
+        with pytest.raises(results.PlanError, match=said):
             results.renewed(two, tmp_path, tmp_path)
     record.rename(record.with_name("a-3.json"))
-    with pytest.raises(results.BoardError, match=r"a-3\.json: .*toy\.toml has no such run"):
+    with pytest.raises(results.PlanError, match=r"a-3\.json: .*toy\.toml has no such run"):
         results.renewed(two, tmp_path, tmp_path)
     record.with_name("a-3.json").unlink()
     record.write_text("{", encoding="utf8")
-    with pytest.raises(results.BoardError, match=r"a-1\.json"):
+    with pytest.raises(results.PlanError, match=r"a-1\.json"):
         results.renewed(two, tmp_path, tmp_path)
 
 
@@ -161,12 +161,12 @@ def test_a_cap_may_be_raised_above_trainings_that_stopped_by_themselves(results,
         if is_read:
             assert "1 of 2 runs so far" in results.renewed(PAGE, tmp_path, tmp_path)
         else:
-            with pytest.raises(results.BoardError, match="other options"):
+            with pytest.raises(results.PlanError, match="other options"):
                 results.renewed(PAGE, tmp_path, tmp_path)
     record.write_text(json.dumps(content | {"updates": 50, "stopped": "itself"}), encoding="utf8")
     scheduled = BOARD.replace('train = ""', 'train = "--total-num-update {updates}"').replace(cap, "max_updates = 200")
     table.write_text(scheduled, encoding="utf8")
-    with pytest.raises(results.BoardError, match="other options"):  # the schedule is not the cap
+    with pytest.raises(results.PlanError, match="other options"):  # the schedule is not the cap
         results.renewed(PAGE, tmp_path, tmp_path)
 
 
@@ -218,16 +218,16 @@ def test_comparisons_are_tables_and_go_with_their_records(results, tmp_path):
     for name, scores in systems.items():
         for seed, score in scores.items():
             recorded(tmp_path / "toy.toml", tmp_path / "toy", name, seed, score)
-    with pytest.raises(results.BoardError, match=r"test\.a\.json: missing; run .*comparisons\.py .*toy\.toml "):
+    with pytest.raises(results.PlanError, match=r"test\.a\.json: missing; run .*experiment --report .*toy\.toml "):
         results.renewed(PAGE, tmp_path, tmp_path)
-    from board import read_board
-    from comparisons import compare_all
-    from training import RunError
+    from fairseq_syntax.experiment.comparisons import compare_all
+    from fairseq_syntax.experiment.plan import read_plan
+    from fairseq_syntax.experiment.run import RunError
 
     for file in ("test.de", "kinds.txt"):
         said = rf"{file} is not there; give the --output that has it, or remove .*prepared "
         with pytest.raises(RunError, match=said):
-            compare_all(read_board(tmp_path / "toy.toml"), tmp_path, tmp_path / "toy")
+            compare_all(read_plan(tmp_path / "toy.toml"), tmp_path, tmp_path / "toy")
         (tmp_path / file).touch()
     bucket = {
         "label": "1-10",
@@ -272,10 +272,10 @@ def test_comparisons_are_tables_and_go_with_their_records(results, tmp_path):
 
     comparison = compared("a", systems, ("b", 0.48, 0.1234, 0.25, 0.423), buckets=[bucket])
     write(comparison)
-    with pytest.raises(results.BoardError, match="older than the records"):  # it lacks a breakdown
+    with pytest.raises(results.PlanError, match="older than the records"):  # it lacks a breakdown
         results.renewed(PAGE, tmp_path, tmp_path)
     write(compared("a", systems, ("b", 0.48, 0.1234, 0.25, 0.423), buckets=[bucket, other]) | {"format": 1})
-    with pytest.raises(results.BoardError, match="older than the records"):  # of another form
+    with pytest.raises(results.PlanError, match="older than the records"):  # of another form
         results.renewed(PAGE, tmp_path, tmp_path)
     comparison = compared("a", systems, ("b", 0.48, 0.1234, 0.25, 0.423), buckets=[bucket, other])
     write(comparison)
@@ -288,7 +288,7 @@ def test_comparisons_are_tables_and_go_with_their_records(results, tmp_path):
 
     # the control, which is of no family that has a baseline
     recorded(tmp_path / "toy.toml", tmp_path / "toy", "c", 2, 70.0)
-    with pytest.raises(results.BoardError, match=r"test\.c\.json: missing"):
+    with pytest.raises(results.PlanError, match=r"test\.c\.json: missing"):
         results.renewed(PAGE, tmp_path, tmp_path)
     write(compared("c", {"c": {2: 70.0}, "b": systems["b"]}, ("b", 11.96, 1 / 10001, 1 / 10001, None)))
     text = results.renewed(PAGE, tmp_path, tmp_path)
@@ -297,7 +297,7 @@ def test_comparisons_are_tables_and_go_with_their_records(results, tmp_path):
 
     comparison["systems"][1]["scores"]["BLEU"]["runs"] = [81.0, 81.5]
     write(comparison)
-    with pytest.raises(results.BoardError, match=r"test\.a\.json: older than the records"):
+    with pytest.raises(results.PlanError, match=r"test\.a\.json: older than the records"):
         results.renewed(PAGE, tmp_path, tmp_path)
 
 
@@ -321,16 +321,16 @@ def test_differences_are_a_picture(results):
 
 def test_rivals_learn_in_one_panel(results, tmp_path):
     """Systems of characters, whatever their families; by BLEU, unless the training of one did not know it."""
-    from board import read_board
     from table import learning
 
     from fairseq_syntax.evaluate.curves import draw_training
+    from fairseq_syntax.experiment.plan import read_plan
 
     families = (
         'characters = true\nbaseline = "a"\n[families.g]\nlike = "f"\n[systems]\nb = { family = "g", options = "" }\n'
     )
     (tmp_path / "toy.toml").write_text(BOARD.replace("[systems]\n", families), encoding="utf8")
-    board = read_board(tmp_path / "toy.toml")
+    board = read_plan(tmp_path / "toy.toml")
 
     def lines(*curves: list[dict]) -> list[tuple]:
         ran = zip("ab", "fg", curves, strict=True)
@@ -371,10 +371,10 @@ def test_what_models_were_asked_is_a_table(results, tmp_path):
     # Wilson's interval of 2.5 of 4, by hand: (2.5 + z²/2 ± z √(2.5 · 1.5 / 4 + z² / 4)) / (4 + z²)
     assert "| a | 2 | 4 | 62.5 ± 17.7 | 21.9–90.8 | - |" in text
     assert "| system | x (2) | y (2) |" in text and "| a | 75.0 ± 35.4 | 50.0 ± 0.0 |" in text
-    with pytest.raises(results.BoardError, match="no probe other; choose among pairs"):
+    with pytest.raises(results.PlanError, match="no probe other; choose among pairs"):
         results.renewed(page.replace("toy pairs", "toy other"), tmp_path, tmp_path)
     (tmp_path / "toy" / "pairs" / "a-1.json.gz").write_bytes(b"x")
-    with pytest.raises(results.BoardError, match=r"a-1\.json\.gz"):
+    with pytest.raises(results.PlanError, match=r"a-1\.json\.gz"):
         results.renewed(page, tmp_path, tmp_path)
 
 
@@ -386,7 +386,7 @@ def recomputed(results, folder: Path, files: Iterable[Path]) -> int:
         folder: of docs/results.
         files: among them the references, known by their hashes in the records.
     """
-    board = results.read_board(BOARDS / f"{folder.name}.toml")
+    board = results.read_plan(EXPERIMENTS / f"{folder.name}.toml")
     splits, tokenize = board.splits, board.tokenize
     contents = [gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes() for path in files]
     by_hash = {hashlib.sha256(content).hexdigest(): content for content in contents}

@@ -1,4 +1,4 @@
-"""Questions to the trained models of a leaderboard: asked once, recorded as the verbs say, refused where impossible."""
+"""Questions to the trained models of an experiment: asked once, recorded as the verbs say, refused where impossible."""
 
 import gzip
 import json
@@ -18,7 +18,7 @@ from fairseq_syntax.evaluate.probes import read_probes, tables, training_of
 from fairseq_syntax.evaluate.treebank import Treebank
 from fairseq_syntax.trees.conllu import read_conllu
 
-FOLDER = Path(__file__).resolve().parents[2] / "examples" / "leaderboard"
+FOLDER = Path(__file__).resolve().parents[2] / "examples" / "experiments"
 TRAINED = "fairseq-train $OUT/data-bin"
 TABLE = """
 name = "tiny"
@@ -63,7 +63,7 @@ later = { family = "transformer", options = "" }
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """A leaderboard of which one system is trained: it is the model that comes along."""
+    """An experiment of which one system is trained: it is the model that comes along."""
     folder = tmp_path_factory.mktemp("probes")
     (folder / "tiny.toml").write_text(TABLE, encoding="utf8")
     model, run = pretrained.folder("agreement-pascal"), folder / "out" / "runs" / "pascal-1"
@@ -141,7 +141,7 @@ def test_a_checkpoint_that_goes_away_is_one_failure(folder, monkeypatch, capsys)
     assert probes.main([*given, "--probes", "elsewhere"]) == 1
     (folder / "out" / "runs" / "pascal-1" / "command.txt").write_text(f"{TRAINED}\n", encoding="utf8")
     said = capsys.readouterr().err
-    assert "failed: elsewhere pascal-1: " in said and "its checkpoint was removed after the start" in said
+    assert "probes: elsewhere pascal-1: " in said and "its checkpoint was removed after the start" in said
 
 
 def _run(folder: Path) -> dict:
@@ -150,15 +150,15 @@ def _run(folder: Path) -> dict:
 
 def test_what_cannot_be_asked_is_said(folder, tmp_path):
     done = ask(folder, "--probes", "elsewhere")
-    assert done.returncode == 2 and "$FOLDER_OF_PAIRS is not set" in done.stderr
+    assert done.returncode == 1 and "$FOLDER_OF_PAIRS is not set" in done.stderr
     done = ask(folder, "--probes", "elsewhere", FOLDER_OF_PAIRS=str(tmp_path))
     assert (
-        done.returncode == 2
+        done.returncode == 1
         and f"{tmp_path}/any is not there; give the right place of $FOLDER_OF_PAIRS/any" in done.stderr
     )
     done = ask(folder, "--probes", "treebank", TREEBANK=str(tmp_path / "gold.conllu"))
     assert (
-        done.returncode == 2
+        done.returncode == 1
         and f"{tmp_path}/gold.conllu is not there; give the right place of $TREEBANK" in done.stderr
     )
     pairs, answers = folder / "out" / "pairs", folder / "results" / "attachment"
@@ -166,17 +166,17 @@ def test_what_cannot_be_asked_is_said(folder, tmp_path):
     pairs.rename(tmp_path / "away")
     answers.rename(tmp_path / "answers")
     done = ask(folder, "--probes", "attachment")
-    assert done.returncode == 2
-    assert f"{pairs}/attachment is not there; remove {folder}/out/prepared and run the leaderboard" in done.stderr
+    assert done.returncode == 1
+    assert f"{pairs}/attachment is not there; remove {folder}/out/prepared and run the experiment" in done.stderr
     (tmp_path / "away").rename(pairs)
     (tmp_path / "answers").rename(answers)
     done = ask(folder, "--probes", "elsehwere")
-    assert done.returncode == 2 and "--probes elsehwere: choose among attachment" in done.stderr
+    assert done.returncode == 1 and "--probes elsehwere: choose among attachment" in done.stderr
     begun = folder / "out" / "runs" / "pascal-1" / "command.txt"
     begun.write_text(f"{TRAINED} --lr 1\n", encoding="utf8")
     done = ask(folder, "--probes", "elsewhere", FOLDER_OF_PAIRS=str(tmp_path))
     begun.write_text(f"{TRAINED}\n", encoding="utf8")
-    assert done.returncode == 2 and "not the training of" in done.stderr and "Traceback" not in done.stderr
+    assert done.returncode == 1 and "not the training of" in done.stderr and "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -198,18 +198,19 @@ def test_mistakes_in_a_table_are_named(tmp_path, old, new, said):
     assert old in TABLE
     (tmp_path / "tiny.toml").write_text(TABLE.replace(old, new), encoding="utf8")
     done = ask(tmp_path)
-    assert done.returncode == 2 and said in done.stderr and "Traceback" not in done.stderr
+    assert done.returncode == 1 and said in done.stderr and "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("table", sorted(FOLDER.glob("*.toml")), ids=lambda path: path.stem)
 def test_what_the_tables_ask_is_accepted(table, tmp_path, monkeypatch):
     """Every command of every probe, as if all were trained."""
     monkeypatch.syspath_prepend(str(FOLDER))
-    from board import read_board
     from probes import Question
-    from training import Run
 
-    board, commands, asked = read_board(table), [], set()
+    from fairseq_syntax.experiment.plan import read_plan
+    from fairseq_syntax.experiment.run import Run
+
+    board, commands, asked = read_plan(table), [], set()
     monkeypatch.setenv("LINGEVAL", "/home/me/pairs")
     monkeypatch.setenv("STANZA_PARSER", "/home/me/parser.pt")
     monkeypatch.setenv("UD_EN", "/home/me/en.conllu")

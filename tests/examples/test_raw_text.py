@@ -1,10 +1,10 @@
-"""examples/leaderboard/raw_text.py: from raw text to tokens and back."""
+"""examples/experiments/raw_text.py: from raw text to tokens and back."""
 
 from pathlib import Path
 
 import pytest
 
-FOLDER = Path(__file__).resolve().parents[2] / "examples" / "leaderboard"
+FOLDER = Path(__file__).resolve().parents[2] / "examples" / "experiments"
 
 
 @pytest.fixture

@@ -257,7 +257,7 @@ def test_another_source_is_told_of(world, run):
 
 
 def test_results(world, run, refused):
-    """Records and translations of a leaderboard, and a system of one's own beside them."""
+    """Records and translations of an experiment, and a system of one's own beside them."""
     folder, bleu = world.folder / "results", BLEU(tokenize="none", force=True)
     folder.mkdir()
     for name, share, seeds in (("b", 0.4, (1, 2, 10)), ("a", 0.3, (1, 2, 10))):

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Make everything that the systems of kyoto.toml train on, in $OUT: the Kyoto Wikipedia corpus, English-Japanese, with spaCy's
-# trees and with linear ones. run.py calls it.
+# trees and with linear ones. `fairseq-syntax experiment` calls it.
 #   DATA   folder of the corpus: train, valid and test .en and .ja, plain or .gz (NICT, CC BY-SA 3.0)
-: "${OUT:=outputs/leaderboard/kyoto}"
+: "${OUT:=outputs/kyoto}"
 source "$(dirname "${BASH_SOURCE[0]}")/study.sh"
 for split in train valid test; do
     split_text "$split" "$split" ja ja

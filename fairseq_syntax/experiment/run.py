@@ -1,4 +1,4 @@
-"""One run of a leaderboard: train a system with a seed, choose its checkpoint, translate, score, record.
+"""One run of an experiment: train a system with a seed, choose its checkpoint, translate, score, record.
 
 Each step leaves a file when it is done; a run that was stopped goes on after the last of them, and its training after
 the last epoch.
@@ -14,33 +14,65 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import IO
 
-from board import CHECKOUT, USER_DIR, Board, BoardError, Family, System
-from raw_text import detokenized
-from records import COMMIT, bleu, commit, describe, environment, hashes, read_lines, read_log, scores, uas
-
-from fairseq_syntax.evaluate.corpus import read_output
-from fairseq_syntax.evaluate.schemas import TRAINED, check_name, read_json
-from fairseq_syntax.files import written
+from ..data.text.recipe import FILE as RECIPE
+from ..data.text.tokenizers import load_tokenizer
+from ..evaluate.corpus import read_output
+from ..evaluate.schemas import TRAINED, check_name, read_json
+from ..files import lock, written
+from .plan import CHECKOUT, USER_DIR, Family, Plan, PlanError, System
+from .records import COMMIT, bleu, commit, describe, environment, hashes, read_lines, read_log, scores, uas
 
 _SHARED = "--num-workers 0 --log-format json --log-interval 50 --no-progress-bar".split()
 _OUT = "@OUT@"  # what shells read as it is
 _CAP = re.compile(r"--max-update \d+")
 
 
-class RunError(Exception):
+_children: set[subprocess.Popen] = set()
+
+
+class RunError(ValueError):
     """A command of a run failed; the message says which and how its log ends."""
+
+
+def end_children() -> None:
+    """End the commands that threads have started."""
+    for child in list(_children):
+        child.kill()
 
 
 # found before there are threads: a child may have to wait for ever for a lock that one of them held
 PRCTL = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 
 
-def _die_with_parent() -> None:  # in the child: whoever kills the leaderboard kills its trainings, too
+def call(command: list[str], out: IO | int, errors: IO | int | None, **more) -> int:
+    """The exit status of a command, which ends with this process. 127 if there is no such program."""
+    try:
+        child = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=errors,
+            preexec_fn=_die_with_parent,
+            **{"env": environment(), **more},
+        )
+    except FileNotFoundError:
+        return 127
+    _children.add(child)
+    try:
+        return child.wait()
+    finally:
+        _children.discard(child)
+        child.kill()
+
+
+def _die_with_parent() -> None:  # in the child: whoever kills the experiment kills its trainings, too
     if PRCTL:
         PRCTL(1, signal.SIGKILL)
 
@@ -50,15 +82,15 @@ class Run:
     """A system with a seed, and where its files are.
 
     Fields:
-        board: the table.
+        plan: the experiment.
         system: of it.
         seed: of everything random.
-        out: output folder of the leaderboard.
+        out: folder of data, checkpoints and logs.
         results: folder of the records.
         device: options such as --cpu.
     """
 
-    board: Board
+    plan: Plan
     system: System
     seed: int
     out: Path
@@ -79,11 +111,11 @@ class Run:
 
     @property
     def family(self) -> Family:
-        return self.board.families[self.system.family]
+        return self.plan.families[self.system.family]
 
     @property
     def data(self) -> Path:
-        return self.out / self.family.data.replace("{trees}", self.system.trees or self.board.default_trees)
+        return self.out / self.family.data.replace("{trees}", self.system.trees or self.plan.default_trees)
 
     def train_command(self) -> list[str]:
         """fairseq-train with all options."""
@@ -105,7 +137,7 @@ class Run:
 
     def commands(self, chosen: str) -> dict[str, str]:
         """What a record says of how it was made, with the checkpoint of this name."""
-        valid = self.generate_command(self.board.splits["valid"].subset, self.checkpoint(chosen))
+        valid = self.generate_command(self.plan.splits["valid"].subset, self.checkpoint(chosen))
         return {"train": self.relative(self.train_command()), "generate": self.relative(valid)}
 
     def checkpoint(self, name: str) -> Path:
@@ -119,6 +151,18 @@ class Run:
             command = [word.replace(path, name) for word in command]
         return shlex.join(command).replace(_OUT, "$OUT")
 
+    @contextmanager
+    def held(self) -> Iterator[bool]:
+        """Whether this process may work on the run, and while it does, no other may."""
+        (self.out / "runs").mkdir(parents=True, exist_ok=True)
+        with open(self.out / "runs" / f".{self.name}.lock", "a") as file:
+            try:
+                lock(file, "")
+            except BlockingIOError:
+                yield False
+                return
+            yield True
+
     # --- steps --------------------------------------------------------------------------------------------------------
 
     def finish(self) -> None:
@@ -126,7 +170,7 @@ class Run:
 
         Raises:
             RunError: a command failed.
-            BoardError: the run was begun with other settings.
+            PlanError: the run was begun with other settings.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         self._check_beginning()
@@ -136,7 +180,7 @@ class Run:
             (self.folder / "trained").touch()
         chosen, on_valid = self._choose()
         started = time.monotonic()
-        for name, split in self.board.splits.items():
+        for name, split in self.plan.splits.items():
             self._translate(split.subset, chosen, self.folder / f"{name}.txt")
         translating = time.monotonic() - started
         self._write(chosen, on_valid, translating, self._follow_curve(chosen))
@@ -148,10 +192,10 @@ class Run:
         return "| done training in " in text.rpartition("+ fairseq-train ")[2]
 
     def _check_beginning(self) -> None:
-        """Keep what the run began with; BoardError if it goes on with something else."""
-        advice = f"give the line of {self.system.name} in {self.board.path} its old options"
+        """Keep what the run began with; PlanError if it goes on with something else."""
+        advice = f"give the line of {self.system.name} in {self.plan.path} its old options"
         self._keep("command.txt", self.relative(self.train_command()) + "\n", "other settings", advice)
-        data = "".join(f"{digest}  {name}\n" for name, digest in hashes(self.out, self.board.hashed).items())
+        data = "".join(f"{digest}  {name}\n" for name, digest in hashes(self.out, self.plan.hashed).items())
         self._keep("data.sha256", data, "other data", "put them back")
 
     def _keep(self, name: str, now: str, what: str, advice: str) -> None:
@@ -160,7 +204,7 @@ class Run:
             with written(str(path)) as file:
                 file.write(now)
         elif path.read_text(encoding="utf8") != now:
-            raise BoardError(f"{self.folder}: begun with {what} ({name}); remove the folder to start over, or {advice}")
+            raise PlanError(f"{self.folder}: begun with {what} ({name}); remove the folder to start over, or {advice}")
 
     def call(self, command: list[str], log: Path, output: Path | None = None) -> None:
         """Run a command; what it says is added to `log`, its standard output goes to `output` if there is one."""
@@ -170,15 +214,7 @@ class Run:
             errors.flush()
             out = open(partial, "wb") if partial else errors
             try:
-                status = subprocess.run(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=out,
-                    stderr=errors,
-                    preexec_fn=_die_with_parent,
-                    env=environment(),
-                    cwd=CHECKOUT,
-                ).returncode
+                status = call(command, out, errors)
             finally:
                 if partial:
                     out.close()
@@ -198,8 +234,9 @@ class Run:
             self.call(command, self.folder / "generate.log", generated)
             hypotheses = read_output(generated).hypotheses
             lines = [hypotheses[i].text for i in sorted(hypotheses)]
-            if self.board.raw:
-                lines = detokenized(lines, self.board.raw)
+            if self.plan.detokenize and not (self.data / RECIPE).exists():
+                tokenizer = load_tokenizer(self.plan.detokenize["tokenizer"], self.plan.detokenize["language"])
+                lines = [tokenizer.detokenize(line.split()) for line in lines]
             goal.with_suffix(".tokens").write_text("".join(line + "\n" for line in lines), encoding="utf8")
             if self.family.characters:
                 join = ["fairseq-syntax", "characters", "--restore", "--input", str(goal.with_suffix(".tokens"))]
@@ -223,24 +260,24 @@ class Run:
             candidates[f"mean of the last {self.family.average}"] = mean
         if len(candidates) == 1:
             return candidates["best"], {}
-        valid = self.board.splits["valid"]
+        valid = self.plan.splits["valid"]
         references = read_lines(self.out / valid.reference)
         on_valid = {}
         for name, path in candidates.items():
             hypotheses = self._translate(valid.subset, path, self.folder / f"valid-{path.stem}.txt")
-            on_valid[name] = round(bleu(hypotheses, references, self.board.tokenize)["score"], 2)
+            on_valid[name] = round(bleu(hypotheses, references, self.plan.tokenize)["score"], 2)
         return candidates[max(on_valid, key=lambda name: on_valid[name])], on_valid
 
     def _follow_curve(self, chosen: Path) -> list[dict]:
         """UAS of the parses, and scores of what the system makes of them; nothing if it reads none."""
-        curve = self.board.curve
+        curve = self.plan.curve
         if curve is None or self.system.name not in curve.systems:
             return []
         points, options = [], curve.systems[self.system.name]
         for parses, subset in curve.parses.items():
             goal = self.folder / f"curve-{subset}.txt"
             hypotheses = self._translate(subset, chosen, goal, options)
-            scored = scores(hypotheses, self.out, self.board.splits[curve.split], self.board.tokenize)
+            scored = scores(hypotheses, self.out, self.plan.splits[curve.split], self.plan.tokenize)
             points.append({"parses": parses, "UAS": uas(self.out / parses, self.out / curve.gold), **scored})
         return points
 
@@ -269,7 +306,7 @@ class Run:
                 self._claim(Path(folder, record))
             except FileExistsError:
                 raise RunError(
-                    f"{self.record}: written by another leaderboard in the meantime; this run's is left out"
+                    f"{self.record}: written by another process in the meantime; this run's is left out"
                 ) from None
             for name in others:
                 Path(folder, name).replace(self.results / name)
@@ -288,14 +325,14 @@ class Run:
         """Write the record, and the translations beside it. RunError: somebody else has written one in the meantime."""
         log = read_log(self.folder / "train.log")
         record = {
-            "corpus": self.board.name,
+            "corpus": self.plan.name,
             "system": self.system.name,
             "family": self.system.family,
             "seed": self.seed,
             "trees": self.system.trees or "none",
             "commands": self.commands(chosen.stem),
             **describe(self.device),
-            "sha256": hashes(self.out, self.board.hashed),
+            "sha256": hashes(self.out, self.plan.hashed),
             **log,
             "stopped": self._end(log["updates"]),
             "checkpoint": {"chosen": chosen.stem, "valid_bleu": on_valid},
@@ -305,9 +342,9 @@ class Run:
             record["curve_of_parses"] = curve
         record["minutes"]["translate"] = round(translating / 60, 1)
         packed = {}
-        for name, split in self.board.splits.items():
+        for name, split in self.plan.splits.items():
             hypotheses = read_lines(self.folder / f"{name}.txt")
-            record["scores"][name] = scores(hypotheses, self.out, split, self.board.tokenize)
+            record["scores"][name] = scores(hypotheses, self.out, split, self.plan.tokenize)
             if name != "valid":
                 # no time of day inside: the same translations are the same bytes
                 text = "".join(line + "\n" for line in hypotheses)
@@ -330,56 +367,56 @@ def status(run: Run) -> str:
     return "translating"
 
 
-def read_records(board: Board, results: Path, only: Collection[Path] | None = None) -> list[dict]:
-    """The records of a table, in its order.
+def read_records(plan: Plan, results: Path, only: Collection[Path] | None = None) -> list[dict]:
+    """The records of an experiment, in its order.
 
     Args:
-        board: the table.
+        plan: the experiment.
         results: folder of the records.
         only: these records; None: all.
 
     Raises:
-        BoardError: one cannot be read, is of a run that the table does not have, or was made by other commands.
+        PlanError: one cannot be read, is of a run that the experiment does not have, or was made by other commands.
     """
-    runs = {run.record: run for run in (Run(board, *run, Path("/OUT"), results, ()) for run in board.runs())}
+    runs = {run.record: run for run in (Run(plan, *run, Path("/OUT"), results, ()) for run in plan.runs())}
     for path in sorted(results.glob("[!.]*.json")):
         if path not in runs:
-            raise BoardError(f"{path}: {board.path} has no such run; add it there, or remove the record")
+            raise PlanError(f"{path}: {plan.path} has no such run; add it there, or remove the record")
     found = {path: load(path) for path in runs if path.exists() and (only is None or path in only)}
     of_data: dict[str, tuple[str, Path]] = {}
     for path, record in found.items():
         for name, digest in record["sha256"].items():
             first, where = of_data.setdefault(name, (digest, path))
             if digest != first:
-                raise BoardError(
+                raise PlanError(
                     f"{path}: trained on another {name} than {where} (sha256); remove the record of the older data"
                 )
         run = runs[path]
-        _check_splits(board, path, record)
+        _check_splits(plan, path, record)
         for verb, now in run.commands(record["checkpoint"]["chosen"]).items():
             then = record["commands"][verb].replace("--cpu ", "", 1)
             if then != now and not (run.ends_below_its_cap(record) and _CAP.sub("", then) == _CAP.sub("", now)):
-                raise BoardError(
-                    f"{path}: fairseq-{verb} had other options than {board.path} has; remove the record and run it "
-                    f"again, or give the table the old ones. The record's: {then}"
+                raise PlanError(
+                    f"{path}: fairseq-{verb} had other options than {plan.path} has; remove the record and run it "
+                    f"again, or give the file the old ones. The record's: {then}"
                 )
     return list(found.values())
 
 
-def _check_splits(board: Board, path: Path, record: dict) -> None:
-    """Raise BoardError unless a record has scores of all splits of its table, and of no other."""
-    for name in board.splits.keys() ^ record["scores"].keys():
-        raise BoardError(f"{path}: it and {board.path} do not both have {name}; remove the record to run it again")
-    for name, split in board.splits.items():
+def _check_splits(plan: Plan, path: Path, record: dict) -> None:
+    """Raise PlanError unless a record has scores of all splits of its experiment, and of no other."""
+    for name in plan.splits.keys() ^ record["scores"].keys():
+        raise PlanError(f"{path}: it and {plan.path} do not both have {name}; remove the record to run it again")
+    for name, split in plan.splits.items():
         if bool(split.challenge) != ("agreement" in record["scores"][name]):
-            raise BoardError(f"{path}: {name} had another challenge; remove the record to run it again")
+            raise PlanError(f"{path}: {name} had another challenge; remove the record to run it again")
 
 
 def load(path: Path) -> dict:
-    """The record of a run. Raises BoardError if the file is not one, or of another run than its name says."""
+    """The record of a run. Raises PlanError if the file is not one, or of another run than its name says."""
     try:
         record = read_json(path, TRAINED, "remove it to run it again")
         check_name(path, record)
     except ValueError as error:
-        raise BoardError(str(error)) from None
+        raise PlanError(str(error)) from None
     return record

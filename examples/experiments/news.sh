@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Make everything that the systems of news.toml train on, in $OUT: English-German news, with spaCy's trees, linear and random ones,
-# and Stanza's of Universal Dependencies, and PUD, whose trees are gold, besides. run.py calls it.
+# and Stanza's of Universal Dependencies, and PUD, whose trees are gold, besides. `fairseq-syntax experiment` calls it.
 #   DATA      folder of the corpus: train, valid (newstest2015), test2014 and test2016 .en and .de, plain or .gz (WMT's test sets)
 #   PUD       folder of UD's parallel treebanks: en_pud.conllu.gz and de_pud.conllu.gz
 #   STANZA_TAGGER, STANZA_PARSER   model files of lower-cased English
-: "${OUT:=outputs/leaderboard/news}"
+: "${OUT:=outputs/news}"
 source "$(dirname "${BASH_SOURCE[0]}")/study.sh"
 : "${PUD:=}" "${STANZA_TAGGER:=}" "${STANZA_PARSER:=}"
 [[ -n "$PUD" ]] || stop "set PUD to the folder of UD's parallel treebanks: the head of $0 says what is in it"
@@ -15,8 +15,8 @@ for split in train valid test2016 test2014; do
 done
 clean_training de
 # PUD's English in its own words, and its German as it was written
-run python "$EXAMPLES/leaderboard/raw_text.py" treebank "$PUD/en_pud.conllu.gz" --words "$TEXT/pud.en" --trees "$OUT/pud-gold.conllu"
-run python "$EXAMPLES/leaderboard/raw_text.py" treebank "$PUD/de_pud.conllu.gz" --raw "$RAW/pud.de"
+run python "$EXAMPLES/experiments/raw_text.py" treebank "$PUD/en_pud.conllu.gz" --words "$TEXT/pud.en" --trees "$OUT/pud-gold.conllu"
+run python "$EXAMPLES/experiments/raw_text.py" treebank "$PUD/de_pud.conllu.gz" --raw "$RAW/pud.de"
 tokenize de "$RAW/pud.de" "$TEXT/pud.de"
 parse_splits "${SPLITS[@]}"
 perturbed_trees linear right "${SPLITS[@]}"
@@ -28,7 +28,7 @@ for split in "${SPLITS[@]}"; do
     run_filter "$TEXT/$split.en" "$OUT/ud/$split.lower" python -c 'import sys; [print(line.lower(), end="") for line in sys.stdin]'
     run fairseq-syntax parse --input "$OUT/ud/$split.lower" --output "$OUT/ud/$split.lower.conllu" --parser-language en \
         ${STANZA_TAGGER:+--parser-tagger "$STANZA_TAGGER"} ${STANZA_PARSER:+--parser-model "$STANZA_PARSER"}
-    run python "$EXAMPLES/leaderboard/raw_text.py" recase "$OUT/ud/$split.lower.conllu" "$TEXT/$split.en" --output "$OUT/ud/$split.en.conllu"
+    run python "$EXAMPLES/experiments/raw_text.py" recase "$OUT/ud/$split.lower.conllu" "$TEXT/$split.en" --output "$OUT/ud/$split.en.conllu"
 done
 run cp "$TEXT/pud.en" "$TEXT/pud-gold.en"
 run cp "$TEXT/pud.de" "$TEXT/pud-gold.de"

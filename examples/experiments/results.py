@@ -15,16 +15,16 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from board import CHECKOUT, Board, BoardError, read_board
-from comparisons import breakdown, controlled, is_of, load_comparison, path_of, rivals, tested
 from pictures import draw_differences
 from table import commits, controls, curves, differences, figures, learning, tables
-from training import read_records
 
 from fairseq_syntax.evaluate.curves import draw_parse_quality, draw_training
 from fairseq_syntax.evaluate.probes import read_probes
 from fairseq_syntax.evaluate.probes import tables as tables_of_probe
 from fairseq_syntax.evaluate.tables import TableFormat, format_table
+from fairseq_syntax.experiment.comparisons import breakdown, controlled, is_of, load_comparison, path_of, rivals, tested
+from fairseq_syntax.experiment.plan import CHECKOUT, Plan, PlanError, read_plan
+from fairseq_syntax.experiment.run import read_records
 from fairseq_syntax.pictures.figures import save_figure
 
 sys.path.append(str(CHECKOUT / "benchmarks"))
@@ -39,18 +39,18 @@ _FIGURES = re.compile(r"(<!-- (scale|speed) -->\n).*?(<!-- end of \2 -->)", re.D
 _CELL = re.compile(r"(<!-- (BLEU|agreement) of ([\w, -]+) -->)[^|\n]*")
 
 
-def _pictures(board: Board, folder: Path) -> dict[str, tuple[str, Callable]]:
+def _pictures(plan: Plan, folder: Path) -> dict[str, tuple[str, Callable]]:
     """Of those that there are: the file, what it shows, and what draws it."""
-    records = read_records(board, folder)
+    records = read_records(plan, folder)
     against = {
-        split: [one for one in found if not board.families[board.systems[one["baselines"][0]].family].characters]
-        for split, found in _compared(board, records, folder)[0].items()
+        split: [one for one in found if not plan.families[plan.systems[one["baselines"][0]].family].characters]
+        for split, found in _compared(plan, records, folder)[0].items()
     }
-    found, learners = curves(board, records), learning(board, records)
+    found, learners = curves(plan, records), learning(plan, records)
     pictures = {
-        f"differences-{board.name}.svg": ("BLEU less that of baselines", lambda: draw_differences(against)),
-        f"parse-quality-{board.name}.svg": ("Scores over UAS", lambda: draw_parse_quality(found)),
-        f"learning-{board.name}.svg": (
+        f"differences-{plan.name}.svg": ("BLEU less that of baselines", lambda: draw_differences(against)),
+        f"parse-quality-{plan.name}.svg": ("Scores over UAS", lambda: draw_parse_quality(found)),
+        f"learning-{plan.name}.svg": (
             "Validation loss or BLEU over updates, of systems of characters",
             lambda: draw_training(learners),
         ),
@@ -59,88 +59,89 @@ def _pictures(board: Board, folder: Path) -> dict[str, tuple[str, Callable]]:
     return {file: pictures[file] for file, some in zip(pictures, there, strict=True) if some}
 
 
-def generated(board: Board, folder: Path) -> str:
-    """What the records of a leaderboard say, and how many of its runs have one.
+def generated(plan: Plan, folder: Path) -> str:
+    """What the records of an experiment say, and how many of its runs have one.
 
     Args:
-        board: which systems and seeds there are to be.
+        plan: which systems and seeds there are to be.
         folder: with its records.
 
     Raises:
-        BoardError: a record cannot be read.
+        PlanError: a record cannot be read.
     """
-    wanted = [f"{system.name}-{seed}" for system, seed in board.runs()]
-    records = read_records(board, folder)
+    wanted = [f"{system.name}-{seed}" for system, seed in plan.runs()]
+    records = read_records(plan, folder)
     if not records:
         return f"No run of {len(wanted)} has a record yet."
     signatures = sorted({record["scores"]["valid"]["BLEU"]["signature"] for record in records})
     said = "all runs" if len(records) == len(wanted) else f"{len(records)} of {len(wanted)} runs so far"
-    pictures = (f"![{title}]({file})" for file, (title, _) in _pictures(board, folder).items())
-    against, beside_controls = _compared(board, records, folder)
+    pictures = (f"![{title}]({file})" for file, (title, _) in _pictures(plan, folder).items())
+    against, beside_controls = _compared(plan, records, folder)
     # the splits of a baseline one after the other
     compared = [
-        differences(board, split, one)
+        differences(plan, split, one)
         for of_baseline in zip(*against.values(), strict=True)
         for split, one in zip(against, of_baseline, strict=True)
     ]
     compared += [controls(split, found) for split, found in beside_controls.items() if found]
     return (
-        f"{said.capitalize()}; records and translations: [docs/results/{board.name}](results/{board.name}), of "
+        f"{said.capitalize()}; records and translations: [docs/results/{plan.name}](results/{plan.name}), of "
         f"{commits(records)}; BLEU: `{'`, `'.join(signatures)}`. Mean ± standard deviation over seeds.\n\n"
-        + "\n\n".join([*pictures, tables(board, records), *compared])
+        + "\n\n".join([*pictures, tables(plan, records), *compared])
     )
 
 
-def _compared(board: Board, records: list[dict], folder: Path) -> tuple[dict[str, list[dict]], dict[str, list[dict]]]:
-    """Split -> comparisons with each baseline, and with each control; BoardError if they are older than the records."""
+def _compared(plan: Plan, records: list[dict], folder: Path) -> tuple[dict[str, list[dict]], dict[str, list[dict]]]:
+    """Split -> comparisons with each baseline, and with each control; PlanError if they are older than the records."""
 
     def read(split: str, baseline: str, systems: dict, kinds: list[str]) -> dict:
         path = path_of(folder, split, baseline)
         comparison = load_comparison(path) if path.exists() else {}
         if not is_of(comparison, systems, split, kinds):
             how = "older than the records or this program" if path.exists() else "missing"
-            raise BoardError(f"{path}: {how}; run examples/leaderboard/comparisons.py {board.path} --output FOLDER")
+            command = f"fairseq-syntax experiment --report {plan.path} --output FOLDER --results {folder}"
+            raise PlanError(f"{path}: {how}; run {command}")
         return comparison
 
-    baselines, of_controls = rivals(board, records).items(), controlled(board, records).items()
+    baselines, of_controls = rivals(plan, records).items(), controlled(plan, records).items()
     return (
-        {name: [read(name, *one, breakdown(split)) for one in baselines] for name, split in tested(board)},
-        {name: [read(name, *one, []) for one in of_controls] for name, _ in tested(board)},
+        {name: [read(name, *one, breakdown(split)) for one in baselines] for name, split in tested(plan)},
+        {name: [read(name, *one, []) for one in of_controls] for name, _ in tested(plan)},
     )
 
 
-def asked(board: Board, probe: str, folder: Path) -> str:
+def asked(plan: Plan, probe: str, folder: Path) -> str:
     """What the records of a probe say, and how many of the models that are to be asked have one.
 
     Args:
-        board: with its probes.
+        plan: with its probes.
         probe: its name.
-        folder: with the board's records.
+        folder: with the plan's records.
 
     Raises:
-        BoardError: there is no such probe, or records that cannot be read or do not go together.
+        PlanError: there is no such probe, or records that cannot be read or do not go together.
     """
-    if probe not in board.probes:
-        raise BoardError(f"{board.path}: no probe {probe}; choose among {', '.join(board.probes) or 'none'}")
-    systems = board.probes[probe].systems or tuple(board.systems)
-    wanted = [f"{name}-{seed}" for name in systems for seed in board.seeds_of(board.systems[name])]
+    if probe not in plan.probes:
+        raise PlanError(f"{plan.path}: no probe {probe}; choose among {', '.join(plan.probes) or 'none'}")
+    systems = plan.probes[probe].systems or tuple(plan.systems)
+    wanted = [f"{name}-{seed}" for name in systems for seed in plan.seeds_of(plan.systems[name])]
     try:
         found = read_probes(folder).get(probe, {})
         answers = {name: found[name] for name in systems if name in found}
         if not answers:
             return f"No model of {len(wanted)} has a record yet."
         runs = {
-            name: {str(r["seed"]): r for r in read_records(board, folder) if r["system"] == name} for name in answers
+            name: {str(r["seed"]): r for r in read_records(plan, folder) if r["system"] == name} for name in answers
         }
         shown = [
             f"{table.title}\n\n{format_table(table.header, table.rows, TableFormat.markdown)}"
             for table in tables_of_probe(answers, runs, systems[0], 1)
         ]
     except ValueError as error:
-        raise BoardError(str(error)) from None
+        raise PlanError(str(error)) from None
     found = [record for of_system in answers.values() for record in of_system.values()]
     said = "All models" if len(found) == len(wanted) else f"{len(found)} of {len(wanted)} models so far"
-    place = f"results/{board.name}/{probe}"
+    place = f"results/{plan.name}/{probe}"
     return (
         f"{said}; records: [docs/{place}]({place}), of {commits(found)}. Mean ± standard deviation over seeds.\n\n"
         + "\n\n".join(shown)
@@ -152,17 +153,17 @@ def renewed(text: str, boards: Path, results: Path) -> str:
 
     Args:
         text: of the page.
-        boards: folder with the leaderboards' files.
+        boards: folder with the files of experiments.
         results: folder with a folder of records for each.
 
     Raises:
-        BoardError: a leaderboard or a record cannot be read.
+        PlanError: a file or a record cannot be read.
     """
 
     def block(match: re.Match) -> str:
-        board = read_board(boards / f"{match[2]}.toml")
+        plan = read_plan(boards / f"{match[2]}.toml")
         folder = results / match[2]
-        content = asked(board, match[3], folder) if match[3] else generated(board, folder)
+        content = asked(plan, match[3], folder) if match[3] else generated(plan, folder)
         return f"{match[1]}\n{content}\n\n{match[4]}"
 
     def measured(match: re.Match) -> str:
@@ -172,24 +173,24 @@ def renewed(text: str, boards: Path, results: Path) -> str:
     return _FIGURES.sub(measured, _BLOCK.sub(block, text))
 
 
-def with_figures(text: str, board: Board, folder: Path) -> str:
+def with_figures(text: str, plan: Plan, folder: Path) -> str:
     """README with its figures written again.
 
     Args:
         text: of README.
-        board: whose systems its cells name.
-        folder: with the board's records.
+        plan: whose systems its cells name.
+        folder: with the plan's records.
 
     Raises:
-        BoardError: a record cannot be read, or a cell names no system of the board.
+        PlanError: a record cannot be read, or a cell names no system of the plan.
     """
-    records = read_records(board, folder)
+    records = read_records(plan, folder)
 
     def cell(match: re.Match) -> str:
         try:
-            return f"{match[1]} {figures(board, records, match[2], match[3].split(', '))} "
+            return f"{match[1]} {figures(plan, records, match[2], match[3].split(', '))} "
         except KeyError as error:
-            raise BoardError(f"{match[1]}: no system {error} in {board.name}.toml") from None
+            raise PlanError(f"{match[1]}: no system {error} in {plan.name}.toml") from None
 
     return _CELL.sub(cell, text)
 
@@ -206,16 +207,16 @@ def main(argv: list[str] | None = None) -> int:
     records, docs, readme = CHECKOUT / "docs" / "results", CHECKOUT / "docs", CHECKOUT / "README.md"
     old = {path: path.read_text(encoding="utf8") for path in (*(docs / name for name in PAGES), readme)}
     try:
-        agreement = read_board(Path(__file__).with_name("agreement.toml"))
+        agreement = read_plan(Path(__file__).with_name("agreement.toml"))
         new = {path: renewed(text, Path(__file__).parent, records) for path, text in old.items()}
         new[readme] = with_figures(old[readme], agreement, records / "agreement")
-    except BoardError as error:
+    except PlanError as error:
         print(f"results: {error}", file=sys.stderr)
         return 2
     older = [str(path.relative_to(CHECKOUT)) for path in old if new[path] != old[path]]
     if args.check and older:
         print(
-            f"results: {', '.join(older)}: older than the records; run examples/leaderboard/results.py", file=sys.stderr
+            f"results: {', '.join(older)}: older than the records; run examples/experiments/results.py", file=sys.stderr
         )
         return 1
     if not args.check:
@@ -226,10 +227,10 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _draw(names: Iterable[str], docs: Path) -> None:
-    """Write the pictures of leaderboards."""
+    """Write the pictures of experiments."""
     for name in names:
-        board = read_board(Path(__file__).with_name(f"{name}.toml"))
-        for file, (_, draw) in _pictures(board, docs / "results" / name).items():
+        plan = read_plan(Path(__file__).with_name(f"{name}.toml"))
+        for file, (_, draw) in _pictures(plan, docs / "results" / name).items():
             save_figure(draw(), docs / file)
 
 

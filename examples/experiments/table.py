@@ -1,53 +1,52 @@
-"""Tables of a leaderboard's records."""
+"""Tables of an experiment's records."""
 
 import re
 import statistics
 from collections import defaultdict
 from itertools import chain
 
-from board import Board
-
 from fairseq_syntax.evaluate.curves import MEASURES, Parses, in_order, parse_points
 from fairseq_syntax.evaluate.significance import holm
 from fairseq_syntax.evaluate.tables import TableFormat, format_table, mean_and_deviation, probability
+from fairseq_syntax.experiment.plan import Plan
 
 
-def tables(board: Board, records: list[dict]) -> str:
+def tables(plan: Plan, records: list[dict]) -> str:
     """Scores, and agreement by attractors and by distance where there is a challenge set, as Markdown.
 
     Systems that translate characters stand in tables of their own: they read something else.
     """
     parts = []
     for characters in (False, True):
-        some = [r for r in records if board.families[r["family"]].characters == characters]
+        some = [r for r in records if plan.families[r["family"]].characters == characters]
         if some:
-            parts.append(_scores(board, some))
+            parts.append(_scores(plan, some))
             parts += [
-                f"{name}: agreement in percent, by {title}\n\n{_agreement(board, some, name, group)}"
-                for name, split in board.splits.items()
+                f"{name}: agreement in percent, by {title}\n\n{_agreement(plan, some, name, group)}"
+                for name, split in plan.splits.items()
                 if split.challenge
                 for group, title in (("attractors", "attractors"), ("distance", "words between subject and verb"))
             ]
-    if curves(board, records):
+    if curves(plan, records):
         parts += [
-            f"{board.curve.split}: {title}, of systems trained with gold trees, by UAS of the parses that they read\n\n"
-            + _curve(board, records, title)
+            f"{plan.curve.split}: {title}, of systems trained with gold trees, by UAS of the parses that they read\n\n"
+            + _curve(plan, records, title)
             for title in MEASURES
         ]
     return "\n\n".join(parts) or "no run has a record yet"
 
 
-def _scores(board: Board, records: list[dict]) -> str:
+def _scores(plan: Plan, records: list[dict]) -> str:
     """A row a system, in the order of the table: means and standard deviations over seeds."""
-    splits = [name for name in board.splits if name != "valid"]
-    challenges = [name for name in splits if board.splits[name].challenge]
+    splits = [name for name in plan.splits if name != "valid"]
+    challenges = [name for name in splits if plan.splits[name].challenge]
     header = ["system", "trees", "baseline", "seeds", "updates", "valid BLEU", *(f"{name} BLEU" for name in splits)]
     header += [f"{name} agreement, %" for name in challenges]
     rows = []
-    for name, runs in _by_system(board, records).items():
+    for name, runs in _by_system(plan, records).items():
         capped = sum(record["stopped"] == "cap" for record in runs)
         updates = f"{statistics.mean(record['updates'] for record in runs):.0f}"
-        baseline = board.families[runs[0]["family"]].baseline
+        baseline = plan.families[runs[0]["family"]].baseline
         row = [name, runs[0]["trees"], baseline if baseline not in ("", name) else "–", len(runs)]
         row += [f"{updates} ({capped} unfinished)" if capped else updates]
         row += [mean_and_deviation(r["scores"][split]["BLEU"]["score"] for r in runs) for split in ("valid", *splits)]
@@ -59,11 +58,11 @@ def _scores(board: Board, records: list[dict]) -> str:
     return format_table(header, rows, TableFormat.markdown)
 
 
-def _agreement(board: Board, records: list[dict], split: str, group: str) -> str:
+def _agreement(plan: Plan, records: list[dict], split: str, group: str) -> str:
     """A row a system, a column a value of the group: means over seeds."""
     runs = {
         name: [record["scores"][split]["agreement"][group] for record in of_system]
-        for name, of_system in _by_system(board, records).items()
+        for name, of_system in _by_system(plan, records).items()
     }
     keys = sorted({key for tallies in runs.values() for tally in tallies for key in tally}, key=_first_number)
     rows = [
@@ -73,19 +72,18 @@ def _agreement(board: Board, records: list[dict], split: str, group: str) -> str
     return format_table(["system", *keys], rows, TableFormat.markdown)
 
 
-def differences(board: Board, split: str, comparison: dict) -> str:
+def differences(plan: Plan, split: str, comparison: dict) -> str:
     """What `fairseq-syntax compare` says of a split: BLEU of systems beside their baseline's, and by bucket.
 
     Args:
-        board: whose papers' figures stand beside.
+        plan: whose papers' figures stand beside.
         split: its name.
         comparison: of `compare --format json`.
     """
     baseline, tests = comparison["baselines"][0], comparison["tests"]
     header = ["system", *_TEST, "the paper's difference"]
     rows = [
-        [test["system"], *_tested(comparison, test, test["holm"]), board.systems[test["system"]].paper]
-        for test in tests
+        [test["system"], *_tested(comparison, test, test["holm"]), plan.systems[test["system"]].paper] for test in tests
     ]
     [own] = (system for system in comparison["systems"] if system["name"] == baseline)
     text = f"{split}: BLEU against {baseline} ({_by_seed(own)})\n\n{format_table(header, rows, TableFormat.markdown)}"
@@ -174,33 +172,33 @@ def commits(records: list[dict]) -> str:
     return f"{said} ({changed} with changed files)" if changed else said
 
 
-def curves(board: Board, records: list[dict]) -> dict[str, dict[Parses, list[dict]]]:
+def curves(plan: Plan, records: list[dict]) -> dict[str, dict[Parses, list[dict]]]:
     """See `parse_points`; systems in the order of the table."""
-    return parse_points(_runs(board, records))
+    return parse_points(_runs(plan, records))
 
 
-def learning(board: Board, records: list[dict]) -> dict[str, dict[str, dict]]:
+def learning(plan: Plan, records: list[dict]) -> dict[str, dict[str, dict]]:
     """Records of those that translate characters, for `draw_training`: the rivals of a baseline in one panel.
 
     They may be far from the end of their training, and then only its course can be compared.
     """
-    families = {record["family"]: board.families[record["family"]] for record in records}
+    families = {record["family"]: plan.families[record["family"]] for record in records}
     some = [
         record | {"family": families[record["family"]].baseline or record["family"]}
         for record in records
         if families[record["family"]].characters and record.get("curve")
     ]
-    return _runs(board, some)
+    return _runs(plan, some)
 
 
-def _runs(board: Board, records: list[dict]) -> dict[str, dict[str, dict]]:
-    by_system = _by_system(board, records)
+def _runs(plan: Plan, records: list[dict]) -> dict[str, dict[str, dict]]:
+    by_system = _by_system(plan, records)
     return {name: {str(record["seed"]): record for record in runs} for name, runs in by_system.items()}
 
 
-def _curve(board: Board, records: list[dict], title: str) -> str:
+def _curve(plan: Plan, records: list[dict], title: str) -> str:
     """A row a system, a column a UAS: means over seeds."""
-    found = curves(board, records)
+    found = curves(plan, records)
     levels = in_order(chain.from_iterable(found.values()))
     rows = [
         [name, *(mean_and_deviation(MEASURES[title](point) for point in points.get(each, ())) for each in levels)]
@@ -209,11 +207,11 @@ def _curve(board: Board, records: list[dict], title: str) -> str:
     return format_table(["system", *map(str, levels)], rows, TableFormat.markdown)
 
 
-def _by_system(board: Board, records: list[dict]) -> dict[str, list[dict]]:
+def _by_system(plan: Plan, records: list[dict]) -> dict[str, list[dict]]:
     found = defaultdict(list)
     for record in records:
         found[record["system"]].append(record)
-    return {name: found[name] for name in board.systems if name in found}
+    return {name: found[name] for name in plan.systems if name in found}
 
 
 def _first_number(key: str) -> int:
@@ -227,7 +225,7 @@ FIGURES = {
 }
 
 
-def figures(board: Board, records: list[dict], measure: str, systems: list[str]) -> str:
+def figures(plan: Plan, records: list[dict], measure: str, systems: list[str]) -> str:
     """A measure of some systems, one after the other: mean ± standard deviation (seeds), a dash without a record.
 
     Runs that ended at the cap are counted as unfinished, as in the tables.
@@ -235,10 +233,10 @@ def figures(board: Board, records: list[dict], measure: str, systems: list[str])
     Raises:
         KeyError: the table of systems has no such line.
     """
-    runs = _by_system(board, records)
+    runs = _by_system(plan, records)
     cells = []
     for name in systems:
-        found = runs.get(board.systems[name].name, ())
+        found = runs.get(plan.systems[name].name, ())
         capped = sum(record["stopped"] == "cap" for record in found)
         seeds = f"{len(found)}, {capped} unfinished" if capped else len(found)
         cells.append(f"{mean_and_deviation(FIGURES[measure](record) for record in found)} ({seeds})" if found else "–")

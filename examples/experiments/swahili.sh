@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Make everything that the systems of swahili.toml train on, in $OUT: English-Swahili news (MAFAND-MT), with spaCy's trees and
-# with linear ones. run.py calls it.
+# with linear ones. `fairseq-syntax experiment` calls it.
 #   DATA   folder of the corpus: train, dev and test .en and .swa, plain or .gz (Adelani et al. 2022, CC BY-NC 4.0)
-: "${OUT:=outputs/leaderboard/swahili}"
+: "${OUT:=outputs/swahili}"
 source "$(dirname "${BASH_SOURCE[0]}")/study.sh"
 split_text train train sw swa
 split_text valid dev sw swa

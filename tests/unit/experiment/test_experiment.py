@@ -1,6 +1,5 @@
-"""The leaderboard: its tables are accepted; it resumes, records once, goes on after failures; a system is a line."""
+"""Experiments with prepared data: they resume, record once, outlive failures; a system is a line."""
 
-import fcntl
 import gzip
 import json
 import os
@@ -9,8 +8,10 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 import time
 import tomllib
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,7 +19,7 @@ import pytest
 import sacrebleu
 from contract.command_lines import parse
 
-FOLDER = Path(__file__).resolve().parents[2] / "examples" / "leaderboard"
+FOLDER = Path(__file__).resolve().parents[3] / "examples" / "experiments"
 TABLES = sorted(FOLDER.glob("*.toml"))
 SYSTEM = 'broken = { family = "recurrent", options = "--arch nmt_lstm_tiny --dropout two" }\n'
 
@@ -57,17 +58,17 @@ nmt_lstm = { family = "recurrent", options = "--arch nmt_lstm_tiny" }
 
 def command(table: Path, folder: Path, *options: str) -> list[str]:
     arguments = [str(table), "--output", str(folder / "out"), "--results", str(folder / "results"), "--jobs", "1"]
-    return [sys.executable, str(FOLDER / "run.py"), *arguments, *options]
+    return [sys.executable, "-m", "fairseq_syntax", "experiment", *arguments, *options]
 
 
-def leaderboard(table: Path, folder: Path, *options: str) -> subprocess.CompletedProcess:
+def experiment(table: Path, folder: Path, *options: str) -> subprocess.CompletedProcess:
     return subprocess.run(command(table, folder, *options), capture_output=True, text=True)
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory) -> Path:
-    """The output folder of a leaderboard whose data is there."""
-    folder = tmp_path_factory.mktemp("leaderboard") / "out"
+    """The output folder of an experiment whose data is there."""
+    folder = tmp_path_factory.mktemp("experiment") / "out"
     corpus = folder / "corpus"
     sizes = ["--train", "200", "--valid", "20", "--test", "20", "--challenge", "8"]
     generate = [sys.executable, str(FOLDER.parent / "agreement" / "generate.py"), "--output", str(corpus), *sizes]
@@ -86,9 +87,10 @@ def write(path: Path, updates: int, extra: str = "") -> Path:
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda path: path.stem)
 def test_what_the_tables_train_is_accepted(table, tmp_path):
-    printed = leaderboard(table, tmp_path, "--dry-run", "--seeds", "1")
+    printed = experiment(table, tmp_path, "--dry-run")
     assert printed.returncode == 0, printed.stderr
     commands = [shlex.split(line) for line in printed.stdout.splitlines()]
+    commands = [words for words in commands if words[words.index("--seed") + 1] == "1"]
     for words in commands:
         parse(words)
     systems = tomllib.loads(table.read_text(encoding="utf8"))["systems"]
@@ -146,13 +148,13 @@ def test_killed_and_started_again_a_line_added_a_line_that_fails(data, tmp_path)
     log = checkpoint.parents[1] / "train.log"
     before = log.stat().st_size
     time.sleep(1)
-    assert log.stat().st_size == before, "the training outlives the leaderboard"
+    assert log.stat().st_size == before, "the training outlives the experiment"
 
     # it goes on; another system has joined by a line, and one that cannot be trained
     write(table, 60, 'copy = { family = "recurrent", options = "--arch nmt_lstm_tiny" }\n' + SYSTEM)
-    done = leaderboard(table, data)
+    done = experiment(table, data)
     assert done.returncode == 1
-    assert done.stderr.count("failed: broken-1: fairseq-train ended with 2") == 1, done.stderr
+    assert done.stderr.count("experiment: broken-1: fairseq-train ended with 2") == 1, done.stderr
     text = log.read_text()
     assert text.count("begin training epoch 1\n") == 1 and "Loaded checkpoint" in text
     record = json.loads((data / "results" / "nmt_lstm-1.json").read_text())
@@ -182,18 +184,18 @@ def test_killed_and_started_again_a_line_added_a_line_that_fails(data, tmp_path)
 
     # what has a record is not run again
     written = {path: path.stat().st_mtime_ns for path in (data / "results").iterdir()}
-    again = leaderboard(table, data, "--systems", "nmt_lstm", "copy")
-    assert again.returncode == 0 and "1 unfinished" in again.stdout, again.stderr
+    again = experiment(table, data, "--only", "nmt_lstm", "copy")
+    assert again.returncode == 0 and "copy and nmt_lstm cannot be told apart (0.0 BLEU" in again.stdout, again.stderr
     assert written == {path: path.stat().st_mtime_ns for path in (data / "results").iterdir()}
 
     # other options of translation: records of the old ones are refused; what was trained is translated again
     text = table.read_text()
     table.write_text(text.replace("--max-len-b 5", "--max-len-b 2"))
-    refused = leaderboard(table, data, "--systems", "nmt_lstm", "copy")
-    assert refused.returncode == 2 and "fairseq-generate had other options" in refused.stderr, refused.stderr
+    refused = experiment(table, data, "--only", "nmt_lstm", "copy")
+    assert refused.returncode == 1 and "fairseq-generate had other options" in refused.stderr, refused.stderr
     for name in ("nmt_lstm", "copy"):
         (data / "results" / f"{name}-1.json").unlink()
-    again = leaderboard(table, data, "--systems", "nmt_lstm", "copy")
+    again = experiment(table, data, "--only", "nmt_lstm", "copy")
     assert again.returncode == 0, again.stderr
     assert log.read_text().count("begin training epoch 1\n") == 1
     shorter = gzip.decompress((data / "results" / "nmt_lstm-1.challenge.txt.gz").read_bytes()).decode().split("\n")
@@ -203,21 +205,20 @@ def test_killed_and_started_again_a_line_added_a_line_that_fails(data, tmp_path)
     # other settings under the same name are not mixed with what was begun
     (data / "results" / "copy-1.json").unlink()
     table.write_text(table.read_text().replace("--lr 1e-3", "--lr 2e-3"))
-    changed = leaderboard(table, data, "--systems", "copy")
+    changed = experiment(table, data, "--only", "copy")
     assert changed.returncode == 1 and "begun with other settings" in changed.stderr
 
     # nor is other data
     table.write_text(text)
     corpus = data / "out" / "corpus" / "train.en"
     corpus.write_text(before := corpus.read_text() + "one more\n")
-    changed = leaderboard(table, data, "--systems", "copy")
+    changed = experiment(table, data, "--only", "copy")
     assert changed.returncode == 1 and "begun with other data (data.sha256)" in changed.stderr
     corpus.write_text(before.removesuffix("one more\n"))
 
 
 def test_logs_are_read(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(str(FOLDER))
-    from records import read_log
+    from fairseq_syntax.experiment.records import read_log
 
     entries = [
         ("train", {"epoch": 1, "train_loss": "7", "train_train_wall": "50", "train_wall": "61"}),
@@ -245,8 +246,7 @@ def test_logs_are_read(tmp_path, monkeypatch):
 
 
 def test_records_name_what_speed_and_rounding_depend_on_but_no_folder(monkeypatch):
-    monkeypatch.syspath_prepend(str(FOLDER))
-    from records import describe, environment
+    from fairseq_syntax.experiment.records import describe, environment
 
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.delenv("MALLOC_TRIM_THRESHOLD_", raising=False)
@@ -263,16 +263,15 @@ def test_records_name_what_speed_and_rounding_depend_on_but_no_folder(monkeypatc
 
 
 def test_commands_are_the_same_from_any_folder(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(str(FOLDER))
-    import training
-    from board import read_board
+    from fairseq_syntax.experiment import run as training
+    from fairseq_syntax.experiment.plan import read_plan
 
-    board = read_board(write(tmp_path / "tiny.toml", 3))
+    plan = read_plan(write(tmp_path / "tiny.toml", 3))
 
     def relative(checkout: str, out: str) -> dict[str, str]:
         monkeypatch.setattr(training, "CHECKOUT", Path(checkout))
         monkeypatch.setattr(training, "USER_DIR", Path(checkout, "fairseq_syntax"))
-        return training.Run(board, board.systems["nmt_lstm"], 1, Path(out), tmp_path).commands("average")
+        return training.Run(plan, plan.systems["nmt_lstm"], 1, Path(out), tmp_path).commands("average")
 
     expected = relative("/checkout", "/OUT")
     assert expected["train"].startswith("fairseq-train $OUT/data-bin --user-dir ./fairseq_syntax --num-workers 0 ")
@@ -282,26 +281,25 @@ def test_commands_are_the_same_from_any_folder(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("raised", "reason"), [(ValueError("no text"), "no text"), (KeyError("loss"), "KeyError: 'loss'")]
 )
-def test_a_run_that_ends_unforeseen_has_failed(raised, reason, monkeypatch, capsys):
-    monkeypatch.syspath_prepend(str(FOLDER))
-    from run import _run_all
+def test_a_run_that_ends_unforeseen_has_failed(raised, reason, tmp_path, capsys):
+    from fairseq_syntax.experiment.schedule import run_all
 
     def finish():
         raise raised
 
-    run = SimpleNamespace(name="pascal-1", finish=finish)
-    assert _run_all([], [run], jobs=1, every=60) == {"pascal-1": reason}
-    assert capsys.readouterr().out == f"pascal-1: failed: {reason}\n"
+    record = tmp_path / "pascal-1.json"
+    run = SimpleNamespace(name="pascal-1", finish=finish, record=record, held=lambda: nullcontext(True))
+    assert run_all([run], jobs=1) == {"pascal-1": reason}
+    assert capsys.readouterr().err == f"pascal-1: failed: {reason}\n"
 
 
 def test_a_broken_challenge_is_named(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(str(FOLDER))
-    from board import BoardError, Split
-    from records import scores
+    from fairseq_syntax.experiment.plan import PlanError, Split
+    from fairseq_syntax.experiment.records import scores
 
     for name in ("test.de", "challenge.tsv"):
         (tmp_path / name).write_text("ein hund\n")
-    with pytest.raises(BoardError, match=r"challenge\.tsv, line 1: not the header of a challenge set"):
+    with pytest.raises(PlanError, match=r"challenge\.tsv, line 1: not the header of a challenge set"):
         scores(["ein hund"], tmp_path, Split("test", "test.de", challenge="challenge.tsv"), "none")
 
 
@@ -336,21 +334,22 @@ def test_a_broken_challenge_is_named(tmp_path, monkeypatch):
     ],
 )
 def test_mistakes_in_a_table_are_named(old, new, said, tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(str(FOLDER))
-    from board import BoardError, read_board
+    from fairseq_syntax.experiment.plan import PlanError, read_plan
 
     table = write(tmp_path / "tiny.toml", 3)
     assert old in table.read_text()
     table.write_text(table.read_text().replace(old, new))
-    with pytest.raises(BoardError) as refused:
-        read_board(table)
+    with pytest.raises(PlanError) as refused:
+        read_plan(table)
     assert str(refused.value).startswith(f"{table}: ") and said in str(refused.value)
 
 
-def test_seeds_that_the_table_has_not_are_named(tmp_path):
+def test_only_what_is_named_is_left_and_other_names_are_refused(tmp_path):
     table = write(tmp_path / "tiny.toml", 3, 'other = { family = "recurrent", options = "", seeds = [7, 8] }\n')
-    done = leaderboard(table, tmp_path, "--dry-run", "--systems", "other", "--seeds", "7", "1")
-    assert done.returncode == 2 and f"--seeds 1: {table} has 7, 8 of these systems" in done.stderr
+    done = experiment(table, tmp_path, "--list", "--only", "other-8", "nmt_lstm")
+    assert done.returncode == 0 and done.stdout.split() == ["nmt_lstm-1", "other-8"]
+    done = experiment(table, tmp_path, "--list", "--only", "other-1")
+    assert done.returncode == 1 and "--only other-1: choose among nmt_lstm, other, or a run" in done.stderr
 
 
 def test_an_interrupt_waits_for_nothing_and_starts_nothing(tmp_path):
@@ -376,7 +375,7 @@ def test_an_interrupt_waits_for_nothing_and_starts_nothing(tmp_path):
         time.sleep(0.05)
     started.send_signal(signal.SIGINT)
     said = started.communicate(timeout=30)[1]
-    assert started.returncode == 130 and "stopped; the same command goes on" in said
+    assert started.returncode == 130 and "fairseq-syntax experiment: interrupted" in said
     assert begun.read_text() == "\n"
 
 
@@ -391,45 +390,41 @@ def write_record(run, **more) -> None:
 
 
 def runs_of(table: Path, folder: Path) -> tuple:
-    from board import read_board
-    from training import Run
+    from fairseq_syntax.experiment.plan import read_plan
+    from fairseq_syntax.experiment.run import Run
 
-    board = read_board(table)
-    return board, [Run(board, *run, folder / "out", folder, ()) for run in board.runs()]
+    plan = read_plan(table)
+    return plan, [Run(plan, *run, folder / "out", folder, ()) for run in plan.runs()]
 
 
 @pytest.mark.parametrize("splits", [["valid"], ["valid", "challenge"]])
 def test_a_record_of_other_splits_is_refused_before_anything_starts(splits, tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(str(FOLDER))
     table = write(tmp_path / "tiny.toml", 3)
     _, [run] = runs_of(table, tmp_path / "results")
     (tmp_path / "results").mkdir()
     write_record(run)
-    assert leaderboard(table, tmp_path, "--dry-run").returncode == 0
+    assert experiment(table, tmp_path, "--dry-run").returncode == 0
     write_record(run, scores={split: {"BLEU": {"score": 1.0, "signature": "s"}} for split in splits})
-    done = leaderboard(table, tmp_path)
-    assert done.returncode == 2 and "challenge" in done.stderr and "remove the record" in done.stderr, done.stderr
+    done = experiment(table, tmp_path)
+    assert done.returncode == 1 and "challenge" in done.stderr and "remove the record" in done.stderr, done.stderr
     assert not (tmp_path / "out").exists()
 
 
 def test_a_file_that_is_being_written_is_no_record(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(str(FOLDER))
-    from training import read_records
-
     from fairseq_syntax.evaluate.results import read_results
+    from fairseq_syntax.experiment.run import read_records
     from fairseq_syntax.files import staged
 
-    board, [run] = runs_of(write(tmp_path / "tiny.toml", 3), tmp_path)
+    plan, [run] = runs_of(write(tmp_path / "tiny.toml", 3), tmp_path)
     write_record(run, system="nmt_lstm", seed=1)
     with staged(run.record) as partial:
         partial.write_text('{"sys')
-        assert len(read_records(board, tmp_path)) == len(read_results(tmp_path)) == 1
+        assert len(read_records(plan, tmp_path)) == len(read_results(tmp_path)) == 1
         write_record(run)
 
 
 def test_a_training_that_came_to_its_end_is_not_called_again(tmp_path, monkeypatch):
     """fairseq-train would make one more update, or wait for one more validation."""
-    monkeypatch.syspath_prepend(str(FOLDER))
     _, [run] = runs_of(write(tmp_path / "tiny.toml", 3), tmp_path)
     run.folder.mkdir(parents=True)
     log = run.folder / "train.log"
@@ -441,8 +436,7 @@ def test_a_training_that_came_to_its_end_is_not_called_again(tmp_path, monkeypat
 
 @pytest.mark.parametrize("links", [True, False])
 def test_an_earlier_record_stays(links, tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(str(FOLDER))
-    from training import RunError
+    from fairseq_syntax.experiment.run import RunError
 
     _, [run] = runs_of(write(tmp_path / "tiny.toml", 3), tmp_path)
     write_record(run)
@@ -453,7 +447,7 @@ def test_an_earlier_record_stays(links, tmp_path, monkeypatch):
 
         monkeypatch.setattr("os.link", refuse)
     before = run.record.read_bytes()
-    with pytest.raises(RunError, match="written by another leaderboard in the meantime"):
+    with pytest.raises(RunError, match="written by another process in the meantime"):
         run._publish({run.record.name: b"{}", f"{run.name}.test.txt.gz": b"new"})
     assert run.record.read_bytes() == before
     left = [path.name for path in run.results.iterdir() if path.name.startswith((".", f"{run.name}.test"))]
@@ -464,20 +458,20 @@ def test_an_earlier_record_stays(links, tmp_path, monkeypatch):
 
 
 def test_hashed_files_that_are_not_there_are_named(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(str(FOLDER))
-    from board import BoardError
-    from records import hashes
+    from fairseq_syntax.experiment.plan import PlanError
+    from fairseq_syntax.experiment.records import hashes
 
     (tmp_path / "text" / "deep").mkdir(parents=True)
     (tmp_path / "text" / "a").touch()
     assert hashes(tmp_path, ("text/*",)).keys() == {"text/a"}
-    with pytest.raises(BoardError, match=r"has no file txet/\*"):
+    with pytest.raises(PlanError, match=r"has no file txet/\*"):
         hashes(tmp_path, ("text/*", "txet/*"))
 
 
 def test_records_of_changed_files_are_counted_and_a_copy_has_no_commit(tmp_path, monkeypatch):
+    from fairseq_syntax.experiment import records
+
     monkeypatch.syspath_prepend(str(FOLDER))
-    import records
     from table import commits
 
     begun, ended = "a" * 40 + "-changed", "b" * 40
@@ -487,42 +481,47 @@ def test_records_of_changed_files_are_counted_and_a_copy_has_no_commit(tmp_path,
     assert records.commit() == "unknown"
 
 
-def test_help_is_printed():
-    for program in ("run.py", "probes.py"):
-        done = subprocess.run([sys.executable, FOLDER / program, "--help"], capture_output=True, text=True)
-        assert done.returncode == 0 and "usage: " in done.stdout
+def test_an_error_ends_what_threads_have_started():
+    from fairseq_syntax.experiment import run, schedule
 
+    began, (ended, statuses) = time.monotonic(), (threading.Event(), [])
 
-def test_an_error_ends_the_program_and_what_it_started(tmp_path):
-    """A record that cannot be read while something is being trained."""
-    code = "import time, run, concurrent.futures as c\n"
-    code += "def main():\n  with run.at_once(1) as pool: pool.submit(time.sleep, 60); raise KeyError('x')\n"
-    code += "run.leave(main, 'x')"
-    done = subprocess.run([sys.executable, "-c", code], cwd=FOLDER, capture_output=True, text=True, timeout=50)
-    assert done.returncode == 1 and "KeyError: 'x'" in done.stderr
+    def sleep() -> None:
+        threading.Timer(0.5, ended.set).start()
+        statuses.append(run.call(["sleep", "60"], None, None))
+
+    with pytest.raises(KeyError), schedule.at_once(1) as pool:
+        pool.submit(sleep)
+        ended.wait()
+        raise KeyError("x")
+    assert statuses == [-signal.SIGKILL] and time.monotonic() - began < 30
 
 
 def test_records_of_different_data_are_not_put_together(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(str(FOLDER))
-    from board import BoardError, read_board
-    from training import Run, read_records
+    from fairseq_syntax.experiment.plan import PlanError, read_plan
+    from fairseq_syntax.experiment.run import Run, read_records
 
     table = write(tmp_path / "tiny.toml", 3)
     table.write_text(table.read_text().replace("seeds = [1]", "seeds = [1, 2]"))
-    board = read_board(table)
-    for (system, seed), digest in zip(board.runs(), "ab", strict=True):
-        run = Run(board, system, seed, Path("/OUT"), tmp_path, ())
+    plan = read_plan(table)
+    for (system, seed), digest in zip(plan.runs(), "ab", strict=True):
+        run = Run(plan, system, seed, Path("/OUT"), tmp_path, ())
         write_record(run, sha256={"corpus/train.en": digest})
         if digest == "a":
-            assert len(read_records(board, tmp_path)) == 1
+            assert len(read_records(plan, tmp_path)) == 1
     with pytest.raises(
-        BoardError, match=r"nmt_lstm-2\.json: trained on another corpus/train\.en than .*nmt_lstm-1\.json"
+        PlanError, match=r"nmt_lstm-2\.json: trained on another corpus/train\.en than .*nmt_lstm-1\.json"
     ):
-        read_records(board, tmp_path)
+        read_records(plan, tmp_path)
 
 
-def test_two_at_work_in_one_folder_are_refused(data, tmp_path):
-    with open(data / "out" / "lock", "a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        done = leaderboard(write(tmp_path / "tiny.toml", 5, SYSTEM), data, "--systems", "broken")
-    assert done.returncode == 2 and "another leaderboard is at work" in done.stderr
+def test_a_run_that_another_process_works_at_is_left_to_it(tmp_path, capsys):
+    from fairseq_syntax.experiment.schedule import run_all
+
+    _, [run] = runs_of(write(tmp_path / "tiny.toml", 3), tmp_path)
+    with run.held() as mine, run.held() as another:
+        assert mine and not another
+        assert run_all([run], jobs=1) == {} and not run.folder.exists()
+    with run.held() as mine:
+        assert mine
+    assert capsys.readouterr().err == ""

@@ -1,6 +1,6 @@
 """Ask the trained models of a table what its `[probes]` say, and record the answers.
 
-    python examples/leaderboard/probes.py examples/leaderboard/agreement.toml
+    python examples/experiments/probes.py examples/experiments/agreement.toml
 
 A record is docs/results/CORPUS/PROBE/SYSTEM-SEED.json.gz. What has one is not asked again; models that are not trained
 yet, or whose checkpoints are elsewhere, are left for another time.
@@ -17,15 +17,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
-from board import USER_DIR, VERBS, BoardError, Probe, read_board
-from raw_text import detokenized
-from records import describe, scores
-from run import add_arguments, at_once, chosen_runs, leave, only_one
-from training import Run, RunError, load
-
 from fairseq_syntax.evaluate.corpus import read_output
 from fairseq_syntax.evaluate.probes import training_of
+from fairseq_syntax.experiment import Experiment
+from fairseq_syntax.experiment.plan import USER_DIR, VERBS, PlanError, Probe
+from fairseq_syntax.experiment.records import describe, scores
+from fairseq_syntax.experiment.run import Run, RunError, load
+from fairseq_syntax.experiment.schedule import at_once, chosen_runs, held_folder
 from fairseq_syntax.files import written
+from fairseq_syntax.tools.verb import Verb, positive
 
 
 @dataclass(frozen=True)
@@ -52,14 +52,14 @@ class Question:
         """That the run was translated with; None if the run has no record yet, or its checkpoint is not here.
 
         Raises:
-            BoardError: the checkpoint is of another training than the record.
+            PlanError: the checkpoint is of another training than the record.
         """
         begun = self.run.folder / "command.txt"
         if not (self.run.record.exists() and begun.exists()):
             return None
         record = load(self.run.record)
         if begun.read_text(encoding="utf8") != record["commands"]["train"] + "\n":
-            raise BoardError(f"{self.run.folder}: not the training of {self.run.record}; give the --output of that one")
+            raise PlanError(f"{self.run.folder}: not the training of {self.run.record}; give the --output of that one")
         path = self.run.checkpoint(record["checkpoint"]["chosen"])
         return path if path.exists() else None
 
@@ -106,11 +106,11 @@ class Question:
 
         Raises:
             RunError: a command failed.
-            BoardError: see `checkpoint`, and `records.scores`.
+            PlanError: see `checkpoint`, and `records.scores`.
         """
         checkpoint = self.checkpoint
         if checkpoint is None:
-            raise BoardError(f"{self.run.folder}: its checkpoint was removed after the start; ask again")
+            raise PlanError(f"{self.run.folder}: its checkpoint was removed after the start; ask again")
         answer = self.run.folder / f"{self.probe.name}.json"
         commands = list(self.commands(checkpoint, answer))
         for command, output in commands:
@@ -121,7 +121,7 @@ class Question:
             found = json.loads(answer.read_text(encoding="utf8"))
         described = describe(self.run.device)
         record = {
-            "corpus": self.run.board.name,
+            "corpus": self.run.plan.name,
             "system": self.run.system.name,
             "seed": self.run.seed,
             "training": training_of(load(self.run.record)),
@@ -135,10 +135,8 @@ class Question:
 
     def _scores(self, generated: Path, split: str) -> dict:
         hypotheses = read_output(generated).hypotheses
-        board, lines = self.run.board, [hypotheses[i].text for i in sorted(hypotheses)]
-        if board.raw:
-            lines = detokenized(lines, board.raw)
-        return scores(lines, self.run.out, board.splits[split], board.tokenize)
+        plan, lines = self.run.plan, [hypotheses[i].text for i in sorted(hypotheses)]
+        return scores(lines, self.run.out, plan.splits[split], plan.tokenize)
 
 
 def _filled(text: str, out: Path) -> str:
@@ -146,14 +144,14 @@ def _filled(text: str, out: Path) -> str:
     try:
         return Template(text).substitute({**os.environ, "OUT": str(out)})
     except KeyError as error:
-        raise BoardError(f"{text}: ${error.args[0]} is not set") from None
+        raise PlanError(f"{text}: ${error.args[0]} is not set") from None
 
 
 def _can_be_asked(probe: Probe, wanted: bool) -> bool:
-    """Whether the variables of a probe are set. Raises BoardError: they are not, and it was asked for by name."""
+    """Whether the variables of a probe are set. Raises PlanError: they are not, and it was asked for by name."""
     try:
         _filled(_texts(probe), Path())
-    except BoardError as error:
+    except PlanError as error:
         if wanted:
             raise
         print(f"probes.{probe.name}: left out: {error}")
@@ -172,54 +170,55 @@ def asked_of(probe: Probe, out: Path) -> Path:
 
 
 def check_files(probe: Probe, out: Path) -> None:
-    """Raise BoardError if the pairs or the treebank of a probe are not there."""
+    """Raise PlanError if the pairs or the treebank of a probe are not there."""
     if VERBS[probe.verb] == "inputs" or asked_of(probe, out).exists():
         return
     path = asked_of(probe, out)
     text = getattr(probe, VERBS[probe.verb])
     made = out in path.parents
-    how = f"remove {out / 'prepared'} and run the leaderboard" if made else f"give the right place of {text}"
-    raise BoardError(f"probes.{probe.name}: {path} is not there; {how}")
+    how = f"remove {out / 'prepared'} and run the experiment" if made else f"give the right place of {text}"
+    raise PlanError(f"probes.{probe.name}: {path} is not there; {how}")
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Entry point. Exit status: 0, 1 if a model could not answer, 2 for bad usage."""
-    parser = argparse.ArgumentParser(
-        prog="probes", description="Ask the trained models of a table what its [probes] say, and record the answers."
-    )
-    add_arguments(parser)
-    parser.add_argument("--probes", nargs="+", metavar="NAME", help="these only (default: all of the table)")
-    args = parser.parse_args(argv)
-    try:
-        board = read_board(args.table)
-        for name in args.probes or ():
-            if name not in board.probes:
-                raise BoardError(f"--probes {name}: choose among {', '.join(board.probes) or 'none'}")
-        runs = chosen_runs(board, args)
-        probes = [probe for name, probe in board.probes.items() if not args.probes or name in args.probes]
-        probes = [probe for probe in probes if _can_be_asked(probe, bool(args.probes))]
-        every = [Question(probe, run) for probe in probes for run in runs]
-        left = [question for question in every if question.applies and not question.record.exists()]
-        ready = [question for question in left if question.checkpoint]
-        if args.dry_run:
-            for question in ready:
-                for command, _ in question.commands(question.checkpoint, question.run.folder / "answer.json"):
-                    print(question.relative(command))
-            return 0
-        failed = {}
-        if ready:
-            with only_one(ready[0].run.out, "lock-of-probes"):
-                for probe in {question.probe.name: question.probe for question in ready}.values():
-                    check_files(probe, ready[0].run.out)
-                failed = _ask_all(ready, args.jobs)
-    except (BoardError, RunError) as error:
-        print(f"probes: {error}", file=sys.stderr)
-        return 1 if isinstance(error, RunError) else 2
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("table", type=Path, metavar="FILE", help="experiment, such as examples/experiments/agreement.toml")
+    add("--probes", nargs="+", metavar="NAME", help="these only (default: all of the file)")
+    add("--only", nargs="+", default=[], metavar="NAME", help="these systems, or runs such as pascal-2 (default: all)")
+    add("--jobs", type=positive, default=os.cpu_count(), metavar="N", help="at a time, one thread each (%(default)s)")
+    add("--gpu", action="store_true", help="use a GPU (default: CPUs)")
+    add("--dry-run", action="store_true", help="print the commands of what is left, and do nothing")
+    add("--output", metavar="DIR", help="data and checkpoints (default: outputs/NAME)")
+    add("--results", metavar="DIR", help="records (default: results in the output folder)")
+
+
+def run(args: argparse.Namespace) -> None:
+    experiment = Experiment(args.table, args.output, args.results)
+    plan = experiment.plan
+    for name in args.probes or ():
+        if name not in plan.probes:
+            raise PlanError(f"--probes {name}: choose among {', '.join(plan.probes) or 'none'}")
+    runs = chosen_runs(plan, experiment.out, experiment.results, args.only, () if args.gpu else ("--cpu",))
+    probes = [probe for name, probe in plan.probes.items() if not args.probes or name in args.probes]
+    probes = [probe for probe in probes if _can_be_asked(probe, bool(args.probes))]
+    every = [Question(probe, run) for probe in probes for run in runs]
+    left = [question for question in every if question.applies and not question.record.exists()]
+    ready = [question for question in left if question.checkpoint]
+    if args.dry_run:
+        for question in ready:
+            for command, _ in question.commands(question.checkpoint, question.run.folder / "answer.json"):
+                print(question.relative(command))
+        return
+    failed = {}
+    if ready:
+        with held_folder(ready[0].run.out, "lock-of-probes"):
+            for probe in {question.probe.name: question.probe for question in ready}.values():
+                check_files(probe, ready[0].run.out)
+            failed = _ask_all(ready, args.jobs)
     if len(left) > len(ready):
         print(f"{len(left) - len(ready)} left: their models have no record or no checkpoint here")
-    for name, reason in failed.items():
-        print(f"failed: {name}: {reason}", file=sys.stderr)
-    return 1 if failed else 0
+    if failed:
+        raise RunError("\nprobes: ".join(f"{name}: {reason}" for name, reason in failed.items()))
 
 
 def _ask_all(questions: list[Question], jobs: int) -> dict[str, str]:
@@ -232,11 +231,13 @@ def _ask_all(questions: list[Question], jobs: int) -> dict[str, str]:
             try:
                 future.result()
                 said = "done"
-            except (RunError, BoardError, OSError, ValueError, LookupError) as error:
+            except (RunError, PlanError, OSError, ValueError, LookupError) as error:
                 failed[name] = said = str(error)
             print(f"{number} of {len(questions)}: {name}: {said}", flush=True)
     return failed
 
 
+main = Verb(f"probes: {__doc__[0].lower()}{__doc__[1:]}", add_arguments, run)
+
 if __name__ == "__main__":
-    leave(main, "probes")
+    sys.exit(main())

@@ -1,7 +1,7 @@
 """From raw text to the tokens that the studies of long sentences train on, and back.
 
-    python examples/leaderboard/raw_text.py tokenize en train.en --output train.tok.en
-    python examples/leaderboard/raw_text.py clean train en de
+    python examples/experiments/raw_text.py tokenize en train.en --output train.tok.en
+    python examples/experiments/raw_text.py clean train en de
 
 English has spaCy's tokens, so that spaCy parses what is translated; Japanese MeCab's (IPADIC); other languages those of
 Moses, without escapes. Case is kept. Needs: pip install 'fairseq-syntax[study]'

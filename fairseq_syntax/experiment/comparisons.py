@@ -1,12 +1,8 @@
-"""Test the systems of a table against their baselines and controls, over all seeds, and record what comes out.
+"""Test the systems of an experiment against their baselines and controls, over all seeds, and record what comes out.
 
-    python examples/leaderboard/comparisons.py examples/leaderboard/agreement.toml
-
-run.py does so at its end. A record is docs/results/CORPUS/comparisons/SPLIT.OTHER.json, as `fairseq-syntax compare`
-writes it. The references are not in the repository, so results.py reads these.
+A record is RESULTS/comparisons/SPLIT.OTHER.json, as `fairseq-syntax compare` writes it.
 """
 
-import argparse
 import json
 import subprocess
 import sys
@@ -14,38 +10,38 @@ from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
 
-from board import CHECKOUT, Board, BoardError, Split, System, add_places, places, read_board
-from training import RunError, read_records
+from ..evaluate.schemas import COMPARISON, FORMAT, read_json
+from ..files import written
+from .plan import Plan, PlanError, Split, System
+from .records import environment
+from .run import RunError, read_records
 
-from fairseq_syntax.evaluate.schemas import COMPARISON, FORMAT, read_json
-from fairseq_syntax.files import written
 
-
-def rivals(board: Board, records: list[dict]) -> dict[str, dict[str, list[dict]]]:
+def rivals(plan: Plan, records: list[dict]) -> dict[str, dict[str, list[dict]]]:
     """Baseline -> system -> its records, the baseline first; a baseline of each family."""
-    return _beside(board, records, lambda system: board.families[system.family].baseline)
+    return _beside(plan, records, lambda system: plan.families[system.family].baseline)
 
 
-def controlled(board: Board, records: list[dict]) -> dict[str, dict[str, list[dict]]]:
+def controlled(plan: Plan, records: list[dict]) -> dict[str, dict[str, list[dict]]]:
     """The same of controls: systems that lack the syntax alone."""
-    return _beside(board, records, lambda system: system.control)
+    return _beside(plan, records, lambda system: system.control)
 
 
-def _beside(board: Board, records: list[dict], other: Callable[[System], str]) -> dict[str, dict[str, list[dict]]]:
+def _beside(plan: Plan, records: list[dict], other: Callable[[System], str]) -> dict[str, dict[str, list[dict]]]:
     of_system: dict[str, list[dict]] = {}
     for record in records:
         of_system.setdefault(record["system"], []).append(record)
     found: dict[str, dict[str, list[dict]]] = {}
-    for name, system in board.systems.items():
+    for name, system in plan.systems.items():
         baseline = other(system)
         if name != baseline and {name, baseline} <= of_system.keys():
             found.setdefault(baseline, {baseline: of_system[baseline]})[name] = of_system[name]
     return found
 
 
-def tested(board: Board) -> Iterator[tuple[str, Split]]:
+def tested(plan: Plan) -> Iterator[tuple[str, Split]]:
     """The splits that systems are compared on: all but the one that checkpoints are chosen on."""
-    return ((name, split) for name, split in board.splits.items() if name != "valid")
+    return ((name, split) for name, split in plan.splits.items() if name != "valid")
 
 
 def path_of(results: Path, split: str, baseline: str) -> Path:
@@ -59,12 +55,12 @@ def breakdown(split: Split) -> list[str]:
 
 
 def load_comparison(path: Path) -> dict:
-    """A comparison. Raises BoardError if the file is not one."""
+    """A comparison. Raises PlanError if the file is not one."""
     advice = "remove it to compare again"
     try:
         comparison = read_json(path, COMPARISON, advice)
     except ValueError as error:
-        raise BoardError(str(error)) from None
+        raise PlanError(str(error)) from None
     if comparison["format"] != FORMAT:
         return comparison
     names, base = {system["name"] for system in comparison["systems"]}, comparison["baselines"][0]
@@ -73,7 +69,7 @@ def load_comparison(path: Path) -> dict:
     scored = [group["scores"].get("BLEU", {}).keys() for group in groups]
     scored += [group["deltas"].get("BLEU", {}).keys() | {base} for group in groups]
     if not ({base} | tested <= names and all(each == names for each in scored)):
-        raise BoardError(f"{path}: tests or buckets are of other systems than its scores; {advice}")
+        raise PlanError(f"{path}: tests or buckets are of other systems than its scores; {advice}")
     return comparison
 
 
@@ -93,39 +89,39 @@ def is_of(comparison: dict, records: dict[str, list[dict]], split: str, kinds: l
     }
 
 
-def compare_all(board: Board, out: Path, results: Path) -> None:
+def compare_all(plan: Plan, out: Path, results: Path) -> None:
     """Write the comparisons that are missing or older than the records.
 
     Args:
-        board: a family without a baseline is left out.
+        plan: a family without a baseline is left out.
         out: with references, sources and labels.
         results: with records and translations.
 
     Raises:
-        BoardError: see `read_records`.
+        PlanError: see `read_records`.
         RunError: a reference is not there, or `fairseq-syntax compare` failed.
     """
-    records = read_records(board, results)
-    beside = [*((*pair, True) for pair in rivals(board, records).items())]
-    beside += [(*pair, False) for pair in controlled(board, records).items()]
-    for (name, split), (baseline, systems, told_apart) in product(tested(board), beside):
+    records = read_records(plan, results)
+    beside = [*((*pair, True) for pair in rivals(plan, records).items())]
+    beside += [(*pair, False) for pair in controlled(plan, records).items()]
+    for (name, split), (baseline, systems, told_apart) in product(tested(plan), beside):
         kinds = breakdown(split) if told_apart else []
         path = path_of(results, name, baseline)
         if path.exists() and is_of(load_comparison(path), systems, name, kinds):
             continue
         for file in filter(None, (split.reference, split.labels)):
             if not (out / file).exists():
-                again = f"remove {out / 'prepared'} and run the leaderboard to make the data again"
+                again = f"remove {out / 'prepared'} and run the experiment to make the data again"
                 raise RunError(f"{out / file} is not there; give the --output that has it, or {again}")
         command = [sys.executable, "-m", "fairseq_syntax", "compare", "--results", str(results), "--split", name]
         command += ["--reference", str(out / split.reference), "--metrics", "BLEU", "--format", "json"]
-        command += ["--tokenize", board.tokenize]
+        command += ["--tokenize", plan.tokenize]
         command += ["--source", str(out / split.source)] if "length" in kinds else []
         for kind in kinds:
             command += ["--by", kind.replace("label:", f"label:{out}/")]
         for system in systems:
             command += ["--system", system]
-        ended = subprocess.run(command, capture_output=True, text=True, cwd=CHECKOUT)
+        ended = subprocess.run(command, capture_output=True, text=True, env=environment())
         if ended.returncode:
             raise RunError(f"{baseline} and others on {name}: {ended.stderr.strip()[-300:]}")
         found = json.loads(ended.stdout)
@@ -137,22 +133,4 @@ def compare_all(board: Board, out: Path, results: Path) -> None:
             system["files"] = [Path(file).name for file in system["files"]]
         with written(str(path)) as file:
             json.dump(found, file, ensure_ascii=False, indent=1)
-        print(f"compared with {baseline}: {name}", flush=True)
-
-
-def main(argv: list[str] | None = None) -> int:
-    """Entry point. Exit status: 0, 1 if something could not be compared, 2 for bad usage."""
-    parser = argparse.ArgumentParser(prog="comparisons", description=__doc__.splitlines()[0])
-    add_places(parser)
-    args = parser.parse_args(argv)
-    try:
-        board = read_board(args.table)
-        compare_all(board, *places(board, args))
-    except (BoardError, RunError) as error:
-        print(f"comparisons: {error}", file=sys.stderr)
-        return 1 if isinstance(error, RunError) else 2
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        print(f"compared with {baseline}: {name}", file=sys.stderr, flush=True)

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Make everything that the systems of multi30k-low-resource.toml train on: the first pairs of Multi30k with the trees of a
-# parser, 1,000 of them in $OUT/1000 and 10,000 in $OUT/10000, and the whole validation and test sets. run.py calls it.
+# parser, 1,000 of them in $OUT/1000 and 10,000 in $OUT/10000, and the whole validation and test sets. `fairseq-syntax experiment` calls it.
 #   DATA                           folder of a local copy, instead of downloading it; its *.conllu.gz are used if there
 #   STANZA_TAGGER, STANZA_PARSER   model files, instead of Stanza's own English models
-: "${OUT:=outputs/leaderboard/multi30k-low-resource}"
+: "${OUT:=outputs/multi30k-low-resource}"
 source "$(dirname "${BASH_SOURCE[0]}")/../multi30k/settings.sh"
 run mkdir -p "$TEXT"
 multi30k_split train train

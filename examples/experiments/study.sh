@@ -9,7 +9,7 @@ RAW="$OUT/raw" TEXT="$OUT/text" BPE="$OUT/bpe"
 
 # Tokens of raw text: tokenize LANGUAGE INPUT OUTPUT
 tokenize() {
-    unless_there "$3" run python "$EXAMPLES/leaderboard/raw_text.py" tokenize "$1" "$2" --output "$3"
+    unless_there "$3" run python "$EXAMPLES/experiments/raw_text.py" tokenize "$1" "$2" --output "$3"
 }
 
 # Raw text and tokens of a split: split_text SPLIT NAME_THERE TARGET TARGET_THERE
@@ -27,7 +27,7 @@ split_text() {
 
 # Leave out training pairs with an empty or a very long side: clean_training TARGET
 clean_training() {
-    run python "$EXAMPLES/leaderboard/raw_text.py" clean "$TEXT/train" en "$1"
+    run python "$EXAMPLES/experiments/raw_text.py" clean "$TEXT/train" en "$1"
 }
 
 # spaCy's trees of some splits: parse_splits SPLIT …

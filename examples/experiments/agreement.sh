@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Make everything that the systems of agreement.toml train on, in $OUT: the agreement corpus with gold trees, the trees of a
 # parser and random trees, the multi-task corpus, the data of LGP, and characters. Whole words, so that all systems read the
-# same. run.py calls it.
+# same. `fairseq-syntax experiment` calls it.
 #   STANZA_TAGGER, STANZA_PARSER   model files, instead of Stanza's own English models
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
-: "${OUT:=outputs/leaderboard/agreement}"
+: "${OUT:=outputs/agreement}"
 : "${STANZA_TAGGER:=}" "${STANZA_PARSER:=}"
 : "${TRAIN:=6000}"                  # training sentences
 SOURCE=en TARGET=de WORKERS=1

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Make everything that the systems of multi30k.toml train on, in $OUT: Multi30k with the trees of a parser, the same with
-# random trees, and the multi-task corpus. run.py calls it.
+# random trees, and the multi-task corpus. `fairseq-syntax experiment` calls it.
 #   DATA                           folder of a local copy, instead of downloading it; its *.conllu.gz are used if there
 #   STANZA_TAGGER, STANZA_PARSER   model files, instead of Stanza's own English models
-: "${OUT:=outputs/leaderboard/multi30k}"
+: "${OUT:=outputs/multi30k}"
 source "$(dirname "${BASH_SOURCE[0]}")/../multi30k/settings.sh"
 # whatever is set outside; the records have the symbol at the start
 run env MERGES=8000 TASK_SYMBOL=start bash "$EXAMPLES/recipe.sh" prepare multi30k

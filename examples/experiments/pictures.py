@@ -1,4 +1,4 @@
-"""Pictures of a leaderboard's comparisons."""
+"""Pictures of comparisons of systems."""
 
 from collections.abc import Mapping, Sequence
 

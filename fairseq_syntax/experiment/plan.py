@@ -1,20 +1,16 @@
-"""A leaderboard's table of systems, read from TOML: what is trained on what, for how long, how it is scored."""
+"""An experiment's file, read from TOML: what is trained on what, for how long, how it is scored."""
 
-import argparse
 import shlex
 import tomllib
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import get_args, get_origin
 
-import fairseq_syntax
-
-EXAMPLES = Path(__file__).resolve().parents[1]
-CHECKOUT = EXAMPLES.parent
-# the plug-in; a copy of the examples takes the one that is installed
-USER_DIR = CHECKOUT / "fairseq_syntax"
-if not USER_DIR.is_dir():
-    USER_DIR = Path(fairseq_syntax.__file__).parent
+NAME = "experiment.toml"
+"""The file in the folder of an experiment."""
+# the plug-in, and the checkout that it may be in
+USER_DIR = Path(__file__).resolve().parents[1]
+CHECKOUT = USER_DIR.parent
 # linear: the head of each word is the one before it; ud: of a parser of Universal Dependencies
 TREES = ("gold", "parser", "random", "linear", "ud")
 # verb of a probe -> what it needs
@@ -29,8 +25,8 @@ _TYPES = {
 }
 
 
-class BoardError(Exception):
-    """The table, or what is there of an earlier run, is not what it should be. The message is for the user."""
+class PlanError(ValueError):
+    """The file, or what is there of an earlier run, is not what it should be. The message is for the user."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +73,58 @@ class Split:
     source: str = ""
     labels: str = ""
     challenge: str = ""
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Raw parallel text: files PREFIX.SOURCE and PREFIX.TARGET, plain or .gz.
+
+    Fields:
+        source, target: codes of the languages.
+        train, valid: prefixes.
+        tests: name of a test set -> prefix.
+    """
+
+    source: str
+    target: str
+    train: str
+    valid: str
+    tests: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Cleaning:
+    """Which training pairs are left out; see `corpus.clean`. Nothing is left out of the other sets.
+
+    Fields:
+        longest: most characters of a side.
+        ratio: how many times longer, for the corpus, one side may be than the other.
+        copies: leave out pairs whose sides are the same.
+        repeated: leave out pairs that were there before.
+        leaks: leave out pairs of which a side is in the validation set or in a test set.
+    """
+
+    longest: int = 1000
+    ratio: int = 4
+    copies: bool = True
+    repeated: bool = True
+    leaks: bool = True
+
+
+@dataclass(frozen=True)
+class Text:
+    """How raw text becomes pieces and trees: the options of `fairseq-syntax preprocess --raw`, by their names."""
+
+    source_tokenizer: str = ""
+    target_tokenizer: str = "moses"
+    lowercase: tuple[str, ...] = ()
+    subword_type: str = "subword_nmt"
+    subword_size: int = 8000
+    parser: str = "none"
+    parser_model: str = ""
+    parser_tagger: str = ""
+    parser_language: str = ""
+    parser_lowercase: bool = False
 
 
 @dataclass(frozen=True)
@@ -147,17 +195,17 @@ class System:
 
 
 @dataclass(frozen=True)
-class Board:
-    """A table of systems.
+class Plan:
+    """An experiment. It begins with raw text ([corpus], [text]), or a script makes its data.
 
     Fields:
-        name: of the corpus; of the folder of results.
+        name: of the corpus.
         path: of the file.
         prepare: script that makes the data, beside the file.
         default_trees: whose data directory systems that read no trees are trained on.
         hashed: files below the output folder that say what was trained on; globs.
-        raw: language of references that are raw text, which translations are made, too, before they are scored
-            (raw_text.py); nothing where they are in tokens.
+        detokenize: tokenizer and language of translations in tokens whose references are raw text; nothing where
+            those are in tokens as well, or the data have a recipe of the text.
         tokenize: sacrebleu's tokenizer, for BLEU.
         curve: over the quality of parses, or none.
         probes: see `Probe`.
@@ -165,15 +213,18 @@ class Board:
 
     name: str
     path: Path
-    prepare: str
-    hashed: tuple[str, ...]
     seeds: tuple[int, ...]
-    splits: dict[str, Split]
     families: dict[str, Family]
     systems: dict[str, System]
-    raw: str = ""
+    splits: dict[str, Split] = field(default_factory=dict)
+    prepare: str = ""
+    hashed: tuple[str, ...] = ()
+    detokenize: dict[str, str] = field(default_factory=dict)
     tokenize: str = "none"
     default_trees: str = "gold"
+    corpus: Corpus | None = None
+    cleaning: Cleaning = Cleaning()
+    text: Text = Text()
     curve: Curve | None = None
     probes: dict[str, Probe] = field(default_factory=dict)
 
@@ -184,21 +235,6 @@ class Board:
 
     def seeds_of(self, system: System) -> tuple[int, ...]:
         return system.seeds or self.seeds
-
-
-def add_places(parser: argparse.ArgumentParser) -> None:
-    """A table, and where its files are."""
-    add = parser.add_argument
-    add("table", type=Path, metavar="TABLE", help="table of systems, such as examples/leaderboard/agreement.toml")
-    add("--output", type=Path, metavar="DIR", help="data, checkpoints, logs (default: outputs/leaderboard/CORPUS)")
-    add("--results", type=Path, metavar="DIR", help="records and translations (default: docs/results/CORPUS)")
-
-
-def places(board: Board, args: argparse.Namespace) -> tuple[Path, Path]:
-    """The output folder and the folder of results."""
-    out = args.output or CHECKOUT / "outputs" / "leaderboard" / board.name
-    results = args.results or CHECKOUT / "docs" / "results" / board.name
-    return out.resolve(), results.resolve()
 
 
 def _fits(value: object, kind: type) -> bool:
@@ -213,22 +249,22 @@ def _fits(value: object, kind: type) -> bool:
 def _build(kind: type, where: str, values: object, **more):
     """A dataclass from a table of the file; unknown and missing keys, and values of another type, are named."""
     if not isinstance(values, dict):
-        raise BoardError(f"{where}: must be a table, such as {{ {fields(kind)[0].name} = … }}")
+        raise PlanError(f"{where}: must be a table, such as {{ {fields(kind)[0].name} = … }}")
     known = {field.name for field in fields(kind)}
     unknown = sorted(values.keys() - (known - more.keys()))
     if unknown:
-        raise BoardError(
+        raise PlanError(
             f"{where}: {unknown[0]} is not a setting; choose among {', '.join(sorted(known - more.keys()))}"
         )
     kinds = {field.name: field.type for field in fields(kind)}
     for key, value in values.items():
         if not _fits(value, kinds[key]):
-            raise BoardError(f"{where}: {key} = {value!r}: give {_TYPES[kinds[key]]}")
+            raise PlanError(f"{where}: {key} = {value!r}: give {_TYPES[kinds[key]]}")
     values = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
     try:
         return kind(**values, **more)
     except TypeError as error:
-        raise BoardError(f"{where}: {str(error).split('__init__() ')[-1]}") from None
+        raise PlanError(f"{where}: {str(error).split('__init__() ')[-1]}") from None
 
 
 def _inherit(path: Path, families: dict) -> None:
@@ -237,91 +273,109 @@ def _inherit(path: Path, families: dict) -> None:
         like = str(values.pop("like", name)) if isinstance(values, dict) else name
         if not isinstance(families.get(like), dict) or "like" in families[like]:
             known = ", ".join(families)
-            raise BoardError(f"{path}: families.{name}: like {like}; choose among {known}, above if it is like another")
+            raise PlanError(f"{path}: families.{name}: like {like}; choose among {known}, above if it is like another")
         families[name] = {**families[like], **values}
 
 
-def read_board(path: Path) -> Board:
+def read_plan(path: Path) -> Plan:
     """Read a table.
 
     Raises:
-        BoardError: it cannot be read, or says something that does not fit; the message names the place.
+        PlanError: it cannot be read, or says something that does not fit; the message names the place.
     """
     try:
         content = tomllib.loads(path.read_text(encoding="utf8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise BoardError(f"{path}: {error}") from None
+        raise PlanError(f"{path}: {error}") from None
     for key in ("splits", "families", "systems", "probes"):
         if not isinstance(content.get(key, {}), dict):
-            raise BoardError(f"{path}: {key} = {content[key]!r}: give a table, [{key}]")
+            raise PlanError(f"{path}: {key} = {content[key]!r}: give a table, [{key}]")
     _inherit(path, content.get("families", {}))
-    parts = {}
+    parts: dict = {}
     for key, kind in (("splits", Split), ("families", Family), ("systems", System), ("probes", Probe)):
         parts[key] = {
             name: _build(kind, f"{path}: {key}.{name}", values, **({"name": name} if kind in (System, Probe) else {}))
             for name, values in content.pop(key, {}).items()
         }
-    curve = content.pop("curve", None)
-    if curve is not None:
-        parts["curve"] = _build(Curve, f"{path}: curve", curve)
-    board = _build(Board, str(path), content, path=path, **parts)
-    for name, family in board.families.items():
+    for key, kind in (("curve", Curve), ("corpus", Corpus), ("cleaning", Cleaning), ("text", Text)):
+        if key in content:
+            parts[key] = _build(kind, f"{path}: {key}", content.pop(key))
+    plan = _of_raw_text(_build(Plan, str(path), content, path=path, **parts))
+    for name, family in plan.families.items():
         _check_family(f"{path}: families.{name}", family)
-    for system in board.systems.values():
-        _check_system(board, system)
-    for probe in board.probes.values():
-        _check_probe(board, probe)
-    if board.curve and (
-        board.curve.split not in board.splits or not board.curve.systems.keys() <= board.systems.keys()
-    ):
-        raise BoardError(f"{path}: curve: its split and its systems must be among those of the table")
-    for options in board.curve.systems.values() if board.curve else ():
+    for system in plan.systems.values():
+        _check_system(plan, system)
+    for probe in plan.probes.values():
+        _check_probe(plan, probe)
+    if plan.curve and (plan.curve.split not in plan.splits or not plan.curve.systems.keys() <= plan.systems.keys()):
+        raise PlanError(f"{path}: curve: its split and its systems must be among those of the table")
+    for options in plan.curve.systems.values() if plan.curve else ():
         _check_options(f"{path}: curve", options)
-    if board.default_trees not in TREES:
-        raise BoardError(f"{path}: default_trees = {board.default_trees!r}; choose among {', '.join(TREES)}")
-    if "valid" not in board.splits:
-        raise BoardError(f"{path}: splits.valid is missing; checkpoints are chosen on it")
-    return board
+    if plan.default_trees not in TREES:
+        raise PlanError(f"{path}: default_trees = {plan.default_trees!r}; choose among {', '.join(TREES)}")
+    if "valid" not in plan.splits:
+        raise PlanError(f"{path}: splits.valid is missing; checkpoints are chosen on it")
+    return plan
+
+
+def _of_raw_text(plan: Plan) -> Plan:
+    """The plan with the places of data that are made of raw text; another plan as it is.
+
+    Raises PlanError: neither raw text nor a script makes the data.
+    """
+    if bool(plan.corpus) == bool(plan.prepare):
+        raise PlanError(f"{plan.path}: give [corpus], with raw text, or prepare, a script that makes the data")
+    if plan.corpus is None:
+        return plan
+    source, target = plan.corpus.source, plan.corpus.target
+    splits = {"valid": Split("valid", f"raw/valid.{target}")}
+    for number, name in enumerate(plan.corpus.tests):
+        subset = f"test{number or ''}"
+        splits[name] = Split(subset, f"raw/{subset}.{target}", f"text/words/{subset}.{source}")
+    kinds = sorted({system.trees for system in plan.systems.values()} & {"linear", "random"})
+    parsed = [] if plan.text.parser == "none" else ["text/*.conllu.gz"]
+    hashed = ["raw/*", "text/codes*", *parsed, *(f"{kind}/*.conllu.gz" for kind in kinds)]
+    return replace(plan, splits=splits, hashed=tuple(hashed), default_trees="parser")
 
 
 def _check_family(where: str, family: Family) -> None:
     for options in (family.train, family.generate):
         _check_options(where, options)
     if set("{}") & set(family.data.replace("{trees}", "")):
-        raise BoardError(f"{where}: data = {family.data!r}: has other braces than {{trees}}")
+        raise PlanError(f"{where}: data = {family.data!r}: has other braces than {{trees}}")
 
 
-def _check_system(board: Board, system: System) -> None:
-    where = f"{board.path}: systems.{system.name}"
-    if system.family not in board.families:
-        raise BoardError(f"{where}: family {system.family}; choose among {', '.join(board.families)}")
+def _check_system(plan: Plan, system: System) -> None:
+    where = f"{plan.path}: systems.{system.name}"
+    if system.family not in plan.families:
+        raise PlanError(f"{where}: family {system.family}; choose among {', '.join(plan.families)}")
     if system.trees not in ("", *TREES):
-        raise BoardError(f"{where}: trees = {system.trees!r}; choose among {', '.join(TREES)}, or leave it out")
+        raise PlanError(f"{where}: trees = {system.trees!r}; choose among {', '.join(TREES)}, or leave it out")
     _check_options(where, system.options)
-    if system.control and system.control not in board.systems:
-        raise BoardError(f"{where}: control {system.control} is not among the systems")
-    if system.control and system.control in {family.baseline for family in board.families.values()}:
-        raise BoardError(f"{where}: control {system.control} is a baseline, which others are compared with anyway")
-    baseline = board.families[system.family].baseline
-    if baseline and baseline not in board.systems:
-        raise BoardError(f"{board.path}: families.{system.family}: baseline {baseline} is not among the systems")
+    if system.control and system.control not in plan.systems:
+        raise PlanError(f"{where}: control {system.control} is not among the systems")
+    if system.control and system.control in {family.baseline for family in plan.families.values()}:
+        raise PlanError(f"{where}: control {system.control} is a baseline, which others are compared with anyway")
+    baseline = plan.families[system.family].baseline
+    if baseline and baseline not in plan.systems:
+        raise PlanError(f"{plan.path}: families.{system.family}: baseline {baseline} is not among the systems")
 
 
-def _check_probe(board: Board, probe: Probe) -> None:
-    where = f"{board.path}: probes.{probe.name}"
+def _check_probe(plan: Plan, probe: Probe) -> None:
+    where = f"{plan.path}: probes.{probe.name}"
     if probe.verb not in VERBS:
-        raise BoardError(f"{where}: verb = {probe.verb!r}; choose among {', '.join(VERBS)}")
+        raise PlanError(f"{where}: verb = {probe.verb!r}; choose among {', '.join(VERBS)}")
     needed = VERBS[probe.verb]
     if not getattr(probe, needed):
-        raise BoardError(f"{where}: {needed} is missing; {probe.verb} needs it")
+        raise PlanError(f"{where}: {needed} is missing; {probe.verb} needs it")
     for what, names, known in (
-        ("systems", probe.systems, board.systems),
-        ("of_families", probe.of_families, board.families),
-        ("inputs", probe.inputs, board.splits),
+        ("systems", probe.systems, plan.systems),
+        ("of_families", probe.of_families, plan.families),
+        ("inputs", probe.inputs, plan.splits),
     ):
         for name in names:
             if name not in known:
-                raise BoardError(f"{where}: {what}: {name}; choose among {', '.join(known)}")
+                raise PlanError(f"{where}: {what}: {name}; choose among {', '.join(known)}")
     for options in (probe.options, *probe.of_families.values()):
         _check_options(where, options)
 
@@ -330,4 +384,4 @@ def _check_options(where: str, options: str) -> None:
     try:
         shlex.split(options)
     except ValueError as error:
-        raise BoardError(f"{where}: options: {error}") from None
+        raise PlanError(f"{where}: options: {error}") from None

@@ -1,6 +1,6 @@
 """Make a small model of a checkpoint, to be bundled with the package.
 
-    python examples/leaderboard/publish.py CHECKPOINT --data DATA_BIN --name agreement-pascal --parser agreement-parser
+    python examples/experiments/publish.py CHECKPOINT --data DATA_BIN --name agreement-pascal --parser agreement-parser
 
 Parameters are kept in half precision, with all options, but no optimizer and no paths of this machine.
 """

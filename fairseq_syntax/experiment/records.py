@@ -1,4 +1,4 @@
-"""What a leaderboard records of a run: how it went, what it ran on, how good it is."""
+"""What is recorded of a run: how it went, what it ran on, how good it is."""
 
 import hashlib
 import importlib.metadata
@@ -13,10 +13,10 @@ from functools import cache
 from pathlib import Path
 
 import sacrebleu
-from board import CHECKOUT, EXAMPLES, BoardError, Split
 
-from fairseq_syntax.evaluate.treebank import Comparison
-from fairseq_syntax.trees import read_conllu, text
+from ..evaluate.treebank import Comparison
+from ..trees import read_conllu, text
+from .plan import CHECKOUT, USER_DIR, PlanError, Split
 
 _JSON = re.compile(r"\| INFO \| (train|valid) \| (\{.*\})$")
 # Freed memory is kept: glibc gives large blocks back to the system, and getting them again, page by page, takes time.
@@ -72,20 +72,21 @@ def _number(value):
 
 
 def environment() -> dict[str, str]:
-    """What the commands of a run are started in."""
-    return {**_DEFAULTS, **os.environ}
+    """What the commands of a run are started in; programs beside this Python are found without an activated venv."""
+    path = os.pathsep.join(filter(None, [os.environ.get("PATH"), str(Path(sys.executable).parent)]))
+    return {**_DEFAULTS, **os.environ, "PATH": path}
 
 
 def hashes(out: Path, hashed: tuple[str, ...]) -> dict[str, str]:
     """Of the text, the parses and what else was trained on: name of a file -> its SHA-256.
 
-    Raises BoardError: a pattern names no file.
+    Raises PlanError: a pattern names no file.
     """
     found = {}
     for pattern in hashed:
         files = [path for path in sorted(out.glob(pattern)) if path.is_file()]
         if not files:
-            raise BoardError(f"hashed: {out} has no file {pattern}; give those that were trained on")
+            raise PlanError(f"hashed: {out} has no file {pattern}; give those that were trained on")
         found |= {str(path.relative_to(out)): _sha256(path) for path in files}
     return found
 
@@ -172,18 +173,18 @@ def scores(hypotheses: list[str], out: Path, split: Split, tokenize: str) -> dic
     """BLEU and chrF with signatures, and agreement where the split has a challenge.
 
     Raises:
-        BoardError: hypotheses and references differ in number, or the challenge is not one.
+        PlanError: hypotheses and references differ in number, or the challenge is not one.
     """
     references = read_lines(out / split.reference)
     if len(hypotheses) != len(references):
-        raise BoardError(f"{out / split.reference}: {len(references)} lines, but {len(hypotheses)} translations")
+        raise PlanError(f"{out / split.reference}: {len(references)} lines, but {len(hypotheses)} translations")
     result = {"BLEU": bleu(hypotheses, references, tokenize), "chrF": _score(sacrebleu.CHRF(), hypotheses, references)}
     if split.challenge:
         judge = _agreement()
         try:
             result["agreement"] = judge.score(judge.read_challenge(out / split.challenge), hypotheses)
         except judge.ScoreError as error:
-            raise BoardError(str(error)) from None
+            raise PlanError(str(error)) from None
     return result
 
 
@@ -203,8 +204,9 @@ def _score(metric, hypotheses: list[str], references: list[str]) -> dict:
 
 @cache
 def _agreement():
-    """The scorer of the agreement corpus."""
-    spec = importlib.util.spec_from_file_location("agreement_score", EXAMPLES / "agreement" / "score.py")
+    """The scorer of the agreement corpus, among the examples: in a wheel in the package, in a checkout beside it."""
+    places = (folder / "examples" / "agreement" / "score.py" for folder in (USER_DIR, CHECKOUT))
+    spec = importlib.util.spec_from_file_location("agreement_score", next(filter(Path.is_file, places)))
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # its dataclasses look themselves up
     spec.loader.exec_module(module)

@@ -1,0 +1,108 @@
+"""Experiments: from parallel text, raw or prepared, to an answer with its tests.
+
+from fairseq_syntax.experiment import Experiment
+for record in Experiment("study").run():
+    print(record["system"], record["seed"], record["scores"]["test"]["BLEU"])
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from . import corpus, schedule
+from .answer import answer
+from .plan import NAME, PlanError, read_plan
+from .run import Run, RunError, load, read_records
+
+
+class Experiment:
+    """An experiment in a folder.
+
+    Args:
+        place: the folder, which holds experiment.toml, or another file like that one.
+        output: folder of data, checkpoints, logs and reports; None: that of experiment.toml, or outputs/NAME.
+        results: folder of records and translations; None: `results` in the output folder.
+
+    Raises ValueError: the file is missing or wrong.
+    """
+
+    def __init__(self, place: str | Path, output: str | Path | None = None, results: str | Path | None = None):
+        place = Path(place)
+        self.plan = read_plan(place / NAME if place.is_dir() else place)
+        own = place if place.is_dir() else Path("outputs", self.plan.name)
+        self.out = Path(output or own).resolve()
+        self.results = Path(results).resolve() if results else self.out / "results"
+        self.failed: dict[str, str] = {}
+
+    def runs(self, only: Sequence[str] = (), gpu: bool = False) -> list[Run]:
+        """The runs, or those that are named: systems, or runs such as pascal-2. Raises ValueError: a wrong record."""
+        runs = schedule.chosen_runs(self.plan, self.out, self.results, only, () if gpu else ("--cpu",))
+        read_records(self.plan, self.results, {run.record for run in runs})
+        return runs
+
+    def prepare(self) -> None:
+        """Make the data, unless they are there. Raises ValueError: they cannot be made."""
+        with schedule.held_folder(self.out) as held:
+            done = self.out / "prepared"
+            if done.exists():
+                return
+            if self.plan.corpus is None:
+                schedule.prepare_by_script(self.plan, self.out, held)
+            else:
+                corpus.prepare(self.plan, self.out, held)
+            done.touch()
+
+    def run(
+        self, only: Sequence[str] = (), jobs: int | None = None, gpu: bool = False, every: float = 60
+    ) -> list[dict]:
+        """Train, translate and score what has no record yet; returns all records. What failed is in `failed`.
+
+        Args:
+            only: see `runs`.
+            jobs: trainings at a time, with one thread each; None: one a core.
+            gpu: train and translate on a GPU.
+            every: seconds between two lines of progress.
+
+        Raises ValueError: the data cannot be made, or a record is wrong.
+        """
+        jobs = jobs or os.cpu_count() or 1
+        runs = self.runs(only, gpu)
+        if any(not run.record.exists() for run in runs):
+            self.prepare()
+            self.failed = schedule.run_all(runs, jobs, every)
+        return [load(run.record) for run in runs if run.record.exists()]
+
+    def answer(self) -> list[str]:
+        """Write the reports; see `answer.answer`. Nothing without data here, for the references are missing."""
+        if not (self.out / "prepared").exists():
+            return []
+        with schedule.held_folder(self.out, "lock-of-reports"):
+            return answer(self.plan, self.out, self.results)
+
+    def model(self, system: str | None = None, ensemble: bool = False) -> tuple[str, str]:
+        """Data directory and checkpoint of the run that is best on the validation set; several joined with colons.
+
+        Args:
+            system: of this one; None: of all that read a parser's trees, or none.
+            ensemble: all seeds of its system together.
+
+        Raises ValueError: there is no such system, no record yet, or its checkpoint is not here.
+        """
+        own = [name for name, each in self.plan.systems.items() if each.trees not in ("linear", "random")]
+        if system is not None and system not in own:
+            raise PlanError(f"--system {system}: choose among {', '.join(own)}")
+        records = {run.name: load(run.record) for run in self.runs() if run.record.exists()}
+        done = [run for run in self.runs([system] if system else own) if run.name in records]
+        if not done:
+            whose = f"{self.out}: no run{f' of {system}' if system else ''} is finished"
+            raise PlanError(f"{whose}; run fairseq-syntax experiment {self.out}")
+        best = max(done, key=lambda run: records[run.name]["scores"]["valid"]["BLEU"]["score"])
+        chosen = [run for run in done if run.system == best.system] if ensemble else [best]
+        paths = [run.checkpoint(records[run.name]["checkpoint"]["chosen"]) for run in chosen]
+        for path in paths:
+            if not path.is_file():
+                raise PlanError(f"{path}: the checkpoint is not here; give the folder where it was trained")
+        return str(best.data), os.pathsep.join(map(str, paths))
+
+
+__all__ = ["Experiment", "PlanError", "Run", "RunError"]

@@ -1,0 +1,241 @@
+"""From raw parallel text to the data directories that the systems of an experiment train on."""
+
+import shutil
+import sys
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..data.text.tokenizers import normalize
+from ..files import link_or_copy, written
+from ..trees.text import read_lines
+from .plan import Cleaning, Corpus, Plan, PlanError, Text
+from .run import RunError, call
+
+_PERTURBED = {"linear": "right", "random": "random"}
+# scripts in which a language is not written; enough to see that languages are exchanged
+_SCRIPTS = {
+    **dict.fromkeys(("ja", "zh"), ("CJK", "HIRAGANA", "KATAKANA")),
+    **dict.fromkeys(("ru", "uk", "bg", "sr", "mk", "be", "kk"), ("CYRILLIC",)),
+    **dict.fromkeys(("ar", "fa", "ur"), ("ARABIC",)),
+    **{"ko": ("HANGUL",), "el": ("GREEK",), "he": ("HEBREW",), "hi": ("DEVANAGARI",), "ne": ("DEVANAGARI",)},
+    **{"th": ("THAI",), "ta": ("TAMIL",), "te": ("TELUGU",), "bn": ("BENGALI",), "am": ("ETHIOPIC",)},
+}
+
+
+def text_of(prefix: str, language: str) -> Path:
+    """The file of one side of a text, plain or .gz. Raises FileNotFoundError: there is none."""
+    for path in (Path(f"{prefix}.{language}"), Path(f"{prefix}.{language}.gz")):
+        if path.is_file():
+            return path
+    raise FileNotFoundError(f"{prefix}.{language}: no such text; check the prefix and the language")
+
+
+def read_pairs(prefix: str, corpus: Corpus) -> list[tuple[str, str]]:
+    """The pairs of a text, normalised. Raises ValueError: its sides differ in length, or it has none."""
+    paths = [text_of(prefix, language) for language in (corpus.source, corpus.target)]
+    sides = [[normalize(line) for line in read_lines(path)] for path in paths]
+    if len(sides[0]) != len(sides[1]):
+        raise PlanError(
+            f"{paths[0]}: {len(sides[0])} lines, but {paths[1]} has {len(sides[1])}; each translation must be on the "
+            "same line as its source"
+        )
+    if not sides[0]:
+        raise PlanError(f"{paths[0]}: holds no sentence")
+    return list(zip(*sides, strict=True))
+
+
+def check(corpus: Corpus) -> dict[str, list[tuple[str, str]]]:
+    """The pairs of every set, by its name. Raises ValueError: see `read_pairs`; or a set is used twice, or swapped."""
+    prefixes = {"train": corpus.train, "valid": corpus.valid, **corpus.tests}
+    places: dict[Path, str] = {}
+    for name, prefix in prefixes.items():
+        other = places.setdefault(text_of(prefix, corpus.source).resolve(), name)
+        if other != name:
+            raise PlanError(f"{prefix}: is given for {other} and for {name}; give each a text of its own")
+    pairs = {name: read_pairs(prefix, corpus) for name, prefix in prefixes.items()}
+    for name, some in pairs.items():
+        _check_scripts(prefixes[name], corpus, some)
+    words = [Counter(word for pair in pairs["train"] for word in pair[side].lower().split()) for side in (0, 1)]
+    for name in pairs.keys() - {"train"}:
+        own, crossed = (
+            sum(
+                word in words[side ^ other]
+                for pair in pairs[name]
+                for side in (0, 1)
+                for word in pair[side].lower().split()
+            )
+            for other in (0, 1)
+        )
+        if crossed > own:
+            raise PlanError(f"{prefixes[name]}: its languages are exchanged, compared with {corpus.train}; rename them")
+    return pairs
+
+
+def _check_scripts(prefix: str, corpus: Corpus, pairs: list[tuple[str, str]]) -> None:
+    languages = corpus.source, corpus.target
+    letters = [[c for pair in pairs[:500] for c in pair[side] if c.isalpha()] for side in (0, 1)]
+    shares = [
+        [
+            sum(unicodedata.name(c, "").startswith(_SCRIPTS[language]) for c in some) / max(len(some), 1)
+            for some in letters
+        ]
+        for language in languages
+        if language in _SCRIPTS
+    ]
+    known = [language for language in languages if language in _SCRIPTS]
+    for language, share in zip(known, shares, strict=True):
+        own = languages.index(language)
+        if share[own] < 0.1 < share[1 - own]:
+            raise PlanError(
+                f"{prefix}.{language}: not in the script of {language}, but {prefix}.{languages[1 - own]} is"
+            )
+
+
+def clean(
+    pairs: list[tuple[str, str]], held_out: list[tuple[str, str]], cleaning: Cleaning
+) -> tuple[list[tuple[str, str]], Counter]:
+    """Training pairs that are fit to learn of, and how many are left out, by reason.
+
+    Args:
+        pairs: normalised.
+        held_out: pairs of the other sets.
+        cleaning: see there.
+    """
+    characters = [sum(len(pair[side]) for pair in pairs) for side in (0, 1)]
+    usual = characters[0] / max(characters[1], 1) or 1
+    known = [{pair[side] for pair in held_out} for side in (0, 1)]
+    seen: set[tuple[str, str]] = set()
+    kept, left_out = [], Counter()
+    for pair in pairs:
+        source, target = pair
+        ratio = len(source) / max(len(target), 1) / usual
+        reasons = {
+            "empty": not (source and target),
+            "too long": max(len(source), len(target)) > cleaning.longest,
+            "length ratio": not 1 / cleaning.ratio <= ratio <= cleaning.ratio,
+            "target = source": cleaning.copies and source.lower() == target.lower(),
+            "repeated": cleaning.repeated and pair in seen,
+            "in a test set": cleaning.leaks and (source in known[0] or target in known[1]),
+        }
+        seen.add(pair)
+        reason = next((name for name, found in reasons.items() if found), None)
+        if reason:
+            left_out[reason] += 1
+        else:
+            kept.append(pair)
+    return kept, left_out
+
+
+def prepare(plan: Plan, out: Path, held: int) -> None:
+    """Clean the text, and make the data directories. Raises ValueError: the text is not fit; RunError: a step fails."""
+    corpus = plan.corpus
+    pairs = check(corpus)
+    kept, left_out = clean(
+        pairs["train"], [pair for name in pairs if name != "train" for pair in pairs[name]], plan.cleaning
+    )
+    said = ", ".join(f"{number:,} {reason}" for reason, number in left_out.most_common()) or "none left out"
+    print(f"{corpus.train}: {len(kept):,} of {len(pairs['train']):,} pairs kept ({said})", file=sys.stderr, flush=True)
+    if not kept:
+        raise PlanError(f"{corpus.train}: no pair is left; see [cleaning] in {plan.path}")
+    sets = [kept, pairs["valid"], *(pairs[name] for name in corpus.tests)]
+    for name, some in zip(subsets(plan), sets, strict=True):
+        for side, language in enumerate((corpus.source, corpus.target)):
+            with written(str(out / "raw" / f"{name}.{language}")) as file:
+                file.writelines(pair[side] + "\n" for pair in some)
+    _make(plan, out, held)
+
+
+def _make(plan: Plan, out: Path, held: int) -> None:
+    """Run `commands`, with a line for each step, and what they warn of."""
+    log, told = out / "prepare.log", ""
+    for command in commands(plan, out):
+        if command[0] == "link":
+            _link(*map(Path, command[1:]))
+            continue
+        step = "tokens, pieces, trees and data" if "--raw" in command else f"{Path(command[-2]).name} trees"
+        step = {"perturb": f"{Path(command[-2]).parent.name} trees"}.get(command[1], step)
+        if step != told and "--only-syntax" not in command:
+            print(f"making {step}; log: {log}", file=sys.stderr, flush=True)
+            told = step
+        with open(log, "ab") as file:
+            begin = file.tell()
+            ended = call(command, file, file, pass_fds=(held,))
+        said = log.read_bytes()[begin:].decode(errors="replace").splitlines()
+        for line in said:
+            if ": warning: " in line:
+                print(line, file=sys.stderr)
+        if ended:
+            last = next((line for line in reversed(said) if line.startswith("fairseq-syntax")), "".join(said[-1:]))
+            raise RunError(f"the data could not be made: {last[:600]}")
+
+
+def subsets(plan: Plan) -> list[str]:
+    """Names of the sets in the output folder: train, valid, test, test1, …"""
+    return ["train", "valid", *(f"test{number or ''}" for number in range(len(plan.corpus.tests)))]
+
+
+def commands(plan: Plan, out: Path) -> Iterator[list[str]]:
+    """The commands that make the data of clean text; `link FOLDER COPY` copies a data directory."""
+    source, target, names = plan.corpus.source, plan.corpus.target, subsets(plan)
+    whose = ["fairseq-syntax", "preprocess", "--source-lang", source, "--target-lang", target]
+
+    def prefixes(folder: Path) -> list[str]:
+        tests = ",".join(str(folder / name) for name in names[2:])
+        return ["--trainpref", str(folder / "train"), "--validpref", str(folder / "valid"), "--testpref", tests]
+
+    data = out / "data-bin-parser"
+    yield [
+        *whose,
+        "--raw",
+        str(out / "text"),
+        *prefixes(out / "raw"),
+        *_options(plan.text),
+        "--destdir",
+        str(data),
+        "--overwrite",
+    ]
+    for kind in sorted({system.trees for system in plan.systems.values()} & _PERTURBED.keys()):
+        for name in names:
+            tree, text = f"{name}.{source}.conllu.gz", f"{name}.{source}"
+            yield [
+                "fairseq-syntax",
+                "perturb",
+                "--trees",
+                _PERTURBED[kind],
+                "--input",
+                str(out / "text" / tree),
+                "--output",
+                str(out / kind / tree),
+                "--overwrite",
+            ]
+            yield ["link", str(out / "text" / text), str(out / kind / text)]
+        yield ["link", str(data), str(out / f"data-bin-{kind}")]
+        yield [
+            *whose,
+            "--only-syntax",
+            *prefixes(out / kind),
+            "--destdir",
+            str(out / f"data-bin-{kind}"),
+            "--overwrite",
+        ]
+
+
+def _options(text: Text) -> Iterator[str]:
+    for name, value in vars(text).items():
+        option = f"--{name.replace('_', '-')}"
+        if value is True:
+            yield option
+        elif isinstance(value, tuple) and value:
+            yield from (option, *value)
+        elif value:
+            yield from (option, str(value))
+    yield "--joined-dictionary"
+
+
+def _link(old: Path, new: Path) -> None:
+    if new.is_dir():
+        shutil.rmtree(new)
+    new.unlink(missing_ok=True)
+    link_or_copy(old, new)

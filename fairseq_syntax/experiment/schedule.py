@@ -1,0 +1,228 @@
+"""The runs of an experiment: which are left, some of them at a time, how long they may take."""
+
+import json
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from ..files import lock, written
+from .plan import Plan, PlanError
+from .records import environment
+from .run import Run, RunError, call, end_children, load, status
+
+OVERHEAD = 1.15
+"""Of validation and translation: minutes of a run by those of its updates."""
+_TIMED, _BEFORE = 30, 10  # updates that are made to time them, and those of them that do not count
+_SPEED = re.compile(r'train_inner \| .*"wps": "([\d.]+)".*"wpb": "([\d.]+)"')
+
+
+def chosen_runs(
+    plan: Plan, out: Path, results: Path, only: Sequence[str] = (), device: tuple[str, ...] = ("--cpu",)
+) -> list[Run]:
+    """The runs of an experiment, or those of the systems, or runs such as pascal-2, that `only` names.
+
+    Raises PlanError: there is no such run.
+    """
+    runs = [Run(plan, system, seed, out, results, device) for system, seed in plan.runs()]
+    for name in only:
+        if not any(name in (run.name, run.system.name) for run in runs):
+            known = ", ".join(dict.fromkeys(run.system.name for run in runs))
+            raise PlanError(f"--only {name}: choose among {known}, or a run of theirs, such as {runs[0].name}")
+    return [run for run in runs if not only or {run.name, run.system.name} & set(only)]
+
+
+@contextmanager
+def held_folder(out: Path, name: str = "lock") -> Iterator[int]:
+    """Hold a lock of an output folder, and give its number: a child that inherits it holds the lock, too.
+
+    Another process that holds it is waited for.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    with open(out / name, "a") as file:
+        told = False
+        while True:
+            try:
+                lock(file, "")
+                break
+            except BlockingIOError:
+                if not told:
+                    print(f"{out}: another process is at work here; waiting for it", file=sys.stderr, flush=True)
+                told = True
+                time.sleep(2)
+        yield file.fileno()
+
+
+def prepare_by_script(plan: Plan, out: Path, held: int) -> None:
+    """Make the data with the script of the plan. Raises RunError: it fails."""
+    log = out / "prepare.log"
+    say(f"preparing the data: {plan.prepare}; its log: {log}")
+    variables = {**environment(), "OUT": str(out)}
+    with open(log, "wb") as file:
+        command = ["bash", str(plan.path.resolve().parent / plan.prepare)]
+        ended = call(command, file, file, env=variables, pass_fds=(held,))
+    if ended:
+        last = log.read_text(encoding="utf8", errors="replace").splitlines()[-1:]
+        raise RunError(f"{plan.prepare} ended with {ended}; {log} ends: {''.join(last)[:300]}")
+
+
+def say(what: str) -> None:
+    """Tell the user how the work goes."""
+    print(what, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def at_once(jobs: int) -> Iterator[ThreadPoolExecutor]:
+    """So many workers; after an interrupt or an error, what they have started is ended."""
+    pool = ThreadPoolExecutor(jobs)
+    try:
+        yield pool
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        end_children()
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def run_all(runs: list[Run], jobs: int, every: float = 60) -> dict[str, str]:
+    """Finish all runs without a record, `jobs` at a time; returns those that failed, and why.
+
+    A run that another process works at is left to that one. Every `every` seconds a line tells how far the work is.
+    """
+    failed: dict[str, str] = {}
+    active: dict[str, tuple[Run, float]] = {}
+    guard = threading.Lock()
+
+    def work(run: Run) -> None:
+        with run.held() as mine:
+            if not mine or run.record.exists():
+                return
+            with guard:
+                active[run.name] = (run, time.monotonic())
+            try:
+                run.finish()
+                score = load(run.record)["scores"]["valid"]["BLEU"]["score"]
+                say(f"{run.name}: done, valid BLEU {score:.1f}")
+            except Exception as error:  # nobody else reads what a thread raises
+                foreseen = isinstance(error, (OSError, ValueError))
+                failed[run.name] = reason = str(error) if foreseen else f"{type(error).__name__}: {error}"
+                say(f"{run.name}: failed: {reason}")
+            finally:
+                with guard:
+                    del active[run.name]
+
+    with at_once(jobs) as pool:
+        futures = {pool.submit(work, run) for run in runs if not run.record.exists()}
+        while futures:
+            futures = wait(futures, timeout=every, return_when=FIRST_COMPLETED).not_done
+            with guard:
+                now = dict(active)
+            if now:
+                say(_progress(runs, now, len(failed), jobs))
+    return failed
+
+
+def _progress(runs: list[Run], active: dict[str, tuple[Run, float]], failed: int, jobs: int) -> str:
+    """A line: how many are done, what is being done, how long the rest may take."""
+    done = [run for run in runs if run.record.exists()]
+    words = [f"{len(done)} of {len(runs)} done"] + ([f"{failed} failed"] if failed else [])
+    words += [f"{name}: {status(run)}" for name, (run, _) in active.items()]
+    left = minutes_left(runs)
+    if left is not None:
+        for run, started in active.values():
+            # what takes longer than expected is near its end
+            left -= min((time.monotonic() - started) / 60, 0.9 * (minutes_left([run]) or 0))
+        words.append(f"about {duration(max(left / jobs, 1))} left")
+    return " | ".join(words)
+
+
+def duration(minutes: float) -> str:
+    """Minutes, or hours, as a reader would write them."""
+    return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"
+
+
+# --- how long ---------------------------------------------------------------------------------------------------------
+
+
+def minutes_left(runs: list[Run]) -> float | None:
+    """Minutes of all runs without a record, one after the other: by records, or else by timed updates; or unknown."""
+    spent: dict[str, list[float]] = {}
+    for run in runs:
+        if run.record.exists():
+            minutes = sum(load(run.record)["minutes"].values())
+            for name in (run.system.name, run.system.family):
+                spent.setdefault(name, []).append(minutes)
+    total = 0.0
+    for run in runs:
+        if run.record.exists():
+            continue
+        timed = _timed(run)
+        known = spent.get(run.system.name) or ([timed] if timed else spent.get(run.system.family))
+        if not known:
+            return None
+        total += sum(known) / len(known)
+    return total
+
+
+def _timed(run: Run) -> float | None:
+    """Minutes of a run by its timed updates, if they were timed."""
+    if run.system.name not in _read(run.out):
+        return None
+    update, start = _read(run.out)[run.system.name]
+    # one more start for each set that is translated
+    return (update * run.family.max_updates * OVERHEAD + start * (1 + len(run.plan.splits))) / 60
+
+
+def _read(out: Path) -> dict[str, list[float]]:
+    path = out / "seconds.json"
+    return json.loads(path.read_text(encoding="utf8")) if path.exists() else {}
+
+
+def time_updates(runs: Iterable[Run], jobs: int) -> None:
+    """Time updates of each system, `jobs` at a time, and keep the seconds in the output folder.
+
+    These are the seconds of an update, and until the first one. A system that fails has none.
+    """
+    first = {run.system.name: run for run in reversed(list(runs))}
+    if not first:
+        return
+    out = next(iter(first.values())).out
+    known = _read(out)
+    left = [run for name, run in first.items() if name not in known]
+    with at_once(jobs) as pool:
+        for run, seconds in zip(left, pool.map(_seconds, left), strict=True):
+            if seconds is not None:
+                known[run.system.name] = seconds
+    if left:
+        with written(str(out / "seconds.json")) as file:
+            json.dump(known, file, indent=1)
+
+
+def _seconds(run: Run) -> list[float] | None:
+    began = time.monotonic()
+    with TemporaryDirectory() as folder:
+        log = Path(folder, "train.log")
+        command = [*run.train_command(), "--max-update", str(_TIMED), "--log-interval", str(_BEFORE), "--no-save"]
+        command += ["--disable-validation", "--save-dir", folder]
+        with open(log, "wb") as file:
+            ended = call(command, file, subprocess.STDOUT)
+        text = log.read_text(encoding="utf8", errors="replace")
+    # tokens per second, tokens per update
+    speeds = [(float(wps), float(wpb)) for wps, wpb in _SPEED.findall(text)][1:]
+    if ended or not speeds:
+        return None  # its training will tell why
+    update = sum(wpb / wps for wps, wpb in speeds) / len(speeds)
+    return [round(update, 4), round(max(time.monotonic() - began - _TIMED * update, 0), 1)]
+
+
+def when(minutes: float) -> str:
+    """The time of day when so many minutes are over."""
+    return f"{datetime.now() + timedelta(minutes=minutes):%a %H:%M}"

@@ -1,0 +1,247 @@
+"""The first file of an experiment: settings for a corpus of this size, and the systems that are asked for."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..files import written
+from .corpus import read_pairs, text_of
+from .plan import NAME, Cleaning, Corpus, PlanError, Text, read_plan
+
+
+@dataclass(frozen=True)
+class Size:
+    """What depends on the number of training pairs.
+
+    Fields:
+        pairs: up to so many.
+        merges: of subword-nmt, both sides together.
+        updates: of 2,048 tokens, on one core.
+        warmup: updates until the learning rate is highest.
+        dropout: of the Transformers.
+        validate: epochs between two validations.
+    """
+
+    pairs: float
+    merges: int
+    updates: int
+    warmup: int
+    dropout: float
+    validate: int
+
+
+# docs/corpus.md says which were measured
+SIZES = (
+    Size(6_000, 1_000, 1_000, 200, 0.3, 5),
+    Size(20_000, 2_000, 4_000, 400, 0.3, 3),
+    Size(60_000, 4_000, 8_000, 1_000, 0.3, 2),
+    Size(float("inf"), 8_000, 16_000, 1_000, 0.1, 1),
+)
+
+
+@dataclass(frozen=True)
+class Known:
+    """A system of `SYSTEMS`: its family, its options, and whether it reads trees, while it is trained at least."""
+
+    family: str
+    options: str
+    parsed: bool = False
+
+
+SYSTEMS = {
+    "transformer": Known("transformer", "--arch transformer_iwslt_de_en"),
+    "pascal": Known(
+        "transformer",
+        "--arch pascal_transformer_iwslt_de_en --pascal-heads 2 0 0 0 --pascal-parent-ignoring 0.1",
+        True,
+    ),
+    "tag": Known("transformer", "--arch tag_transformer_iwslt_de_en", True),
+    "dasa": Known("transformer", "--arch dasa_transformer_iwslt_de_en", True),
+    "sdatt_transformer": Known("transformer", "--arch sdatt_transformer_iwslt_de_en", True),
+    "lisa": Known(
+        "transformer",
+        "--arch lisa_transformer_iwslt_de_en --criterion label_smoothed_cross_entropy_with_heads",
+        True,
+    ),
+    "nmt_lstm": Known("recurrent", "--arch nmt_lstm"),
+    "fa_nmt_shared": Known("recurrent", "--arch fa_nmt_shared --sa-scaled-heads"),
+    "sa_nmt_shared": Known("recurrent", "--arch sa_nmt_shared --sa-scaled-heads --sa-root-scores query"),
+    "global_att": Known("directed", "--arch global_att"),
+    "sdatt": Known("directed", "--arch sdatt", True),
+    "chen17": Known("directed", "--arch chen17", True),
+}
+"""Systems that `experiment --systems` knows; others are added in the file."""
+BASELINES = {"transformer": "transformer", "recurrent": "nmt_lstm", "directed": "global_att"}
+"""Family -> the system that its others are compared with."""
+_CONTROLS = {"linear": "the head of every word is the word before it", "random": "trees are random"}
+
+_TRANSFORMER = """
+[families.transformer]
+baseline = "transformer"
+max_updates = {updates}
+annealed = true                  # the learning rate falls to zero at the last update
+train = \"\"\"--share-all-embeddings --encoder-normalize-before --decoder-normalize-before
+    --encoder-layers 4 --decoder-layers 4 --encoder-embed-dim 128 --decoder-embed-dim 128
+    --encoder-ffn-embed-dim 512 --decoder-ffn-embed-dim 512 --encoder-attention-heads 4 --decoder-attention-heads 4
+    --dropout {dropout} --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 1.0 --lr 3e-3
+    --lr-scheduler polynomial_decay --warmup-updates {warmup} --total-num-update {{updates}}
+    --criterion label_smoothed_cross_entropy --label-smoothing 0.1 --max-tokens 2048{validation}\"\"\"
+generate = "--beam 5 --max-len-a 1.5 --max-len-b 10 --max-tokens 4096 --remove-bpe"
+"""
+_RECURRENT = """
+[families.{name}]
+baseline = "{baseline}"
+max_updates = {updates}
+annealed = true
+train = \"\"\"--share-all-embeddings --encoder-embed-dim 200 --encoder-hidden-size 160 --decoder-embed-dim 200
+    --encoder-layers 1 --decoder-layers 1 --decoder-hidden-size 320 --init-range 0.15
+    --embedding-dropout 0.3 --annotation-dropout 0.3 --dropout 0.3 --optimizer adam --clip-norm 1.0 --lr 2e-3
+    --lr-scheduler polynomial_decay --warmup-updates {warmup} --total-num-update {{updates}}
+    --criterion cross_entropy --batch-size 64{validation}\"\"\"
+generate = "--beam 5 --max-len-a 1.5 --max-len-b 10 --batch-size 64 --remove-bpe"
+"""
+_VALIDATION = """
+    --validate-interval {validate} --eval-bleu --eval-tokenized-bleu --eval-bleu-remove-bpe
+    --eval-bleu-args '{{"beam": 1, "max_len_a": 1.5, "max_len_b": 10}}'
+    --best-checkpoint-metric bleu --maximize-best-checkpoint-metric"""
+_TOKENIZERS = {"ja": "mecab"}
+_SCORED = {"ja": "ja-mecab", "zh": "zh", "ko": "ko-mecab"}
+
+
+def names_of_tests(prefixes: Sequence[str]) -> dict[str, str]:
+    """Names of test sets, those of their files -> prefixes. Raises PlanError: two have the same name."""
+    named = {Path(prefix).name: str(Path(prefix).resolve()) for prefix in prefixes}
+    if len(named) < len(prefixes) or {"train", "valid"} & named.keys():
+        raise PlanError("--test: give files of different names, which are not train or valid")
+    return named
+
+
+def with_rivals(systems: Sequence[str], controls: bool, parsed: bool) -> list[str]:
+    """The systems, each family's baseline before them, and with `controls` those without their syntax after each.
+
+    Raises PlanError: an unknown one, or one that needs trees where there is no parser.
+    """
+    free = ", ".join(name for name, known in SYSTEMS.items() if not known.parsed)
+    found: list[str] = []
+    for name in systems:
+        if name not in SYSTEMS:
+            raise PlanError(f"--systems {name}: choose among {', '.join(SYSTEMS)}; others are added in {NAME}")
+        known = SYSTEMS[name]
+        if known.parsed and not parsed:
+            raise PlanError(
+                f"--systems {name}: learns from trees; give a --parser of the source, or choose among {free}"
+            )
+        found += [BASELINES[known.family], name]
+        if controls and known.parsed:
+            found += [f"{name}-{kind}" for kind in _CONTROLS]
+    return list(dict.fromkeys(found))
+
+
+def write_plan(folder: Path, corpus: Corpus, text: Text, systems: Sequence[str], controls: bool = False) -> Path:
+    """Write the file of an experiment about a corpus into its folder.
+
+    Raises ValueError: the training text is not parallel, or there is no such system; FileExistsError: a file is there;
+    FileNotFoundError: a text is not there.
+    """
+    path = folder / NAME
+    if path.exists():
+        raise FileExistsError(f"{path}: exists already; leave out the text to go on with it, or name another folder")
+    names = with_rivals(systems, controls, text.parser != "none")
+    for prefix in (corpus.valid, *corpus.tests.values()):
+        for language in (corpus.source, corpus.target):
+            text_of(prefix, language)
+    pairs = len(read_pairs(corpus.train, corpus))
+    size = next(size for size in SIZES if pairs <= size.pairs)
+    content = _head(folder.resolve().name, pairs, corpus) + _texts(corpus, text, size)
+    lines = [_system(name, f"{name}-linear" if f"{name}-linear" in names else "") for name in names]
+    content += _families(names, size) + "\n[systems]\n" + "".join(lines)
+    with written(str(path)) as file:
+        file.write(content)
+    try:
+        read_plan(path)
+    except PlanError:
+        path.unlink()
+        raise
+    return path
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{_key(name)} = {_toml(each)}" for name, each in value.items()) + " }"
+    if isinstance(value, (tuple, list)):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return str(value)
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch("[A-Za-z0-9_-]+", name) else _toml(name)
+
+
+def _lines(values: dict[str, tuple[object, str]]) -> str:
+    return "".join(f"{f'{name} = {_toml(value)}':<32} # {what}\n" for name, (value, what) in values.items())
+
+
+def _head(name: str, pairs: int, corpus: Corpus) -> str:
+    scored = _SCORED.get(corpus.target, "13a")
+    return (
+        f"# An experiment of fairseq-syntax with {pairs:,} training pairs. Everything here can be edited before\n"
+        "# the first training; afterwards, a run that was begun with other settings is refused. See docs/corpus.md.\n"
+        + _lines(
+            {
+                "name": (name, "of the corpus, in records"),
+                "seeds": ([1, 2, 3], "each system is trained with these"),
+                "tokenize": (scored, "of sacrebleu, for BLEU of detokenized text"),
+            }
+        )
+    )
+
+
+def _texts(corpus: Corpus, text: Text, size: Size) -> str:
+    cleaning = Cleaning()
+    settings = {name: value for name, value in vars(text).items() if value not in ("", (), False)}
+    settings |= {"subword_size": size.merges}
+    settings["target_tokenizer"] = _TOKENIZERS.get(corpus.target, text.target_tokenizer)
+    return (
+        f"\n[corpus]\nsource = {_toml(corpus.source)}\ntarget = {_toml(corpus.target)}\ntrain = {_toml(corpus.train)}\n"
+        f"valid = {_toml(corpus.valid)}\ntests = {_toml(corpus.tests)}\n\n"
+        "[cleaning]                       # of training pairs; nothing is left out of the other sets\n"
+        + _lines(
+            {
+                "longest": (cleaning.longest, "characters of a side"),
+                "ratio": (cleaning.ratio, "one side this much longer than usual is left out"),
+                "copies": (cleaning.copies, "leave out pairs whose sides are the same"),
+                "repeated": (cleaning.repeated, "leave out pairs that were there before"),
+                "leaks": (cleaning.leaks, "leave out pairs of which a side is in another set"),
+            }
+        )
+        + "\n[text]                           # options of fairseq-syntax preprocess --raw\n"
+        + "".join(f"{name} = {_toml(value)}\n" for name, value in settings.items())
+    )
+
+
+def _families(names: Sequence[str], size: Size) -> str:
+    needed = {SYSTEMS[name].family for name in names if name in SYSTEMS}
+    validation = _VALIDATION.format(validate=size.validate)
+    common = {"updates": size.updates, "warmup": size.warmup, "validation": validation}
+    parts = []
+    for name, baseline in BASELINES.items():
+        if name in needed:
+            form = _TRANSFORMER if name == "transformer" else _RECURRENT
+            parts.append(form.format(name=name, baseline=baseline, dropout=size.dropout, **common))
+    return "".join(parts)
+
+
+def _system(name: str, control: str) -> str:
+    """The line of a system, or of a control, which is called after its system and its kind of trees."""
+    of, _, kind = name.partition("-")
+    known = SYSTEMS[of]
+    trees = kind or ("parser" if known.parsed else "")
+    values = {"family": known.family, "options": known.options, **({"trees": trees} if trees else {})}
+    if control:
+        values["control"] = control
+    return (f"# {of}, but {_CONTROLS[kind]}\n" if kind else "") + f"{name} = {_toml(values)}\n"

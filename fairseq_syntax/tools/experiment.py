@@ -1,0 +1,185 @@
+"""fairseq-syntax experiment: from raw parallel text to a report on which system is better, and by how much.
+
+The first call, which names the text, writes FOLDER/experiment.toml: settings for a corpus of this size, the systems and
+their baselines. Then it cleans the training pairs, makes the data, says how long it will take, and trains, translates
+and scores every system with several seeds. It ends with FOLDER/report.html and report.txt. Later calls need FOLDER
+alone; one that was stopped resumes, and no finished run is repeated. Several processes may work at one folder.
+
+examples:
+  fairseq-syntax experiment study --source en --target sw --train raw/train --valid raw/dev --test raw/test \\
+      --systems pascal tag --parser spacy --parser-model en_core_web_sm
+  fairseq-syntax experiment study
+  fairseq-syntax experiment study --list
+  fairseq-syntax experiment study --only pascal-2 --gpu
+  fairseq-syntax experiment examples/experiments/agreement.toml --results docs/results/agreement
+"""
+
+import argparse
+import os
+import re
+import shlex
+from pathlib import Path
+
+from .verb import Verb, add_parsers, positive
+
+_TEXT = ("source", "target", "train", "valid", "test")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("folder", type=Path, metavar="FOLDER", help="folder of the experiment, or a file like its experiment.toml")
+    add("--only", nargs="+", default=[], metavar="NAME", help="these systems, or runs such as pascal-2 (default: all)")
+    add(
+        "--jobs",
+        type=positive,
+        default=os.cpu_count(),
+        metavar="N",
+        help="trainings at a time, one thread each (default: the cores, %(default)s)",
+    )
+    add("--gpu", action="store_true", help="use a GPU (default: CPUs)")
+    add("--list", action="store_true", help="print the runs that have no record yet, and do nothing")
+    add("--report", action="store_true", help="write the reports of what has a record, and train nothing")
+    add("--dry-run", action="store_true", help="print the commands of what is left, and do nothing")
+    add("--output", metavar="DIR", help="data, checkpoints, reports (default: FOLDER; of a file, outputs/NAME)")
+    add("--results", metavar="DIR", help="records and translations (default: results in the output folder)")
+    add("--every", type=float, default=60, metavar="SECONDS", help="between two lines of progress (default: 60)")
+    group = parser.add_argument_group("first call")
+    add = group.add_argument
+    add("--source", metavar="LANGUAGE", help="code of the source language, which is the suffix of its files")
+    add("--target", metavar="LANGUAGE", help="likewise of the target")
+    add("--train", metavar="PREFIX", help="raw text: PREFIX.SOURCE and PREFIX.TARGET, plain or .gz")
+    add("--valid", metavar="PREFIX", help="that checkpoints are chosen on")
+    add("--test", nargs="+", metavar="PREFIX", help="one or more test sets")
+    add(
+        "--systems",
+        nargs="+",
+        default=["pascal"],
+        metavar="NAME",
+        help="compared with their baselines (default: pascal)",
+    )
+    add("--controls", action="store_true", help="train systems with linear and with random trees, too")
+    add("--budget", type=_hours, metavar="TIME", help="such as 8h or 90m: fewer seeds, then fewer updates")
+    add_parsers(group, of_model=False)
+
+
+def _hours(text: str) -> float:
+    """Minutes of an option such as 8h or 90m."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([hm])", text)
+    if not found or not float(found[1]):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time such as 8h or 90m")
+    return float(found[1]) * (60 if found[2] == "h" else 1)
+
+
+def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    given = [name for name in _TEXT if getattr(args, name)]
+    if given and len(given) < len(_TEXT):
+        missing = next(name for name in _TEXT if name not in given)
+        parser.error(f"--{given[0]} begins an experiment; give --{missing}, too")
+    if given and args.source == args.target:
+        parser.error(f"--source and --target are both {args.source}: give two languages")
+    if args.budget and not given:
+        parser.error("--budget chooses seeds and updates of a new experiment; of this one, they are in experiment.toml")
+    if given and args.folder.suffix == ".toml":
+        parser.error(f"{args.folder}: name a folder for the new experiment")
+
+
+def run(args: argparse.Namespace) -> None:
+    from ..experiment import Experiment, schedule
+
+    if args.train:
+        path = _begin(args)
+        schedule.say(f"{path}: written; edit it to change what is trained")
+    elif args.folder.is_dir() and not (args.folder / "experiment.toml").exists():
+        raise ValueError(
+            f"{args.folder}: holds no experiment.toml; begin with --source, --target, --train, --valid, --test"
+        )
+    experiment = Experiment(args.folder, args.output, args.results)
+    runs = experiment.runs(args.only, args.gpu)
+    left = [run for run in runs if not run.record.exists()]
+    if args.list or args.dry_run:
+        _show(experiment, left, args.dry_run)
+        return
+    if left and not args.report:
+        experiment.prepare()
+        if args.budget:
+            _fit(experiment, left, args)
+            experiment = Experiment(args.folder, args.output, args.results)
+            left = experiment.runs(args.only, args.gpu)
+        schedule.time_updates(left, args.jobs)
+        _estimate(left, args.jobs)
+        experiment.run(args.only, args.jobs, args.gpu, args.every)
+    for line in experiment.answer():
+        print(f"{line}.")
+    for page in sorted(experiment.out.glob("report*.html")):
+        print(page)
+    unfinished = [run.name for run in experiment.runs() if not run.record.exists()]
+    if experiment.failed:
+        raise ValueError(
+            "\nfairseq-syntax experiment: ".join(f"{name}: {why}" for name, why in experiment.failed.items())
+        )
+    if unfinished:
+        schedule.say(f"{len(unfinished)} runs are left: {', '.join(unfinished)}")
+
+
+def _begin(args: argparse.Namespace) -> Path:
+    from ..experiment.plan import Corpus, Text
+    from ..experiment.settings import names_of_tests, write_plan
+
+    corpus = Corpus(
+        args.source, args.target, *(str(Path(p).resolve()) for p in (args.train, args.valid)), names_of_tests(args.test)
+    )
+    options = {name: value for name in vars(Text()) if (value := getattr(args, name, None)) is not None}
+    return write_plan(args.folder, corpus, Text(**options), args.systems, args.controls)
+
+
+def _show(experiment, left, commands: bool) -> None:
+    from ..experiment import corpus
+
+    if not commands:
+        print(*(run.name for run in left), sep="\n", end="\n" if left else "")
+        return
+    if experiment.plan.corpus and not (experiment.out / "prepared").exists():
+        for command in corpus.commands(experiment.plan, experiment.out):
+            print(shlex.join(["cp", "-r", *command[1:]] if command[0] == "link" else command))
+    for each in left:
+        print(each.relative(each.train_command()))
+
+
+def _estimate(left, jobs: int) -> None:
+    from ..experiment import schedule
+
+    minutes = schedule.minutes_left(left)
+    longest = max(run.family.max_updates for run in left)
+    if minutes is not None:
+        wall = minutes / min(jobs, len(left))
+        schedule.say(
+            f"{len(left)} runs of up to {longest:,} updates, {min(jobs, len(left))} at a time: about "
+            f"{schedule.duration(wall)}, until {schedule.when(wall)}"
+        )
+
+
+def _fit(experiment, left, args: argparse.Namespace) -> None:
+    """Lower seeds, then updates, in the file until all runs fit the budget."""
+    from ..experiment import schedule
+
+    schedule.time_updates(left, args.jobs)
+    one = schedule.minutes_left([run for run in left if run.seed == left[0].seed]) or 0
+    wanted = [*experiment.plan.seeds]
+    fits = lambda seeds, share: one * seeds * share / args.jobs <= args.budget  # noqa: E731
+    seeds = next((n for n in range(len(wanted), 0, -1) if fits(n, 1)), 1)
+    share = 1.0 if fits(seeds, 1) else args.budget * args.jobs / one
+    if share < 0.1:
+        raise ValueError(
+            f"--budget: one seed takes {schedule.duration(one / args.jobs)}; give more, or fewer --systems; "
+            f"{experiment.plan.path} keeps what was chosen without it"
+        )
+    path = experiment.plan.path
+    text = path.read_text(encoding="utf-8").replace(f"seeds = {wanted}", f"seeds = {wanted[:seeds]}", 1)
+    for family in {run.family.max_updates for run in left}:
+        text = text.replace(f"max_updates = {family}", f"max_updates = {int(family * share)}")
+    path.write_text(text, encoding="utf-8")
+    what = f"{seeds} of {len(wanted)} seeds" + (f", {share:.0%} of the updates" if share < 1 else "")
+    schedule.say(f"--budget: {what}")
+
+
+main = Verb(__doc__, add_arguments, run, check)

@@ -1,0 +1,138 @@
+"""An experiment from raw text: killed and resumed, by two workers, to a report; its best model translates raw text."""
+
+import gzip
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from fairseq_syntax.experiment import Experiment
+
+VERB = [sys.executable, "-m", "fairseq_syntax"]
+# a model and a search that take seconds
+SMALLER = {
+    "max_updates = 1000": "max_updates = 30",
+    "seeds = [1, 2, 3]": "seeds = [1]",
+    "--warmup-updates 200": "--warmup-updates 10",
+    "embed-dim 128": "embed-dim 32",
+    "layers 4": "layers 2",
+    "ffn-embed-dim 512": "ffn-embed-dim 64",
+    "--pascal-heads 2 0 0 0": "--pascal-heads 2 0",
+    '"max_len_a": 1.5, "max_len_b": 10': '"max_len_a": 0, "max_len_b": 9',
+    "--max-len-a 1.5 --max-len-b 10": "--max-len-a 0 --max-len-b 9",
+    "subword_size = 1000": "subword_size = 60",
+}
+
+
+def begin(folder: Path, corpus: Path, *options: str) -> subprocess.CompletedProcess:
+    """The first call, which does nothing but write the file."""
+    command = [*VERB, "experiment", str(folder), "--source", "en", "--target", "de", "--train", str(corpus / "train")]
+    command += ["--valid", str(corpus / "valid"), "--test", str(corpus / "test"), *options, "--list"]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory, repository) -> Path:
+    """Raw text of the agreement corpus, with a pair that leaks, an empty one and one that is repeated."""
+    folder = tmp_path_factory.mktemp("corpus")
+    sizes = ["--train", "120", "--valid", "10", "--test", "20", "--challenge", "1"]
+    generate = [sys.executable, repository / "examples" / "agreement" / "generate.py", "--output", folder, *sizes]
+    subprocess.run(generate, check=True, capture_output=True)
+    for name in ("train", "valid", "test"):
+        for language in ("en", "de"):
+            path = folder / f"{name}.{language}"
+            # as people write: without a space before the full stop
+            path.write_text(path.read_text(encoding="utf-8").replace(" .\n", ".\n"), encoding="utf-8")
+    with open(folder / "train.en", "a") as source, open(folder / "train.de", "a") as target:
+        source.write((folder / "test.en").read_text().splitlines()[3] + "\n\nwell !\nwell !\n")
+        target.write("etwas\nleer\nnun !\nnun !\n")
+    return folder
+
+
+@pytest.mark.slow
+def test_killed_and_resumed_by_two_workers_from_raw_text_to_a_report(corpus, tmp_path):
+    folder = tmp_path / "study"
+    listed = begin(folder, corpus, "--parser", "checkpoint", "--parser-model", "agreement-parser")
+    assert listed.returncode == 0, listed.stderr
+    assert listed.stdout.split()[:2] == ["transformer-1", "pascal-1"]
+    plan = folder / "experiment.toml"
+    text = plan.read_text(encoding="utf-8")
+    for old, new in SMALLER.items():
+        assert old in text, old
+        text = text.replace(old, new)
+    line = next(line for line in text.splitlines() if line.startswith("pascal ="))
+    # the same under another name, which will be trained without being killed
+    plan.write_text(f"{text}{line.replace('pascal =', 'undisturbed =', 1)}\n", encoding="utf-8")
+
+    command = [*VERB, "experiment", str(folder), "--jobs", "1"]
+    checkpoint = folder / "runs" / "pascal-1" / "checkpoints" / "checkpoint_last.pt"
+    for killed_when in (folder / "text" / "codes", checkpoint):
+        # without the timing of updates, and beginning with what is to be killed
+        (folder / "seconds.json").write_text('{"transformer": [1, 1], "pascal": [1, 1], "undisturbed": [1, 1]}')
+        started = subprocess.Popen([*command, "--only", "pascal"], stderr=subprocess.DEVNULL, start_new_session=True)
+        deadline = time.monotonic() + 180
+        while not killed_when.exists() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        os.kill(started.pid, signal.SIGKILL)
+        started.wait()
+    assert not list((folder / "results").glob("*")) and checkpoint.exists()
+
+    workers = [subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    said = [worker.communicate(timeout=300) for worker in workers]
+    assert [worker.returncode for worker in workers] == [0, 0], said
+    done = [line for _, lines in said for line in lines.splitlines() if ": done, valid BLEU" in line]
+    assert sorted(line.partition(":")[0] for line in done) == ["pascal-1", "transformer-1", "undisturbed-1"], said
+    records = {path.name[:-7]: json.loads(path.read_text()) for path in (folder / "results").glob("*.json")}
+    assert records["pascal"]["scores"] == records["undisturbed"]["scores"]
+    assert records["pascal"]["curve"] == records["undisturbed"]["curve"]
+    log = (folder / "runs" / "pascal-1" / "train.log").read_text()
+    assert "Loaded checkpoint" in log
+
+    assert len((folder / "raw" / "train.en").read_text().splitlines()) == 121  # one of `well !` stays
+    assert (folder / "report.html").is_file()
+    report = (folder / "report.txt").read_text(encoding="utf-8")
+    assert "pascal" in report.splitlines()[0] and "transformer" in report.splitlines()[0]
+
+    # raw text in, the recorded translations out, in the order of the input
+    source = (corpus / "test.en").read_text(encoding="utf-8").splitlines()
+    source.insert(2, "")
+    search = ["--max-len-a", "0", "--max-len-b", "9", "--cpu"]
+    translate = [*VERB, "translate", str(folder), "--system", "pascal", *search]
+    done = subprocess.run(translate, input="\n".join(source) + "\n", capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.split("\n")[:-1]
+    assert lines.pop(2) == ""
+    recorded = gzip.decompress((folder / "results" / "pascal-1.test.txt.gz").read_bytes()).decode().split("\n")[:-1]
+    assert lines == recorded
+    _, paths = Experiment(folder).model("pascal", ensemble=True)
+    assert paths.endswith("runs/pascal-1/checkpoints/checkpoint_best.pt")
+
+    # a changed file: what was begun with it is refused
+    shutil.rmtree(folder / "results")
+    plan.write_text(plan.read_text().replace("--lr 3e-3", "--lr 2e-3"), encoding="utf-8")
+    again = subprocess.run([*command, "--only", "pascal"], capture_output=True, text=True)
+    assert again.returncode == 1 and "begun with other settings" in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--systems", "pascla"], "--systems pascla: choose among transformer, pascal"),
+        (
+            ["--parser", "none"],
+            "--systems pascal: learns from trees; give a --parser of the source",
+        ),
+        (["--valid", "CORPUS/dev"], "dev.en: no such text; check the prefix and the language"),
+        (["--test", "CORPUS/test", "CORPUS/test"], "--test: give files of different names"),
+    ],
+)
+def test_a_wrong_first_call_is_one_message_and_writes_nothing(options, said, corpus, tmp_path):
+    done = begin(tmp_path / "study", corpus, *(word.replace("CORPUS", str(corpus)) for word in options))
+    assert done.returncode == 1 and said in done.stderr and done.stderr.count("\n") == 1, done.stderr
+    assert not (tmp_path / "study").exists()

@@ -1,0 +1,92 @@
+"""Raw text of an experiment: what is left out of training, and which text is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from fairseq_syntax.experiment.corpus import check, clean
+from fairseq_syntax.experiment.plan import Cleaning, Corpus
+
+PAIRS = [
+    ("one two three", "eins zwei drei"),
+    ("four five six", "vier fünf sechs"),
+    ("", "leer"),
+    ("leer", ""),
+    ("one two three", "eins zwei drei"),  # repeated
+    ("seven", "sieben und noch viele andere Worte dazu"),
+    ("Berlin 2024", "berlin 2024"),
+    ("a test", "ein Satz"),  # its source is in the test set
+    ("a sentence", "eine Prüfung"),  # its target is
+    ("x" * 40, "y" * 40),
+]
+HELD_OUT = [("a test", "eine Prüfung")]
+
+
+def test_each_pair_that_is_left_out_has_its_reason():
+    kept, left_out = clean(PAIRS, HELD_OUT, Cleaning(longest=39))
+    assert kept == PAIRS[:2]
+    assert left_out == {
+        "empty": 2,
+        "repeated": 1,
+        "length ratio": 1,
+        "target = source": 1,
+        "in a test set": 2,
+        "too long": 1,
+    }
+
+
+def test_what_is_switched_off_stays():
+    kept, left_out = clean(PAIRS, HELD_OUT, Cleaning(100, 100, False, False, False))
+    assert len(kept) == 8 and left_out == {"empty": 2}
+
+
+def test_a_ratio_is_that_to_the_usual_one():
+    """Japanese has half as many characters as English."""
+    pairs = [("abcdefgh", "あいうえ")] * 9 + [("abcdefghabcdefgh", "あい")]
+    kept, left_out = clean(pairs, [], Cleaning(ratio=3, repeated=False))
+    assert len(kept) == 9 and left_out == {"length ratio": 1}
+
+
+def corpus_of(folder: Path, source: str = "en", target: str = "de", **texts: tuple[str, str]) -> Corpus:
+    default = {
+        "train": ("the dog sleeps\nthe cat eats\n", "der Hund schläft\ndie Katze frisst\n"),
+        "valid": ("the dog eats\n", "der Hund frisst\n"),
+        "test": ("the cat sleeps\n", "die Katze schläft\n"),
+    }
+    for name, sides in {**default, **texts}.items():
+        for language, text in zip((source, target), sides, strict=True):
+            (folder / f"{name}.{language}").write_text(text, encoding="utf-8")
+    return Corpus(source, target, str(folder / "train"), str(folder / "valid"), {"test": str(folder / "test")})
+
+
+def test_texts_are_read_normalized(tmp_path):
+    text = "\ufeffthe\u00a0dog\tsleeps\r\nthe cat\u200b eats\r\n"
+    pairs = check(corpus_of(tmp_path, train=(text, "der Hund schläft\ndie Katze frisst\n")))
+    assert [source for source, _ in pairs["train"]] == ["the dog sleeps", "the cat eats"]
+
+
+def test_a_text_that_is_used_twice_is_named(tmp_path):
+    corpus = corpus_of(tmp_path)
+    with pytest.raises(ValueError, match=r"train: is given for train and for test"):
+        check(Corpus("en", "de", corpus.train, corpus.valid, {"test": corpus.train}))
+
+
+@pytest.mark.parametrize(
+    ("languages", "texts", "said"),
+    [
+        (("en", "de"), {"valid": ("a\nb\n", "a\n")}, r"valid\.en: 2 lines, but .*valid\.de has 1"),
+        (("en", "de"), {"test": ("", "")}, r"test\.en: holds no sentence"),
+        (("en", "de"), {"valid": ("der Hund frisst\n", "the dog eats\n")}, "valid: its languages are exchanged"),
+        (("en", "ja"), {"train": ("犬がいる\n猫がいる\n", "a dog\na cat\n")}, r"train\.ja: not in the script of ja"),
+    ],
+)
+def test_texts_that_do_not_fit_are_named(languages, texts, said, tmp_path):
+    with pytest.raises(ValueError, match=said):
+        check(corpus_of(tmp_path, *languages, **texts))
+
+
+def test_latin_1_is_named_with_its_line(tmp_path):
+    corpus = corpus_of(tmp_path)
+    Path(f"{corpus.train}.de").write_bytes("der Hund schläft\n".encode("latin-1") * 2)
+    with pytest.raises(ValueError, match=r"train\.de:?.*1.*UTF-8"):
+        check(corpus)
