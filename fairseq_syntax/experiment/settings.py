@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..files import written
-from .corpus import read_pairs, text_of
-from .plan import NAME, Cleaning, Corpus, PlanError, Text, read_plan
+from .corpus import check, text_of
+from .plan import NAME, Cleaning, Corpus, Plan, PlanError, Text, read_plan
+from .run import Run
+from .schedule import duration, minutes_left
 
 
 @dataclass(frozen=True)
@@ -146,12 +148,18 @@ def write_plan(folder: Path, corpus: Corpus, text: Text, systems: Sequence[str],
     """
     path = folder / NAME
     if path.exists():
-        raise FileExistsError(f"{path}: exists already; leave out the text to go on with it, or name another folder")
+        raise FileExistsError(f"{path}: exists already; leave out the text to resume it, or remove it to begin anew")
+    language = re.match("([a-z]{2,3})_", text.parser_model)
+    if text.parser == "spacy" and language and language[1] not in (corpus.source, "xx"):
+        raise PlanError(
+            f"--parser-model {text.parser_model}: parses {language[1]}, but the source is {corpus.source}; give "
+            f"--source {language[1]}, or a pipeline of {corpus.source}"
+        )
     names = with_rivals(systems, controls, text.parser != "none")
     for prefix in (corpus.valid, *corpus.tests.values()):
         for language in (corpus.source, corpus.target):
             text_of(prefix, language)
-    pairs = len(read_pairs(corpus.train, corpus))
+    pairs = len(check(corpus)["train"])
     size = next(size for size in SIZES if pairs <= size.pairs)
     content = _head(folder.resolve().name, pairs, corpus) + _texts(corpus, text, size)
     lines = [_system(name, f"{name}-linear" if f"{name}-linear" in names else "") for name in names]
@@ -164,6 +172,30 @@ def write_plan(folder: Path, corpus: Corpus, text: Text, systems: Sequence[str],
         path.unlink()
         raise
     return path
+
+
+def fit_budget(plan: Plan, runs: Sequence[Run], budget: float, jobs: int) -> str:
+    """Lower seeds, then updates, in the file of an experiment until its runs fit; returns what was chosen.
+
+    Args:
+        runs: all that are left; their updates were timed.
+        budget: in minutes, with `jobs` trainings at a time.
+
+    Raises PlanError: a tenth of the updates with one seed takes longer.
+    """
+    one = minutes_left([run for run in runs if run.seed == runs[0].seed]) or 0
+    seeds = min(len(plan.seeds), max(1, int(budget * jobs / one))) if one else len(plan.seeds)
+    share = min(1.0, budget * jobs / one) if one else 1.0
+    if share < 0.1:
+        raise PlanError(f"--budget: one seed takes {duration(one / jobs)}; give more, or fewer --systems")
+    text = plan.path.read_text(encoding="utf-8").replace(
+        f"seeds = {_toml(plan.seeds)}", f"seeds = {_toml(plan.seeds[:seeds])}", 1
+    )
+    for updates in {run.family.max_updates for run in runs}:
+        text = text.replace(f"max_updates = {updates}\n", f"max_updates = {int(updates * share)}\n")
+    with written(str(plan.path)) as file:
+        file.write(text)
+    return f"{seeds} of {len(plan.seeds)} seeds" + (f", {share:.0%} of the updates" if share < 1 else "")
 
 
 def _toml(value: object) -> str:

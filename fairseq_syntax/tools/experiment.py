@@ -85,11 +85,12 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from ..experiment import Experiment, schedule
+    from ..experiment.settings import fit_budget
 
     if args.train:
         path = _begin(args)
         schedule.say(f"{path}: written; edit it to change what is trained")
-    elif args.folder.is_dir() and not (args.folder / "experiment.toml").exists():
+    elif not args.folder.is_file() and not (args.folder / "experiment.toml").exists():
         raise ValueError(
             f"{args.folder}: holds no experiment.toml; begin with --source, --target, --train, --valid, --test"
         )
@@ -101,11 +102,11 @@ def run(args: argparse.Namespace) -> None:
         return
     if left and not args.report:
         experiment.prepare()
+        schedule.time_updates(left, args.jobs)
         if args.budget:
-            _fit(experiment, left, args)
+            schedule.say(f"--budget: {fit_budget(experiment.plan, left, args.budget, args.jobs)}")
             experiment = Experiment(args.folder, args.output, args.results)
             left = experiment.runs(args.only, args.gpu)
-        schedule.time_updates(left, args.jobs)
         _estimate(left, args.jobs)
         experiment.run(args.only, args.jobs, args.gpu, args.every)
     for line in experiment.answer():
@@ -156,30 +157,6 @@ def _estimate(left, jobs: int) -> None:
             f"{len(left)} runs of up to {longest:,} updates, {min(jobs, len(left))} at a time: about "
             f"{schedule.duration(wall)}, until {schedule.when(wall)}"
         )
-
-
-def _fit(experiment, left, args: argparse.Namespace) -> None:
-    """Lower seeds, then updates, in the file until all runs fit the budget."""
-    from ..experiment import schedule
-
-    schedule.time_updates(left, args.jobs)
-    one = schedule.minutes_left([run for run in left if run.seed == left[0].seed]) or 0
-    wanted = [*experiment.plan.seeds]
-    fits = lambda seeds, share: one * seeds * share / args.jobs <= args.budget  # noqa: E731
-    seeds = next((n for n in range(len(wanted), 0, -1) if fits(n, 1)), 1)
-    share = 1.0 if fits(seeds, 1) else args.budget * args.jobs / one
-    if share < 0.1:
-        raise ValueError(
-            f"--budget: one seed takes {schedule.duration(one / args.jobs)}; give more, or fewer --systems; "
-            f"{experiment.plan.path} keeps what was chosen without it"
-        )
-    path = experiment.plan.path
-    text = path.read_text(encoding="utf-8").replace(f"seeds = {wanted}", f"seeds = {wanted[:seeds]}", 1)
-    for family in {run.family.max_updates for run in left}:
-        text = text.replace(f"max_updates = {family}", f"max_updates = {int(family * share)}")
-    path.write_text(text, encoding="utf-8")
-    what = f"{seeds} of {len(wanted)} seeds" + (f", {share:.0%} of the updates" if share < 1 else "")
-    schedule.say(f"--budget: {what}")
 
 
 main = Verb(__doc__, add_arguments, run, check)

@@ -1,0 +1,77 @@
+"""The first file of an experiment: settings by size, rivals and controls, a budget."""
+
+import json
+from pathlib import Path
+
+import pytest
+from contract.command_lines import parse
+
+from fairseq_syntax.experiment.plan import Corpus, PlanError, Text, read_plan
+from fairseq_syntax.experiment.run import Run
+from fairseq_syntax.experiment.schedule import minutes_left
+from fairseq_syntax.experiment.settings import SIZES, SYSTEMS, fit_budget, with_rivals, write_plan
+
+PARSED = Text(parser="spacy", parser_model="en_core_web_sm")
+
+
+def corpus_of(folder: Path, pairs: int, target: str = "de") -> Corpus:
+    for name, number in (("train", pairs), ("valid", 2), ("test", 3)):
+        for language in ("en", target):
+            lines = (f"{name} {language} {i}\n" for i in range(number))
+            (folder / f"{name}.{language}").write_text("".join(lines), encoding="utf-8")
+    return Corpus("en", target, str(folder / "train"), str(folder / "valid"), {"test": str(folder / "test")})
+
+
+def runs_of(path: Path, out: Path) -> list[Run]:
+    plan = read_plan(path)
+    return [Run(plan, system, seed, out, out / "results") for system, seed in plan.runs()]
+
+
+@pytest.mark.parametrize(("pairs", "size"), [(6000, 0), (6001, 1)])
+def test_settings_go_with_the_size_and_every_system_is_accepted(pairs, size, tmp_path):
+    path = write_plan(tmp_path / "study", corpus_of(tmp_path, pairs), PARSED, list(SYSTEMS), controls=True)
+    plan = read_plan(path)
+    assert plan.text.subword_size == SIZES[size].merges
+    assert {family.max_updates for family in plan.families.values()} == {SIZES[size].updates}
+    assert plan.systems.keys() >= SYSTEMS.keys() and plan.systems["pascal"].control == "pascal-linear"
+    for run in runs_of(path, tmp_path):
+        if run.seed == 1:
+            parse(run.train_command())
+    assert plan.splits["test"].reference == "raw/test.de" and plan.tokenize == "13a"
+
+
+def test_japanese_has_its_tokenizers(tmp_path):
+    plan = read_plan(write_plan(tmp_path / "study", corpus_of(tmp_path, 9, "ja"), PARSED, ["pascal"]))
+    assert (plan.tokenize, plan.text.target_tokenizer) == ("ja-mecab", "mecab")
+
+
+def test_rivals_come_along_and_controls_are_asked_for():
+    assert with_rivals(["sa_nmt_shared", "pascal"], False, True) == [
+        "nmt_lstm",
+        "sa_nmt_shared",
+        "transformer",
+        "pascal",
+    ]
+    assert with_rivals(["pascal"], True, True) == ["transformer", "pascal", "pascal-linear", "pascal-random"]
+    assert with_rivals(["sa_nmt_shared"], True, False) == ["nmt_lstm", "sa_nmt_shared"]
+
+
+def test_a_pipeline_of_another_language_is_refused(tmp_path):
+    with pytest.raises(PlanError, match="de_core_news_sm: parses de, but the source is en"):
+        write_plan(
+            tmp_path / "study", corpus_of(tmp_path, 9), Text(parser="spacy", parser_model="de_core_news_sm"), ["tag"]
+        )
+
+
+@pytest.mark.parametrize(("budget", "seeds", "updates"), [(1000, 3, 1000), (50, 2, 1000), (11, 1, 550)])
+def test_a_budget_lowers_seeds_and_then_updates(budget, seeds, updates, tmp_path):
+    """Two systems at 0.5217 s per update and 15 % for validation: 10 minutes a run, 20 a seed."""
+    path = write_plan(tmp_path / "study", corpus_of(tmp_path, 9), PARSED, ["pascal"])
+    (tmp_path / "seconds.json").write_text(json.dumps(dict.fromkeys(("transformer", "pascal"), (0.6 / 1.15, 0))))
+    runs = runs_of(path, tmp_path)
+    assert minutes_left(runs) == pytest.approx(60)
+    fit_budget(read_plan(path), runs, budget, jobs=1)
+    plan = read_plan(path)
+    assert (len(plan.seeds), plan.families["transformer"].max_updates) == (seeds, updates)
+    with pytest.raises(PlanError, match="one seed takes"):
+        fit_budget(plan, runs, 1, jobs=1)
