@@ -148,7 +148,7 @@ def write_plan(folder: Path, corpus: Corpus, text: Text, systems: Sequence[str],
     """
     path = folder / NAME
     if path.exists():
-        raise FileExistsError(f"{path}: exists already; leave out the text to resume it, or remove it to begin anew")
+        raise FileExistsError(f"{path}: exists already; leave out the text to resume it, or remove it to begin again")
     language = re.match("([a-z]{2,3})_", text.parser_model)
     if text.parser == "spacy" and language and language[1] not in (corpus.source, "xx"):
         raise PlanError(

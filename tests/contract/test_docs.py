@@ -52,7 +52,15 @@ FOREIGN = {
     "sentencepiece": ("--split_by_whitespace",),
     "torchrun": ("--nproc_per_node", "--nnodes", "--node_rank", "--standalone"),
     "fairseq-hydra-train": ("--config-dir", "--config-name", "--multirun"),
-    "sbatch": ("--nodes", "--ntasks-per-node", "--gpus-per-node", "--array", "--parsable", "--dependency"),
+    "sbatch": (
+        "--nodes",
+        "--ntasks-per-node",
+        "--gpus-per-node",
+        "--array",
+        "--cpus-per-task",
+        "--parsable",
+        "--dependency",
+    ),
     "parse.sh": ("--merge",),
     "curl, git, make, pytest": ("--fail", "--location", "--recurse-submodules", "--help", "--run-slow", "--version"),
 }
