@@ -1,5 +1,6 @@
 """From raw parallel text to the data directories that the systems of an experiment train on."""
 
+import re
 import shutil
 import sys
 import unicodedata
@@ -13,6 +14,7 @@ from ..trees.text import read_lines
 from .plan import Cleaning, Corpus, Plan, PlanError, Text
 from .run import RunError, call
 
+_UNPARSED = "without a parser, begin again with --parser none --systems sa_nmt_shared fa_nmt_shared"
 _PERTURBED = {"linear": "right", "random": "random"}
 # scripts in which a language is not written; enough to see that languages are exchanged
 _SCRIPTS = {
@@ -168,7 +170,8 @@ def _make(plan: Plan, out: Path, held: int) -> None:
                 print(line, file=sys.stderr)
         if ended:
             last = next((line for line in reversed(said) if line.startswith("fairseq-syntax")), "".join(said[-1:]))
-            raise RunError(f"the data could not be made: {last[:600]}")
+            hint = f"; {_UNPARSED}" if re.search("parser|stanza|spacy", last, re.IGNORECASE) else ""
+            raise RunError(f"the data could not be made: {last[:600]}{hint}")
 
 
 def subsets(plan: Plan) -> list[str]:

@@ -31,6 +31,7 @@ from .records import COMMIT, bleu, commit, describe, environment, hashes, read_l
 
 _SHARED = "--num-workers 0 --log-format json --log-interval 50 --no-progress-bar".split()
 _OUT = "@OUT@"  # what shells read as it is
+_NO_MEMORY = re.compile("out of memory|OutOfMemory|allocate memory", re.IGNORECASE)
 _CAP = re.compile(r"--max-update \d+")
 
 
@@ -220,7 +221,9 @@ class Run:
                     out.close()
         if status:
             lines = log.read_text(encoding="utf8", errors="replace").splitlines()
-            raise RunError(f"{command[0]} ended with {status}; {log} ends: {lines[-1][:300]}")
+            full = any(_NO_MEMORY.search(line) for line in lines[-30:]) or status == -signal.SIGKILL
+            advice = "; for all of the family, halve --max-tokens and give --update-freq 2" if full else ""
+            raise RunError(f"{command[0]} ended with {status}; {log} ends: {lines[-1][:300]}{advice}")
         if partial:
             partial.replace(output)
 

@@ -525,3 +525,16 @@ def test_a_run_that_another_process_works_at_is_left_to_it(tmp_path, capsys):
     with run.held() as mine:
         assert mine
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("said", "advised"), [("torch.OutOfMemoryError: CUDA out of memory", True), ("KeyError", False)]
+)
+def test_who_runs_out_of_memory_is_told_what_to_do(said, advised, tmp_path):
+    from fairseq_syntax.experiment.run import RunError
+
+    _, [run] = runs_of(write(tmp_path / "tiny.toml", 3), tmp_path)
+    with pytest.raises(RunError) as failed:
+        run.call(["sh", "-c", f"echo '{said}' >&2; exit 1"], tmp_path / "log")
+    assert "sh ended with 1" in str(failed.value) and said in str(failed.value)
+    assert ("halve --max-tokens" in str(failed.value)) is advised
