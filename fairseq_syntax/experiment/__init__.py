@@ -73,9 +73,9 @@ class Experiment:
         return [load(run.record) for run in runs if run.record.exists()]
 
     def answer(self) -> list[str]:
-        """Write the reports; see `answer.answer`. Nothing without data here, for the references are missing."""
+        """Write the reports; see `answer.answer`. Raises ValueError: the data, and so the references, are not here."""
         if not (self.out / "prepared").exists():
-            return []
+            raise PlanError(f"{self.out}: the data are not here; give the --output that has them, to compare")
         with schedule.held_folder(self.out, "lock-of-reports"):
             return answer(self.plan, self.out, self.results)
 

@@ -16,14 +16,14 @@ from .run import RunError, call
 
 _UNPARSED = "without a parser, begin again with --parser none --systems sa_nmt_shared fa_nmt_shared"
 _PERTURBED = {"linear": "right", "random": "random"}
-# scripts in which a language is not written; enough to see that languages are exchanged
-_SCRIPTS = {
+SCRIPTS = {
     **dict.fromkeys(("ja", "zh"), ("CJK", "HIRAGANA", "KATAKANA")),
     **dict.fromkeys(("ru", "uk", "bg", "sr", "mk", "be", "kk"), ("CYRILLIC",)),
     **dict.fromkeys(("ar", "fa", "ur"), ("ARABIC",)),
     **{"ko": ("HANGUL",), "el": ("GREEK",), "he": ("HEBREW",), "hi": ("DEVANAGARI",), "ne": ("DEVANAGARI",)},
     **{"th": ("THAI",), "ta": ("TAMIL",), "te": ("TELUGU",), "bn": ("BENGALI",), "am": ("ETHIOPIC",)},
 }
+"""Language -> how the Unicode names of its letters begin, where these are not Latin."""
 
 
 def text_of(prefix: str, language: str) -> Path:
@@ -80,13 +80,13 @@ def _check_scripts(prefix: str, corpus: Corpus, pairs: list[tuple[str, str]]) ->
     letters = [[c for pair in pairs[:500] for c in pair[side] if c.isalpha()] for side in (0, 1)]
     shares = [
         [
-            sum(unicodedata.name(c, "").startswith(_SCRIPTS[language]) for c in some) / max(len(some), 1)
+            sum(unicodedata.name(c, "").startswith(SCRIPTS[language]) for c in some) / max(len(some), 1)
             for some in letters
         ]
         for language in languages
-        if language in _SCRIPTS
+        if language in SCRIPTS
     ]
-    known = [language for language in languages if language in _SCRIPTS]
+    known = [language for language in languages if language in SCRIPTS]
     for language, share in zip(known, shares, strict=True):
         own = languages.index(language)
         if share[own] < 0.1 < share[1 - own]:
@@ -227,14 +227,13 @@ def commands(plan: Plan, out: Path) -> Iterator[list[str]]:
 
 def _options(text: Text) -> Iterator[str]:
     for name, value in vars(text).items():
-        option = f"--{name.replace('_', '-')}"
+        option = "--joined-dictionary" if name == "joined" else f"--{name.replace('_', '-')}"
         if value is True:
             yield option
         elif isinstance(value, tuple) and value:
             yield from (option, *value)
         elif value:
             yield from (option, str(value))
-    yield "--joined-dictionary"
 
 
 def _link(old: Path, new: Path) -> None:

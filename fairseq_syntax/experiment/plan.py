@@ -113,13 +113,14 @@ class Cleaning:
 
 @dataclass(frozen=True)
 class Text:
-    """How raw text becomes pieces and trees: the options of `fairseq-syntax preprocess --raw`, by their names."""
+    """How raw text becomes pieces and trees: options of `fairseq-syntax preprocess --raw`; `joined`: dictionary."""
 
     source_tokenizer: str = ""
     target_tokenizer: str = "moses"
     lowercase: tuple[str, ...] = ()
     subword_type: str = "subword_nmt"
     subword_size: int = 8000
+    joined: bool = True
     parser: str = "none"
     parser_model: str = ""
     parser_tagger: str = ""
@@ -334,7 +335,8 @@ def _of_raw_text(plan: Plan) -> Plan:
         splits[name] = Split(subset, f"raw/{subset}.{target}", f"text/words/{subset}.{source}")
     kinds = sorted({system.trees for system in plan.systems.values()} & {"linear", "random"})
     parsed = [] if plan.text.parser == "none" else ["text/*.conllu.gz"]
-    hashed = ["raw/*", "text/codes*", *parsed, *(f"{kind}/*.conllu.gz" for kind in kinds)]
+    codes = [] if plan.text.subword_type == "none" else ["text/codes*"]
+    hashed = ["raw/*", *codes, *parsed, *(f"{kind}/*.conllu.gz" for kind in kinds)]
     return replace(plan, splits=splits, hashed=tuple(hashed), default_trees="parser")
 
 

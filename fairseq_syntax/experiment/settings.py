@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..files import written
-from .corpus import check, text_of
+from .corpus import SCRIPTS, check, text_of
 from .plan import NAME, Cleaning, Corpus, Plan, PlanError, Text, read_plan
 from .run import Run
 from .schedule import duration, minutes_left
@@ -83,7 +83,7 @@ _TRANSFORMER = """
 baseline = "transformer"
 max_updates = {updates}
 annealed = true                  # the learning rate falls to zero at the last update
-train = \"\"\"--share-all-embeddings --encoder-normalize-before --decoder-normalize-before
+train = \"\"\"{shared} --encoder-normalize-before --decoder-normalize-before
     --encoder-layers 4 --decoder-layers 4 --encoder-embed-dim 128 --decoder-embed-dim 128
     --encoder-ffn-embed-dim 512 --decoder-ffn-embed-dim 512 --encoder-attention-heads 4 --decoder-attention-heads 4
     --dropout {dropout} --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 1.0 --lr 3e-3
@@ -96,7 +96,7 @@ _RECURRENT = """
 baseline = "{baseline}"
 max_updates = {updates}
 annealed = true
-train = \"\"\"--share-all-embeddings --encoder-embed-dim 200 --encoder-hidden-size 160 --decoder-embed-dim 200
+train = \"\"\"{shared_all}--encoder-embed-dim 200 --encoder-hidden-size 160 --decoder-embed-dim 200
     --encoder-layers 1 --decoder-layers 1 --decoder-hidden-size 320 --init-range 0.15
     --embedding-dropout 0.3 --annotation-dropout 0.3 --dropout 0.3 --optimizer adam --clip-norm 1.0 --lr 2e-3
     --lr-scheduler polynomial_decay --warmup-updates {warmup} --total-num-update {{updates}}
@@ -163,7 +163,7 @@ def write_plan(folder: Path, corpus: Corpus, text: Text, systems: Sequence[str],
     size = next(size for size in SIZES if pairs <= size.pairs)
     content = _head(folder.resolve().name, pairs, corpus) + _texts(corpus, text, size)
     lines = [_system(name, f"{name}-linear" if f"{name}-linear" in names else "") for name in names]
-    content += _families(names, size) + "\n[systems]\n" + "".join(lines)
+    content += _families(names, size, _joined(corpus)) + "\n[systems]\n" + "".join(lines)
     with written(str(path)) as file:
         file.write(content)
     try:
@@ -236,7 +236,7 @@ def _head(name: str, pairs: int, corpus: Corpus) -> str:
 def _texts(corpus: Corpus, text: Text, size: Size) -> str:
     cleaning = Cleaning()
     settings = {name: value for name, value in vars(text).items() if value not in ("", (), False)}
-    settings |= {"subword_size": size.merges}
+    settings |= {"subword_size": size.merges, "joined": _joined(corpus)}
     settings["target_tokenizer"] = _TOKENIZERS.get(corpus.target, text.target_tokenizer)
     return (
         f"\n[corpus]\nsource = {_toml(corpus.source)}\ntarget = {_toml(corpus.target)}\ntrain = {_toml(corpus.train)}\n"
@@ -256,10 +256,22 @@ def _texts(corpus: Corpus, text: Text, size: Size) -> str:
     )
 
 
-def _families(names: Sequence[str], size: Size) -> str:
+def _joined(corpus: Corpus) -> bool:
+    """Whether both languages are written alike, and so have subwords in common."""
+    return SCRIPTS.get(corpus.source) == SCRIPTS.get(corpus.target)
+
+
+def _families(names: Sequence[str], size: Size, joined: bool) -> str:
     needed = {SYSTEMS[name].family for name in names if name in SYSTEMS}
     validation = _VALIDATION.format(validate=size.validate)
-    common = {"updates": size.updates, "warmup": size.warmup, "validation": validation}
+    shared = "--share-all-embeddings" if joined else "--share-decoder-input-output-embed"
+    common = {
+        "shared": shared,
+        "shared_all": "--share-all-embeddings " * joined,
+        "updates": size.updates,
+        "warmup": size.warmup,
+        "validation": validation,
+    }
     parts = []
     for name, baseline in BASELINES.items():
         if name in needed:

@@ -41,8 +41,15 @@ def test_settings_go_with_the_size_and_every_system_is_accepted(pairs, size, tmp
 
 
 def test_japanese_has_its_tokenizers(tmp_path):
-    plan = read_plan(write_plan(tmp_path / "study", corpus_of(tmp_path, 9, "ja"), PARSED, ["pascal"]))
-    assert (plan.tokenize, plan.text.target_tokenizer) == ("ja-mecab", "mecab")
+    corpus = corpus_of(tmp_path, 9, "ja")
+    (tmp_path / "train.ja").write_text("犬がいる\n" * 9, encoding="utf-8")
+    path = write_plan(tmp_path / "study", corpus, PARSED, list(SYSTEMS))
+    plan = read_plan(path)
+    assert (plan.tokenize, plan.text.target_tokenizer, plan.text.joined) == ("ja-mecab", "mecab", False)
+    for run in runs_of(path, tmp_path):
+        command = run.train_command()
+        parse(command)
+        assert "--share-all-embeddings" not in command
 
 
 def test_rivals_come_along_and_controls_are_asked_for():
