@@ -32,6 +32,7 @@ from .records import COMMIT, bleu, commit, describe, environment, hashes, read_l
 _SHARED = "--num-workers 0 --log-format json --log-interval 50 --no-progress-bar".split()
 _OUT = "@OUT@"  # what shells read as it is
 _NO_MEMORY = re.compile("out of memory|OutOfMemory|allocate memory", re.IGNORECASE)
+_UPDATES = re.compile(r'train_inner .*"num_updates": "(\d+)"')
 _CAP = re.compile(r"--max-update \d+")
 
 
@@ -361,12 +362,13 @@ class Run:
 def status(run: Run) -> str:
     """How far a run is, in a few words, for progress."""
     if not (run.folder / "trained").exists():
-        if not (run.folder / "train.log").exists():
+        log = run.folder / "train.log"
+        made = _UPDATES.findall(log.read_text(encoding="utf8", errors="replace")) if log.exists() else []
+        if not made:
             return "starting"
-        curve = read_log(run.folder / "train.log")["curve"]
-        if not curve:
-            return "epoch 1"
-        return f"epoch {curve[-1]['epoch'] + 1}, {curve[-1]['updates']} updates, valid loss {curve[-1]['loss']:.3f}"
+        curve = read_log(log)["curve"]
+        better = f", valid loss {curve[-1]['loss']:.3f}" if curve else ""
+        return f"{int(made[-1]):,} of {run.family.max_updates:,} updates{better}"
     return "translating"
 
 

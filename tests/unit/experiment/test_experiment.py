@@ -538,3 +538,19 @@ def test_who_runs_out_of_memory_is_told_what_to_do(said, advised, tmp_path):
         run.call(["sh", "-c", f"echo '{said}' >&2; exit 1"], tmp_path / "log")
     assert "sh ended with 1" in str(failed.value) and said in str(failed.value)
     assert ("halve --max-tokens" in str(failed.value)) is advised
+
+
+def test_progress_tells_updates_between_validations(tmp_path):
+    from fairseq_syntax.experiment.run import status
+
+    _, [run] = runs_of(write(tmp_path / "tiny.toml", 3000), tmp_path)
+    assert status(run) == "starting"
+    run.folder.mkdir(parents=True)
+    log = run.folder / "train.log"
+    log.write_text('2026-01-01 00:00:00 | INFO | train_inner | {"epoch": 1, "num_updates": "1050", "lr": "1"}\n')
+    assert status(run) == "1,050 of 3,000 updates"
+    valid = {"epoch": 1, "valid_loss": "6.5", "valid_num_updates": "1060"}
+    log.write_text(log.read_text() + f"2026-01-01 00:00:00 | INFO | valid | {json.dumps(valid)}\n")
+    assert status(run) == "1,050 of 3,000 updates, valid loss 6.500"
+    (run.folder / "trained").touch()
+    assert status(run) == "translating"
