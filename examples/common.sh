@@ -11,7 +11,7 @@ export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}"
 # glibc gives large tensors back to the system after every operation and fetches them again; on a CPU, keeping them
 # saves a good part of the time (as much as half where page faults are expensive, as on virtual machines).
 export MALLOC_MMAP_THRESHOLD_="${MALLOC_MMAP_THRESHOLD_:-4294967296}" MALLOC_TRIM_THRESHOLD_="${MALLOC_TRIM_THRESHOLD_:-17179869184}"
-TRANSFORMERS=(transformer pascal lisa tag multitask sdatt_transformer dasa_transformer)
+TRANSFORMERS=(transformer pascal lisa planted tag multitask sdatt_transformer dasa_transformer)
 
 # Say what is wrong and give up: stop MESSAGE …
 stop() {
@@ -70,6 +70,10 @@ system_options() {
     lisa)
         ARCH=(--arch "lisa_transformer_$size")
         CRITERION=label_smoothed_cross_entropy_with_heads
+        ;;
+    planted)
+        ARCH=(--arch "planted_transformer_$size")
+        CRITERION=label_smoothed_cross_entropy_with_planted_heads
         ;;
     tag | sdatt_transformer | dasa_transformer) ARCH=(--arch "${1/#tag/tag_transformer}_$size") ;;
     multitask)

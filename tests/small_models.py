@@ -66,8 +66,8 @@ def build(arch, scale=0.6, seed=3, **options):
     return model
 
 
-def batch(model, rows=range(5), left_pad=False, columns=0, sentences=SENTENCES):
-    """`net_input` of some sentences, with the trees that a model reads."""
+def batch(model, rows=range(5), left_pad=False, columns=0, sentences=SENTENCES, names=None):
+    """`net_input` of some sentences, with the trees that a model reads to translate, or with the inputs `names`."""
     chosen = [sentences[row] for row in rows]
     columns = max(columns, *(len(words) for _, words, _ in chosen))
     tokens = torch.full((len(chosen), columns), PAD)
@@ -75,7 +75,7 @@ def batch(model, rows=range(5), left_pad=False, columns=0, sentences=SENTENCES):
         row[slice(columns - len(ids), None) if left_pad else slice(len(ids))] = torch.tensor(ids)
     given = {"src_tokens": tokens, "src_lengths": tokens.ne(PAD).sum(1)}
     given["prev_output_tokens"] = torch.tensor([TARGETS[row] for row in rows])
-    names = getattr(model, "syntax_inputs", ())
+    names = getattr(model, "syntax_inputs", ()) if names is None else names
     if names:
         tags = [np.arange(4, 4 + len(heads)) % 8 for heads, _, _ in chosen]
         trees = [

@@ -35,6 +35,7 @@ GROUPS = {
     },
     "models": {
         "translate": "translate raw text",
+        "export": "write a model that translates without this package, with fairseq or CTranslate2",
         "average": "average the parameters of checkpoints",
         "options": "list the options of an architecture, with its task and criterion",
     },
@@ -46,6 +47,7 @@ GROUPS = {
 _INSTALL = {
     "fairseq": "pip install --no-build-isolation fairseq-fixed==0.12.3.1",
     "shtab": "pip install shtab",
+    "ctranslate2": "pip install 'fairseq-syntax[ctranslate2]'",
 }
 VERBS = {verb: line for group in GROUPS.values() for verb, line in group.items()}
 

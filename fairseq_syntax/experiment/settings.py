@@ -66,6 +66,11 @@ SYSTEMS = {
         "--arch lisa_transformer_iwslt_de_en --criterion label_smoothed_cross_entropy_with_heads",
         True,
     ),
+    "planted": Known(
+        "transformer",
+        "--arch planted_transformer_iwslt_de_en --criterion label_smoothed_cross_entropy_with_planted_heads",
+        True,
+    ),
     "nmt_lstm": Known("recurrent", "--arch nmt_lstm"),
     "fa_nmt_shared": Known("recurrent", "--arch fa_nmt_shared --sa-scaled-heads"),
     "sa_nmt_shared": Known("recurrent", "--arch sa_nmt_shared --sa-scaled-heads --sa-root-scores query"),

@@ -3,7 +3,8 @@
 A translation is written for every line, in the order of the input, and an empty line for an empty one. Where the data
 were made of raw text (fairseq-syntax preprocess --raw), the input is raw text and the output detokenised; otherwise
 both are as the model reads and writes them, in words or pieces. Several checkpoints, joined with colons, translate
-together. Of an experiment (fairseq-syntax experiment), the run that is best on the validation set translates.
+together. Of an experiment (fairseq-syntax experiment), the run that is best on the validation set translates. A folder
+of fairseq-syntax export --to ctranslate2 translates by that library, without torch.
 
 examples:
   fairseq-syntax translate study < news.en > news.sw
@@ -31,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--input", default=STDIO, metavar="FILE", help="text, plain or .gz; - is stdin (default)")
     add("--output", default=STDIO, metavar="FILE", help="translations; - is stdout (default)")
-    add("--system", metavar="NAME", help="of an experiment: this system (default: the best on the validation set)")
+    verb.add_system(parser)
     add("--ensemble", action="store_true", help="of an experiment: all seeds of the system together")
     verb.add_search(parser)
     verb.add_parsers(parser)
@@ -39,13 +40,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    args.experiment = bool(args.data) and Path(args.data, "experiment.toml").is_file()
-    if args.experiment and args.path:
-        parser.error(f"{args.data} is an experiment: give --system instead of --path, or its data directory")
-    if (args.system or args.ensemble) and not args.experiment:
-        parser.error("--system and --ensemble are of an experiment; give its folder")
-    if not args.experiment:
-        verb.check_checkpoint_arguments(parser, args)
+    args.served = bool(args.data) and not args.path and Path(args.data, "model.bin").is_file()
+    if args.served:
+        if args.system or args.ensemble or args.parser:
+            parser.error(f"{args.data} is an exported model: leave out --system, --ensemble and --parser")
+        return
+    if args.ensemble and not verb.is_experiment(args):
+        parser.error("--ensemble is of an experiment; give its folder")
+    verb.check_model_arguments(parser, args)
 
 
 def translate(hub, lines: Iterable[str], name: str = "the text", together: int = _LINES, **search) -> Iterator[str]:
@@ -90,14 +92,22 @@ def open_hub(data: str, paths: str, cpu: bool = False, **overrides):
     return hub.to(best_device(cpu)).eval()
 
 
-def run(args: argparse.Namespace) -> None:
+def _hub(args: argparse.Namespace):
+    if args.served:
+        from .export import Served
+
+        return Served(args.data, args.cpu)
     if args.experiment:
         from ..experiment import Experiment
 
         args.data, args.path = Experiment(args.data).model(args.system, args.ensemble)
     options = {"parser": args.parser, **vars(verb.parser_options(args))}
     overrides = {name: value for name, value in options.items() if value}
-    hub = open_hub(args.data, args.path, args.cpu, **overrides)
+    return open_hub(args.data, args.path, args.cpu, **overrides)
+
+
+def run(args: argparse.Namespace) -> None:
+    hub = _hub(args)
     terminal = args.input == STDIO and sys.stdin.isatty()
     lines = verb.input_lines(args.input) if not terminal else (line.rstrip("\n") for line in sys.stdin)
     together = 1 if terminal else _LINES

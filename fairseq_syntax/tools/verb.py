@@ -250,6 +250,28 @@ def check_checkpoint_arguments(
         parser.error(f"DATA and --path go together: give the data directory and the checkpoint, or one of {bundled}")
 
 
+def add_system(parser: argparse.ArgumentParser) -> None:
+    """Add --system, for `check_model_arguments`."""
+    what = "of an experiment: this system (default: the best on the validation set)"
+    parser.add_argument("--system", metavar="NAME", help=what)
+
+
+def is_experiment(args: argparse.Namespace) -> bool:
+    """Whether DATA is the folder of an experiment."""
+    return bool(args.data) and Path(args.data, "experiment.toml").is_file()
+
+
+def check_model_arguments(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    """As `check_checkpoint_arguments`, of an experiment, too: sets `args.experiment`."""
+    args.experiment = is_experiment(args)
+    if args.experiment and args.path:
+        parser.error(f"{args.data} is an experiment: give --system instead of --path, or its data directory")
+    if args.system and not args.experiment:
+        parser.error("--system is of an experiment; give its folder")
+    if not args.experiment:
+        check_checkpoint_arguments(parser, args)
+
+
 def add_format(parser: argparse.ArgumentParser, *more: str) -> None:
     """Add --format, with further formats of the verb."""
     forms = [*map(str, TableFormat), *more]

@@ -23,6 +23,7 @@ UPDATES = 3
 SYSTEMS = (
     "pascal",
     "lisa",
+    "planted",
     "tags",
     "multitask",
     "sa-nmt",

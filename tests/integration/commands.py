@@ -47,6 +47,9 @@ TRAIN_SENTENCES = 403
 OPTIONS = {
     "pascal_transformer_tiny": ["--share-all-embeddings"],
     "lisa_transformer_tiny": [*("--share-all-embeddings", "--criterion", "label_smoothed_cross_entropy_with_heads")],
+    "planted_transformer_tiny": [
+        *("--share-all-embeddings", "--criterion", "label_smoothed_cross_entropy_with_planted_heads")
+    ],
     "tag_transformer_tiny": ["--share-all-embeddings"],
     "transformer_tiny": ["--share-all-embeddings"],
     "nmt_lstm_tiny": [],

@@ -15,6 +15,7 @@ SIZES = ["", "_tiny", "_iwslt_de_en", "_wmt_en_de", "_wmt_en_de_big"]
 CLASSES = {
     "pascal_transformer": "pascal.model.PascalTransformerModel",
     "lisa_transformer": "lisa.model.LisaTransformerModel",
+    "planted_transformer": "planted.model.PlantedTransformerModel",
     "tag_transformer": "tags.model.TagTransformerModel",
     "sdatt_transformer": "distance_transformers.sdatt_transformer.SyntaxDirectedTransformerModel",
     "dasa_transformer": "distance_transformers.dasa.DistanceBiasTransformerModel",

@@ -336,7 +336,7 @@ def test_a_browser_shows_it(page, browser):
     assert tab.locator("#found").inner_text() == "3 of 3 sentences"
     tab.get_by_label("Search").fill("baum")
     assert tab.locator("#found").inner_text() == "1 of 3 sentences"
-    tab.get_by_label("plain").uncheck()
+    tab.get_by_role("checkbox", name="plain").uncheck()
     assert tab.locator("#found").inner_text() == "0 of 3 sentences"
     tab.get_by_label("Search").fill("")
     assert tab.locator("#found").inner_text() == "3 of 3 sentences"

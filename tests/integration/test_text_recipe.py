@@ -11,7 +11,7 @@ from integration import commands
 from integration.commands import DECODING
 
 from fairseq_syntax import pretrained
-from fairseq_syntax.tools import align, contrast, preprocess, translate, whatif
+from fairseq_syntax.tools import align, contrast, export, preprocess, translate, whatif
 from fairseq_syntax.tools.models import load
 from fairseq_syntax.trees.conllu import read_conllu
 
@@ -28,6 +28,7 @@ SETTINGS = [
     *PARSER,
 ]
 ARCHITECTURES = ["pascal_transformer_tiny", "tag_transformer_tiny", "sa_nmt_shared_tiny", "lgp_tiny"]
+UPDATES = ("--max-update", 2)
 SEARCH = {"beam": 3, "max_len_a": 0, "max_len_b": 25}
 
 
@@ -228,3 +229,20 @@ def test_bundled_models_have_no_recipe():
     """And take text in tokens, as before."""
     for name in pretrained.names():
         assert not (pretrained.folder(name) / "text.json").exists()
+
+
+def test_an_exported_model_takes_the_recipe_with_it(raw, data, tmp_path, monkeypatch):
+    """Raw text in, raw text out, by CTranslate2."""
+    pytest.importorskip("ctranslate2")
+    commands.train(data, tmp_path, "planted_transformer_tiny", *commands.OPTIONS["planted_transformer_tiny"], *UPDATES)
+    checkpoint, served = str(commands.scatter(tmp_path / "checkpoint_last.pt")), str(tmp_path / "served")
+    # this model ends no sentence, and beams that are cut off differ
+    monkeypatch.setattr(export, "LEAST_EQUAL", 0)
+    assert export.main([str(data), "--path", checkpoint, "--to", "ctranslate2", "--output", served, "--cpu"]) == 0
+    outputs = []
+    for place in ([served], [str(data), "--path", checkpoint]):
+        given = ["--input", str(raw / "test.en"), "--output", str(tmp_path / "out"), "--overwrite", "--cpu"]
+        assert translate.main([*place, *given, "--beam", "1", "--max-len-b", "25"]) == 0
+        outputs.append((tmp_path / "out").read_text(encoding="utf-8").splitlines())
+    assert outputs[0] == outputs[1] and len(set(outputs[0])) > 10
+    assert not any("@@" in line or " ." in line for line in outputs[0])

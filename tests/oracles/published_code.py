@@ -55,6 +55,20 @@ def clamped_diagonal(phi: Tensor) -> Tensor:
     return (phi * torch.eye(len(phi), dtype=phi.dtype)).clamp(-5, 7)
 
 
+def dasa_weights(distances: list[Tensor], columns: int, epsilon: float = 1e-9) -> Tensor:
+    """W (B, columns, columns) of DASA_NMT: filled from row and column 0, whatever the padding side of the tokens.
+
+    Args:
+        distances: one matrix (J, J) a sentence.
+        epsilon: what is added to distances.
+    """
+    weights = torch.zeros(len(distances), columns, columns)
+    for row, matrix in zip(weights, distances, strict=True):
+        inverse = 1 / (matrix.float() + epsilon)
+        row[: len(matrix), : len(matrix)] = inverse / inverse.sum(-1, keepdim=True)
+    return weights
+
+
 def marginals_with_epsilon(arcs: Tensor, roots: Tensor, epsilon: float = 1e-5) -> tuple[Tensor, Tensor]:
     """Matrix-Tree marginals of libraries that add a number to the Laplacian's diagonal.
 

@@ -1,6 +1,8 @@
 """Transformers that attend by tree distance M: ours, each after a paper and no paper's own system.
 
-    dasa_transformer:   softmax(QKᵀ/√d + λ_h exp(-M² / 2σ²)) V in the encoder, λ_h learned (after Chi et al. 2026)
+    dasa_transformer:   softmax(QKᵀ/√d + λ_h exp(-M² / 2σ²)) V in the encoder, λ_h learned (after Chi et al. 2026);
+                        --dasa-mode multiply: softmax(W · QKᵀ/√d) V, W = 1 / (M + ε), rows normalised; log: with
+                        λ log W as the bias
     sdatt_transformer:  softmax(e_j - M[p][j]² / 2σ²) over M[p][j] ≤ n, in heads of the decoder's attention to the
                         source, around a predicted position p (after Chen et al., AAAI 2018; see `systems.sdatt`)
 

@@ -1,9 +1,12 @@
-"""A Transformer whose encoder looks more at what is near in the tree, by a bias on the scores of self-attention.
+"""A Transformer whose encoder looks more at what is near in the tree: dependency-aware self-attention, "DASA".
 
-The idea is that of dependency-aware attention (Chi et al., PLOS ONE 2026); the formula is ours.
+The idea, and the words "element-wise modulation of attention logits", are those of Chi et al. (PLOS ONE 2026), whose
+equations could not be read. `multiply` and `log` are what public code that is probably theirs computes
+(github.com/alvin2026/DASA_NMT, December 2025, with ε = 1e-9); `add` is ours.
 """
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 import torch
 from fairseq.dataclass import FairseqDataclass
@@ -14,9 +17,18 @@ from torch.nn import functional as F
 
 from ...data.collating import SourceSyntax
 from ...options import option
+from ...trees.distances import PAD_DISTANCE
 from ..transformer.encoder import SyntaxEncoder, SyntaxEncoderLayer
-from ..transformer.headwise_attention import split_heads
+from ..transformer.headwise_attention import HeadwiseAttention, masked_softmax, split_heads
 from ..transformer.model import SyntaxTransformerModel, register_sizes
+
+
+class DasaMode(StrEnum):
+    """What tree distances do to the scores of self-attention."""
+
+    add = "add"
+    multiply = "multiply"
+    log = "log"
 
 
 def log_gaussian(distances: Tensor, sigma: float) -> Tensor:
@@ -25,17 +37,31 @@ def log_gaussian(distances: Tensor, sigma: float) -> Tensor:
     return (distances.float() / sigma).square() * -0.5
 
 
-class DistanceBiasAttention(MultiheadAttention):
-    """fairseq's multi-head self-attention with scores q·k/√d + λ_h G, G = exp(-M² / 2σ²) of the tree distances M.
+def inverse_distances(distances: Tensor, epsilon: float) -> Tensor:
+    """W = 1 / (d + ε), each row divided by its sum over the sentence: (B, T, T) -> (B, T, T) in float32, 0 at padding.
 
-    Where all distances are 0 (no parse) the bias is one number throughout a row, so that the softmax is that of plain
-    attention. Called as `MultiheadAttention`, it is that. λ, one for each head, is learned; it is `initial` at the
-    start.
+    Args:
+        distances: tree distances d in arcs, `PAD_DISTANCE` at padding.
+        epsilon: ε, in arcs.
+    """
+    inverse = (distances.float() + epsilon).reciprocal().masked_fill(distances == PAD_DISTANCE, 0)
+    return inverse / inverse.sum(-1, keepdim=True).clamp(min=torch.finfo(torch.float32).tiny)
+
+
+class DistanceBiasAttention(MultiheadAttention):
+    """fairseq's multi-head self-attention with scores q·k/√d + λ_h G, for a G (T, T) of the tree of each sentence.
+
+    Where G is one number throughout a row (no parse), the softmax is that of plain attention. Called as
+    `MultiheadAttention`, it is that. λ, one for each head, is `initial`, at the start if it is `learned`.
     """
 
-    def __init__(self, embed_dim: int, num_heads: int, *, initial: float = 1.0, **kwargs):
+    def __init__(self, embed_dim: int, num_heads: int, *, initial: float = 1.0, learned: bool = True, **kwargs):
         super().__init__(embed_dim, num_heads, self_attention=True, **kwargs)
-        self.distance_weight = nn.Parameter(torch.full((num_heads,), initial))
+        weight = torch.full((num_heads,), initial)
+        if learned:
+            self.distance_weight = nn.Parameter(weight)
+        else:
+            self.register_buffer("distance_weight", weight, persistent=False)
 
     def attend_to_near(self, x: Tensor, padding_mask: Tensor | None, nearness: Tensor) -> Tensor:
         """(T, B, C) -> (T, B, C), with a padding mask (B, T) or None, and `nearness` G (B, T, T), finite throughout."""
@@ -54,13 +80,41 @@ class DistanceBiasAttention(MultiheadAttention):
         return self.out_proj(output.permute(2, 0, 1, 3).reshape(x.shape))
 
 
+class DistanceScaledAttention(HeadwiseAttention):
+    """fairseq's multi-head self-attention with scores W · q·k/√d, for a W (T, T) of the tree of each sentence."""
+
+    def __init__(self, embed_dim: int, num_heads: int, **kwargs):
+        super().__init__(embed_dim, num_heads, self_attention=True, **kwargs)
+        self.special_heads = num_heads
+
+    def attend_scaled(self, x: Tensor, padding_mask: Tensor | None, factors: Tensor) -> Tensor:
+        """(T, B, C) -> (T, B, C), with a padding mask (B, T) or None, and `factors` W (B, T, T)."""
+
+        def weigh(query: Tensor, key: Tensor) -> Tensor:
+            return masked_softmax((query @ key.transpose(2, 3)) * factors.unsqueeze(1).type_as(query), padding_mask)
+
+        return self.attend(x, padding_mask, weigh)[0]
+
+
 @dataclass
 class DistanceBiasOptions(FairseqDataclass):
-    """Options of the distance bias."""
+    """Options of tree distances in the encoder."""
 
-    dasa_sigma: float = option(2.0, "standard deviation of the Gaussian of tree distances, in arcs, or inf", "(0, inf]")
+    dasa_mode: DasaMode = option(
+        DasaMode.add,
+        "what distances d do to scores: add λ exp(-d²/2σ²); multiply them by W, which is 1/(d + ε), normalised; or add "
+        "λ log W",
+    )
+    dasa_sigma: float = option(
+        2.0, "of --dasa-mode add: standard deviation of the Gaussian of tree distances, in arcs, or inf", "(0, inf]"
+    )
+    dasa_epsilon: float = option(
+        1.0, "of --dasa-mode multiply and log: what is added to a distance, in arcs; 1e-9 as published", "(0, inf)"
+    )
     dasa_init: float = option(
-        1.0, "weight of the bias at the start, in logits; it is learned for every head and layer", "(-inf, inf)"
+        1.0,
+        "λ, in logits; --dasa-mode add learns it from there for every head and layer, log keeps it (0.5 as published)",
+        "(-inf, inf)",
     )
 
 
@@ -70,21 +124,39 @@ class DistanceBiasEncoderLayer(SyntaxEncoderLayer):
     attention = DistanceBiasAttention
 
     def attention_options(self, cfg):
-        return {"initial": cfg.dasa_init}
+        return {"initial": cfg.dasa_init, "learned": cfg.dasa_mode == DasaMode.add}
 
     def attend(self, x, encoder_padding_mask, syntax):
         return self.self_attn.attend_to_near(x, encoder_padding_mask, syntax["nearness"]), {}
 
 
+class DistanceScaledEncoderLayer(SyntaxEncoderLayer):
+    """An encoder layer whose self-attention has scaled scores."""
+
+    attention = DistanceScaledAttention
+
+    def attend(self, x, encoder_padding_mask, syntax):
+        return self.self_attn.attend_scaled(x, encoder_padding_mask, syntax["factors"]), {}
+
+
 class DistanceBiasEncoder(SyntaxEncoder):
-    """The encoder with the bias in all layers."""
+    """The encoder with tree distances in all layers."""
 
     def syntax_layer(self, cfg, number):
-        return DistanceBiasEncoderLayer(cfg)
+        return DistanceScaledEncoderLayer(cfg) if cfg.dasa_mode == DasaMode.multiply else DistanceBiasEncoderLayer(cfg)
 
     def layer_syntax(self, src_syntax: SourceSyntax):
-        """G of the batch, once for all layers and heads."""
-        return {"nearness": log_gaussian(src_syntax["distances"], self.cfg.dasa_sigma).exp()}
+        """G or W of the batch, once for all layers and heads."""
+        distances = src_syntax["distances"]
+        if self.cfg.dasa_mode == DasaMode.add:
+            return {"nearness": log_gaussian(distances, self.cfg.dasa_sigma).exp()}
+        weights = inverse_distances(distances, self.cfg.dasa_epsilon)
+        padding = distances == PAD_DISTANCE
+        if self.cfg.dasa_mode == DasaMode.log:
+            return {"nearness": weights.log().masked_fill(padding, 0)}
+        # without a parse, all distances are 0: plain attention
+        parsed = distances.masked_fill(padding, 0).flatten(1).any(1)
+        return {"factors": torch.where(parsed[:, None, None], weights, torch.ones_like(weights))}
 
 
 @register_model("dasa_transformer")

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from typing import List
 
 from fairseq.dataclass import FairseqDataclass
 from fairseq.models import register_model
@@ -10,7 +9,7 @@ from fairseq.models import register_model
 from ...data.collating import SourceSyntax
 from ...options import option
 from ..transformer.encoder import SyntaxEncoder, SyntaxEncoderLayer
-from ..transformer.layer_choice import kept_layers
+from ..transformer.layer_choice import heads_of_layers, kept_layers
 from ..transformer.model import SyntaxTransformerModel, register_sizes
 from .attention import ParentScaledAttention
 from .parent_kernel import ParentKernel, parent_weights
@@ -86,18 +85,9 @@ class PascalTransformerModel(SyntaxTransformerModel):
 
     @classmethod
     def check_options(cls, args, task):
-        heads: List[int] = [args.pascal_heads] if isinstance(args.pascal_heads, int) else list(args.pascal_heads)
-        layers, available = args.encoder_layers, args.encoder_attention_heads
-        if len(heads) > layers:
-            raise ValueError(f"--pascal-heads has {len(heads)} numbers but the encoder {layers} layers")
-        if any(n not in range(available + 1) for n in heads):
-            raise ValueError(
-                f"--pascal-heads {' '.join(map(str, heads))}: give 0 to {available} "
-                "(--encoder-attention-heads) for each layer"
-            )
+        args.pascal_heads = heads_of_layers("--pascal-heads", args.pascal_heads, args)
         if math.isinf(args.pascal_variance) and args.pascal_weight_fn == ParentKernel.normal:
             raise ValueError("--pascal-variance inf: this normal density is 0; give --pascal-weight-fn uniform, too")
-        args.pascal_heads = heads + [0] * (layers - len(heads))
 
     @classmethod
     def build_encoder(cls, cfg, src_dict, embed_tokens):

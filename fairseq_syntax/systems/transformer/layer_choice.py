@@ -21,3 +21,19 @@ def check_kept_layers(args) -> None:
             raise ValueError(
                 f"--{side}-layers-to-keep {kept}: give numbers from 0 to {layers - 1} such as 0,{layers - 1}"
             )
+
+
+def heads_of_layers(option: str, numbers: int | Sequence[int], args) -> list[int]:
+    """The number of special heads of every encoder layer, of a list that may end early.
+
+    Raises ValueError, with the name of the option: too many layers, or more heads than a layer has.
+    """
+    heads = [numbers] if isinstance(numbers, int) else list(numbers)
+    layers, available = args.encoder_layers, args.encoder_attention_heads
+    if len(heads) > layers:
+        raise ValueError(f"{option} has {len(heads)} numbers but the encoder {layers} layers")
+    if any(n not in range(available + 1) for n in heads):
+        raise ValueError(
+            f"{option} {' '.join(map(str, heads))}: give 0 to {available} (--encoder-attention-heads) for each layer"
+        )
+    return heads + [0] * (layers - len(heads))

@@ -1,0 +1,17 @@
+"""Planted heads: a stock Transformer whose heads learn in training to look at the parent. Ours.
+
+    loss = translation loss + λ mean_{t, h} CE(uniform over the pieces of t's parent, a_h[t])
+
+After tree-planting (Yoshida et al. 2024, of language models) and supervised self-attention (Deguchi et al. 2019;
+Strubell et al. 2018 train a head of its own instead, see `systems.lisa`). Roots and EOS look at themselves.
+
+Needs: `parent_pieces` and `word_starts` to train; nothing to translate. Parameters and translations are those of
+fairseq's `transformer`.
+Architectures: `planted_transformer`, `_tiny`, `_iwslt_de_en`, `_wmt_en_de`, `_wmt_en_de_big`.
+Criterion: `label_smoothed_cross_entropy_with_planted_heads`.
+"""
+
+from .criterion import PlantedHeadsCriterion, planting_loss
+from .model import PlantedTransformerModel
+
+__all__ = ["PlantedHeadsCriterion", "PlantedTransformerModel", "planting_loss"]

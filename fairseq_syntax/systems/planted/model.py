@@ -1,0 +1,101 @@
+"""A stock Transformer, heads of whose encoder learn in training to look at the parent."""
+
+from fairseq.dataclass import FairseqDataclass
+from fairseq.models import register_model
+from fairseq.modules import MultiheadAttention
+from torch import Tensor
+from torch.nn import functional as F
+
+from ...data.collating import SourceSyntax
+from ..transformer.encoder import SyntaxEncoder, SyntaxEncoderLayer
+from ..transformer.layer_choice import heads_of_layers
+from ..transformer.model import SyntaxTransformerModel, register_sizes
+
+
+def head_logits(attention: MultiheadAttention, x: Tensor, heads: int) -> Tensor:
+    """What self-attention takes the softmax of, in its first heads, before masks: (T, B, C) -> (B, heads, T, T)."""
+    length, batch, _ = x.shape
+    size = heads * attention.head_dim
+    query, key = (
+        F.linear(x, projection.weight[:size], projection.bias[:size])
+        .view(length, batch, heads, attention.head_dim)
+        .permute(1, 2, 0, 3)
+        for projection in (attention.q_proj, attention.k_proj)
+    )
+    return (query * attention.scaling) @ key.transpose(2, 3)
+
+
+class PlantedEncoderLayer(SyntaxEncoderLayer):
+    """fairseq's encoder layer, which also says what its first heads look at."""
+
+    attention = MultiheadAttention
+
+    def __init__(self, cfg, heads: int):
+        self._heads = heads
+        super().__init__(cfg)
+
+    def attention_options(self, cfg):
+        return {"self_attention": True}
+
+    def attend(self, x, encoder_padding_mask, syntax):
+        output, _ = self.self_attn(x, x, x, key_padding_mask=encoder_padding_mask, need_weights=False)
+        return output, {"planted_logits": head_logits(self.self_attn, x, self._heads)}
+
+
+class PlantedEncoder(SyntaxEncoder):
+    """fairseq's encoder, unless a criterion compares its heads with trees."""
+
+    def syntax_layer(self, cfg, number):
+        heads = cfg.planted_heads[number]
+        return PlantedEncoderLayer(cfg, heads) if heads else None
+
+    def layer_syntax(self, src_syntax: SourceSyntax):
+        """Nothing; where there are no trees, that is, in translation, the layers are fairseq's."""
+        return {} if self.training or "parent_pieces" in src_syntax else None
+
+
+@register_model("planted_transformer")
+class PlantedTransformerModel(SyntaxTransformerModel):
+    """fairseq's Transformer; train it with --criterion label_smoothed_cross_entropy_with_planted_heads.
+
+    Trees are needed to train it, not to translate with it.
+    """
+
+    options = FairseqDataclass
+    training_syntax_inputs = ("parent_pieces", "word_starts")
+    criterion = "label_smoothed_cross_entropy_with_planted_heads"
+
+    @classmethod
+    def add_args(cls, parser):
+        super().add_args(parser)
+        parser.add_argument(
+            "--planted-heads",
+            type=int,
+            nargs="+",
+            metavar="N",
+            help="number of heads in each encoder layer that learn to look at the parent, from the first layer; the "
+            "other layers have none",
+        )
+
+    @classmethod
+    def check_options(cls, args, task):
+        args.planted_heads = heads_of_layers("--planted-heads", args.planted_heads, args)
+        if not any(args.planted_heads):
+            raise ValueError("--planted-heads 0: plants no head; use --arch transformer")
+        if getattr(args, "encoder_layerdrop", 0):
+            raise ValueError("--encoder-layerdrop would drop planted layers; leave it out")
+        if getattr(args, "checkpoint_activations", False) or getattr(args, "offload_activations", False):
+            # fairseq computes the layer without gradients and hands the logits out as they are
+            raise ValueError("--checkpoint-activations would cut the loss off from the planted heads; leave it out")
+
+    @classmethod
+    def build_encoder(cls, cfg, src_dict, embed_tokens):
+        return PlantedEncoder(cfg, src_dict, embed_tokens)
+
+
+def _preset(args, suffix):
+    if not hasattr(args, "planted_heads"):
+        args.planted_heads = [0, 1]
+
+
+register_sizes("planted_transformer", _preset)

@@ -1,0 +1,119 @@
+"""Models that leave: what fairseq and CTranslate2 translate with them is what the checkpoint translates."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from integration import commands
+from integration.commands import DECODING
+
+from fairseq_syntax import pretrained
+from fairseq_syntax.tools import export, translate
+
+MODEL = "agreement-transformer"
+
+
+@pytest.fixture(scope="module")
+def planted(corpus, tmp_path_factory) -> tuple[Path, str]:
+    """Data that a bundled model translates, and its checkpoint as if its heads had been planted."""
+    folder, bundled = tmp_path_factory.mktemp("planted"), pretrained.folder(MODEL)
+    dictionaries = [
+        "--srcdict",
+        bundled / "dict.en.txt",
+        "--tgtdict",
+        bundled / "dict.de.txt",
+        "--syntax-dicts",
+        bundled,
+    ]
+    words = corpus.parent / "words"
+    data = commands.binarize({split: words / split for split in ("valid", "test")}, folder / "data-bin", *dictionaries)
+    state = torch.load(pretrained.checkpoint(MODEL), weights_only=True)
+    state["cfg"]["model"].arch = "planted_transformer_tiny"
+    state["cfg"]["model"].planted_heads = [0, 1]
+    torch.save(state, folder / "checkpoint.pt")
+    return data, str(folder / "checkpoint.pt")
+
+
+def exported(planted, to: str, folder: Path, *options) -> int:
+    data, checkpoint = planted
+    return export.main([str(data), "--path", checkpoint, "--to", to, "--output", str(folder), *options])
+
+
+WITHOUT_US = """
+import sys
+sys.modules["fairseq_syntax"] = None  # cannot be imported
+sys.argv[:] = ["fairseq-generate", *sys.argv[1:]]
+from fairseq_cli.generate import cli_main
+cli_main()
+"""
+
+
+def test_fairseq_translates_without_the_package(planted, tmp_path, capfd):
+    (data, checkpoint), plain = planted, tmp_path / "plain"
+    assert exported(planted, "fairseq", plain) == 0
+    assert "61 of 61 translations equal those of the checkpoint" in capfd.readouterr().err
+    state = torch.load(plain / "model.pt", weights_only=True)
+    assert state["cfg"]["model"]["_name"] == "transformer_tiny"
+    assert not [name for name in state["cfg"]["model"] if "planted" in name or "syntax" in name or "parser" in name]
+    arguments = [data, "--path", plain / "model.pt", "--task", "translation", *DECODING, "--cpu"]
+    arguments += ["--required-batch-size-multiple", "1"]  # without it, fairseq leaves out the last three
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_US, *map(str, arguments)], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = commands.hypotheses(done.stdout)
+    commands.assert_same_hypotheses(found, commands.generate(data, checkpoint, *DECODING))
+    assert len({text for _, text in found.values()}) > 15
+
+
+def test_ctranslate2_translates_as_the_checkpoint(corpus, planted, tmp_path, capfd):
+    pytest.importorskip("ctranslate2")
+    (data, checkpoint), served = planted, tmp_path / "served"
+    assert exported(planted, "ctranslate2", served) == 0
+    said = capfd.readouterr().err
+    equal = int(said.partition(": ")[2].partition(" of 61 translations")[0])
+    assert equal >= 60, said
+    source = tmp_path / "in"
+    lines = (corpus.parent / "words" / "test.en").read_text(encoding="utf-8").splitlines()
+    source.write_text("\n".join(["", *lines, " "]) + "\n", encoding="utf-8")
+    outputs = []
+    for place in ([str(served)], [str(data), "--path", checkpoint]):
+        output = tmp_path / "out"
+        given = ["--input", str(source), "--output", str(output), "--overwrite", "--cpu", "--max-len-b", "30"]
+        assert translate.main([*place, *given]) == 0
+        outputs.append(output.read_text(encoding="utf-8").splitlines())
+    assert outputs[0][0] == outputs[0][-1] == "" and len(outputs[0]) == len(lines) + 2
+    same = sum(one == other for one, other in zip(*outputs, strict=True))
+    assert same >= 0.98 * len(outputs[0]), [pair for pair in zip(*outputs, strict=True) if pair[0] != pair[1]]
+
+
+def test_another_model_than_the_checkpoint_is_an_error(planted, tmp_path, capfd, monkeypatch):
+    """As if the library computed something else: nothing is written; in int8 the figure is all."""
+    pytest.importorskip("ctranslate2")
+    monkeypatch.setattr(export.Served, "search", lambda self, sources, **search: [[["other"]] for _ in sources])
+    folder = tmp_path / "served"
+    assert exported(planted, "ctranslate2", folder) == 1
+    assert "only 0 of 61 translations equal those of the checkpoint; nothing was written" in capfd.readouterr().err
+    assert not list(tmp_path.iterdir())
+    assert exported(planted, "ctranslate2", folder, "--quantization", "int8") == 0
+    assert folder.is_dir()
+    assert exported(planted, "ctranslate2", folder) == 1
+    assert f"{folder}: exists already" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arch", "why"),
+    [
+        ("pascal_transformer_tiny", "pascal_transformer cannot be exported, because its heads multiply scores"),
+        ("lisa_transformer_tiny", "because one of its heads is a biaffine parser"),
+        ("sa_nmt_shared_tiny", "because its network is not fairseq's Transformer"),
+    ],
+)
+def test_what_no_other_program_computes_is_refused(data_bin, trained, arch, why, tmp_path, capfd):
+    checkpoint = trained(arch) / "checkpoint_last.pt"
+    options = [str(data_bin), "--path", str(checkpoint), "--to", "fairseq", "--output", str(tmp_path / "plain")]
+    assert export.main(options) == 1
+    assert why in capfd.readouterr().err
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,186 @@
+"""Planted heads: their loss against loops, their logits against fairseq's weights, and that nothing else is changed."""
+
+import math
+
+import pytest
+import small_models
+import torch
+from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEntropyCriterion
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import multihead
+
+from fairseq_syntax.systems.planted.criterion import PlantedHeadsCriterion, planting_loss
+from fairseq_syntax.systems.planted.model import PlantedTransformerModel, head_logits
+
+EOS, PAD = 2, 1
+INPUTS = PlantedTransformerModel.training_syntax_inputs
+SIZES = {"encoder_layers": 3, "decoder_layers": 1, "planted_heads": [0, 2, 1]}
+
+
+def loop_loss(logits, syntax, mask):
+    """Σ over heads and tokens of -Σ_s u(s) log a(s), u uniform over the pieces of the parent; how many; which right."""
+    total, counted, right = 0.0, 0, 0
+    parents, starts = syntax["parent_pieces"], syntax["word_starts"]
+    for b in range(len(parents)):
+        real = [t for t in range(parents.shape[1]) if not mask[b, t]]
+        word, words = -1, {}
+        for t in real:
+            word += int(starts[b, t])
+            words[t] = word
+        for t in real:
+            first = int(parents[b, t])
+            if first < 0:
+                continue
+            pieces = [s for s in real if words[s] == words[first]]
+            for row in logits[b, :, t].tolist():
+                log_sum = math.log(sum(math.exp(row[s]) for s in real))
+                total -= sum(row[s] - log_sum for s in pieces) / len(pieces)
+                right += max(real, key=row.__getitem__) in pieces
+                counted += 1
+    return total, counted, right
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=5), st.booleans(), st.integers(0, 99))
+def test_the_loss_is_cross_entropy_with_the_pieces_of_the_parent(rows, left_pad, seed):
+    """Over all heads, at either padding side, roots and EOS at themselves, a sentence without a parse nowhere."""
+    sample = small_models.batch(None, rows, left_pad, columns=9, names=INPUTS)
+    syntax, mask = sample["src_syntax"], sample["src_tokens"] == PAD
+    logits = torch.randn(*mask.shape[:1], 2, 9, 9, generator=torch.Generator().manual_seed(seed)).double() * 2
+    heads = planting_loss(logits, syntax["parent_pieces"], syntax["word_starts"], mask)
+    expected, counted, right = loop_loss(logits, syntax, mask)
+    assert float(heads.loss) == pytest.approx(expected, rel=1e-5)
+    assert (int(heads.counted.sum()), int(heads.correct.sum())) == (counted, right)
+
+
+def test_roots_and_the_end_look_at_themselves_and_words_at_all_pieces_of_their_parent():
+    """A root of two pieces, its dependent, EOS: weights 1/2 on both pieces, for the three; EOS on itself."""
+    parents, starts = torch.tensor([[0, 0, 0, 3]]), torch.tensor([[1, 0, 1, 1]])
+    half = [0.5, 0.5, 0.0, 0.0]
+    wanted = torch.tensor([half, half, half, [0.0, 0.0, 0.0, 1.0]]).clamp(min=1e-30).log()
+    heads = planting_loss(wanted[None, None], parents, starts, torch.zeros(1, 4, dtype=torch.bool))
+    assert float(heads.loss) == pytest.approx(3 * math.log(2))  # the entropy of what is wanted, and no more
+    assert heads.correct.all()
+
+
+def test_without_a_parse_there_is_no_loss_and_no_gradient():
+    logits = torch.zeros(1, 1, 3, 3, requires_grad=True)
+    none = torch.full((1, 3), -1)
+    heads = planting_loss(logits, none, torch.tensor([[1, 1, 1]]), torch.tensor([[False, False, True]]))
+    heads.loss.backward()
+    assert float(heads.loss) == 0 and not heads.counted.any() and not logits.grad.any()
+
+
+def test_logits_are_those_of_fairseqs_heads():
+    attention = small_models.build("planted_transformer", **SIZES).encoder.layers[1].self_attn
+    x = torch.randn(5, 2, attention.embed_dim).double()
+    keep = torch.ones(2, 5, dtype=torch.bool)
+    _, weights = multihead.attend(attention, x, x, keep, lambda head, sentence, step, scores: multihead.softmax(scores))
+    torch.testing.assert_close(head_logits(attention, x, 2).softmax(-1).transpose(0, 1), weights[:2])
+    # and the loops weigh as fairseq does, which gives the mean of all heads
+    torch.testing.assert_close(attention(x, x, x, need_weights=True)[1], weights.mean(0))
+
+
+def both():
+    """The model and fairseq's, with the same parameters."""
+    model, stock = (
+        small_models.build("planted_transformer", **SIZES),
+        small_models.build("transformer", seed=5, **SIZES),
+    )
+    assert model.state_dict().keys() == stock.state_dict().keys()
+    stock.load_state_dict(model.state_dict())
+    return model, stock
+
+
+def steps(model, criterion, sample):
+    """The loss and all gradients, with dropout drawn from one seed."""
+    torch.manual_seed(7)
+    loss, size, log = criterion(model.train(), sample)
+    (loss / size).backward()
+    return loss.detach(), log, [parameter.grad for parameter in model.parameters()]
+
+
+def sample_of(model, names, left_pad=False):
+    net_input = small_models.batch(model, left_pad=left_pad, names=names)
+    target = torch.tensor([[*row[1:], EOS] for row in small_models.TARGETS])
+    return {"net_input": net_input, "target": target, "ntokens": target.numel(), "id": torch.arange(len(target))}
+
+
+@pytest.mark.parametrize("left_pad", [False, True])
+@pytest.mark.parametrize("precision", [torch.double, torch.float])
+def test_with_weight_zero_it_trains_as_fairseqs_to_the_bit(left_pad, precision):
+    model, stock = (each.to(precision) for each in both())
+    planted = PlantedHeadsCriterion(small_models.TASK, False, 0.1, planted_weight=0.0)
+    plain = LabelSmoothedCrossEntropyCriterion(small_models.TASK, False, 0.1)
+    loss, log, gradients = steps(model, planted, sample_of(model, INPUTS, left_pad))
+    expected, _, expected_gradients = steps(stock, plain, sample_of(stock, (), left_pad))
+    assert torch.equal(loss, expected) and log["parse_tokens"] > 0
+    assert all(torch.equal(found, value) for found, value in zip(gradients, expected_gradients, strict=True))
+
+
+def test_with_a_weight_only_queries_and_keys_of_planted_heads_and_what_is_below_them_move():
+    """What the loss of the heads adds to the gradients, parameter by parameter."""
+    model, _ = both()
+    sample, added = sample_of(model, INPUTS), {}
+    for weight in (0.0, 1.0):
+        criterion = PlantedHeadsCriterion(small_models.TASK, False, 0.1, planted_weight=weight)
+        model.zero_grad()
+        _, _, gradients = steps(model, criterion, sample)
+        added[weight] = [gradient.clone() for gradient in gradients]
+    names = [name for name, _ in model.named_parameters()]
+    moved = {name for name, old, new in zip(names, added[0.0], added[1.0], strict=True) if not torch.allclose(old, new)}
+    head = model.encoder.layers[2].self_attn.head_dim
+    assert {"encoder.layers.2.self_attn.q_proj.weight", "encoder.layers.0.fc1.weight"} <= moved
+    assert not any(name.startswith(("encoder.layers.2.fc", "decoder.layers")) for name in moved)
+    place = names.index("encoder.layers.2.self_attn.k_proj.weight")
+    difference = (added[1.0][place] - added[0.0][place]).abs().sum(1)
+    assert difference[:head].all() and difference[head:].max() < 1e-9
+
+
+@pytest.mark.parametrize("left_pad", [False, True])
+def test_a_batch_is_its_sentences_one_at_a_time(left_pad):
+    model, _ = both()
+    criterion = PlantedHeadsCriterion(small_models.TASK, False, 0.0)
+    whole = criterion(model, sample_of(model, INPUTS, left_pad))[2]
+    alone = 0.0
+    for row in range(5):
+        net_input = small_models.batch(model, [row], names=INPUTS)
+        target = torch.tensor([[*small_models.TARGETS[row][1:], EOS]])
+        alone += float(criterion(model, {"net_input": net_input, "target": target, "ntokens": 5})[2]["parse_loss"])
+    assert float(whole["parse_loss"]) == pytest.approx(alone, rel=1e-6)
+
+
+def test_translation_is_fairseqs_with_trees_and_without():
+    model, stock = both()
+    plain = small_models.batch(stock, names=())
+    expected = stock.encoder(plain["src_tokens"], plain["src_lengths"])["encoder_out"][0]
+    assert model.syntax_inputs == ()
+    for names in ((), INPUTS):
+        sample = small_models.batch(model, names=names)
+        found = model.encoder(sample["src_tokens"], sample["src_lengths"], src_syntax=sample.get("src_syntax"))
+        assert bool(found["syntax"]) == bool(names)
+        torch.testing.assert_close(found["encoder_out"][0], expected)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"planted_heads": [0]}, "plants no head; use --arch transformer"),
+        ({"planted_heads": [9]}, "--planted-heads 9: give 0 to"),
+        ({"planted_heads": [1] * 4}, "--planted-heads has 4 numbers but the encoder 3 layers"),
+        ({"encoder_layerdrop": 0.1}, "would drop planted layers"),
+        ({"checkpoint_activations": True}, "would cut the loss off"),
+    ],
+)
+def test_options_that_contradict_are_refused(options, says):
+    with pytest.raises(ValueError, match=says):
+        small_models.build("planted_transformer", **{**SIZES, **options})
+
+
+def test_models_and_data_without_what_it_needs_are_refused():
+    model, stock = both()
+    criterion = PlantedHeadsCriterion(small_models.TASK, False, 0.1)
+    with pytest.raises(ValueError, match="the model has no planted head; use --arch planted_transformer"):
+        criterion(stock, sample_of(stock, ()))
+    with pytest.raises(ValueError, match="no trees to learn from"):
+        criterion(model.train(), sample_of(model, ()))
