@@ -45,10 +45,10 @@ docs: install
 	echo "site/index.html"
 
 test: install
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not full' $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m 'not full' $(PYTEST_ARGS)
 
 test-all: install
-	$(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 lint: install
 	$(BIN)/ruff check .

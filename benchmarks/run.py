@@ -22,6 +22,7 @@ import latent_trees
 import marginals
 import models
 import preprocessing
+import serving
 from checkout import RESULTS, commit
 from timing import MEASURED, compare, machine, part, section
 
@@ -89,6 +90,7 @@ PARTS = {
     "blackout": blackout.run,
     "latent-trees": latent_trees.run,
     "memory": models.compare_memory,
+    "serving": serving.run,
     "changes": time_changes,
 }
 

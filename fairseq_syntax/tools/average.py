@@ -5,7 +5,7 @@ dropped: the result is for fairseq-generate, fairseq-interactive, from_pretraine
 checkpoints must come from one training, or from trainings that started from the same parameters.
 
 example:
-  fairseq-syntax average --input checkpoints --from 11 --to 20 --output checkpoints/average.pt
+  fairseq-syntax average --input checkpoints --first 11 --last 20 --output checkpoints/average.pt
 """
 
 import argparse
@@ -42,17 +42,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="checkpoints, oldest first, or a folder of checkpointN.pt",
     )
-    add(
-        "--from", dest="first", type=positive, metavar="N", help="first N of the folder's checkpointN.pt (default: all)"
-    )
-    add("--to", dest="last", type=positive, metavar="N", help="last N of the folder's checkpointN.pt (default: all)")
+    add("--first", type=positive, metavar="N", help="first N of the folder's checkpointN.pt (default: all)")
+    add("--last", type=positive, metavar="N", help="last N of the folder's checkpointN.pt (default: all)")
     add("--output", required=True, metavar="FILE", help="checkpoint to write")
     add_shared(parser, "--overwrite")
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     if (args.first or args.last) and not (len(args.input) == 1 and Path(args.input[0]).is_dir()):
-        parser.error("--from and --to choose among the checkpoints of a folder; name one with --input")
+        parser.error("--first and --last choose among the checkpoints of a folder; name one with --input")
 
 
 def run(args: argparse.Namespace) -> None:

@@ -28,6 +28,7 @@ PARTS = {
         "latent_tree_rnng",
     ],
     "memory": ["peak memory", "pascal_transformer", "1.000 x transformer"],
+    "serving": ["ctranslate2, int8", "batches of 32", "parsing, spacy"],
     "changes": ["latent_tree_rnng: translate", "1.000 x before", "how far it is", "0e+00"],
 }
 
@@ -157,7 +158,7 @@ def test_memory_is_measured_of_fairseqs_sizes(benchmarks, capsys, monkeypatch):
     parts = {name: part for name, part in run_all.PARTS.items() if name in ("models", "recurrent", "memory")}
     monkeypatch.setattr(run_all, "PARTS", parts)
     run_all.main([])
-    assert all(command[0] == "--memory" and command[2] == "_iwslt_de_en" for command in asked) and len(asked) == 6
+    assert all(command[0] == "--memory" and command[2] == "_iwslt_de_en" for command in asked) and len(asked) == 7
     assert "pascal_transformer                  100 MiB" in capsys.readouterr().out
 
 

@@ -1,8 +1,8 @@
-"""Planted heads: a stock Transformer whose heads learn in training to look at the parent. Ours.
+"""Planted heads: stock heads that learn to look at the parent (after Yoshida et al. 2024); ours.
 
     loss = translation loss + λ mean_{t, h} CE(uniform over the pieces of t's parent, a_h[t])
 
-After tree-planting (Yoshida et al. 2024, of language models) and supervised self-attention (Deguchi et al. 2019;
+Yoshida et al. plant trees in language models. It is also near supervised self-attention (Deguchi et al. 2019;
 Strubell et al. 2018 train a head of its own instead, see `systems.lisa`). Roots and EOS look at themselves.
 
 Needs: `parent_pieces` and `word_starts` to train; nothing to translate. Parameters and translations are those of

@@ -1,5 +1,7 @@
 """A stock Transformer, heads of whose encoder learn in training to look at the parent."""
 
+from dataclasses import dataclass
+
 from fairseq.dataclass import FairseqDataclass
 from fairseq.models import register_model
 from fairseq.modules import MultiheadAttention
@@ -54,6 +56,11 @@ class PlantedEncoder(SyntaxEncoder):
         return {} if self.training or "parent_pieces" in src_syntax else None
 
 
+@dataclass
+class PlantedOptions(FairseqDataclass):
+    """None beside `--planted-heads`, which is added apart: it takes a list."""
+
+
 @register_model("planted_transformer")
 class PlantedTransformerModel(SyntaxTransformerModel):
     """fairseq's Transformer; train it with --criterion label_smoothed_cross_entropy_with_planted_heads.
@@ -61,7 +68,7 @@ class PlantedTransformerModel(SyntaxTransformerModel):
     Trees are needed to train it, not to translate with it.
     """
 
-    options = FairseqDataclass
+    options = PlantedOptions
     training_syntax_inputs = ("parent_pieces", "word_starts")
     criterion = "label_smoothed_cross_entropy_with_planted_heads"
 

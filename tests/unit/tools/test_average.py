@@ -75,7 +75,7 @@ def numpy_mean(paths) -> dict[str, np.ndarray]:
 @pytest.mark.parametrize("family", ["recurrent", "stock"])
 def test_the_mean_is_that_of_numpy(request, tmp_path, family):
     folder, output = request.getfixturevalue(family), tmp_path / "deep" / "average.pt"
-    assert run("--input", folder, "--from", 2, "--to", 3, "--output", output) == 0
+    assert run("--input", folder, "--first", 2, "--last", 3, "--output", output) == 0
     paths = [folder / "checkpoint2.pt", folder / "checkpoint3.pt"]
     found, last = read(output), read(paths[1])
     expected = numpy_mean(paths)
@@ -154,7 +154,7 @@ def test_integers_are_not_averaged(recurrent, tmp_path, capsys):
 def test_fairseq_generate_translates_with_the_mean(data, recurrent, tmp_path):
     """As a real command. The mean of two copies translates as the model, that of different ones does not."""
     output = tmp_path / "average.pt"
-    assert run("--input", recurrent, "--from", 4, "--output", output) == 0
+    assert run("--input", recurrent, "--first", 4, "--output", output) == 0
     command = ["fairseq-generate", data, "--user-dir", commands.PACKAGE, *commands.DECODING, "--path", output]
     found = commands.hypotheses(commands.run_process(*command, cwd=tmp_path))
     assert len(found) == 17
@@ -200,7 +200,7 @@ def test_wrong_inputs(recurrent, tmp_path, capsys):
         f"{recurrent}: is a folder; give one folder, or files only"
     )
     assert refused(capsys, "--input", one, one, *output) == f"{one}: is named twice"
-    assert refused(capsys, "--input", recurrent, "--from", 12, *output) == (
+    assert refused(capsys, "--input", recurrent, "--first", 12, *output) == (
         f"{recurrent}: no checkpointN.pt with N from 12 to the last; there are 1 to 9"
     )
     (tmp_path / "text.pt").write_text("not a checkpoint\n")

@@ -155,7 +155,7 @@ def test_an_option_is_called_the_same_in_every_verb():
     gone = ("ids", "sentences", "plot", "pictures", "edges", "inputs", "draws")
     assert not found.keys() & {f"--{name}" for name in gone}
     assert set(found["--draw"]["draw"]) == {"look", "compare", "whatif"}
-    assert set(found["--from"]["first"]) == {"average"} and "--evidence" in found
+    assert set(found["--first"]["first"]) == {"average"} and "--evidence" in found
 
 
 def test_choices_are_those_of_the_code():

