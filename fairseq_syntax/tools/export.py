@@ -1,10 +1,10 @@
 """fairseq-syntax export: write a model that translates without this package.
 
 What has the parameters of fairseq's Transformer is exported: transformer (of a multi-task corpus, too) and
-planted_transformer. For fairseq, the folder holds model.pt and dictionaries, which fairseq-generate and -interactive
-take as they are. For CTranslate2, it is a model of that library, which needs neither fairseq nor torch. The text recipe
-of the data goes with either, and fairseq-syntax translate takes the folder. Some sentences of the validation set are
-translated before and after, and compared.
+planted_transformer; for CTranslate2 also tag_transformer, whose tokens need their tags. For fairseq, the folder holds
+model.pt and dictionaries, which fairseq-generate and -interactive take as they are. For CTranslate2, it is a model of
+that library, which needs neither fairseq nor torch. The text recipe of the data goes with either, and fairseq-syntax
+translate takes the folder. Some sentences of the validation set are translated before and after, and compared.
 
 examples:
   fairseq-syntax export data-bin --path checkpoints/planted/checkpoint_best.pt --to ctranslate2 --output served
@@ -33,8 +33,10 @@ _REASONS = {
     "lisa_transformer": "one of its heads is a biaffine parser",
     "dasa_transformer": "its heads change scores by tree distance",
     "sdatt_transformer": "its decoder attends by tree distance",
-    "tag_transformer": "its encoder embeds tags, too",
+    "tag_transformer": "its encoder embeds tags, too; CTranslate2 can",
 }
+FEATURE = "\uffe8"
+"""What CTranslate2 has between a token and its tags."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,11 +59,12 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
         parser.error("--quantization needs --to ctranslate2")
 
 
-def stock_options(loaded) -> argparse.Namespace:
+def stock_options(loaded, more: Sequence[str] = ()) -> argparse.Namespace:
     """The options with which fairseq builds the model of a checkpoint.
 
     Args:
         loaded: a model that has the parameters of fairseq's Transformer.
+        more: models that are as good.
 
     Raises ValueError: it has not.
     """
@@ -72,7 +75,7 @@ def stock_options(loaded) -> argparse.Namespace:
     from ..task import SyntaxTranslationConfig
 
     name = ARCH_MODEL_NAME_REGISTRY.get(loaded.architecture, loaded.architecture)
-    if name not in ("transformer", "planted_transformer"):
+    if name not in ("transformer", "planted_transformer", *more):
         why = _REASONS.get(name, "its network is not fairseq's Transformer")
         raise ValueError(f"{loaded.path}: {name} cannot be exported, because {why}")
     options = load_state(loaded.path)["cfg"].model
@@ -127,19 +130,80 @@ def export(loaded, folder: Path, to: str, quantization: str | None = None) -> No
 
     Raises ValueError: what is to translate cannot compute it.
     """
-    with tempfile.TemporaryDirectory() as temporary:
-        plain = folder if to == "fairseq" else Path(temporary)
-        write_plain(loaded, plain, as_namespace=to == "ctranslate2")
-        if to == "ctranslate2":
-            from ctranslate2.converters import FairseqConverter
-
-            cfg = loaded.task.cfg
-            converter = FairseqConverter(str(plain / "model.pt"), str(plain), cfg.source_lang, cfg.target_lang)
-            with contextlib.redirect_stdout(sys.stderr):
-                converter.convert(str(folder), quantization=quantization, force=True)
+    if to == "fairseq":
+        write_plain(loaded, folder)
+    else:
+        with contextlib.redirect_stdout(sys.stderr), _converter(loaded) as converter:
+            converter.convert(str(folder), quantization=quantization, force=True)
     recipe = getattr(loaded.task, "text", None)
     if recipe is not None:
         recipe.write(folder)
+
+
+@contextlib.contextmanager
+def _converter(loaded):
+    """CTranslate2's converter of a loaded model."""
+    from ctranslate2.converters import FairseqConverter
+
+    cfg = loaded.task.cfg
+    if hasattr(loaded.model.encoder.embed_tokens, "tags"):
+        yield _tag_converter(loaded)
+        return
+    with tempfile.TemporaryDirectory() as plain:
+        write_plain(loaded, Path(plain), as_namespace=True)
+        yield FairseqConverter(str(Path(plain, "model.pt")), plain, cfg.source_lang, cfg.target_lang)
+
+
+def _tag_converter(loaded):
+    """A converter of a model whose encoder embeds tags: they are CTranslate2's source features, side by side."""
+    from ctranslate2.converters import fairseq as parts
+    from ctranslate2.converters.converter import Converter
+    from ctranslate2.specs import common_spec
+    from torch import nn
+
+    encoder, decoder, task = loaded.model.encoder, loaded.model.decoder, loaded.task
+    tagged, names = encoder.embed_tokens, list(encoder.embed_tokens.tags)
+    options = stock_options(loaded, ("tag_transformer",))
+    options.arch = options.arch.removeprefix("tag_")
+
+    class TagConverter(Converter):
+        """CTranslate2's, of each part."""
+
+        def _load(self):
+            for parameter in loaded.model.parameters():
+                parameter.requires_grad_(False)
+            spec = parts._get_model_spec(options)
+            encoder.embed_tokens = nn.Embedding.from_pretrained(tagged.tokens.weight[:, : tagged.token_dim])
+            try:
+                parts.set_transformer_encoder(spec.encoder, encoder)
+            finally:
+                encoder.embed_tokens = tagged
+            parts.set_transformer_decoder(spec.decoder, decoder)
+            spec.register_source_vocabulary(parts._get_vocab(task.source_dictionary))
+            for name in names:
+                features = common_spec.EmbeddingsSpec()
+                # all embeddings are scaled there, tags are not
+                features.weight = (tagged.tags[name].weight / encoder.embed_scale).numpy()
+                spec.encoder.embeddings.append(features)
+                spec.register_source_vocabulary(parts._get_vocab(task.syntax_dictionary(name)))
+            spec.register_target_vocabulary(parts._get_vocab(task.target_dictionary))
+            spec.config.decoder_start_token, spec.config.add_source_eos = spec.config.eos_token, True
+            return spec
+
+    return TagConverter()
+
+
+def pieces_with_tags(loaded, dataset, number: int) -> list[str]:
+    """The pieces of a sentence of a split, with their tags as CTranslate2 reads them if the model embeds tags."""
+    from ..data.collating import INPUTS
+    from .models import pieces_of
+
+    pieces = pieces_of(loaded.task.src_dict, dataset.src[number])
+    for name in getattr(loaded.model.encoder.embed_tokens, "tags", ()):
+        dictionary = loaded.task.syntax_dictionary(name)
+        tags = INPUTS[name].make(dataset[number]["syntax"])[:-1]
+        pieces = [f"{piece}{FEATURE}{dictionary[int(tag)]}" for piece, tag in zip(pieces, tags, strict=True)]
+    return pieces
 
 
 def compared(loaded, folder: Path, to: str) -> tuple[int, int] | None:
@@ -148,7 +212,7 @@ def compared(loaded, folder: Path, to: str) -> tuple[int, int] | None:
     Args:
         folder: of the exported model;  to: as for `export`.
     """
-    from fairseq.data import Dictionary
+    import torch
 
     from .models import load, pieces_of
 
@@ -156,21 +220,23 @@ def compared(loaded, folder: Path, to: str) -> tuple[int, int] | None:
         dataset = loaded.load_split("valid")
     except ValueError:
         return None
-    ids = [dataset.src[i] for i in range(min(COMPARED, len(dataset)))]
-    sources = [pieces_of(loaded.task.src_dict, each) for each in ids]
+    numbers = range(min(COMPARED, len(dataset)))
+    sources = [pieces_with_tags(loaded, dataset, number) for number in numbers]
     search = {"beam": 5, "max_len_a": 1.5, "max_len_b": 10}
 
-    def by_fairseq(model, dictionary: Dictionary) -> list[list[str]]:
-        hyps = model.translate(model.as_dataset(ids), [len(each) for each in ids], **search)
-        return [pieces_of(dictionary, hyp["tokens"]) for hyp in hyps]
+    def by_fairseq(model, split) -> list[list[str]]:
+        some = torch.utils.data.Subset(split, numbers)
+        some.collater = split.collater
+        hyps = model.translate(some, [len(split.src[i]) for i in numbers], **search)
+        return [pieces_of(model.task.tgt_dict, hyp["tokens"]) for hyp in hyps]
 
-    before = by_fairseq(loaded, loaded.task.tgt_dict)
+    before = by_fairseq(loaded, dataset)
     if to == "ctranslate2":
         after = [hyps[0] for hyps in Served(folder).search(sources, **search)]
     else:
         plain = load(str(folder / "model.pt"), str(folder), cpu=True)
-        after = by_fairseq(plain, plain.task.tgt_dict)
-    return sum(one == other for one, other in zip(before, after, strict=True)), len(ids)
+        after = by_fairseq(plain, dataset)
+    return sum(one == other for one, other in zip(before, after, strict=True)), len(numbers)
 
 
 class Served:
@@ -187,11 +253,15 @@ class Served:
         from ..data.text.recipe import read_recipe
 
         self.translator = ctranslate2.Translator(str(folder), device="cpu" if cpu else "auto")
-        self.recipe = read_recipe(folder)
+        self.folder, self.recipe = Path(folder), read_recipe(folder)
         self.max_positions = (1024, 1024)
 
     def encode(self, lines: Sequence[str]) -> list[list[str]]:
-        """The pieces of lines: raw ones if there is a recipe."""
+        """The pieces of lines: raw ones if there is a recipe. Raises ValueError: the model reads tags, too."""
+        if (self.folder / "source_1_vocabulary.json").exists():
+            raise ValueError(
+                f"{self.folder}: reads tags; give CTranslate2 pieces as word{FEATURE}label (docs/serving.md)"
+            )
         return [(self.recipe.source.encode(line) if self.recipe else line).split() for line in lines]
 
     def decode(self, pieces: Sequence[str]) -> str:

@@ -89,6 +89,19 @@ def test_ctranslate2_translates_as_the_checkpoint(corpus, planted, tmp_path, cap
     assert same >= 0.98 * len(outputs[0]), [pair for pair in zip(*outputs, strict=True) if pair[0] != pair[1]]
 
 
+def test_tags_are_source_features(planted, tmp_path, capfd):
+    """Sentences of the validation set with gold tags; raw text has none."""
+    pytest.importorskip("ctranslate2")
+    served = tmp_path / "served"
+    assert exported((planted[0], pretrained.checkpoint("agreement-tag")), "ctranslate2", served) == 0
+    assert "61 of 61 translations equal those of the checkpoint" in capfd.readouterr().err
+    (tmp_path / "in").write_text("a dog sleeps .\n")
+    assert translate.main([str(served), "--input", str(tmp_path / "in"), "--output", str(tmp_path / "out")]) == 1
+    assert "reads tags; give CTranslate2 pieces as word\uffe8label" in capfd.readouterr().err
+    assert exported((planted[0], pretrained.checkpoint("agreement-tag")), "fairseq", tmp_path / "plain") == 1
+    assert "tag_transformer cannot be exported, because its encoder embeds tags, too" in capfd.readouterr().err
+
+
 def test_another_model_than_the_checkpoint_is_an_error(planted, tmp_path, capfd, monkeypatch):
     """As if the library computed something else: nothing is written; in int8 the figure is all."""
     pytest.importorskip("ctranslate2")
