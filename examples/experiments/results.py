@@ -31,7 +31,10 @@ sys.path.append(str(CHECKOUT / "benchmarks"))
 import scale
 import timing
 
-PAGES = ("results.md", "evaluation.md", "clusters.md", "speed.md")
+PAGES = (
+    *("results.md", "evaluation.md", "clusters.md", "speed.md"),
+    *sorted(f"records/{path.name}" for path in (CHECKOUT / "docs" / "records").glob("*.md")),
+)
 """Pages of docs/ that have tables of records."""
 
 _BLOCK = re.compile(r"(<!-- records: ([\w-]+)(?: ([\w-]+))? -->\n).*?(<!-- end of records -->)", re.DOTALL)
@@ -59,12 +62,13 @@ def _pictures(plan: Plan, folder: Path) -> dict[str, tuple[str, Callable]]:
     return {file: pictures[file] for file, some in zip(pictures, there, strict=True) if some}
 
 
-def generated(plan: Plan, folder: Path) -> str:
+def generated(plan: Plan, folder: Path, up: str = "") -> str:
     """What the records of an experiment say, and how many of its runs have one.
 
     Args:
         plan: which systems and seeds there are to be.
         folder: with its records.
+        up: from the page to docs/.
 
     Raises:
         PlanError: a record cannot be read.
@@ -75,7 +79,7 @@ def generated(plan: Plan, folder: Path) -> str:
         return f"No run of {len(wanted)} has a record yet."
     signatures = sorted({record["scores"]["valid"]["BLEU"]["signature"] for record in records})
     said = "all runs" if len(records) == len(wanted) else f"{len(records)} of {len(wanted)} runs so far"
-    pictures = (f"![{title}]({file})" for file, (title, _) in _pictures(plan, folder).items())
+    pictures = (f"![{title}]({up}{file})" for file, (title, _) in _pictures(plan, folder).items())
     against, beside_controls = _compared(plan, records, folder)
     # the splits of a baseline one after the other
     compared = [
@@ -85,7 +89,7 @@ def generated(plan: Plan, folder: Path) -> str:
     ]
     compared += [controls(split, found) for split, found in beside_controls.items() if found]
     return (
-        f"{said.capitalize()}; records and translations: [docs/results/{plan.name}](results/{plan.name}), of "
+        f"{said.capitalize()}; records and translations: [docs/results/{plan.name}]({up}results/{plan.name}), of "
         f"{commits(records)}; BLEU: `{'`, `'.join(signatures)}`. Mean ± standard deviation over seeds.\n\n"
         + "\n\n".join([*pictures, tables(plan, records), *compared])
     )
@@ -110,13 +114,14 @@ def _compared(plan: Plan, records: list[dict], folder: Path) -> tuple[dict[str, 
     )
 
 
-def asked(plan: Plan, probe: str, folder: Path) -> str:
+def asked(plan: Plan, probe: str, folder: Path, up: str = "") -> str:
     """What the records of a probe say, and how many of the models that are to be asked have one.
 
     Args:
         plan: with its probes.
         probe: its name.
         folder: with the plan's records.
+        up: from the page to docs/.
 
     Raises:
         PlanError: there is no such probe, or records that cannot be read or do not go together.
@@ -143,18 +148,19 @@ def asked(plan: Plan, probe: str, folder: Path) -> str:
     said = "All models" if len(found) == len(wanted) else f"{len(found)} of {len(wanted)} models so far"
     place = f"results/{plan.name}/{probe}"
     return (
-        f"{said}; records: [docs/{place}]({place}), of {commits(found)}. Mean ± standard deviation over seeds.\n\n"
+        f"{said}; records: [docs/{place}]({up}{place}), of {commits(found)}. Mean ± standard deviation over seeds.\n\n"
         + "\n\n".join(shown)
     )
 
 
-def renewed(text: str, boards: Path, results: Path) -> str:
+def renewed(text: str, boards: Path, results: Path, up: str = "") -> str:
     """The page with its tables written again.
 
     Args:
         text: of the page.
         boards: folder with the files of experiments.
         results: folder with a folder of records for each.
+        up: from the page to docs/.
 
     Raises:
         PlanError: a file or a record cannot be read.
@@ -163,7 +169,7 @@ def renewed(text: str, boards: Path, results: Path) -> str:
     def block(match: re.Match) -> str:
         plan = read_plan(boards / f"{match[2]}.toml")
         folder = results / match[2]
-        content = asked(plan, match[3], folder) if match[3] else generated(plan, folder)
+        content = asked(plan, match[3], folder, up) if match[3] else generated(plan, folder, up)
         return f"{match[1]}\n{content}\n\n{match[4]}"
 
     def measured(match: re.Match) -> str:
@@ -208,7 +214,10 @@ def main(argv: list[str] | None = None) -> int:
     old = {path: path.read_text(encoding="utf8") for path in (*(docs / name for name in PAGES), readme)}
     try:
         agreement = read_plan(Path(__file__).with_name("agreement.toml"))
-        new = {path: renewed(text, Path(__file__).parent, records) for path, text in old.items()}
+        new = {
+            path: renewed(text, Path(__file__).parent, records, "../" * (path.parent.name == "records"))
+            for path, text in old.items()
+        }
         new[readme] = with_figures(old[readme], agreement, records / "agreement")
     except PlanError as error:
         print(f"results: {error}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Tables of docs/results.md and figures of README are those of the records."""
+"""Tables of docs/records and figures of README are those of the records."""
 
 import gzip
 import hashlib
@@ -77,7 +77,7 @@ def test_tables_are_those_of_the_records(results):
     for page in results.PAGES:
         text = (REPOSITORY / "docs" / page).read_text(encoding="utf8")
         shown |= {match.group(2, 3) for match in results._BLOCK.finditer(text)}
-        assert results.renewed(text, EXPERIMENTS, RESULTS) == text, "run: python examples/experiments/results.py"
+        assert results.renewed(text, EXPERIMENTS, RESULTS, "../" * page.startswith("records")) == text, "run: python examples/experiments/results.py"
     boards = [results.read_plan(path) for path in EXPERIMENTS.glob("*.toml")]
     assert shown == {(board.name, probe) for board in boards for probe in (None, *board.probes)}
 
@@ -105,7 +105,7 @@ def test_figures_of_readme_are_those_of_the_records(results, tmp_path):
 
 
 def test_readme_says_of_the_demo_what_the_table_has():
-    page = (REPOSITORY / "docs" / "results.md").read_text(encoding="utf8")
+    page = (REPOSITORY / "docs" / "records" / "quick-start.md").read_text(encoding="utf8")
     readme = " ".join((REPOSITORY / "README.md").read_text(encoding="utf8").split())
     rows = re.findall(r"^\| (\d) \| (\w+) \| ([\d.]+) \| ([\d.]+)% \|", page, re.MULTILINE)
     assert len(rows) == 6
