@@ -58,3 +58,27 @@ def _kinds(comparison: dict) -> dict[str, dict[str, dict]]:
             title = buckets["title"]
             return {f"{title}: {group['label']}": group["scores"]["BLEU"] for group in buckets["groups"]}
     return {"": {system["name"]: system["scores"]["BLEU"] for system in comparison["systems"]}}
+
+
+def draw_intervals(rows: Sequence[tuple[str, float, Sequence[float], int]]):
+    """Differences with their intervals, one below the other; a hollow mark is of one seed.
+
+    Args:
+        rows: name, difference, ends of its interval, seeds.
+    """
+    figure, axis = plt.subplots(figsize=(6.5, 0.6 + 0.2 * len(rows)), layout="constrained")
+    for place, (_, delta, ends, seeds) in enumerate(rows):
+        axis.plot(ends, [place, place], color="C0", linewidth=1)
+        axis.plot(delta, place, color="C0", marker="o", markersize=4.5, markerfacecolor="C0" if seeds > 1 else "white")
+    axis.axvline(0, color="0.4", linewidth=0.8, zorder=0)
+    axis.xaxis.set_major_formatter(lambda value, _: f"{value:+g}" if value else "0")
+    axis.set_yticks(range(len(rows)), [shown(name) for name, *_ in rows], fontsize="x-small")
+    for label in axis.get_yticklabels():
+        label.set_parse_math(False)
+    axis.set_ylim(len(rows) - 0.5, -0.5)
+    axis.tick_params(axis="x", labelsize="x-small")
+    axis.grid(axis="x", alpha=0.3)
+    axis.set_xlabel(
+        "BLEU less that of the baseline, 95 % interval (hollow: one seed, about these outputs)", fontsize="small"
+    )
+    return figure

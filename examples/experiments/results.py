@@ -1,8 +1,9 @@
 """Write the tables of docs/ and the figures of README from the records in docs/results/.
 
 A table stands between `<!-- records: NAME -->` and `<!-- end of records -->`; its systems are those of NAME.toml here.
-`<!-- records: NAME PROBE -->` is what the models were asked besides. `<!-- scale -->` and `<!-- speed -->` have figures
-of benchmarks/, kept in docs/results/scale.json and speed.json.
+`<!-- records: NAME PROBE -->` is what models were asked besides. `<!-- table: NAME -->` to `<!-- end of table -->` is
+a table of overview.py, and a figure between `<!-- NAME SYSTEM SPLIT WHAT -->` and `<!-- -->` is of the comparison of a
+system with its baseline. `<!-- scale -->` and `<!-- speed -->` have figures of benchmarks/, kept in docs/results/.
 Pictures are drawn into differences-NAME.svg, parse-quality-NAME.svg and learning-NAME.svg. In README, a cell that
 begins with `<!-- BLEU of SYSTEM, … -->` or `<!-- agreement of SYSTEM, … -->` has the figures of the agreement
 corpus.
@@ -15,6 +16,7 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import overview
 from pictures import draw_differences
 from table import commits, controls, curves, differences, figures, learning, tables
 
@@ -39,6 +41,8 @@ PAGES = (
 
 _BLOCK = re.compile(r"(<!-- records: ([\w-]+)(?: ([\w-]+))? -->\n).*?(<!-- end of records -->)", re.DOTALL)
 _FIGURES = re.compile(r"(<!-- (scale|speed) -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
+_TABLE = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
+_SAID = re.compile(r"(<!-- ([\w-]+) ([\w-]+) ([\w-]+) (" + "|".join(overview.OF_FIGURE) + r") -->)[^<]*(<!-- -->)")
 _CELL = re.compile(r"(<!-- (BLEU|agreement) of ([\w, -]+) -->)[^|\n]*")
 
 
@@ -176,6 +180,9 @@ def renewed(text: str, boards: Path, results: Path, up: str = "") -> str:
         record = json.loads((results / f"{match[2]}.json").read_text(encoding="utf8"))
         return f"{match[1]}\n{(scale.table if match[2] == 'scale' else timing.markdown)(record)}\n\n{match[3]}"
 
+    together = overview.Records(boards, results)
+    text = _TABLE.sub(lambda match: f"{match[1]}\n{overview.TABLES[match[2]](together)}\n\n{match[3]}", text)
+    text = _SAID.sub(lambda match: f"{match[1]}{overview.figure(together, *match.group(2, 3, 4, 5))}{match[6]}", text)
     return _FIGURES.sub(measured, _BLOCK.sub(block, text))
 
 
@@ -241,6 +248,9 @@ def _draw(names: Iterable[str], docs: Path) -> None:
         plan = read_plan(Path(__file__).with_name(f"{name}.toml"))
         for file, (_, draw) in _pictures(plan, docs / "results" / name).items():
             save_figure(draw(), docs / file)
+    save_figure(
+        overview.draw_real_text(overview.Records(Path(__file__).parent, docs / "results")), docs / "real-text.svg"
+    )
 
 
 if __name__ == "__main__":

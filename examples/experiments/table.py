@@ -131,8 +131,8 @@ def _tested(comparison: dict, test: dict, corrected: dict) -> list:
     [own] = (system for system in comparison["systems"] if system["name"] == test["system"])
     return [
         _by_seed(own),
-        _signed(test["delta"]),
-        _interval(test["interval"]),
+        signed(test["delta"]),
+        interval(test["interval"]),
         "–" if test["detectable"] is None else f"{test['detectable']:.1f}",
         *(probability(p[name]) for name in ("runs", "randomization") for p in (test["p"], corrected)),
     ]
@@ -146,14 +146,14 @@ def _by_seed(system: dict) -> str:
     return ", ".join(f"{score:.1f}" for score in _bleu_of_runs(system))
 
 
-def _signed(value: float, digits: int = 1) -> str:
+def signed(value: float, digits: int = 1) -> str:
     # the sign of what is rounded, -0.0 too: a difference of -0.04 is on the other side than one of +0.04
     return f"{value:{'+' if value else ''}.{digits}f}"
 
 
-def _interval(ends: list[float]) -> str:
+def interval(ends: list[float]) -> str:
     # one digit more than scores have, to show on which side of 0 it ends
-    return " to ".join(_signed(end, 2) for end in ends)
+    return " to ".join(signed(end, 2) for end in ends)
 
 
 def _with_deviation(score: dict) -> str:
@@ -161,7 +161,7 @@ def _with_deviation(score: dict) -> str:
 
 
 def _delta(delta: dict) -> str:
-    return f"{_signed(delta['mean'])} ({_interval(delta['interval'])})"
+    return f"{signed(delta['mean'])} ({interval(delta['interval'])})"
 
 
 def commits(records: list[dict]) -> str:
