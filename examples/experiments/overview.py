@@ -1,5 +1,6 @@
 """What the records of all experiments say together: the tables and figures of docs/results.md."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -130,9 +131,7 @@ def uses_trees(records: Records) -> str:
     header += ["Δ BLEU, one reading", "several readings"]
     rows = []
     for name, of_seeds in probes["whatif"].items():
-        both = mean_and_deviation(
-            100 * tree_pairs_of(r).measures()[BOTH_TRANSLATIONS].mean() for r in of_seeds.values()
-        )
+        both = _both_translations(of_seeds)
         right = probes["attachment"].get(name, {}).values()
         prefers = mean_and_deviation(100 * record_of(r).right.mean() for r in right) if right else "–"
         deltas = [
@@ -157,4 +156,57 @@ def worse_trees(records: Records) -> str:
     return f"{title} by UAS of the trees\n\n" + format_table(["system", *map(str, levels)], rows, TableFormat.markdown)
 
 
-TABLES = {"real-text": real_text, "uses-trees": uses_trees, "worse-trees": worse_trees}
+# page, name, paper, parse to train / to translate, name in speed.json, on Multi30k, with gold trees
+_SYSTEMS = [
+    ("pascal", "PASCAL", "Bugliarello & Okazaki 2020", "yes / yes", "pascal_transformer", "pascal", "pascal"),
+    ("lisa", "LISA", "Strubell et al. 2018", "yes / no", "lisa_transformer", "lisa", "lisa"),
+    ("planted", "Planted heads", "ours, after Yoshida et al. 2024", "yes / no", "planted_transformer", "planted", ""),
+    ("tags", "Tags", "Sennrich & Haddow 2016", "yes / yes", "tag_transformer", "tag", "tag"),
+    ("multitask", "Multi-task corpus", "Currey & Heafield 2019", "yes / no", "", "multitask", ""),
+    (
+        "distance-transformers",
+        "DASA",
+        "ours, after Chi et al. 2026",
+        "yes / yes",
+        "dasa_transformer",
+        "dasa_transformer",
+        "dasa_transformer",
+    ),
+    ("sdatt", "Syntax-directed attention", "Chen et al. 2018", "yes / yes", "sdatt", "sdatt", "sdatt"),
+    ("sdatt", "Parents and children", "Chen et al. 2017", "yes / yes", "chen17", "chen17", "chen17"),
+    ("sa-nmt", "SA-NMT", "Tran & Bisk 2018", "no / no", "sa_nmt_shared", "sa_nmt_shared", ""),
+]
+_COMMON = ("multi30k", "test_2017_flickr")
+"""The experiment and set that most systems were tried on."""
+
+
+def _speeds(results: Path) -> dict[str, float]:
+    """Name of a model -> speed of a training step against its peer."""
+    kept = json.loads((results / "speed.json").read_text(encoding="utf-8"))
+    measured = [one for part in kept.values() for one in part["measured"]]
+    steps = [one for one in measured if one["title"].startswith("training step, ") and "characters" not in one["title"]]
+    return {name: ratio for one in reversed(steps) for name, ratio in one["ratios"].items()}
+
+
+def systems(records: Records) -> str:
+    """Table: the systems, what they need, what they cost and gain."""
+    speeds, both = _speeds(records.results), read_probes(records.results / GENERATED)["whatif"]
+    papers = records.plan(_COMMON[0]).systems
+    tests = {test["system"]: test for split, test in records.tests(_COMMON[0]) if split == _COMMON[1]}
+    rows = []
+    for page, name, paper, parse, timed, tried, asked in _SYSTEMS:
+        test = tests.get(tried)
+        gain = f"{signed(test['delta'])} ({test['seeds']}; {test['detectable']:.1f})" if test else "–"
+        speed = f"{speeds[timed]:.2f}x" if timed in speeds else "–"
+        follows = _both_translations(both[asked]) if asked else "–"
+        published = (papers[tried].paper or "–") if tried in papers else "–"
+        rows.append([f"[{name}](docs/systems/{page}.md)", paper, parse, speed, gain, follows, published])
+    header = ["system", "paper", "parse to train / to translate", "speed", "Δ BLEU, Multi30k 2017 (seeds; detectable)"]
+    return format_table([*header, "both trees, %", "the paper's Δ"], rows, TableFormat.markdown)
+
+
+def _both_translations(of_seeds: dict[str, dict]) -> str:
+    return mean_and_deviation(100 * tree_pairs_of(r).measures()[BOTH_TRANSLATIONS].mean() for r in of_seeds.values())
+
+
+TABLES = {"systems": systems, "real-text": real_text, "uses-trees": uses_trees, "worse-trees": worse_trees}

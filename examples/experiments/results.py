@@ -4,8 +4,8 @@ A table stands between `<!-- records: NAME -->` and `<!-- end of records -->`; i
 `<!-- records: NAME PROBE -->` is what models were asked besides. `<!-- table: NAME -->` to `<!-- end of table -->` is
 a table of overview.py, and a figure between `<!-- NAME SYSTEM SPLIT WHAT -->` and `<!-- -->` is of the comparison of a
 system with its baseline. `<!-- scale -->` and `<!-- speed -->` have figures of benchmarks/, kept in docs/results/.
-Pictures are drawn into differences-NAME.svg, parse-quality-NAME.svg and learning-NAME.svg. In README, a cell that
-begins with `<!-- BLEU of SYSTEM, … -->` or `<!-- agreement of SYSTEM, … -->` has the figures of the agreement
+Pictures are drawn into differences-NAME.svg, parse-quality-NAME.svg and learning-NAME.svg. In docs/systems/index.md, a
+cell that begins with `<!-- BLEU of SYSTEM, … -->` or `<!-- agreement of SYSTEM, … -->` has the figures of the agreement
 corpus.
 """
 
@@ -38,6 +38,8 @@ PAGES = (
     *sorted(f"records/{path.name}" for path in (CHECKOUT / "docs" / "records").glob("*.md")),
 )
 """Pages of docs/ that have tables of records."""
+SYSTEMS = "systems/index.md"
+"""The page that lists all architectures."""
 
 _BLOCK = re.compile(r"(<!-- records: ([\w-]+)(?: ([\w-]+))? -->\n).*?(<!-- end of records -->)", re.DOTALL)
 _FIGURES = re.compile(r"(<!-- (scale|speed) -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
@@ -187,10 +189,10 @@ def renewed(text: str, boards: Path, results: Path, up: str = "") -> str:
 
 
 def with_figures(text: str, plan: Plan, folder: Path) -> str:
-    """README with its figures written again.
+    """The list of systems with its figures written again.
 
     Args:
-        text: of README.
+        text: of the page.
         plan: whose systems its cells name.
         folder: with the plan's records.
 
@@ -217,15 +219,16 @@ def main(argv: list[str] | None = None) -> int:
         "--check", action="store_true", help="write nothing; status 1 if the tables are not the records'"
     )
     args = parser.parse_args(argv)
-    records, docs, readme = CHECKOUT / "docs" / "results", CHECKOUT / "docs", CHECKOUT / "README.md"
-    old = {path: path.read_text(encoding="utf8") for path in (*(docs / name for name in PAGES), readme)}
+    records, docs = CHECKOUT / "docs" / "results", CHECKOUT / "docs"
+    pages = *(docs / name for name in PAGES), CHECKOUT / "README.md", docs / SYSTEMS
+    old = {path: path.read_text(encoding="utf8") for path in pages}
     try:
         agreement = read_plan(Path(__file__).with_name("agreement.toml"))
         new = {
             path: renewed(text, Path(__file__).parent, records, "../" * (path.parent.name == "records"))
             for path, text in old.items()
         }
-        new[readme] = with_figures(old[readme], agreement, records / "agreement")
+        new[docs / SYSTEMS] = with_figures(old[docs / SYSTEMS], agreement, records / "agreement")
     except PlanError as error:
         print(f"results: {error}", file=sys.stderr)
         return 2

@@ -1,4 +1,4 @@
-"""Tables of docs/records and figures of README are those of the records."""
+"""Tables and figures of README and docs/ are those of the records."""
 
 import gzip
 import hashlib
@@ -77,14 +77,18 @@ def test_tables_are_those_of_the_records(results):
     for page in results.PAGES:
         text = (REPOSITORY / "docs" / page).read_text(encoding="utf8")
         shown |= {match.group(2, 3) for match in results._BLOCK.finditer(text)}
-        assert results.renewed(text, EXPERIMENTS, RESULTS, "../" * page.startswith("records")) == text, "run: python examples/experiments/results.py"
+        assert results.renewed(text, EXPERIMENTS, RESULTS, "../" * page.startswith("records")) == text, (
+            "run: python examples/experiments/results.py"
+        )
     boards = [results.read_plan(path) for path in EXPERIMENTS.glob("*.toml")]
     assert shown == {(board.name, probe) for board in boards for probe in (None, *board.probes)}
 
 
-def test_figures_of_readme_are_those_of_the_records(results, tmp_path):
+def test_figures_of_systems_are_those_of_the_records(results, tmp_path):
+    readme = (REPOSITORY / "README.md").read_text(encoding="utf8")
+    assert results.renewed(readme, EXPERIMENTS, RESULTS) == readme, "run: python examples/experiments/results.py"
     board = results.read_plan(EXPERIMENTS / "agreement.toml")
-    text = (REPOSITORY / "README.md").read_text(encoding="utf8")
+    text = (REPOSITORY / "docs" / results.SYSTEMS).read_text(encoding="utf8")
     cells = results._CELL.findall(text)
     assert {"BLEU", "agreement"} == {cell[1] for cell in cells} and len(cells) > 30
     assert results.with_figures(text, board, RESULTS / "agreement") == text, (

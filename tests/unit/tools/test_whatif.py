@@ -238,10 +238,11 @@ def test_counts_over_pairs(run, pairs, tmp_path):
     assert "0 files other.*.conllu; both trees of each pair have to be there" in run.said
 
 
-def test_the_page_shows_what_comes_out(repository, tmp_path):
-    page = (repository / "docs" / "evaluation.md").read_text(encoding="utf8")
-    code, shown = re.search(r"```bash\n(model=.*?whatif.*?)```\n\n```text\n(.*?)```", page, re.DOTALL).groups()
+@pytest.mark.parametrize(("page", "lines"), [("docs/evaluation.md", 4), ("README.md", 3)])
+def test_the_page_shows_what_comes_out(page, lines, repository, tmp_path):
+    text = (repository / page).read_text(encoding="utf8")
+    code, shown = re.search(r"```bash\n((?:model|echo).*?whatif.*?)```\n\n```text\n(.*?)```", text, re.DOTALL).groups()
     done = subprocess.run(["bash", "-euc", code], cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0 and (tmp_path / "whatif.svg").exists(), done.stderr
-    lines = [line for line in shown.splitlines() if line != "…"]
-    assert len(lines) == 4 and set(lines) <= set(done.stdout.splitlines())
+    assert done.returncode == 0 and (tmp_path / "whatif.svg").exists() == ("--draw" in code), done.stderr
+    said = [line for line in shown.splitlines() if line != "…"]
+    assert len(said) == lines and set(said) <= set(done.stdout.splitlines())
