@@ -29,6 +29,7 @@ REAL = {
     "multi30k-low-resource": "Multi30k, part",
     "tanaka": "Tanaka (Japanese), 100,000",
 }
+_KINDS = {"parser": "a parser's trees", "linear": "chains: the head is the word before"}
 _LEFT_OUT = ("pud", "pud-gold")  # the same models, asked about trees of other kinds
 
 
@@ -111,8 +112,14 @@ def draw_real_text(records: Records):
     """The same as a picture."""
     return draw_intervals(
         [
-            (f"{REAL[name].split(',')[0]}, {test['system']}, {split}", test["delta"], test["interval"], test["seeds"])
-            for name, split, test, _, _ in _rows(records)
+            (
+                REAL[name].split(",")[0],
+                f"{test['system']}, {split}",
+                _KINDS[trees],
+                *map(test.get, OF_FIGURE[:2]),
+                test["seeds"],
+            )
+            for name, split, test, trees, _ in _rows(records)
         ]
     )
 

@@ -60,25 +60,36 @@ def _kinds(comparison: dict) -> dict[str, dict[str, dict]]:
     return {"": {system["name"]: system["scores"]["BLEU"] for system in comparison["systems"]}}
 
 
-def draw_intervals(rows: Sequence[tuple[str, float, Sequence[float], int]]):
+def draw_intervals(rows: Sequence[tuple[str, str, str, float, Sequence[float], int]]):
     """Differences with their intervals, one below the other; a hollow mark is of one seed.
 
     Args:
-        rows: name, difference, ends of its interval, seeds.
+        rows: group, name, kind (a colour), difference, ends of its interval, seeds; a group's rows together.
     """
-    figure, axis = plt.subplots(figsize=(6.5, 0.6 + 0.2 * len(rows)), layout="constrained")
-    for place, (_, delta, ends, seeds) in enumerate(rows):
-        axis.plot(ends, [place, place], color="C0", linewidth=1)
-        axis.plot(delta, place, color="C0", marker="o", markersize=4.5, markerfacecolor="C0" if seeds > 1 else "white")
-    axis.axvline(0, color="0.4", linewidth=0.8, zorder=0)
+    figure, axis = plt.subplots(figsize=(6.5, 0.8 + 0.2 * len(rows)), layout="constrained")
+    kinds = list(dict.fromkeys(kind for _, _, kind, *_ in rows))
+    for place, (_, _, kind, delta, ends, seeds) in enumerate(rows):
+        color = f"C{kinds.index(kind)}"
+        axis.plot(ends, [place, place], color=color, linewidth=1)
+        face = color if seeds > 1 else "white"
+        axis.plot(delta, place, color=color, marker="o", markersize=4.5, markerfacecolor=face)
+    handles = [
+        axis.plot([], [], color=f"C{i}", marker="o", markersize=4.5, label=kind)[0] for i, kind in enumerate(kinds)
+    ]
+    groups = [group for group, *_ in rows]
+    for number, group in enumerate(dict.fromkeys(groups)):
+        first = groups.index(group)
+        if number % 2:
+            axis.axhspan(first - 0.5, first + groups.count(group) - 0.5, color="0.95", zorder=0)
+    axis.axvline(0, color="0.4", linewidth=0.8, zorder=1)
     axis.xaxis.set_major_formatter(lambda value, _: f"{value:+g}" if value else "0")
-    axis.set_yticks(range(len(rows)), [shown(name) for name, *_ in rows], fontsize="x-small")
+    names = [shown(f"{group}: {name}") for group, name, *_ in rows]
+    axis.set_yticks(range(len(rows)), names, fontsize="x-small")
     for label in axis.get_yticklabels():
         label.set_parse_math(False)
     axis.set_ylim(len(rows) - 0.5, -0.5)
     axis.tick_params(axis="x", labelsize="x-small")
     axis.grid(axis="x", alpha=0.3)
-    axis.set_xlabel(
-        "BLEU less that of the baseline, 95 % interval (hollow: one seed, about these outputs)", fontsize="small"
-    )
+    figure.supxlabel("BLEU less that of the baseline, with 95 % intervals; hollow: one seed", fontsize="small")
+    figure.legend(handles=handles, fontsize="x-small", ncols=len(kinds), loc="outside upper right")
     return figure
