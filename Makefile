@@ -19,7 +19,7 @@ help:
 	@echo "make install   set up $(VENV) (minutes the first time, seconds after)"
 	@echo "make demo      train, translate and score a syntax-aware Transformer (3 minutes)"
 	@echo "make docs      build the site into site/, to be opened from there"
-	@echo "make test      units and a tiny run of every system (2 minutes on two cores);  make test-all   all but the slow tests"
+	@echo "make test      units and a tiny run of every system (four minutes on two cores);  make test-all   all but the slow tests"
 	@echo "make lint      check the style"
 	@echo "make bench     print the speed and memory ratios; BENCH=\"--json NEW --compare OLD\""
 

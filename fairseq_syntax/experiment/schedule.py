@@ -18,7 +18,7 @@ from .plan import Plan, PlanError
 from .records import environment
 from .run import Run, RunError, call, end_children, load, status
 
-OVERHEAD = 1.15
+OVERHEAD = 1.2
 """Of validation and translation: minutes of a run by those of its updates."""
 _TIMED, _BEFORE = 30, 10  # updates that are made to time them, and those of them that do not count
 _SPEED = re.compile(r'train_inner \| .*"wps": "([\d.]+)".*"wpb": "([\d.]+)"')

@@ -17,7 +17,7 @@ from fairseq_syntax.experiment import Experiment
 VERB = [sys.executable, "-m", "fairseq_syntax"]
 # a model and a search that take seconds
 SMALLER = {
-    "max_updates = 1000": "max_updates = 30",
+    "max_updates = 2000": "max_updates = 30",
     "seeds = [1, 2, 3]": "seeds = [1]",
     "--warmup-updates 200": "--warmup-updates 10",
     "embed-dim 128": "embed-dim 32",
