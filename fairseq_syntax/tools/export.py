@@ -85,6 +85,7 @@ def stock_options(loaded, more: Sequence[str] = ()) -> argparse.Namespace:
     values = {key: value for key, value in vars(options).items() if key not in own and not key.startswith("planted_")}
     values |= {"arch": loaded.architecture.replace("planted_transformer", "transformer"), "user_dir": None}
     values |= {"task": "translation", "criterion": "label_smoothed_cross_entropy"}
+    values |= {"encoder_embed_path": None, "decoder_embed_path": None}  # where training began; not needed any more
     values |= {"source_lang": loaded.task.cfg.source_lang, "target_lang": loaded.task.cfg.target_lang, "data": "."}
     return argparse.Namespace(**values)
 
@@ -297,7 +298,7 @@ def run(args: argparse.Namespace) -> None:
         args.data, args.path = Experiment(args.data).model(args.system)
     if Path(args.output).exists() and not args.overwrite:
         raise FileExistsError(f"{args.output}: exists already; give another name, or --overwrite to replace the folder")
-    loaded = load(args.path, args.data, args.cpu)
+    loaded = load(args.path, args.data, cpu=True)
     with staged_directory(args.output) as folder:
         export(loaded, folder, args.to, args.quantization)
         equal = compared(loaded, folder, args.to)
