@@ -135,12 +135,17 @@ def _progress(runs: list[Run], active: dict[str, tuple[Run, float]], failed: int
     done = [run for run in runs if run.record.exists()]
     words = [f"{len(done)} of {len(runs)} done"] + ([f"{failed} failed"] if failed else [])
     words += [f"{name}: {status(run)}" for name, (run, _) in active.items()]
-    left = minutes_left(runs)
-    if left is not None:
-        for run, started in active.values():
-            # what takes longer than expected is near its end
-            left -= min((time.monotonic() - started) / 60, 0.9 * (minutes_left([run]) or 0))
-        words.append(f"about {duration(max(left / jobs, 1))} left")
+    expected = _expected(runs)
+    if expected is not None:
+        now = time.monotonic()
+        # what takes longer than expected is near its end; what is being done comes first
+        begun = {
+            name: max(expected[name] - (now - at) / 60, 0.1 * expected[name])
+            for name, (_, at) in active.items()
+            if name in expected  # not recorded since
+        }
+        left = together([*begun.values(), *(expected[name] for name in expected if name not in begun)], jobs)
+        words.append(f"about {duration(max(left, 1))} left")
     return " | ".join(words)
 
 
@@ -152,15 +157,29 @@ def duration(minutes: float) -> str:
 # --- how long ---------------------------------------------------------------------------------------------------------
 
 
-def minutes_left(runs: list[Run]) -> float | None:
-    """Minutes of all runs without a record, one after the other: by records, or else by timed updates; or unknown."""
+def minutes_left(runs: list[Run], jobs: int = 1) -> float | None:
+    """Minutes until all runs have a record, `jobs` at a time: by records, or else by timed updates; or unknown."""
+    expected = _expected(runs)
+    return None if expected is None else together(expected.values(), jobs)
+
+
+def together(minutes: Iterable[float], jobs: int) -> float:
+    """Minutes until works are done, each begun by the first of `jobs` workers that is free."""
+    workers = [0.0] * jobs
+    for each in minutes:
+        workers[workers.index(min(workers))] += each
+    return max(workers)
+
+
+def _expected(runs: list[Run]) -> dict[str, float] | None:
+    """Name -> minutes, of the runs without a record; None if one is unknown."""
     spent: dict[str, list[float]] = {}
     for run in runs:
         if run.record.exists():
             minutes = sum(load(run.record)["minutes"].values())
             for name in (run.system.name, run.system.family):
                 spent.setdefault(name, []).append(minutes)
-    total = 0.0
+    expected = {}
     for run in runs:
         if run.record.exists():
             continue
@@ -168,8 +187,8 @@ def minutes_left(runs: list[Run]) -> float | None:
         known = spent.get(run.system.name) or ([timed] if timed else spent.get(run.system.family))
         if not known:
             return None
-        total += sum(known) / len(known)
-    return total
+        expected[run.name] = sum(known) / len(known)
+    return expected
 
 
 def _timed(run: Run) -> float | None:

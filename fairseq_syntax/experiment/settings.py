@@ -188,11 +188,15 @@ def fit_budget(plan: Plan, runs: Sequence[Run], budget: float, jobs: int) -> str
 
     Raises PlanError: a tenth of the updates with one seed takes longer.
     """
-    one = minutes_left([run for run in runs if run.seed == runs[0].seed]) or 0
-    seeds = min(len(plan.seeds), max(1, int(budget * jobs / one))) if one else len(plan.seeds)
-    share = min(1.0, budget * jobs / one) if one else 1.0
+
+    def needed(seeds: int) -> float:
+        return minutes_left([run for run in runs if run.seed in plan.seeds[:seeds]], jobs) or 0
+
+    seeds = next((count for count in range(len(plan.seeds), 1, -1) if needed(count) <= budget), 1)
+    one = needed(1)
+    share = min(1.0, budget / one) if one else 1.0
     if share < 0.1:
-        raise PlanError(f"--budget: one seed takes {duration(one / jobs)}; give more, or fewer --systems")
+        raise PlanError(f"--budget: one seed takes {duration(one)}; give more, or fewer --systems")
     text = plan.path.read_text(encoding="utf-8").replace(
         f"seeds = {_toml(plan.seeds)}", f"seeds = {_toml(plan.seeds[:seeds])}", 1
     )

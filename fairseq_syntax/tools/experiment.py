@@ -149,10 +149,9 @@ def _show(experiment, left, commands: bool) -> None:
 def _estimate(left, jobs: int) -> None:
     from ..experiment import schedule
 
-    minutes = schedule.minutes_left(left)
+    wall = schedule.minutes_left(left, jobs)
     longest = max(run.family.max_updates for run in left)
-    if minutes is not None:
-        wall = minutes / min(jobs, len(left))
+    if wall is not None:
         schedule.say(
             f"{len(left)} runs of up to {longest:,} updates, {min(jobs, len(left))} at a time: about "
             f"{schedule.duration(wall)}, until {schedule.when(wall)}"

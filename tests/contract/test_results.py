@@ -108,6 +108,17 @@ def test_figures_of_systems_are_those_of_the_records(results, tmp_path):
         results.with_figures("<!-- BLEU of pascla -->", board, tmp_path)
 
 
+def test_a_figure_in_a_sentence_is_that_of_its_comparison(results):
+    comparison = json.loads((RESULTS / "kyoto" / "comparisons" / "test.transformer.json").read_text(encoding="utf8"))
+    [test] = [test for test in comparison["tests"] if test["system"] == "pascal"]
+    cell = "It gains <!-- kyoto pascal test delta -->{}<!-- --> BLEU (<!-- kyoto pascal test interval -->{}<!-- -->)."
+    low, high = test["interval"]
+    expected = cell.format(f"{test['delta']:+.1f}", f"{low:+.2f} to {high:+.2f}")
+    assert results.renewed(cell.format("x", "y"), EXPERIMENTS, RESULTS) == expected
+    with pytest.raises(results.PlanError, match="kyoto: pascla was not compared on test"):
+        results.renewed("<!-- kyoto pascla test delta -->x<!-- -->", EXPERIMENTS, RESULTS)
+
+
 def test_readme_says_of_the_demo_what_the_table_has():
     page = (REPOSITORY / "docs" / "records" / "quick-start.md").read_text(encoding="utf8")
     readme = " ".join((REPOSITORY / "README.md").read_text(encoding="utf8").split())

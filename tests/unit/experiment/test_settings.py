@@ -8,7 +8,7 @@ from contract.command_lines import parse
 
 from fairseq_syntax.experiment.plan import Corpus, PlanError, Text, read_plan
 from fairseq_syntax.experiment.run import Run
-from fairseq_syntax.experiment.schedule import minutes_left
+from fairseq_syntax.experiment.schedule import minutes_left, together
 from fairseq_syntax.experiment.settings import SIZES, SYSTEMS, fit_budget, with_rivals, write_plan
 
 PARSED = Text(parser="spacy", parser_model="en_core_web_sm")
@@ -70,15 +70,17 @@ def test_a_pipeline_of_another_language_is_refused(tmp_path):
         )
 
 
-@pytest.mark.parametrize(("budget", "seeds", "updates"), [(1000, 3, 1000), (50, 2, 1000), (11, 1, 550)])
+@pytest.mark.parametrize(("budget", "seeds", "updates"), [(1000, 3, 2000), (100, 2, 2000), (22, 1, 1100)])
 def test_a_budget_lowers_seeds_and_then_updates(budget, seeds, updates, tmp_path):
-    """Two systems at 0.5217 s per update and 15 % for validation: 10 minutes a run, 20 a seed."""
+    """Two systems at half a second per update and 20 % for validation: 20 minutes a run, 40 a seed."""
     path = write_plan(tmp_path / "study", corpus_of(tmp_path, 9), PARSED, ["pascal"])
-    (tmp_path / "seconds.json").write_text(json.dumps(dict.fromkeys(("transformer", "pascal"), (0.6 / 1.15, 0))))
+    (tmp_path / "seconds.json").write_text(json.dumps(dict.fromkeys(("transformer", "pascal"), (0.5, 0))))
     runs = runs_of(path, tmp_path)
-    assert minutes_left(runs) == pytest.approx(60)
+    assert minutes_left(runs) == pytest.approx(120)
+    assert minutes_left(runs, 4) == pytest.approx(40)  # six runs: two rounds
     fit_budget(read_plan(path), runs, budget, jobs=1)
     plan = read_plan(path)
     assert (len(plan.seeds), plan.families["transformer"].max_updates) == (seeds, updates)
     with pytest.raises(PlanError, match="one seed takes"):
         fit_budget(plan, runs, 1, jobs=1)
+    assert together([5, 4, 3, 2], 2) == 7
