@@ -11,6 +11,9 @@ from .plan import Plan
 from .records import environment
 from .run import RunError, read_records
 
+LEAST = 2
+"""BLEU below which a comparison is told to be worthless."""
+
 
 def answer(plan: Plan, out: Path, results: Path) -> list[str]:
     """Write the reports of all systems that have records beside their baseline's; returns what they say in words.
@@ -26,7 +29,8 @@ def answer(plan: Plan, out: Path, results: Path) -> list[str]:
     for name, split in tests:
         about = f"{name}: " if len(tests) > 1 else ""
         for baseline, systems in families.items():
-            words = in_words(load_comparison(path_of(results, name, baseline)))
+            comparison = load_comparison(path_of(results, name, baseline))
+            words = in_words(comparison) + warnings(comparison)
             for control, beside in controlled(plan, records).items():
                 if plan.systems[control].family == plan.systems[baseline].family and len(beside) > 1:
                     words += in_words(load_comparison(path_of(results, name, control)))
@@ -38,6 +42,17 @@ def answer(plan: Plan, out: Path, results: Path) -> list[str]:
             _write(out / "-".join(["report", *more]), f"{plan.name}: {name}", words, common)
             said += [about + line for line in words]
     return said
+
+
+def warnings(comparison: dict) -> list[str]:
+    """What makes an answer worthless: systems that do not translate yet."""
+    best = max(system["scores"]["BLEU"]["mean"] for system in comparison["systems"])
+    if best >= LEAST:
+        return []
+    return [
+        f"No system reaches {LEAST} BLEU, so this says nothing about syntax: they do not translate yet, and need more "
+        "text, or more updates"
+    ]
 
 
 def _write(stem: Path, title: str, words: list[str], common: list[str]) -> None:

@@ -18,8 +18,10 @@ from .plan import Plan, PlanError
 from .records import environment
 from .run import Run, RunError, call, end_children, load, status
 
-OVERHEAD = 1.2
-"""Of validation and translation: minutes of a run by those of its updates."""
+OVERHEAD = 1.05
+"""Of the loss on the validation set and of checkpoints: minutes of a training by those of its updates."""
+_TRANSLATION = 0.36
+"""Updates that take as long as translating a sentence: by beam search at the end, greedily some times before."""
 _TIMED, _BEFORE = 30, 10  # updates that are made to time them, and those of them that do not count
 _SPEED = re.compile(r'train_inner \| .*"wps": "([\d.]+)".*"wpb": "([\d.]+)"')
 
@@ -196,8 +198,11 @@ def _timed(run: Run) -> float | None:
     if run.system.name not in _read(run.out):
         return None
     update, start = _read(run.out)[run.system.name]
+    references = [run.out / split.reference for split in run.plan.splits.values()]
+    sentences = sum(path.read_bytes().count(b"\n") for path in references if path.is_file())
     # one more start for each set that is translated
-    return (update * run.family.max_updates * OVERHEAD + start * (1 + len(run.plan.splits))) / 60
+    updates = run.family.max_updates * OVERHEAD + sentences * _TRANSLATION
+    return (update * updates + start * (1 + len(references))) / 60
 
 
 def _read(out: Path) -> dict[str, list[float]]:
