@@ -212,15 +212,21 @@ def compared(loaded, folder: Path, to: str) -> tuple[int, int] | None:
 
     Args:
         folder: of the exported model;  to: as for `export`.
+
+    Raises ValueError: the set is damaged.
     """
     import torch
+    from fairseq.data.indexed_dataset import dataset_exists
+    from fairseq.utils import split_paths
 
     from .models import load, pieces_of
 
-    try:
-        dataset = loaded.load_split("valid")
-    except ValueError:
+    cfg = loaded.task.cfg
+    pair = cfg.source_lang, cfg.target_lang
+    prefixes = [Path(split_paths(cfg.data)[0], f"valid.{one}-{other}.{pair[0]}") for one, other in (pair, pair[::-1])]
+    if not any(dataset_exists(str(prefix), None) for prefix in prefixes):
         return None
+    dataset = loaded.load_split("valid")
     numbers = range(min(COMPARED, len(dataset)))
     sources = [pieces_with_tags(loaded, dataset, number) for number in numbers]
     search = {"beam": 5, "max_len_a": 1.5, "max_len_b": 10}

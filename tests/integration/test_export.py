@@ -1,5 +1,6 @@
 """Models that leave: what fairseq and CTranslate2 translate with them is what the checkpoint translates."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -114,6 +115,19 @@ def test_another_model_than_the_checkpoint_is_an_error(planted, tmp_path, capfd,
     assert folder.is_dir()
     assert exported(planted, "ctranslate2", folder) == 1
     assert f"{folder}: exists already" in capfd.readouterr().err
+
+
+def test_a_damaged_validation_set_is_not_taken_for_a_missing_one(planted, tmp_path, capfd):
+    data, checkpoint = tmp_path / "data-bin", planted[1]
+    shutil.copytree(planted[0], data)
+    damaged = data / "valid.en-de.en.idx"
+    damaged.write_bytes(damaged.read_bytes()[:30])
+    assert exported((data, checkpoint), "fairseq", tmp_path / "plain") == 1
+    assert str(data) in capfd.readouterr().err and not (tmp_path / "plain").exists()
+    for path in data.glob("valid.*"):
+        path.unlink()
+    assert exported((data, checkpoint), "fairseq", tmp_path / "plain") == 0
+    assert "has no validation set" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(
