@@ -1,6 +1,7 @@
 """Arcs above and below a line of words, for pictures of trees and graphs."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -11,13 +12,16 @@ from .figures import plt, shown, without_glyph_warnings  # before the rest of ma
 from matplotlib.patches import FancyArrowPatch  # isort: skip
 from matplotlib.path import Path as Outline  # isort: skip
 
-_FONT = 9  # points
-_SMALL = 7  # points, for text below words
-_LABEL = 6  # points, for labels of arcs
-_GAP = 10.0  # points between words
-_STEP = 16.0  # points between levels of arcs
-_LINE = 13.0  # points between lines of text
-_APART = 3.0  # points between labels, and from the middle of a head to arcs that leave it
+_FONT = 10  # points
+_SMALL = 7.5  # points, for text below words
+_LABEL = 7  # points, for labels of arcs
+_GAP = 9.0  # points between words
+_STEP = 14.0  # points between levels of arcs
+_LINE = 14.0  # points between lines of text
+_APART = 3.0  # points between labels, and between arcs at a word
+_ROUND = 6.0  # radius in points of the corners of an arc
+COLOUR, OTHER = "#0072b2", "#d55e00"
+"""Colours of arcs, and of those that another tree lacks; people who are colour-blind tell them apart."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,7 @@ class Arc:
     gid: str  # gid of the line
     label_gid: str  # gid of the label
     width: float = 0.9  # line width in points
-    dashed: bool = False  # whether the line is dashed
+    other: bool = False  # whether another tree, with which this one is compared, lacks it
 
     @property
     def span(self) -> tuple[int, int]:
@@ -64,110 +68,153 @@ class ArcPicture:
     there is no room for arcs below the text.
     """
 
-    def __init__(self, lines: Sequence[Sequence[str]], above: Sequence[Arc], below: Sequence[Arc] | None, title: str):
+    def __init__(self, lines: Sequence[Sequence[str]], above: Sequence[Arc], below: Sequence[Arc] | None = None):
         self.lines = [[shown(text) for text in line] for line in lines]
-        self.above, self.below, self.title = above, below or (), title
-        self.centres, self.width = _places(self.lines, [*above, *self.below])
-        self._top, bottom = (_height(arcs) for arcs in (above, self.below))
-        self._bottom = _LINE * len(lines) + (bottom if below is not None else 0.0)
-        self.height = self._top + self._bottom + (_LINE * 1.6 if title else 0.0)
+        self._above, self._below = _placed(above), _placed(below or ())
+        self.centres, self.width = _places(self.lines, [*self._above, *self._below])
+        self._bottom = _LINE * len(lines) + _height(self._below) + 2.0
+        self.height = _height(self._above) + self._bottom
 
     def draw(self, axis) -> None:
         """Draw on an axis of this size."""
         # one unit is one point
         axis.set(xlim=(0, self.width), ylim=(-self._bottom, self.height - self._bottom))
         axis.axis("off")
-        style = dict(ha="center", va="center", parse_math=False)
         for number, line in enumerate(self.lines):
-            small = dict(fontsize=_SMALL, color="0.4") if number else dict(fontsize=_FONT)
+            small = dict(fontsize=_SMALL, color="0.35") if number else dict(fontsize=_FONT)
             for i, text in enumerate(line):
                 gid = None if number else f"word-{i}"
-                axis.text(self.centres[i], -(0.5 + number) * _LINE, text, gid=gid, **small, **style)
-        _draw(axis, self.above, self.centres, 0.0, 1, "tab:blue")
-        _draw(axis, self.below, self.centres, -_LINE * len(self.lines), -1, "0.35")
-        if self.title:
-            middle = (self._top + self.height - self._bottom) / 2
-            axis.text(_GAP, middle, shown(self.title), fontsize=_FONT, ha="left", va="center", parse_math=False)
+                axis.text(self.centres[i], -(0.5 + number) * _LINE, text, gid=gid, **small, **_CENTRED)
+        _draw(axis, self._above, self.centres, 0.0, 1, COLOUR)
+        _draw(axis, self._below, self.centres, -_LINE * len(self.lines), -1, "0.35")
 
 
-def draw_arcs(lines: Sequence[Sequence[str]], above: Sequence[Arc], below: Sequence[Arc] | None, title: str):
+def draw_arcs(lines: Sequence[Sequence[str]], above: Sequence[Arc], below: Sequence[Arc] | None):
     """A matplotlib figure of an `ArcPicture` with these arguments."""
-    picture = ArcPicture(lines, above, below, title)
+    picture = ArcPicture(lines, above, below)
     figure = plt.figure(figsize=(picture.width / 72, picture.height / 72))
     picture.draw(figure.add_axes((0, 0, 1, 1)))
     return figure
 
 
-def _places(lines: Sequence[Sequence[str]], arcs: Sequence[Arc]) -> tuple[np.ndarray, float]:
+_CENTRED = dict(ha="center", va="center", parse_math=False)
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """An arc with its level, and where it meets the middles of its words, in points to the right."""
+
+    arc: Arc
+    level: int
+    at_head: float
+    at_dependent: float
+
+
+def _placed(arcs: Sequence[Arc]) -> list[_Placed]:
+    """Arcs with their levels and ends: at each word, the outer arcs are the inner ones, so that none crosses another.
+
+    The only arc to a word arrives at its middle. An arc without a head is above all that meet or cover its dependent.
+    """
+    level = dict(
+        zip(
+            (i for i, arc in enumerate(arcs) if arc.head is not None),
+            levels([a.span for a in arcs if a.head is not None]),
+            strict=True,
+        )
+    )
+    for i, arc in enumerate(arcs):
+        if arc.head is None:
+            covering = (
+                level[k]
+                for k, other in enumerate(arcs)
+                if other.head is not None and other.span[0] <= arc.dependent <= other.span[1]
+            )
+            level[i] = 1 + max(covering, default=0)
+    arriving = Counter(arc.dependent for arc in arcs)
+    sides: dict[tuple[int, bool], list[tuple[int, int, bool]]] = {}  # word, right of it -> (level, arc, at its head)
+    for i, arc in enumerate(arcs):
+        if arc.head is not None:
+            sides.setdefault((arc.head, arc.dependent > arc.head), []).append((level[i], i, True))
+            if arriving[arc.dependent] > 1:
+                sides.setdefault((arc.dependent, arc.head > arc.dependent), []).append((level[i], i, False))
+    offsets: dict[tuple[int, bool], float] = {}
+    for (_, right), ends in sides.items():
+        for place, (_, i, at_head) in enumerate(sorted(ends, reverse=True), 1):
+            offsets[i, at_head] = _APART * place * (1 if right else -1)
+    return [
+        _Placed(arc, level[i], offsets.get((i, True), 0.0), offsets.get((i, False), 0.0)) for i, arc in enumerate(arcs)
+    ]
+
+
+def _places(lines: Sequence[Sequence[str]], arcs: Sequence[_Placed]) -> tuple[np.ndarray, float]:
     """The centres of the words, with room for texts and labels of arcs, and the width of the picture."""
     widths = np.max([text_widths(line, _FONT if i == 0 else _SMALL) for i, line in enumerate(lines)], axis=0)
-    labels = text_widths([arc.label for arc in arcs], _LABEL) + _APART
+    for one in arcs:
+        for word, offset in ((one.arc.head, one.at_head), (one.arc.dependent, one.at_dependent)):
+            if word is not None:
+                widths[word] = max(widths[word], 2 * abs(offset))
+    labels = text_widths([one.arc.label for one in arcs], _LABEL) + _APART
     # (left, right, least distance)
     apart = [(*pair, (widths[pair[0]] + widths[pair[1]]) / 2 + _GAP) for pair in pairwise(range(len(widths)))]
-    apart += [(*arc.span, label) for arc, label in zip(arcs, labels, strict=True) if arc.head is not None]
-    roots = sorted((arc.dependent, label) for arc, label in zip(arcs, labels, strict=True) if arc.head is None)
-    apart += [(low, high, (a + b) / 2) for (low, a), (high, b) in pairwise(roots) if low < high]
+    roots = []
+    for one, label in zip(arcs, labels, strict=True):
+        if one.arc.head is None:
+            roots.append((one.arc.dependent, label))
+        else:
+            apart.append((*one.arc.span, label + abs(one.at_head) + abs(one.at_dependent)))
+    apart += [(low, high, (a + b) / 2) for (low, a), (high, b) in pairwise(sorted(roots)) if low < high]
     centres = np.full(len(widths), _GAP) + widths / 2
     for low, high, distance in sorted(apart, key=lambda pair: pair[1]):
         if centres[low] + distance > centres[high]:
+            # all words from here on, for their distances are the least ones
             centres[high] = centres[low] + distance
-    return centres, max(180.0, float(centres[-1] + widths[-1] / 2 + _GAP) if len(widths) else 0.0)
+    return centres, float(centres[-1] + widths[-1] / 2 + _GAP) if len(widths) else 0.0
 
 
-def _height(arcs: Sequence[Arc]) -> float:
+def _height(arcs: Sequence[_Placed]) -> float:
     """The height of all arcs and their labels."""
-    highest = max(levels([arc.span for arc in arcs if arc.head is not None]), default=0)
-    # arcs without a head begin above all others
-    return _STEP * (highest + 1 + any(arc.head is None for arc in arcs))
+    return _STEP * (max((one.level for one in arcs), default=0) + 0.9 * bool(arcs))
 
 
-def _draw(axis, arcs: Sequence[Arc], centres: np.ndarray, base: float, side: int, colour: str) -> None:
+def _draw(axis, arcs: Sequence[_Placed], centres: np.ndarray, base: float, side: int, colour: str) -> None:
     """Draw arcs from height `base`, upwards (`side` 1) or downwards (-1)."""
-    heights = iter(levels([arc.span for arc in arcs if arc.head is not None]))
-    outermost = base + side * (_height(arcs) - _STEP)
-    for arc in arcs:
-        end = (centres[arc.dependent], base)
-        if arc.head is None:
-            middle, top = centres[arc.dependent], outermost
-            outline = Outline([(middle, top), end], [Outline.MOVETO, Outline.LINETO])
-        else:
-            # arcs leave a head next to its middle, at which its own arc arrives
-            start = centres[arc.head] + (_APART if arc.dependent > arc.head else -_APART)
-            reach = side * _STEP * next(heights)
-            middle, top = (centres[arc.head] + centres[arc.dependent]) / 2, base + reach
-            # the curve reaches three quarters of the height of its inner points
-            inner = base + reach * 4 / 3
-            points = [(start, base), (start, inner), (centres[arc.dependent], inner), end]
-            outline = Outline(points, [Outline.MOVETO, *[Outline.CURVE4] * 3])
+    for one in arcs:
+        arc, top = one.arc, base + side * _STEP * one.level
+        end = centres[arc.dependent] + one.at_dependent
+        start = end if arc.head is None else centres[arc.head] + one.at_head
+        colour_of_arc = OTHER if arc.other else colour
         axis.add_patch(
             FancyArrowPatch(
-                path=outline,
+                path=_outline(start, end, base, top, side)
+                if arc.head is not None
+                else Outline([(end, top), (end, base)]),
                 arrowstyle="-|>",
                 mutation_scale=7,
                 linewidth=arc.width,
                 # matplotlib scales dashes by the width
-                linestyle=(0, (4 / arc.width, 2 / arc.width)) if arc.dashed else "-",
-                color=colour,
+                linestyle=(0, (4 / arc.width, 2 / arc.width)) if arc.other else "-",
+                color=colour_of_arc,
                 shrinkA=0,
                 shrinkB=0,
                 gid=arc.gid,
             )
         )
         if arc.label:
-            axis.text(
-                middle,
-                # on the far side of the line
-                top + side * _LABEL * 0.75,
-                arc.label,
-                fontsize=_LABEL,
-                color="0.2",
-                gid=arc.label_gid,
-                ha="center",
-                va="center",
-                parse_math=False,
-                bbox=dict(facecolor="white", edgecolor="none", pad=0.4),
-                zorder=3,
-            )
+            style = dict(fontsize=_LABEL, color=OTHER if arc.other else "0.2", gid=arc.label_gid, zorder=3)
+            style["bbox"] = dict(facecolor="white", edgecolor="none", pad=0.3)
+            # on the far side of the line
+            axis.text((start + end) / 2, top + side * _LABEL * 0.72, arc.label, **style, **_CENTRED)
+
+
+def _outline(start: float, end: float, base: float, top: float, side: int) -> Outline:
+    """Up from the start, along the top, and down to the end, with round corners."""
+    towards = 1 if end > start else -1
+    radius = min(_ROUND, abs(end - start) / 2)
+    corner = top - side * radius
+    points = [(start, base), (start, corner), (start, top), (start + towards * radius, top)]
+    points += [(end - towards * radius, top), (end, top), (end, corner), (end, base)]
+    rounded = [Outline.LINETO, *[Outline.CURVE3] * 2]
+    return Outline(points, [Outline.MOVETO, *rounded, *rounded, Outline.LINETO])
 
 
 def text_widths(texts: Sequence[str], size: float, weight: str = "normal") -> np.ndarray:
@@ -181,3 +228,18 @@ def text_widths(texts: Sequence[str], size: float, weight: str = "normal") -> np
             widths.append(box.width)
     plt.close(figure)
     return np.array(widths, dtype=float)
+
+
+def wrapped(
+    texts: Sequence[str], size: float, width: float, gap: float, pad: float = 0.0, weight: str = "normal"
+) -> Iterator[tuple[float, int]]:
+    """The middle in points, and the line, from 0, of each text, in lines of at most this width.
+
+    Texts have `pad` points on either side, and stand `gap` points apart.
+    """
+    left, line = 0.0, 0
+    for extent in text_widths([shown(text) for text in texts], size, weight) + 2 * pad:
+        if left and left + extent > width:
+            left, line = 0.0, line + 1
+        yield left + extent / 2, line
+        left += extent + gap

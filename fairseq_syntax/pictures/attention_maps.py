@@ -5,56 +5,89 @@ from math import ceil, isqrt
 
 import numpy as np
 
+from .arcs import OTHER
 from .figures import check_finite, plt, shown
 
 NAME = 8
 """Font size of labels, in points."""
-CELL = 0.28
+CELL = 0.2
 """Size of a cell in inches, more than a line of a label, so that labels are always readable."""
+LARGEST = 100
+"""Most rows or columns of a heat map."""
 _WIDEST = 10.0
 """Largest width in inches of a heat map whose columns have no labels."""
 
 
+class TooLarge(ValueError):
+    """A heat map could not be read."""
+
+
 def draw_heat_map(
-    weights: np.ndarray, rows: list[str], columns: list[str], *, row_name: str, column_name: str, title: str
+    weights: np.ndarray,
+    rows: list[str],
+    columns: list[str],
+    *,
+    row_name: str,
+    column_name: str,
+    parents: np.ndarray | None = None,
 ):
-    """A figure with a heat map of weights (R, C); colours range from 0 to the largest weight."""
-    figure, _ = _heat_maps(weights[None], rows, columns, row_name, [column_name], title)
+    """A figure with a heat map of weights (R, C); colours range from 0 to the largest weight.
+
+    The column of every row's parent is framed, see `draw_attention`. Raises TooLarge.
+    """
+    figure, axes = _heat_maps(weights[None], rows, columns, row_name, [column_name])
+    _frame(figure, axes, parents)
     return figure
 
 
-def draw_attention(weights: np.ndarray, tokens: list[str], parents: np.ndarray | None, title: str):
+def draw_attention(weights: np.ndarray, tokens: list[str], parents: np.ndarray | None, layer: int = 1):
     """A figure with a grid of heat maps for attention heads (h, T, T), [head, attending, attended].
 
     The parent of every token is framed, at positions (T,) that may be fractional, or NaN for no parent. With `parents`
-    None, there are no frames. All heads have the same range of colours.
+    None, there are no frames. All heads have the same range of colours. Raises TooLarge.
     """
-    names = [f"head {h + 1} attends to" for h in range(len(weights))]
-    title = title if parents is None else f"{title} (red: syntactic parent)"
-    figure, axes = _heat_maps(weights, tokens, tokens, None, names, title)
-    for axis in axes if parents is not None else ():
-        for t, p in enumerate(parents):
-            if np.isfinite(p):
-                axis.add_patch(plt.Rectangle((p - 0.5, t - 0.5), 1, 1, fill=False, edgecolor="tab:red"))
+    names = [f"layer {layer}, head {h + 1} attends to" for h in range(len(weights))]
+    figure, axes = _heat_maps(weights, tokens, tokens, None, names)
+    _frame(figure, axes, parents)
     return figure
 
 
-def draw_positions(weights: np.ndarray, positions: np.ndarray, rows: list[str], columns: list[str], title: str):
+def _frame(figure, axes, parents: np.ndarray | None) -> None:
+    """Frame the parent of every row, and say what frames are."""
+    if parents is None:
+        return
+    style = dict(fill=False, edgecolor=OTHER, linewidth=1.2)
+    for axis in axes:
+        for t, p in enumerate(parents):
+            if np.isfinite(p):
+                axis.add_patch(plt.Rectangle((p - 0.5, t - 0.5), 1, 1, **style))
+    _explain(figure, plt.Rectangle((0, 0), 1, 1, **style), "parent in the given tree")
+
+
+def _explain(figure, sign, text: str) -> None:
+    """A legend above the heat maps."""
+    figure.legend(
+        [sign], [text], loc="outside upper left", fontsize=NAME, frameon=False, handlelength=1, handleheight=1
+    )
+
+
+def draw_positions(weights: np.ndarray, positions: np.ndarray, rows: list[str], columns: list[str]):
     """A figure with heat maps of attention (h, R, C) and the positions (h, R) at its centre, one per head.
 
     Positions range from 0 to C: token j covers [j, j + 1). The gid of their line is `position-H`, H from 0.
     """
     check_finite(positions, "the predicted positions")
     names = ["attends to"] if len(weights) == 1 else [f"directed head {h + 1} attends to" for h in range(len(weights))]
-    figure, axes = _heat_maps(weights, rows, columns, "predicted", names, f"{title} (red: predicted position)")
+    figure, axes = _heat_maps(weights, rows, columns, "predicted", names)
     for h, axis in enumerate(axes):
         # cells are centred on whole numbers
-        style = dict(color="tab:red", marker="o", ms=3, lw=0.8, clip_on=False, zorder=3)
-        axis.plot(positions[h] - 0.5, range(len(rows)), **style, gid=f"position-{h}")
+        style = dict(color=OTHER, marker="o", ms=3, lw=0.8, clip_on=False, zorder=3)
+        [line] = axis.plot(positions[h] - 0.5, range(len(rows)), **style, gid=f"position-{h}")
+    _explain(figure, line, "predicted position")
     return figure
 
 
-def draw_annotations(annotations: np.ndarray, tokens: list[str], title: str):
+def draw_annotations(annotations: np.ndarray, tokens: list[str]):
     """A figure of annotations (T, C) of tokens, red if positive and blue if negative."""
     check_finite(annotations, "the annotations")
     size = (min(_WIDEST, max(3.0, CELL * annotations.shape[1])) + 2, max(1.0, CELL * len(tokens)) + 1)
@@ -64,19 +97,21 @@ def draw_annotations(annotations: np.ndarray, tokens: list[str], title: str):
     _name_rows(axis, tokens)
     axis.set_xlabel("component")
     figure.colorbar(image, ax=axis, label="value")
-    figure.suptitle(shown(title), parse_math=False)
     return figure
 
 
-def _heat_maps(
-    weights: np.ndarray, rows: list[str], columns: list[str], row_name: str | None, names: Sequence[str], title: str
-):
+def _heat_maps(weights: np.ndarray, rows: list[str], columns: list[str], row_name: str | None, names: Sequence[str]):
     """A figure with heat maps (h, R, C) on one scale, in a roughly square grid, and their axes."""
     check_finite(weights, "the attention weights")
+    if max(len(rows), len(columns)) > LARGEST:
+        raise TooLarge(
+            f"a heat map of {len(rows)} rows and {len(columns)} columns cannot be read; draw a sentence of at most "
+            f"{LARGEST} tokens"
+        )
     count = len(weights)
     across = isqrt(count - 1) + 1
     down = ceil(count / across)
-    size = (max(3.0, CELL * len(columns)), max(3.0, CELL * len(rows)))
+    size = (max(2.0, CELL * len(columns)), max(2.0, CELL * len(rows)))
     figure, grid = plt.subplots(
         down, across, figsize=(size[0] * across + 2, (size[1] + 1) * down + 1), squeeze=False, layout="constrained"
     )
@@ -90,7 +125,6 @@ def _heat_maps(
     for axis in axes[count:]:
         axis.remove()
     figure.colorbar(image, ax=axes[:count].tolist(), shrink=0.7, label="weight")
-    figure.suptitle(shown(title), parse_math=False)
     return figure, axes[:count]
 
 

@@ -1,11 +1,11 @@
 """Pictures of a decoder's use of syntax: tokens coloured by the norm of its gate (Tran & Bisk 2018, Figure 6)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from .arcs import text_widths
+from .arcs import wrapped
 from .figures import plt, shown
 
 from matplotlib.cm import ScalarMappable  # isort: skip
@@ -29,46 +29,36 @@ class GatedSentence:
 _SIZE, _PAD, _ROW = 9.0, 3.0, 17.0  # font size, padding of tokens and distance of lines, in points
 
 
-def draw_gates(sentences: Sequence[GatedSentence], title: str, width: float = 620.0):
-    """A figure of target sentences with every token coloured by its norm, and a colour bar.
+def draw_gates(sentences: Sequence[GatedSentence], width: float = 460.0):
+    """A figure of target sentences with every token coloured by its norm, from 0, and a colour bar.
 
-    The picture is `width` points wide; longer sentences are broken. The gids of the source tokens of sentence N, from
-    0, begin with `source-N-`.
+    The highest norm of a sentence is in bold, and its source in grey above it. The picture is `width` points wide;
+    longer sentences are broken. The gids of the source tokens of sentence N, from 0, begin with `source-N-`.
     """
     norms = np.concatenate([sentence.norms for sentence in sentences]) if sentences else np.zeros(1)
-    low, high = float(norms.min()), float(norms.max())
+    high = float(norms.max())
     places, row = [], 0.0  # (text, middle, row, style)
     for number, sentence in enumerate(sentences):
         source = [{"color": "0.45", "gid": f"source-{number}-{i}"} for i in range(len(sentence.source))]
-        darkness = (sentence.norms - low) / ((high - low) or 1.0)
+        darkness = sentence.norms / (high or 1.0)
         target = [_look(dark, i == sentence.highest) for i, dark in enumerate(darkness.tolist())]
         for tokens, looks in ((sentence.source, source), (sentence.tokens, target)):
-            for token, (middle, line), look in zip(tokens, _broken(tokens, width), looks, strict=True):
+            for token, (middle, line), look in zip(
+                tokens, wrapped(tokens, _SIZE, width, _PAD, _PAD, "bold"), looks, strict=True
+            ):
                 places.append((token, middle, row + line, look))
             row = places[-1][2] + 1 if tokens else row
         row += 0.5
-    height = (row + 3.0) * _ROW
+    height = (row + 1.6) * _ROW
     figure = plt.figure(figsize=(width / 72, height / 72))
     axis = figure.add_axes((0, 0, 1, 1))
     axis.set(xlim=(0, width), ylim=(height, 0))  # one unit is one point, downwards
     axis.axis("off")
-    heading = f"{shown(title)}; the highest norm of a sentence in bold, the source in grey"
-    axis.text(0, _ROW / 2, heading, fontsize=_SIZE, va="center", parse_math=False)
     style = dict(fontsize=_SIZE, ha="center", va="center", parse_math=False)
     for text, middle, row, look in places:
-        axis.text(middle, (row + 1.5) * _ROW, shown(text), **style, **look)
-    _draw_colour_bar(figure, height, low, high)
+        axis.text(middle, (row + 0.5) * _ROW, shown(text), **style, **look)
+    _draw_colour_bar(figure, height, high)
     return figure
-
-
-def _broken(tokens: Sequence[str], width: float) -> Iterator[tuple[float, int]]:
-    """The middle and the line, from 0, of each token in a text broken at `width`."""
-    left, line = 0.0, 0
-    for extent in text_widths([shown(token) for token in tokens], _SIZE, weight="bold") + 2 * _PAD:
-        if left and left + extent > width:
-            left, line = 0.0, line + 1
-        yield left + extent / 2, line
-        left += extent + _PAD
 
 
 def _look(dark: float, highest: bool) -> dict:
@@ -80,13 +70,11 @@ def _look(dark: float, highest: bool) -> dict:
     }
 
 
-def _draw_colour_bar(figure, height: float, low: float, high: float) -> None:
+def _draw_colour_bar(figure, height: float, high: float) -> None:
     """Draw a bar of colours and norms along the lower edge."""
     ends = [[c / 255 for c in _colour(darkness)] for darkness in (0.0, 1.0)]
-    # equal norms are all white
-    scale = Normalize(low, high if high > low else low + 1.0)
-    bar = figure.add_axes((0.02, 1.1 * _ROW / height, 0.4, 0.5 * _ROW / height))
-    colours = ScalarMappable(scale, LinearSegmentedColormap.from_list("gate", ends))
+    bar = figure.add_axes((0.02, 0.9 * _ROW / height, 0.4, 0.4 * _ROW / height))
+    colours = ScalarMappable(Normalize(0, high or 1.0), LinearSegmentedColormap.from_list("gate", ends))
     figure.colorbar(colours, cax=bar, orientation="horizontal")
     bar.tick_params(labelsize=_SIZE - 2)
     bar.set_title("norm of the gate", fontsize=_SIZE - 2, x=1.02, y=0.0, ha="left", va="center")

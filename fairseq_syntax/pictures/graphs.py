@@ -20,7 +20,6 @@ def draw_graph(
     labels: Sequence[str] | None = None,
     gold: Sequence[int] | None = None,
     gold_labels: Sequence[str] | None = None,
-    title: str = "",
 ):
     """A matplotlib figure of the arcs above a probability, from head to dependent; ROOT is before the first word.
 
@@ -29,8 +28,8 @@ def draw_graph(
         threshold: probability above which arcs are drawn.
         tags: J tags, in small print below the words.
         labels: J labels of the words' arcs, below the tags.
-        gold: J heads of a tree, 0-based, `ROOT` for roots, drawn below the words; arcs of the graph that are not in it
-            are dashed.
+        gold: J heads of a tree, 0-based, `ROOT` for roots, drawn below the words; arcs of the graph that it lacks are
+            orange and dashed.
         gold_labels: J relations of the tree; `_` means no label.
 
     Texts never overlap. The line width of an arc is `WIDEST` times its probability, which is printed at its top. Gids
@@ -62,7 +61,7 @@ def draw_graph(
         for word, head in enumerate(gold):
             gid = f"gold-{word + 1}-{head + 1}"
             below.append(Arc(word + 1, head + 1, relations[word], gid, f"label-{gid}"))
-    return draw_arcs(lines, above, below, title)
+    return draw_arcs(lines, above, below)
 
 
 def edges(graph: np.ndarray, threshold: float) -> np.ndarray:

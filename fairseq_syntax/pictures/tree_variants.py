@@ -1,77 +1,73 @@
-"""A sentence under several trees, side by side: each tree, and the decoder's attention below it."""
+"""A sentence under several trees, one below the other, each with the translation under it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 
-import numpy as np
-
-from .arcs import ArcPicture, text_widths
-from .attention_maps import CELL, NAME, draw_cells
+from .arcs import OTHER, ArcPicture, wrapped
 from .dependency_trees import tree_arcs
-from .figures import check_finite, plt, shown
+from .figures import plt, shown
 
-_APART = 18.0  # points between panels, and between a tree and its heat map
-_BAR = 60.0  # points for the bar of colours and its numbers
+_SIZE, _LINE, _GAP = 10.0, 16.0, 9.0  # font size, distance of lines, and margin, in points
 
 
 @dataclass(frozen=True)
-class Panel:
+class Variant:
     """A sentence of J words under one tree.
 
     Attributes:
-        name: title above the tree.
+        name: name of the tree.
         heads: J heads, 0-based, `ROOT` for roots; None without a tree.
         labels: J relations; `_` means no label.
-        rows: I words of the translation.
-        weights: (I, J) attention of these words to the words of the sentence.
+        translation: words of the translation.
     """
 
     name: str
     heads: Sequence[int] | None
     labels: Sequence[str] | None
-    rows: list[str]
-    weights: np.ndarray
+    translation: Sequence[str]
 
 
-def draw_variants(words: Sequence[str], panels: Sequence[Panel], title: str):
-    """A matplotlib figure of one or more panels side by side, with a title.
+def draw_variants(words: Sequence[str], variants: Sequence[Variant]):
+    """A matplotlib figure of one or more trees of a sentence, and of the translation under each.
 
-    Arcs that are not in the first tree are dashed. Texts never overlap. In panel P, from 0, the arc of word I has the
-    gid `arc-P-I`. All heat maps have the same range of colours.
+    Arcs that another of the trees lacks are orange and dashed, words that another translation lacks are orange. Texts
+    never overlap. In variant P, from 0, the arc of word I has the gid `arc-P-I`, and word I of the translation
+    `translation-P-I`.
     """
-    for panel in panels:
-        check_finite(panel.weights, "the attention weights")
-    first = next((panel.heads for panel in panels if panel.heads is not None), None)
-    trees = [_tree(words, panel, number, first) for number, panel in enumerate(panels)]
-    margins = [max((*text_widths([shown(row) for row in panel.rows], NAME), 0.0)) + 8 for panel in panels]
-    foot = max(text_widths([shown(word) for word in words], NAME)) + 30
-    columns = 72 * CELL * len(words)
-    widths = [max(tree.width, margin + columns) for tree, margin in zip(trees, margins, strict=True)]
-    maps = [72 * CELL * max(len(panel.rows), 1) for panel in panels]
-    above, head = max(tree.height for tree in trees), 24.0
-    width, height = sum(widths) + _APART * len(panels) + _BAR, head + above + _APART + max(maps) + foot
+    trees = [variant.heads for variant in variants if variant.heads is not None]
+    pictures = []
+    for number, variant in enumerate(variants):
+        arcs = []
+        if variant.heads is not None:
+            other = [any(tree[word] != head for tree in trees) for word, head in enumerate(variant.heads)]
+            arcs = tree_arcs(f"arc-{number}", variant.heads, variant.labels, other)
+        pictures.append(ArcPicture([list(words)], arcs))
+    width = max(picture.width for picture in pictures)
+    places = [list(wrapped(variant.translation, _SIZE, width - 2 * _GAP, _SIZE * 0.4)) for variant in variants]
+    lines = [1 + max((line for _, line in of_words), default=0) for of_words in places]
+    heights = [2 * _LINE + picture.height + _LINE * count for picture, count in zip(pictures, lines, strict=True)]
+    height = sum(heights)
     figure = plt.figure(figsize=(width / 72, height / 72))
-
-    def axes(left: float, top: float, wide: float, high: float):
-        return figure.add_axes((left / width, 1 - (top + high) / height, wide / width, high / height))
-
-    largest = max(float(panel.weights.max(initial=0.0)) for panel in panels) or 1.0
-    left, image = 0.0, None
-    for panel, tree, margin, wide, high in zip(panels, trees, margins, widths, maps, strict=True):
-        tree.draw(axes(left, head + above - tree.height, tree.width, tree.height))
-        axis = axes(left + margin, head + above + _APART, columns, high)
-        image = draw_cells(axis, panel.weights, panel.rows, words, largest)
-        axis.set_xlabel("attends to")
-        left += wide + _APART
-    figure.colorbar(image, cax=axes(left, head + above + _APART, 8.0, max(maps)), label="weight")
-    figure.text(10 / width, 1 - 12 / height, shown(title), va="center", parse_math=False)
+    top = height
+    for number, (variant, picture) in enumerate(zip(variants, pictures, strict=True)):
+        style = dict(fontsize=_SIZE, va="center", parse_math=False)
+        figure.text(_GAP / width, (top - _LINE / 2) / height, shown(variant.name), weight="bold", **style)
+        bottom = top - _LINE - picture.height
+        picture.draw(figure.add_axes((0, bottom / height, picture.width / width, picture.height / height)))
+        differs = _differs(variants, number)
+        for i, (word, (middle, line)) in enumerate(zip(variant.translation, places[number], strict=True)):
+            colour = OTHER if i in differs else "0.35"
+            where = ((_GAP + middle) / width, (bottom - (line + 0.5) * _LINE) / height)
+            figure.text(*where, shown(word), ha="center", color=colour, gid=f"translation-{number}-{i}", **style)
+        top -= heights[number]
     return figure
 
 
-def _tree(words: Sequence[str], panel: Panel, number: int, first: Sequence[int] | None) -> ArcPicture:
-    """The tree of a panel."""
-    arcs = []
-    if panel.heads is not None:
-        dashed = [head != reference for head, reference in zip(panel.heads, first, strict=True)]
-        arcs = tree_arcs(f"arc-{number}", panel.heads, panel.labels, dashed)
-    return ArcPicture([list(words)], arcs, None, panel.name)
+def _differs(variants: Sequence[Variant], number: int) -> set[int]:
+    """The places of words of a translation that the first translation, or the second for the first one, lacks."""
+    if len(variants) < 2:
+        return set()
+    own, other = variants[number].translation, variants[0 if number else 1].translation
+    blocks = SequenceMatcher(None, own, other, autojunk=False).get_matching_blocks()
+    return set(range(len(own))) - {block.a + i for block in blocks for i in range(block.size)}

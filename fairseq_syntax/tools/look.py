@@ -49,6 +49,7 @@ examples:
 
 import argparse
 import dataclasses
+import logging
 import sys
 from collections.abc import Sequence
 from itertools import islice
@@ -61,6 +62,8 @@ from ..trees.universal_dependencies import universal_labels
 from . import verb
 from .preparation import Preparation
 
+logger = logging.getLogger(__name__)
+
 KINDS = ("heads", "tree", "graph", "annotations", "translation", "syntax", "gate", "position")
 
 
@@ -71,6 +74,7 @@ def look(
     decoder: str = "mst",
     evidence: str = "scores",
     threshold: float = 0.1,
+    pieces: bool = False,
     **search,
 ) -> dict:
     """Draw a model's view of a sentence: kind -> matplotlib figure.
@@ -81,11 +85,13 @@ def look(
         kinds: names from `KINDS`; None for all that the model supports.
         decoder, evidence: decoder of the latent tree, see `latent_trees.TreeInducer`.
         threshold: lowest probability of arcs in the graph.
+        pieces: whether to draw attention between subwords instead of words.
         search: options of fairseq-generate for the translation.
 
     Raises NothingToShow: the model does not support these kinds; ValueError: the sentence cannot be parsed, or is too
-    long.
+    long. If all kinds are drawn, heat maps that could not be read are left out, with a warning.
     """
+    from ..pictures.attention_maps import TooLarge
     from .latent_trees import Cutter
     from .models import NothingToShow, load
     from .views import Shown, draw, show_sentence
@@ -93,14 +99,16 @@ def look(
     loaded = load(model) if isinstance(model, str) else model
     shown = sentence
     if not isinstance(sentence, Shown):
-        shown = show_sentence(loaded, *Cutter(loaded, Preparation()).of_sentence(sentence), "the sentence", **search)
+        shown = show_sentence(loaded, *Cutter(loaded, Preparation()).of_sentence(sentence), **search)
     figures, reasons = {}, []
     for kind in kinds or KINDS:
         try:
-            figures[kind] = draw(loaded, shown, kind, decoder, evidence, threshold)
-        except NothingToShow as error:
+            figures[kind] = draw(loaded, shown, kind, decoder, evidence, threshold, pieces)
+        except (NothingToShow, TooLarge) as error:
             if kinds:
                 raise
+            if isinstance(error, TooLarge):
+                logger.warning("--kind %s: %s", kind, error)
             reasons.append(error)
     if not figures:
         raise reasons[0]
@@ -143,6 +151,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--sentence", type=int, nargs="+", metavar="N", help="sentences to draw, from 0, or as in TS-N (default: 0)")
     add("--kind", nargs="+", choices=KINDS, help="what to draw (default: all that the model supports)")
     add("--draw", metavar="PATH", help="one picture (.svg, .png or .pdf), or a folder for N-KIND.svg (default: look)")
+    add("--title", metavar="TEXT", help="title above the pictures (default: none)")
+    add("--pieces", action="store_true", help="draw attention between subwords instead of words")
     add("--output", metavar="FILE", help="latent trees of all sentences, CoNLL-U; - is stdout")
     add(
         "--threshold",
@@ -232,14 +242,13 @@ def _run_model(args: argparse.Namespace) -> None:
             sentence, source = nth(sentences, place)
             if not len(sentence):
                 raise ValueError(f"--sentence {place}: has no words; give another")
-            title = f"{args.subset or args.input or '--text'} {place}"
             if args.subset:
-                shown = show_split(loaded, args.subset, place, sentence, source)
+                shown = show_split(loaded, args.subset, place, sentence, source, args.subword_type)
             else:
-                shown = show_sentence(loaded, sentence, source, title, **verb.search_of(args))
+                shown = show_sentence(loaded, sentence, source, args.subword_type, **verb.search_of(args))
             kinds = args.kind or (None if not _is_picture(args.draw) else _first(loaded))
-            figures = look(loaded, shown, kinds, args.decoder, args.evidence, args.threshold)
-            _save(figures, drawn, place, args.overwrite)
+            figures = look(loaded, shown, kinds, args.decoder, args.evidence, args.threshold, args.pieces)
+            _save(figures, drawn, place, args.overwrite, args.title)
     if inducer:
         write_trees(inducer, sentences, args.output)
         if note := inducer.note(preparation):
@@ -256,14 +265,14 @@ def _path(path: str, place: int, kind: str) -> str:
     return path if _is_picture(path) else str(Path(path, f"{place}-{kind}.svg"))
 
 
-def _save(figures: dict, path: str, place: int, overwrite: bool) -> None:
+def _save(figures: dict, path: str, place: int, overwrite: bool, title: str | None) -> None:
     """Save the pictures of a sentence."""
     from ..pictures.figures import save_figure
 
     paths = {kind: _path(path, place, kind) for kind in figures}
     refuse_existing(list(paths.values()), overwrite)
     for kind, figure in figures.items():
-        save_figure(figure, paths[kind])
+        save_figure(figure, paths[kind], title)
         print(paths[kind], file=sys.stderr)
 
 
@@ -278,8 +287,8 @@ def _draw_given_tree(args: argparse.Namespace) -> None:
         if not tree.is_parsed or not len(tree):
             raise TreeFormatError(f"{args.input}:{tree.line}: the sentence has no tree (HEAD is _), or no words")
         tags = tree.upos if any(tag != "_" for tag in tree.upos) else None
-        figure = draw_tree(tree.forms, tree.heads, labels=tree.deprels, tags=tags, title=f"{args.input} {place}")
-        _save({"tree": figure}, args.draw, place, args.overwrite)
+        figure = draw_tree(tree.forms, tree.heads, labels=tree.deprels, tags=tags)
+        _save({"tree": figure}, args.draw, place, args.overwrite, args.title)
 
 
 def _run_constituents(args: argparse.Namespace) -> None:
@@ -302,11 +311,11 @@ def _run_constituents(args: argparse.Namespace) -> None:
                 f"--sentence {place}: {name} has no such sentence; it has {len(by_number)}, with numbers from "
                 f"{min(by_number)} to {max(by_number)}"
             )
-        pair, title = by_number[place], f"{Path(name).name} {place}"
-        figures = {"trees": draw_trees(pair, title)}
+        pair = by_number[place]
+        figures = {"trees": draw_trees(pair)}
         if len(pair.attention) and not _is_picture(args.draw):
-            figures["attention"] = draw_node_attention(pair, title)
-        _save(figures, args.draw, place, args.overwrite)
+            figures["attention"] = draw_node_attention(pair)
+        _save(figures, args.draw, place, args.overwrite, args.title)
 
 
 main = verb.Verb(__doc__, add_arguments, run, check)

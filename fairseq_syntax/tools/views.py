@@ -16,10 +16,10 @@ from ..systems.distance_transformers.cross_attention import SyntaxCrossAttention
 from ..systems.parser.model import LatentGraphParserModel
 from ..systems.sa_nmt.attention import SharedSyntaxAttention
 from ..systems.transformer.encoder import SyntaxEncoderLayer
-from ..trees.conllu import Sentence
+from ..trees.conllu import ROOT, Sentence
 from .latent_trees import CutSentence, TreeInducer
-from .models import Loaded, NothingToShow, architectures, encode_line
-from .word_attention import source_attention
+from .models import Loaded, NothingToShow, architectures, encode_line, words_of
+from .word_attention import join_attention, source_attention
 
 
 @dataclass
@@ -27,67 +27,71 @@ class Shown:
     """A sentence to be shown to a model.
 
     Attributes:
-        title: title of pictures.
         sentence: its words, with a tree if there is one.
         source: the input to the model.
         batch: fairseq's batch of this sentence and its translation; None for a parser.
+        subword_type: segmentation of the translation; None for that of the model's data.
     """
 
-    title: str
     sentence: Sentence
     source: CutSentence
     batch: dict | None
+    subword_type: str | None = None
 
 
-def show_split(loaded: Loaded, subset: str, place: int, sentence: Sentence, source: CutSentence) -> Shown:
+def show_split(
+    loaded: Loaded, subset: str, place: int, sentence: Sentence, source: CutSentence, subword_type: str | None = None
+) -> Shown:
     """A sentence of a split, with its reference."""
     dataset = loaded.load_split(subset)
     batch = loaded.to_device(dataset.collater([dataset[place]]))
-    return Shown(f"{loaded.name}: {subset} {place}", sentence, source, batch)
+    return Shown(sentence, source, batch, subword_type)
 
 
-def show_sentence(loaded: Loaded, sentence: Sentence, source: CutSentence, title: str, **search) -> Shown:
+def show_sentence(
+    loaded: Loaded, sentence: Sentence, source: CutSentence, subword_type: str | None = None, **search
+) -> Shown:
     """A sentence with the model's own translation; for a model that reads trees, it is parsed if it has no tree."""
-    title = f"{loaded.name}: {title}"
     if loaded.task.target_dictionary is None:
-        return Shown(title, sentence, source, None)
+        return Shown(sentence, source, None)
     loaded.check_lengths([(len(source.pieces) + 1, 0)], [source.place])
     reads = getattr(loaded.task, "required_inputs", ())
     ids = loaded.encode([" ".join(source.pieces)], [sentence] if reads and sentence.is_parsed else None)
     lengths = [len(ids[0])]
     [hyp] = loaded.translate(loaded.as_dataset(ids), lengths, **search)
     [batch] = loaded.batches(loaded.as_dataset(ids, [hyp["tokens"].cpu()]), lengths, 10**6)
-    return Shown(title, sentence, source, batch)
+    return Shown(sentence, source, batch, subword_type)
 
 
 @torch.no_grad()
 def draw(
-    loaded: Loaded, shown: Shown, kind: str, decoder: str = "mst", evidence: str = "scores", threshold: float = 0.1
+    loaded: Loaded,
+    shown: Shown,
+    kind: str,
+    decoder: str = "mst",
+    evidence: str = "scores",
+    threshold: float = 0.1,
+    pieces: bool = False,
 ):
-    """A matplotlib figure of one of `look.KINDS`. Raises NothingToShow: the model does not support it."""
+    """A matplotlib figure of one of `look.KINDS`.
+
+    Attention is that between words (see `word_attention.join_attention`), with `pieces` that between pieces. Raises
+    NothingToShow: the model does not support it; ValueError: the sentence is too long for a heat map.
+    """
     if kind == "tree":
         return _tree(TreeInducer(loaded, decoder, evidence), shown)
     if kind == "graph":
         return _graph(TreeInducer(loaded, decoder, evidence), shown, threshold)
     if shown.batch is None:
         raise NothingToShow(f"{loaded.path}: {loaded.architecture} is a parser; draw --kind tree or graph")
-    views = {
-        "heads": _heads(loaded),
-        "annotations": _annotations,
-        "translation": _translation,
-        "syntax": _syntax,
-        "gate": _gate,
-        "position": _positions,
-    }
-    return views[kind](loaded, shown.batch, shown.title)
+    if kind in _OF_TOKENS:
+        return _OF_TOKENS[kind](loaded, shown.batch)
+    return {"heads": _heads(loaded), "translation": _translation, "syntax": _syntax}[kind](loaded, shown, pieces)
 
 
-def _given(shown: Shown) -> tuple[dict, str]:
-    """Arguments for drawing the sentence's own tree below the words, and a title that mentions it."""
-    if not shown.sentence.is_parsed:
-        return {}, shown.title
-    below = {"gold": shown.sentence.heads, "gold_labels": shown.sentence.deprels}
-    return below, f"{shown.title}  (below: the given tree; dashed: not in it)"
+def _given(shown: Shown) -> dict:
+    """Arguments for drawing the sentence's own tree below the words."""
+    return {"gold": shown.sentence.heads, "gold_labels": shown.sentence.deprels} if shown.sentence.is_parsed else {}
 
 
 def _tags(sentence: Sentence) -> Sequence[str] | None:
@@ -96,14 +100,12 @@ def _tags(sentence: Sentence) -> Sequence[str] | None:
 
 def _tree(inducer: TreeInducer, shown: Shown):
     """Draw the latent tree."""
-    below, title = _given(shown)
     [heads] = inducer([shown.source])
-    return draw_tree(shown.sentence.forms, heads, tags=_tags(shown.sentence), title=title, **below)
+    return draw_tree(shown.sentence.forms, heads, tags=_tags(shown.sentence), **_given(shown))
 
 
 def _graph(inducer: TreeInducer, shown: Shown, threshold: float):
     """Draw the arcs of the latent graph, with labels if the model is a parser."""
-    below, title = _given(shown)
     [graph] = inducer.graphs([shown.source])
     return draw_graph(
         shown.sentence.forms,
@@ -111,8 +113,7 @@ def _graph(inducer: TreeInducer, shown: Shown, threshold: float):
         threshold=threshold,
         tags=_tags(shown.sentence),
         labels=own_labels(inducer, shown.source),
-        title=title.replace(shown.title, f"{shown.title}, p > {threshold:g}"),
-        **below,
+        **_given(shown),
     )
 
 
@@ -132,7 +133,7 @@ def own_labels(inducer: TreeInducer, source: CutSentence) -> list[str] | None:
     return [model.labels[number] for number in of_words.argmax(axis=1)]
 
 
-def _gate(loaded: Loaded, batch: dict, title: str):
+def _gate(loaded: Loaded, batch: dict):
     """Draw the norm of the gate for each predicted token, EOS included (Tran & Bisk 2018, eq. 23 and Figure 6)."""
     _check_target(batch)
     extra = loaded.model(**batch["net_input"])[1]
@@ -149,7 +150,7 @@ def _gate(loaded: Loaded, batch: dict, title: str):
     tokens = ["</s>" if i == dictionary.eos() else dictionary[i] for i in batch["target"][0][real].tolist()]
     source = batch["net_input"]["src_tokens"][0]
     source = utils.strip_pad(source, loaded.task.source_dictionary.pad()).tolist()[:-1]
-    return draw_gates([GatedSentence(tokens, values, [loaded.task.source_dictionary[i] for i in source])], title)
+    return draw_gates([GatedSentence(tokens, values, [loaded.task.source_dictionary[i] for i in source])])
 
 
 def _check_target(batch: dict) -> None:
@@ -166,46 +167,77 @@ def _heads(loaded: Loaded):
     return _no_heads
 
 
-def _no_heads(loaded: Loaded, batch: dict, title: str):
+def _no_heads(loaded: Loaded, shown: Shown, pieces: bool):
     raise NothingToShow(
         f"{loaded.path}: the architecture {loaded.architecture} has no syntactic attention heads; give a model of "
         "PASCAL or LISA, or one with latent trees (fa_nmt, sa_nmt, …), or draw --kind translation"
     )
 
 
-def _encoder_heads(loaded: Loaded, batch: dict, title: str):
-    """Draw the attention of the first syntactic layer of PASCAL or LISA."""
-    net_input = batch["net_input"]
-    syntax = net_input.get("src_syntax")
-    layers = loaded.model.encoder(net_input["src_tokens"], src_syntax=syntax)["syntax"]
-    parents = None
+def _encoder_heads(loaded: Loaded, shown: Shown, pieces: bool):
+    """Draw the attention of the first syntactic layer of PASCAL or LISA, or that of planted heads."""
+    source = shown.batch["net_input"]["src_tokens"]
+    syntax = shown.batch["net_input"].get("src_syntax")
+    # planted heads are heads like all others, unless a criterion compares them with parents
+    [layer, *_] = (
+        loaded.model.encoder(source, src_syntax=syntax)["syntax"]
+        or (loaded.model.encoder(source, src_syntax={"parent_pieces": torch.full_like(source, -1)})["syntax"])
+    )
+    heads = layer["planted_logits"].softmax(dim=-1) if "planted_logits" in layer else layer.get("attention")
+    if heads is None:  # DASA's heads look at all words
+        return _no_heads(loaded, shown, pieces)
+    heads = heads[0].float().cpu()
+    names, of_token = _source(loaded, shown, pieces)
+    parents = _parents(shown, syntax, None if pieces else of_token)
+    number = next(i for i, layer in enumerate(loaded.model.encoder.layers, 1) if isinstance(layer, SyntaxEncoderLayer))
+    weights = join_attention(heads, *(of_token.expand(len(heads), -1),) * 2).numpy()
+    return draw_attention(weights, names, parents, number)
+
+
+def _parents(shown: Shown, syntax: dict | None, of_token: torch.Tensor | None) -> np.ndarray | None:
+    """The parents of a sentence's words, or with `of_token` None the middles of those of its tokens; NaN for no parent.
+
+    Roots and EOS are their own parents. None if no tree is known.
+    """
+    if of_token is not None and shown.sentence.is_parsed:
+        heads = [word if head == ROOT else head for word, head in enumerate(shown.sentence.heads)]
+        return np.array([*heads, len(heads)], dtype=float)
     if syntax is not None and "parents" in syntax:
-        positions = syntax["parents"][0].float() / 2
-        parents = positions.masked_fill(positions < 0, float("nan")).cpu().numpy()
+        positions = syntax["parents"][0].cpu().double() / 2
     elif syntax is not None and "parent_pieces" in syntax:
-        positions = syntax["parent_pieces"][0].float()
-        parents = positions.masked_fill(positions < 0, float("nan")).cpu().numpy()
-    if "attention" not in layers[0]:  # DASA's heads look at all words
-        return _no_heads(loaded, batch, title)
-    tokens = _source_tokens(loaded, batch)
-    return draw_attention(layers[0]["attention"][0].float().cpu().numpy(), tokens, parents, title)
+        positions = syntax["parent_pieces"][0].cpu().double()
+    else:
+        return None
+    known = positions >= 0
+    if of_token is not None:
+        # of the first piece of each word
+        positions = of_token[positions.clamp(min=0).long()].double()
+        first = of_token.diff(prepend=of_token.new_full((1,), -1)) > 0
+        positions, known = positions[first], known[first]
+    return positions.masked_fill(~known, torch.nan).numpy()
 
 
-def _latent_heads(loaded: Loaded, batch: dict, title: str):
-    """Draw the probabilities of heads (Figure 4): one row per piece except EOS, one column for ROOT and per head."""
-    net_input = batch["net_input"]
+def _latent_heads(loaded: Loaded, shown: Shown, pieces: bool):
+    """Draw the probabilities of heads (Figure 4): one row per word, one column for ROOT and per head."""
+    net_input = shown.batch["net_input"]
     heads = loaded.model.latent_heads(net_input["src_tokens"], net_input["src_lengths"])
-    is_word = heads["word_mask"][0].cpu().numpy()
+    is_word = heads["word_mask"][0].cpu()
     if not is_word.any():
         raise ValueError("the sentence has no words; give another --sentence")
-    arcs, roots = (heads[name][0].float().cpu().numpy() for name in ("arc_marginals", "root_marginals"))
-    np.fill_diagonal(arcs, 0)  # in flat attention, a word that chooses itself already counts as a root
-    weights = np.concatenate([roots[is_word, None], arcs[np.ix_(is_word, is_word)]], axis=1)
-    tokens = [token for token, keep in zip(_source_tokens(loaded, batch), is_word, strict=True) if keep]
-    return draw_heat_map(weights, tokens, ["ROOT", *tokens], row_name="dependent", column_name="head", title=title)
+    arcs, roots = (heads[name][0].float().cpu() for name in ("arc_marginals", "root_marginals"))
+    arcs.fill_diagonal_(0)  # in flat attention, a word that chooses itself already counts as a root
+    weights = torch.cat((roots[is_word, None], arcs[is_word][:, is_word]), dim=1)
+    names, of_token = _source(loaded, shown, pieces)
+    of_token, names = of_token[is_word], names[: int(of_token[is_word].max()) + 1]
+    columns = torch.cat((of_token.new_zeros(1), of_token + 1))
+    weights = join_attention(weights[None], columns[None], of_token[None])[0].numpy()
+    parents = None if pieces or not shown.sentence.is_parsed else np.array(shown.sentence.heads, dtype=float) + 1
+    return draw_heat_map(
+        weights, names, ["ROOT", *names], row_name="dependent", column_name="probability of the head", parents=parents
+    )
 
 
-def _annotations(loaded: Loaded, batch: dict, title: str):
+def _annotations(loaded: Loaded, batch: dict):
     """Draw M of models with latent heads."""
     selection = getattr(getattr(loaded.model.encoder, "memory", None), "head_selection", None)
     if selection is None:
@@ -215,17 +247,17 @@ def _annotations(loaded: Loaded, batch: dict, title: str):
         )
     source = loaded.model.encoder.source(batch["net_input"]["src_tokens"])
     states, _ = loaded.model.encoder.annotate(source)
-    return draw_annotations(selection(states, source)[0].float().cpu().numpy(), _source_tokens(loaded, batch), title)
+    return draw_annotations(selection(states, source)[0].float().cpu().numpy(), _source_tokens(loaded, batch))
 
 
-def _translation(loaded: Loaded, batch: dict, title: str):
-    """Draw the attention of target tokens to the source."""
-    return _of_target(loaded, batch, source_attention(loaded, batch)["attn"], "attends to", title)
+def _translation(loaded: Loaded, shown: Shown, pieces: bool):
+    """Draw the attention of target words to the source."""
+    return _of_target(loaded, shown, source_attention(loaded, shown.batch)["attn"], "attends to", pieces)
 
 
-def _syntax(loaded: Loaded, batch: dict, title: str):
-    """Draw the attention of target tokens to syntax."""
-    extra = source_attention(loaded, batch)
+def _syntax(loaded: Loaded, shown: Shown, pieces: bool):
+    """Draw the attention of target words to syntax."""
+    extra = source_attention(loaded, shown.batch)
     if isinstance(getattr(loaded.model.decoder, "attention", None), SharedSyntaxAttention):
         extra.setdefault("syntax_attn", extra["attn"])
     if "syntax_attn" not in extra:
@@ -233,21 +265,34 @@ def _syntax(loaded: Loaded, batch: dict, title: str):
             f"{loaded.path}: the architecture {loaded.architecture} has no separate attention to syntax; "
             "give --kind translation"
         )
-    return _of_target(loaded, batch, extra["syntax_attn"], "attends to the syntax of", title)
+    return _of_target(loaded, shown, extra["syntax_attn"], "attends to the syntax of", pieces)
 
 
-def _of_target(loaded: Loaded, batch: dict, weights: torch.Tensor, column_name: str, title: str):
-    return draw_heat_map(
-        weights[0].float().cpu().numpy(),
-        _target_tokens(loaded, batch),
-        _source_tokens(loaded, batch),
-        row_name="predicted",
-        column_name=column_name,
-        title=title,
-    )
+def _of_target(loaded: Loaded, shown: Shown, weights: torch.Tensor, column_name: str, pieces: bool):
+    (columns, of_source), (rows, of_target) = _source(loaded, shown, pieces), _target(loaded, shown, pieces)
+    weights = join_attention(weights[:1].float().cpu(), of_source[None], of_target[None])[0].numpy()
+    return draw_heat_map(weights, rows, columns, row_name="predicted", column_name=column_name)
 
 
-def _positions(loaded: Loaded, batch: dict, title: str):
+def _source(loaded: Loaded, shown: Shown, pieces: bool) -> tuple[list[str], torch.Tensor]:
+    """The names of the words (or pieces) of the source, EOS last, and the word of each token."""
+    tokens = _source_tokens(loaded, shown.batch)
+    if pieces:
+        return tokens, torch.arange(len(tokens))
+    forms = list(shown.sentence.forms)
+    return [*forms, tokens[-1]], torch.tensor([*shown.source.word_of_token, len(forms)])
+
+
+def _target(loaded: Loaded, shown: Shown, pieces: bool) -> tuple[list[str], torch.Tensor]:
+    """Likewise of the translation."""
+    tokens = _target_tokens(loaded, shown.batch)
+    if pieces:
+        return tokens, torch.arange(len(tokens))
+    words, numbers = words_of(tokens[:-1], loaded.subword_type(shown.subword_type))
+    return [*words, tokens[-1]], torch.tensor([*numbers, len(words)])
+
+
+def _positions(loaded: Loaded, batch: dict):
     """Draw predicted positions, and the attention around them."""
     directed = [m for m in loaded.model.modules() if isinstance(m, SyntaxCrossAttention) and m.syntax_heads]
     if directed:
@@ -261,7 +306,7 @@ def _positions(loaded: Loaded, batch: dict, title: str):
             )
         weights, positions = extra.get("syntax_attn", extra["attn"]), extra["position"]
     arrays = (tensor.float().cpu().numpy() for tensor in (weights, positions))
-    return draw_positions(*arrays, _target_tokens(loaded, batch), _source_tokens(loaded, batch), title)
+    return draw_positions(*arrays, _target_tokens(loaded, batch), _source_tokens(loaded, batch))
 
 
 def _directed_heads(loaded: Loaded, batch: dict, attention: SyntaxCrossAttention):
@@ -286,3 +331,6 @@ def _target_tokens(loaded: Loaded, batch: dict) -> list[str]:
 
 def _source_tokens(loaded: Loaded, batch: dict) -> list[str]:
     return [loaded.task.source_dictionary[i] for i in batch["net_input"]["src_tokens"][0].tolist()]
+
+
+_OF_TOKENS = {"annotations": _annotations, "gate": _gate, "position": _positions}

@@ -72,13 +72,11 @@ class WhatIf:
     """A sentence under several trees, of which the first is the reference.
 
     Attributes:
-        title: name of the model and place of the sentence.
         words: words of the sentence.
         readings: one reading per tree.
         notes: reasons why a change has no effect, for the user.
     """
 
-    title: str
     words: list[str]
     readings: list[Reading]
     notes: list[str] = field(default_factory=list)
@@ -103,19 +101,18 @@ class WhatIf:
         return "\n\n".join(shown)
 
     def figure(self):
-        """A matplotlib figure with trees and attention side by side."""
-        from ..pictures.tree_variants import Panel, draw_variants
+        """A matplotlib figure with each tree and the translation under it, one below the other."""
+        from ..pictures.tree_variants import Variant, draw_variants
 
-        panels = [
-            Panel(
-                f"{reading.name}: log p {reading.scores[number]:.2f}",
+        variants = [
+            Variant(
+                f"{reading.name} (log p {reading.scores[number]:.2f})",
                 *((reading.tree.heads, reading.tree.deprels) if reading.tree else (None, None)),
                 reading.words,
-                reading.attention,
             )
             for number, reading in enumerate(self.readings)
         ]
-        return draw_variants(self.words, panels, self.title)
+        return draw_variants(self.words, variants)
 
 
 def _head(words: Sequence[str], tree: Sentence | None, first: Sentence | None, word: int) -> str:
@@ -289,8 +286,7 @@ def whatif(
     if no_parse and not model.latent:
         readings.append(Reading("no parse", None))
     notes = model.notes(bool(heads), bool(labels), [reading.tree for reading in readings if reading.tree])
-    title = f"{model.loaded.name}: {source.place}"
-    return WhatIf(title, sentence.forms, _translated(model, source, readings, subword_type, search), notes)
+    return WhatIf(sentence.forms, _translated(model, source, readings, subword_type, search), notes)
 
 
 def _readings(model: GivenTrees, sentence: Sentence, source, parser: str | None, options: ParserOptions):
@@ -454,7 +450,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--label", type=_label, action="append", default=[], metavar="D=LABEL", help="label of word D; may be repeated")
     add("--trees", metavar="FILE", help="CoNLL-U, all of whose trees over the same words are compared, too")
     add("--no-parse", action="store_true", help="also translate without a parse")
-    add("--draw", type=verb.picture, metavar="PICTURE", help="picture of trees and attention (.svg, .png or .pdf)")
+    add("--draw", type=verb.picture, metavar="PICTURE", help="picture of trees and translations (.svg, .png or .pdf)")
+    add("--title", metavar="TEXT", help="title above the picture (default: none)")
     verb.add_shared(parser, "--collapse-ranges", "--subword-type")
     verb.add_preparation(parser, tokenizer=False)
     verb.add_parsers(parser)
@@ -521,7 +518,7 @@ def run(args: argparse.Namespace) -> None:
         print(f"fairseq-syntax whatif: {note}", file=sys.stderr)
     print(result.tables(args.format))
     if args.draw:
-        save_figure(result.figure(), args.draw)
+        save_figure(result.figure(), args.draw, args.title)
         print(args.draw, file=sys.stderr)
 
 

@@ -337,7 +337,7 @@ def _(world):
 
 
 case("NaN or infinite, so there is nothing to draw", "the attention weights: ")(
-    lambda world: draw_attention(np.full((1, 2, 2), np.nan), ["a", "b"], None, "title")
+    lambda world: draw_attention(np.full((1, 2, 2), np.nan), ["a", "b"], None)
 )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...pictures.arcs import text_widths
+from ...pictures.arcs import COLOUR, OTHER, text_widths
 from ...pictures.attention_maps import draw_heat_map
 from ...pictures.figures import plt, shown  # before the rest of matplotlib
 from .transitions import NONE, Action, Constituents
@@ -15,16 +15,17 @@ from matplotlib.collections import LineCollection  # isort: skip
 LONGEST = 24
 """Symbols of a label; the middle of longer ones is left out."""
 
-_FONT = 9  # points
+_FONT = 10  # points
+_SMALL = 7.5  # points, for the names of sides
 _GAP = 3.0  # points between symbols
 _SLOT = 8.0  # points between the middles of symbols, at least
 _SHORT = 2.5  # points to either side of its middle, of the bar of a constituent of one child
 _STEP = 11.0  # points between constituents, one above the other
 _LINE = 13.0  # points of a line of text
-_COLOURS = ("tab:blue", "tab:orange")
+_COLOURS = (COLOUR, OTHER)
 
 
-def draw_trees(pair: TreeRecord, title: str = ""):
+def draw_trees(pair: TreeRecord):
     """A figure of the trees of a sentence and of its translation, one above the other.
 
     Symbols are leaves; a bar is a constituent, from its first to its last child, and a line leads up from its middle to
@@ -37,11 +38,10 @@ def draw_trees(pair: TreeRecord, title: str = ""):
     centres = [_centres(tree.symbols) for tree in sides.values()]
     trees = [tree.constituents() for tree in sides.values()]
     width = max([180.0, *(float(places[-1]) + 2 * _LINE for places in centres if len(places))])
-    heights = [_LINE * 1.6 + _STEP * (built.height[0] + 1) for built in trees]
-    heading = _LINE * 1.6 if title else 0.0
-    total = sum(heights) + heading
+    heights = [_LINE * 2.6 + _STEP * (built.height[0] + 1) for built in trees]
+    total = sum(heights)
     figure = plt.figure(figsize=(width / 72, total / 72))
-    bottom = total - heading
+    bottom = total
     for (side, tree), places, built, height, colour in zip(
         sides.items(), centres, trees, heights, _COLOURS, strict=True
     ):
@@ -51,9 +51,7 @@ def draw_trees(pair: TreeRecord, title: str = ""):
         axis.set(xlim=(0, width), ylim=(-_LINE * 1.6, height - _LINE * 1.6))
         axis.axis("off")
         _draw(axis, side, tree, places, built, colour)
-    if title:
-        place = (_LINE / width, 1 - heading / 2 / total)
-        figure.text(*place, shown(title), fontsize=_FONT, ha="left", va="center", parse_math=False)
+        axis.text(_LINE / 2, height - _LINE * 2.1, side, fontsize=_SMALL, color="0.35", va="center")
     return figure
 
 
@@ -111,7 +109,7 @@ def _bars(built: Constituents, centres: np.ndarray) -> tuple[np.ndarray, np.ndar
     return left, right
 
 
-def draw_node_attention(pair: TreeRecord, title: str = ""):
+def draw_node_attention(pair: TreeRecord):
     """Heat map of the attention of the target's constituents over those of the source, in the order of opening.
 
     Raises ValueError: the target has no constituent besides the root.
@@ -124,7 +122,6 @@ def draw_node_attention(pair: TreeRecord, title: str = ""):
         labels(pair.source),
         row_name="constituents of the target",
         column_name="constituents of the source",
-        title=title,
     )
 
 

@@ -36,9 +36,7 @@ def overlapping(found):
 def test_forty_words_do_not_overlap_and_every_arc_is_there():
     heads, gold = (random_heads(random.Random(seed), 40) for seed in range(2))
     labels, gold_labels = ["nsubj:pass", "_", "x"] * 14, ["_", "dislocated"] * 20
-    figure = draw_tree(
-        FORTY, heads, labels=labels[:40], tags=["PROPN"] * 40, gold=gold, gold_labels=gold_labels, title="t"
-    )
+    figure = draw_tree(FORTY, heads, labels=labels[:40], tags=["PROPN"] * 40, gold=gold, gold_labels=gold_labels)
     (axis,) = figure.axes
     words = [text for text in axis.texts if (text.get_gid() or "").startswith("word")]
     assert [text.get_text() for text in words] == FORTY
@@ -55,7 +53,7 @@ def test_forty_words_do_not_overlap_and_every_arc_is_there():
             path = arcs[f"{name}-{i}"]._path_original
             vertices = axis.transData.transform(path.vertices)
             assert vertices[-1][0] == pytest.approx(centres[i], abs=1)
-            assert vertices[0][0] == pytest.approx(centres[i] if head == -1 else centres[head], abs=6)
+            assert vertices[0][0] == pytest.approx(centres[i] if head == -1 else centres[head], abs=3 * len(tree))
             assert side * (path.vertices[1 if head >= 0 else 0][1] - path.vertices[-1][1]) > 0
     texts = {text.get_gid(): text for text in axis.texts if "label" in (text.get_gid() or "")}
     expected = {
@@ -115,7 +113,7 @@ def labels_of(figure, axis):
 def test_labels_of_heat_maps_can_be_read(size):
     rows, columns = [*WORDS, *WORDS][:size], ["ROOT", *[*WORDS, *WORDS][:size]]
     weights = np.full((size, size + 1), 1 / (size + 1))
-    figure = draw_heat_map(weights, rows, columns, row_name="dependent", column_name="head", title="$x")
+    figure = draw_heat_map(weights, rows, columns, row_name="dependent", column_name="head")
     figure.canvas.draw()
     axis = figure.axes[0]
     of_columns, of_rows = labels_of(figure, axis)
@@ -127,7 +125,7 @@ def test_labels_of_heat_maps_can_be_read(size):
 
 def test_labels_of_attention_heads_can_be_read():
     weights = np.full((2, 40, 40), 1 / 40)
-    figure = draw_attention(weights, FORTY, np.full(40, np.nan), "t")
+    figure = draw_attention(weights, FORTY, np.full(40, np.nan))
     figure.canvas.draw()
     for axis in figure.axes[:2]:
         for found in labels_of(figure, axis):
@@ -144,9 +142,9 @@ def grid_of(figure, axes):
 @pytest.mark.parametrize(("heads", "grid"), [(1, (1, 1)), (2, (1, 2)), (3, (2, 2)), (4, (2, 2)), (8, (3, 3))])
 def test_more_than_two_heads_stand_in_a_grid(heads, grid):
     weights = np.random.default_rng(0).dirichlet(np.ones(5), size=(heads, 5)) / 2
-    figure = draw_attention(weights, FORTY[:5], np.array([1, 0.5, 4, np.nan, 0]), "t")
+    figure = draw_attention(weights, FORTY[:5], np.array([1, 0.5, 4, np.nan, 0]))
     axes = [axis for axis in figure.axes if axis.images]
-    assert [axis.get_xlabel() for axis in axes] == [f"head {h + 1} attends to" for h in range(heads)]
+    assert [axis.get_xlabel() for axis in axes] == [f"layer 1, head {h + 1} attends to" for h in range(heads)]
     assert grid_of(figure, axes) == grid
     for h, axis in enumerate(axes):
         assert np.array_equal(axis.images[0].get_array(), weights[h])
@@ -158,9 +156,9 @@ def test_more_than_two_heads_stand_in_a_grid(heads, grid):
 
 def test_a_heat_map_goes_to_its_largest_weight():
     weights = np.array([[0.2, 0.11], [0.05, 0.3]])
-    figure = draw_heat_map(weights, ["a", "b"], ["c", "d"], row_name="r", column_name="c", title="t")
+    figure = draw_heat_map(weights, ["a", "b"], ["c", "d"], row_name="r", column_name="c")
     assert figure.axes[0].images[0].get_clim() == (0, 0.3)
-    figure = draw_heat_map(0 * weights, ["a", "b"], ["c", "d"], row_name="r", column_name="c", title="t")
+    figure = draw_heat_map(0 * weights, ["a", "b"], ["c", "d"], row_name="r", column_name="c")
     assert figure.axes[0].images[0].get_clim() == (0, 1)
 
 
@@ -170,8 +168,8 @@ def test_weights_that_are_no_numbers_are_refused(bad):
     weights[0, 1, 1] = bad
     tokens = ["a", "b"]
     with pytest.raises(ValueError, match="the attention weights: NaN or infinite"):
-        draw_attention(weights, tokens, None, "t")
+        draw_attention(weights, tokens, None)
     with pytest.raises(ValueError, match="the attention weights: NaN or infinite"):
-        draw_heat_map(weights[0], tokens, tokens, row_name="r", column_name="c", title="t")
+        draw_heat_map(weights[0], tokens, tokens, row_name="r", column_name="c")
     with pytest.raises(ValueError, match="the predicted positions: NaN or infinite"):
-        draw_positions(np.full((1, 2, 2), 0.5), np.array([[1.0, bad]]), tokens, tokens, "t")
+        draw_positions(np.full((1, 2, 2), 0.5), np.array([[1.0, bad]]), tokens, tokens)

@@ -19,6 +19,7 @@ from fairseq_syntax.pictures.dependency_trees import draw_tree
 from fairseq_syntax.pictures.figures import save_figure
 from fairseq_syntax.pictures.gates import GatedSentence, draw_gates
 from fairseq_syntax.pictures.graphs import draw_graph
+from fairseq_syntax.pictures.tree_variants import Variant, draw_variants
 from fairseq_syntax.systems.latent_tree.drawing import draw_trees
 from fairseq_syntax.systems.latent_tree.transitions import Action
 from fairseq_syntax.systems.latent_tree.tree_files import Tree, TreeRecord
@@ -44,30 +45,27 @@ def chain(words):
     return [-1, *range(len(words) - 1)]
 
 
-def named(words, title):
-    return {"tags": words, "labels": words, "gold": chain(words), "gold_labels": words, "title": title}
+def named(words):
+    return {"tags": words, "labels": words, "gold": chain(words), "gold_labels": words}
 
 
-def bucket_table(names, title):
+def bucket_table(names):
     scores = {"BLEU": {name: {"mean": 1.0, "interval": [0.0, 2.0]} for name in names}}
-    return {"title": title, "minimum": 1, "groups": [{"label": "1-10", "size": 3, "scores": scores}]}
+    return {"title": "words", "minimum": 1, "groups": [{"label": "1-10", "size": 3, "scores": scores}]}
 
 
-# kind -> function: two or more words, title -> a picture with them
+# kind -> function: two or more words -> a picture with them
 KINDS = {
-    "tree": lambda words, title: draw_tree(words, chain(words), **named(words, title)),
-    "graph": lambda words, title: draw_graph(words, np.pad(square(words), [(0, 0), (1, 0)]), **named(words, title)),
-    "map": lambda words, title: draw_heat_map(square(words), words, words, row_name="r", column_name="c", title=title),
-    "heads": lambda words, title: draw_attention(square(words)[None], words, None, title),
-    "positions": lambda words, title: draw_positions(
-        square(words)[None], np.ones((1, len(words))), words, words, title
-    ),
-    "annotations": lambda words, title: draw_annotations(square(words), words, title),
-    "gates": lambda words, title: draw_gates([GatedSentence(words, np.arange(len(words)), words)], title),
-    "buckets": lambda words, title: draw_buckets([bucket_table(words, title)], words, "BLEU"),
-    "constituents": lambda words, title: draw_trees(
-        TreeRecord(0, flat_tree(words), flat_tree(words), np.zeros((0, 1))), title
-    ),
+    "tree": lambda words: draw_tree(words, chain(words), **named(words)),
+    "variants": lambda words: draw_variants(words, [Variant("given", chain(words), words, words)]),
+    "graph": lambda words: draw_graph(words, np.pad(square(words), [(0, 0), (1, 0)]), **named(words)),
+    "map": lambda words: draw_heat_map(square(words), words, words, row_name="r", column_name="c"),
+    "heads": lambda words: draw_attention(square(words)[None], words, None),
+    "positions": lambda words: draw_positions(square(words)[None], np.ones((1, len(words))), words, words),
+    "annotations": lambda words: draw_annotations(square(words), words),
+    "gates": lambda words: draw_gates([GatedSentence(words, np.arange(len(words)), words)]),
+    "buckets": lambda words: draw_buckets([bucket_table(words)], words, "BLEU"),
+    "constituents": lambda words: draw_trees(TreeRecord(0, flat_tree(words), flat_tree(words), np.zeros((0, 1)))),
 }
 
 
@@ -80,7 +78,7 @@ def test_control_characters_make_valid_svg(tmp_path, kind):
     # what XML cannot hold, and what ends lines
     words = ["a\x01b", "\x00", "\x1b[31m", "x\ufffey", "\ud800", "\x85\u2028\n", "good"]
     path = tmp_path / "picture.svg"
-    save_figure(KINDS[kind](words, "\x02title"), path)
+    save_figure(KINDS[kind](words), path, "\x02title")
     texts = texts_of(path)
     assert {"a\u2401b", "\u2400", "\u241b[31m", "x\ufffdy", "\ufffd", "\ufffd\ufffd\u240a", "good"} <= set(texts)
 
@@ -88,9 +86,9 @@ def test_control_characters_make_valid_svg(tmp_path, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_escaped_tokens_are_shown_as_what_they_stand_for(tmp_path, kind):
     path = tmp_path / "picture.svg"
-    save_figure(KINDS[kind](["&apos;s", "R&amp;D", "&#91;", "&lt;b&gt;"], "&quot;t"), path)
+    save_figure(KINDS[kind](["&apos;s", "R&amp;D", "&#91;", "&lt;b&gt;"]), path, "&quot;t")
     assert {"'s", "R&D", "[", "<b>"} <= set(texts_of(path))
-    assert kind == "buckets" or any(text.startswith('"t') for text in texts_of(path))
+    assert '"t' in texts_of(path)
 
 
 @pytest.fixture
@@ -122,12 +120,12 @@ def test_one_message_names_the_package_of_missing_glyphs(tmp_path, caplog, fonts
     fonts()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        save_figure(KINDS[kind](WORDS, WORDS[0]), tmp_path / "picture.png")
+        save_figure(KINDS[kind](WORDS), tmp_path / "picture.png")
     (record,) = caplog.records
     assert "(7 characters in all)" in record.message and "\u306e (U+306E)" in record.message
     assert "fonts-noto-cjk" in record.message and "fonts-noto-core" not in record.message
     caplog.clear()
-    save_figure(KINDS[kind]([*WORDS[3:], "\u0915", "\U00012000"], "t"), tmp_path / "picture.png")
+    save_figure(KINDS[kind]([*WORDS[3:], "\u0915", "\U00012000"]), tmp_path / "picture.png")
     (record,) = caplog.records
     assert "fonts-noto-core" in record.message and "fonts-noto-cjk" not in record.message
 
@@ -174,7 +172,7 @@ def test_a_font_that_was_installed_later_is_found_and_used(tmp_path, caplog, fon
 @pytest.mark.parametrize("kind", KINDS)
 def test_text_stays_text(tmp_path, kind):
     for suffix in ("svg", "pdf"):
-        save_figure(KINDS[kind](["Wort", "zwei"], "title"), tmp_path / f"picture.{suffix}")
+        save_figure(KINDS[kind](["Wort", "zwei"]), tmp_path / f"picture.{suffix}", "title")
     assert {"Wort", "zwei"} <= set(texts_of(tmp_path / "picture.svg"))
     pdf = (tmp_path / "picture.pdf").read_bytes()
     assert re.search(rb"/CIDFontType2\b", pdf) and not re.search(rb"/Type3\b", pdf)
@@ -184,7 +182,7 @@ def test_text_stays_text(tmp_path, kind):
 def test_the_same_picture_is_the_same_file(tmp_path, suffix):
     files = []
     for name in ("one", "two"):
-        save_figure(KINDS["heads"](["a", "b"], "t"), tmp_path / f"{name}.{suffix}")
+        save_figure(KINDS["heads"](["a", "b"]), tmp_path / f"{name}.{suffix}", "t")
         files.append((tmp_path / f"{name}.{suffix}").read_bytes())
     assert files[0] == files[1]
 

@@ -284,9 +284,9 @@ def draw(latent, trained, tmp_path, capsys, monkeypatch):
     drawn = []
     save = figures.save_figure
 
-    def keep(figure, path):
+    def keep(figure, path, title):
         drawn.append(figure)
-        save(figure, path)
+        save(figure, path, title)
 
     monkeypatch.setattr("fairseq_syntax.pictures.figures.save_figure", keep)
 
@@ -317,7 +317,7 @@ def labels(axis):
 
 @pytest.mark.parametrize("arch", ["sa_nmt_shared_tiny", "fa_nmt_tiny"])
 def test_heads_of_latent_trees(latent, draw, arch):
-    axis = draw(arch, "--sentence", "1").axes[0]
+    axis = draw(arch, "--sentence", "1", "--pieces").axes[0]
     pieces = latent.items[1].text().split()
     assert labels(axis) == [pieces, ["ROOT", *pieces]]
     weights = np.asarray(axis.images[0].get_array())
@@ -331,7 +331,7 @@ def test_heads_of_latent_trees(latent, draw, arch):
     "arch", ["nmt_lstm_tiny", "sa_nmt_shared_tiny", "sa_nmt_1set_tiny", "transformer_tiny", "pascal_transformer_tiny"]
 )
 def test_attention_to_the_source(latent, draw, arch):
-    axis = draw(arch, "--kind", "translation", "--sentence", "2").axes[0]
+    axis = draw(arch, "--kind", "translation", "--sentence", "2", "--pieces").axes[0]
     source = latent.items[2].text().split()
     target = (latent.text.parent / "test.de").read_text().splitlines()[2].split()
     assert labels(axis) == [[*target, "</s>"], [*source, "</s>"]]
@@ -343,14 +343,51 @@ def test_attention_to_the_source(latent, draw, arch):
 def test_the_lstm_of_fairseq(draw):
     sizes = ["--encoder-embed-dim", "8", "--encoder-hidden-size", "8", "--decoder-embed-dim", "8"]
     sizes += ["--decoder-hidden-size", "8", "--decoder-out-embed-dim", "8"]
-    weights = draw("lstm", "--kind", "translation", training=sizes).axes[0].images[0].get_array()
+    weights = draw("lstm", "--kind", "translation", "--pieces", training=sizes).axes[0].images[0].get_array()
     assert np.asarray(weights).sum(1) == pytest.approx(1, abs=1e-4)
 
 
 def test_syntactic_heads_of_a_transformer(latent, draw):
-    figure = draw("pascal_transformer_tiny")
+    figure = draw("pascal_transformer_tiny", "--pieces")
     assert labels(figure.axes[0])[0] == [*latent.items[0].text().split(), "</s>"]
     assert len(figure.axes[0].patches) == len(latent.items[0].word_of_token), "every token's parent is framed"
+
+
+def test_attention_between_words(latent, draw):
+    """Summed over the pieces of the attended word, and averaged over those of the attending word, one by one."""
+    item = next(item for item in latent.items if len(item.words) < len(item.text().split()))
+    place = ["--sentence", str(latent.items.index(item))]
+    words, source = [*item.words, "</s>"], item.word_of_token
+    target = (latent.text.parent / "test.de").read_text().splitlines()[latent.items.index(item)]
+    target = [*np.cumsum([0, *(not piece.endswith("@@") for piece in target.split())]).tolist()]
+    cases = [
+        ("pascal_transformer_tiny", "heads", source, source, words),
+        ("sa_nmt_tiny", "heads", source[:-1], [0, *(word + 1 for word in source[:-1])], ["ROOT", *item.words]),
+        ("sa_nmt_tiny", "translation", target, source, words),
+    ]
+    for arch, kind, rows, columns, names in cases:
+        pieces = image_of(draw(arch, *place, "--kind", kind, "--pieces").axes[0])
+        axis = draw(arch, *place, "--kind", kind).axes[0]
+        expected = np.zeros((rows[-1] + 1, columns[-1] + 1))
+        for i, row in enumerate(rows):
+            for j, column in enumerate(columns):
+                expected[row, column] += pieces[i, j] / rows.count(row)
+        assert image_of(axis) == pytest.approx(expected, abs=1e-5)
+        assert labels(axis)[1] == names
+        if arch == "pascal_transformer_tiny":
+            framed = [int(patch.get_x() + 0.5) for patch in axis.patches]
+            assert framed == [*(i if head < 0 else head for i, head in enumerate(item.heads)), len(item.words)]
+
+
+def test_planted_heads_are_drawn_with_and_without_a_tree(tmp_path):
+    bank = tmp_path / "bank.conllu"
+    bank.write_text(TREEBANK)
+    (tree,) = read_conllu(bank)
+    for sentence, frames in ((" ".join(tree.forms), 0), (tree, len(tree) + 1)):
+        axis = look.look("agreement-planted", sentence, kinds=["heads"])["heads"].axes[0]
+        assert len(axis.patches) == frames and axis.get_xlabel() == "layer 2, head 1 attends to"
+        assert image_of(axis).sum(1) == pytest.approx(1, abs=1e-4)
+    plt.close("all")
 
 
 def found_by(checkpoint, data, sentence):
@@ -369,7 +406,7 @@ def image_of(axis):
 
 @pytest.mark.parametrize("arch", ["sa_nmt_tiny", "sa_nmt_shared_tiny", "global_plus_sdatt_tiny"])
 def test_attention_to_syntax(latent, draw, trained, arch):
-    axis = draw(arch, "--kind", "syntax", "--sentence", "2").axes[0]
+    axis = draw(arch, "--kind", "syntax", "--sentence", "2", "--pieces").axes[0]
     _, _, extra = found_by(trained(arch), latent.data, 2)
     expected = extra["attn"][0] if arch == "sa_nmt_shared_tiny" else extra["syntax_attn"]
     assert image_of(axis) == pytest.approx(expected[0].numpy(), abs=1e-5)
@@ -385,11 +422,11 @@ def test_norms_of_the_gate(latent, draw, trained):
     source = [text.get_text() for text in texts if (text.get_gid() or "").startswith("source")]
     assert source == latent.items[2].text().split()
     target = (latent.text.parent / "test.de").read_text().splitlines()[2].split()
-    tokens = [text for text in texts[1:] if not text.get_gid()]
+    tokens = [text for text in texts if not text.get_gid()]
     assert [text.get_text() for text in tokens] == [*target, "</s>"]
     norms = found_by(trained("sa_nmt_shared_tiny"), latent.data, 2)[2]["gate_norm"][0]
     assert [text.get_weight() for text in tokens].index("bold") == int(norms.argmax())
-    assert figure.axes[1].get_xlim() == pytest.approx((float(norms.min()), float(norms.max())), abs=1e-4)
+    assert figure.axes[1].get_xlim() == pytest.approx((0, float(norms.max())), abs=1e-4)
 
 
 @pytest.mark.parametrize("arch", ["sa_nmt_shared_tiny", "sa_nmt_1set_tiny"])
@@ -519,7 +556,7 @@ def test_graphs_are_those_of_the_pieces(latent, trained, arch):
 def test_labels_are_the_parsers(treebank, trained_parser, latent, trained, tmp_path, monkeypatch):
     parser, shown = trained_parser(), []
     monkeypatch.setattr(views, "draw_graph", lambda words, found, **named: shown.append((words, found, named)))
-    monkeypatch.setattr("fairseq_syntax.pictures.figures.save_figure", lambda figure, path: None)
+    monkeypatch.setattr("fairseq_syntax.pictures.figures.save_figure", lambda figure, path, title: None)
     (sentence, *_) = read_conllu(treebank / "valid.conllu")
 
     def draw(*arguments):
@@ -562,14 +599,22 @@ def test_labels_of_words_in_pieces(treebank, trained_parser):
 # --- text, and all that a model has -------------------------------------------------------------------------------
 
 
-def test_a_text_is_drawn_as_the_split_with_its_own_translation(latent, trained, tmp_path, capsys):
+def test_a_text_is_drawn_as_the_split_with_its_own_translation(latent, trained, tmp_path, caplog):
     model = [latent.data, "--path", trained("sa_nmt_shared_tiny"), "--cpu"]
     text = latent.items[2].text()
-    assert look.main([*map(str, model), "--text", text, "--draw", str(tmp_path / "new")]) == 0
+    search = ["--max-len-a", "0", "--max-len-b", "90"]
+    assert look.main([*map(str, model), "--text", text, "--draw", str(tmp_path / "new"), *search]) == 0
     kinds = ["heads", "tree", "graph", "annotations", "translation", "syntax", "gate"]
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == sorted(f"0-{kind}.svg" for kind in kinds)
-    figures = look.look(load(str(trained("sa_nmt_shared_tiny")), str(latent.data), True), text)
-    assert list(figures) == kinds and labels(figures["translation"].axes[0])[1] == [*text.split(), "</s>"]
+    loaded = load(str(trained("sa_nmt_shared_tiny")), str(latent.data), True)
+    figures = look.look(loaded, text, max_len_a=0, max_len_b=90)
+    assert list(figures) == kinds and labels(figures["translation"].axes[0])[1] == [*latent.items[2].words, "</s>"]
+    # this model repeats itself for 200 words
+    figures = look.look(loaded, text)
+    assert list(figures) == ["heads", "tree", "graph", "annotations", "gate"]
+    assert "--kind translation: a heat map of 201 rows" in caplog.text
+    with pytest.raises(ValueError, match="cannot be read; draw a sentence of at most 100 tokens"):
+        look.look(loaded, text, ["translation"])
     plt.close("all")
 
 

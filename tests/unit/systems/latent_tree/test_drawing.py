@@ -47,6 +47,7 @@ def segments_of(axis, gid):
 def check(axis, side, tree):
     """Bars and lines of one tree, from its definition."""
     texts = {text.get_gid(): text for text in axis.texts}
+    assert texts.pop(None).get_text() == side
     symbols = oracle.leaves(tree)
     assert [texts[f"{side}-{i}"].get_text() for i in range(len(symbols))] == symbols
     assert len(texts) == len(symbols)
@@ -96,7 +97,7 @@ def check(axis, side, tree):
 
 
 def test_both_trees():
-    figure = draw_trees(pair_of(SOURCE, TARGET), "$title$")
+    figure = draw_trees(pair_of(SOURCE, TARGET))
     upper, lower = figure.axes
     check(upper, "source", SOURCE)
     check(lower, "target", TARGET)
@@ -153,7 +154,7 @@ def test_labels():
 def test_attention():
     weights = np.random.default_rng(0).dirichlet(np.ones(7), size=3).round(4)
     pair = pair_of(SOURCE, TARGET, weights.tolist())
-    figure = draw_node_attention(pair, "title")
+    figure = draw_node_attention(pair)
     axis = figure.axes[0]
     (image,) = axis.images
     assert image.get_array().data.tolist() == weights.tolist()
