@@ -27,33 +27,29 @@ def draw_graph(
         graph: (J, J + 1) probabilities, [dependent, head]; column 0 is ROOT, column h is word h - 1.
         threshold: probability above which arcs are drawn.
         tags: J tags, in small print below the words.
-        labels: J labels of the words' arcs, below the tags.
+        labels: J relations, each at the most probable arc of its word.
         gold: J heads of a tree, 0-based, `ROOT` for roots, drawn below the words; arcs of the graph that it lacks are
             orange and dashed.
         gold_labels: J relations of the tree; `_` means no label.
 
-    Texts never overlap. The line width of an arc is `WIDEST` times its probability, which is printed at its top. Gids
-    are `arc-D-H` and `gold-D-H` for arcs, `probability-D-H` for probabilities and `label-gold-D-H` for gold relations,
-    where D and H are numbers of words from 1, and H is 0 for ROOT.
+    Texts never overlap. The line width of an arc is `WIDEST` times its probability, which is printed at its top unless
+    it rounds to 1.00. Gids are `arc-D-H` and `gold-D-H` for arcs, `probability-D-H` for what is printed at arcs and
+    `label-gold-D-H` for gold relations, where D and H are numbers of words from 1, and H is 0 for ROOT.
     """
     check_finite(graph, "the probabilities of the arcs")
-    lines = [["ROOT", *words], *(["", *line] for line in (tags, labels) if line is not None)]
-    # nodes are numbered like heads: ROOT is 0
-    gold_arcs = None if gold is None else {(word + 1, head + 1) for word, head in enumerate(gold)}
-    above = []
+    lines = [["ROOT", *words], *([["", *tags]] if tags is not None else ())]
+    above, named = [], set()
     for dependent, head in edges(graph, threshold).tolist():
         probability, number = float(graph[dependent, head]), f"{dependent + 1}-{head}"
-        above.append(
-            Arc(
-                dependent + 1,
-                head,
-                f"{probability:.2f}".removeprefix("0"),
-                f"arc-{number}",
-                f"probability-{number}",
-                WIDEST * probability,
-                gold_arcs is not None and (dependent + 1, head) not in gold_arcs,
-            )
-        )
+        text = f"{probability:.2f}".removeprefix("0")
+        text = "" if text == "1.00" else text
+        if labels is not None and dependent not in named:
+            text = f"{shown(labels[dependent])} {text}".rstrip()
+        named.add(dependent)  # the most probable head comes first
+        # nodes are numbered like heads: ROOT is 0
+        other = gold is not None and gold[dependent] + 1 != head
+        width = WIDEST * probability
+        above.append(Arc(dependent + 1, head, text, f"arc-{number}", f"probability-{number}", width, other))
     below = None
     if gold is not None:
         relations = ["" if label == "_" else shown(label) for label in gold_labels or ["_"] * len(words)]

@@ -75,6 +75,38 @@ def test_forty_words_do_not_overlap_and_every_arc_is_there():
     assert dashed == {f"arc-{i}" for i in range(40) if heads[i] != gold[i]}
 
 
+def projective_heads(rng, low, high, head=-1):
+    """Heads of a random projective tree over the words from `low` to `high` - 1."""
+    if low >= high:
+        return {}
+    root = rng.randrange(low, high)
+    heads, places = {root: head}, sorted(rng.choices(range(low, root + 1), k=2))
+    for start, end in [(low, places[0]), (places[0], places[1]), (places[1], root), (root + 1, high)]:
+        heads |= projective_heads(rng, start, end, root)
+    return heads
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 12))
+def test_arcs_of_a_projective_tree_do_not_meet(seed, size):
+    heads = projective_heads(random.Random(seed), 0, size)
+    figure = draw_tree(WORDS[:size], [heads[word] for word in range(size)], labels=["x"] * size)
+    uprights, tops = [], []
+    for arc in figure.axes[0].patches:
+        vertices = arc._path_original.vertices
+        (x0, base), (x1, _), top = vertices[0], vertices[-1], vertices[:, 1].max()
+        if x0 == x1:  # of the root
+            uprights.append((x0, 0.0, top))
+        else:
+            uprights += [(x0, base, top), (x1, base, top)]
+            tops.append((min(x0, x1), max(x0, x1), top))
+    assert len({x for x, *_ in uprights}) == len(uprights), "no two at one place"
+    for left, right, height in tops:
+        assert not any(left < x < right and low < height < high for x, low, high in uprights), "none crosses another"
+    assert len(set(tops)) == len(tops)
+    plt.close(figure)
+
+
 @settings(max_examples=10)
 @given(st.lists(st.integers(-1, 5), min_size=6, max_size=6))
 def test_any_heads_can_be_drawn(heads):

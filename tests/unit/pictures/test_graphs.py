@@ -94,7 +94,7 @@ def test_where_arcs_are_and_what_they_say():
     lines = [text for text in axis.texts if not (text.get_gid() or "").startswith("probability") and text.get_text()]
     below = [text.get_window_extent(renderer) for text in lines]
     assert not any(one.overlaps(other) for i, one in enumerate(below) for other in below[:i])
-    assert [text.get_text() for text in lines].count("nsubj") == size
+    assert [text.get_text() for text in lines].count("PROPN") == size
     centres = [(box.x0 + box.x1) / 2 for box in boxes]
     arcs = {patch.get_gid(): patch for patch in axis.patches}
     above = [(word + 1, head) for word, head in zip(*np.nonzero(graph > 0.1), strict=True)]
@@ -109,14 +109,23 @@ def test_where_arcs_are_and_what_they_say():
         if kind == "arc":
             right = gold[int(dependent) - 1] == int(head) - 1
             assert (arc.get_linestyle() in ("-", "solid")) == right
-            said = texts[f"probability-{dependent}-{head}"].get_text()
-            assert float(said) == pytest.approx(graph[int(dependent) - 1, int(head)], abs=0.005 + 1e-9)
+            row = graph[int(dependent) - 1]
+            *label, said = texts[f"probability-{dependent}-{head}"].get_text().split()
+            assert float(said) == pytest.approx(row[int(head)], abs=0.005 + 1e-9)
+            assert label == ["nsubj"] * int(row.argmax() == int(head)), "at the most probable arc"
     relations = {gid: text for gid, text in texts.items() if gid.startswith("label-gold")}
     assert {gid: text.get_text() for gid, text in relations.items()} == {
         f"label-gold-{word + 1}-{head + 1}": "acl:relcl" for word, head in enumerate(gold) if word % 2
     }
     numbers = [text.get_window_extent(renderer) for gid, text in texts.items() if gid.startswith("probability")]
     assert not any(one.overlaps(other) for i, one in enumerate(numbers) for other in numbers[:i])
+
+
+def test_certain_arcs_have_no_number():
+    figure = draw_graph(["a", "b"], np.array([[0.996, 0, 0.004], [0, 0.99, 0.01]]), threshold=0.1, labels=["x", "y"])
+    texts = {text.get_gid(): text.get_text() for text in figure.axes[0].texts}
+    assert (texts["probability-1-0"], texts["probability-2-1"]) == ("x", "y .99")
+    plt.close(figure)
 
 
 @settings(max_examples=10, deadline=None)
