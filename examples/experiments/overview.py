@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from pictures import draw_intervals
+from pictures import Row, draw_forest, named, set_named
 from table import curves, interval, signed
 
 from fairseq_syntax.evaluate.contrast import record_of
@@ -20,16 +20,15 @@ OF_FIGURE = ("delta", "interval", "detectable", "seeds")
 """What a sentence can say of a comparison."""
 GENERATED = "agreement"
 """The experiment whose text is generated, and has two trees of a sentence."""
-# corpora of people's text, the longest sentences first -> training pairs
+# corpora of people's text, the longest sentences first -> name, training pairs, words a sentence
 REAL = {
-    "news": "German news, 35,000",
-    "kyoto": "Kyoto (Japanese), 391,000",
-    "swahili": "Swahili news, 31,000",
-    "multi30k": "Multi30k (German), 29,000",
-    "multi30k-low-resource": "Multi30k, part",
-    "tanaka": "Tanaka (Japanese), 100,000",
+    "news": ("German news", "35,000", 21),
+    "kyoto": ("Kyoto (Japanese)", "391,000", 22),
+    "swahili": ("Swahili news", "31,000", 18),
+    "multi30k": ("Multi30k (German)", "29,000", 12),
+    "multi30k-low-resource": ("Multi30k, part", "1,000 or 10,000", 12),
+    "tanaka": ("Tanaka (Japanese)", "100,000", 8),
 }
-_KINDS = {"parser": "a parser's trees", "linear": "chains: the head is the word before"}
 _LEFT_OUT = ("pud", "pud-gold")  # the same models, asked about trees of other kinds
 
 
@@ -98,7 +97,7 @@ def real_text(records: Records) -> str:
     ]
     rows = [
         [
-            *(REAL[name], test["system"], trees, split, test["seeds"]),
+            *(", ".join(REAL[name][:2]), test["system"], trees, split, test["seeds"]),
             *(signed(test["delta"]), interval(test["interval"])),
             "–" if test["detectable"] is None else f"{test['detectable']:.1f}",
             paper or "–",
@@ -109,19 +108,22 @@ def real_text(records: Records) -> str:
 
 
 def draw_real_text(records: Records):
-    """The same as a picture."""
-    return draw_intervals(
-        [
-            (
-                REAL[name].split(",")[0],
-                f"{test['system']}, {split}",
-                _KINDS[trees],
-                *map(test.get, OF_FIGURE[:2]),
-                test["seeds"],
-            )
-            for name, split, test, trees, _ in _rows(records)
+    """The same as a picture: a row a system, and a mark a test set."""
+    groups: dict[str, dict] = {}
+    for name, split, test, trees, _ in _rows(records):
+        group = groups.setdefault((name, named(test["baseline"].partition("-")[0])), {})
+        group.setdefault((test["system"], trees, test["seeds"]), {})[split] = test
+    drawn, said = {}, {}
+    for (name, baseline), systems in groups.items():
+        (corpus, pairs, words), splits = REAL[name], list(next(iter(systems.values())))
+        sets = [f"\N{EM SPACE}{mark} {set_named(split)}" for mark, split in zip("●■", splits, strict=False)]
+        heading = f"{corpus}, against {baseline}"
+        said[heading] = [(f"{pairs} pairs of {words} words" + "".join(sets) * (len(sets) > 1), ())]
+        drawn[heading] = [
+            Row(named(system), trees, seeds, [[(test["delta"], test["interval"], ()) for test in tests.values()]])
+            for (system, trees, seeds), tests in systems.items()
         ]
-    )
+    return draw_forest(drawn, [""], said, "BLEU minus the mean of the baseline's seeds, with 95 % intervals")
 
 
 def uses_trees(records: Records) -> str:
@@ -163,25 +165,17 @@ def worse_trees(records: Records) -> str:
     return f"{title} by UAS of the trees\n\n" + format_table(["system", *map(str, levels)], rows, TableFormat.markdown)
 
 
-# page, name, paper, parse to train / to translate, name in speed.json, on Multi30k, with gold trees
+# page, paper, parse to train / to translate, name in speed.json, on Multi30k, with gold trees
 _SYSTEMS = [
-    ("pascal", "PASCAL", "Bugliarello & Okazaki 2020", "yes / yes", "pascal_transformer", "pascal", "pascal"),
-    ("lisa", "LISA", "Strubell et al. 2018", "yes / no", "lisa_transformer", "lisa", "lisa"),
-    ("planted", "Planted heads", "ours, after Yoshida et al. 2024", "yes / no", "planted_transformer", "planted", ""),
-    ("tags", "Tags", "Sennrich & Haddow 2016", "yes / yes", "tag_transformer", "tag", "tag"),
-    ("multitask", "Multi-task corpus", "Currey & Heafield 2019", "yes / no", "", "multitask", ""),
-    (
-        "distance-transformers",
-        "DASA",
-        "ours, after Chi et al. 2026",
-        "yes / yes",
-        "dasa_transformer",
-        "dasa_transformer",
-        "dasa_transformer",
-    ),
-    ("sdatt", "Syntax-directed attention", "Chen et al. 2018", "yes / yes", "sdatt", "sdatt", "sdatt"),
-    ("sdatt", "Parents and children", "Chen et al. 2017", "yes / yes", "chen17", "chen17", "chen17"),
-    ("sa-nmt", "SA-NMT", "Tran & Bisk 2018", "no / no", "sa_nmt_shared", "sa_nmt_shared", ""),
+    ("pascal", "Bugliarello & Okazaki 2020", "yes / yes", "pascal_transformer", "pascal", "pascal"),
+    ("lisa", "Strubell et al. 2018", "yes / no", "lisa_transformer", "lisa", "lisa"),
+    ("planted", "ours, after Yoshida et al. 2024", "yes / no", "planted_transformer", "planted", ""),
+    ("tags", "Sennrich & Haddow 2016", "yes / yes", "tag_transformer", "tag", "tag"),
+    ("multitask", "Currey & Heafield 2019", "yes / no", "", "multitask", ""),
+    ("distance-transformers", "ours, after Chi et al. 2026", "yes / yes", *["dasa_transformer"] * 3),
+    ("sdatt", "Chen et al. 2018", "yes / yes", "sdatt", "sdatt", "sdatt"),
+    ("sdatt", "Chen et al. 2017", "yes / yes", "chen17", "chen17", "chen17"),
+    ("sa-nmt", "Tran & Bisk 2018", "no / no", "sa_nmt_shared", "sa_nmt_shared", ""),
 ]
 _COMMON = ("multi30k", "test_2017_flickr")
 """The experiment and set that most systems were tried on."""
@@ -201,13 +195,13 @@ def systems(records: Records) -> str:
     papers = records.plan(_COMMON[0]).systems
     tests = {test["system"]: test for split, test in records.tests(_COMMON[0]) if split == _COMMON[1]}
     rows = []
-    for page, name, paper, parse, timed, tried, asked in _SYSTEMS:
+    for page, paper, parse, timed, tried, asked in _SYSTEMS:
         test = tests.get(tried)
         gain = f"{signed(test['delta'])} ({test['seeds']}; {test['detectable']:.1f})" if test else "–"
         speed = f"{speeds[timed]:.2f}x" if timed in speeds else "–"
         follows = _both_translations(both[asked]) if asked else "–"
         published = (papers[tried].paper or "–") if tried in papers else "–"
-        rows.append([f"[{name}](docs/systems/{page}.md)", paper, parse, speed, gain, follows, published])
+        rows.append([f"[{named(tried)}](docs/systems/{page}.md)", paper, parse, speed, gain, follows, published])
     header = ["system", "paper", "parse to train / to translate", "speed", "Δ BLEU, Multi30k 2017 (seeds; detectable)"]
     return format_table([*header, "both trees, %", "the paper's Δ"], rows, TableFormat.markdown)
 

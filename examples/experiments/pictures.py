@@ -1,95 +1,294 @@
 """Pictures of comparisons of systems."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import MaxNLocator
+from matplotlib.transforms import blended_transform_factory
+
+from fairseq_syntax.evaluate.bucket_pictures import draw_buckets
 from fairseq_syntax.evaluate.buckets import LABEL
-from fairseq_syntax.pictures.figures import plt, shown
+from fairseq_syntax.evaluate.plots import COLORS, signed_ticks, styled
+from fairseq_syntax.pictures.figures import plt
 
-_MARKS = "os^v"
+_NAMES = {
+    "transformer": "Transformer",
+    "pascal": "PASCAL",
+    "lisa": "LISA",
+    "planted": "Planted heads",
+    "tag": "Tags",
+    "multitask": "Multi-task corpus",
+    "dasa": "DASA",
+    "dasa_transformer": "DASA",
+    "sdatt_transformer": "SDAtt Transformer",
+    "nmt_lstm": "LSTM",
+    "fa_nmt": "FA-NMT",
+    "fa_nmt_shared": "FA-NMT, shared",
+    "sa_nmt": "SA-NMT",
+    "sa_nmt_shared": "SA-NMT, shared",
+    "sa_nmt_hard": "SA-NMT, hard",
+    "sa_nmt_1set": "SA-NMT, one set",
+    "global_att": "Global attention",
+    "local_att": "Local attention",
+    "flexible_att": "Flexible attention",
+    "sdatt": "SDAtt",
+    "chen17": "Parents and children",
+    "global_plus_local": "Global + local",
+    "global_plus_flexible": "Global + flexible",
+    "global_plus_sdatt": "Global + SDAtt",
+    "global_plus_chen17": "Global + parents, children",
+    "seq": "LGP-NMT, no graph",
+    "lgp": "LGP-NMT",
+    "uni": "LGP-NMT, uniform graph",
+    "dep": "LGP-NMT, given graph",
+    "seq_plus": "LGP-NMT+, no graph",
+    "lgp_plus": "LGP-NMT+",
+    "char_lstm": "LSTM",
+    "shallow": "RNNG, shallow",
+    "latent": "RNNG",
+}
+_VARIANTS = {
+    "linear": "chains",
+    "parser": "parser's trees",
+    "random": "random trees",
+    "ud": "UD trees",
+    "withheld": "parse dropout",
+    "letter": "paper's equations",
+    "undropped": "no dropout",
+    "sentence": "full softmax",
+    "tables": "embeddings",
+    "1000": "1,000 pairs",
+    "10000": "10,000 pairs",
+}
+_SETS = {
+    "test": "test set",
+    "challenge": "challenge set",
+    "test_2016_flickr": "test 2016",
+    "test_2017_flickr": "test 2017",
+    "pud": "PUD",
+    "pud-gold": "PUD, gold trees",
+    "readings: one": "one reading",
+    "readings: several": "several readings",
+}
+_TREES = {
+    "parser": ("a parser's trees", COLORS[0]),
+    "linear": ("chains: the head is the word before", COLORS[1]),
+    "gold": ("gold trees", COLORS[2]),
+    "random": ("random trees", COLORS[3]),
+    "ud": ("UD trees", COLORS[5]),
+    "": ("reads no trees", "0.25"),
+}
+_MARKS = "os"
+_LINE = 0.155
+"""Height of a row in inches."""
 
 
-def draw_differences(found: Mapping[str, Sequence[dict]]):
-    """A panel for each split, with a row for each system and a mark for each seed: its BLEU less its baseline's mean.
+def named(system: str) -> str:
+    """The name of a system in pictures and tables for readers."""
+    base, _, variant = system.partition("-")
+    return _NAMES.get(base, base) + (f", {_VARIANTS.get(variant, variant)}" if variant else "")
 
-    The baseline has a row, too. If labels group the sentences, each kind has its own mark.
+
+def set_named(split: str) -> str:
+    """The name of a test set there."""
+    return _SETS.get(split, split)
+
+
+class Row(NamedTuple):
+    """A system: its name, kind of trees, number of seeds, and for each panel its marks.
+
+    A mark is a difference, the ends of its interval, and the differences of the seeds.
+    """
+
+    name: str
+    trees: str
+    seeds: int
+    panels: Sequence[Sequence[tuple[float, Sequence[float], Sequence[float]]]]
+
+
+@styled()
+def draw_forest(
+    groups: Mapping[str, Sequence[Row]], titles: Sequence[str], levels: Mapping[str, Sequence], xlabel: str
+):
+    """Differences with their intervals, one below the other, in groups with headings; a hollow mark is of one seed.
+
+    Args:
+        groups: heading -> rows.
+        titles: of the panels, which share their axis.
+        levels: heading -> for each panel, what is written in the heading, and marks of the baseline's seeds.
+        xlabel: of the axis.
+    """
+    rows = [row for group in groups.values() for row in group]
+    left = max(
+        [0.35 + 0.062 * len(row.name) for row in rows] + [0.12 + 0.068 * len(h) for h, of in levels.items() if of[0][1]]
+    )
+    each = min(4, (6.6 - left) / len(titles))
+    depth = sum(1.35 + sum(_height(row) for row in group) for group in groups.values())
+    top, bottom = 0.28 + 0.16 * max(title.count("\n") + bool(title) for title in titles), 0.45
+    width, height = left + each * len(titles) + 0.5, top + depth * _LINE + bottom
+    figure, axes = plt.subplots(1, len(titles), figsize=(width, height), squeeze=False, sharex=True, sharey=True)
+    figure.subplots_adjust(left / width, bottom / height, 1 - 0.5 / width, 1 - top / height, 0.32 / each)
+    for axis, title in zip(axes[0], titles, strict=True):
+        axis.set_title(title)
+        axis.set_facecolor("none")
+        axis.grid(axis="x")
+        axis.tick_params(left=False, labelleft=False)
+        axis.spines["left"].set_visible(False)
+    axes[0, 0].set_ylim(depth, 0)
+    place = 0.0
+    for heading, group in groups.items():
+        _heading(figure, axes[0], place, heading, levels.get(heading, ()))
+        start = place = place + 1.2
+        for row in group:
+            _row(figure, axes[0], place + _height(row) / 2, row)
+            place += _height(row)
+        for axis in axes[0]:
+            axis.plot([0, 0], [start, place], color="0.4", linewidth=0.8, zorder=1)
+        place += 0.15
+    low, high = (end(axis.dataLim.intervalx[i] for axis in axes[0]) for i, end in enumerate((min, max)))
+    axes[0, 0].set_xlim(low - 0.04 * (high - low), high + 0.04 * (high - low))
+    axes[0, 0].xaxis.set_major_locator(MaxNLocator(max(3, 1.7 * each), steps=[1, 2, 5, 10], min_n_ticks=3))
+    signed_ticks(axes[0, 0].xaxis)
+    figure.text(1 - 0.22 / width, 1 - (top - 0.04) / height, "seeds", ha="center", va="bottom", size=7.5)
+    figure.text((left / width + 1 - 0.5 / width) / 2, 0.03 / height, xlabel, ha="center", va="bottom")
+    _legend(figure, rows)
+    return figure
+
+
+def _height(row: Row) -> float:
+    return 0.55 + 0.5 * len(row.panels[0])
+
+
+def _heading(figure, axes, place: float, text: str, levels: Iterable[tuple[str, Sequence[float]]]) -> None:
+    """A grey band with the name of a group."""
+    across = blended_transform_factory(figure.transFigure, axes[0].transData)
+    figure.add_artist(Rectangle((0, place), 1, 1.1, transform=across, color="0.93", zorder=-1))
+    figure.text(0.06 / figure.get_figwidth(), place + 0.6, text, transform=across, va="center", weight="bold", size=7.5)
+    for axis, (level, seeds) in zip(axes, levels, strict=False):
+        style = dict(transform=axis.get_yaxis_transform(), ha="right", va="center", size=7, color="0.25")
+        axis.text(1, place + 0.6, level, **style)
+        axis.plot(seeds, [place + 0.55] * len(seeds), "|", color="0.25", markersize=5)
+
+
+def _row(figure, axes, middle: float, row: Row) -> None:
+    """The marks of a system, its name at the left and its seeds at the right."""
+    color = _TREES[row.trees][1]
+    for axis, marks in zip(axes, row.panels, strict=True):
+        for i, (delta, ends, runs) in enumerate(marks):
+            place = middle + 0.5 * (i - (len(marks) - 1) / 2)
+            axis.plot(ends, [place, place], color=color, linewidth=1.2, solid_capstyle="butt")
+            if row.seeds > 1:
+                axis.plot(runs, [place] * len(runs), "|", color=color, markersize=5, markeredgewidth=0.7)
+            face = color if row.seeds > 1 else "white"
+            axis.plot(delta, place, _MARKS[i], color=color, markersize=4, markerfacecolor=face)
+    across = blended_transform_factory(figure.transFigure, axes[0].transData)
+    wide = figure.get_figwidth()
+    figure.text(0.16 / wide, middle, row.name, transform=across, va="center_baseline", size=7.5)
+    figure.text(1 - 0.22 / wide, middle, row.seeds, transform=across, va="center_baseline", ha="center", size=7.5)
+
+
+def _legend(figure, rows: Sequence[Row]) -> None:
+    kinds = {kind: style for kind, style in _TREES.items() if any(row.trees == kind for row in rows)}
+    lines = {label: dict(color=color, marker="o", linewidth=1.2) for label, color in kinds.values()}
+    if any(row.seeds == 1 for row in rows):
+        lines["one seed"] = dict(color="0.25", marker="o", linewidth=1.2, markerfacecolor="white")
+    if any(runs for row in rows for panel in row.panels for _, _, runs in panel if row.seeds > 1):
+        lines["each seed"] = dict(color="0.25", marker="|", linewidth=0)
+    handles = [plt.Line2D([], [], markersize=4, label=label, **style) for label, style in lines.items()]
+    figure.legend(
+        handles=handles, ncols=len(handles), loc="upper left", borderpad=0.1, columnspacing=1.2, bbox_to_anchor=(0, 1)
+    )
+
+
+def draw_differences(found: Mapping[str, Sequence[dict]], trees: Mapping[str, str]):
+    """A panel for each split, with a row for each system: BLEU less its baseline's mean, the interval, and the seeds.
+
+    If labels group the sentences, there is a panel for each kind of sentence of the last split instead.
 
     Args:
         found: split -> its comparisons, one for each baseline, the baseline first among the systems of each.
+        trees: system -> the kind of trees that it reads.
 
     Returns:
         A matplotlib figure.
     """
-    rows = list(dict.fromkeys(system["name"] for one in next(iter(found.values())) for system in one["systems"]))
-    size = 3 + 4 * len(found), 0.8 + 0.19 * len(rows)
-    figure, axes = plt.subplots(1, len(found), figsize=size, squeeze=False, sharey=True, layout="constrained")
-    for axis, (split, comparisons) in zip(axes[0], found.items(), strict=True):
-        handles = {}
-        for comparison in comparisons:
-            kinds = _kinds(comparison)
-            baseline = comparison["systems"][0]["name"]
-            for system in comparison["systems"]:
-                for i, (kind, scores) in enumerate(kinds.items()):
-                    away = [score - scores[baseline]["mean"] for score in scores[system["name"]]["runs"]]
-                    place = [rows.index(system["name"]) + 0.3 * (i - (len(kinds) - 1) / 2)] * len(away)
-                    style = dict(color=f"C{i}", marker=_MARKS[i % len(_MARKS)], markersize=3.5, linestyle="none")
-                    [handles[kind]] = axis.plot(away, place, alpha=0.8, **style)
-            axis.axhspan(rows.index(baseline) - 0.5, rows.index(baseline) + 0.5, color="0.92", zorder=0)
-        axis.axvline(0, color="0.4", linewidth=0.8, zorder=1)
-        low, high = axis.dataLim.intervalx
-        axis.xaxis.set_major_formatter(lambda value, _: f"{value:+g}" if value else "0")
-        axis.set_xlim(min(low * 1.15, -1), max(high * 1.15, 1))
-        axis.tick_params(labelsize="x-small")
-        axis.grid(axis="x", alpha=0.3)
-        axis.set_title(shown(split), fontsize="small").set_parse_math(False)
-    axes[0, 0].set_yticks(range(len(rows)), map(shown, rows))
-    axes[0, 0].set_ylim(len(rows) - 0.5, -0.5)
-    for label in axes[0, 0].get_yticklabels():
-        label.set_parse_math(False)
-    if len(handles) > 1:
-        figure.legend(handles.values(), map(shown, handles), fontsize="x-small", ncols=2, loc="outside upper left")
-    figure.supxlabel("BLEU less the mean of the baseline (grey)", fontsize="small")
-    return figure
+    panels = _panels(found)
+    groups, levels = {}, {}
+    for i, comparison in enumerate(next(iter(found.values()))):
+        baseline, *others = (system["name"] for system in comparison["systems"])
+        heading = f"{named(baseline)} (baseline)"
+        of_family = [(scores, deltas) for scores, deltas in (panel[i] for panel in panels.values())]
+        levels[heading] = [
+            (f"{scores[baseline]['mean']:.1f} BLEU", _away(scores, baseline, baseline)) for scores, _ in of_family
+        ]
+        groups[heading] = [
+            Row(
+                named(name),
+                trees[name],
+                len(of_family[0][0][name]["runs"]),
+                [[(*deltas[name], _away(scores, name, baseline))] for scores, deltas in of_family],
+            )
+            for name in others
+        ]
+    titles = list(map(set_named, panels))
+    return draw_forest(groups, titles, levels, "BLEU minus the mean of the baseline's seeds, with 95 % intervals")
 
 
-def _kinds(comparison: dict) -> dict[str, dict[str, dict]]:
-    """Kind of sentence -> system -> scores of its runs."""
-    for buckets in comparison["buckets"]:
-        if buckets["by"].startswith(LABEL):
-            title = buckets["title"]
-            return {f"{title}: {group['label']}": group["scores"]["BLEU"] for group in buckets["groups"]}
-    return {"": {system["name"]: system["scores"]["BLEU"] for system in comparison["systems"]}}
+def _away(scores: dict, system: str, baseline: str) -> list[float]:
+    return [score - scores[baseline]["mean"] for score in scores[system]["runs"]]
 
 
-def draw_intervals(rows: Sequence[tuple[str, str, str, float, Sequence[float], int]]):
-    """Differences with their intervals, one below the other; a hollow mark is of one seed.
+def _panels(found: Mapping[str, Sequence[dict]]) -> dict[str, list[tuple[dict, dict]]]:
+    """Panel -> for each comparison, the scores of systems, and their differences with intervals."""
+    split, comparisons = next(reversed(found.items()))
+    last = [next((kind for kind in one["buckets"] if kind["by"].startswith(LABEL)), None) for one in comparisons]
+    if all(last):
+        return {
+            f"{set_named(split)}\n{_kind(last[0], groups[0])}": [
+                (
+                    group["scores"]["BLEU"],
+                    {name: (delta["mean"], delta["interval"]) for name, delta in group["deltas"]["BLEU"].items()},
+                )
+                for group in groups
+            ]
+            for groups in zip(*(kind["groups"] for kind in last), strict=True)
+        }
+    return {
+        split: [
+            (
+                {system["name"]: system["scores"]["BLEU"] for system in one["systems"]},
+                {test["system"]: (test["delta"], test["interval"]) for test in one["tests"]},
+            )
+            for one in comparisons
+        ]
+        for split, comparisons in found.items()
+    }
+
+
+def _kind(kinds: dict, group: dict) -> str:
+    return f"{set_named(kinds['title'] + ': ' + group['label'])}, {group['size']} sentences"
+
+
+@styled()
+def draw_by_length(found: Mapping[str, dict]):
+    """Differences from the baseline by words of the source, a panel a split.
 
     Args:
-        rows: group, name, kind (a colour), difference, ends of its interval, seeds; a group's rows together.
+        found: split -> its comparison, whose first breakdown is by length.
     """
-    figure, axis = plt.subplots(figsize=(6.5, 0.8 + 0.2 * len(rows)), layout="constrained")
-    kinds = list(dict.fromkeys(kind for _, _, kind, *_ in rows))
-    for place, (_, _, kind, delta, ends, seeds) in enumerate(rows):
-        color = f"C{kinds.index(kind)}"
-        axis.plot(ends, [place, place], color=color, linewidth=1)
-        face = color if seeds > 1 else "white"
-        axis.plot(delta, place, color=color, marker="o", markersize=4.5, markerfacecolor=face)
-    handles = [
-        axis.plot([], [], color=f"C{i}", marker="o", markersize=4.5, label=kind)[0] for i, kind in enumerate(kinds)
+    tables = [
+        {
+            **comparison["buckets"][0],
+            "groups": [
+                {**group, "deltas": {"BLEU": {named(name): delta for name, delta in group["deltas"]["BLEU"].items()}}}
+                for group in comparison["buckets"][0]["groups"]
+            ],
+        }
+        for comparison in found.values()
     ]
-    groups = [group for group, *_ in rows]
-    for number, group in enumerate(dict.fromkeys(groups)):
-        first = groups.index(group)
-        if number % 2:
-            axis.axhspan(first - 0.5, first + groups.count(group) - 0.5, color="0.95", zorder=0)
-    axis.axvline(0, color="0.4", linewidth=0.8, zorder=1)
-    axis.xaxis.set_major_formatter(lambda value, _: f"{value:+g}" if value else "0")
-    names = [shown(f"{group}: {name}") for group, name, *_ in rows]
-    axis.set_yticks(range(len(rows)), names, fontsize="x-small")
-    for label in axis.get_yticklabels():
-        label.set_parse_math(False)
-    axis.set_ylim(len(rows) - 0.5, -0.5)
-    axis.tick_params(axis="x", labelsize="x-small")
-    axis.grid(axis="x", alpha=0.3)
-    figure.supxlabel("BLEU less that of the baseline, with 95 % intervals; hollow: one seed", fontsize="small")
-    figure.legend(handles=handles, fontsize="x-small", ncols=len(kinds), loc="outside upper right")
+    baseline, *others = (named(system["name"]) for system in next(iter(found.values()))["systems"])
+    figure = draw_buckets(tables, others, "BLEU", baseline)
+    for axis, split in zip(figure.axes, found, strict=True):
+        axis.set_title(set_named(split))
     return figure

@@ -4,9 +4,9 @@ A table stands between `<!-- records: NAME -->` and `<!-- end of records -->`; i
 `<!-- records: NAME PROBE -->` is what models were asked besides. `<!-- table: NAME -->` to `<!-- end of table -->` is
 a table of overview.py, and a figure between `<!-- NAME SYSTEM SPLIT WHAT -->` and `<!-- -->` is of the comparison of a
 system with its baseline. `<!-- scale -->` and `<!-- speed -->` have figures of benchmarks/, kept in docs/results/.
-Pictures are drawn into differences-NAME.svg, parse-quality-NAME.svg and learning-NAME.svg. In docs/systems/index.md, a
-cell that begins with `<!-- BLEU of SYSTEM, … -->` or `<!-- agreement of SYSTEM, … -->` has the figures of the agreement
-corpus.
+Pictures are drawn into differences-NAME.svg, by-length-NAME.svg, parse-quality-NAME.svg and learning-NAME.svg. In
+docs/systems/index.md, a cell that begins with `<!-- BLEU of SYSTEM, … -->` or `<!-- agreement of SYSTEM, … -->` has the
+figures of the agreement corpus.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import overview
-from pictures import draw_differences
+from pictures import draw_by_length, draw_differences, named
 from table import commits, controls, curves, differences, figures, learning, tables
 
 from fairseq_syntax.evaluate.curves import draw_parse_quality, draw_training
@@ -40,6 +40,8 @@ PAGES = (
 """Pages of docs/ that have tables of records."""
 SYSTEMS = "systems/index.md"
 """The page that lists all architectures."""
+_BY_LENGTH = {"news": ("newstest2016", "newstest2014")}
+"""Experiments with long sentences, whose differences by length are drawn -> the sets."""
 
 _BLOCK = re.compile(r"(<!-- records: ([\w-]+)(?: ([\w-]+))? -->\n).*?(<!-- end of records -->)", re.DOTALL)
 _FIGURES = re.compile(r"(<!-- (scale|speed) -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
@@ -55,16 +57,30 @@ def _pictures(plan: Plan, folder: Path) -> dict[str, tuple[str, Callable]]:
         split: [one for one in found if not plan.families[plan.systems[one["baselines"][0]].family].characters]
         for split, found in _compared(plan, records, folder)[0].items()
     }
-    found, learners = curves(plan, records), learning(plan, records)
+    found, learners = (
+        {named(name): of_system for name, of_system in kind(plan, records).items()} for kind in (curves, learning)
+    )
+    trees = {name: system.trees for name, system in plan.systems.items()}
+    by_length = {split: against[split][0] for split in _BY_LENGTH.get(plan.name, ()) if against.get(split)}
     pictures = {
-        f"differences-{plan.name}.svg": ("BLEU less that of baselines", lambda: draw_differences(against)),
-        f"parse-quality-{plan.name}.svg": ("Scores over UAS", lambda: draw_parse_quality(found)),
+        f"differences-{plan.name}.svg": (
+            "BLEU minus that of the baseline, a row for each system, with 95 % intervals",
+            lambda: draw_differences(against, trees),
+        ),
+        f"by-length-{plan.name}.svg": (
+            "BLEU minus that of the baseline by words of the source, one seed each, with 95 % intervals over sentences",
+            lambda: draw_by_length(by_length),
+        ),
+        f"parse-quality-{plan.name}.svg": (
+            "BLEU and agreement over UAS, a line for each system",
+            lambda: draw_parse_quality(found),
+        ),
         f"learning-{plan.name}.svg": (
-            "Validation loss or BLEU over updates, of systems of characters",
-            lambda: draw_training(learners),
+            "Validation loss or BLEU over updates, of systems of characters, a line for each seed",
+            lambda: draw_training(learners, "character"),
         ),
     }
-    there = [any(against.values()), bool(found), bool(learners)]
+    there = [any(against.values()), bool(by_length), bool(found), bool(learners)]
     return {file: pictures[file] for file, some in zip(pictures, there, strict=True) if some}
 
 

@@ -7,9 +7,10 @@ from itertools import chain, cycle
 from pathlib import PurePath
 from typing import NamedTuple
 
-from ..pictures.figures import plt, shown
+from matplotlib.ticker import LogLocator, MaxNLocator
 
-_MARKS = "os^vDPX*"
+from ..pictures.figures import plt, shown
+from .plots import COLORS, MARKS, label_ends, styled
 
 MEASURES: dict[str, Callable[[dict], float]] = {
     "BLEU": lambda point: point["BLEU"]["score"],
@@ -22,10 +23,11 @@ Records = Mapping[str, Mapping[str, dict]]
 """Name of a system -> seed -> record, see `results.read_results`."""
 
 
-def draw_training(records: Records):
+@styled()
+def draw_training(records: Records, unit: str = "token"):
     """A matplotlib figure of validation BLEU, or of the loss if BLEU is unknown, over updates; None without curves.
 
-    There is one panel per family, one line per run, and one colour per system.
+    There is one panel per family, one line per run, and one colour per system. The loss is in bits per `unit`.
     """
     families: dict[str, dict[str, list[list[dict]]]] = {}
     for name, runs in records.items():
@@ -34,20 +36,33 @@ def draw_training(records: Records):
                 families.setdefault(record.get("family", ""), {}).setdefault(name, []).append(record["curve"])
     if not families:
         return None
-    figure, axes = plt.subplots(
-        1, len(families), figsize=(5.2 * len(families), 3.6), squeeze=False, layout="constrained"
-    )
+    size = 4.6 * len(families), 2.6
+    figure, axes = plt.subplots(1, len(families), figsize=size, squeeze=False, layout="constrained")
     for axis, (family, systems) in zip(axes[0], families.items(), strict=True):
-        entries = chain.from_iterable(chain.from_iterable(systems.values()))
-        score, title = ("bleu", "BLEU") if all("bleu" in entry for entry in entries) else ("loss", "loss")
-        for i, (name, curves) in enumerate(systems.items()):
-            for k, curve in enumerate(curves):
-                updates = [entry["updates"] for entry in curve]
-                label = shown(name) if k == 0 else None
-                axis.plot(updates, [entry[score] for entry in curve], color=f"C{i % 10}", linewidth=0.9, label=label)
-        axis.set_title(shown(family)).set_parse_math(False)
-        axis.set(xlabel="updates", ylabel=f"validation {title}")
-        _legend(axis)
+        entries = list(chain.from_iterable(chain.from_iterable(systems.values())))
+        is_bleu = all("bleu" in entry for entry in entries)
+        score, title = ("bleu", "BLEU") if is_bleu else ("loss", f"loss, bits per {unit}")
+        ends = {}
+        for (name, curves), color in zip(systems.items(), cycle(COLORS), strict=False):
+            for curve in curves:
+                updates, scores = [entry["updates"] for entry in curve], [entry[score] for entry in curve]
+                axis.plot(updates, scores, color=color, linewidth=1)
+            last = [curve[-1] for curve in curves]
+            ends[name] = (max(e["updates"] for e in last), statistics.mean(e[score] for e in last), color)
+        axis.set(xlabel="updates", ylabel=f"validation {title}", xlim=(0, None))
+        if is_bleu:
+            axis.set_ylim(0, None)
+        elif min(entry["loss"] for entry in entries) > 0:
+            axis.set_yscale("log")
+            axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axis.yaxis.set_major_formatter("{x:g}")
+            axis.yaxis.set_minor_formatter("")
+        axis.xaxis.set_major_locator(MaxNLocator(5))
+        axis.xaxis.set_major_formatter("{x:,.0f}")
+        if len(families) > 1:
+            axis.set_title(shown(family)).set_parse_math(False)
+        axis.grid(axis="y")
+        label_ends(axis, ends)
     return figure
 
 
@@ -94,36 +109,59 @@ def in_order(parses: Iterable[Parses]) -> list[Parses]:
     return sorted(set(parses), key=lambda level: (level.alone != "", -level.uas))
 
 
-def draw_parse_quality(curves: dict[str, dict[Parses, list[dict]]]):
-    """A matplotlib figure of the result of `parse_points`: one panel per score, and one line per system.
+_DRAWN = {"BLEU": "BLEU", "agreement, %": "verbs that agree, %"}
+"""Title of a measure that is drawn -> of its axis."""
 
-    Lines are means over runs, in a band from the lowest to the highest. Parses that are alone have hollow marks.
+
+@styled()
+def draw_parse_quality(curves: dict[str, dict[Parses, list[dict]]]):
+    """A matplotlib figure of the result of `parse_points`: a panel for BLEU and agreement, and one line per system.
+
+    It is None without curves. Lines are means over runs, in a band from the lowest to the highest. Parses that are
+    alone stand at the right, with hollow marks.
     """
-    figure, axes = plt.subplots(1, len(MEASURES), figsize=(11, 3.6), layout="constrained")
-    for axis, (title, score) in zip(axes, MEASURES.items(), strict=True):
-        for (name, points), mark in zip(curves.items(), cycle(_MARKS), strict=False):
-            runs = {parses: [score(point) for point in of_parses] for parses, of_parses in points.items()}
-            series = {parses.uas: scores for parses, scores in runs.items() if not parses.alone}
-            means = [statistics.mean(scores) for scores in series.values()]
-            [line] = axis.plot(list(series), means, marker=mark, markersize=4, linewidth=1, label=shown(name))
-            low, high = (list(map(end, series.values())) for end in (min, max))
-            axis.fill_between(list(series), low, high, color=line.get_color(), alpha=0.15, linewidth=0)
-            for parses, scores in runs.items():
-                if parses.alone:
-                    mean, style = statistics.mean(scores), dict(marker=mark, markersize=5, fillstyle="none")
-                    ends = [[mean - min(scores)], [max(scores) - mean]]
-                    axis.errorbar(parses.uas, mean, ends, color=line.get_color(), elinewidth=0.8, **style)
-        axis.set(title=title, xlabel="UAS of the parses, %")
+    if not curves:
+        return None
+    figure, axes = plt.subplots(1, len(_DRAWN), figsize=(7.2, 3.3), layout="constrained")
+    levels = in_order(chain.from_iterable(curves.values()))
+    series = [parses.uas for parses in levels if not parses.alone]
+    step = 0.45 * (max(series) - min(series)) or 1
+    places = {parses: parses.uas for parses in levels}
+    places |= {parses: min(series) - step * (i + 1) for i, parses in enumerate(filter(lambda p: p.alone, levels))}
+    # numbers too close to the one before are left out
+    ticks = [
+        "" if i % 2 and not parses.alone and places[levels[i - 1]] - places[parses] < step / 2 else _tick(parses)
+        for i, parses in enumerate(levels)
+    ]
+    for axis, title in zip(axes, _DRAWN, strict=True):
+        ends = {}
+        for i, (name, points) in enumerate(curves.items()):
+            scores = {parses: [MEASURES[title](point) for point in points[parses]] for parses in points}
+            color, dashes = COLORS[i % len(COLORS)], "-" if i < len(COLORS) else "--"
+            style = dict(color=color, linestyle=dashes, marker=MARKS[i % len(MARKS)], markersize=4, clip_on=False)
+            for alone in (False, True):
+                found = {places[parses]: of_runs for parses, of_runs in scores.items() if bool(parses.alone) == alone}
+                means = [statistics.mean(of_runs) for of_runs in found.values()]
+                low, high = (list(map(end, found.values())) for end in (min, max))
+                axis.plot(
+                    list(found), means, linewidth=0 if alone else 1, fillstyle="none" if alone else "full", **style
+                )
+                if alone:
+                    axis.vlines(list(found), low, high, color=color, linewidth=0.8)
+                else:
+                    axis.fill_between(list(found), low, high, color=color, alpha=0.12, linewidth=0)
+            last = min(scores, key=places.__getitem__)
+            ends[name] = places[last], statistics.mean(scores[last]), color
+        axis.set_xticks(list(places.values()), ticks, parse_math=False)
+        axis.set(xlabel="UAS of the trees that are read, %", ylabel=_DRAWN[title])
+        axis.margins(x=0)
         axis.invert_xaxis()
-        for parses in filter(lambda parses: parses.alone, in_order(chain.from_iterable(curves.values()))):
-            axis.axvline(parses.uas, color="0.7", linewidth=0.6, linestyle=":", zorder=0)
-            place = axis.get_xaxis_transform()
-            axis.text(parses.uas, 1, shown(parses.alone), transform=place, fontsize="x-small", ha="center", va="bottom")
-    _legend(axes[0])
+        if len(places) > len(series):
+            axis.axvline(min(series) - step / 2, color="0.6", linewidth=0.6)
+        axis.grid(axis="y")
+        label_ends(axis, ends)
     return figure
 
 
-def _legend(axis) -> None:
-    for label in axis.legend(fontsize="x-small").get_texts():
-        label.set_parse_math(False)
-    axis.grid(axis="y", alpha=0.3)
+def _tick(parses: Parses) -> str:
+    return f"{parses.uas:.0f}" + (f"\n{shown(parses.alone)}" if parses.alone else "")

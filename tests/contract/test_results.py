@@ -317,21 +317,37 @@ def test_comparisons_are_tables_and_go_with_their_records(results, tmp_path):
 
 
 def test_differences_are_a_picture(results):
-    """Each seed less the mean of the baseline: as many marks as there are seeds, of each kind of sentence."""
+    """The mean with its interval and each seed, less the mean of the baseline; a panel for each kind of sentence."""
     from pictures import draw_differences
 
-    runs = {"a": [79.0, 81.0], "b": [83.0, 84.0, 78.5]}
+    runs = {"transformer": [79.0, 81.0], "pascal-random": [83.0, 84.0, 78.5], "new": [80.5]}
     scores = {name: {"runs": of_system, "mean": sum(of_system) / len(of_system)} for name, of_system in runs.items()}
-    kinds = [{"label": label, "scores": {"BLEU": scores}} for label in ("one", "several")]
+    found = {"pascal-random": (1.75, [-2.5, 6.0]), "new": (0.5, [0.0, 1.0])}
+    deltas = {"BLEU": {name: {"mean": mean, "interval": ends} for name, (mean, ends) in found.items()}}
+    kinds = [{"label": label, "size": 9, "scores": {"BLEU": scores}, "deltas": deltas} for label in ("one", "several")]
     buckets = [{"by": "length"}, {"by": "label:kinds.txt", "title": "kinds", "groups": kinds}]
-    systems = [{"name": name, "scores": {"BLEU": of_system}} for name, of_system in scores.items()]
-    plain, labelled = ({"systems": systems, "buckets": some} for some in ([], buckets))
-    for comparison, times in ((plain, 1), (labelled, 2)):
-        figure = draw_differences({"test": [comparison], "other": [comparison]})
+    plain = {
+        "systems": [{"name": name, "scores": {"BLEU": of_system}} for name, of_system in scores.items()],
+        "tests": [{"system": name, "delta": mean, "interval": ends} for name, (mean, ends) in found.items()],
+        "buckets": [],
+    }
+    for comparison, titles in (
+        (plain, ["test set", "other"]),
+        ({**plain, "buckets": buckets}, ["other\nkinds: one, 9 sentences", "other\nkinds: several, 9 sentences"]),
+    ):
+        figure = draw_differences({"test": [comparison], "other": [comparison]}, dict.fromkeys(runs, "random"))
+        assert [axis.get_title() for axis in figure.axes] == titles
         for axis in figure.axes:
-            marks = [line.get_xdata() for line in axis.lines if line.get_marker() != "None"]
-            assert sorted(map(tuple, map(sorted, marks))) == [(-1.5, 3.0, 4.0)] * times + [(-1.0, 1.0)] * times
-        assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["a", "b"]
+            lines = {kind: [line for line in axis.lines if line.get_marker() == kind] for kind in ("|", "o", "None")}
+            assert [list(line.get_xdata()) for line in lines["|"]] == [[-1.0, 1.0], [3.0, 4.0, -1.5]]
+            assert [list(line.get_xdata()) for line in lines["o"]] == [[1.75], [0.5]]
+            assert [line.get_markerfacecolor() == "white" for line in lines["o"]] == [False, True]
+            assert [list(line.get_xdata()) for line in lines["None"]] == [[-2.5, 6.0], [0.0, 1.0], [0, 0]]
+            assert [text.get_text() for text in axis.texts] == ["80.0 BLEU"]
+        said = [text.get_text() for text in figure.texts]
+        assert {"Transformer (baseline)", "PASCAL, random trees", "new", "3", "1"} <= set(said)
+        legend = [text.get_text() for text in figure.legends[0].get_texts()]
+        assert legend == ["random trees", "one seed", "each seed"]
 
 
 def test_rivals_learn_in_one_panel(results, tmp_path):
@@ -351,14 +367,15 @@ def test_rivals_learn_in_one_panel(results, tmp_path):
         ran = zip("ab", "fg", curves, strict=True)
         records = [RECORD | {"system": system, "family": family, "curve": curve} for system, family, curve in ran]
         [axis] = draw_training(learning(board, records)).axes
-        assert axis.get_title() == "a"
+        assert axis.get_title() == "" and {text.get_text() for text in axis.texts} == {"a", "b"}
         return sorted((axis.get_ylabel(), *line.get_ydata()) for line in axis.lines)
 
     entries = [{"updates": 1, "loss": 3.0, "bleu": 5.0}, {"updates": 2, "loss": 2.0, "bleu": 7.0}]
     bare = [{"updates": 1, "loss": 4.0}]
     assert lines(entries, entries[1:]) == [("validation BLEU", 5.0, 7.0), ("validation BLEU", 7.0)]
     assert not learning(board, [RECORD]), "a record without a curve"
-    assert lines(entries, bare) == [("validation loss", 3.0, 2.0), ("validation loss", 4.0)]
+    loss = "validation loss, bits per token"
+    assert lines(entries, bare) == [(loss, 3.0, 2.0), (loss, 4.0)]
 
 
 def test_what_models_were_asked_is_a_table(results, tmp_path):

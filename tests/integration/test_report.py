@@ -238,8 +238,9 @@ def test_parses_that_are_alone_are_beside_the_line():
             ]
             for style in ("full", "none")
         )
-        assert filled == [[100, 60, 40]] and hollow == [[81]]
-        assert [text.get_text() for text in axis.texts] == ["p"]
+        assert filled == [[100, 60, 40]] and hollow == [[13]]
+        assert [label.get_text() for label in axis.get_xticklabels()] == ["100", "60", "40", "81\np"]
+        assert [text.get_text() for text in axis.texts] == ["a"]
 
 
 def test_words_that_the_reference_has_not_are_marked():

@@ -106,11 +106,10 @@ def test_picture():
     ]
     figure = draw_buckets(tables, ["_base$1", "a$b$"], "BLEU")
     first, second = figure.axes
-    assert [tick.get_text() for tick in first.get_xticklabels()] == ["1-10\nn = 60", ">10\nn = 80"]
-    assert (
-        first.get_xlabel() == "source words, n sentences" and first.get_ylabel() == "BLEU, 95 % intervals (bootstrap)"
-    )
-    assert [text.get_text() for text in first.get_legend().get_texts()] == ["_base$1", "a$b$"]
+    assert [tick.get_text() for tick in first.get_xticklabels()] == ["1-10\n60", ">10\n80"]
+    assert first.get_xlabel() == "source words; below, number of sentences"
+    assert first.get_ylabel() == "BLEU\n(95 % intervals)"
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["_base$1", "a$b$"]
     lines = first.get_lines()
     np.testing.assert_array_equal([line.get_ydata() for line in lines], [[30, 20], [31, 22]])
     assert len({line.get_color() for line in lines}) == 2 and (lines[0].get_xdata() != lines[1].get_xdata()).all()
@@ -119,4 +118,12 @@ def test_picture():
             assert bar[:, 0].tolist() == [place, place] and bar[0, 1] <= score <= bar[1, 1]
     assert [line.get_fillstyle() for line in (*lines, *second.get_lines())] == ["full", "full", "none", "none"]
     figure.canvas.draw()  # `$` is no formula
+    plt.close(figure)
+    for table in tables:
+        for bucket in table["groups"]:
+            bucket["deltas"] = {"BLEU": {"a$b$": {"mean": 1.5, "interval": [-1, 4]}}}
+    figure = draw_buckets(tables, ["a$b$"], "BLEU", "_base$1")
+    assert figure.axes[0].get_ylabel() == "BLEU minus _base$1\n(95 % intervals)"
+    assert figure.axes[0].get_lines()[0].get_ydata().tolist() == [1.5, 1.5]
+    figure.canvas.draw()
     plt.close(figure)
