@@ -3,7 +3,8 @@
 A table stands between `<!-- records: NAME -->` and `<!-- end of records -->`; its systems are those of NAME.toml here.
 `<!-- records: NAME PROBE -->` is what models were asked besides. `<!-- table: NAME -->` to `<!-- end of table -->` is
 a table of overview.py, and a figure between `<!-- NAME SYSTEM SPLIT WHAT -->` and `<!-- -->` is of the comparison of a
-system with its baseline. `<!-- scale -->` and `<!-- speed -->` have figures of benchmarks/, kept in docs/results/.
+system with its baseline. `<!-- scale -->` and `<!-- speed -->` have figures of benchmarks/, kept in docs/results/, as is
+what parent_weights.py measured, a figure of which stands between `<!-- parents KEY … -->` and `<!-- -->`.
 Pictures are drawn into differences-NAME.svg, by-length-NAME.svg, parse-quality-NAME.svg and learning-NAME.svg. In
 docs/systems/index.md, a cell that begins with `<!-- BLEU of SYSTEM, … -->` or `<!-- agreement of SYSTEM, … -->` has the
 figures of the agreement corpus.
@@ -14,6 +15,8 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 
 import overview
@@ -34,7 +37,7 @@ import scale
 import timing
 
 PAGES = (
-    *("results.md", "evaluation.md", "clusters.md", "speed.md"),
+    *("results.md", "evaluation.md", "clusters.md", "speed.md", "systems/pascal.md"),
     *sorted(f"records/{path.name}" for path in (CHECKOUT / "docs" / "records").glob("*.md")),
 )
 """Pages of docs/ that have tables of records."""
@@ -47,6 +50,7 @@ _BLOCK = re.compile(r"(<!-- records: ([\w-]+)(?: ([\w-]+))? -->\n).*?(<!-- end o
 _FIGURES = re.compile(r"(<!-- (scale|speed) -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
 _TABLE = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 _SAID = re.compile(r"(<!-- ([\w-]+) ([\w-]+) ([\w-]+) (" + "|".join(overview.OF_FIGURE) + r") -->)[^<]*(<!-- -->)")
+_PARENTS = re.compile(r"(<!-- parents ([\w -]+) -->)[^<]*(<!-- -->)")
 _CELL = re.compile(r"(<!-- (BLEU|agreement) of ([\w, -]+) -->)[^|\n]*")
 
 
@@ -198,10 +202,14 @@ def renewed(text: str, boards: Path, results: Path, up: str = "") -> str:
         record = json.loads((results / f"{match[2]}.json").read_text(encoding="utf8"))
         return f"{match[1]}\n{(scale.table if match[2] == 'scale' else timing.markdown)(record)}\n\n{match[3]}"
 
+    def of_parents(match: re.Match) -> str:
+        found = json.loads((results / "parents.json").read_text(encoding="utf8"))
+        return f"{match[1]}{reduce(getitem, match[2].split(), found)}{match[3]}"
+
     together = overview.Records(boards, results)
     text = _TABLE.sub(lambda match: f"{match[1]}\n{overview.TABLES[match[2]](together)}\n\n{match[3]}", text)
     text = _SAID.sub(lambda match: f"{match[1]}{overview.figure(together, *match.group(2, 3, 4, 5))}{match[6]}", text)
-    return _FIGURES.sub(measured, _BLOCK.sub(block, text))
+    return _PARENTS.sub(of_parents, _FIGURES.sub(measured, _BLOCK.sub(block, text)))
 
 
 def with_figures(text: str, plan: Plan, folder: Path) -> str:
