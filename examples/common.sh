@@ -11,6 +11,8 @@ export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}"
 # glibc gives large tensors back to the system after every operation and fetches them again; on a CPU, keeping them
 # saves a good part of the time (as much as half where page faults are expensive, as on virtual machines).
 export MALLOC_MMAP_THRESHOLD_="${MALLOC_MMAP_THRESHOLD_:-4294967296}" MALLOC_TRIM_THRESHOLD_="${MALLOC_TRIM_THRESHOLD_:-17179869184}"
+# in a log, tqdm's bars, such as subword-nmt's, speak once a minute at most
+[[ -t 2 ]] || export TQDM_MININTERVAL=60 TQDM_MAXINTERVAL=60
 TRANSFORMERS=(transformer pascal lisa planted tag multitask sdatt_transformer dasa_transformer)
 
 # Say what is wrong and give up: stop MESSAGE …

@@ -22,7 +22,7 @@ logged_to() {
     [[ -n "$DRY_RUN" ]] || "${@:3}" > "$2" 2>> "$1" || failed "$3" "$1"
 }
 
-# Do something for several systems at the same time, with their progress (in a log, every half minute): at_once COMMAND SYSTEM …
+# Do something for several systems at the same time, with their progress (in a log, every minute): at_once COMMAND SYSTEM …
 #   OUT: folder of the logs of training, SYSTEM.log
 at_once() {
     local command="$1" system job at updates jobs=() told=0
@@ -42,14 +42,14 @@ at_once() {
             # one that has failed ends the run: nothing would come of the others
             kill -0 "$job" 2> /dev/null || wait "$job"
         done
-        [[ -t 1 ]] || ((SECONDS - told >= 30)) || continue
+        [[ -t 1 ]] || ((SECONDS - told >= 60)) || continue
         told=$SECONDS
         for at in "${!jobs[@]}"; do
             system="${*:at + 1:1}"
-            updates="$({ grep -o 'num_updates=[0-9]*' "$OUT/$system.log" 2> /dev/null || true; } | tail -n 1)"
+            updates="$({ grep -o 'num_updates=[0-9]*' "$OUT/$system.log" 2> /dev/null || true; } | tail -n 1 | cut -d = -f 2)"
             if [[ -e "$OUT/$system.test.generated" ]]; then updates=translating; fi
             kill -0 "${jobs[at]}" 2> /dev/null || updates="done"
-            echo "$system ${updates#num_updates=}"
+            echo "$system ${updates:-0}"
         done | paste -sd ' ' | sed "s/^/        updates: /"
     done
     for job in "${jobs[@]}"; do
@@ -94,9 +94,9 @@ scores() {
         printf '\n== %s\n' "$system"
         run_to "$OUT/$system.bleu" sacrebleu "$OUT/corpus/test.de" --input "$OUT/$system.test.de" --tokenize none \
             --force --format text
-        [[ -n "$DRY_RUN" ]] || cat "$OUT/$system.bleu"
-        run python "$EXAMPLES/agreement/score.py" --challenge "$OUT/corpus/challenge.tsv" \
+        run_to "$OUT/$system.agreement" python "$EXAMPLES/agreement/score.py" --challenge "$OUT/corpus/challenge.tsv" \
             --hypotheses "$OUT/$system.challenge.de"
+        [[ -n "$DRY_RUN" ]] || cat "$OUT/$system.bleu" "$OUT/$system.agreement"
     done
     echo
 }

@@ -4,7 +4,7 @@ import sys
 
 from tqdm import tqdm
 
-SECONDS = 30
+SECONDS = 60
 """Between two lines of a log; work that is done before says nothing there."""
 
 

@@ -38,7 +38,7 @@ def attention(loaded, tree):
 
 
 def given_to_parents(name, sentences):
-    """What each head of a model gives parents, by its number; sentences: (tree, parents (J,), which words count (J,))."""
+    """Number of a head -> what it gives parents; of (tree, parents (J,), which words count (J,)) of all sentences."""
     loaded, heads = load(f"agreement-{name}", cpu=True), {}
     for tree, parents, counts in sentences:
         word, parent = np.flatnonzero(counts), np.array(parents)[counts]

@@ -19,7 +19,14 @@ def quick_run(script, out, systems, updates=30, agreement=True):
 
 @pytest.mark.slow
 def test_demo_scores_both_systems_and_draws(tmp_path):
-    quick_run("quickstart.sh", tmp_path / "demo", ("transformer", "pascal"), updates=40)
+    printed = quick_run("quickstart.sh", tmp_path / "demo", ("transformer", "pascal"), updates=40)
+    compared, following = printed.splitlines()[-2:]
+    bleu = re.findall(r"version:[\d.]+ = ([\d.]+) ", printed)
+    right = re.findall(r"^all +500 +([\d.]+)%", printed, re.MULTILINE)
+    assert compared.startswith(
+        f"PASCAL has {bleu[1]} BLEU and {right[1]} % of the verbs right, the Transformer {bleu[0]} and {right[0]} %,"
+    )
+    assert "fairseq-syntax experiment" in following
     assert (tmp_path / "demo" / "attention.png").stat().st_size > 10_000
 
 
