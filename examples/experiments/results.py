@@ -3,11 +3,10 @@
 A table stands between `<!-- records: NAME -->` and `<!-- end of records -->`; its systems are those of NAME.toml here.
 `<!-- records: NAME PROBE -->` is what models were asked besides. `<!-- table: NAME -->` to `<!-- end of table -->` is
 a table of overview.py, and a figure between `<!-- NAME SYSTEM SPLIT WHAT -->` and `<!-- -->` is of the comparison of a
-system with its baseline. `<!-- scale -->` and `<!-- speed -->` have figures of benchmarks/, kept in docs/results/, as is
-what parent_weights.py measured, a figure of which stands between `<!-- parents KEY … -->` and `<!-- -->`.
-Pictures are drawn into differences-NAME.svg, by-length-NAME.svg, parse-quality-NAME.svg and learning-NAME.svg. In
-docs/systems/index.md, a cell that begins with `<!-- BLEU of SYSTEM, … -->` or `<!-- agreement of SYSTEM, … -->` has the
-figures of the agreement corpus.
+system with its baseline. `<!-- scale -->` and `<!-- speed -->` have figures of benchmarks/, kept in docs/results/;
+`<!-- parents KEY … -->` to `<!-- -->` has one of parent_weights.py. Pictures are drawn into differences-NAME.svg,
+by-length-NAME.svg, parse-quality-NAME.svg and learning-NAME.svg. In docs/systems/index.md, a cell that begins with
+`<!-- BLEU of SYSTEM, … -->` or `<!-- agreement of SYSTEM, … -->` has the figures of the agreement corpus.
 """
 
 import argparse

@@ -119,6 +119,12 @@ def test_a_figure_in_a_sentence_is_that_of_its_comparison(results):
         results.renewed("<!-- kyoto pascla test delta -->x<!-- -->", EXPERIMENTS, RESULTS)
 
 
+def test_a_figure_of_parents_is_that_of_the_record(results, tmp_path):
+    (tmp_path / "parents.json").write_text('{"pascal": {"1": {"weight": 21.4}}}', encoding="utf8")
+    cell = "It gives <!-- parents pascal 1 weight -->{}<!-- --> %."
+    assert results.renewed(cell.format("x"), EXPERIMENTS, tmp_path) == cell.format("21.4")
+
+
 def test_readme_says_of_the_demo_what_the_table_has():
     page = (REPOSITORY / "docs" / "records" / "quick-start.md").read_text(encoding="utf8")
     readme = " ".join((REPOSITORY / "README.md").read_text(encoding="utf8").split())
