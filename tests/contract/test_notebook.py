@@ -53,20 +53,20 @@ def test_it_shows_what_comes_out(committed, tmp_path, monkeypatch):
     assert [float(n) for n in NUMBER.findall(after)] == pytest.approx(
         [float(n) for n in NUMBER.findall(before)], abs=0.011
     )
-    assert before.count("picture") == 4 and len(NUMBER.findall(before)) > 20
+    assert before.count("picture") == 3 and len(NUMBER.findall(before)) > 14
 
 
 def test_what_it_says_is_so(committed):
-    """Another translation under the other tree, each more probable under its own; and that this is rare."""
+    """DASA and tags give each tree its translation, more probable under it, and PASCAL gives both the same."""
     text = "\n".join(text for cell in committed.cells for _, text in shown(cell))
-    on_object = "einige lehrer hatten die felder in den schulen gefunden ."
-    on_verb = "einige lehrer hatten in den schulen die felder gefunden ."
-    assert f"{on_object}\n{on_verb}\n" in text
-    scores = re.findall(r"^(?:given|9=4) +(-\d+\.\d+) +(-\d+\.\d+) +einige", text, re.MULTILINE)
-    (given, of_other), (other_of_given, other) = [map(float, row) for row in scores]
-    assert given > of_other and other > other_of_given
-    changed, among = map(int, re.findall(r"(\d+) of (\d+)", text)[-1])
-    assert 0 < changed < among / 4
+    on_object = "einige lehrer hatten die häuser in den schulen gefunden ."
+    on_verb = "einige lehrer hatten in den schulen die häuser gefunden ."
+    rows = re.findall(r"^(?:given|9=4, 9=obl) +(-\d+\.\d+) +(-\d+\.\d+) +(einige.*\.)", text, re.MULTILINE)
+    assert [row[2] for row in rows] == [on_object, on_verb, on_object, on_verb, on_object, on_object]
+    for (given, of_other, _), (other_of_given, other, _) in (rows[:2], rows[2:4]):
+        assert float(given) > float(of_other) + 5 and float(other) > float(other_of_given) + 5
+    dasa, tag, pascal = map(float, re.findall(r"'(?:dasa|tag|pascal)': (\d+\.\d+)", text))
+    assert dasa > tag > pascal
 
 
 def test_a_cell_that_fails_is_found(committed):
