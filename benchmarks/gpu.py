@@ -3,7 +3,7 @@ host waits for the GPU, and where.
 
     python benchmarks/gpu.py --json gpu.json
 
-docs/gpu.md has the figures of one run on an H100.
+docs/speed.md has the figures of one run on an H100.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""The page of all options, made from the code; `make docs` puts it into the site."""
+"""Two pages of options, of what is trained and of verbs, made from the code; `make docs` puts them into the site."""
 
 import argparse
 import dataclasses
@@ -148,14 +148,14 @@ def dataclass_table(dataclass: type, base: type) -> list[str]:
 
 @cache
 def page() -> str:
-    """The whole page."""
+    """The page of what `fairseq-train` takes."""
     lines = [
-        "# Options",
+        "# Options of models, criteria and tasks",
         "",
-        "What is fairseq's own is not repeated here, unless its default differs. Every program prints all its options",
-        "with `--help`; those of fairseq-train depend on `--arch`, `--task` and `--criterion`. Numbers have a range,",
-        "such as `[0, 1)`, to which a bound in square brackets belongs. What a paper leaves open, or can be read",
-        "in two ways, is a table of its own.",
+        "`fairseq-train` takes these. What is fairseq's own is not repeated here, unless its default differs; `--help`",
+        "prints all options that belong to `--arch`, `--task` and `--criterion`. Numbers have a range, such as",
+        "`[0, 1)`, to which a bound in square brackets belongs. What a paper leaves open, or can be read in two",
+        "ways, is a table of its own. [Options of the verbs](options-verbs.md) are on another page.",
         "",
         "## Task",
         "",
@@ -192,13 +192,25 @@ def page() -> str:
         for name, cls in ours(classes).items():
             lines += [f"### `--{option} {name}`", "", first_line(cls), ""]
             lines += dataclass_table(dataclasses_of[name], FairseqDataclass)
-    lines += ["## Programs", ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+@cache
+def verbs_page() -> str:
+    """The page of what `fairseq-syntax` takes, verb by verb."""
+    lines = [
+        "# Options of the verbs",
+        "",
+        "`fairseq-syntax VERB --help` prints the same. [Options of models, criteria and tasks](options.md) are",
+        "those of `fairseq-train`.",
+        "",
+    ]
     for name in console_scripts():
         parser = program_parser(name)
         based = name == "fairseq-syntax preprocess"
         base = fairseq_options.get_preprocessing_parser() if based else None
         description = " ".join((parser.description or "").split())
-        lines += [f"### {name}", "", description, ""]
+        lines += [f"## {name}", "", description, ""]
         lines += table(new_actions(parser, base))
         for action in parser._actions:
             if isinstance(action, argparse._SubParsersAction):

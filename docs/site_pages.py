@@ -9,6 +9,7 @@ import re
 import sys
 from pathlib import Path
 
+from latex2mathml.converter import convert
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
@@ -19,10 +20,12 @@ sys.path.append(str(CHECKOUT / "docs"))
 import make_options  # noqa: E402
 
 LINK = re.compile(r"\[(?P<text>(?:!\[[^]]*\]\([^)]*\)|[^][])*)\]\((?P<url>[^)\s]+)\)")
+MATH = re.compile(r"(?P<code>`[^`\n]+`)|\$\$(?P<block>[^$]+)\$\$|\$(?P<inline>[^\s$]|[^\s$][^\n$]*[^\s$])\$")
 CODE = re.compile(r"(^```(?s:.*?)^```$|^ {4}.*$)", re.MULTILINE)
 
-# who pastes an error message wants its line of the table, not the code that raises it
-BOOST = {"troubleshooting.md": 20, "api/": 0.3, "CHANGELOG.md": 0.3}
+# what the search puts first or last: who pastes an error message wants its line of the table, not what raises it
+BOOST = {"troubleshooting.md": 5, "index.md": 4, "systems/": 2, "options": 2, "checkpoints.md": 2}
+BOOST |= {"fidelity.md": 0.3, "api/": 0.3, "CHANGELOG.md": 0.3}
 
 
 def beside() -> dict[str, str]:
@@ -48,6 +51,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         else:
             files.append(File.generated(config, page, abs_src_path=str(CHECKOUT / path)))
     files.append(File.generated(config, "options.md", content=make_options.page()))
+    files.append(File.generated(config, "options-verbs.md", content=make_options.verbs_page()))
     return files
 
 
@@ -81,9 +85,25 @@ def relinked(markdown: str, page: str, pages: set[str]) -> str:
     return "".join(parts)
 
 
+def with_formulas(markdown: str) -> str:
+    """The text of a page with formulas, `$…$` and `$$…$$` outside code, as MathML, which needs no script."""
+
+    def mathml(match: re.Match) -> str:
+        if match["code"]:
+            return match[0]
+        if match["block"]:
+            return f'<div class="formula">{convert(match["block"], display="block")}</div>'
+        # a line that began with <math> would be a block of its own
+        return f"<span>{convert(match['inline'])}</span>"
+
+    parts = CODE.split(markdown)
+    parts[::2] = [MATH.sub(mathml, part) for part in parts[::2]]
+    return "".join(parts)
+
+
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Turn links of the checkout into links of the site, and say what the search puts first."""
+    """Turn links of the checkout into links of the site, set formulas, and say what the search puts first."""
     for name, boost in BOOST.items():
         if page.file.src_uri.startswith(name):
             page.meta["search"] = {"boost": boost}
-    return relinked(markdown, page.file.src_uri, {file.src_uri for file in files})
+    return with_formulas(relinked(markdown, page.file.src_uri, {file.src_uri for file in files}))

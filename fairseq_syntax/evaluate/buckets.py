@@ -244,7 +244,7 @@ def scale_of(kind: str, values: np.ndarray, width: int = 10, longest: int = 50) 
 def bucket_scores(
     evaluation: Evaluation, baseline: str, kind: str, buckets: Sequence[Bucket], values: np.ndarray, minimum: int
 ) -> dict:
-    """Scores of all systems by bucket as a JSON object, described in docs/evaluation.md."""
+    """Scores of all systems by bucket as a JSON object, described in docs/api/evaluate.md."""
     corpus = evaluation.corpus
     base = corpus.system(baseline)
 

@@ -183,7 +183,7 @@ class Evaluation:
 
 
 def compare(evaluation: Evaluation, baselines: Sequence[str]) -> dict:
-    """Scores and tests as a JSON object, described in docs/evaluation.md; the caller adds buckets.
+    """Scores and tests as a JSON object, described in docs/api/evaluate.md; the caller adds buckets.
 
     Raises ValueError: a baseline is not the name of a system.
     """

@@ -44,7 +44,7 @@ class Comparison:
 
     Attributes:
         evaluation: an `evaluate.comparison.Evaluation` with all statistics.
-        content: the object that --format json prints, described in docs/evaluation.md.
+        content: the object that --format json prints, described in docs/api/evaluate.md.
         parses: trees of the source, or None if unknown.
     """
 

@@ -38,7 +38,8 @@ SESSIONS = {
     "site": (
         "docs/getting-started.md",
         *(f"docs/systems/{name}.md" for name in SYSTEMS),
-        *("docs/data.md", "docs/evaluation.md", "docs/recipes.md", "docs/clusters.md"),
+        *("docs/look-inside.md", "docs/checkpoints.md", "docs/data.md", "docs/evaluation.md", "docs/recipes.md"),
+        "docs/gpus.md",
     ),
 }
 # languages of the blocks that are run; indented blocks are equations, `console` shows what cannot be run here

@@ -32,8 +32,12 @@ PAGES = [
     *DOCS,
     *(page for folder in FOLDERS for page in sorted((REPOSITORY / folder).rglob("*.md"))),
 ]
-OPTIONS = REPOSITORY / "docs" / "options.md"  # made by `make docs`, on the site alone
-TUTORIAL = REPOSITORY / "docs" / "adding-a-model.md"
+# made by `make docs`, on the site alone
+MADE = {
+    REPOSITORY / "docs" / "options.md": make_options.page,
+    REPOSITORY / "docs" / "options-verbs.md": make_options.verbs_page,
+}
+TUTORIALS = [REPOSITORY / "docs" / f"adding-a-{kind}.md" for kind in ("model", "recurrent-model")]
 
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PROGRAM = re.compile(r"(?<!this )(?<![\w/.-])(fairseq-syntax[ -][a-z]+(?:-[a-z]+)*)(?![\w-]|\.(?:json|md))")
@@ -148,7 +152,8 @@ def run_commands(commands: str, folder: Path, timeout: int = 240) -> str:
 
 @pytest.mark.full
 def test_the_model_of_the_tutorial_trains_and_translates(tmp_path):
-    run_blocks(TUTORIAL, tmp_path)
+    for page in TUTORIALS:
+        run_blocks(page, tmp_path)
     generate = REPOSITORY / "examples" / "agreement" / "generate.py"
     corpus = f"""
         {shlex.quote(sys.executable)} {shlex.quote(str(generate))} --output corpus --train 60 --valid 10 --test 10 \
@@ -156,7 +161,7 @@ def test_the_model_of_the_tutorial_trains_and_translates(tmp_path):
         fairseq-syntax preprocess --source-lang en --target-lang de --joined-dictionary --trainpref corpus/train \
             --validpref corpus/valid --testpref corpus/test --destdir data-bin
     """
-    commands = [content for language, content in blocks(TUTORIAL) if language == "bash"]
+    commands = [content for page in TUTORIALS for language, content in blocks(page) if language == "bash"]
     for before, of_a_model in zip((corpus, ""), commands, strict=True):
         output = run_commands(before + of_a_model, tmp_path)
         assert "4 passed" in output or not before
@@ -188,7 +193,7 @@ def test_only_options_of_another_table_are_left_out():
 
 def anchors(page: Path) -> set[str]:
     """Anchors of the headings of a page, as they are made of headings on the web."""
-    text = make_options.page() if page == OPTIONS else BLOCK.sub("", page.read_text(encoding="utf-8"))
+    text = MADE[page]() if page in MADE else BLOCK.sub("", page.read_text(encoding="utf-8"))
     found = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in found}
 
@@ -202,7 +207,7 @@ def dead_links(page: Path) -> list[str]:
             continue
         path, _, anchor = link.partition("#")
         target = (page.parent / path).resolve() if path else page
-        if not (target.exists() or target == OPTIONS) or (anchor and anchor not in anchors(target)):
+        if not (target.exists() or target in MADE) or (anchor and anchor not in anchors(target)):
             dead.append(link)
     return dead
 
@@ -238,6 +243,15 @@ def commands(page: Path) -> list[list[str]]:
             end = next((i for i in range(start, len(words)) if words[i] in ("|", "&&", ";", "||", ">", "&")), None)
             found.append(named(words[start:end]))
     return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_no_line_of_code_is_cut_off(page):
+    """A window of 1280 px shows 85 columns; what a program prints, marked ```text, scrolls."""
+    fenced = [content for language, content in blocks(page) if language != "text"]
+    indented = re.findall(r"^    .*$", BLOCK.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
+    lines = [*"".join(fenced).splitlines(), *(line.removeprefix("    ") for line in indented)]
+    assert [line for line in lines if len(line) > 85] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

@@ -27,7 +27,7 @@ def test_every_page_is_there(site):
         path.relative_to(REPOSITORY / "docs").with_suffix("").as_posix() for path in REPOSITORY.glob("docs/**/*.md")
     }
     beside = {name.removesuffix(".md").replace("README", "index") for name in site_pages.beside()}
-    assert pages - {"404"} == docs | beside | {"options"}
+    assert pages - {"404"} == docs | beside | {"options", "options-verbs"}
     assert len(beside) >= 15
 
 
@@ -61,3 +61,12 @@ def test_links_of_the_checkout_become_links_of_the_site():
         site_pages.relinked("[a](../../examples/sdatt)", "systems/pascal.md", pages)
         == "[a](../examples/sdatt/README.md)"
     )
+
+
+def test_formulas_are_set_as_mathml():
+    """Outside code; `$` and `$$` are those that GitHub renders, too."""
+    text = "$x_i$ is `$x` or $3 and $\\lambda$:\n\n$$\\sum_i x_i$$\n\n```bash\necho $a $b\n```\n"
+    found = site_pages.with_formulas(text)
+    assert found.startswith("<span><math") and found.count("<math") == 3
+    assert '<div class="formula"><math' in found and 'display="block"' in found
+    assert "`$x` or $3 and <span>" in found and found.endswith("```bash\necho $a $b\n```\n")

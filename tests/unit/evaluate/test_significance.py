@@ -364,7 +364,7 @@ def test_equal_systems_differ_once_in_twenty(runs, of_runs):
 
 @pytest.mark.parametrize("runs", [(2, 1), (2, 2), (3, 1)])
 def test_few_runs_that_differ_much_are_too_sure(runs):
-    """Equal systems differ in up to one case of eight, as docs/evaluation.md says, and not in more."""
+    """Equal systems differ in up to one case of eight, as docs/significance.md says, and not in more."""
     rng = np.random.default_rng(5)
     p = [effect(*scored([drawn(rng, size, 30, 2.0, 0.5, 1.0) for size in runs], mean_score, 100)).p for _ in range(600)]
     assert 0.03 <= np.mean(np.array(p) <= 0.05) <= 0.16

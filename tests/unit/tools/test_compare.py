@@ -575,8 +575,8 @@ def keys_of(value):
 
 
 def test_the_page_names_every_field(world, run, repository):
-    page = (repository / "docs" / "evaluation.md").read_text(encoding="utf8")
-    section = page.split("### JSON\n")[1].split("\n## ")[0]
+    page = (repository / "docs" / "api" / "evaluate.md").read_text(encoding="utf8")
+    section = page.split("## JSON of compare\n")[1].split("\n::: ")[0]
     found = run(*two(*world.pair(), "--metrics", "BLEU"))
     assert keys_of(found) - set(re.findall(r"`(\w+)`", section)) == set()
     assert {"randomization", "bootstrap", "sign"} <= set(re.findall(r"`(\w+)`", section))

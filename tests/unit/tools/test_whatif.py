@@ -239,7 +239,7 @@ def test_counts_over_pairs(run, pairs, tmp_path):
     assert "0 files other.*.conllu; both trees of each pair have to be there" in run.said
 
 
-@pytest.mark.parametrize(("page", "lines"), [("docs/evaluation.md", 4), ("README.md", 3)])
+@pytest.mark.parametrize(("page", "lines"), [("docs/getting-started.md", 4), ("README.md", 3)])
 def test_the_page_shows_what_comes_out(page, lines, repository, tmp_path):
     text = (repository / page).read_text(encoding="utf8")
     code, shown = re.search(r"```bash\n((?:model|echo).*?whatif.*?)```\n\n```text\n(.*?)```", text, re.DOTALL).groups()
