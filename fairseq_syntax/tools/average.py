@@ -42,8 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="checkpoints, oldest first, or a folder of checkpointN.pt",
     )
-    add("--first", type=positive, metavar="N", help="first N of the folder's checkpointN.pt (default: all)")
-    add("--last", type=positive, metavar="N", help="last N of the folder's checkpointN.pt (default: all)")
+    add("--first", type=positive, metavar="N", help="from checkpointN.pt of the folder on (default: all)")
+    add("--last", type=positive, metavar="N", help="up to checkpointN.pt of the folder (default: all)")
     add("--output", required=True, metavar="FILE", help="checkpoint to write")
     add_shared(parser, "--overwrite")
 

@@ -151,7 +151,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--sentence", type=int, nargs="+", metavar="N", help="sentences to draw, from 0, or as in TS-N (default: 0)")
     add("--kind", nargs="+", choices=KINDS, help="what to draw (default: all that the model supports)")
     add("--draw", metavar="PATH", help="one picture (.svg, .png or .pdf), or a folder for N-KIND.svg (default: look)")
-    add("--title", metavar="TEXT", help="title above the pictures (default: none)")
+    add("--title", metavar="TEXT", help="title of the page, or above the picture")
     add("--pieces", action="store_true", help="draw attention between subwords instead of words")
     add("--output", metavar="FILE", help="latent trees of all sentences, CoNLL-U; - is stdout")
     add(

@@ -451,7 +451,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--trees", metavar="FILE", help="CoNLL-U, all of whose trees over the same words are compared, too")
     add("--no-parse", action="store_true", help="also translate without a parse")
     add("--draw", type=verb.picture, metavar="PICTURE", help="picture of trees and translations (.svg, .png or .pdf)")
-    add("--title", metavar="TEXT", help="title above the picture (default: none)")
+    add("--title", metavar="TEXT", help="title of the page, or above the picture")
     verb.add_shared(parser, "--collapse-ranges", "--subword-type")
     verb.add_preparation(parser, tokenizer=False)
     verb.add_parsers(parser)
