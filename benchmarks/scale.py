@@ -5,7 +5,7 @@
 
 Sentence pairs are made up: 25 words with a tree, the rarer words in two subwords. Every step is a process of its own,
 on one core. FILE keeps the figures of earlier runs; examples/experiments/results.py writes a table of all of them into
-docs/clusters.md.
+docs/speed.md.
 """
 
 import argparse

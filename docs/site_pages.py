@@ -5,6 +5,7 @@ become links of the site; where one leads to a file that is not a page, such as 
 """
 
 import posixpath
+import logging
 import re
 import sys
 from pathlib import Path
@@ -42,6 +43,7 @@ def beside() -> dict[str, str]:
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages."""
+    logging.getLogger().setLevel(logging.WARNING)  # fairseq sets DEBUG
     for page, path in beside().items():
         if path.endswith(".ipynb"):
             text, found = MarkdownExporter().from_filename(str(CHECKOUT / path))

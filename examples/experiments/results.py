@@ -35,11 +35,6 @@ sys.path.append(str(CHECKOUT / "benchmarks"))
 import scale
 import timing
 
-PAGES = (
-    *("results.md", "evaluation.md", "clusters.md", "speed.md", "systems/pascal.md"),
-    *sorted(f"records/{path.name}" for path in (CHECKOUT / "docs" / "records").glob("*.md")),
-)
-"""Pages of docs/ that have tables of records."""
 SYSTEMS = "systems/index.md"
 """The page that lists all architectures."""
 _BY_LENGTH = {"news": ("newstest2016", "newstest2014")}
@@ -243,7 +238,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     args = parser.parse_args(argv)
     records, docs = CHECKOUT / "docs" / "results", CHECKOUT / "docs"
-    pages = *(docs / name for name in PAGES), CHECKOUT / "README.md", docs / SYSTEMS
+    pages = *sorted(docs.rglob("*.md")), CHECKOUT / "README.md"
     old = {path: path.read_text(encoding="utf8") for path in pages}
     try:
         agreement = read_plan(Path(__file__).with_name("agreement.toml"))

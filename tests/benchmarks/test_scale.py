@@ -1,4 +1,4 @@
-"""benchmarks/scale.py: its corpora, its figures, and the table of docs/clusters.md."""
+"""benchmarks/scale.py: its corpora, its figures, and the table of docs/speed.md."""
 
 import importlib.util
 import json

@@ -74,10 +74,10 @@ def recorded(table: Path, folder: Path, system: str = "a", seed: int = 1, score:
 
 def test_tables_are_those_of_the_records(results):
     shown = set()
-    for page in results.PAGES:
-        text = (REPOSITORY / "docs" / page).read_text(encoding="utf8")
+    for page in (REPOSITORY / "docs").rglob("*.md"):
+        text = page.read_text(encoding="utf8")
         shown |= {match.group(2, 3) for match in results._BLOCK.finditer(text)}
-        assert results.renewed(text, EXPERIMENTS, RESULTS, "../" * page.startswith("records")) == text, (
+        assert results.renewed(text, EXPERIMENTS, RESULTS, "../" * (page.parent.name == "records")) == text, (
             "run: python examples/experiments/results.py"
         )
     boards = [results.read_plan(path) for path in EXPERIMENTS.glob("*.toml")]
