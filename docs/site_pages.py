@@ -4,8 +4,8 @@ Pages link to each other as files of the checkout, so that their links work wher
 become links of the site; where one leads to a file that is not a page, such as a script, its text stays.
 """
 
-import posixpath
 import logging
+import posixpath
 import re
 import sys
 from pathlib import Path
