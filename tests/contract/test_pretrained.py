@@ -14,8 +14,9 @@ from fairseq_syntax.trees.conllu import without_parse
 
 SENTENCE = "the child with the boys that some birds helped admires two fish ."
 TRANSLATION = "das kind mit den jungen , dem einige vögel halfen , bewundert zwei fische ."
-# The parser attaches "helped" to "boys", and two models follow it; SA-NMT, which reads no parse, makes the same error.
-OTHERS = dict.fromkeys(("agreement-dasa", "agreement-lgp-dep", "agreement-sa-nmt"), TRANSLATION.replace("dem", "denen"))
+# The parser attaches "helped" to "boys", and three models follow it; SA-NMT, which reads no parse, makes the same error.
+FOLLOWING = ("agreement-pascal", "agreement-dasa", "agreement-lgp-dep", "agreement-sa-nmt")
+OTHERS = dict.fromkeys(FOLLOWING, TRANSLATION.replace("dem", "denen"))
 
 
 def test_the_manifest_names_every_file():
@@ -61,16 +62,17 @@ def test_a_parser_translates_nothing():
 
 def test_a_tree_that_is_given_takes_the_place_of_the_parsers():
     model = PascalTransformerModel.from_pretrained("agreement-pascal")
-    text = "the king called the student near the house that every mouse found ."
+    text = "this fish under the bridges that the kings must forget must suddenly fetch the aunts ."
     tree = model.parse(text)
     assert tree.forms == text.split() and tree.is_parsed and model.parse([text, SENTENCE])[0] == tree
-    student, house = (edited(tree, {12: head}) for head in (5, 8))
-    expected = [f"der könig rief den studenten beim haus , {which} jede maus fand , an ." for which in ("den", "das")]
-    assert model.translate([text, text], trees=[student, house]) == expected
-    assert model.translate(text, trees=student) == expected[0]
+    bridges, fish = (edited(tree, {10: head}) for head in (5, 2))
+    start, end = "dieser fisch unter den brücken ,", "die könige vergessen müssen , muss plötzlich die tanten abholen ."
+    expected = [f"{start} {which} {end}" for which in ("die", "den")]
+    assert model.translate([text, text], trees=[bridges, fish]) == expected
+    assert model.translate(text, trees=fish) == expected[1]
     assert model.translate(text, trees=tree) == model.translate(text)
-    assert model.encode(text, student).syntax.heads[11] == 4 and model.encode(text).syntax.heads[11] == tree.heads[11]
-    for trees, what in (([student], "1 trees are given for 2 sentences"), ([student] * 2, "words")):
+    assert model.encode(text, fish).syntax.heads[9] == 1 and model.encode(text).syntax.heads[9] == tree.heads[9]
+    for trees, what in (([fish], "1 trees are given for 2 sentences"), ([fish] * 2, "words")):
         with pytest.raises(TreeFormatError, match=what):
             model.translate([text, SENTENCE], trees=trees)
     with pytest.raises(TreeFormatError, match="has no heads"):
@@ -124,7 +126,7 @@ def test_a_data_directory_is_found_from_the_current_folder(tmp_path, monkeypatch
     shutil.copytree(pretrained.folder("agreement-pascal"), tmp_path / "data-bin")
     monkeypatch.chdir(tmp_path)
     opened = PascalTransformerModel.from_pretrained("agreement-pascal", "model.pt", "data-bin")
-    assert opened.translate(SENTENCE) == TRANSLATION
+    assert opened.translate(SENTENCE) == OTHERS["agreement-pascal"]
 
 
 @pytest.mark.parametrize(
