@@ -14,7 +14,7 @@ from fairseq_syntax.trees.conllu import without_parse
 
 SENTENCE = "the child with the boys that some birds helped admires two fish ."
 TRANSLATION = "das kind mit den jungen , dem einige vögel halfen , bewundert zwei fische ."
-# The parser attaches "helped" to "boys", and three models follow it; SA-NMT, which reads no parse, makes the same error.
+# The parser attaches "helped" to "boys", and three models follow it; SA-NMT, which reads no parse, errs, too.
 FOLLOWING = ("agreement-pascal", "agreement-dasa", "agreement-lgp-dep", "agreement-sa-nmt")
 OTHERS = dict.fromkeys(FOLLOWING, TRANSLATION.replace("dem", "denen"))
 
