@@ -255,6 +255,12 @@ def test_no_line_of_code_is_cut_off(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
+def test_no_marker_of_a_figure_begins_a_line(page):
+    """In Markdown, it would begin a block, so that the sentence would be cut in two."""
+    assert re.findall(r"^<!-- .*? -->.+", page.read_text(encoding="utf-8"), re.MULTILINE) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
 def test_every_system_has_a_save_folder_of_its_own(page):
     lines = [words for words in commands(page) if words[0] == "fairseq-train" and "--save-dir" in words]
     folders = [words[words.index("--save-dir") + 1] for words in lines]
